@@ -1,0 +1,179 @@
+//! Runs every subject's same shape one after another, round by round, so that a slow minute of the machine is a slow minute
+//! for all of them.
+
+use crate::measure::{Figures, Series};
+use crate::progress::Progress;
+use crate::report::{Better, Goal, Row, figure};
+
+/// Ours, or a peer: something that can run the shapes `S` of a suite.
+pub(crate) trait Subject<S> {
+    fn name(&self) -> &'static str;
+    /// Runs the shape once.
+    fn run(&mut self, shape: &S) -> anyhow::Result<Figures>;
+}
+
+/// The name of the subject that is no peer.
+pub(crate) const OURS: &str = "ours";
+
+/// One shape, who does not run it and why, and the rows that its figures fill.
+pub(crate) struct Plan<S> {
+    pub(crate) shape: S,
+    pub(crate) absent: Vec<(&'static str, &'static str)>,
+    pub(crate) rows: Vec<Spec>,
+}
+
+/// A row to be.
+pub(crate) struct Spec {
+    pub(crate) name: String,
+    pub(crate) unit: &'static str,
+    pub(crate) better: Better,
+    /// Which figure of a run it shows.
+    pub(crate) figure: &'static str,
+    pub(crate) goals: Vec<Goal>,
+    pub(crate) note: &'static str,
+    /// Further figures for the note, and what they are called there.
+    pub(crate) also: Vec<(&'static str, &'static str)>,
+}
+
+/// Who could not be measured at all, and why.
+pub(crate) type Missing = Vec<(&'static str, String)>;
+
+pub(crate) struct Found {
+    pub(crate) rows: Vec<Row>,
+    /// Runs that went wrong; their figures are missing.
+    pub(crate) failures: Vec<String>,
+}
+
+/// Runs all plans. `missing` are the peers that appear in every row without a figure.
+pub(crate) fn run<S>(
+    plans: &[Plan<S>], subjects: &mut [Box<dyn Subject<S>>], missing: &Missing, rounds: usize,
+) -> Found {
+    let progress = Progress::new();
+    let mut found = Found { rows: Vec::new(), failures: Vec::new() };
+    for (number, plan) in (1..).zip(plans) {
+        let name = plan.rows.first().map_or("", |row| row.name.as_str());
+        progress.shape(number, plans.len(), name);
+        let mut series: Vec<Series> = subjects.iter().map(|_| Series::default()).collect();
+        for round in 0..rounds {
+            for turn in 0..subjects.len() {
+                let at = (turn + round) % subjects.len(); // nobody is always behind the same one
+                let subject = &mut subjects[at];
+                if plan.absent.iter().any(|(peer, _)| *peer == subject.name()) {
+                    continue;
+                }
+                progress.run(number, plans.len(), name, round + 1, rounds, subject.name());
+                match subject.run(&plan.shape) {
+                    Ok(figures) => series[at].push(figures),
+                    Err(error) => {
+                        let failure = format!("{name}: {} failed: {error:#}", subject.name());
+                        progress.say(&failure);
+                        found.failures.push(failure);
+                    }
+                }
+            }
+        }
+        let names: Vec<&'static str> = subjects.iter().map(|subject| subject.name()).collect();
+        found.rows.extend(plan.rows.iter().map(|spec| row(spec, plan, &names, &series, missing)));
+    }
+    progress.done();
+    found
+}
+
+fn row<S>(spec: &Spec, plan: &Plan<S>, names: &[&'static str], series: &[Series], missing: &Missing) -> Row {
+    let measured = || names.iter().copied().zip(series);
+    let median = |series: &Series| series.summary(spec.figure).map(|summary| summary.median);
+    let mut row = Row {
+        name: spec.name.clone(),
+        unit: spec.unit,
+        better: spec.better,
+        ours: measured().find(|(name, _)| *name == OURS).and_then(|(_, series)| median(series)),
+        peers: measured().filter(|(name, _)| *name != OURS).map(|(name, series)| (name, median(series))).collect(),
+        goals: spec.goals.clone(),
+        note: String::new(),
+    };
+    row.peers.extend(missing.iter().map(|(peer, _)| (*peer, None)));
+
+    let mut notes: Vec<String> = Vec::new();
+    notes.extend((!spec.note.is_empty()).then(|| spec.note.to_owned()));
+    notes.extend(list("spread", measured(), |series| {
+        let summary = series.summary(spec.figure)?;
+        (summary.least < summary.most).then(|| format!("{}..{}", figure(summary.least), figure(summary.most)))
+    }));
+    for (name, called) in &spec.also {
+        notes.extend(list(called, measured(), |series| Some(figure(series.summary(name)?.median))));
+    }
+    notes.extend(plan.absent.iter().map(|(peer, why)| format!("no {peer}: {why}")));
+    notes.extend(missing.iter().map(|(_, why)| why.clone()));
+    row.note = notes.join("; ");
+    row
+}
+
+/// `called: ours x, peer y`, of those that have it.
+fn list<'a>(
+    called: &str, measured: impl Iterator<Item = (&'static str, &'a Series)>,
+    show: impl Fn(&Series) -> Option<String>,
+) -> Option<String> {
+    let each: Vec<String> =
+        measured.filter_map(|(name, series)| Some(format!("{name} {}", show(series)?))).collect();
+    (!each.is_empty()).then(|| format!("{called}: {}", each.join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    struct Counted {
+        name: &'static str,
+        figures: Vec<f64>,
+        ran: Rc<RefCell<Vec<&'static str>>>,
+    }
+
+    impl Subject<()> for Counted {
+        fn name(&self) -> &'static str {
+            self.name
+        }
+
+        fn run(&mut self, (): &()) -> anyhow::Result<Figures> {
+            self.ran.borrow_mut().push(self.name);
+            let next = self.figures.pop().ok_or_else(|| anyhow::anyhow!("no more"))?;
+            Ok(Figures::default().with("ns", next))
+        }
+    }
+
+    #[test]
+    fn rounds_alternate_and_a_row_holds_medians_spread_and_reasons() {
+        let ran = Rc::new(RefCell::new(Vec::new()));
+        let subject = |name, figures: &[f64]| -> Box<dyn Subject<()>> {
+            Box::new(Counted { name, figures: figures.to_vec(), ran: ran.clone() })
+        };
+        let mut subjects = [
+            subject(OURS, &[1.0, 2.0, 9.0]),
+            subject("client-go", &[10.0, 10.0]),
+            subject("kube-runtime", &[]),
+        ];
+        let spec = Spec {
+            name: "row".into(),
+            unit: "ns",
+            better: Better::Lower,
+            figure: "ns",
+            goals: vec![],
+            note: "why",
+            also: vec![],
+        };
+        let plan = Plan { shape: (), absent: vec![("kube-runtime", "has none")], rows: vec![spec] };
+        let missing = vec![("controller-runtime", "go not found".to_owned())];
+        let found = run(&[plan], &mut subjects, &missing, 3);
+        let expect = ["ours", "client-go", "client-go", "ours", "ours", "client-go"];
+        assert_eq!(*ran.borrow(), expect);
+        assert_eq!(found.failures, ["row: client-go failed: no more"]);
+        let row = &found.rows[0];
+        assert_eq!(row.ours, Some(2.0));
+        assert_eq!(
+            row.peers,
+            [("client-go", Some(10.0)), ("controller-runtime", None), ("kube-runtime", None)].into()
+        );
+        assert_eq!(row.note, "why; spread: ours 1.00..9.00; no kube-runtime: has none; go not found");
+    }
+}

@@ -1,0 +1,80 @@
+//! Every performance claim of Machinery, side by side with its peers in one run. `README.md` says how to read it.
+
+#![expect(clippy::disallowed_methods, reason = "this measures real time, on threads and tasks of its own")]
+
+mod interleave;
+mod measure;
+mod memory;
+mod progress;
+mod report;
+mod workqueue;
+
+use clap::{Args, Parser, Subcommand};
+use report::{Origin, Report};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// Measures Machinery beside its peers, in one run, on this machine.
+#[derive(Parser)]
+#[command(version)]
+struct Cli {
+    #[command(subcommand)]
+    suite: Suite,
+}
+
+#[derive(Subcommand)]
+enum Suite {
+    /// The work queue, beside client-go, controller-runtime and kube-runtime.
+    Workqueue(Options),
+}
+
+/// What every suite is told.
+#[derive(Args, Clone)]
+pub(crate) struct Options {
+    /// Write the bench file here.
+    #[arg(long, value_name = "F")]
+    json: Option<PathBuf>,
+    /// Write the table here as the suite's section of a Markdown file (`bench/RESULTS.md`).
+    #[arg(long, value_name = "F")]
+    markdown: Option<PathBuf>,
+    /// One short round without the million-key shapes: shows that all of it works, and no figure to rely on.
+    #[arg(long)]
+    quick: bool,
+    /// Rounds; a figure is the median over them.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
+    rounds: u16,
+    /// Only shapes with a row whose name contains this. May be given several times.
+    #[arg(long, value_name = "TEXT")]
+    only: Vec<String>,
+}
+
+fn main() -> anyhow::Result<ExitCode> {
+    let cli = Cli::parse();
+    let origin = Origin::here();
+    let (suite, options, run): (_, _, fn(&Options) -> anyhow::Result<interleave::Found>) = match &cli.suite {
+        Suite::Workqueue(options) => ("workqueue", options, workqueue::run),
+    };
+    let found = run(options)?;
+    let report = Report { origin, suite, rounds: options.rounds(), rows: found.rows };
+    report::print(&report);
+    if let Some(path) = &options.json {
+        report.write_json(path)?;
+    }
+    if let Some(path) = &options.markdown {
+        report::write_section(&report, path)?;
+    }
+    for failure in &found.failures {
+        eprintln!("{failure}");
+    }
+    Ok(if found.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+impl Options {
+    pub(crate) fn rounds(&self) -> usize {
+        if self.quick { 1 } else { self.rounds.into() }
+    }
+
+    pub(crate) fn wants(&self, row: &str) -> bool {
+        self.only.is_empty() || self.only.iter().any(|text| row.contains(text.as_str()))
+    }
+}

@@ -1,0 +1,132 @@
+//! Times, and what is made of those of several rounds.
+
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// What one run came to, by name: `ns`, `cpu_ns`, `per_second`, `bytes`, …
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct Figures(BTreeMap<String, f64>);
+
+impl Figures {
+    pub(crate) fn with(mut self, name: &str, figure: f64) -> Self {
+        self.0.insert(name.to_owned(), figure);
+        self
+    }
+
+    pub(crate) fn of(&self, name: &str) -> Option<f64> {
+        self.0.get(name).copied()
+    }
+}
+
+/// Wall and CPU time of one or more timed stretches. CPU time is that of the whole process, so that work which a library
+/// moves to another thread is seen.
+#[derive(Default)]
+pub(crate) struct Lap {
+    wall: Duration,
+    cpu: Duration,
+    started: Option<(Instant, Duration)>,
+}
+
+impl Lap {
+    /// A lap whose first stretch begins now.
+    pub(crate) fn started() -> Self {
+        let mut lap = Self::default();
+        lap.start();
+        lap
+    }
+
+    pub(crate) fn start(&mut self) {
+        let cpu = cpu_time();
+        self.started = Some((Instant::now(), cpu));
+    }
+
+    pub(crate) fn stop(&mut self) {
+        if let Some((wall, cpu)) = self.started.take() {
+            self.wall += wall.elapsed();
+            self.cpu += cpu_time().saturating_sub(cpu);
+        }
+    }
+
+    /// The time of one of `operations`.
+    pub(crate) fn per(&self, operations: usize) -> Figures {
+        let share = |time: Duration| time.as_secs_f64() * 1e9 / count(operations);
+        Figures::default().with("ns", share(self.wall)).with("cpu_ns", share(self.cpu))
+    }
+
+    pub(crate) fn wall(&self) -> Duration {
+        self.wall
+    }
+}
+
+fn cpu_time() -> Duration {
+    let time = clock_gettime(ClockId::ProcessCPUTime);
+    Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
+}
+
+/// A count as a number to divide by.
+#[expect(clippy::cast_precision_loss, reason = "counts here stay far below 2^52")]
+pub(crate) fn count(n: usize) -> f64 {
+    n as f64
+}
+
+/// The figures of one subject, a set for each round.
+#[derive(Default)]
+pub(crate) struct Series(Vec<Figures>);
+
+impl Series {
+    pub(crate) fn push(&mut self, figures: Figures) {
+        self.0.push(figures);
+    }
+
+    /// Median, least and most of a figure over the rounds that have it.
+    pub(crate) fn summary(&self, name: &str) -> Option<Summary> {
+        let mut values: Vec<f64> = self.0.iter().filter_map(|figures| figures.of(name)).collect();
+        values.sort_by(f64::total_cmp);
+        let (Some(&least), Some(&most)) = (values.first(), values.last()) else { return None };
+        let middle = values.len() / 2;
+        let median = if values.len() % 2 == 1 { values[middle] } else { f64::midpoint(values[middle - 1], values[middle]) };
+        Some(Summary { median, least, most })
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Summary {
+    pub(crate) median: f64,
+    pub(crate) least: f64,
+    pub(crate) most: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_of_the_rounds_that_have_the_figure() {
+        fn check(values: &[f64], expect: Option<(f64, f64, f64)>) {
+            let mut series = Series::default();
+            series.push(Figures::default().with("other", 7.0));
+            values.iter().for_each(|&value| series.push(Figures::default().with("ns", value)));
+            let got = series.summary("ns").map(|s| (s.median, s.least, s.most));
+            assert_eq!(got, expect);
+        }
+        check(&[], None);
+        check(&[3.0], Some((3.0, 3.0, 3.0)));
+        check(&[9.0, 1.0, 2.0], Some((2.0, 1.0, 9.0)));
+        check(&[9.0, 1.0, 2.0, 4.0], Some((3.0, 1.0, 9.0)));
+    }
+
+    #[test]
+    fn a_lap_sums_its_stretches_and_divides_them() {
+        let mut lap = Lap::started();
+        std::thread::sleep(Duration::from_millis(2));
+        lap.stop();
+        std::thread::sleep(Duration::from_millis(20));
+        lap.start();
+        lap.stop();
+        let ns = lap.per(2).of("ns").expect("a lap has a wall time");
+        assert!((1e6..15e6).contains(&ns), "{ns}");
+    }
+}

@@ -1,0 +1,46 @@
+//! How much memory this process holds: an allocator that counts live bytes, one atomic addition an allocation.
+
+use cap::Cap;
+use std::alloc::System;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+#[global_allocator]
+static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
+
+/// The bytes that are allocated now.
+pub(crate) fn live() -> usize {
+    ALLOCATOR.allocated()
+}
+
+/// Looks at [`live`] twice a millisecond until it is finished.
+pub(crate) struct Peak {
+    stop: Arc<AtomicBool>,
+    watcher: JoinHandle<usize>,
+}
+
+impl Peak {
+    pub(crate) fn watch() -> Self {
+        let stop = Arc::new(AtomicBool::new(false));
+        let watcher = std::thread::spawn({
+            let stop = stop.clone();
+            move || {
+                let mut peak = live();
+                while !stop.load(Ordering::Relaxed) {
+                    std::thread::sleep(Duration::from_micros(500));
+                    peak = peak.max(live());
+                }
+                peak
+            }
+        });
+        Self { stop, watcher }
+    }
+
+    /// The most bytes that were seen at once.
+    pub(crate) fn finish(self) -> usize {
+        self.stop.store(true, Ordering::Relaxed);
+        self.watcher.join().expect("the watcher only loads and sleeps")
+    }
+}

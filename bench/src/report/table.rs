@@ -1,0 +1,49 @@
+//! The report on a terminal.
+
+use super::{Report, Row, figure, goal};
+
+/// Prints the table, and below it the rows' notes.
+pub(crate) fn print(report: &Report) {
+    let lines = cells(&report.rows);
+    let widths: Vec<usize> = (0..lines[0].len())
+        .map(|column| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0))
+        .collect();
+    println!("\n{}", report.origin.command);
+    println!("{}; commit {}; {}", report.origin.machine, report.origin.commit, figures_are(report.rounds));
+    println!();
+    for line in &lines {
+        let padded: Vec<String> =
+            line.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}", width = *width)).collect();
+        println!("{}", padded.join("  ").trim_end());
+    }
+    println!("\nnotes");
+    for row in report.rows.iter().filter(|row| !row.note.is_empty()) {
+        println!("  {}: {}", row.name, row.note);
+    }
+}
+
+/// What the reader must know of every figure.
+pub(super) fn figures_are(rounds: usize) -> String {
+    match rounds {
+        1 => "one round, no medians: good for a look, not for a claim".to_owned(),
+        _ => format!("medians of {rounds} rounds, all subjects one after another in each; in brackets: how many times better ours is"),
+    }
+}
+
+/// The table as cells: a heading, then a line for each row.
+pub(super) fn cells(rows: &[Row]) -> Vec<Vec<String>> {
+    let peers: Vec<&str> = rows.first().map(|row| row.peers.keys().copied().collect()).unwrap_or_default();
+    let fixed = |cells: &[&str]| cells.iter().map(|&cell| cell.to_owned()).collect::<Vec<_>>();
+    let mut heading = fixed(&["row", "unit", "ours"]);
+    heading.extend(fixed(&peers));
+    heading.extend(fixed(&["goal", "verdict"]));
+    let mut lines = vec![heading];
+    for row in rows {
+        let mut line = vec![row.name.clone(), row.unit.to_owned(), row.ours.map_or("–".to_owned(), figure)];
+        line.extend(peers.iter().map(|peer| goal::beside(row, peer)));
+        line.push(goal::text(&row.goals));
+        line.push(row.verdict().map_or(String::new(), |verdict| verdict.to_string()));
+        lines.push(line);
+    }
+    lines
+}

@@ -1,0 +1,223 @@
+//! A list of wakers, first come first woken.
+//!
+//! The protocol is listen, look, wait: whoever waits calls [`Notify::listen`] *before* it looks at its condition, and
+//! whoever changes the condition notifies *after*. Nothing is remembered for those who were not listening.
+
+use crate::atomic::{AtomicUsize, Ordering};
+use crate::{Mutex, MutexGuard};
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+
+/// Wakes tasks that wait for a condition kept elsewhere.
+///
+/// The condition must be guarded by a lock that the waiter takes between `listen` and waiting, and the notifier
+/// before notifying. That lock orders the waiter's registration before the notifier's look at it, which is why a
+/// call with nobody listening costs one plain load.
+pub struct Notify {
+    /// How many listeners are queued and not yet woken. Written under `list`'s lock only.
+    queued: AtomicUsize,
+    list: Mutex<List>,
+}
+
+/// A place in the list, from [`Notify::listen`]. Completes once it is woken.
+///
+/// Dropping it gives the place up; if it had been woken and never saw it, the next listener is woken in its stead.
+#[must_use = "listening without awaiting waits for nothing"]
+pub struct Listener<'a> {
+    notify: &'a Notify,
+    /// The slot in the list; `None` once completed.
+    slot: Option<u32>,
+}
+
+const NIL: u32 = u32::MAX;
+
+struct List {
+    slots: Vec<Slot>,
+    free: u32,
+    head: u32,
+    tail: u32,
+}
+
+struct Slot {
+    state: SlotState,
+    prev: u32,
+    next: u32,
+}
+
+enum SlotState {
+    Free,
+    Queued(Option<Waker>),
+    Woken,
+}
+
+impl Notify {
+    /// A list with nobody in it.
+    pub fn new() -> Self {
+        let list = List { slots: Vec::new(), free: NIL, head: NIL, tail: NIL };
+        Self { queued: AtomicUsize::new(0), list: Mutex::new(list) }
+    }
+
+    /// Takes a place at the end of the list. It counts from this call on, not from the first poll.
+    pub fn listen(&self) -> Listener<'_> {
+        let mut list = self.list.lock();
+        let slot = list.push();
+        self.count(&list, 1);
+        Listener { notify: self, slot: Some(slot) }
+    }
+
+    /// Wakes the listener that has waited longest. Says whether there was one.
+    #[inline]
+    pub fn notify_one(&self) -> bool {
+        self.queued.load(Ordering::Relaxed) != 0 && self.wake_first()
+    }
+
+    /// Wakes every listener of this moment.
+    pub fn notify_all(&self) {
+        if self.queued.load(Ordering::Relaxed) == 0 {
+            return;
+        }
+        let mut wakers = Vec::new();
+        let mut list = self.list.lock();
+        while let Some(waker) = list.pop() {
+            self.count(&list, -1);
+            wakers.extend(waker);
+        }
+        drop(list);
+        wakers.into_iter().for_each(Waker::wake);
+    }
+
+    fn wake_first(&self) -> bool {
+        let mut list = self.list.lock();
+        let Some(waker) = list.pop() else { return false };
+        self.count(&list, -1);
+        drop(list);
+        // Outside the lock: a waker may run the woken task at once, and that task may listen again.
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        true
+    }
+
+    /// The guard is proof that the count changes under the lock, so a load and a store will do.
+    fn count(&self, _list: &MutexGuard<'_, List>, by: isize) {
+        let queued = self.queued.load(Ordering::Relaxed);
+        self.queued.store(queued.wrapping_add_signed(by), Ordering::Relaxed);
+    }
+}
+
+impl Default for Notify {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for Notify {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Notify").field("queued", &self.queued.load(Ordering::Relaxed)).finish()
+    }
+}
+
+impl Future for Listener<'_> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(slot) = self.slot else { return Poll::Ready(()) };
+        let mut list = self.notify.list.lock();
+        match &mut list.slots[slot as usize].state {
+            SlotState::Woken => {
+                list.release(slot);
+                drop(list);
+                self.slot = None;
+                Poll::Ready(())
+            }
+            SlotState::Queued(waker) => {
+                match waker {
+                    Some(known) => known.clone_from(cx.waker()),
+                    None => *waker = Some(cx.waker().clone()),
+                }
+                Poll::Pending
+            }
+            SlotState::Free => unreachable!("a listener owns its slot until it completes or drops"),
+        }
+    }
+}
+
+impl Drop for Listener<'_> {
+    fn drop(&mut self) {
+        let Some(slot) = self.slot else { return };
+        let mut list = self.notify.list.lock();
+        let woken = matches!(list.slots[slot as usize].state, SlotState::Woken);
+        if !woken {
+            list.unlink(slot);
+            self.notify.count(&list, -1);
+        }
+        list.release(slot);
+        drop(list);
+        if woken {
+            self.notify.wake_first();
+        }
+    }
+}
+
+impl fmt::Debug for Listener<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Listener").field("slot", &self.slot).finish()
+    }
+}
+
+impl List {
+    fn push(&mut self) -> u32 {
+        let slot = self.vacant();
+        let tail = self.tail;
+        self.slots[slot as usize] = Slot { state: SlotState::Queued(None), prev: tail, next: NIL };
+        match tail {
+            NIL => self.head = slot,
+            _ => self.slots[tail as usize].next = slot,
+        }
+        self.tail = slot;
+        slot
+    }
+
+    /// Takes the first listener off the list and marks it woken.
+    #[expect(clippy::option_option, reason = "nobody queued, and queued but never polled, are different answers")]
+    fn pop(&mut self) -> Option<Option<Waker>> {
+        let slot = self.head;
+        if slot == NIL {
+            return None;
+        }
+        self.unlink(slot);
+        match std::mem::replace(&mut self.slots[slot as usize].state, SlotState::Woken) {
+            SlotState::Queued(waker) => Some(waker),
+            SlotState::Free | SlotState::Woken => unreachable!("only queued listeners are linked"),
+        }
+    }
+
+    fn unlink(&mut self, slot: u32) {
+        let Slot { prev, next, .. } = self.slots[slot as usize];
+        match prev {
+            NIL => self.head = next,
+            _ => self.slots[prev as usize].next = next,
+        }
+        match next {
+            NIL => self.tail = prev,
+            _ => self.slots[next as usize].prev = prev,
+        }
+    }
+
+    fn vacant(&mut self) -> u32 {
+        if self.free == NIL {
+            self.slots.push(Slot { state: SlotState::Free, prev: NIL, next: NIL });
+            return u32::try_from(self.slots.len() - 1).expect("fewer than 2^32 tasks wait for one thing");
+        }
+        let slot = self.free;
+        self.free = self.slots[slot as usize].next;
+        slot
+    }
+
+    fn release(&mut self, slot: u32) {
+        self.slots[slot as usize] = Slot { state: SlotState::Free, prev: NIL, next: self.free };
+        self.free = slot;
+    }
+}

@@ -1,0 +1,101 @@
+//! Several keys at once, each as exclusive as a single one.
+
+use crate::Key;
+use crate::core::{Answer, Handout};
+use crate::shared::Shared;
+use crate::work::{self, Work};
+use std::fmt;
+use std::sync::Arc;
+
+/// Keys taken together, at least one. Answer them together with [`Batch::done`], or one by one by iterating over it.
+///
+/// Dropped, every key in it counts as abandoned and is retried.
+#[must_use = "a batch that is dropped is retried; answer it with done, or work by work"]
+pub struct Batch<K: Key> {
+    shared: Arc<Shared<K>>,
+    handouts: Vec<Handout<K>>,
+}
+
+/// The works of a batch, in the order in which the queue would have handed them out.
+pub struct Works<K: Key> {
+    shared: Arc<Shared<K>>,
+    rest: std::vec::IntoIter<Handout<K>>,
+}
+
+impl<K: Key> Batch<K> {
+    pub(crate) fn new(shared: Arc<Shared<K>>, handouts: Vec<Handout<K>>) -> Self {
+        Self { shared, handouts }
+    }
+
+    /// The keys, in the order in which the queue would have handed them out.
+    pub fn keys(&self) -> impl Iterator<Item = &K> {
+        self.handouts.iter().map(|handout| &handout.key)
+    }
+
+    /// How many keys there are: at least one.
+    #[expect(clippy::len_without_is_empty, reason = "a batch is never empty")]
+    pub fn len(&self) -> usize {
+        self.handouts.len()
+    }
+
+    /// All of them are done, as by [`Work::done`].
+    pub fn done(mut self) {
+        let now = self.shared.clock.coarse();
+        let handouts = std::mem::take(&mut self.handouts);
+        let mut ended = Vec::with_capacity(handouts.len());
+        self.shared.with(|core| {
+            for handout in &handouts {
+                ended.extend(core.answer(now, handout.slot, Answer::Done).ended);
+            }
+        });
+    }
+}
+
+impl<K: Key> IntoIterator for Batch<K> {
+    type Item = Work<K>;
+    type IntoIter = Works<K>;
+
+    fn into_iter(mut self) -> Works<K> {
+        Works { shared: self.shared.clone(), rest: std::mem::take(&mut self.handouts).into_iter() }
+    }
+}
+
+impl<K: Key> Iterator for Works<K> {
+    type Item = Work<K>;
+
+    fn next(&mut self) -> Option<Work<K>> {
+        self.rest.next().map(|handout| Work::new(self.shared.clone(), handout))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.rest.size_hint()
+    }
+}
+
+impl<K: Key> Drop for Batch<K> {
+    fn drop(&mut self) {
+        for handout in &self.handouts {
+            work::fail(&self.shared, handout, true, &"dropped unanswered");
+        }
+    }
+}
+
+impl<K: Key> Drop for Works<K> {
+    fn drop(&mut self) {
+        for work in self.by_ref() {
+            drop(work);
+        }
+    }
+}
+
+impl<K: Key + fmt::Debug> fmt::Debug for Batch<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.keys()).finish()
+    }
+}
+
+impl<K: Key> fmt::Debug for Works<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Works").field("left", &self.rest.len()).finish()
+    }
+}

@@ -1,0 +1,187 @@
+//! Why a key is queued: a bounded list that survives merging.
+
+use std::fmt;
+
+/// One reason for a run: a static name and a number that says which one (a revision, a port, a trace).
+///
+/// The name is given as a reference to a literal, `Cause::new(&"link down", 7)`, which makes a cause 16 bytes.
+#[derive(Clone, Copy)]
+pub struct Cause {
+    what: &'static &'static str,
+    detail: u64,
+}
+
+/// The reasons of one run, merged by name, at most [`Causes::LIMIT`] of them.
+#[derive(Clone, Copy)]
+pub struct Causes {
+    items: [Cause; Causes::LIMIT],
+    /// How often each was given; 255 means "at least".
+    counts: [u8; Causes::LIMIT],
+    len: u8,
+    lost: u8,
+}
+
+/// A delay asked for by [`crate::Work::after`] is over.
+pub(crate) const AFTER: Cause = Cause::new(&"after", 0);
+
+/// The run before this one failed; the number says how many have in a row.
+pub(crate) fn retry(attempts: u16) -> Cause {
+    Cause::new(&"retry", u64::from(attempts))
+}
+
+/// The run before this one was dropped unanswered.
+pub(crate) fn abandoned(attempts: u16) -> Cause {
+    Cause::new(&"abandoned", u64::from(attempts))
+}
+
+impl Cause {
+    /// The reason called `what`, and which one.
+    pub const fn new(what: &'static &'static str, detail: u64) -> Self {
+        Self { what, detail }
+    }
+
+    /// Its name.
+    pub const fn what(&self) -> &'static str {
+        self.what
+    }
+
+    /// Which one; of several merged ones, the latest.
+    pub const fn detail(&self) -> u64 {
+        self.detail
+    }
+}
+
+impl PartialEq for Cause {
+    fn eq(&self, other: &Self) -> bool {
+        self.detail == other.detail && self.same_name(other)
+    }
+}
+
+impl Eq for Cause {}
+
+impl Cause {
+    fn same_name(&self, other: &Self) -> bool {
+        std::ptr::eq(self.what, other.what) || self.what == other.what
+    }
+}
+
+impl fmt::Debug for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.what, self.detail)
+    }
+}
+
+impl Causes {
+    /// How many different reasons one run keeps. A further one takes the place of the oldest.
+    pub const LIMIT: usize = 4;
+
+    /// The reasons, oldest first, each with how often it was given (255: that or more).
+    pub fn iter(&self) -> impl Iterator<Item = (Cause, u8)> + '_ {
+        let (len, start) = (usize::from(self.len), usize::from(self.lost) % Self::LIMIT);
+        (0..len).map(move |i| {
+            let i = (start + i) % Self::LIMIT;
+            (self.items[i], self.counts[i])
+        })
+    }
+
+    /// How many reasons gave way to newer ones (255: that or more).
+    pub fn lost(&self) -> u8 {
+        self.lost
+    }
+
+    /// Whether nobody gave a reason.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    pub(crate) const fn none() -> Self {
+        let nothing = Cause::new(&"", 0);
+        Self { items: [nothing; Self::LIMIT], counts: [0; Self::LIMIT], len: 0, lost: 0 }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.len = 0;
+        self.lost = 0;
+    }
+
+    pub(crate) fn merge(&mut self, cause: Cause, count: u8) {
+        let len = usize::from(self.len);
+        for i in 0..len {
+            if self.items[i].same_name(&cause) {
+                self.items[i].detail = cause.detail;
+                self.counts[i] = self.counts[i].saturating_add(count);
+                return;
+            }
+        }
+        let place = if len < Self::LIMIT {
+            self.len += 1;
+            len
+        } else {
+            let oldest = usize::from(self.lost) % Self::LIMIT;
+            // Wraps to a multiple of LIMIT, so that the ring's start stays right.
+            self.lost = if self.lost == u8::MAX { u8::MAX - 3 } else { self.lost + 1 };
+            oldest
+        };
+        self.items[place] = cause;
+        self.counts[place] = count;
+    }
+
+    pub(crate) fn merge_all(&mut self, other: &Self) {
+        for (cause, count) in other.iter() {
+            self.merge(cause, count);
+        }
+    }
+}
+
+impl PartialEq for Causes {
+    fn eq(&self, other: &Self) -> bool {
+        self.lost == other.lost && self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Causes {}
+
+impl fmt::Debug for Causes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list()
+            .entries(self.iter().map(|(cause, count)| format!("{} {} (×{count})", cause.what(), cause.detail)))
+            .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NAMES: [&&str; 6] = [&"a", &"b", &"c", &"d", &"e", &"f"];
+
+    fn merged(names: &[usize]) -> Vec<(&'static str, u64, u8)> {
+        let mut causes = Causes::none();
+        for (detail, &name) in names.iter().enumerate() {
+            causes.merge(Cause::new(NAMES[name], detail as u64), 1);
+        }
+        causes.iter().map(|(cause, count)| (cause.what(), cause.detail(), count)).collect()
+    }
+
+    #[test]
+    fn merges_by_name_and_keeps_the_newest_four() {
+        assert_eq!(merged(&[]), []);
+        assert_eq!(merged(&[0, 1, 0]), [("a", 2, 2), ("b", 1, 1)]);
+        assert_eq!(
+            merged(&[0, 1, 2, 3, 4, 5, 4]),
+            [("c", 2, 1), ("d", 3, 1), ("e", 6, 2), ("f", 5, 1)]
+        );
+    }
+
+    #[test]
+    fn counts_and_losses_saturate() {
+        let mut causes = Causes::none();
+        for i in 0..1000_u64 {
+            causes.merge(Cause::new(NAMES[i as usize % 6], i), 200);
+        }
+        assert_eq!(causes.iter().map(|(cause, _)| cause.detail()).collect::<Vec<_>>(), [996, 997, 998, 999]);
+        assert!(causes.lost() >= 252);
+        causes.merge(Cause::new(NAMES[3], 0), 200);
+        assert!(causes.iter().any(|(_, count)| count == 255));
+    }
+}

@@ -1,0 +1,133 @@
+//! Adds: a new key, or one more wish merged into what the key has.
+
+use super::slab::{Entry, State};
+use super::{Core, spread};
+use crate::add::{Add, AddError, Added, When};
+use hashbrown::hash_table::Entry as Place;
+use std::time::Duration;
+
+/// An add, with what can be worked out before the lock is taken.
+pub(crate) struct Request<K> {
+    pub key: K,
+    pub hash: u32,
+    pub tenant: u32,
+}
+
+/// When a key should run: at `due`, but not after `hard`. A wish that debounces may move `due` later.
+#[derive(Clone, Copy)]
+struct Wish {
+    due: u64,
+    hard: u64,
+    debounces: bool,
+}
+
+impl<K: Eq + Clone> Core<K> {
+    #[inline]
+    pub(crate) fn add(&mut self, now: u64, request: Request<K>, add: &Add) -> Result<Added, AddError<K>> {
+        self.turn(now);
+        let Request { key, hash, tenant } = request;
+        if self.phase.refuses() {
+            self.stats.refused_closed += 1;
+            return Err(AddError::Closed(key));
+        }
+        let wish = self.wish(add);
+        let full = self.table.len() >= self.capacity;
+        let Self { table, entries, .. } = self;
+        let same = |&slot: &u32| entries[slot].hash == hash && entries[slot].key.as_ref() == Some(&key);
+        let slot = match table.entry(spread(hash), same, |&slot| spread(entries[slot].hash)) {
+            Place::Occupied(found) => {
+                let slot = *found.get();
+                return Ok(self.merge(slot, wish, add));
+            }
+            Place::Vacant(_) if full => {
+                self.stats.refused_full += 1;
+                return Err(AddError::Full { key, limit: self.capacity });
+            }
+            Place::Vacant(vacant) => {
+                let slot = entries.insert(key, hash, tenant);
+                vacant.insert(slot);
+                slot
+            }
+        };
+        let entry = &mut self.entries[slot];
+        entry.level = add.priority.level();
+        entry.merge_cause(add.cause);
+        entry.due = wish.due;
+        entry.hard = wish.hard;
+        self.place(slot);
+        Ok(Added::Queued)
+    }
+
+    fn merge(&mut self, slot: u32, wish: Wish, add: &Add) -> Added {
+        self.stats.merged += 1;
+        let level = add.priority.level();
+        let entry = &mut self.entries[slot];
+        entry.merge_cause(add.cause);
+        match entry.state {
+            State::Out => {
+                entry.rerun_level = entry.rerun_level.max(level);
+                entry.merge_wish(wish);
+                Added::Rerun
+            }
+            State::Ready => {
+                if level > entry.level {
+                    self.ready.remove(&mut self.entries, slot);
+                    self.entries[slot].level = level;
+                    self.ready.push(&mut self.entries, slot);
+                }
+                Added::Merged
+            }
+            State::Delayed => {
+                entry.level = entry.level.max(level);
+                let (due, hard) = entry.merged(wish);
+                if due == entry.due {
+                    entry.hard = hard;
+                } else {
+                    self.move_delay(slot, due, hard);
+                }
+                Added::Merged
+            }
+            State::Free => unreachable!("the table holds no free slot"),
+        }
+    }
+
+    /// Gives a delayed entry another time.
+    fn move_delay(&mut self, slot: u32, due: u64, hard: u64) {
+        self.wheel.remove(&mut self.entries, slot);
+        self.refund(slot);
+        let entry = &mut self.entries[slot];
+        entry.due = due;
+        entry.hard = hard;
+        self.place(slot);
+    }
+
+    fn wish(&self, add: &Add) -> Wish {
+        let plain = |due| Wish { due, hard: due, debounces: false };
+        let debounced = match (add.when, self.debounce) {
+            (When::Now, _) | (When::Configured, None) => return plain(self.now),
+            (When::After(Duration::ZERO), _) => return plain(self.now),
+            (When::After(delay), _) => return plain(self.after(delay)),
+            (When::Debounced(debounce), _) | (When::Configured, Some(debounce)) => debounce,
+        };
+        let (due, hard) = (self.after(debounced.quiet()), self.after(debounced.max_wait()));
+        Wish { due, hard, debounces: true }
+    }
+}
+
+impl<K> Entry<K> {
+    /// `due` and `hard` after one more wish: the earliest hard time stands; a debounced wish puts `due` off to its
+    /// quiet time, within that; a plain one never puts it off.
+    fn merged(&self, wish: Wish) -> (u64, u64) {
+        let hard = self.hard.min(wish.hard);
+        let due = if wish.debounces { wish.due } else { self.due };
+        (due.min(hard), hard)
+    }
+
+    pub(super) fn merge_plain(&mut self, due: u64) {
+        self.merge_wish(Wish { due, hard: due, debounces: false });
+    }
+
+    fn merge_wish(&mut self, wish: Wish) {
+        (self.due, self.hard) = self.merged(wish);
+    }
+}

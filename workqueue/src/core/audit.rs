@@ -1,0 +1,43 @@
+//! What must hold between any two operations, checked from scratch. For tests.
+
+use super::slab::{NEVER, State};
+use super::Core;
+
+impl<K: Eq + Clone> Core<K> {
+    /// Panics, and says so, if the parts disagree.
+    pub(crate) fn audit(&self) {
+        let mut counts = [0_usize; 4];
+        let mut earliest = NEVER;
+        for slot in 0..self.entries.slots() {
+            let entry = &self.entries[slot];
+            counts[entry.state as usize] += 1;
+            assert_eq!(entry.key.is_none(), entry.state == State::Free, "slot {slot}: a key, and only while live");
+            if entry.state == State::Free {
+                continue;
+            }
+            let found = self.find(entry.hash, entry.key.as_ref().expect("just checked"));
+            assert_eq!(found, Some(slot), "the table leads to the key's only entry");
+            match entry.state {
+                State::Delayed => {
+                    assert!(entry.due > self.now, "slot {slot}: due {} and still delayed at {}", entry.due, self.now);
+                    assert!(entry.due <= entry.hard, "slot {slot}: due after its hard time");
+                    earliest = earliest.min(entry.due);
+                }
+                _ => assert_eq!(entry.charge, 0, "slot {slot}: a token is held for a delay only"),
+            }
+        }
+        let [free, ready, delayed, out] = counts;
+        let live = self.entries.slots() as usize - free;
+        assert_eq!(live, self.table.len(), "the table holds the live entries, and no other");
+        assert_eq!(ready, self.ready.len(), "ready entries are in the ready lists");
+        assert_eq!(delayed, self.wheel.len(), "delayed entries are in the wheel");
+        assert_eq!(out, self.out_len, "entries that are out are in that list");
+        assert_eq!(out, self.out.iter(&self.entries).count(), "the list of what is out is whole");
+        let since: u128 = self.out.iter(&self.entries).map(|slot| u128::from(self.entries[slot].since)).sum();
+        assert_eq!(since, self.out_since, "the sum of times is the times' sum");
+        assert_eq!(self.wheel.earliest(&self.entries).unwrap_or(NEVER), earliest, "the earliest delay is known");
+        assert!(self.wheel.next().unwrap_or(NEVER) <= earliest, "the next look is not after the earliest delay");
+        assert!(live <= self.capacity, "no more keys than may be");
+        assert_eq!(self.ready.peek(&self.entries).is_none(), ready == 0, "something ready is something to take");
+    }
+}

@@ -1,0 +1,265 @@
+//! The queue as a state machine: no clock, no lock, no await, no log.
+//!
+//! Each operation is given the time, in microseconds since the queue began. Time never goes back: an operation that
+//! comes with an older one is treated as if it came now. What others must be told is left in [`Signals`].
+
+mod adding;
+mod answering;
+mod closing;
+mod list;
+mod ready;
+mod seeing;
+mod slab;
+mod stats;
+mod taking;
+mod turns;
+mod wheel;
+
+#[cfg(any(test, feature = "testing"))]
+mod audit;
+
+pub(crate) use adding::Request;
+pub(crate) use answering::{Answer, Answered};
+pub(crate) use taking::{Handout, Take};
+
+pub use answering::Retried;
+pub use seeing::{Seen, SeenState};
+pub use stats::{Histogram, Stats};
+
+use crate::config::{Config, MAX_DELAY};
+use crate::limiter::{Ask, Charge, RateLimiter};
+use crate::Debounce;
+use closing::Phase;
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+use list::List;
+use ready::Ready;
+use slab::{NEVER, Slab, State};
+use std::hash::{BuildHasher, Hash};
+use std::num::NonZeroU16;
+use std::time::Duration;
+use turns::Turns;
+use wheel::Wheel;
+
+pub(crate) struct Core<K> {
+    now: u64,
+    entries: Slab<K>,
+    /// Key to slot, by the entry's stored hash.
+    table: HashTable<u32>,
+    ready: Ready,
+    wheel: Wheel,
+    /// What is out, the longest first.
+    out: List,
+    out_len: usize,
+    /// The times at which they went out, added up.
+    out_since: u128,
+    phase: Phase,
+    stats: Stats,
+    signals: Signals,
+    /// When whoever turns the clock will next look.
+    armed: u64,
+    /// Hand-outs since somebody last had to wait.
+    streak: u32,
+    limiter: Box<dyn RateLimiter>,
+    chance: u64,
+    capacity: usize,
+    max_tries: Option<NonZeroU16>,
+    debounce: Option<Debounce>,
+}
+
+/// What an operation leaves for the shell to tell others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Signals {
+    /// So many more keys are ready.
+    pub ready: u32,
+    /// Whoever waits, for a key or for the end, should look again.
+    pub over: bool,
+    /// Something is due before the clock's next look.
+    pub rearm: bool,
+}
+
+/// What a hash of a key is made with: outside the lock, with the queue's seed.
+#[derive(Clone, Debug)]
+pub(crate) struct Hasher(FixedState);
+
+impl Hasher {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(FixedState::with_seed(seed))
+    }
+
+    /// 32 bits tell enough keys apart, and fit an entry.
+    #[inline]
+    pub(crate) fn hash<K: Hash>(&self, key: &K) -> u32 {
+        let hash = self.0.hash_one(key);
+        (hash ^ (hash >> 32)) as u32
+    }
+}
+
+/// The table takes its tag from the high bits and its bucket from the low ones.
+#[inline]
+fn spread(hash: u32) -> u64 {
+    u64::from(hash) << 32 | u64::from(hash)
+}
+
+impl<K: Eq + Clone> Core<K> {
+    pub(crate) fn new(config: Config<K>, seed: u64, tenants: bool) -> Self {
+        let turns = tenants.then(|| Turns::new(seed));
+        let aging = i64::try_from(config.aging.as_micros()).expect("Config::check caps aging at a day");
+        Self {
+            now: 0,
+            entries: Slab::new(),
+            table: HashTable::new(),
+            ready: Ready::new(aging, turns),
+            wheel: Wheel::new(),
+            out: List::EMPTY,
+            out_len: 0,
+            out_since: 0,
+            phase: Phase::Open,
+            stats: Stats::default(),
+            signals: Signals::default(),
+            armed: NEVER,
+            streak: 0,
+            limiter: config.backoff,
+            chance: seed,
+            capacity: config.capacity,
+            max_tries: config.max_tries,
+            debounce: config.debounce,
+        }
+    }
+
+    /// Moves the time, and what is due with it.
+    #[inline]
+    pub(crate) fn turn(&mut self, now: u64) {
+        self.now = self.now.max(now);
+        if self.wheel.is_due(self.now) {
+            self.expire();
+        }
+        if self.phase != Phase::Open {
+            self.settle();
+        }
+    }
+
+    /// How many keys are ready.
+    pub(crate) fn ready_len(&self) -> usize {
+        self.ready.len()
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// What others must be told since the last call.
+    #[inline]
+    pub(crate) fn signals(&mut self) -> Signals {
+        std::mem::take(&mut self.signals)
+    }
+
+    #[cfg(feature = "tokio")]
+    /// When to call [`Core::turn`] next, if nothing else happens and `tick` is not sooner. The caller promises to.
+    pub(crate) fn arm(&mut self, tick: Option<u64>) -> Option<u64> {
+        let next = [self.next_wake(), tick].into_iter().flatten().min();
+        self.armed = next.unwrap_or(NEVER);
+        next
+    }
+
+    /// The time at which something changes by itself, or a little before it.
+    pub(crate) fn next_wake(&self) -> Option<u64> {
+        let end = match self.phase {
+            Phase::Draining { until } => Some(until),
+            _ => None,
+        };
+        [self.wheel.next(), end].into_iter().flatten().min()
+    }
+
+    fn expire(&mut self) {
+        let Self { wheel, ready, entries, stats, signals, .. } = self;
+        wheel.advance(entries, self.now, |entries, slot| {
+            let due = entries[slot].due;
+            make_ready(ready, entries, stats, signals, slot, due);
+        });
+    }
+
+    /// Puts an entry that is in no list where its `due` says.
+    fn place(&mut self, slot: u32) {
+        let due = self.entries[slot].due;
+        if due <= self.now {
+            let Self { ready, entries, stats, signals, now, .. } = self;
+            make_ready(ready, entries, stats, signals, slot, *now);
+            return;
+        }
+        let entry = &mut self.entries[slot];
+        entry.state = State::Delayed;
+        entry.since = self.now;
+        self.wheel.insert(&mut self.entries, slot, self.now);
+        self.rearm();
+    }
+
+    fn rearm(&mut self) {
+        if let Some(next) = self.next_wake().filter(|&next| next < self.armed) {
+            self.armed = next;
+            self.signals.rearm = true;
+        }
+    }
+
+    /// Ends an entry that is in no list. The caller drops the key, outside the lock.
+    fn end(&mut self, slot: u32) -> Option<K> {
+        let hash = spread(self.entries[slot].hash);
+        if let Ok(found) = self.table.find_entry(hash, |&other| other == slot) {
+            found.remove();
+        }
+        self.entries.remove(slot)
+    }
+
+    fn find(&self, hash: u32, key: &K) -> Option<u32> {
+        let same = |&slot: &u32| self.entries[slot].hash == hash && self.entries[slot].key.as_ref() == Some(key);
+        self.table.find(spread(hash), same).copied()
+    }
+
+    /// Gives a token back whose wait was cut short.
+    fn refund(&mut self, slot: u32) {
+        let charge = std::mem::take(&mut self.entries[slot].charge);
+        if let Some(charge) = Charge::from_bits(charge) {
+            self.limiter.refund(charge);
+        }
+    }
+
+    fn ask(&mut self, attempt: u16) -> Ask {
+        self.chance = self.chance.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        Ask { attempt, now: Duration::from_micros(self.now), chance: mix(self.chance) }
+    }
+
+    fn after(&self, delay: Duration) -> u64 {
+        let delay = delay.min(MAX_DELAY);
+        let us = u64::try_from(delay.as_micros()).expect("a year of microseconds fits");
+        self.now.saturating_add(us)
+    }
+}
+
+/// Puts an entry that is in no list in its line.
+#[inline]
+fn make_ready<K>(
+    ready: &mut Ready,
+    entries: &mut Slab<K>,
+    stats: &mut Stats,
+    signals: &mut Signals,
+    slot: u32,
+    since: u64,
+) {
+    let entry = &mut entries[slot];
+    entry.state = State::Ready;
+    entry.since = since;
+    entry.due = NEVER;
+    entry.hard = NEVER;
+    entry.charge = 0;
+    ready.push(entries, slot);
+    stats.adds += 1;
+    signals.ready += 1;
+}
+
+/// SplitMix64's output function: any seed gives well-spread bits.
+fn mix(state: u64) -> u64 {
+    let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    z ^ (z >> 31)
+}
+

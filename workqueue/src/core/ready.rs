@@ -1,0 +1,104 @@
+//! What is ready, and whose turn it is: a list per priority level, or a ring of tenants per level.
+
+use super::list::List;
+use super::slab::{Entry, NIL, Slab};
+use super::turns::Turns;
+use crate::Priority;
+
+#[derive(Debug)]
+pub(crate) struct Ready {
+    /// Which levels have entries.
+    used: u64,
+    len: usize,
+    /// What a level is worth, in microseconds of waiting.
+    aging: i64,
+    levels: Box<[List; Priority::LEVELS]>,
+    /// In place of `levels`, where tenants take turns.
+    turns: Option<Turns>,
+}
+
+impl Ready {
+    pub(crate) fn new(aging_us: i64, turns: Option<Turns>) -> Self {
+        let levels = Box::new([List::EMPTY; Priority::LEVELS]);
+        Self { used: 0, len: 0, aging: aging_us, levels, turns }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn push<K>(&mut self, entries: &mut Slab<K>, slot: u32) {
+        let level = entries[slot].level;
+        match &mut self.turns {
+            None => self.levels[usize::from(level)].push_back(entries, slot),
+            Some(turns) => turns.push(entries, slot),
+        }
+        self.used |= 1 << level;
+        self.len += 1;
+    }
+
+    /// Takes out the entry whose turn it is.
+    pub(crate) fn pop<K>(&mut self, entries: &mut Slab<K>) -> Option<u32> {
+        let level = self.choose(entries)?;
+        let slot = match &mut self.turns {
+            None => self.levels[level].pop_front(entries),
+            Some(turns) => turns.pop(entries, level),
+        };
+        self.taken(level);
+        slot
+    }
+
+    /// The entry whose turn it is.
+    pub(crate) fn peek<K>(&self, entries: &Slab<K>) -> Option<u32> {
+        self.choose(entries).map(|level| self.head(level))
+    }
+
+    /// Takes out an entry that is here.
+    pub(crate) fn remove<K>(&mut self, entries: &mut Slab<K>, slot: u32) {
+        let level = usize::from(entries[slot].level);
+        match &mut self.turns {
+            None => self.levels[level].unlink(entries, slot),
+            Some(turns) => turns.remove(entries, slot),
+        }
+        self.taken(level);
+    }
+
+    fn taken(&mut self, level: usize) {
+        self.len -= 1;
+        if self.head(level) == NIL {
+            self.used &= !(1 << level);
+        }
+    }
+
+    fn head(&self, level: usize) -> u32 {
+        match &self.turns {
+            None => self.levels[level].head,
+            Some(turns) => turns.head(level),
+        }
+    }
+
+    /// The level whose head has the best standing: ready since, less a bonus for each level. At equal standing the
+    /// higher level.
+    #[inline]
+    fn choose<K>(&self, entries: &Slab<K>) -> Option<usize> {
+        let highest = 63_u32.checked_sub(self.used.leading_zeros())?;
+        if self.used == 1 << highest {
+            return Some(highest as usize);
+        }
+        let (mut best, mut best_standing) = (highest as usize, i64::MAX);
+        let mut rest = self.used;
+        while rest != 0 {
+            let level = 63 - rest.leading_zeros();
+            rest ^= 1 << level;
+            let standing = standing(&entries[self.head(level as usize)], self.aging);
+            if standing < best_standing {
+                (best, best_standing) = (level as usize, standing);
+            }
+        }
+        Some(best)
+    }
+}
+
+fn standing<K>(entry: &Entry<K>, aging: i64) -> i64 {
+    entry.since.cast_signed() - i64::from(entry.level) * aging
+}

@@ -1,0 +1,160 @@
+//! Where entries live: in chunks, so that a million keys are never copied to grow, and no doubling is paid for.
+
+use crate::Cause;
+use crate::cause::Causes;
+
+/// No slot.
+pub(crate) const NIL: u32 = u32::MAX;
+
+const CHUNK: usize = 1 << CHUNK_BITS;
+const CHUNK_BITS: usize = 10;
+
+/// All that the queue knows of one key. 136 bytes for a key of 16.
+#[derive(Debug)]
+pub(crate) struct Entry<K> {
+    /// `None` only in a free slot.
+    pub key: Option<K>,
+    /// When it came into its state.
+    pub since: u64,
+    /// Delayed: when it runs. Out: when it runs again, [`NEVER`] if it need not.
+    pub due: u64,
+    /// The earliest time that no debouncing may move; `due` is never later. [`NEVER`] if there is none.
+    pub hard: u64,
+    /// Neighbours in the list of its state; in a free slot, `next` is the next free one.
+    pub prev: u32,
+    pub next: u32,
+    pub hash: u32,
+    pub tenant: u32,
+    /// Failures in a row.
+    pub attempts: u16,
+    pub state: State,
+    /// The priority's level: of this run, and of the one after it if it is out.
+    pub level: u8,
+    pub rerun_level: u8,
+    /// The bucket token that its delay cost ([`crate::limiter::Charge::to_bits`]).
+    pub charge: u8,
+    pub causes: Causes,
+}
+
+/// No time.
+pub(crate) const NEVER: u64 = u64::MAX;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Free,
+    Ready,
+    Delayed,
+    Out,
+}
+
+#[derive(Debug)]
+pub(crate) struct Slab<K> {
+    chunks: Vec<Vec<Entry<K>>>,
+    len: u32,
+    free: u32,
+}
+
+impl<K> Slab<K> {
+    pub(crate) fn new() -> Self {
+        Self { chunks: Vec::new(), len: 0, free: NIL }
+    }
+
+    /// A slot for a new key: an entry with no time, no list and no state yet.
+    pub(crate) fn insert(&mut self, key: K, hash: u32, tenant: u32) -> u32 {
+        let entry = Entry {
+            key: Some(key),
+            since: 0,
+            due: NEVER,
+            hard: NEVER,
+            prev: NIL,
+            next: NIL,
+            hash,
+            tenant,
+            attempts: 0,
+            state: State::Free,
+            level: 0,
+            rerun_level: 0,
+            charge: 0,
+            causes: Causes::none(),
+        };
+        if self.free != NIL {
+            let slot = self.free;
+            let place = &mut self[slot];
+            let next = place.next;
+            *place = entry;
+            self.free = next;
+            return slot;
+        }
+        let slot = self.len;
+        if slot as usize % CHUNK == 0 {
+            // The first chunk grows with a small queue; the others are for large ones.
+            let capacity = if slot == 0 { 16 } else { CHUNK };
+            self.chunks.push(Vec::with_capacity(capacity));
+        }
+        self.chunks[slot as usize >> CHUNK_BITS].push(entry);
+        self.len += 1;
+        slot
+    }
+
+    /// Ends an entry. The caller drops the key, outside the lock.
+    pub(crate) fn remove(&mut self, slot: u32) -> Option<K> {
+        let free = self.free;
+        let entry = &mut self[slot];
+        entry.state = State::Free;
+        entry.next = free;
+        let key = entry.key.take();
+        self.free = slot;
+        key
+    }
+
+    /// How many slots there are, free ones included.
+    pub(crate) fn slots(&self) -> u32 {
+        self.len
+    }
+}
+
+impl<K> std::ops::Index<u32> for Slab<K> {
+    type Output = Entry<K>;
+
+    fn index(&self, slot: u32) -> &Entry<K> {
+        &self.chunks[slot as usize >> CHUNK_BITS][slot as usize % CHUNK]
+    }
+}
+
+impl<K> std::ops::IndexMut<u32> for Slab<K> {
+    fn index_mut(&mut self, slot: u32) -> &mut Entry<K> {
+        &mut self.chunks[slot as usize >> CHUNK_BITS][slot as usize % CHUNK]
+    }
+}
+
+impl<K> Entry<K> {
+    pub(crate) fn merge_cause(&mut self, cause: Option<Cause>) {
+        if let Some(cause) = cause {
+            self.causes.merge(cause, 1);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_reused_and_chunks_are_not_copied() {
+        let mut slab = Slab::new();
+        let slots: Vec<u32> = (0..5000).map(|key| slab.insert(key, 0, 0)).collect();
+        assert_eq!(slots, (0..5000).collect::<Vec<_>>());
+        assert_eq!(slab.remove(7), Some(7));
+        assert_eq!(slab.remove(4096), Some(4096));
+        assert_eq!(slab.insert(70, 0, 0), 4096);
+        assert_eq!(slab.insert(71, 0, 0), 7);
+        assert_eq!(slab.insert(72, 0, 0), 5000);
+        assert_eq!(slab[4999].key, Some(4999));
+        assert_eq!(slab.slots(), 5001);
+    }
+
+    #[test]
+    fn an_entry_is_as_small_as_it_says() {
+        assert_eq!(size_of::<Entry<std::sync::Arc<str>>>(), 136);
+    }
+}

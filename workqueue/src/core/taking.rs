@@ -1,0 +1,78 @@
+//! Handing out.
+
+use super::slab::{NEVER, State};
+use super::Core;
+use crate::cause::Causes;
+
+/// What a worker gets.
+#[derive(Debug)]
+pub(crate) struct Handout<K> {
+    pub slot: u32,
+    pub key: K,
+    pub attempts: u16,
+    pub level: u8,
+    pub causes: Causes,
+    /// How long it was ready, in microseconds.
+    pub waited: u64,
+}
+
+#[derive(Debug)]
+pub(crate) enum Take<T> {
+    Handout(T),
+    /// Nothing is ready.
+    Empty,
+    /// Nothing is ready, and nothing will be.
+    Over,
+    /// Something is ready, but others have a right to the thread.
+    Breathe,
+}
+
+/// So many hand-outs without anybody waiting, and the next getter yields once. A worker that always finds a key would
+/// otherwise never let its thread go: not to other tasks, not to whoever wants to abort it.
+const STREAK: u32 = 64;
+
+impl<K: Eq + Clone> Core<K> {
+    #[inline]
+    pub(crate) fn take(&mut self, now: u64, may_breathe: bool) -> Take<Handout<K>> {
+        self.turn(now);
+        if self.phase.stopped() {
+            return Take::Over;
+        }
+        let Some(slot) = self.ready.peek(&self.entries) else {
+            self.streak = 0;
+            return if self.phase.ends_empty() { Take::Over } else { Take::Empty };
+        };
+        if may_breathe {
+            self.streak += 1;
+            if self.streak > STREAK {
+                self.streak = 0;
+                return Take::Breathe;
+            }
+        }
+        // The key's clone is the user's code: it comes before anything changes, in case it panics.
+        let key = self.entries[slot].key.clone().expect("an entry that is in a list has its key");
+        self.ready.pop(&mut self.entries);
+        let entry = &mut self.entries[slot];
+        let waited = self.now.saturating_sub(entry.since);
+        let handout = Handout {
+            slot,
+            key,
+            attempts: entry.attempts,
+            level: entry.level,
+            causes: entry.causes,
+            waited,
+        };
+        entry.state = State::Out;
+        entry.since = self.now;
+        entry.due = NEVER;
+        entry.hard = NEVER;
+        entry.rerun_level = 0;
+        entry.causes.clear();
+        self.out.push_back(&mut self.entries, slot);
+        self.out_len += 1;
+        self.out_since += u128::from(self.now);
+        self.stats.handed_out += 1;
+        self.stats.waited.record(waited);
+        Take::Handout(handout)
+    }
+}

@@ -1,0 +1,93 @@
+//! So many retries a second, whatever their keys.
+
+use super::{Ask, Charge, Delay, LimiterError, RateLimiter};
+use std::time::Duration;
+
+/// Tokens that refill at a steady rate, up to a burst. A retry takes one, and waits for it when there is none.
+///
+/// It keeps one number: the time at which the bucket is full again. A token taken moves it one interval later, a
+/// token refunded one earlier. What is owed is thus bounded by one token a *waiting* key.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TokenBucket {
+    interval: Duration,
+    burst: u32,
+    full_at: Duration,
+}
+
+impl TokenBucket {
+    /// `per_second` tokens a second, at most `burst` saved up; full at first.
+    ///
+    /// # Errors
+    /// If the rate is not a number above 0 and at most a million, or the burst is 0.
+    pub fn new(per_second: f64, burst: u32) -> Result<Self, LimiterError> {
+        if !(per_second > 0.0 && per_second <= 1e6) {
+            return Err(LimiterError::BadRate(per_second));
+        }
+        if burst == 0 {
+            return Err(LimiterError::NoBurst);
+        }
+        // A rate so small that the interval is beyond Duration is "never again", which a century says as well.
+        let interval = Duration::try_from_secs_f64(1.0 / per_second).unwrap_or(CENTURY).min(CENTURY);
+        Ok(Self { interval, burst, full_at: Duration::ZERO })
+    }
+}
+
+const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
+impl RateLimiter for TokenBucket {
+    fn look(&self, ask: &Ask) -> Duration {
+        let missing = self.full_at.saturating_sub(ask.now);
+        let saved_up = self.interval.saturating_mul(self.burst - 1);
+        missing.saturating_sub(saved_up)
+    }
+
+    fn take(&mut self, ask: &Ask) -> Delay {
+        let wait = self.look(ask);
+        self.full_at = self.full_at.max(ask.now).saturating_add(self.interval);
+        Delay { wait, charge: Some(Charge::ONLY) }
+    }
+
+    fn refund(&mut self, _: Charge) {
+        self.full_at = self.full_at.saturating_sub(self.interval);
+    }
+
+    fn buckets(&self) -> usize {
+        1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(millis: u64) -> Ask {
+        Ask { attempt: 1, now: Duration::from_millis(millis), chance: 0 }
+    }
+
+    #[test]
+    fn gives_its_burst_then_its_rate() {
+        let mut bucket = TokenBucket::new(10.0, 3).unwrap();
+        let mut waits = |now| bucket.take(&at(now)).wait.as_millis();
+        assert_eq!([waits(0), waits(0), waits(0), waits(0), waits(0)], [0, 0, 0, 100, 200]);
+        assert_eq!(waits(10_000), 0, "a long pause fills it");
+    }
+
+    #[test]
+    fn a_refund_is_a_token_again() {
+        let mut bucket = TokenBucket::new(1.0, 1).unwrap();
+        bucket.take(&at(0));
+        let charged = bucket.take(&at(0));
+        assert_eq!(charged.wait, Duration::from_secs(1));
+        bucket.refund(charged.charge.unwrap());
+        assert_eq!(bucket.look(&at(0)), Duration::from_secs(1));
+    }
+
+    #[test]
+    fn absurd_settings_are_refused() {
+        for rate in [0.0, -1.0, f64::NAN, f64::INFINITY, 1e9] {
+            assert!(matches!(TokenBucket::new(rate, 1), Err(LimiterError::BadRate(_))), "{rate}");
+        }
+        assert_eq!(TokenBucket::new(1.0, 0), Err(LimiterError::NoBurst));
+        assert_eq!(TokenBucket::new(f64::MIN_POSITIVE, 1).unwrap().interval, CENTURY);
+    }
+}

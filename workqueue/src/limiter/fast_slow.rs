@@ -1,0 +1,35 @@
+//! A few quick tries, then slow ones.
+
+use super::{Ask, RateLimiter};
+use std::time::Duration;
+
+/// `fast` for the first `tries` failures in a row, `slow` from then on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FastSlow {
+    /// The delay of the first failures.
+    pub fast: Duration,
+    /// The delay of the others.
+    pub slow: Duration,
+    /// How many failures are retried fast.
+    pub tries: u16,
+}
+
+impl RateLimiter for FastSlow {
+    fn look(&self, ask: &Ask) -> Duration {
+        if ask.attempt <= self.tries { self.fast } else { self.slow }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// client-go: `TestItemFastSlowRateLimiter`.
+    #[test]
+    fn slows_down_after_its_tries() {
+        let limiter = FastSlow { fast: Duration::from_millis(5), slow: Duration::from_secs(10), tries: 3 };
+        let waits = (1..=5).map(|attempt| limiter.look(&Ask { attempt, now: Duration::ZERO, chance: 0 }));
+        let (fast, slow) = (limiter.fast, limiter.slow);
+        assert_eq!(waits.collect::<Vec<_>>(), [fast, fast, fast, slow, slow]);
+    }
+}

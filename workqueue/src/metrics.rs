@@ -1,0 +1,160 @@
+//! Queues in a prometheus-client registry, under client-go's names.
+
+use crate::core::{Histogram, Stats};
+use crate::queue::Queue;
+use crate::shared::{Key, Observed};
+use machinery_sync::Mutex;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
+use prometheus_client::metrics::MetricType;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+/// The queues of a process, for one registry. Each metric is one family with the label `name`.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use machinery_workqueue::{Config, Metrics, Queue};
+/// use prometheus_client::{encoding::text, registry::Registry};
+///
+/// let queue = Queue::<u32>::new(Config::default())?;
+/// let metrics = Metrics::new();
+/// metrics.watch("hosts", &queue)?;
+/// let mut registry = Registry::default();
+/// registry.register_collector(Box::new(metrics));
+///
+/// queue.add(7)?;
+/// let mut page = String::new();
+/// text::encode(&mut page, &registry)?;
+/// assert!(page.contains("workqueue_depth{name=\"hosts\"} 1\n"));
+/// assert!(page.contains("workqueue_adds_total{name=\"hosts\"} 1\n"));
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Default)]
+pub struct Metrics {
+    queues: Arc<Mutex<BTreeMap<String, Weak<dyn Observed>>>>,
+}
+
+/// Another queue has the name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("another queue is watched as {name:?}; give each its own name, or drop that one first")]
+pub struct NameTaken {
+    /// The name.
+    pub name: String,
+}
+
+impl Metrics {
+    /// No queues yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Shows `queue` under `name`, as long as it exists.
+    ///
+    /// # Errors
+    /// If another queue that still exists has the name.
+    pub fn watch<K: Key>(&self, name: impl Into<String>, queue: &Queue<K>) -> Result<(), NameTaken> {
+        let name = name.into();
+        let mut queues = self.queues.lock();
+        if queues.get(&name).is_some_and(|other| other.strong_count() > 0) {
+            return Err(NameTaken { name });
+        }
+        let shared: Arc<dyn Observed> = queue.shared.clone();
+        queues.insert(name, Arc::downgrade(&shared));
+        Ok(())
+    }
+
+    /// The counts of each queue. Queues that are gone are dropped from the list.
+    fn look(&self) -> Vec<(String, Stats)> {
+        let mut live = Vec::new();
+        self.queues.lock().retain(|name, queue| {
+            let queue = queue.upgrade();
+            live.extend(queue.as_ref().map(|queue| (name.clone(), queue.clone())));
+            queue.is_some()
+        });
+        live.into_iter().map(|(name, queue)| (name, queue.stats())).collect()
+    }
+}
+
+/// One family: name, help, and where its number is.
+struct Family<T>(&'static str, &'static str, fn(&Stats) -> T);
+
+const COUNTERS: [Family<u64>; 8] = [
+    Family("workqueue_adds", "Keys that became ready; merged adds are not counted", |s| s.adds),
+    Family("workqueue_retries", "Runs that failed or were abandoned", |s| s.retries),
+    Family("workqueue_merged", "Adds merged into a key that was there", |s| s.merged),
+    Family("workqueue_abandoned", "Runs dropped without an answer, and retried", |s| s.abandoned),
+    Family("workqueue_dead_letters", "Keys that failed as often as they may", |s| s.dead_letters),
+    Family("workqueue_cancelled", "Runs taken back", |s| s.cancelled),
+    Family("workqueue_refused_full", "Adds refused because the queue was full", |s| s.refused_full),
+    Family("workqueue_refused_closed", "Adds refused because the queue was closed", |s| s.refused_closed),
+];
+
+#[expect(clippy::cast_precision_loss, reason = "these are counts of keys and durations")]
+const GAUGES: [Family<f64>; 5] = [
+    Family("workqueue_depth", "Keys that are ready", |s| s.ready as f64),
+    Family("workqueue_delayed", "Keys that wait for their time", |s| s.delayed as f64),
+    Family("workqueue_out", "Keys that are with a worker", |s| s.out as f64),
+    Family("workqueue_unfinished_work_seconds", "How long the keys with a worker are there, added up", |s| {
+        s.unfinished_us as f64 / 1e6
+    }),
+    Family("workqueue_longest_running_processor_seconds", "How long the first of them is there", |s| {
+        s.longest_us as f64 / 1e6
+    }),
+];
+
+const HISTOGRAMS: [Family<Histogram>; 2] = [
+    Family("workqueue_queue_duration_seconds", "How long keys were ready before a worker took them", |s| {
+        s.waited.clone()
+    }),
+    Family("workqueue_work_duration_seconds", "How long keys were with a worker", |s| s.worked.clone()),
+];
+
+impl Collector for Metrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), fmt::Error> {
+        let queues = self.look();
+        for Family(name, help, of) in COUNTERS {
+            family(&mut encoder, name, help, MetricType::Counter, &queues, |stats, mut encoder| {
+                encoder.encode_counter::<NoLabelSet, _, u64>(&of(stats), None)
+            })?;
+        }
+        for Family(name, help, of) in GAUGES {
+            family(&mut encoder, name, help, MetricType::Gauge, &queues, |stats, mut encoder| {
+                encoder.encode_gauge(&of(stats))
+            })?;
+        }
+        for Family(name, help, of) in HISTOGRAMS {
+            family(&mut encoder, name, help, MetricType::Histogram, &queues, |stats, mut encoder| {
+                let histogram = of(stats);
+                let buckets: Vec<(f64, u64)> = histogram.buckets().collect();
+                #[expect(clippy::cast_precision_loss, reason = "a sum of durations")]
+                let sum = histogram.sum_us() as f64 / 1e6;
+                encoder.encode_histogram::<NoLabelSet>(sum, histogram.count(), &buckets, None)
+            })?;
+        }
+        Ok(())
+    }
+}
+
+fn family(
+    encoder: &mut DescriptorEncoder<'_>,
+    name: &str,
+    help: &str,
+    kind: MetricType,
+    queues: &[(String, Stats)],
+    one: impl Fn(&Stats, prometheus_client::encoding::MetricEncoder<'_>) -> fmt::Result,
+) -> fmt::Result {
+    let mut family = encoder.encode_descriptor(name, help, None, kind)?;
+    for (queue, stats) in queues {
+        let labels = [("name", queue.as_str())];
+        one(stats, family.encode_family(&labels)?)?;
+    }
+    Ok(())
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.queues.lock().keys()).finish()
+    }
+}

@@ -1,0 +1,273 @@
+//! The handle that everybody holds.
+
+use crate::add::{Add, AddError, Added};
+use crate::batch::Batch;
+use crate::clock::{Clock, ManualClock};
+use crate::config::{Config, ConfigError};
+use crate::core::{Seen, Stats, Take};
+use crate::shared::{Key, Observed, Shared};
+use crate::work::Work;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A work queue with one entry per key. A handle: clones are the same queue.
+pub struct Queue<K: Key> {
+    pub(crate) shared: Arc<Shared<K>>,
+}
+
+impl<K: Key> Queue<K> {
+    /// A queue whose time stands still until the returned clock is moved. For simulations, tests, and runtimes other
+    /// than tokio.
+    ///
+    /// # Errors
+    /// If a setting makes no sense.
+    pub fn manual(config: Config<K>) -> Result<(Self, ManualClock<K>), ConfigError> {
+        config.check()?;
+        let shared = Arc::new(Shared::new(config, Clock::Manual));
+        Ok((Self { shared: shared.clone() }, ManualClock::new(shared)))
+    }
+
+    /// Adds a key: now, or debounced if the queue is configured so.
+    ///
+    /// # Errors
+    /// If the queue is closed or full. The error holds the key.
+    #[inline]
+    pub fn add(&self, key: K) -> Result<Added, AddError<K>> {
+        self.add_with(key, Add::new())
+    }
+
+    /// Adds a key for later. If it is queued already, or delayed to sooner, that stands.
+    ///
+    /// # Errors
+    /// If the queue is closed or full. The error holds the key.
+    #[inline]
+    pub fn add_after(&self, key: K, delay: Duration) -> Result<Added, AddError<K>> {
+        self.add_with(key, Add::new().after(delay))
+    }
+
+    /// Adds a key as `add` says.
+    ///
+    /// # Errors
+    /// If the queue is closed or full. The error holds the key.
+    #[inline]
+    pub fn add_with(&self, key: K, add: Add) -> Result<Added, AddError<K>> {
+        let request = self.shared.request(key);
+        let now = self.time_of(&add);
+        self.shared.with(|core| core.add(now, request, &add))
+    }
+
+    /// Adds many keys as `add` says, in order, a few at a time under one lock. Returns how many were added or merged.
+    ///
+    /// # Errors
+    /// If the queue is closed or full. The error holds the first key that was refused; those before it are added,
+    /// and those after it are not taken from `keys` or are dropped.
+    pub fn add_all(&self, keys: impl IntoIterator<Item = K>, add: Add) -> Result<usize, AddError<K>> {
+        const CHUNK: usize = 64;
+        let mut keys = keys.into_iter();
+        let mut count = 0;
+        let mut chunk = Vec::with_capacity(keys.size_hint().0.clamp(1, CHUNK));
+        loop {
+            // Hashed before the lock is taken; and `keys` is the caller's code, which may itself use the queue.
+            chunk.extend(keys.by_ref().take(CHUNK).map(|key| self.shared.request(key)));
+            if chunk.is_empty() {
+                return Ok(count);
+            }
+            let now = self.time_of(&add);
+            self.shared.with(|core| {
+                for request in chunk.drain(..) {
+                    core.add(now, request, &add)?;
+                    count += 1;
+                }
+                Ok(())
+            })?;
+        }
+    }
+
+    /// Waits for a key. `None` once the queue is closed or drained, and no key will come.
+    ///
+    /// Those who wait are served in turn. Dropping the future loses nothing: no key is taken before it completes, and
+    /// a wake that it had got goes to the next in line.
+    pub async fn get(&self) -> Option<Work<K>> {
+        let take = || self.shared.with(|core| core.take(self.shared.clock.coarse(), true));
+        let handout = self.wait(take).await?;
+        Some(Work::new(self.shared.clone(), handout))
+    }
+
+    /// A key, if one is ready.
+    pub fn try_get(&self) -> Option<Work<K>> {
+        match self.shared.with(|core| core.take(self.shared.clock.coarse(), false)) {
+            Take::Handout(handout) => Some(Work::new(self.shared.clone(), handout)),
+            Take::Empty | Take::Over | Take::Breathe => None,
+        }
+    }
+
+    /// Waits for a key, and takes up to `max` that are ready then; 0 is taken as 1. `None` as from [`Queue::get`].
+    ///
+    /// Dropping the future loses nothing.
+    pub async fn get_batch(&self, max: usize) -> Option<Batch<K>> {
+        let take = || {
+            let now = self.shared.clock.coarse();
+            self.shared.with(|core| match core.take(now, true) {
+                Take::Handout(first) => {
+                    let room = max.clamp(1, core.ready_len() + 1);
+                    let mut handouts = Vec::with_capacity(room);
+                    handouts.push(first);
+                    while handouts.len() < room {
+                        let Take::Handout(next) = core.take(now, false) else { break };
+                        handouts.push(next);
+                    }
+                    Take::Handout(handouts)
+                }
+                Take::Empty => Take::Empty,
+                Take::Over => Take::Over,
+                Take::Breathe => Take::Breathe,
+            })
+        };
+        let handouts = self.wait(take).await?;
+        Some(Batch::new(self.shared.clone(), handouts))
+    }
+
+    /// Takes back what is queued for a key: ready, delayed, or to be run again. Says whether there was anything.
+    ///
+    /// If it is out, it stays out, and its answer counts: a failure is retried.
+    pub fn cancel(&self, key: &K) -> bool {
+        let hash = self.shared.hash(key);
+        let now = self.shared.clock.coarse();
+        let (cancelled, _key) = self.shared.with(|core| core.cancel(now, hash, key));
+        cancelled
+    }
+
+    /// Forgets how often a key failed, wherever it is, so that its next back-off is the first. Takes nothing back.
+    /// Says how often it had.
+    pub fn forget(&self, key: &K) -> u16 {
+        let hash = self.shared.hash(key);
+        self.shared.with(|core| core.forget(hash, key))
+    }
+
+    /// Refuses adds from now on. What is ready is still handed out, then [`Queue::get`] returns `None`. Ends a drain.
+    pub fn close(&self) {
+        self.shared.with(|core| core.close());
+    }
+
+    /// Refuses adds, and waits until nothing is ready, out, or delayed to before the deadline; at the longest `within`.
+    /// Then [`Queue::get`] returns `None`, whatever is left: it is in the answer.
+    ///
+    /// Workers must go on taking keys meanwhile. Dropping the future does not undo it: the queue goes on draining, and
+    /// stops at the deadline.
+    pub async fn drain(&self, within: Duration) -> Drained<K> {
+        let now = self.shared.clock.exact();
+        self.shared.with(|core| core.drain(now, within));
+        loop {
+            let over = self.shared.over.listen();
+            if !self.shared.with(|core| core.drains()) {
+                break;
+            }
+            over.await;
+        }
+        self.shared.clock.stop().await;
+        Drained { leftovers: self.list() }
+    }
+
+    /// How many keys are ready. Neither those delayed nor those out.
+    pub fn len(&self) -> usize {
+        self.shared.with(|core| core.ready_len())
+    }
+
+    /// Whether no key is ready.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What the queue has done and holds.
+    pub fn stats(&self) -> Stats {
+        self.shared.stats()
+    }
+
+    /// One key, as it is now.
+    pub fn see(&self, key: &K) -> Option<Seen<K>> {
+        let hash = self.shared.hash(key);
+        let now = self.shared.clock.exact();
+        self.shared.with(|core| {
+            core.turn(now);
+            core.see(hash, key)
+        })
+    }
+
+    /// Every key, in no order that means anything.
+    ///
+    /// It looks at a thousand at a time, so a large queue goes on working meanwhile; a key that moves meanwhile is seen
+    /// in one of its states.
+    pub fn list(&self) -> Vec<Seen<K>> {
+        const CHUNK: u32 = 1024;
+        let now = self.shared.clock.exact();
+        self.shared.with(|core| core.turn(now));
+        let mut seen = Vec::new();
+        let mut start = 0;
+        while self.shared.with(|core| core.see_some(start..start + CHUNK, &mut seen)) {
+            start += CHUNK;
+        }
+        seen
+    }
+
+    /// Takes from the queue until that gives something, or the end.
+    async fn wait<T>(&self, take: impl Fn() -> Take<T>) -> Option<T> {
+        loop {
+            // Without a place in the line first: mostly there is something.
+            match take() {
+                Take::Handout(handout) => return Some(handout),
+                Take::Over => return None,
+                Take::Breathe => breathe().await,
+                Take::Empty => {
+                    let ready = self.shared.ready.listen();
+                    match take() {
+                        Take::Handout(handout) => return Some(handout),
+                        Take::Over => return None,
+                        Take::Breathe => {}
+                        Take::Empty => ready.await,
+                    }
+                }
+            }
+        }
+    }
+
+    /// Deadlines are reckoned from the true time, the rest from the last tick.
+    #[inline]
+    fn time_of(&self, add: &Add) -> u64 {
+        if add.when.is_now(self.shared.debounces) { self.shared.clock.coarse() } else { self.shared.clock.exact() }
+    }
+}
+
+/// How a drain ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Drained<K> {
+    /// What was not handed out, or not answered.
+    pub leftovers: Vec<Seen<K>>,
+}
+
+/// Lets others run, once.
+async fn breathe() {
+    let mut breathed = false;
+    std::future::poll_fn(|cx| {
+        if std::mem::replace(&mut breathed, true) {
+            return std::task::Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        std::task::Poll::Pending
+    })
+    .await;
+}
+
+impl<K: Key> Clone for Queue<K> {
+    fn clone(&self) -> Self {
+        Self { shared: self.shared.clone() }
+    }
+}
+
+impl<K: Key> fmt::Debug for Queue<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Stats { ready, delayed, out, .. } = self.stats();
+        f.debug_struct("Queue").field("ready", &ready).field("delayed", &delayed).field("out", &out).finish()
+    }
+}

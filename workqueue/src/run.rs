@@ -1,0 +1,112 @@
+//! On tokio: a queue that turns its own clock, and workers for it.
+
+use crate::cause::Causes;
+use crate::clock::Clock;
+use crate::config::{Config, ConfigError};
+use crate::priority::Priority;
+use crate::pulse::Pulse;
+use crate::queue::Queue;
+use crate::shared::{Key, Shared};
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinSet;
+
+const MAX_WORKERS: usize = 65_536;
+
+/// One run, as [`Queue::run`] gives it to its handler.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Run<K> {
+    /// The key.
+    pub key: K,
+    /// How often it has failed in a row before this run.
+    pub attempts: u16,
+    /// The highest priority it was added with.
+    pub priority: Priority,
+    /// Why it runs.
+    pub causes: Causes,
+    /// How long it was ready before.
+    pub waited: Duration,
+}
+
+/// What a handler wants next, if it did not fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// Nothing, until the key is added again.
+    Done,
+    /// A run after this time, or sooner if the key is added.
+    After(Duration),
+}
+
+impl<K: Key> Queue<K> {
+    /// A queue on the current tokio runtime, whose time is tokio's: paused with it, advanced with it.
+    ///
+    /// It has one task, which sleeps while nothing is due, and ends with the queue.
+    ///
+    /// # Errors
+    /// If a setting makes no sense, or there is no tokio runtime with timers here.
+    pub fn new(config: Config<K>) -> Result<Self, ConfigError> {
+        config.check()?;
+        let (pulse, driver) = Pulse::new()?;
+        let shared = Arc::new(Shared::new(config, Clock::Tokio(pulse)));
+        driver.start(&shared);
+        Ok(Self { shared })
+    }
+
+    /// Has `workers` tasks handle keys until the queue is closed or drained.
+    ///
+    /// An error is a failure, and the key is retried; so is a panic, and the worker goes on. Dropping the future ends
+    /// the workers wherever they are, and what they had is retried by whoever takes it next.
+    ///
+    /// # Errors
+    /// If `workers` is 0, or more than 65 536.
+    pub async fn run<H, F, E>(&self, workers: usize, handler: H) -> Result<(), ConfigError>
+    where
+        H: Fn(Run<K>) -> F + Clone + Send + 'static,
+        F: Future<Output = Result<Next, E>> + Send + 'static,
+        E: fmt::Display + 'static,
+    {
+        match workers {
+            0 => return Err(ConfigError::NoWorkers),
+            more if more > MAX_WORKERS => return Err(ConfigError::TooManyWorkers(more)),
+            _ => {}
+        }
+        let mut tasks = JoinSet::new();
+        for _ in 0..workers {
+            tasks.spawn(work(self.clone(), handler.clone()));
+        }
+        while let Some(ended) = tasks.join_next().await {
+            if ended.is_err_and(|error| error.is_panic()) {
+                tasks.spawn(work(self.clone(), handler.clone()));
+            }
+        }
+        Ok(())
+    }
+}
+
+async fn work<K, H, F, E>(queue: Queue<K>, handler: H)
+where
+    K: Key,
+    H: Fn(Run<K>) -> F,
+    F: Future<Output = Result<Next, E>>,
+    E: fmt::Display,
+{
+    while let Some(work) = queue.get().await {
+        let run = Run {
+            key: work.key().clone(),
+            attempts: work.attempts(),
+            priority: work.priority(),
+            causes: *work.causes(),
+            waited: work.waited(),
+        };
+        match handler(run).await {
+            Ok(Next::Done) => work.done(),
+            Ok(Next::After(delay)) => work.after(delay),
+            Err(error) => {
+                work.retry(error);
+            }
+        }
+    }
+}

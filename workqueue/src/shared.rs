@@ -1,0 +1,110 @@
+//! The shell around the core: one lock, two lists of waiters, a clock.
+//!
+//! The lock is held for one operation of the core, never across an await, never while a waiter is woken, a key is
+//! dropped or a hook is called. What runs under it of the user's code: `Eq` and `Clone` of the key, and the limiter.
+
+use crate::clock::Clock;
+use crate::config::{Config, DeadLetterHook, TenantOf};
+use crate::core::{Core, Hasher, Request, Signals, Stats};
+use machinery_sync::{Mutex, Notify};
+use std::hash::Hash;
+
+/// What a key must be: compared, hashed, cloned (cheaply: once per hand-out) and sent to a worker.
+///
+/// Every type that can be one is one. `Arc<str>`, small numbers and pairs of them make good keys.
+pub trait Key: Eq + Hash + Clone + Send + 'static {}
+
+impl<K: Eq + Hash + Clone + Send + 'static> Key for K {}
+
+pub(crate) struct Shared<K> {
+    core: Mutex<Core<K>>,
+    hasher: Hasher,
+    tenants: Option<TenantOf<K>>,
+    /// Whether an add that does not say when names a deadline.
+    pub debounces: bool,
+    pub dead_letter: Option<DeadLetterHook<K>>,
+    /// Those who wait for a key.
+    pub ready: Notify,
+    /// Those who wait for the end.
+    pub over: Notify,
+    pub clock: Clock,
+}
+
+impl<K: Key> Shared<K> {
+    pub(crate) fn new(mut config: Config<K>, clock: Clock) -> Self {
+        let seed = config.seed.unwrap_or_else(entropy);
+        let dead_letter = config.dead_letter.take();
+        // The core only needs to know that there are tenants; who they are is asked outside the lock.
+        let tenants = config.tenants.take();
+        let debounces = config.debounce.is_some();
+        let core = Core::new(config, seed, tenants.is_some());
+        Self {
+            core: Mutex::new(core),
+            hasher: Hasher::new(seed),
+            tenants,
+            debounces,
+            dead_letter,
+            ready: Notify::new(),
+            over: Notify::new(),
+            clock,
+        }
+    }
+
+    /// One operation, and then word of what it changed.
+    #[inline]
+    pub(crate) fn with<R>(&self, operation: impl FnOnce(&mut Core<K>) -> R) -> R {
+        let mut core = self.core.lock();
+        let result = operation(&mut core);
+        let signals = core.signals();
+        drop(core);
+        self.tell(signals);
+        result
+    }
+
+    #[inline]
+    pub(crate) fn hash(&self, key: &K) -> u32 {
+        self.hasher.hash(key)
+    }
+
+    #[inline]
+    pub(crate) fn request(&self, key: K) -> Request<K> {
+        let hash = self.hash(&key);
+        let tenant = self.tenants.as_ref().map_or(0, |tenant_of| tenant_of(&key));
+        Request { key, hash, tenant }
+    }
+
+    #[inline]
+    fn tell(&self, signals: Signals) {
+        for _ in 0..signals.ready {
+            if !self.ready.notify_one() {
+                break;
+            }
+        }
+        if signals.over {
+            self.ready.notify_all();
+            self.over.notify_all();
+        }
+        if signals.rearm {
+            self.clock.rearm();
+        }
+    }
+}
+
+/// What is looked at without knowing the keys' type.
+pub(crate) trait Observed: Send + Sync {
+    fn stats(&self) -> Stats;
+}
+
+impl<K: Key> Observed for Shared<K> {
+    fn stats(&self) -> Stats {
+        let now = self.clock.exact();
+        self.with(|core| core.stats(now))
+    }
+}
+
+/// A seed from the operating system, by way of the one generator that std has.
+#[expect(clippy::disallowed_types, reason = "this is the one place where a seed is not given but found")]
+fn entropy() -> u64 {
+    use std::hash::BuildHasher;
+    std::collections::hash_map::RandomState::new().hash_one(0)
+}

@@ -1,0 +1,131 @@
+//! A key that is out, and the duty to answer for it.
+
+use crate::Key;
+use crate::cause::Causes;
+use crate::core::{Answer, Answered, Handout, Retried};
+use crate::priority::Priority;
+use crate::shared::Shared;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A key that is out: nobody else has it, and nobody gets it until this is answered.
+///
+/// [`Work::done`] ends it, [`Work::after`] runs it again later, [`Work::retry`] runs it again after its back-off.
+/// Dropped without an answer (an early return, a panic, an aborted task) it is retried as after a failure, and
+/// counted as abandoned.
+#[must_use = "a work that is dropped is retried; answer it with done, after or retry"]
+pub struct Work<K: Key> {
+    shared: Arc<Shared<K>>,
+    handout: Handout<K>,
+    answered: bool,
+}
+
+/// A key that failed as often as it may.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeadLetter<K> {
+    /// The key.
+    pub key: K,
+    /// How often it failed in a row.
+    pub attempts: u16,
+    /// What was said of the last failure.
+    pub error: String,
+}
+
+impl<K: Key> Work<K> {
+    pub(crate) fn new(shared: Arc<Shared<K>>, handout: Handout<K>) -> Self {
+        Self { shared, handout, answered: false }
+    }
+
+    /// The key.
+    pub fn key(&self) -> &K {
+        &self.handout.key
+    }
+
+    /// How often it has failed in a row before this run.
+    pub fn attempts(&self) -> u16 {
+        self.handout.attempts
+    }
+
+    /// The highest priority it was added with.
+    pub fn priority(&self) -> Priority {
+        Priority::from_level(self.handout.level)
+    }
+
+    /// Why it runs: the causes of every add that was merged into this run, and of the runs that failed before it.
+    pub fn causes(&self) -> &Causes {
+        &self.handout.causes
+    }
+
+    /// How long it was ready before it was handed out.
+    pub fn waited(&self) -> Duration {
+        Duration::from_micros(self.handout.waited)
+    }
+
+    /// It is done, and its failures are forgotten. If it was added meanwhile, it is handed out again.
+    pub fn done(mut self) {
+        self.answered = true;
+        let now = self.shared.clock.coarse();
+        let answered = self.shared.with(|core| core.answer(now, self.handout.slot, Answer::Done));
+        // The key that the queue kept is dropped here, and the lock is not held.
+        drop(answered);
+    }
+
+    /// It is done for now, and its failures are forgotten. It is handed out again after `delay`, or sooner if it was
+    /// or will be added sooner. More than [`crate::MAX_DELAY`] means that.
+    pub fn after(mut self, delay: Duration) {
+        self.answered = true;
+        let now = self.shared.clock.exact();
+        let answered = self.shared.with(|core| core.answer(now, self.handout.slot, Answer::After(delay)));
+        drop(answered);
+    }
+
+    /// It failed. It is handed out again after its back-off, sooner if it is added, or never if it is a dead letter.
+    #[expect(clippy::needless_pass_by_value, reason = "an error is given away, and a reference displays as well")]
+    pub fn retry(mut self, error: impl fmt::Display) -> Retried {
+        self.fail(false, &error)
+    }
+
+    fn fail(&mut self, abandoned: bool, error: &dyn fmt::Display) -> Retried {
+        self.answered = true;
+        fail(&self.shared, &self.handout, abandoned, error)
+    }
+}
+
+/// Answers for a failed or abandoned run, and tells of a dead letter.
+pub(crate) fn fail<K: Key>(
+    shared: &Shared<K>,
+    handout: &Handout<K>,
+    abandoned: bool,
+    error: &dyn fmt::Display,
+) -> Retried {
+    let now = shared.clock.exact();
+    let causes = &handout.causes;
+    let answer = if abandoned { Answer::Abandoned(causes) } else { Answer::Failed(causes) };
+    let Answered { retried, dead, attempts, ended } = shared.with(|core| core.answer(now, handout.slot, answer));
+    drop(ended);
+    if let (Some(key), Some(hook)) = (dead, &shared.dead_letter) {
+        hook(DeadLetter { key, attempts, error: error.to_string() });
+    }
+    retried
+}
+
+impl<K: Key> Drop for Work<K> {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.fail(true, &"dropped unanswered");
+        }
+    }
+}
+
+impl<K: Key + fmt::Debug> fmt::Debug for Work<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Work")
+            .field("key", self.key())
+            .field("attempts", &self.attempts())
+            .field("priority", &self.priority())
+            .field("causes", self.causes())
+            .finish()
+    }
+}

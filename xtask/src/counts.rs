@@ -1,0 +1,118 @@
+//! Adds up what test harnesses say in their closing lines.
+
+/// How many tests passed, failed and were skipped.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Counts {
+    /// Ran, and held.
+    pub(crate) passed: usize,
+    /// Ran, and did not hold; or should have run and did not.
+    pub(crate) failed: usize,
+    /// Did not run, and said so.
+    pub(crate) skipped: usize,
+}
+
+impl Counts {
+    /// Sums every `test result: …` line of what `cargo test` printed.
+    pub(crate) fn of(output: &str) -> Self {
+        let mut sum = Self::default();
+        for line in output.lines() {
+            let line = plain(line);
+            let Some((_, numbers)) =
+                line.trim_start().strip_prefix("test result: ").and_then(|l| l.split_once(". "))
+            else {
+                continue;
+            };
+            for part in numbers.split(';') {
+                match part.trim().split_once(' ') {
+                    Some((n, "passed")) => sum.passed += n.parse().unwrap_or(0),
+                    Some((n, "failed")) => sum.failed += n.parse().unwrap_or(0),
+                    Some((n, "ignored")) => sum.skipped += n.parse().unwrap_or(0),
+                    _ => {}
+                }
+            }
+        }
+        sum
+    }
+
+    /// How many tests were really run.
+    pub(crate) fn ran(&self) -> usize {
+        self.passed + self.failed
+    }
+}
+
+impl std::ops::AddAssign for Counts {
+    fn add_assign(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
+}
+
+impl std::fmt::Display for Counts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
+    }
+}
+
+/// The tests that a harness left out, each with the reason its `#[ignore = "…"]` gives.
+pub(crate) fn ignored(output: &str) -> Vec<(String, String)> {
+    output
+        .lines()
+        .filter_map(|line| {
+            let line = plain(line);
+            let (name, verdict) = line.trim().strip_prefix("test ")?.split_once(" ... ignored")?;
+            let why = verdict.strip_prefix(", ").unwrap_or("marked #[ignore] without a reason");
+            Some((name.to_owned(), why.to_owned()))
+        })
+        .collect()
+}
+
+/// A line without its colours: rustdoc hands cargo's wish for colour on to the harness.
+fn plain(line: &str) -> String {
+    let mut text = String::with_capacity(line.len());
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        if c == '\x1b' {
+            // CSI sequences end at the first letter.
+            chars.by_ref().find(char::is_ascii_alphabetic);
+        } else {
+            text.push(c);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_harness_is_added() {
+        let output = "running 3 tests\n\
+            test result: ok. 3 passed; 0 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.00s\n\
+            test result: FAILED. 1 passed; 2 failed; 4 ignored; 0 measured; 7 filtered out; finished in 0.12s\n";
+        assert_eq!(Counts::of(output), Counts { passed: 4, failed: 2, skipped: 4 });
+    }
+
+    #[test]
+    fn colours_do_not_hide_a_result() {
+        let output =
+            "test result: \x1b[32mok\x1b[0m. 2 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out\n";
+        assert_eq!(Counts::of(output), Counts { passed: 2, failed: 0, skipped: 1 });
+    }
+
+    #[test]
+    fn other_lines_are_not_results() {
+        assert_eq!(
+            Counts::of("error: test failed, to rerun pass `--lib`\n9 passed; 9 failed\n"),
+            Counts::default()
+        );
+    }
+
+    #[test]
+    fn an_ignored_test_gives_its_reason() {
+        let output = "test a::b ... ignored, needs root\ntest c ... ignored\ntest d ... ok\n";
+        let why = "marked #[ignore] without a reason";
+        assert_eq!(ignored(output), [("a::b".into(), "needs root".into()), ("c".into(), why.into())]);
+    }
+}

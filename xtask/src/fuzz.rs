@@ -1,0 +1,122 @@
+//! `cargo xtask fuzz`: mutated bytes for functions that must hold for any bytes.
+//!
+//! It runs on a stable toolchain and therefore knows no coverage: it does not learn which inputs reach new code, as
+//! libFuzzer would. It replays the committed corpus, then mutates and splices it with a small seeded generator, some
+//! hundred thousand times a second. That finds shallow mistakes soon and deep ones late, so the corpus should hold an
+//! input for every path worth reaching. What it finds is made shorter and written into the corpus: once committed,
+//! it is a regression test, since `cargo xtask test` replays every corpus.
+
+#[cfg(feature = "fuzz")]
+mod attempt;
+#[cfg(feature = "fuzz")]
+mod campaign;
+#[cfg(feature = "fuzz")]
+mod corpus;
+#[cfg(feature = "fuzz")]
+mod mutate;
+#[cfg(feature = "fuzz")]
+mod shrink;
+
+use std::path::PathBuf;
+
+use crate::workspace::Workspace;
+
+/// What to fuzz, and for how long.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The target; without it, each in turn
+    pub(crate) target: Option<String>,
+    /// How long to run each target
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    pub(crate) seconds: u64,
+    /// Repeats the inputs of an earlier run on the same corpus; without it, a seed is chosen and printed
+    #[arg(long, value_name = "S")]
+    pub(crate) seed: Option<u64>,
+    /// Runs one input and lets its panic through
+    #[arg(long, value_name = "FILE", requires = "target")]
+    pub(crate) replay: Option<PathBuf>,
+}
+
+/// A function that must not panic, whatever the bytes.
+#[cfg(feature = "fuzz")]
+struct Target {
+    name: &'static str,
+    /// From the root of the workspace.
+    corpus: &'static str,
+    run: fn(&[u8]),
+}
+
+/// Every target. A new one is a line here, and a directory with a seed or two.
+#[cfg(feature = "fuzz")]
+const TARGETS: &[Target] = &[Target {
+    name: "workqueue-operations",
+    corpus: "workqueue/corpus/operations",
+    run: machinery_workqueue::testing::operations,
+}];
+
+/// Runs it all again with the feature `fuzz`, which links the targets: optimised, yet with the checks of a debug build,
+/// in a directory of its own so that no other build is disturbed.
+#[cfg(not(feature = "fuzz"))]
+pub(crate) fn run(workspace: &Workspace, args: &Args) -> anyhow::Result<bool> {
+    use anyhow::Context;
+
+    let mut command =
+        workspace.cargo(["run", "--quiet", "--release", "--package", "xtask", "--features", "fuzz"]);
+    command.arg("--target-dir").arg(workspace.target.join("fuzz")).args(["--", "fuzz"]).args(&args.target);
+    command.args(["--seconds", &args.seconds.to_string()]);
+    command.args(args.seed.map(|seed| format!("--seed={seed}")));
+    if let Some(file) = &args.replay {
+        command.arg("--replay").arg(std::path::absolute(file)?);
+    }
+    command.env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true");
+    command.env("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "true");
+    Ok(command.status().context("cannot start cargo")?.success())
+}
+
+/// Runs the chosen target, or each in turn. True: nothing was found.
+#[cfg(feature = "fuzz")]
+pub(crate) fn run(workspace: &Workspace, args: &Args) -> anyhow::Result<bool> {
+    use anyhow::{Context, bail};
+
+    let wanted = |target: &&Target| args.target.as_ref().is_none_or(|name| name == target.name);
+    let targets: Vec<_> = TARGETS.iter().filter(wanted).collect();
+    if targets.is_empty() {
+        let names: Vec<_> = TARGETS.iter().map(|target| target.name).collect();
+        bail!("there is no such target; there are {}", names.join(", "));
+    }
+    if let Some(file) = &args.replay {
+        let input = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+        (targets[0].run)(&input);
+        println!("{}: {} bytes pass", targets[0].name, input.len());
+        return Ok(true);
+    }
+    let seed = args.seed.unwrap_or_else(mutate::any_seed);
+    let mut held = true;
+    for target in targets {
+        held &= campaign::run(workspace, target, seed, args.seconds)?;
+    }
+    Ok(held)
+}
+
+#[cfg(all(test, feature = "fuzz"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_corpora_pass() {
+        let workspace = Workspace::read().expect("cargo reads the workspace because it is building it");
+        for target in TARGETS {
+            let inputs = corpus::load(&workspace.root.join(target.corpus)).expect("a corpus can be read");
+            assert!(
+                !inputs.is_empty(),
+                "{} has no committed input: it needs one or more in {}",
+                target.name,
+                target.corpus
+            );
+            for (file, input) in inputs {
+                println!("{}", file.display()); // shown by the harness if the next line panics
+                (target.run)(&input);
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The developer's commands: `cargo xtask setup|test|loom|fuzz|layering`.
+//!
+//! Plain cargo underneath, so that a fresh clone needs nothing else, and so that a desk and CI run the same thing.
+
+mod counts;
+mod fuzz;
+mod layering;
+mod loom;
+mod setup;
+mod shell;
+mod sources;
+mod stages;
+mod test;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use workspace::Workspace;
+
+#[derive(Parser)]
+#[command(name = "cargo xtask", about = "The developer's commands of Machinery")]
+struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Installs what the test suites need where it may; names what is missing where it may not
+    Setup,
+    /// Runs everything; the last line is `N passed, N failed, N skipped`
+    Test {
+        /// Only these stages, by name, as in `cargo xtask test lints docs`
+        stages: Vec<String>,
+    },
+    /// Runs the loom models: every interleaving of a few threads, within each model's bound
+    Loom {
+        /// Only the models whose name contains this
+        filter: Option<String>,
+    },
+    /// Feeds mutated bytes to the fuzz targets
+    Fuzz(fuzz::Args),
+    /// Checks who depends on whom, and that every `select!` is biased
+    Layering,
+}
+
+fn main() -> ExitCode {
+    match run(Args::parse().command) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// True: what was asked for holds. What does not has been printed.
+fn run(command: Command) -> anyhow::Result<bool> {
+    let workspace = Workspace::read()?;
+    match command {
+        Command::Setup => Ok(setup::run().is_ready()),
+        Command::Test { stages } => test::run(&workspace, &stages),
+        Command::Loom { filter } => loom::run(&workspace, filter.as_deref()),
+        Command::Fuzz(args) => fuzz::run(&workspace, &args),
+        Command::Layering => layering::run(&workspace),
+    }
+}

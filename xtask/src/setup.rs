@@ -1,0 +1,172 @@
+//! `cargo xtask setup`: what the test suites need beyond cargo and a network to crates.io.
+//!
+//! Today that is rustfmt and clippy, which rustup installs. No suite needs a Debian package yet; the table for the
+//! first that does is here, so that `cargo xtask test` on a fresh machine stays one command. Go is not in it on purpose:
+//! it builds peers for the benchmarks, and no test needs it.
+
+use std::process::Command;
+
+use crate::shell::{self, Show};
+
+/// Something that a suite cannot run without.
+struct Tool {
+    name: &'static str,
+    from: Source,
+    /// A command that succeeds when it is there.
+    proof: &'static [&'static str],
+    /// What is skipped without it.
+    suite: &'static str,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Rustup,
+    Debian,
+}
+
+const TOOLS: &[Tool] = &[
+    Tool {
+        name: "rustfmt",
+        from: Source::Rustup,
+        proof: &["cargo", "fmt", "--version"],
+        suite: "formatting",
+    },
+    Tool { name: "clippy", from: Source::Rustup, proof: &["cargo", "clippy", "--version"], suite: "lints" },
+];
+
+/// What could not be had: the tool, and what is skipped without it.
+#[derive(Default)]
+pub(crate) struct Setup {
+    missing: Vec<Missing>,
+}
+
+/// One tool that is not here.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Missing {
+    /// Its name in the table.
+    pub(crate) tool: &'static str,
+    /// Why it is not here, and what to do.
+    pub(crate) why: String,
+}
+
+impl Setup {
+    /// Nothing is missing.
+    pub(crate) fn is_ready(&self) -> bool {
+        self.missing.is_empty()
+    }
+
+    /// The tool, if it is missing.
+    pub(crate) fn missing(&self, tool: &str) -> Option<&Missing> {
+        self.missing.iter().find(|missing| missing.tool == tool)
+    }
+}
+
+/// Installs what it may, and says in one line what is there, what was installed and what is missing.
+pub(crate) fn run() -> Setup {
+    let here = |tool: &Tool| shell::succeeds(tool.proof[0], &tool.proof[1..]);
+    let setup = settle(TOOLS, here, may_use, install);
+    if setup.is_ready() {
+        let names: Vec<_> = TOOLS.iter().map(|tool| tool.name).collect();
+        let debian = TOOLS.iter().any(|tool| tool.from == Source::Debian);
+        let rest = if debian { "" } else { "; no suite needs a Debian package yet" };
+        println!("setup: here: {}{rest}", names.join(", "));
+    }
+    for missing in &setup.missing {
+        println!("setup: {} is missing: {}", missing.tool, missing.why);
+    }
+    setup
+}
+
+/// Decides for each tool: here, installed, or missing with a reason.
+fn settle(
+    tools: &'static [Tool],
+    here: impl Fn(&Tool) -> bool,
+    may_use: impl Fn(Source) -> bool,
+    install: impl Fn(&Tool) -> bool,
+) -> Setup {
+    let mut setup = Setup::default();
+    for tool in tools {
+        if here(tool) || (may_use(tool.from) && install(tool) && here(tool)) {
+            continue;
+        }
+        let remedy = match tool.from {
+            Source::Rustup => format!("rustup component add {}", tool.name),
+            Source::Debian => format!("apt-get install {}", tool.name),
+        };
+        let why = format!("`{remedy}` brings it; without it `{}` is skipped", tool.suite);
+        setup.missing.push(Missing { tool: tool.name, why });
+    }
+    setup
+}
+
+/// Whether an installer is here and we are who may use it.
+fn may_use(source: Source) -> bool {
+    match source {
+        Source::Rustup => shell::succeeds("rustup", &["--version"]),
+        Source::Debian => {
+            shell::succeeds("apt-get", &["--version"]) && shell::succeeds("sh", &["-c", "[ $(id -u) = 0 ]"])
+        }
+    }
+}
+
+fn install(tool: &Tool) -> bool {
+    println!("setup: installing {}", tool.name);
+    match tool.from {
+        Source::Rustup => succeeds("rustup", &["component", "add", tool.name]),
+        // The package lists of a fresh machine are empty or old: refresh them once and try again.
+        Source::Debian => {
+            let install = ["install", "-y", "--no-install-recommends", tool.name];
+            succeeds("apt-get", &install)
+                || (succeeds("apt-get", &["update"]) && succeeds("apt-get", &install))
+        }
+    }
+}
+
+fn succeeds(program: &str, args: &[&str]) -> bool {
+    let mut command = Command::new(program);
+    command.args(args).env("DEBIAN_FRONTEND", "noninteractive");
+    match shell::run(command, Show::Progress) {
+        Ok(outcome) if outcome.ok => true,
+        Ok(outcome) => {
+            println!("{}{program}: {}", outcome.text, outcome.ending);
+            false
+        }
+        Err(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    const SWITCH: &[Tool] =
+        &[Tool { name: "switch", from: Source::Debian, proof: &["switch", "--version"], suite: "frames" }];
+
+    #[test]
+    fn what_is_here_is_not_installed() {
+        let setup = settle(SWITCH, |_| true, |_| true, |_| panic!("it is here"));
+        assert!(setup.is_ready());
+    }
+
+    #[test]
+    fn what_may_be_installed_is() {
+        let installed = Cell::new(false);
+        let install = |_: &Tool| !installed.replace(true);
+        let setup = settle(SWITCH, |_| installed.get(), |_| true, install);
+        assert!(setup.is_ready() && installed.get());
+    }
+
+    #[test]
+    fn what_may_not_be_installed_is_named_with_its_suite() {
+        let setup = settle(SWITCH, |_| false, |_| false, |_| panic!("nobody may"));
+        let why = "`apt-get install switch` brings it; without it `frames` is skipped";
+        assert_eq!(setup.missing("switch").map(|missing| missing.why.as_str()), Some(why));
+    }
+
+    #[test]
+    fn an_installer_that_lies_is_not_believed() {
+        assert!(!settle(SWITCH, |_| false, |_| true, |_| true).is_ready());
+    }
+}

@@ -1,0 +1,157 @@
+//! Runs child processes: their output is kept, and shown as it comes or as one moving line.
+
+use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::process::{Command, Stdio};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::time::{Duration, Instant};
+
+use anyhow::Context;
+
+/// How much of a child's output is shown while it runs. All of it is kept either way.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Show {
+    /// Every line, as it comes.
+    Lines,
+    /// On a terminal one line that moves; elsewhere a sign of life every half minute.
+    Progress,
+}
+
+/// What is left of a child that ended.
+pub(crate) struct Outcome {
+    /// It exited with zero.
+    pub(crate) ok: bool,
+    /// How it ended, for people: `exit status: 101`, `signal: 9 (SIGKILL)`.
+    pub(crate) ending: String,
+    /// Both streams, in the order in which they were written.
+    pub(crate) text: String,
+}
+
+const QUIET_PERIOD: Duration = Duration::from_secs(30);
+
+/// Runs `command` to its end. An error means that it could not be started.
+pub(crate) fn run(mut command: Command, show: Show) -> anyhow::Result<Outcome> {
+    let line = describe(&command);
+    let (reader, writer) = std::io::pipe().context("cannot make a pipe")?;
+    command.stdin(Stdio::null()).stdout(writer.try_clone().context("cannot make a pipe")?).stderr(writer);
+    if std::env::var_os("CARGO_TERM_COLOR").is_none() {
+        command.env("CARGO_TERM_COLOR", if colour() { "always" } else { "never" });
+    }
+    let mut child = command.spawn().with_context(|| format!("cannot start `{line}`"))?;
+    drop(command); // it holds the writing ends: without this the reader below never sees the end
+
+    let (send, lines) = sync_channel::<String>(256);
+    std::thread::spawn(move || {
+        let mut reader = BufReader::new(reader);
+        let mut bytes = Vec::new();
+        while reader.read_until(b'\n', &mut bytes).is_ok_and(|n| n > 0) {
+            if send.send(String::from_utf8_lossy(&bytes).into_owned()).is_err() {
+                return;
+            }
+            bytes.clear();
+        }
+    });
+
+    let mut text = String::new();
+    let mut progress = Progress::new(show);
+    loop {
+        match lines.recv_timeout(Duration::from_secs(1)) {
+            Ok(line) => {
+                progress.line(&line);
+                text.push_str(&line);
+            }
+            // A grandchild that outlives the child would keep the pipe open: do not wait for it.
+            Err(RecvTimeoutError::Timeout) if child.try_wait()?.is_some() => break,
+            Err(RecvTimeoutError::Timeout) => progress.tick(),
+            Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    progress.clear();
+    let status = child.wait()?;
+    Ok(Outcome { ok: status.success(), ending: status.to_string(), text })
+}
+
+/// The command as one would type it, with the variables it sets.
+pub(crate) fn describe(command: &Command) -> String {
+    let variables = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    let variables =
+        variables.map(|(name, value)| format!("{}={}", name.display(), quoted(&value.to_string_lossy())));
+    let program = std::path::Path::new(command.get_program()).file_name().unwrap_or_default();
+    let words =
+        std::iter::once(program).chain(command.get_args()).map(|word| quoted(&word.to_string_lossy()));
+    variables.chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// Whether a program starts and exits with zero. What it prints is dropped.
+pub(crate) fn succeeds(program: &str, args: &[&str]) -> bool {
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+/// The time, for saying how long a thing took and for nothing else.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a developer's tool measures real time, and nobody simulates it"
+)]
+pub(crate) fn now() -> Instant {
+    Instant::now()
+}
+
+fn colour() -> bool {
+    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+}
+
+fn quoted(word: &str) -> String {
+    if word.contains([' ', '"', '$', '*']) { format!("'{word}'") } else { word.to_owned() }
+}
+
+/// What is on the screen while a child runs.
+struct Progress {
+    show: Show,
+    terminal: bool,
+    begun: Instant,
+    spoke: Instant,
+    last: String,
+}
+
+impl Progress {
+    fn new(show: Show) -> Self {
+        let begun = now();
+        Self { show, terminal: std::io::stdout().is_terminal(), begun, spoke: begun, last: String::new() }
+    }
+
+    fn line(&mut self, line: &str) {
+        if self.show == Show::Lines {
+            print!("{line}");
+            return;
+        }
+        if !line.trim().is_empty() {
+            self.last = line.trim().to_owned();
+        }
+        self.tick();
+    }
+
+    fn tick(&mut self) {
+        let seconds = self.begun.elapsed().as_secs();
+        match (self.show, self.terminal) {
+            (Show::Lines, _) => {}
+            (Show::Progress, true) => {
+                let last: String = self.last.chars().filter(|c| !c.is_control()).take(90).collect();
+                print!("\r\x1b[2K      {seconds} s  {last}\x1b[0m");
+                std::io::stdout().flush().ok();
+            }
+            (Show::Progress, false) if self.spoke.elapsed() >= QUIET_PERIOD => {
+                self.spoke = now();
+                println!("      {seconds} s  {}", self.last);
+            }
+            (Show::Progress, false) => {}
+        }
+    }
+
+    fn clear(&self) {
+        if self.show == Show::Progress && self.terminal {
+            print!("\r\x1b[2K");
+            std::io::stdout().flush().ok();
+        }
+    }
+}

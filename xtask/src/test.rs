@@ -1,0 +1,159 @@
+//! `cargo xtask test`: runs the stages, counts, and says at the end what was skipped and why.
+
+use anyhow::bail;
+
+use crate::counts::{self, Counts};
+use crate::setup::{self, Setup};
+use crate::shell::{self, Show};
+use crate::stages::{self, Stage, Work};
+use crate::workspace::Workspace;
+
+/// Runs all stages, or those in `only`. A stage that fails does not stop the next. True: nothing failed.
+pub(crate) fn run(workspace: &Workspace, only: &[String]) -> anyhow::Result<bool> {
+    let mut stages = stages::all(workspace);
+    if let Some(unknown) = only.iter().find(|name| !stages.iter().any(|stage| stage.name == *name)) {
+        let names: Vec<_> = stages.iter().map(|stage| stage.name).collect();
+        bail!("there is no stage `{unknown}`; there are {}", names.join(", "));
+    }
+    stages.retain(|stage| only.is_empty() || only.iter().any(|name| name == stage.name));
+
+    let setup = setup::run();
+    let mut total = Report::default();
+    let mut failed = Vec::new();
+    let count = stages.len();
+    for (index, stage) in stages.into_iter().enumerate() {
+        println!("[{}/{count}] {} ...", index + 1, stage.name);
+        let (name, begun) = (stage.name, shell::now());
+        let report = perform(workspace, &setup, stage);
+        println!("      {} in {:.1} s", report.verdict(), begun.elapsed().as_secs_f64());
+        if report.counts.failed > 0 {
+            failed.push(name);
+        }
+        total.counts += report.counts;
+        total.skips.extend(report.skips);
+    }
+
+    println!();
+    for skip in &total.skips {
+        println!("skipped: {skip}");
+    }
+    for name in &failed {
+        println!("failed: {name} (alone: cargo xtask test {name})");
+    }
+    println!("{}", total.counts);
+    Ok(failed.is_empty())
+}
+
+/// What a stage came to.
+#[derive(Default)]
+struct Report {
+    counts: Counts,
+    skips: Vec<String>,
+}
+
+impl Report {
+    fn verdict(&self) -> String {
+        match self.counts {
+            Counts { failed: 0, passed: 0, .. } => "skipped".into(),
+            Counts { failed: 0, .. } => format!("ok: {}", self.counts),
+            _ => format!("FAILED: {}", self.counts),
+        }
+    }
+
+    fn skipped(why: String) -> Self {
+        Self { counts: Counts { skipped: 1, ..Counts::default() }, skips: vec![why] }
+    }
+}
+
+fn perform(workspace: &Workspace, setup: &Setup, stage: Stage) -> Report {
+    let name = stage.name;
+    if let Some(missing) = stage.needs.and_then(|tool| setup.missing(tool)) {
+        return Report::skipped(format!("{name}: {} is missing: {}", missing.tool, missing.why));
+    }
+    match stage.work {
+        Work::Skip(why) => Report::skipped(format!("{name}: {why}")),
+        Work::Inside(check) => {
+            let findings = check(workspace).unwrap_or_else(|error| vec![format!("{error:#}")]);
+            findings.iter().for_each(|finding| println!("{finding}"));
+            Report { counts: one(findings.is_empty()), skips: Vec::new() }
+        }
+        // All of them, also after one that fails: each finds something else.
+        Work::Check(commands) => {
+            let failures = commands.into_iter().map(attempt).filter(|(ok, _)| !ok).count();
+            Report { counts: one(failures == 0), skips: Vec::new() }
+        }
+        Work::Harness(commands) => {
+            let mut report = Report::default();
+            if commands.is_empty() {
+                println!("      {name} has no tests at all, and should");
+                report.counts.failed += 1;
+            }
+            for command in commands {
+                let line = shell::describe(&command);
+                let (ok, text) = attempt(command);
+                let counts = judge(ok, Counts::of(&text));
+                if ok && counts.failed > 0 {
+                    println!("      `{line}` ran no test, and should run at least one");
+                }
+                report.counts += counts;
+                report
+                    .skips
+                    .extend(counts::ignored(&text).into_iter().map(|(test, why)| format!("{test}: {why}")));
+            }
+            report
+        }
+    }
+}
+
+/// Runs a command; prints all it said if it failed.
+fn attempt(command: std::process::Command) -> (bool, String) {
+    let line = shell::describe(&command);
+    match shell::run(command, Show::Progress) {
+        Ok(outcome) if outcome.ok => (true, outcome.text),
+        Ok(outcome) => {
+            println!("{}      `{line}`: {}", outcome.text, outcome.ending);
+            (false, outcome.text)
+        }
+        Err(error) => {
+            println!("      {error:#}");
+            (false, String::new())
+        }
+    }
+}
+
+fn one(ok: bool) -> Counts {
+    if ok { Counts { passed: 1, ..Counts::default() } } else { Counts { failed: 1, ..Counts::default() } }
+}
+
+/// What a harness's run counts as: one that failed without a failed test (it did not compile, or was killed) failed
+/// once, and so did one that ran nothing.
+fn judge(ok: bool, counts: Counts) -> Counts {
+    let silent = if ok { counts.ran() == 0 } else { counts.failed == 0 };
+    Counts { failed: counts.failed + usize::from(silent), ..counts }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(ok: bool, (passed, failed): (usize, usize), expected_failures: usize) {
+        assert_eq!(judge(ok, Counts { passed, failed, skipped: 0 }).failed, expected_failures);
+    }
+
+    #[test]
+    fn failures_are_what_the_harness_says() {
+        check(true, (3, 0), 0);
+        check(false, (3, 2), 2);
+    }
+
+    #[test]
+    fn a_run_that_dies_failed_once() {
+        check(false, (3, 0), 1);
+        check(false, (0, 0), 1);
+    }
+
+    #[test]
+    fn a_run_without_tests_failed() {
+        check(true, (0, 0), 1);
+    }
+}

@@ -1,0 +1,62 @@
+//! The workspace, as cargo describes it. Everything that could be listed by hand is read from here, so that a new
+//! crate is tested, packaged and checked without an edit to xtask.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::Context;
+use cargo_metadata::{MetadataCommand, Package, TargetKind};
+
+/// The manifests of the workspace, without their dependencies' manifests.
+pub(crate) struct Workspace {
+    /// The directory of the root manifest.
+    pub(crate) root: PathBuf,
+    /// Where cargo builds.
+    pub(crate) target: PathBuf,
+    /// The members.
+    pub(crate) packages: Vec<Package>,
+}
+
+impl Workspace {
+    /// Asks cargo. Works from any directory inside the workspace.
+    pub(crate) fn read() -> anyhow::Result<Self> {
+        let metadata = MetadataCommand::new().no_deps().exec().context(
+            "cargo cannot read the workspace: run this inside it, and look for a manifest that is not whole",
+        )?;
+        Ok(Self {
+            root: metadata.workspace_root.clone().into(),
+            target: metadata.target_directory.clone().into(),
+            packages: metadata.packages,
+        })
+    }
+
+    /// A cargo command in the root of the workspace.
+    pub(crate) fn cargo(&self, args: impl IntoIterator<Item = impl AsRef<str>>) -> Command {
+        // The cargo that runs us, so that one invocation means one toolchain.
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.current_dir(&self.root);
+        command.args(args.into_iter().map(|arg| arg.as_ref().to_owned()));
+        command
+    }
+
+    /// Crates that others link: they have a library, and rules that programs are free of.
+    pub(crate) fn libraries(&self) -> impl Iterator<Item = &Package> {
+        self.packages
+            .iter()
+            .filter(|package| package.targets.iter().any(|target| target.is_kind(TargetKind::Lib)))
+    }
+
+    /// Crates that go to the registry: not marked `publish = false`.
+    pub(crate) fn published(&self) -> impl Iterator<Item = &Package> {
+        self.packages
+            .iter()
+            .filter(|package| package.publish.as_ref().is_none_or(|registries| !registries.is_empty()))
+    }
+
+    /// Crates that have a `tests/loom.rs`.
+    pub(crate) fn with_loom_models(&self) -> impl Iterator<Item = &Package> {
+        self.packages.iter().filter(|package| {
+            package.targets.iter().any(|target| target.is_kind(TargetKind::Test) && target.name == "loom")
+        })
+    }
+}
