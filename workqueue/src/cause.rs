@@ -104,6 +104,7 @@ impl Causes {
         self.lost = 0;
     }
 
+    #[inline]
     pub(crate) fn merge(&mut self, cause: Cause, count: u8) {
         let len = usize::from(self.len);
         for i in 0..len {

@@ -18,6 +18,8 @@ mod metrics;
 mod pulse;
 #[cfg(feature = "tokio")]
 mod run;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use add::{Add, AddError, Added};
 pub use batch::{Batch, Works};

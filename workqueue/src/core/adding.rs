@@ -101,6 +101,7 @@ impl<K: Eq + Clone> Core<K> {
         self.place(slot);
     }
 
+    #[inline]
     fn wish(&self, add: &Add) -> Wish {
         let plain = |due| Wish { due, hard: due, debounces: false };
         let debounced = match (add.when, self.debounce) {

@@ -121,6 +121,7 @@ impl<K: Eq + Clone> Core<K> {
     }
 
     /// Takes an entry off the list of what is out.
+    #[inline]
     fn bring_in(&mut self, slot: u32) {
         let since = self.entries[slot].since;
         self.out.unlink(&mut self.entries, slot);

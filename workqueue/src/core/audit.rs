@@ -19,7 +19,8 @@ impl<K: Eq + Clone> Core<K> {
             assert_eq!(found, Some(slot), "the table leads to the key's only entry");
             match entry.state {
                 State::Delayed => {
-                    assert!(entry.due > self.now, "slot {slot}: due {} and still delayed at {}", entry.due, self.now);
+                    let (due, now) = (tick(entry.due), self.now);
+                    assert!(due > now, "slot {slot}: due at the tick of {due} and still delayed at {now}");
                     assert!(entry.due <= entry.hard, "slot {slot}: due after its hard time");
                     earliest = earliest.min(entry.due);
                 }
@@ -36,8 +37,13 @@ impl<K: Eq + Clone> Core<K> {
         let since: u128 = self.out.iter(&self.entries).map(|slot| u128::from(self.entries[slot].since)).sum();
         assert_eq!(since, self.out_since, "the sum of times is the times' sum");
         assert_eq!(self.wheel.earliest(&self.entries).unwrap_or(NEVER), earliest, "the earliest delay is known");
-        assert!(self.wheel.next().unwrap_or(NEVER) <= earliest, "the next look is not after the earliest delay");
+        assert!(self.wheel.next().unwrap_or(0) <= tick(earliest), "the next look is not after the earliest delay");
         assert!(live <= self.capacity, "no more keys than may be");
         assert_eq!(self.ready.peek(&self.entries).is_none(), ready == 0, "something ready is something to take");
     }
+}
+
+/// Delays end at whole milliseconds.
+fn tick(due: u64) -> u64 {
+    due.div_ceil(1000).saturating_mul(1000)
 }

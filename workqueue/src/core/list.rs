@@ -11,10 +11,12 @@ pub(crate) struct List {
 impl List {
     pub(crate) const EMPTY: Self = Self { head: NIL, tail: NIL };
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.head == NIL
     }
 
+    #[inline]
     pub(crate) fn push_back<K>(&mut self, entries: &mut Slab<K>, slot: u32) {
         let entry = &mut entries[slot];
         entry.prev = self.tail;
@@ -26,6 +28,7 @@ impl List {
         self.tail = slot;
     }
 
+    #[inline]
     pub(crate) fn pop_front<K>(&mut self, entries: &mut Slab<K>) -> Option<u32> {
         let slot = self.head;
         if slot == NIL {
@@ -41,6 +44,7 @@ impl List {
     }
 
     /// Takes out an entry that is in this list.
+    #[inline]
     pub(crate) fn unlink<K>(&mut self, entries: &mut Slab<K>, slot: u32) {
         let (prev, next) = (entries[slot].prev, entries[slot].next);
         match prev {

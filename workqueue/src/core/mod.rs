@@ -154,8 +154,8 @@ impl<K: Eq + Clone> Core<K> {
         std::mem::take(&mut self.signals)
     }
 
-    #[cfg(feature = "tokio")]
     /// When to call [`Core::turn`] next, if nothing else happens and `tick` is not sooner. The caller promises to.
+    #[cfg(feature = "tokio")]
     pub(crate) fn arm(&mut self, tick: Option<u64>) -> Option<u64> {
         let next = [self.next_wake(), tick].into_iter().flatten().min();
         self.armed = next.unwrap_or(NEVER);
@@ -171,6 +171,7 @@ impl<K: Eq + Clone> Core<K> {
         [self.wheel.next(), end].into_iter().flatten().min()
     }
 
+    #[cold]
     fn expire(&mut self) {
         let Self { wheel, ready, entries, stats, signals, .. } = self;
         wheel.advance(entries, self.now, |entries, slot| {
@@ -180,6 +181,7 @@ impl<K: Eq + Clone> Core<K> {
     }
 
     /// Puts an entry that is in no list where its `due` says.
+    #[inline]
     fn place(&mut self, slot: u32) {
         let due = self.entries[slot].due;
         if due <= self.now {
@@ -202,6 +204,7 @@ impl<K: Eq + Clone> Core<K> {
     }
 
     /// Ends an entry that is in no list. The caller drops the key, outside the lock.
+    #[inline]
     fn end(&mut self, slot: u32) -> Option<K> {
         let hash = spread(self.entries[slot].hash);
         if let Ok(found) = self.table.find_entry(hash, |&other| other == slot) {

@@ -27,6 +27,7 @@ impl Ready {
         self.len
     }
 
+    #[inline]
     pub(crate) fn push<K>(&mut self, entries: &mut Slab<K>, slot: u32) {
         let level = entries[slot].level;
         match &mut self.turns {
@@ -37,20 +38,20 @@ impl Ready {
         self.len += 1;
     }
 
-    /// Takes out the entry whose turn it is.
-    pub(crate) fn pop<K>(&mut self, entries: &mut Slab<K>) -> Option<u32> {
-        let level = self.choose(entries)?;
-        let slot = match &mut self.turns {
+    /// The entry whose turn it is, and its level for [`Ready::pop`].
+    #[inline]
+    pub(crate) fn peek<K>(&self, entries: &Slab<K>) -> Option<(u32, usize)> {
+        self.choose(entries).map(|level| (self.head(level), level))
+    }
+
+    /// Takes out what [`Ready::peek`] found.
+    #[inline]
+    pub(crate) fn pop<K>(&mut self, entries: &mut Slab<K>, level: usize) {
+        match &mut self.turns {
             None => self.levels[level].pop_front(entries),
             Some(turns) => turns.pop(entries, level),
         };
         self.taken(level);
-        slot
-    }
-
-    /// The entry whose turn it is.
-    pub(crate) fn peek<K>(&self, entries: &Slab<K>) -> Option<u32> {
-        self.choose(entries).map(|level| self.head(level))
     }
 
     /// Takes out an entry that is here.
@@ -63,6 +64,7 @@ impl Ready {
         self.taken(level);
     }
 
+    #[inline]
     fn taken(&mut self, level: usize) {
         self.len -= 1;
         if self.head(level) == NIL {
@@ -70,6 +72,7 @@ impl Ready {
         }
     }
 
+    #[inline]
     fn head(&self, level: usize) -> u32 {
         match &self.turns {
             None => self.levels[level].head,

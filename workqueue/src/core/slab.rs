@@ -60,8 +60,31 @@ impl<K> Slab<K> {
     }
 
     /// A slot for a new key: an entry with no time, no list and no state yet.
+    #[inline]
     pub(crate) fn insert(&mut self, key: K, hash: u32, tenant: u32) -> u32 {
-        let entry = Entry {
+        if self.free == NIL {
+            return self.grow(key, hash, tenant);
+        }
+        let slot = self.free;
+        // A free entry is left as a new one would be, but for the key and what tells it apart.
+        let entry = &mut self[slot];
+        let next = entry.next;
+        entry.key = Some(key);
+        entry.hash = hash;
+        entry.tenant = tenant;
+        self.free = next;
+        slot
+    }
+
+    #[cold]
+    fn grow(&mut self, key: K, hash: u32, tenant: u32) -> u32 {
+        let slot = self.len;
+        if slot as usize % CHUNK == 0 {
+            // The first chunk grows with a small queue; the others are for large ones.
+            let capacity = if slot == 0 { 16 } else { CHUNK };
+            self.chunks.push(Vec::with_capacity(capacity));
+        }
+        self.chunks[slot as usize >> CHUNK_BITS].push(Entry {
             key: Some(key),
             since: 0,
             due: NEVER,
@@ -76,32 +99,21 @@ impl<K> Slab<K> {
             rerun_level: 0,
             charge: 0,
             causes: Causes::none(),
-        };
-        if self.free != NIL {
-            let slot = self.free;
-            let place = &mut self[slot];
-            let next = place.next;
-            *place = entry;
-            self.free = next;
-            return slot;
-        }
-        let slot = self.len;
-        if slot as usize % CHUNK == 0 {
-            // The first chunk grows with a small queue; the others are for large ones.
-            let capacity = if slot == 0 { 16 } else { CHUNK };
-            self.chunks.push(Vec::with_capacity(capacity));
-        }
-        self.chunks[slot as usize >> CHUNK_BITS].push(entry);
+        });
         self.len += 1;
         slot
     }
 
     /// Ends an entry. The caller drops the key, outside the lock.
+    #[inline]
     pub(crate) fn remove(&mut self, slot: u32) -> Option<K> {
         let free = self.free;
         let entry = &mut self[slot];
         entry.state = State::Free;
         entry.next = free;
+        entry.attempts = 0;
+        entry.charge = 0;
+        entry.causes.clear();
         let key = entry.key.take();
         self.free = slot;
         key
@@ -116,18 +128,21 @@ impl<K> Slab<K> {
 impl<K> std::ops::Index<u32> for Slab<K> {
     type Output = Entry<K>;
 
+    #[inline]
     fn index(&self, slot: u32) -> &Entry<K> {
         &self.chunks[slot as usize >> CHUNK_BITS][slot as usize % CHUNK]
     }
 }
 
 impl<K> std::ops::IndexMut<u32> for Slab<K> {
+    #[inline]
     fn index_mut(&mut self, slot: u32) -> &mut Entry<K> {
         &mut self.chunks[slot as usize >> CHUNK_BITS][slot as usize % CHUNK]
     }
 }
 
 impl<K> Entry<K> {
+    #[inline]
     pub(crate) fn merge_cause(&mut self, cause: Option<Cause>) {
         if let Some(cause) = cause {
             self.causes.merge(cause, 1);

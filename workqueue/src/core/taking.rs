@@ -38,7 +38,7 @@ impl<K: Eq + Clone> Core<K> {
         if self.phase.stopped() {
             return Take::Over;
         }
-        let Some(slot) = self.ready.peek(&self.entries) else {
+        let Some((slot, level)) = self.ready.peek(&self.entries) else {
             self.streak = 0;
             return if self.phase.ends_empty() { Take::Over } else { Take::Empty };
         };
@@ -51,7 +51,7 @@ impl<K: Eq + Clone> Core<K> {
         }
         // The key's clone is the user's code: it comes before anything changes, in case it panics.
         let key = self.entries[slot].key.clone().expect("an entry that is in a list has its key");
-        self.ready.pop(&mut self.entries);
+        self.ready.pop(&mut self.entries, level);
         let entry = &mut self.entries[slot];
         let waited = self.now.saturating_sub(entry.since);
         let handout = Handout {
