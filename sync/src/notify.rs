@@ -181,7 +181,10 @@ impl List {
     }
 
     /// Takes the first listener off the list and marks it woken.
-    #[expect(clippy::option_option, reason = "nobody queued, and queued but never polled, are different answers")]
+    #[expect(
+        clippy::option_option,
+        reason = "nobody queued, and queued but never polled, are different answers"
+    )]
     fn pop(&mut self) -> Option<Option<Waker>> {
         let slot = self.head;
         if slot == NIL {

@@ -77,7 +77,8 @@ fn loom_a_dropped_listener_passes_its_wake_on() {
                     let mut listener = pin!(tickets.more.listen());
                     // Polled once, so that it is queued with a waker; then dropped, woken or not. If that poll saw
                     // the wake, the wake is spent, and it is this task's business to act on it: it takes.
-                    let saw = std::future::poll_fn(|cx| Poll::Ready(listener.as_mut().poll(cx).is_ready())).await;
+                    let saw =
+                        std::future::poll_fn(|cx| Poll::Ready(listener.as_mut().poll(cx).is_ready())).await;
                     if saw && tickets.try_take() {
                         tickets.give();
                     }

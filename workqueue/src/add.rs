@@ -80,7 +80,9 @@ pub enum AddError<K> {
     #[error("the queue is closed and takes no more keys")]
     Closed(K),
     /// The queue holds as many keys as it may.
-    #[error("the queue holds {limit} keys, which is its capacity; add later, drop the key, or raise `Config::capacity`")]
+    #[error(
+        "the queue holds {limit} keys, which is its capacity; add later, drop the key, or raise `Config::capacity`"
+    )]
     Full {
         /// The key that was not added.
         key: K,

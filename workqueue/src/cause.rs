@@ -145,7 +145,9 @@ impl Eq for Causes {}
 impl fmt::Debug for Causes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_list()
-            .entries(self.iter().map(|(cause, count)| format!("{} {} (×{count})", cause.what(), cause.detail)))
+            .entries(
+                self.iter().map(|(cause, count)| format!("{} {} (×{count})", cause.what(), cause.detail)),
+            )
             .finish()
     }
 }
@@ -168,10 +170,7 @@ mod tests {
     fn merges_by_name_and_keeps_the_newest_four() {
         assert_eq!(merged(&[]), []);
         assert_eq!(merged(&[0, 1, 0]), [("a", 2, 2), ("b", 1, 1)]);
-        assert_eq!(
-            merged(&[0, 1, 2, 3, 4, 5, 4]),
-            [("c", 2, 1), ("d", 3, 1), ("e", 6, 2), ("f", 5, 1)]
-        );
+        assert_eq!(merged(&[0, 1, 2, 3, 4, 5, 4]), [("c", 2, 1), ("d", 3, 1), ("e", 6, 2), ("f", 5, 1)]);
     }
 
     #[test]

@@ -134,10 +134,14 @@ pub enum ConfigError {
     #[error("capacity is {0}; at most {MAX_CAPACITY} keys can be told apart")]
     CapacityTooLarge(usize),
     /// Aging that is no aging, or none that arithmetic can hold.
-    #[error("aging is {0:?} a level; give 1 ms (nearly first come first served) to 24 h (nearly strict priorities)")]
+    #[error(
+        "aging is {0:?} a level; give 1 ms (nearly first come first served) to 24 h (nearly strict priorities)"
+    )]
     AgingOutOfRange(Duration),
     /// A debounce that would always end by its maximum.
-    #[error("the maximum wait ({max_wait:?}) is below the quiet time ({quiet:?}); exchange them, or raise the maximum")]
+    #[error(
+        "the maximum wait ({max_wait:?}) is below the quiet time ({quiet:?}); exchange them, or raise the maximum"
+    )]
     MaxWaitBelowQuiet {
         /// The quiet time.
         quiet: Duration,
@@ -151,7 +155,9 @@ pub enum ConfigError {
     #[error("{0} workers; at most 65536, each is a task")]
     TooManyWorkers(usize),
     /// There is no tokio runtime here, or one without timers.
-    #[error("no tokio runtime with time enabled on this thread; call from inside one, or use `Queue::manual` and turn the clock yourself")]
+    #[error(
+        "no tokio runtime with time enabled on this thread; call from inside one, or use `Queue::manual` and turn the clock yourself"
+    )]
     NoRuntime,
 }
 
@@ -172,10 +178,7 @@ mod tests {
         check(|config| config.capacity = usize::MAX, Err(ConfigError::CapacityTooLarge(usize::MAX)));
         check(|config| config.aging = Duration::ZERO, Err(ConfigError::AgingOutOfRange(Duration::ZERO)));
         check(|config| config.aging = Duration::MAX, Err(ConfigError::AgingOutOfRange(Duration::MAX)));
-        assert_eq!(
-            Debounce::new(day, ms),
-            Err(ConfigError::MaxWaitBelowQuiet { quiet: day, max_wait: ms })
-        );
+        assert_eq!(Debounce::new(day, ms), Err(ConfigError::MaxWaitBelowQuiet { quiet: day, max_wait: ms }));
         assert!(Debounce::new(ms, ms).is_ok());
     }
 

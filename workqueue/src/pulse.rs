@@ -47,7 +47,8 @@ impl Pulse {
     pub(crate) fn new() -> Result<(Self, Driver), ConfigError> {
         let runtime = Handle::try_current().map_err(|_| ConfigError::NoRuntime)?;
         // There is no other way to ask a runtime whether it has timers.
-        std::panic::catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO))).map_err(|_| ConfigError::NoRuntime)?;
+        std::panic::catch_unwind(|| drop(tokio::time::sleep(Duration::ZERO)))
+            .map_err(|_| ConfigError::NoRuntime)?;
         let kick = Arc::new(Notify::new());
         let stop = CancellationToken::new();
         let tracker = TaskTracker::new();

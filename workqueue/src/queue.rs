@@ -234,7 +234,11 @@ impl<K: Key> Queue<K> {
     /// Deadlines are reckoned from the true time, the rest from the last tick.
     #[inline]
     fn time_of(&self, add: &Add) -> u64 {
-        if add.when.is_now(self.shared.debounces) { self.shared.clock.coarse() } else { self.shared.clock.exact() }
+        if add.when.is_now(self.shared.debounces) {
+            self.shared.clock.coarse()
+        } else {
+            self.shared.clock.exact()
+        }
     }
 }
 

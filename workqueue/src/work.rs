@@ -82,7 +82,6 @@ impl<K: Key> Work<K> {
     }
 
     /// It failed. It is handed out again after its back-off, sooner if it is added, or never if it is a dead letter.
-    #[expect(clippy::needless_pass_by_value, reason = "an error is given away, and a reference displays as well")]
     pub fn retry(mut self, error: impl fmt::Display) -> Retried {
         self.fail(false, &error)
     }
@@ -103,7 +102,8 @@ pub(crate) fn fail<K: Key>(
     let now = shared.clock.exact();
     let causes = &handout.causes;
     let answer = if abandoned { Answer::Abandoned(causes) } else { Answer::Failed(causes) };
-    let Answered { retried, dead, attempts, ended } = shared.with(|core| core.answer(now, handout.slot, answer));
+    let Answered { retried, dead, attempts, ended } =
+        shared.with(|core| core.answer(now, handout.slot, answer));
     drop(ended);
     if let (Some(key), Some(hook)) = (dead, &shared.dead_letter) {
         hook(DeadLetter { key, attempts, error: error.to_string() });

@@ -255,7 +255,11 @@ fn a_cancel_racing_a_get_has_one_winner() {
         adding.join().expect("it did not panic");
         let cancelled = cancelling.join().expect("it did not panic");
         let left = queue.try_get().map(Work::done).is_some();
-        assert_eq!([got, cancelled, left].into_iter().filter(|&won| won).count(), 1, "one add, one of the three");
+        assert_eq!(
+            [got, cancelled, left].into_iter().filter(|&won| won).count(),
+            1,
+            "one add, one of the three"
+        );
         assert!(queue.list().is_empty());
     });
 }

@@ -1,5 +1,7 @@
 //! Adds up what test harnesses say in their closing lines.
 
+use crate::shell::plain;
+
 /// How many tests passed, failed and were skipped.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counts {
@@ -65,21 +67,6 @@ pub(crate) fn ignored(output: &str) -> Vec<(String, String)> {
             Some((name.to_owned(), why.to_owned()))
         })
         .collect()
-}
-
-/// A line without its colours: rustdoc hands cargo's wish for colour on to the harness.
-fn plain(line: &str) -> String {
-    let mut text = String::with_capacity(line.len());
-    let mut chars = line.chars();
-    while let Some(c) = chars.next() {
-        if c == '\x1b' {
-            // CSI sequences end at the first letter.
-            chars.by_ref().find(char::is_ascii_alphabetic);
-        } else {
-            text.push(c);
-        }
-    }
-    text
 }
 
 #[cfg(test)]

@@ -1,8 +1,8 @@
 //! `cargo xtask fuzz`: mutated bytes for functions that must hold for any bytes.
 //!
 //! It runs on a stable toolchain and therefore knows no coverage: it does not learn which inputs reach new code, as
-//! libFuzzer would. It replays the committed corpus, then mutates and splices it with a small seeded generator, some
-//! hundred thousand times a second. That finds shallow mistakes soon and deep ones late, so the corpus should hold an
+//! libFuzzer would. It replays the committed corpus, then mutates and splices it with a small seeded generator, as
+//! often as the target can. That finds shallow mistakes soon and deep ones late, so the corpus should hold an
 //! input for every path worth reaching. What it finds is made shorter and written into the corpus: once committed,
 //! it is a regression test, since `cargo xtask test` replays every corpus.
 
@@ -90,6 +90,7 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> anyhow::Result<bool> {
         println!("{}: {} bytes pass", targets[0].name, input.len());
         return Ok(true);
     }
+    attempt::be_quiet();
     let seed = args.seed.unwrap_or_else(mutate::any_seed);
     let mut held = true;
     for target in targets {

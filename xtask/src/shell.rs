@@ -56,6 +56,7 @@ pub(crate) fn run(mut command: Command, show: Show) -> anyhow::Result<Outcome> {
     loop {
         match lines.recv_timeout(Duration::from_secs(1)) {
             Ok(line) => {
+                let line = if colour() { line } else { plain(&line) };
                 progress.line(&line);
                 text.push_str(&line);
             }
@@ -88,6 +89,20 @@ pub(crate) fn succeeds(program: &str, args: &[&str]) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 
+/// Text without its colours: some tools colour what goes into a pipe.
+pub(crate) fn plain(coloured: &str) -> String {
+    let mut text = String::with_capacity(coloured.len());
+    let mut chars = coloured.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            // `ESC [ … letter`, and `ESC ( letter` of old terminals: both end at the first letter.
+            '\x1b' => drop(chars.by_ref().find(char::is_ascii_alphabetic)),
+            _ => text.push(c),
+        }
+    }
+    text
+}
+
 /// The time, for saying how long a thing took and for nothing else.
 #[expect(
     clippy::disallowed_methods,
@@ -102,7 +117,7 @@ fn colour() -> bool {
 }
 
 fn quoted(word: &str) -> String {
-    if word.contains([' ', '"', '$', '*']) { format!("'{word}'") } else { word.to_owned() }
+    if word.is_empty() || word.contains([' ', '"', '$', '*']) { format!("'{word}'") } else { word.to_owned() }
 }
 
 /// What is on the screen while a child runs.
@@ -126,7 +141,7 @@ impl Progress {
             return;
         }
         if !line.trim().is_empty() {
-            self.last = line.trim().to_owned();
+            self.last = plain(line.trim());
         }
         self.tick();
     }

@@ -1,7 +1,7 @@
 //! What must hold between any two operations, checked from scratch. For tests.
 
-use super::slab::{NEVER, State};
 use super::Core;
+use super::slab::{NEVER, State};
 
 impl<K: Eq + Clone> Core<K> {
     /// Panics, and says so, if the parts disagree.
@@ -11,7 +11,11 @@ impl<K: Eq + Clone> Core<K> {
         for slot in 0..self.entries.slots() {
             let entry = &self.entries[slot];
             counts[entry.state as usize] += 1;
-            assert_eq!(entry.key.is_none(), entry.state == State::Free, "slot {slot}: a key, and only while live");
+            assert_eq!(
+                entry.key.is_none(),
+                entry.state == State::Free,
+                "slot {slot}: a key, and only while live"
+            );
             if entry.state == State::Free {
                 continue;
             }
@@ -36,10 +40,21 @@ impl<K: Eq + Clone> Core<K> {
         assert_eq!(out, self.out.iter(&self.entries).count(), "the list of what is out is whole");
         let since: u128 = self.out.iter(&self.entries).map(|slot| u128::from(self.entries[slot].since)).sum();
         assert_eq!(since, self.out_since, "the sum of times is the times' sum");
-        assert_eq!(self.wheel.earliest(&self.entries).unwrap_or(NEVER), earliest, "the earliest delay is known");
-        assert!(self.wheel.next().unwrap_or(0) <= tick(earliest), "the next look is not after the earliest delay");
+        assert_eq!(
+            self.wheel.earliest(&self.entries).unwrap_or(NEVER),
+            earliest,
+            "the earliest delay is known"
+        );
+        assert!(
+            self.wheel.next().unwrap_or(0) <= tick(earliest),
+            "the next look is not after the earliest delay"
+        );
         assert!(live <= self.capacity, "no more keys than may be");
-        assert_eq!(self.ready.peek(&self.entries).is_none(), ready == 0, "something ready is something to take");
+        assert_eq!(
+            self.ready.peek(&self.entries).is_none(),
+            ready == 0,
+            "something ready is something to take"
+        );
     }
 }
 

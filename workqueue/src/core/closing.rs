@@ -1,7 +1,7 @@
 //! The end: cancel one key, or close the queue.
 
-use super::slab::{NEVER, State};
 use super::Core;
+use super::slab::{NEVER, State};
 use std::time::Duration;
 
 /// How far the end has come.

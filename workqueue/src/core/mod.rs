@@ -15,7 +15,7 @@ mod taking;
 mod turns;
 mod wheel;
 
-#[cfg(any(test, feature = "testing"))]
+#[cfg(feature = "testing")]
 mod audit;
 
 pub(crate) use adding::Request;
@@ -26,9 +26,9 @@ pub use answering::Retried;
 pub use seeing::{Seen, SeenState};
 pub use stats::{Histogram, Stats};
 
+use crate::Debounce;
 use crate::config::{Config, MAX_DELAY};
 use crate::limiter::{Ask, Charge, RateLimiter};
-use crate::Debounce;
 use closing::Phase;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
@@ -214,7 +214,8 @@ impl<K: Eq + Clone> Core<K> {
     }
 
     fn find(&self, hash: u32, key: &K) -> Option<u32> {
-        let same = |&slot: &u32| self.entries[slot].hash == hash && self.entries[slot].key.as_ref() == Some(key);
+        let same =
+            |&slot: &u32| self.entries[slot].hash == hash && self.entries[slot].key.as_ref() == Some(key);
         self.table.find(spread(hash), same).copied()
     }
 
@@ -265,4 +266,3 @@ fn mix(state: u64) -> u64 {
     let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     z ^ (z >> 31)
 }
-

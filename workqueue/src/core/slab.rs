@@ -79,7 +79,7 @@ impl<K> Slab<K> {
     #[cold]
     fn grow(&mut self, key: K, hash: u32, tenant: u32) -> u32 {
         let slot = self.len;
-        if slot as usize % CHUNK == 0 {
+        if slot as usize >> CHUNK_BITS == self.chunks.len() {
             // The first chunk grows with a small queue; the others are for large ones.
             let capacity = if slot == 0 { 16 } else { CHUNK };
             self.chunks.push(Vec::with_capacity(capacity));

@@ -1,7 +1,7 @@
 //! Handing out.
 
-use super::slab::{NEVER, State};
 use super::Core;
+use super::slab::{NEVER, State};
 use crate::cause::Causes;
 
 /// What a worker gets.
@@ -54,14 +54,8 @@ impl<K: Eq + Clone> Core<K> {
         self.ready.pop(&mut self.entries, level);
         let entry = &mut self.entries[slot];
         let waited = self.now.saturating_sub(entry.since);
-        let handout = Handout {
-            slot,
-            key,
-            attempts: entry.attempts,
-            level: entry.level,
-            causes: entry.causes,
-            waited,
-        };
+        let handout =
+            Handout { slot, key, attempts: entry.attempts, level: entry.level, causes: entry.causes, waited };
         entry.state = State::Out;
         entry.since = self.now;
         entry.due = NEVER;

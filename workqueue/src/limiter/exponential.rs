@@ -104,10 +104,7 @@ mod tests {
             Err(LimiterError::CapBelowBase { base: hour, cap: second })
         );
         for share in [-0.1, 1.1, f64::NAN, f64::INFINITY] {
-            assert!(matches!(
-                Exponential::DEFAULT.jitter(share),
-                Err(LimiterError::JitterOutOfRange(_))
-            ));
+            assert!(matches!(Exponential::DEFAULT.jitter(share), Err(LimiterError::JitterOutOfRange(_))));
         }
     }
 }

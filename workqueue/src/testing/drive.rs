@@ -4,12 +4,13 @@ use super::model::{self, Failed, Handed, Model, State, Taken};
 use super::{Op, OpAnswer, OpWhen, Setup};
 use crate::limiter::{Exponential, MaxOf, RateLimiter, TokenBucket};
 use crate::{
-    Add, AddError, Added, Cause, Causes, Config, Debounce, ManualClock, Priority, Queue, Retried, SeenState, Work,
+    Add, AddError, Added, Cause, Causes, Config, Debounce, ManualClock, Priority, Queue, Retried, SeenState,
+    Work,
 };
 use std::num::NonZeroU16;
 use std::pin::pin;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -160,7 +161,8 @@ impl Run {
         let mut works = works.into_iter();
         for _ in 0..max {
             let Taken::Handed(handed) = self.model.take() else { break };
-            let work = works.next().unwrap_or_else(|| panic!("the model hands out {handed:?}, the queue nothing"));
+            let work =
+                works.next().unwrap_or_else(|| panic!("the model hands out {handed:?}, the queue nothing"));
             let got = Handed {
                 key: *work.key(),
                 attempts: work.attempts(),
@@ -220,7 +222,12 @@ impl Run {
             let priority = entry.priority.max(entry.rerun_priority.unwrap_or(i8::MIN));
             assert_eq!(seen.state, state, "key {}", seen.key);
             assert_eq!(seen.priority.value(), priority, "key {}", seen.key);
-            assert_eq!((seen.attempts, micros(seen.age)), (entry.attempts, now - entry.since), "key {}", seen.key);
+            assert_eq!(
+                (seen.attempts, micros(seen.age)),
+                (entry.attempts, now - entry.since),
+                "key {}",
+                seen.key
+            );
             assert_eq!(causes(&seen.causes), entry.causes, "key {}", seen.key);
         }
     }

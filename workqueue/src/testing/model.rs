@@ -135,8 +135,11 @@ impl Model {
         self.now += by;
         // What is due becomes ready in the order of whole milliseconds, then of the moment it was given its time.
         let due = |key: &Key| key.due().filter(|&due| key.state == State::Delayed && due <= self.whole_now());
-        let mut expired: Vec<(u64, u64, u8)> =
-            self.keys.iter().filter_map(|(&k, key)| Some((due(key)?.div_ceil(MILLI), key.moment, k))).collect();
+        let mut expired: Vec<(u64, u64, u8)> = self
+            .keys
+            .iter()
+            .filter_map(|(&k, key)| Some((due(key)?.div_ceil(MILLI), key.moment, k)))
+            .collect();
         expired.sort_unstable();
         for (_, _, key) in expired {
             let since = self.keys[&key].due().expect("it was due");

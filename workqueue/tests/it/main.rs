@@ -1,4 +1,52 @@
 //! One binary for all of this crate's integration tests: linking is what takes the time.
-#![cfg(not(machinery_loom))]
+#![cfg(all(not(machinery_loom), feature = "tokio", feature = "prometheus", feature = "testing"))]
+#![allow(clippy::unwrap_used, reason = "in helpers too, which clippy does not know for tests")]
 
+mod clock;
+mod defects;
+mod dropping;
+mod end;
+mod metrics;
 mod model;
+mod parity;
+mod promises;
+mod settings;
+
+use machinery_workqueue::{Config, ManualClock, Queue, Work};
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+/// A queue with a manual clock, and settings that tests can reckon with.
+fn queue(config: Config<u32>) -> (Queue<u32>, ManualClock<u32>) {
+    Queue::manual(Config { seed: Some(1), ..config }).expect("the settings make sense")
+}
+
+fn default() -> (Queue<u32>, ManualClock<u32>) {
+    queue(Config::default())
+}
+
+const fn ms(milliseconds: u64) -> Duration {
+    Duration::from_millis(milliseconds)
+}
+
+/// The keys that are ready, in order; each is answered as done.
+fn ready(queue: &Queue<u32>) -> Vec<u32> {
+    let works: Vec<Work<u32>> = std::iter::from_fn(|| queue.try_get()).collect();
+    works.into_iter().map(done).collect()
+}
+
+fn done(work: Work<u32>) -> u32 {
+    let key = *work.key();
+    work.done();
+    key
+}
+
+/// What a future gives at once, if it does.
+fn now<T>(future: impl Future<Output = T>) -> Option<T> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
+}

@@ -1,5 +1,4 @@
 //! Random operations on the queue that ships, against the naive model.
-#![cfg(feature = "testing")]
 
 use machinery_workqueue::testing::{Op, OpAnswer, OpWhen, Setup, check, operations};
 use proptest::prelude::*;

@@ -12,7 +12,7 @@ pub(super) fn be_quiet() {
     std::panic::set_hook(Box::new(|panic| LAST_PANIC.set(panic.to_string())));
 }
 
-/// The panic that `input` leads to, if it does. Assumes [`be_quiet`].
+/// The panic that `input` leads to, if it does; without words unless [`be_quiet`] came before.
 pub(super) fn attempt(run: fn(&[u8]), input: &[u8]) -> Option<String> {
     // Nothing is shared between runs but what the target itself shares, and that is for the target to get right.
     catch_unwind(AssertUnwindSafe(|| run(input))).err().map(|_| LAST_PANIC.take())

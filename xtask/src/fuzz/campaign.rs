@@ -1,13 +1,13 @@
 //! A target under fire for a while: one thread runs inputs, this one watches it.
 
-use std::io::IsTerminal;
+use std::io::{IsTerminal, Write};
 use std::path::Path;
+use std::sync::PoisonError;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use super::attempt::{attempt, be_quiet};
+use super::attempt::attempt;
 use super::mutate::{Rng, input};
 use super::shrink::shrink;
 use super::{Target, corpus};
@@ -18,6 +18,9 @@ use crate::workspace::Workspace;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 const SHRINK_ATTEMPTS: usize = 20_000;
+
+/// To the beginning of a terminal's line, and nothing on it.
+const CLEAR: &str = "\r\x1b[2K";
 
 /// An input and the panic it leads to.
 struct Find {
@@ -32,7 +35,7 @@ struct Shared {
     begun: AtomicU64,
     /// The input of now, for the case that it never ends.
     #[expect(clippy::disallowed_types, reason = "a tool has no loom models to be seen by")]
-    current: Mutex<Vec<u8>>,
+    current: std::sync::Mutex<Vec<u8>>,
     /// Time is up.
     stop: AtomicBool,
 }
@@ -52,17 +55,11 @@ pub(super) fn run(workspace: &Workspace, target: &Target, seed: u64, seconds: u6
     let entries: Vec<_> = corpus::load(&directory)?.into_iter().map(|(_, input)| input).collect();
     println!("{}: seed {seed}, {} inputs in {}, {seconds} s", target.name, entries.len(), target.corpus);
 
-    be_quiet();
-    let shared = Shared::default();
+    let (entries, shared) = (entries.as_slice(), &Shared::default());
     let find = std::thread::scope(|scope| {
         let (send, done) = channel();
-        let worker = || {
-            let find = search(target, &entries, seed, &shared);
-            send.send(find).ok();
-        };
-        // Plain threads: a target may block, and nothing here is under simulation.
-        scope.spawn(worker);
-        watch(target, &directory, &shared, &done, Duration::from_secs(seconds))
+        scope.spawn(move || send.send(search(target, entries, seed, shared)).ok());
+        watch(workspace, target, shared, &done, Duration::from_secs(seconds))
     })?;
     let Some(find) = find else {
         println!("{}: {} inputs pass", target.name, shared.begun.load(Relaxed));
@@ -94,19 +91,23 @@ fn search(target: &Target, entries: &[Vec<u8>], seed: u64, shared: &Shared) -> O
 
 /// Says how far it is, ends it when time is up, and gives up on an input that hangs.
 fn watch(
+    workspace: &Workspace,
     target: &Target,
-    directory: &Path,
     shared: &Shared,
     done: &Receiver<Option<Find>>,
     length: Duration,
 ) -> anyhow::Result<Option<Find>> {
     let start = shell::now();
-    let period = Duration::from_secs(if std::io::stdout().is_terminal() { 1 } else { 10 });
+    let terminal = std::io::stdout().is_terminal();
+    let (period, before, after) = if terminal { (1, CLEAR, "") } else { (10, "", "\n") };
     let (mut spoke, mut said) = (start, 0);
     let (mut moved, mut seen) = (start, 0);
     loop {
         match done.recv_timeout(Duration::from_millis(100)) {
-            Ok(find) => return Ok(find),
+            Ok(find) => {
+                print!("{before}");
+                return Ok(find);
+            }
             Err(RecvTimeoutError::Disconnected) => return Ok(None),
             Err(RecvTimeoutError::Timeout) => {}
         }
@@ -115,14 +116,15 @@ fn watch(
             (moved, seen) = (shell::now(), begun);
         } else if moved.elapsed() >= PATIENCE {
             let input = shared.current.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            let file = corpus::save(directory, "hang", &input)?;
-            println!("{}: an input has run for {} s", target.name, PATIENCE.as_secs());
-            println!("{}written to {}", corpus::dump(&input), file.display());
+            let file = corpus::save(&workspace.root.join(target.corpus), "hang", &input)?;
+            println!("{before}{}: an input has run for {} s", target.name, PATIENCE.as_secs());
+            report(workspace, target, &file, &input);
             std::process::exit(1); // the thread that hangs cannot be stopped in any other way
         }
-        if spoke.elapsed() >= period {
+        if spoke.elapsed().as_secs() >= period {
             let rate = (begun - said) as f64 / spoke.elapsed().as_secs_f64();
-            println!("{:>6} s  {begun} inputs, {rate:.0}/s", start.elapsed().as_secs());
+            print!("{before}{:>6} s  {begun} inputs, {rate:.0}/s{after}", start.elapsed().as_secs());
+            std::io::stdout().flush().ok();
             (spoke, said) = (shell::now(), begun);
         }
         if start.elapsed() >= length {
@@ -137,4 +139,25 @@ fn report(workspace: &Workspace, target: &Target, file: &Path, input: &[u8]) {
     println!("{} bytes in {file}; again, with a backtrace:", input.len());
     println!("    cargo xtask fuzz {} --replay {file}", target.name);
     println!("commit the file with the repair: `cargo xtask test` replays it from then on");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_find_is_made_short_and_kept() {
+        let root = std::env::temp_dir().join(format!("xtask-campaign-{}", std::process::id()));
+        let workspace = Workspace { root: root.clone(), target: root.clone(), packages: Vec::new() };
+        let target =
+            Target { name: "fragile", corpus: "corpus", run: |bytes| assert!(!bytes.contains(&0xff)) };
+
+        let held = run(&workspace, &target, 1, 60);
+        let kept = corpus::load(&root.join(target.corpus));
+        std::fs::remove_dir_all(&root).ok();
+
+        assert!(!held.expect("the directory can be written because it is ours"));
+        let kept: Vec<_> = kept.expect("it was just written").into_iter().map(|(_, input)| input).collect();
+        assert_eq!(kept, [[0xff]]);
+    }
 }

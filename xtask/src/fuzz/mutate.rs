@@ -1,13 +1,14 @@
 //! Makes new inputs from old ones. The same seed and the same corpus give the same inputs, on every machine.
 
-use std::hash::{BuildHasher, RandomState};
+use std::hash::BuildHasher;
 
 /// Inputs are no longer than this: bugs that need more are rare, and long inputs are slow.
 pub(super) const LONGEST: usize = 4096;
 
 /// A seed that was not used before.
+#[expect(clippy::disallowed_types, reason = "somebody has to begin; the seed is printed, and can be given")]
 pub(super) fn any_seed() -> u64 {
-    RandomState::new().hash_one("a seed")
+    std::hash::RandomState::new().hash_one("a seed")
 }
 
 /// splitmix64: eight bytes of state, one multiplication chain, good enough to choose bytes.
@@ -42,7 +43,9 @@ impl Rng {
 /// The next input: a corpus entry with a few changes, two of them spliced, or something fresh.
 pub(super) fn input(rng: &mut Rng, corpus: &[Vec<u8>]) -> Vec<u8> {
     if corpus.is_empty() || rng.below(16) == 0 {
-        let length = rng.below(256);
+        // Any order of magnitude is as likely as any other.
+        let most = LONGEST >> rng.below(12);
+        let length = rng.below(most + 1);
         return (0..length).map(|_| rng.byte()).collect();
     }
     let mut input = corpus[rng.below(corpus.len())].clone();

@@ -1,0 +1,177 @@
+//! A queue on tokio: who turns its clock, how exactly, and that nobody does once it is gone.
+
+use super::ms;
+use machinery_workqueue::{Config, Queue};
+use std::future::Future;
+use std::time::Duration;
+use tokio::time::{Instant, advance};
+
+fn queue() -> Queue<u32> {
+    Queue::new(Config { seed: Some(1), ..Config::default() }).unwrap()
+}
+
+fn tasks() -> usize {
+    tokio::runtime::Handle::current().metrics().num_alive_tasks()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delay_ends_when_it_should_and_wakes_who_waits() {
+    let queue = queue();
+    let start = Instant::now();
+    for (key, delay) in [(1, 500), (2, 20), (3, 3_600_000)] {
+        queue.add_after(key, ms(delay)).unwrap();
+    }
+    for (key, at) in [(2, 20), (1, 500), (3, 3_600_000)] {
+        let work = queue.get().await.unwrap();
+        assert_eq!((*work.key(), start.elapsed()), (key, ms(at)));
+        work.done();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_shorter_delay_wakes_the_driver_earlier() {
+    let queue = queue();
+    let start = Instant::now();
+    queue.add_after(1, ms(10_000)).unwrap();
+    tokio::task::yield_now().await;
+    queue.add_after(2, ms(100)).unwrap();
+    assert_eq!(*queue.get().await.unwrap().key(), 2);
+    assert_eq!(start.elapsed(), ms(100));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_due_is_seen_without_waiting_for_the_driver() {
+    let queue = queue();
+    queue.add_after(1, ms(10)).unwrap();
+    advance(ms(10)).await;
+    assert!(queue.try_get().is_some());
+}
+
+/// Thousands of operations in one moment: the queue ticks, and must neither lose time nor end a delay early.
+#[tokio::test(start_paused = true)]
+async fn a_busy_queue_keeps_time() {
+    let queue = queue();
+    for round in 0..20_u64 {
+        let start = Instant::now();
+        for _ in 0..200 {
+            queue.add(0).unwrap();
+            queue.get().await.unwrap().done();
+        }
+        queue.add_after(1, ms(50 + round)).unwrap();
+        queue.get().await.unwrap().done();
+        assert_eq!(start.elapsed(), ms(50 + round));
+    }
+    let stats = queue.stats();
+    assert_eq!(stats.waited.buckets().next(), Some((0.001, stats.handed_out)), "nothing was ready for long");
+}
+
+/// The thread was blocked, so no tick came: the delay still counts from the truth.
+#[tokio::test(start_paused = true)]
+async fn a_delay_does_not_end_early_because_a_tick_was_late() {
+    let queue = queue();
+    for _ in 0..200 {
+        queue.add(0).unwrap();
+        queue.try_get().unwrap().done();
+    }
+    // Time moves and nobody has had a turn.
+    let advanced = advance(ms(70));
+    tokio::pin!(advanced);
+    let _ = futures::poll!(&mut advanced);
+    let start = Instant::now();
+    queue.add_after(1, ms(50)).unwrap();
+    advanced.await;
+    queue.get().await.unwrap().done();
+    assert!(start.elapsed() >= ms(50), "{:?}", start.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_queue_at_rest_sleeps() {
+    let queue = queue();
+    for _ in 0..1000 {
+        queue.add(0).unwrap();
+        queue.try_get().unwrap().done();
+    }
+    // Paused time moves only when every task sleeps, and then to the next timer. If the driver ticked on, an hour
+    // would be millions of turns of this loop's neighbour.
+    let before = tokio::runtime::Handle::current().metrics().worker_park_count(0);
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    let polls = tokio::runtime::Handle::current().metrics().worker_park_count(0) - before;
+    assert!(polls < 20, "{polls} wake-ups in an hour of rest");
+}
+
+#[tokio::test]
+async fn a_worker_that_always_finds_a_key_lets_others_run() {
+    let queue = queue();
+    let other = tokio::task::JoinSet::from_iter([async { 7 }]);
+    let mut turns = 0_u32;
+    let work = async {
+        loop {
+            queue.add(1).unwrap();
+            queue.get().await.unwrap().done();
+            turns += 1;
+        }
+    };
+    let first = tokio::select! {
+        biased;
+        () = work => unreachable!("it never ends"),
+        done = other.join_all() => done,
+    };
+    assert_eq!(first, [7]);
+    assert!(turns >= 64, "it had a fair share: {turns}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn dropping_the_last_handle_ends_the_driver() {
+    assert_eq!(tasks(), 0);
+    let queue = queue();
+    queue.add_after(1, ms(60_000)).unwrap();
+    queue.add(2).unwrap();
+    let work = queue.get().await.unwrap();
+    drop(queue);
+    tokio::task::yield_now().await;
+    assert_eq!(tasks(), 1, "a work is a handle too");
+    work.done();
+    let start = Instant::now();
+    while tasks() > 0 {
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(start.elapsed(), Duration::ZERO);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drained_queue_has_no_task_and_still_answers() {
+    let queue = queue();
+    queue.add_after(1, ms(600_000)).unwrap();
+    let drained = queue.drain(ms(10)).await;
+    assert_eq!((drained.leftovers.len(), tasks()), (1, 0));
+    for _ in 0..1000 {
+        assert!(queue.get().await.is_none());
+        assert!(queue.add(1).is_err());
+    }
+    advance(ms(5)).await;
+    assert_eq!(queue.see(&1).unwrap().age, ms(5), "time goes on for those who look");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drain_ends_at_its_deadline_in_tokios_time() {
+    let queue = queue();
+    queue.add(1).unwrap();
+    let out = queue.get().await.unwrap();
+    let start = Instant::now();
+    let drained = queue.drain(ms(300)).await;
+    assert_eq!((start.elapsed(), drained.leftovers.len()), (ms(300), 1));
+    out.done();
+}
+
+/// A queue can be made in one runtime and used from anywhere, a plain thread included.
+#[test]
+fn it_works_from_outside_the_runtime() {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build().unwrap();
+    let queue = runtime.block_on(async { queue() });
+    queue.add_after(1, ms(1)).unwrap();
+    let work = futures::executor::block_on(queue.get()).unwrap();
+    work.done();
+    fn is_send(_: impl Future + Send) {}
+    is_send(async move { queue.get().await });
+}
