@@ -91,16 +91,18 @@ const COUNTERS: [Family<u64>; 8] = [
     Family("workqueue_refused_closed", "Adds refused because the queue was closed", |s| s.refused_closed),
 ];
 
-#[expect(clippy::cast_precision_loss, reason = "these are counts of keys and durations")]
-const GAUGES: [Family<f64>; 5] = [
-    Family("workqueue_depth", "Keys that are ready", |s| s.ready as f64),
-    Family("workqueue_delayed", "Keys that wait for their time", |s| s.delayed as f64),
-    Family("workqueue_out", "Keys that are with a worker", |s| s.out as f64),
+const GAUGES: [Family<usize>; 3] = [
+    Family("workqueue_depth", "Keys that are ready", |s| s.ready),
+    Family("workqueue_delayed", "Keys that wait for their time", |s| s.delayed),
+    Family("workqueue_out", "Keys that are with a worker", |s| s.out),
+];
+
+const SECONDS: [Family<u64>; 2] = [
     Family("workqueue_unfinished_work_seconds", "How long the keys with a worker are there, added up", |s| {
-        s.unfinished_us as f64 / 1e6
+        s.unfinished_us
     }),
     Family("workqueue_longest_running_processor_seconds", "How long the first of them is there", |s| {
-        s.longest_us as f64 / 1e6
+        s.longest_us
     }),
 ];
 
@@ -121,20 +123,33 @@ impl Collector for Metrics {
         }
         for Family(name, help, of) in GAUGES {
             family(&mut encoder, name, help, MetricType::Gauge, &queues, |stats, mut encoder| {
-                encoder.encode_gauge(&of(stats))
+                encoder.encode_gauge(&i64::try_from(of(stats)).unwrap_or(i64::MAX))
+            })?;
+        }
+        for Family(name, help, of) in SECONDS {
+            family(&mut encoder, name, help, MetricType::Gauge, &queues, |stats, mut encoder| {
+                encoder.encode_gauge(&seconds(of(stats)))
             })?;
         }
         for Family(name, help, of) in HISTOGRAMS {
             family(&mut encoder, name, help, MetricType::Histogram, &queues, |stats, mut encoder| {
                 let histogram = of(stats);
                 let buckets: Vec<(f64, u64)> = histogram.buckets().collect();
-                #[expect(clippy::cast_precision_loss, reason = "a sum of durations")]
-                let sum = histogram.sum_us() as f64 / 1e6;
-                encoder.encode_histogram::<NoLabelSet>(sum, histogram.count(), &buckets, None)
+                encoder.encode_histogram::<NoLabelSet>(
+                    seconds(histogram.sum_us()),
+                    histogram.count(),
+                    &buckets,
+                    None,
+                )
             })?;
         }
         Ok(())
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "after 285 years of microseconds")]
+fn seconds(us: u64) -> f64 {
+    us as f64 / 1e6
 }
 
 fn family(

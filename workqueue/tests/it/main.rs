@@ -33,8 +33,7 @@ const fn ms(milliseconds: u64) -> Duration {
 
 /// The keys that are ready, in order; each is answered as done.
 fn ready(queue: &Queue<u32>) -> Vec<u32> {
-    let works: Vec<Work<u32>> = std::iter::from_fn(|| queue.try_get()).collect();
-    works.into_iter().map(done).collect()
+    std::iter::from_fn(|| queue.try_get().map(done)).collect()
 }
 
 fn done(work: Work<u32>) -> u32 {

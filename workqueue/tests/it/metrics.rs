@@ -32,12 +32,12 @@ fn the_names_are_client_gos() {
 
     let page = page(&metrics);
     let has = |line: &str| assert!(page.contains(line), "no {line:?} in:\n{page}");
-    has("workqueue_depth{name=\"hosts\"} 1");
-    has("workqueue_adds_total{name=\"hosts\"} 3");
-    has("workqueue_retries_total{name=\"hosts\"} 1");
-    has("workqueue_delayed{name=\"hosts\"} 1");
-    has("workqueue_out{name=\"hosts\"} 1");
-    has("workqueue_merged_total{name=\"hosts\"} 1");
+    has("workqueue_depth{name=\"hosts\"} 1\n");
+    has("workqueue_adds_total{name=\"hosts\"} 3\n");
+    has("workqueue_retries_total{name=\"hosts\"} 1\n");
+    has("workqueue_delayed{name=\"hosts\"} 1\n");
+    has("workqueue_out{name=\"hosts\"} 1\n");
+    has("workqueue_merged_total{name=\"hosts\"} 1\n");
     has("workqueue_unfinished_work_seconds{name=\"hosts\"} 0.7");
     has("workqueue_longest_running_processor_seconds{name=\"hosts\"} 0.7");
     has("workqueue_work_duration_seconds_sum{name=\"hosts\"} 1.5");
