@@ -1,5 +1,6 @@
 //! What is asked of an add, and what became of it.
 
+use crate::core::{Given, Refusal};
 use crate::{Cause, Debounce, Priority};
 use std::time::Duration;
 
@@ -92,6 +93,15 @@ pub enum AddError<K> {
 }
 
 impl<K> AddError<K> {
+    #[cold]
+    pub(crate) fn new(refusal: Refusal, given: &mut impl Given<K>) -> Self {
+        let key = given.take();
+        match refusal {
+            Refusal::Closed => Self::Closed(key),
+            Refusal::Full { limit } => Self::Full { key, limit },
+        }
+    }
+
     /// The key that was not added.
     pub fn into_key(self) -> K {
         match self {

@@ -1,7 +1,7 @@
 //! Several keys at once, each as exclusive as a single one.
 
 use crate::Key;
-use crate::core::{Answer, Handout};
+use crate::core::Handout;
 use crate::shared::Shared;
 use crate::work::{self, Work};
 use std::fmt;
@@ -45,7 +45,7 @@ impl<K: Key> Batch<K> {
         let mut ended = Vec::with_capacity(handouts.len());
         self.shared.with(|core| {
             for handout in &handouts {
-                ended.extend(core.answer(now, handout.slot, Answer::Done).ended);
+                ended.extend(core.done(now, handout.slot));
             }
         });
     }

@@ -52,9 +52,23 @@ impl<K: Key> Queue<K> {
     /// If the queue is closed or full. The error holds the key.
     #[inline]
     pub fn add_with(&self, key: K, add: Add) -> Result<Added, AddError<K>> {
-        let request = self.shared.request(key);
+        let known = self.shared.know(&key);
         let now = self.time_of(&add);
-        self.shared.with(|core| core.add(now, request, &add))
+        let mut key = Some(key);
+        let added = self.shared.with(|core| core.add(now, known, &mut key, &add));
+        added.map_err(|refusal| AddError::new(refusal, &mut key))
+    }
+
+    /// Adds a key as `add` says, and clones it only if it is not there.
+    ///
+    /// # Errors
+    /// If the queue is closed or full. The error holds a clone of the key.
+    #[inline]
+    pub fn add_ref(&self, mut key: &K, add: Add) -> Result<Added, AddError<K>> {
+        let known = self.shared.know(key);
+        let now = self.time_of(&add);
+        let added = self.shared.with(|core| core.add(now, known, &mut key, &add));
+        added.map_err(|refusal| AddError::new(refusal, &mut key))
     }
 
     /// Adds many keys as `add` says, in order, a few at a time under one lock. Returns how many were added or merged.
@@ -69,18 +83,22 @@ impl<K: Key> Queue<K> {
         let mut chunk = Vec::with_capacity(keys.size_hint().0.clamp(1, CHUNK));
         loop {
             // Hashed before the lock is taken; and `keys` is the caller's code, which may itself use the queue.
-            chunk.extend(keys.by_ref().take(CHUNK).map(|key| self.shared.request(key)));
+            chunk.extend(keys.by_ref().take(CHUNK).map(|key| (self.shared.know(&key), Some(key))));
             if chunk.is_empty() {
                 return Ok(count);
             }
             let now = self.time_of(&add);
-            self.shared.with(|core| {
-                for request in chunk.drain(..) {
-                    core.add(now, request, &add)?;
+            let added = self.shared.with(|core| {
+                chunk.iter_mut().try_for_each(|(known, key)| {
+                    core.add(now, *known, key, &add)?;
                     count += 1;
-                }
-                Ok(())
-            })?;
+                    Ok(())
+                })
+            });
+            // What was merged is dropped here, where the lock is not held.
+            let refused = added.map_err(|refusal| AddError::new(refusal, &mut chunk[count % CHUNK].1));
+            refused?;
+            chunk.clear();
         }
     }
 

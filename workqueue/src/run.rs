@@ -98,7 +98,7 @@ where
             key: work.key().clone(),
             attempts: work.attempts(),
             priority: work.priority(),
-            causes: *work.causes(),
+            causes: work.causes(),
             waited: work.waited(),
         };
         match handler(run).await {

@@ -5,7 +5,7 @@
 
 use crate::clock::Clock;
 use crate::config::{Config, DeadLetterHook, TenantOf};
-use crate::core::{Core, Hasher, Request, Signals, Stats};
+use crate::core::{Core, Hasher, Known, Signals, Stats};
 use machinery_sync::{Mutex, Notify};
 use std::hash::Hash;
 
@@ -67,10 +67,9 @@ impl<K: Key> Shared<K> {
     }
 
     #[inline]
-    pub(crate) fn request(&self, key: K) -> Request<K> {
-        let hash = self.hash(&key);
-        let tenant = self.tenants.as_ref().map_or(0, |tenant_of| tenant_of(&key));
-        Request { key, hash, tenant }
+    pub(crate) fn know(&self, key: &K) -> Known {
+        let tenant = self.tenants.as_ref().map_or(0, |tenant_of| tenant_of(key));
+        Known { hash: self.hash(key), tenant }
     }
 
     #[inline]

@@ -2,7 +2,7 @@
 
 use crate::Key;
 use crate::cause::Causes;
-use crate::core::{Answer, Answered, Handout, Retried};
+use crate::core::{Failed, Handout, Retried};
 use crate::priority::Priority;
 use crate::shared::Shared;
 use std::fmt;
@@ -54,8 +54,8 @@ impl<K: Key> Work<K> {
     }
 
     /// Why it runs: the causes of every add that was merged into this run, and of the runs that failed before it.
-    pub fn causes(&self) -> &Causes {
-        &self.handout.causes
+    pub fn causes(&self) -> Causes {
+        self.shared.with(|core| core.causes(self.handout.slot))
     }
 
     /// How long it was ready before it was handed out.
@@ -64,12 +64,12 @@ impl<K: Key> Work<K> {
     }
 
     /// It is done, and its failures are forgotten. If it was added meanwhile, it is handed out again.
+    #[inline]
     pub fn done(mut self) {
         self.answered = true;
         let now = self.shared.clock.coarse();
-        let answered = self.shared.with(|core| core.answer(now, self.handout.slot, Answer::Done));
-        // The key that the queue kept is dropped here, and the lock is not held.
-        drop(answered);
+        // What the queue had of the key is dropped here, where the lock is not held.
+        drop(self.shared.with(|core| core.done(now, self.handout.slot)));
     }
 
     /// It is done for now, and its failures are forgotten. It is handed out again after `delay`, or sooner if it was
@@ -77,18 +77,13 @@ impl<K: Key> Work<K> {
     pub fn after(mut self, delay: Duration) {
         self.answered = true;
         let now = self.shared.clock.exact();
-        let answered = self.shared.with(|core| core.answer(now, self.handout.slot, Answer::After(delay)));
-        drop(answered);
+        self.shared.with(|core| core.after(now, self.handout.slot, delay));
     }
 
     /// It failed. It is handed out again after its back-off, sooner if it is added, or never if it is a dead letter.
     pub fn retry(mut self, error: impl fmt::Display) -> Retried {
-        self.fail(false, &error)
-    }
-
-    fn fail(&mut self, abandoned: bool, error: &dyn fmt::Display) -> Retried {
         self.answered = true;
-        fail(&self.shared, &self.handout, abandoned, error)
+        fail(&self.shared, &self.handout, false, &error)
     }
 }
 
@@ -100,12 +95,9 @@ pub(crate) fn fail<K: Key>(
     error: &dyn fmt::Display,
 ) -> Retried {
     let now = shared.clock.exact();
-    let causes = &handout.causes;
-    let answer = if abandoned { Answer::Abandoned(causes) } else { Answer::Failed(causes) };
-    let Answered { retried, dead, attempts, ended } =
-        shared.with(|core| core.answer(now, handout.slot, answer));
+    let Failed { retried, dead, ended } = shared.with(|core| core.fail(now, handout.slot, abandoned));
     drop(ended);
-    if let (Some(key), Some(hook)) = (dead, &shared.dead_letter) {
+    if let (Some((key, attempts)), Some(hook)) = (dead, &shared.dead_letter) {
         hook(DeadLetter { key, attempts, error: error.to_string() });
     }
     retried
@@ -114,7 +106,7 @@ pub(crate) fn fail<K: Key>(
 impl<K: Key> Drop for Work<K> {
     fn drop(&mut self) {
         if !self.answered {
-            self.fail(true, &"dropped unanswered");
+            fail(&self.shared, &self.handout, true, &"dropped unanswered");
         }
     }
 }
@@ -125,7 +117,7 @@ impl<K: Key + fmt::Debug> fmt::Debug for Work<K> {
             .field("key", self.key())
             .field("attempts", &self.attempts())
             .field("priority", &self.priority())
-            .field("causes", self.causes())
+            .field("causes", &self.causes())
             .finish()
     }
 }

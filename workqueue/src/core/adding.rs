@@ -2,15 +2,28 @@
 
 use super::slab::{Entry, State};
 use super::{Core, spread};
-use crate::add::{Add, AddError, Added, When};
+use crate::add::{Add, Added, When};
 use hashbrown::hash_table::Entry as Place;
 use std::time::Duration;
 
-/// An add, with what can be worked out before the lock is taken.
-pub(crate) struct Request<K> {
-    pub key: K,
+/// A key that is looked at first, and taken only if it is new.
+pub(crate) trait Given<K> {
+    fn key(&self) -> &K;
+    fn take(&mut self) -> K;
+}
+
+/// What can be worked out about a key before the lock is taken.
+#[derive(Clone, Copy)]
+pub(crate) struct Known {
     pub hash: u32,
     pub tenant: u32,
+}
+
+/// Why an add is refused.
+#[derive(Clone, Copy)]
+pub(crate) enum Refusal {
+    Closed,
+    Full { limit: usize },
 }
 
 /// When a key should run: at `due`, but not after `hard`. A wish that debounces may move `due` later.
@@ -23,17 +36,24 @@ struct Wish {
 
 impl<K: Eq + Clone> Core<K> {
     #[inline]
-    pub(crate) fn add(&mut self, now: u64, request: Request<K>, add: &Add) -> Result<Added, AddError<K>> {
+    pub(crate) fn add(
+        &mut self,
+        now: u64,
+        known: Known,
+        given: &mut impl Given<K>,
+        add: &Add,
+    ) -> Result<Added, Refusal> {
         self.turn(now);
-        let Request { key, hash, tenant } = request;
         if self.phase.refuses() {
             self.stats.refused_closed += 1;
-            return Err(AddError::Closed(key));
+            return Err(Refusal::Closed);
         }
+        let Known { hash, tenant } = known;
         let wish = self.wish(add);
         let full = self.table.len() >= self.capacity;
         let Self { table, entries, .. } = self;
-        let same = |&slot: &u32| entries[slot].hash == hash && entries[slot].key.as_ref() == Some(&key);
+        let key = given.key();
+        let same = |&slot: &u32| entries[slot].hash == hash && entries[slot].key.as_ref() == Some(key);
         let slot = match table.entry(spread(hash), same, |&slot| spread(entries[slot].hash)) {
             Place::Occupied(found) => {
                 let slot = *found.get();
@@ -41,10 +61,10 @@ impl<K: Eq + Clone> Core<K> {
             }
             Place::Vacant(_) if full => {
                 self.stats.refused_full += 1;
-                return Err(AddError::Full { key, limit: self.capacity });
+                return Err(Refusal::Full { limit: self.capacity });
             }
             Place::Vacant(vacant) => {
-                let slot = entries.insert(key, hash, tenant);
+                let slot = entries.insert(given.take(), hash, tenant);
                 vacant.insert(slot);
                 slot
             }
@@ -58,18 +78,22 @@ impl<K: Eq + Clone> Core<K> {
         Ok(Added::Queued)
     }
 
+    #[inline]
     fn merge(&mut self, slot: u32, wish: Wish, add: &Add) -> Added {
         self.stats.merged += 1;
         let level = add.priority.level();
         let entry = &mut self.entries[slot];
-        entry.merge_cause(add.cause);
         match entry.state {
             State::Out => {
                 entry.rerun_level = entry.rerun_level.max(level);
                 entry.merge_wish(wish);
+                if let Some(cause) = add.cause {
+                    self.later.merge(&mut self.entries, slot, cause);
+                }
                 Added::Rerun
             }
             State::Ready => {
+                entry.merge_cause(add.cause);
                 if level > entry.level {
                     self.ready.remove(&mut self.entries, slot);
                     self.entries[slot].level = level;
@@ -78,6 +102,7 @@ impl<K: Eq + Clone> Core<K> {
                 Added::Merged
             }
             State::Delayed => {
+                entry.merge_cause(add.cause);
                 entry.level = entry.level.max(level);
                 let (due, hard) = entry.merged(wish);
                 if due == entry.due {
@@ -107,11 +132,35 @@ impl<K: Eq + Clone> Core<K> {
         let debounced = match (add.when, self.debounce) {
             (When::Now, _) | (When::Configured, None) => return plain(self.now),
             (When::After(Duration::ZERO), _) => return plain(self.now),
-            (When::After(delay), _) => return plain(self.after(delay)),
+            (When::After(delay), _) => return plain(self.later_by(delay)),
             (When::Debounced(debounce), _) | (When::Configured, Some(debounce)) => debounce,
         };
-        let (due, hard) = (self.after(debounced.quiet()), self.after(debounced.max_wait()));
+        let (due, hard) = (self.later_by(debounced.quiet()), self.later_by(debounced.max_wait()));
         Wish { due, hard, debounces: true }
+    }
+}
+
+impl<K> Given<K> for Option<K> {
+    #[inline]
+    fn key(&self) -> &K {
+        self.as_ref().expect("it is taken at most once, and looked at before")
+    }
+
+    #[inline]
+    fn take(&mut self) -> K {
+        Option::take(self).expect("it is taken at most once")
+    }
+}
+
+impl<K: Clone> Given<K> for &K {
+    #[inline]
+    fn key(&self) -> &K {
+        self
+    }
+
+    #[inline]
+    fn take(&mut self) -> K {
+        (*self).clone()
     }
 }
 

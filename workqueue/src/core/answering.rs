@@ -1,29 +1,19 @@
 //! Answers: what becomes of a key that was out.
 
 use super::Core;
-use super::slab::NEVER;
-use crate::cause::{self, Causes};
-use crate::config::MAX_DELAY;
+use super::slab::{Entry, NEVER};
+use crate::cause::{self, Cause};
 use crate::limiter::Charge;
 use std::time::Duration;
 
-/// How a work was answered.
-pub(crate) enum Answer<'a> {
-    Done,
-    After(Duration),
-    Failed(&'a Causes),
-    Abandoned(&'a Causes),
-}
-
-/// What became of the key.
+/// What became of a failure. Keys are to be dropped outside the lock.
 #[derive(Debug)]
-pub(crate) struct Answered<K> {
-    /// The key, if its entry ended. To be dropped outside the lock.
-    pub ended: Option<K>,
+pub(crate) struct Failed<K> {
     pub retried: Retried,
-    /// The key, if it is a dead letter and has an entry all the same.
-    pub dead: Option<K>,
-    pub attempts: u16,
+    /// The key of a dead letter, and how often it failed.
+    pub dead: Option<(K, u16)>,
+    /// The key, if its entry ended.
+    pub ended: Option<K>,
 }
 
 /// What became of a key that failed.
@@ -38,85 +28,109 @@ pub enum Retried {
 }
 
 impl<K: Eq + Clone> Core<K> {
+    /// Ends a run. Gives the key back, to be dropped outside the lock, unless it runs again.
     #[inline]
-    pub(crate) fn answer(&mut self, now: u64, slot: u32, answer: Answer<'_>) -> Answered<K> {
+    pub(crate) fn done(&mut self, now: u64, slot: u32) -> Option<K> {
         self.turn(now);
-        let (retried, dead) = match answer {
-            Answer::Done => {
-                self.entries[slot].attempts = 0;
-                (Retried::AtOnce, None)
-            }
-            Answer::After(delay) => {
-                let due = self.after(delay);
-                let entry = &mut self.entries[slot];
-                entry.attempts = 0;
-                entry.keep_level();
-                entry.causes.merge(cause::AFTER, 1);
-                entry.merge_plain(due);
-                (Retried::After(delay.min(MAX_DELAY)), None)
-            }
-            Answer::Failed(causes) => self.fail(slot, causes, cause::retry),
-            Answer::Abandoned(causes) => {
-                self.stats.abandoned += 1;
-                self.fail(slot, causes, cause::abandoned)
-            }
-        };
-        let attempts = self.entries[slot].attempts;
         self.bring_in(slot);
-        let ended = if self.entries[slot].due == NEVER {
-            self.end(slot)
-        } else {
-            let entry = &mut self.entries[slot];
-            entry.level = entry.rerun_level;
-            if dead.is_some() {
-                entry.attempts = 0;
-            }
-            self.place(slot);
-            None
-        };
+        let ended = self.finish(slot);
         self.settle();
-        Answered { ended, retried, dead, attempts }
+        ended
+    }
+
+    /// Ends a run, and wants another.
+    pub(crate) fn after(&mut self, now: u64, slot: u32, delay: Duration) {
+        self.turn(now);
+        self.bring_in(slot);
+        self.begin_causes(slot);
+        let due = self.later_by(delay);
+        let entry = &mut self.entries[slot];
+        entry.attempts = 0;
+        entry.keep_level();
+        entry.causes.merge(cause::AFTER, 1);
+        entry.merge_plain(due);
+        self.again(slot);
+        self.settle();
     }
 
     /// Counts a failure, and says when the key runs again.
-    fn fail(&mut self, slot: u32, causes: &Causes, why: fn(u16) -> crate::Cause) -> (Retried, Option<K>) {
-        self.stats.retries += 1;
-        let now = self.now;
-        let entry = &mut self.entries[slot];
-        let attempts = entry.attempts.saturating_add(1);
-        let last = self.max_tries.is_some_and(|max| attempts >= max.get());
-        if last {
-            // The clone is the user's code: before anything changes, in case it panics.
-            let key = entry.key.clone();
-            entry.attempts = attempts;
-            self.stats.dead_letters += 1;
-            return (Retried::DeadLetter, key);
+    pub(crate) fn fail(&mut self, now: u64, slot: u32, abandoned: bool) -> Failed<K> {
+        self.turn(now);
+        let attempts = self.entries[slot].attempts.saturating_add(1);
+        // What is the user's code (the clone, the limiter) comes before anything changes, in case it panics.
+        if self.max_tries.is_some_and(|max| attempts >= max.get()) {
+            let dead = self.entries[slot].key.clone().map(|key| (key, attempts));
+            return Failed { retried: Retried::DeadLetter, dead, ended: self.bury(slot, abandoned) };
         }
-        let at_once = entry.due <= now;
-        let delay = (!at_once).then(|| {
+        // A key that was added meanwhile runs at once, and owes no token for it.
+        let delay = (self.entries[slot].due > self.now).then(|| {
             let ask = self.ask(attempts);
             self.limiter.take(&ask)
         });
-        let due = delay.map_or(now, |delay| self.after(delay.wait));
+        let due = delay.map_or(self.now, |delay| self.later_by(delay.wait));
+        self.count_failure(abandoned);
+        self.bring_in(slot);
+        let later = self.later.take(&mut self.entries, slot);
+        let why: fn(u16) -> Cause = if abandoned { cause::abandoned } else { cause::retry };
         let entry = &mut self.entries[slot];
         entry.attempts = attempts;
         entry.keep_level();
-        let mut merged = *causes;
-        merged.merge(why(attempts), 1);
-        merged.merge_all(&entry.causes);
-        entry.causes = merged;
+        entry.causes.merge(why(attempts), 1);
+        if let Some(later) = later {
+            entry.causes.merge_all(&later);
+        }
         let overtaken = entry.due < due;
         entry.merge_plain(due);
-        let due = entry.due;
-        if let Some(charge) = delay.and_then(|delay| delay.charge) {
-            entry.charge = Charge::to_bits(Some(charge));
-            if overtaken {
-                self.refund(slot);
-            }
+        let wait = entry.due.saturating_sub(self.now);
+        entry.charge = Charge::to_bits(delay.and_then(|delay| delay.charge));
+        if overtaken {
+            self.refund(slot);
         }
-        match due.saturating_sub(now) {
-            0 => (Retried::AtOnce, None),
-            wait => (Retried::After(Duration::from_micros(wait)), None),
+        self.again(slot);
+        self.settle();
+        let retried = if wait == 0 { Retried::AtOnce } else { Retried::After(Duration::from_micros(wait)) };
+        Failed { retried, dead: None, ended: None }
+    }
+
+    /// Ends a run that failed for the last time. If its key was added meanwhile, that is a fresh start.
+    fn bury(&mut self, slot: u32, abandoned: bool) -> Option<K> {
+        self.count_failure(abandoned);
+        self.stats.dead_letters += 1;
+        self.bring_in(slot);
+        let ended = self.finish(slot);
+        self.settle();
+        ended
+    }
+
+    /// Forgets a run that is over. Its key runs again only if it was added meanwhile.
+    #[inline]
+    fn finish(&mut self, slot: u32) -> Option<K> {
+        if self.entries[slot].due == NEVER {
+            return self.end(slot);
+        }
+        self.entries[slot].attempts = 0;
+        self.begin_causes(slot);
+        self.again(slot);
+        None
+    }
+
+    /// Puts an entry that has just been brought in where it is wanted next.
+    fn again(&mut self, slot: u32) {
+        let entry = &mut self.entries[slot];
+        entry.level = entry.rerun_level;
+        self.place(slot);
+    }
+
+    fn count_failure(&mut self, abandoned: bool) {
+        self.stats.retries += 1;
+        self.stats.abandoned += u64::from(abandoned);
+    }
+
+    /// The run is over, and its causes with it: what is left are those of the next.
+    fn begin_causes(&mut self, slot: u32) {
+        match self.later.take(&mut self.entries, slot) {
+            Some(later) => self.entries[slot].causes = later,
+            None => self.entries[slot].causes.clear(),
         }
     }
 
@@ -131,7 +145,7 @@ impl<K: Eq + Clone> Core<K> {
     }
 }
 
-impl<K> super::slab::Entry<K> {
+impl<K> Entry<K> {
     /// The run after this one is at least as urgent.
     fn keep_level(&mut self) {
         self.rerun_level = self.rerun_level.max(self.level);

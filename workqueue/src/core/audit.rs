@@ -1,7 +1,7 @@
 //! What must hold between any two operations, checked from scratch. For tests.
 
 use super::Core;
-use super::slab::{NEVER, State};
+use super::slab::{NEVER, NIL, State};
 
 impl<K: Eq + Clone> Core<K> {
     /// Panics, and says so, if the parts disagree.
@@ -32,6 +32,12 @@ impl<K: Eq + Clone> Core<K> {
             }
         }
         let [free, ready, delayed, out] = counts;
+        let later = self.out.iter(&self.entries).filter(|&slot| self.entries[slot].later != NIL).count();
+        assert_eq!(
+            self.later.len(),
+            later,
+            "causes of a next run are lent to what is out, and to nothing else"
+        );
         let live = self.entries.slots() as usize - free;
         assert_eq!(live, self.table.len(), "the table holds the live entries, and no other");
         assert_eq!(ready, self.ready.len(), "ready entries are in the ready lists");

@@ -45,7 +45,7 @@ impl<K: Eq + Clone> Core<K> {
                 entry.due = NEVER;
                 entry.hard = NEVER;
                 entry.rerun_level = 0;
-                entry.causes.clear();
+                self.later.take(&mut self.entries, slot);
                 self.stats.cancelled += u64::from(pending);
                 return (pending, None);
             }
@@ -82,7 +82,7 @@ impl<K: Eq + Clone> Core<K> {
     /// deadlines the earliest counts.
     pub(crate) fn drain(&mut self, now: u64, within: Duration) {
         self.turn(now);
-        let until = self.after(within);
+        let until = self.later_by(within);
         self.phase = match self.phase {
             Phase::Open | Phase::Closed => Phase::Draining { until },
             Phase::Draining { until: other } => Phase::Draining { until: until.min(other) },

@@ -6,6 +6,7 @@
 mod adding;
 mod answering;
 mod closing;
+mod later;
 mod list;
 mod ready;
 mod seeing;
@@ -18,8 +19,8 @@ mod wheel;
 #[cfg(feature = "testing")]
 mod audit;
 
-pub(crate) use adding::Request;
-pub(crate) use answering::{Answer, Answered};
+pub(crate) use adding::{Given, Known, Refusal};
+pub(crate) use answering::Failed;
 pub(crate) use taking::{Handout, Take};
 
 pub use answering::Retried;
@@ -32,6 +33,7 @@ use crate::limiter::{Ask, Charge, RateLimiter};
 use closing::Phase;
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
+use later::Later;
 use list::List;
 use ready::Ready;
 use slab::{NEVER, Slab, State};
@@ -53,6 +55,8 @@ pub(crate) struct Core<K> {
     out_len: usize,
     /// The times at which they went out, added up.
     out_since: u128,
+    /// Why some of it will run again.
+    later: Later,
     phase: Phase,
     stats: Stats,
     signals: Signals,
@@ -114,6 +118,7 @@ impl<K: Eq + Clone> Core<K> {
             out: List::EMPTY,
             out_len: 0,
             out_since: 0,
+            later: Later::default(),
             phase: Phase::Open,
             stats: Stats::default(),
             signals: Signals::default(),
@@ -134,7 +139,7 @@ impl<K: Eq + Clone> Core<K> {
         if self.wheel.is_due(self.now) {
             self.expire();
         }
-        if self.phase != Phase::Open {
+        if self.phase.refuses() {
             self.settle();
         }
     }
@@ -232,7 +237,7 @@ impl<K: Eq + Clone> Core<K> {
         Ask { attempt, now: Duration::from_micros(self.now), chance: mix(self.chance) }
     }
 
-    fn after(&self, delay: Duration) -> u64 {
+    fn later_by(&self, delay: Duration) -> u64 {
         let delay = delay.min(MAX_DELAY);
         let us = u64::try_from(delay.as_micros()).expect("a year of microseconds fits");
         self.now.saturating_add(us)

@@ -20,7 +20,7 @@ pub struct Seen<K> {
     pub attempts: u16,
     /// How urgent it is.
     pub priority: Priority,
-    /// Why it will run; of a key that is out, why it will run again.
+    /// Why it will run; of a key that is out, why it does.
     pub causes: Causes,
 }
 
@@ -55,6 +55,11 @@ impl<K: Eq + Clone> Core<K> {
             longest_us: self.now - longest,
             ..self.stats.clone()
         }
+    }
+
+    /// Why a key that is out runs.
+    pub(crate) fn causes(&self, slot: u32) -> Causes {
+        self.entries[slot].causes
     }
 
     pub(crate) fn see(&self, hash: u32, key: &K) -> Option<Seen<K>> {

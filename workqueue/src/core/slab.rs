@@ -6,10 +6,11 @@ use crate::cause::Causes;
 /// No slot.
 pub(crate) const NIL: u32 = u32::MAX;
 
+/// Small enough for a queue of a few keys, large enough that a million are not many chunks.
 const CHUNK: usize = 1 << CHUNK_BITS;
-const CHUNK_BITS: usize = 10;
+const CHUNK_BITS: usize = 6;
 
-/// All that the queue knows of one key. 136 bytes for a key of 16.
+/// All that the queue knows of one key. 144 bytes for a key of 16.
 #[derive(Debug)]
 pub(crate) struct Entry<K> {
     /// `None` only in a free slot.
@@ -33,6 +34,9 @@ pub(crate) struct Entry<K> {
     pub rerun_level: u8,
     /// The bucket token that its delay cost ([`crate::limiter::Charge::to_bits`]).
     pub charge: u8,
+    /// Out: why it will run again, in [`super::later::Later`]; [`NIL`] if nobody said.
+    pub later: u32,
+    /// Why it runs: of a key that is out, this run.
     pub causes: Causes,
 }
 
@@ -49,24 +53,22 @@ pub(crate) enum State {
 
 #[derive(Debug)]
 pub(crate) struct Slab<K> {
-    chunks: Vec<Vec<Entry<K>>>,
-    len: u32,
+    chunks: Vec<Box<[Entry<K>; CHUNK]>>,
     free: u32,
 }
 
 impl<K> Slab<K> {
     pub(crate) fn new() -> Self {
-        Self { chunks: Vec::new(), len: 0, free: NIL }
+        Self { chunks: Vec::new(), free: NIL }
     }
 
     /// A slot for a new key: an entry with no time, no list and no state yet.
     #[inline]
     pub(crate) fn insert(&mut self, key: K, hash: u32, tenant: u32) -> u32 {
         if self.free == NIL {
-            return self.grow(key, hash, tenant);
+            self.grow();
         }
         let slot = self.free;
-        // A free entry is left as a new one would be, but for the key and what tells it apart.
         let entry = &mut self[slot];
         let next = entry.next;
         entry.key = Some(key);
@@ -77,31 +79,15 @@ impl<K> Slab<K> {
     }
 
     #[cold]
-    fn grow(&mut self, key: K, hash: u32, tenant: u32) -> u32 {
-        let slot = self.len;
-        if slot as usize >> CHUNK_BITS == self.chunks.len() {
-            // The first chunk grows with a small queue; the others are for large ones.
-            let capacity = if slot == 0 { 16 } else { CHUNK };
-            self.chunks.push(Vec::with_capacity(capacity));
-        }
-        self.chunks[slot as usize >> CHUNK_BITS].push(Entry {
-            key: Some(key),
-            since: 0,
-            due: NEVER,
-            hard: NEVER,
-            prev: NIL,
-            next: NIL,
-            hash,
-            tenant,
-            attempts: 0,
-            state: State::Free,
-            level: 0,
-            rerun_level: 0,
-            charge: 0,
-            causes: Causes::none(),
-        });
-        self.len += 1;
-        slot
+    fn grow(&mut self) {
+        let first = self.slots();
+        let numbers = (first..).take(CHUNK);
+        let chunk: Vec<Entry<K>> = numbers.map(|slot| Entry::vacant(slot + 1)).collect();
+        let mut chunk: Box<[Entry<K>; CHUNK]> =
+            chunk.try_into().unwrap_or_else(|_| unreachable!("it has as many as were taken"));
+        chunk[CHUNK - 1].next = NIL;
+        self.chunks.push(chunk);
+        self.free = first;
     }
 
     /// Ends an entry. The caller drops the key, outside the lock.
@@ -121,7 +107,7 @@ impl<K> Slab<K> {
 
     /// How many slots there are, free ones included.
     pub(crate) fn slots(&self) -> u32 {
-        self.len
+        u32::try_from(self.chunks.len() << CHUNK_BITS).expect("Config::check bounds the capacity")
     }
 }
 
@@ -142,6 +128,27 @@ impl<K> std::ops::IndexMut<u32> for Slab<K> {
 }
 
 impl<K> Entry<K> {
+    /// A free slot, and the next one. [`Slab::remove`] leaves one like it.
+    fn vacant(next: u32) -> Self {
+        Self {
+            key: None,
+            since: 0,
+            due: NEVER,
+            hard: NEVER,
+            prev: NIL,
+            next,
+            hash: 0,
+            tenant: 0,
+            attempts: 0,
+            state: State::Free,
+            level: 0,
+            rerun_level: 0,
+            charge: 0,
+            later: NIL,
+            causes: Causes::none(),
+        }
+    }
+
     #[inline]
     pub(crate) fn merge_cause(&mut self, cause: Option<Cause>) {
         if let Some(cause) = cause {
@@ -165,11 +172,11 @@ mod tests {
         assert_eq!(slab.insert(71, 0, 0), 7);
         assert_eq!(slab.insert(72, 0, 0), 5000);
         assert_eq!(slab[4999].key, Some(4999));
-        assert_eq!(slab.slots(), 5001);
+        assert_eq!(slab.slots() as usize, 5001_usize.next_multiple_of(CHUNK));
     }
 
     #[test]
     fn an_entry_is_as_small_as_it_says() {
-        assert_eq!(size_of::<Entry<std::sync::Arc<str>>>(), 136);
+        assert_eq!(size_of::<Entry<std::sync::Arc<str>>>(), 144);
     }
 }

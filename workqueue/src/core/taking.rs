@@ -2,7 +2,6 @@
 
 use super::Core;
 use super::slab::{NEVER, State};
-use crate::cause::Causes;
 
 /// What a worker gets.
 #[derive(Debug)]
@@ -11,7 +10,6 @@ pub(crate) struct Handout<K> {
     pub key: K,
     pub attempts: u16,
     pub level: u8,
-    pub causes: Causes,
     /// How long it was ready, in microseconds.
     pub waited: u64,
 }
@@ -54,19 +52,17 @@ impl<K: Eq + Clone> Core<K> {
         self.ready.pop(&mut self.entries, level);
         let entry = &mut self.entries[slot];
         let waited = self.now.saturating_sub(entry.since);
-        let handout =
-            Handout { slot, key, attempts: entry.attempts, level: entry.level, causes: entry.causes, waited };
+        let (attempts, level) = (entry.attempts, entry.level);
         entry.state = State::Out;
         entry.since = self.now;
         entry.due = NEVER;
         entry.hard = NEVER;
         entry.rerun_level = 0;
-        entry.causes.clear();
         self.out.push_back(&mut self.entries, slot);
         self.out_len += 1;
         self.out_since += u128::from(self.now);
         self.stats.handed_out += 1;
         self.stats.waited.record(waited);
-        Take::Handout(handout)
+        Take::Handout(Handout { slot, key, attempts, level, waited })
     }
 }

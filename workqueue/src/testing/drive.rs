@@ -1,6 +1,6 @@
 //! The same operations on the queue and on the model.
 
-use super::model::{self, Failed, Handed, Model, State, Taken};
+use super::model::{self, Failed, Handed, Model, State, Taken, Why};
 use super::{Op, OpAnswer, OpWhen, Setup};
 use crate::limiter::{Exponential, MaxOf, RateLimiter, TokenBucket};
 use crate::{
@@ -54,8 +54,9 @@ fn debounce((quiet, max): (u64, u64)) -> Debounce {
     Debounce::new(Duration::from_millis(quiet), Duration::from_millis(max)).expect("the quiet time is below")
 }
 
-fn causes(causes: &Causes) -> Vec<(String, u64, u8)> {
-    causes.iter().map(|(cause, count)| (cause.what().to_owned(), cause.detail(), count)).collect()
+fn why(causes: &Causes) -> Why {
+    let list = causes.iter().map(|(cause, count)| (cause.what().to_owned(), cause.detail(), count));
+    Why { list: list.collect(), lost: causes.lost() }
 }
 
 impl Run {
@@ -168,8 +169,7 @@ impl Run {
                 attempts: work.attempts(),
                 priority: work.priority().value(),
                 waited: micros(work.waited()),
-                causes: causes(work.causes()),
-                lost: work.causes().lost(),
+                why: why(&work.causes()),
             };
             assert_eq!(got, handed);
             self.held.push((work, handed));
@@ -228,7 +228,7 @@ impl Run {
                 "key {}",
                 seen.key
             );
-            assert_eq!(causes(&seen.causes), entry.causes, "key {}", seen.key);
+            assert_eq!(why(&seen.causes), entry.why, "key {}", seen.key);
         }
     }
 

@@ -29,8 +29,10 @@ pub(super) struct Key {
     pub(super) rerun_priority: Option<i8>,
     /// Since the last hand-out: when it is wished for.
     pub(super) wishes: Vec<Wish>,
-    pub(super) causes: Vec<(String, u64, u8)>,
-    pub(super) lost: u8,
+    /// Why it runs, or will.
+    pub(super) why: Why,
+    /// Of a key that is out: why it will run again.
+    why_later: Why,
     charge: Option<Charge>,
 }
 
@@ -62,7 +64,13 @@ pub(super) struct Handed {
     pub(super) attempts: u16,
     pub(super) priority: i8,
     pub(super) waited: u64,
-    pub(super) causes: Vec<(String, u64, u8)>,
+    pub(super) why: Why,
+}
+
+/// Causes by name, with the latest detail and how often; and how many gave way.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Why {
+    pub(super) list: Vec<(String, u64, u8)>,
     pub(super) lost: u8,
 }
 
@@ -109,18 +117,20 @@ impl Key {
         });
         at.chain(quiet).min()
     }
+}
 
+impl Why {
     fn because(&mut self, name: &str, detail: u64, count: u8) {
-        if let Some(known) = self.causes.iter_mut().find(|(known, ..)| known == name) {
+        if let Some(known) = self.list.iter_mut().find(|(known, ..)| known == name) {
             known.1 = detail;
             known.2 = known.2.saturating_add(count);
             return;
         }
-        if self.causes.len() == 4 {
-            self.causes.remove(0);
+        if self.list.len() == 4 {
+            self.list.remove(0);
             self.lost += 1;
         }
-        self.causes.push((name.to_owned(), detail, count));
+        self.list.push((name.to_owned(), detail, count));
     }
 }
 
@@ -179,13 +189,15 @@ impl Model {
             attempts: 0,
             rerun_priority: None,
             wishes: Vec::new(),
-            causes: Vec::new(),
-            lost: 0,
+            why: Why::default(),
+            why_later: Why::default(),
             charge: None,
         };
         let entry = self.keys.entry(key).or_insert(new);
         if let Some((name, detail)) = cause {
-            entry.because(name, detail, 1);
+            let out = !fresh && entry.state == State::Out;
+            let why = if out { &mut entry.why_later } else { &mut entry.why };
+            why.because(name, detail, 1);
         }
         match entry.state {
             _ if fresh => {
@@ -237,13 +249,14 @@ impl Model {
             attempts: entry.attempts,
             priority: entry.priority,
             waited,
-            causes: std::mem::take(&mut entry.causes),
-            lost: std::mem::take(&mut entry.lost),
+            why: entry.why.clone(),
         })
     }
 
     pub(super) fn done(&mut self, key: u8) {
-        self.entry(key).attempts = 0;
+        let entry = self.entry(key);
+        entry.attempts = 0;
+        entry.why = std::mem::take(&mut entry.why_later);
         self.bring_in(key, false);
     }
 
@@ -251,7 +264,8 @@ impl Model {
         let wish = self.wish(delay);
         let entry = self.entry(key);
         entry.attempts = 0;
-        entry.because("after", 0, 1);
+        entry.why = std::mem::take(&mut entry.why_later);
+        entry.why.because("after", 0, 1);
         entry.wishes.push(wish);
         self.bring_in(key, true);
     }
@@ -264,16 +278,13 @@ impl Model {
         let attempt = entry.attempts;
         if max_tries.is_some_and(|max| attempt >= max) {
             entry.attempts = 0;
+            entry.why = std::mem::take(&mut entry.why_later);
             self.bring_in(key, false);
             return Failed::Dead(attempt);
         }
-        let later = std::mem::take(&mut entry.causes);
-        let lost = std::mem::replace(&mut entry.lost, handed.lost);
-        assert!(lost == 0 || !later.is_empty());
-        entry.causes = handed.causes.clone();
-        entry.because(name, u64::from(attempt), 1);
-        for (name, detail, count) in later {
-            entry.because(&name, detail, count);
+        entry.why.because(name, u64::from(attempt), 1);
+        for (name, detail, count) in std::mem::take(&mut entry.why_later).list {
+            entry.why.because(&name, detail, count);
         }
         let rerun = entry.due();
         if rerun.is_none_or(|due| due > now) {
@@ -302,8 +313,7 @@ impl Model {
         let Some(entry) = self.keys.get_mut(&key) else { return false };
         if entry.state == State::Out {
             entry.rerun_priority = None;
-            entry.causes.clear();
-            entry.lost = 0;
+            entry.why_later = Why::default();
             return !std::mem::take(&mut entry.wishes).is_empty();
         }
         entry.charge.take().into_iter().for_each(|charge| self.limiter.refund(charge));
