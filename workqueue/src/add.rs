@@ -57,8 +57,13 @@ impl Add {
 
 impl When {
     /// Whether it names no deadline, given whether the queue debounces.
+    #[inline]
     pub(crate) fn is_now(self, debounces: bool) -> bool {
-        matches!(self, Self::Now) || (matches!(self, Self::Configured) && !debounces)
+        match self {
+            Self::Now | Self::After(Duration::ZERO) => true,
+            Self::Configured => !debounces,
+            Self::After(_) | Self::Debounced(_) => false,
+        }
     }
 }
 

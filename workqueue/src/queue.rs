@@ -53,9 +53,8 @@ impl<K: Key> Queue<K> {
     #[inline]
     pub fn add_with(&self, key: K, add: Add) -> Result<Added, AddError<K>> {
         let known = self.shared.know(&key);
-        let now = self.time_of(&add);
         let mut key = Some(key);
-        let added = self.shared.with(|core| core.add(now, known, &mut key, &add));
+        let added = self.shared.add(known, &mut key, &add);
         added.map_err(|refusal| AddError::new(refusal, &mut key))
     }
 
@@ -66,8 +65,7 @@ impl<K: Key> Queue<K> {
     #[inline]
     pub fn add_ref(&self, mut key: &K, add: Add) -> Result<Added, AddError<K>> {
         let known = self.shared.know(key);
-        let now = self.time_of(&add);
-        let added = self.shared.with(|core| core.add(now, known, &mut key, &add));
+        let added = self.shared.add(known, &mut key, &add);
         added.map_err(|refusal| AddError::new(refusal, &mut key))
     }
 
@@ -87,10 +85,11 @@ impl<K: Key> Queue<K> {
             if chunk.is_empty() {
                 return Ok(count);
             }
-            let now = self.time_of(&add);
+            let clock = &self.shared.clock;
+            let now = clock.coarse();
             let added = self.shared.with(|core| {
                 chunk.iter_mut().try_for_each(|(known, key)| {
-                    core.add(now, *known, key, &add)?;
+                    core.add(now, || clock.exact(), *known, key, &add)?;
                     count += 1;
                     Ok(())
                 })
@@ -246,16 +245,6 @@ impl<K: Key> Queue<K> {
                     }
                 }
             }
-        }
-    }
-
-    /// Deadlines are reckoned from the true time, the rest from the last tick.
-    #[inline]
-    fn time_of(&self, add: &Add) -> u64 {
-        if add.when.is_now(self.shared.debounces) {
-            self.shared.clock.coarse()
-        } else {
-            self.shared.clock.exact()
         }
     }
 }

@@ -3,9 +3,10 @@
 //! The lock is held for one operation of the core, never across an await, never while a waiter is woken, a key is
 //! dropped or a hook is called. What runs under it of the user's code: `Eq` and `Clone` of the key, and the limiter.
 
+use crate::add::{Add, Added};
 use crate::clock::Clock;
 use crate::config::{Config, DeadLetterHook, TenantOf};
-use crate::core::{Core, Hasher, Known, Signals, Stats};
+use crate::core::{Core, Given, Hasher, Known, Refusal, Signals, Stats};
 use machinery_sync::{Mutex, Notify};
 use std::hash::Hash;
 
@@ -20,8 +21,6 @@ pub(crate) struct Shared<K> {
     core: Mutex<Core<K>>,
     hasher: Hasher,
     tenants: Option<TenantOf<K>>,
-    /// Whether an add that does not say when names a deadline.
-    pub debounces: bool,
     pub dead_letter: Option<DeadLetterHook<K>>,
     /// Those who wait for a key.
     pub ready: Notify,
@@ -36,13 +35,11 @@ impl<K: Key> Shared<K> {
         let dead_letter = config.dead_letter.take();
         // The core only needs to know that there are tenants; who they are is asked outside the lock.
         let tenants = config.tenants.take();
-        let debounces = config.debounce.is_some();
         let core = Core::new(config, seed, tenants.is_some());
         Self {
             core: Mutex::new(core),
             hasher: Hasher::new(seed),
             tenants,
-            debounces,
             dead_letter,
             ready: Notify::new(),
             over: Notify::new(),
@@ -59,6 +56,12 @@ impl<K: Key> Shared<K> {
         drop(core);
         self.tell(signals);
         result
+    }
+
+    #[inline]
+    pub(crate) fn add(&self, known: Known, given: &mut impl Given<K>, add: &Add) -> Result<Added, Refusal> {
+        let now = self.clock.coarse();
+        self.with(|core| core.add(now, || self.clock.exact(), known, given, add))
     }
 
     #[inline]

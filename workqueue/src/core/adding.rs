@@ -4,7 +4,6 @@ use super::slab::{Entry, State};
 use super::{Core, spread};
 use crate::add::{Add, Added, When};
 use hashbrown::hash_table::Entry as Place;
-use std::time::Duration;
 
 /// A key that is looked at first, and taken only if it is new.
 pub(crate) trait Given<K> {
@@ -35,10 +34,13 @@ struct Wish {
 }
 
 impl<K: Eq + Clone> Core<K> {
+    /// `now` may be a little behind. `exact` gives the true time: it is asked only if a deadline is reckoned from it,
+    /// which an add that is merged into something sooner does not need.
     #[inline]
     pub(crate) fn add(
         &mut self,
         now: u64,
+        exact: impl FnOnce() -> u64,
         known: Known,
         given: &mut impl Given<K>,
         add: &Add,
@@ -49,7 +51,6 @@ impl<K: Eq + Clone> Core<K> {
             return Err(Refusal::Closed);
         }
         let Known { hash, tenant } = known;
-        let wish = self.wish(add);
         let full = self.table.len() >= self.capacity;
         let Self { table, entries, .. } = self;
         let key = given.key();
@@ -57,7 +58,7 @@ impl<K: Eq + Clone> Core<K> {
         let slot = match table.entry(spread(hash), same, |&slot| spread(entries[slot].hash)) {
             Place::Occupied(found) => {
                 let slot = *found.get();
-                return Ok(self.merge(slot, wish, add));
+                return Ok(self.merge(slot, exact, add));
             }
             Place::Vacant(_) if full => {
                 self.stats.refused_full += 1;
@@ -72,21 +73,26 @@ impl<K: Eq + Clone> Core<K> {
         let entry = &mut self.entries[slot];
         entry.level = add.priority.level();
         entry.merge_cause(add.cause);
-        entry.due = wish.due;
-        entry.hard = wish.hard;
-        self.place(slot);
+        if let Some(wish) = self.deadline(add, exact) {
+            let entry = &mut self.entries[slot];
+            (entry.due, entry.hard) = (wish.due, wish.hard);
+            self.place(slot);
+        } else {
+            self.make_ready(slot, self.now);
+        }
         Ok(Added::Queued)
     }
 
     #[inline]
-    fn merge(&mut self, slot: u32, wish: Wish, add: &Add) -> Added {
+    fn merge(&mut self, slot: u32, exact: impl FnOnce() -> u64, add: &Add) -> Added {
         self.stats.merged += 1;
         let level = add.priority.level();
         let entry = &mut self.entries[slot];
         match entry.state {
             State::Out => {
                 entry.rerun_level = entry.rerun_level.max(level);
-                entry.merge_wish(wish);
+                let wish = self.deadline(add, exact).unwrap_or(Wish::plain(self.now));
+                self.entries[slot].merge_wish(wish);
                 if let Some(cause) = add.cause {
                     self.later.merge(&mut self.entries, slot, cause);
                 }
@@ -104,39 +110,59 @@ impl<K: Eq + Clone> Core<K> {
             State::Delayed => {
                 entry.merge_cause(add.cause);
                 entry.level = entry.level.max(level);
-                let (due, hard) = entry.merged(wish);
-                if due == entry.due {
-                    entry.hard = hard;
-                } else {
-                    self.move_delay(slot, due, hard);
-                }
+                self.hasten(slot, exact, add);
                 Added::Merged
             }
             State::Free => unreachable!("the table holds no free slot"),
         }
     }
 
-    /// Gives a delayed entry another time.
-    fn move_delay(&mut self, slot: u32, due: u64, hard: u64) {
+    /// Gives a delayed entry another time, if the add wants it at another.
+    #[inline]
+    fn hasten(&mut self, slot: u32, exact: impl FnOnce() -> u64, add: &Add) {
+        let hard = self.entries[slot].hard;
+        if let When::After(delay) = add.when
+            && self.later_by(delay) >= hard
+        {
+            // Later even from a time that is behind: it changes nothing.
+            return;
+        }
+        let wish = self.deadline(add, exact).unwrap_or(Wish::plain(self.now));
+        let entry = &mut self.entries[slot];
+        let (due, hard) = entry.merged(wish);
+        if due == entry.due {
+            entry.hard = hard;
+            return;
+        }
         self.wheel.remove(&mut self.entries, slot);
         self.refund(slot);
         let entry = &mut self.entries[slot];
-        entry.due = due;
-        entry.hard = hard;
+        (entry.due, entry.hard) = (due, hard);
         self.place(slot);
     }
 
+    /// What an add wants that does not want it now. Moves the time on to the exact one.
     #[inline]
-    fn wish(&self, add: &Add) -> Wish {
-        let plain = |due| Wish { due, hard: due, debounces: false };
-        let debounced = match (add.when, self.debounce) {
-            (When::Now, _) | (When::Configured, None) => return plain(self.now),
-            (When::After(Duration::ZERO), _) => return plain(self.now),
-            (When::After(delay), _) => return plain(self.later_by(delay)),
-            (When::Debounced(debounce), _) | (When::Configured, Some(debounce)) => debounce,
-        };
-        let (due, hard) = (self.later_by(debounced.quiet()), self.later_by(debounced.max_wait()));
-        Wish { due, hard, debounces: true }
+    fn deadline(&mut self, add: &Add, exact: impl FnOnce() -> u64) -> Option<Wish> {
+        if add.when.is_now(self.debounce.is_some()) {
+            return None;
+        }
+        self.now = self.now.max(exact());
+        Some(match (add.when, self.debounce) {
+            (When::Debounced(debounce), _) | (When::Configured, Some(debounce)) => Wish {
+                due: self.later_by(debounce.quiet()),
+                hard: self.later_by(debounce.max_wait()),
+                debounces: true,
+            },
+            (When::After(delay), _) => Wish::plain(self.later_by(delay)),
+            (When::Now | When::Configured, _) => Wish::plain(self.now),
+        })
+    }
+}
+
+impl Wish {
+    fn plain(due: u64) -> Self {
+        Self { due, hard: due, debounces: false }
     }
 }
 
@@ -174,7 +200,7 @@ impl<K> Entry<K> {
     }
 
     pub(super) fn merge_plain(&mut self, due: u64) {
-        self.merge_wish(Wish { due, hard: due, debounces: false });
+        self.merge_wish(Wish::plain(due));
     }
 
     fn merge_wish(&mut self, wish: Wish) {

@@ -188,17 +188,20 @@ impl<K: Eq + Clone> Core<K> {
     /// Puts an entry that is in no list where its `due` says.
     #[inline]
     fn place(&mut self, slot: u32) {
-        let due = self.entries[slot].due;
-        if due <= self.now {
-            let Self { ready, entries, stats, signals, now, .. } = self;
-            make_ready(ready, entries, stats, signals, slot, *now);
-            return;
+        if self.entries[slot].due <= self.now {
+            return self.make_ready(slot, self.now);
         }
         let entry = &mut self.entries[slot];
         entry.state = State::Delayed;
         entry.since = self.now;
         self.wheel.insert(&mut self.entries, slot, self.now);
         self.rearm();
+    }
+
+    #[inline]
+    fn make_ready(&mut self, slot: u32, since: u64) {
+        let Self { ready, entries, stats, signals, .. } = self;
+        make_ready(ready, entries, stats, signals, slot, since);
     }
 
     fn rearm(&mut self) {

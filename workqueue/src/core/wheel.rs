@@ -5,7 +5,7 @@
 //! so the level and the slot computed later are those computed at the insert.
 
 use super::list::List;
-use super::slab::Slab;
+use super::slab::{NEVER, Slab};
 
 const LEVELS: usize = 7;
 const SLOTS: usize = 64;
@@ -21,7 +21,7 @@ pub(crate) struct Wheel {
     /// The last tick that has been dealt with.
     elapsed: u64,
     len: usize,
-    /// No occupied slot begins before this tick.
+    /// No occupied slot begins before this time, which is a tick's. [`NEVER`] without delays.
     next: u64,
     occupied: [u64; LEVELS],
     slots: Box<[[List; SLOTS]; LEVELS]>,
@@ -38,7 +38,7 @@ struct Place {
 impl Wheel {
     pub(crate) fn new() -> Self {
         let slots = Box::new([[List::EMPTY; SLOTS]; LEVELS]);
-        Self { elapsed: 0, len: 0, next: u64::MAX, occupied: [0; LEVELS], slots }
+        Self { elapsed: 0, len: 0, next: NEVER, occupied: [0; LEVELS], slots }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -48,13 +48,13 @@ impl Wheel {
     /// The time, in microseconds, before which nothing is due: the earliest delay or a little before it. `None`
     /// without delays.
     pub(crate) fn next(&self) -> Option<u64> {
-        (self.next != u64::MAX).then(|| self.next * 1000)
+        (self.next != NEVER).then_some(self.next)
     }
 
     /// Whether something may be due.
     #[inline]
     pub(crate) fn is_due(&self, now: u64) -> bool {
-        self.next <= now / 1000
+        self.next <= now
     }
 
     /// Adds an entry whose `due` is after `now`.
@@ -76,7 +76,7 @@ impl Wheel {
         }
         self.len -= 1;
         if self.len == 0 {
-            self.next = u64::MAX;
+            self.next = NEVER;
         }
     }
 
@@ -90,11 +90,11 @@ impl Wheel {
         let now = now / 1000;
         loop {
             let Some(Place { level, slot, start }) = self.first() else {
-                self.next = u64::MAX;
+                self.next = NEVER;
                 break;
             };
             if start > now {
-                self.next = start;
+                self.next = start * 1000;
                 break;
             }
             self.elapsed = start;
@@ -122,7 +122,7 @@ impl Wheel {
         let place = self.place_of(tick_of(entries[slot].due));
         self.slots[place.level][place.slot].push_back(entries, slot);
         self.occupied[place.level] |= 1 << place.slot;
-        self.next = self.next.min(place.start);
+        self.next = self.next.min(place.start * 1000);
     }
 
     fn place_of(&self, tick: u64) -> Place {
