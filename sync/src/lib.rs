@@ -59,5 +59,5 @@ use loomed as body;
 
 mod notify;
 
-pub use body::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, Swap, atomic};
+pub use body::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, Swap, atomic, lock_patiently};
 pub use notify::{Listener, Notify};

@@ -38,6 +38,11 @@ impl<T> Mutex<T> {
     }
 }
 
+/// As [`Mutex::lock`]: loom's schedules are patience enough.
+pub fn lock_patiently<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock()
+}
+
 /// loom's reader-writer lock with parking_lot's signatures.
 #[derive(Debug, Default)]
 pub struct RwLock<T>(loom::sync::RwLock<T>);

@@ -6,6 +6,29 @@ use std::sync::Arc;
 pub use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use std::sync::atomic;
 
+/// Locks a mutex that is held for some tens of nanoseconds at a time by those who want it again at once.
+///
+/// If it is held, this stays away from it for a while, and for twice as long the next time, before it stands in line.
+/// Meanwhile the holder gets on with several turns while what it works on is in its cache, where taking turns strictly
+/// would move that from core to core each time. It costs at most some tens of microseconds of spinning.
+#[inline]
+pub fn lock_patiently<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.try_lock().unwrap_or_else(|| wait_for(mutex))
+}
+
+#[cold]
+fn wait_for<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    for pauses in [128, 256, 512, 1024] {
+        for _ in 0..pauses {
+            std::hint::spin_loop();
+        }
+        if let Some(guard) = mutex.try_lock() {
+            return guard;
+        }
+    }
+    mutex.lock()
+}
+
 /// A pointer that is read without a lock while it is replaced.
 #[derive(Debug)]
 pub struct Swap<T>(ArcSwap<T>);

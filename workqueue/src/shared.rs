@@ -7,7 +7,7 @@ use crate::add::{Add, Added};
 use crate::clock::Clock;
 use crate::config::{Config, DeadLetterHook, TenantOf};
 use crate::core::{Core, Given, Hasher, Known, Refusal, Signals, Stats};
-use machinery_sync::{Mutex, Notify};
+use machinery_sync::{Mutex, Notify, lock_patiently};
 use std::hash::Hash;
 
 /// What a key must be: compared, hashed, cloned (cheaply: once per hand-out) and sent to a worker.
@@ -50,7 +50,7 @@ impl<K: Key> Shared<K> {
     /// One operation, and then word of what it changed.
     #[inline]
     pub(crate) fn with<R>(&self, operation: impl FnOnce(&mut Core<K>) -> R) -> R {
-        let mut core = self.core.lock();
+        let mut core = lock_patiently(&self.core);
         let result = operation(&mut core);
         let signals = core.signals();
         drop(core);

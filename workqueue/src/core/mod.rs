@@ -43,32 +43,34 @@ use std::time::Duration;
 use turns::Turns;
 use wheel::Wheel;
 
+/// In the order of use: what every operation touches is together, in as few cache lines as it fits.
+#[repr(C)]
 pub(crate) struct Core<K> {
-    now: u64,
-    entries: Slab<K>,
     /// Key to slot, by the entry's stored hash.
     table: HashTable<u32>,
+    entries: Slab<K>,
+    now: u64,
     ready: Ready,
-    wheel: Wheel,
     /// What is out, the longest first.
     out: List,
     out_len: usize,
     /// The times at which they went out, added up.
     out_since: u128,
-    /// Why some of it will run again.
-    later: Later,
     phase: Phase,
-    stats: Stats,
     signals: Signals,
-    /// When whoever turns the clock will next look.
-    armed: u64,
     /// Hand-outs since somebody last had to wait.
     streak: u32,
+    capacity: usize,
+    debounce: Option<Debounce>,
+    wheel: Wheel,
+    /// When whoever turns the clock will next look.
+    armed: u64,
+    stats: Stats,
+    /// Why some of what is out will run again.
+    later: Later,
     limiter: Box<dyn RateLimiter>,
     chance: u64,
-    capacity: usize,
     max_tries: Option<NonZeroU16>,
-    debounce: Option<Debounce>,
 }
 
 /// What an operation leaves for the shell to tell others.
@@ -107,7 +109,7 @@ fn spread(hash: u32) -> u64 {
 
 impl<K: Eq + Clone> Core<K> {
     pub(crate) fn new(config: Config<K>, seed: u64, tenants: bool) -> Self {
-        let turns = tenants.then(|| Turns::new(seed));
+        let turns = tenants.then(|| Box::new(Turns::new(seed)));
         let aging = i64::try_from(config.aging.as_micros()).expect("Config::check caps aging at a day");
         Self {
             now: 0,

@@ -14,11 +14,11 @@ pub(crate) struct Ready {
     aging: i64,
     levels: Box<[List; Priority::LEVELS]>,
     /// In place of `levels`, where tenants take turns.
-    turns: Option<Turns>,
+    turns: Option<Box<Turns>>,
 }
 
 impl Ready {
-    pub(crate) fn new(aging_us: i64, turns: Option<Turns>) -> Self {
+    pub(crate) fn new(aging_us: i64, turns: Option<Box<Turns>>) -> Self {
         let levels = Box::new([List::EMPTY; Priority::LEVELS]);
         Self { used: 0, len: 0, aging: aging_us, levels, turns }
     }

@@ -43,9 +43,11 @@ pub struct Stats {
 ///
 /// The queue's time is coarse, so nothing finer would be true.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct Histogram {
-    buckets: [u64; Histogram::BOUNDS + 1],
+    // Beside the bucket of the shortest durations, which is the one that is used most.
     sum_us: u64,
+    buckets: [u64; Histogram::BOUNDS + 1],
 }
 
 impl Histogram {
