@@ -14,11 +14,21 @@ pub struct Cause {
 /// The reasons of one run, merged by name, at most [`Causes::LIMIT`] of them.
 #[derive(Clone, Copy)]
 pub struct Causes {
-    items: [Cause; Causes::LIMIT],
+    pub(crate) items: Items,
+    pub(crate) marks: Marks,
+}
+
+/// A ring of causes. What is in it, its [`Marks`] say.
+pub(crate) type Items = [Cause; Causes::LIMIT];
+
+/// What is in a ring of causes: apart from it, so that an entry can have the one beside its state and the other in its
+/// last cache line.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Marks {
     /// How often each was given; 255 means "at least".
     counts: [u8; Causes::LIMIT],
-    len: u8,
-    lost: u8,
+    /// How many there are, in the low three bits; how many were overwritten, in the others.
+    fill: u8,
 }
 
 /// A delay asked for by [`crate::Work::after`] is over.
@@ -77,66 +87,72 @@ impl Causes {
 
     /// The reasons, oldest first, each with how often it was given (255: that or more).
     pub fn iter(&self) -> impl Iterator<Item = (Cause, u8)> + '_ {
-        let (len, start) = (usize::from(self.len), usize::from(self.lost) % Self::LIMIT);
+        let (len, start) = (self.marks.len(), usize::from(self.marks.lost()) % Self::LIMIT);
         (0..len).map(move |i| {
             let i = (start + i) % Self::LIMIT;
-            (self.items[i], self.counts[i])
+            (self.items[i], self.marks.counts[i])
         })
     }
 
-    /// How many reasons gave way to newer ones (255: that or more).
+    /// How many reasons gave way to newer ones (28: that or more).
     pub fn lost(&self) -> u8 {
-        self.lost
+        self.marks.lost().min(Marks::MANY_LOST)
     }
 
     /// Whether nobody gave a reason.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.marks.len() == 0
     }
 
-    pub(crate) const fn none() -> Self {
-        let nothing = Cause::new(&"", 0);
-        Self { items: [nothing; Self::LIMIT], counts: [0; Self::LIMIT], len: 0, lost: 0 }
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.len = 0;
-        self.lost = 0;
-    }
+    pub(crate) const NONE: Self = Self { items: [Cause::new(&"", 0); Self::LIMIT], marks: Marks::NONE };
 
     #[inline]
     pub(crate) fn merge(&mut self, cause: Cause, count: u8) {
-        let len = usize::from(self.len);
+        self.marks.merge(&mut self.items, cause, count);
+    }
+}
+
+impl Marks {
+    pub(crate) const NONE: Self = Self { counts: [0; Causes::LIMIT], fill: 0 };
+
+    /// From here on the count goes round in steps of a whole ring, so that the ring's start stays right.
+    const MANY_LOST: u8 = 28;
+
+    fn len(self) -> usize {
+        usize::from(self.fill & 7)
+    }
+
+    fn lost(self) -> u8 {
+        self.fill >> 3
+    }
+
+    #[inline]
+    pub(crate) fn merge(&mut self, items: &mut Items, cause: Cause, count: u8) {
+        let len = self.len();
         for i in 0..len {
-            if self.items[i].same_name(&cause) {
-                self.items[i].detail = cause.detail;
+            if items[i].same_name(&cause) {
+                items[i].detail = cause.detail;
                 self.counts[i] = self.counts[i].saturating_add(count);
                 return;
             }
         }
-        let place = if len < Self::LIMIT {
-            self.len += 1;
+        let place = if len < Causes::LIMIT {
+            self.fill += 1;
             len
         } else {
-            let oldest = usize::from(self.lost) % Self::LIMIT;
-            // Wraps to a multiple of LIMIT, so that the ring's start stays right.
-            self.lost = if self.lost == u8::MAX { u8::MAX - 3 } else { self.lost + 1 };
-            oldest
+            let lost = self.lost();
+            let next = if lost == 31 { Self::MANY_LOST } else { lost + 1 };
+            self.fill = next << 3 | self.fill & 7;
+            usize::from(lost) % Causes::LIMIT
         };
-        self.items[place] = cause;
+        items[place] = cause;
         self.counts[place] = count;
-    }
-
-    pub(crate) fn merge_all(&mut self, other: &Self) {
-        for (cause, count) in other.iter() {
-            self.merge(cause, count);
-        }
     }
 }
 
 impl PartialEq for Causes {
     fn eq(&self, other: &Self) -> bool {
-        self.lost == other.lost && self.iter().eq(other.iter())
+        self.lost() == other.lost() && self.iter().eq(other.iter())
     }
 }
 
@@ -159,7 +175,7 @@ mod tests {
     const NAMES: [&&str; 6] = [&"a", &"b", &"c", &"d", &"e", &"f"];
 
     fn merged(names: &[usize]) -> Vec<(&'static str, u64, u8)> {
-        let mut causes = Causes::none();
+        let mut causes = Causes::NONE;
         for (detail, &name) in names.iter().enumerate() {
             causes.merge(Cause::new(NAMES[name], detail as u64), 1);
         }
@@ -175,12 +191,12 @@ mod tests {
 
     #[test]
     fn counts_and_losses_saturate() {
-        let mut causes = Causes::none();
+        let mut causes = Causes::NONE;
         for i in 0..1000_u64 {
             causes.merge(Cause::new(NAMES[i as usize % 6], i), 200);
         }
         assert_eq!(causes.iter().map(|(cause, _)| cause.detail()).collect::<Vec<_>>(), [996, 997, 998, 999]);
-        assert!(causes.lost() >= 252);
+        assert_eq!(causes.lost(), 28);
         causes.merge(Cause::new(NAMES[3], 0), 200);
         assert!(causes.iter().any(|(_, count)| count == 255));
     }

@@ -65,8 +65,9 @@ impl<K: Eq + Clone> Core<K> {
                 return Err(Refusal::Full { limit: self.capacity });
             }
             Place::Vacant(vacant) => {
-                let slot = entries.insert(given.take(), hash, tenant);
+                let slot = entries.insert(given.take(), hash);
                 vacant.insert(slot);
+                self.ready.assign(slot, tenant);
                 slot
             }
         };

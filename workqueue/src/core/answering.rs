@@ -2,7 +2,7 @@
 
 use super::Core;
 use super::slab::{Entry, NEVER};
-use crate::cause::{self, Cause};
+use crate::cause::{self, Cause, Marks};
 use crate::limiter::Charge;
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ impl<K: Eq + Clone> Core<K> {
         let entry = &mut self.entries[slot];
         entry.attempts = 0;
         entry.keep_level();
-        entry.causes.merge(cause::AFTER, 1);
+        entry.merge_cause(Some(cause::AFTER));
         entry.merge_plain(due);
         self.again(slot);
         self.settle();
@@ -75,9 +75,11 @@ impl<K: Eq + Clone> Core<K> {
         let entry = &mut self.entries[slot];
         entry.attempts = attempts;
         entry.keep_level();
-        entry.causes.merge(why(attempts), 1);
+        entry.merge_cause(Some(why(attempts)));
         if let Some(later) = later {
-            entry.causes.merge_all(&later);
+            for (cause, count) in later.iter() {
+                entry.marks.merge(&mut entry.why, cause, count);
+            }
         }
         let overtaken = entry.due < due;
         entry.merge_plain(due);
@@ -129,8 +131,11 @@ impl<K: Eq + Clone> Core<K> {
     /// The run is over, and its causes with it: what is left are those of the next.
     fn begin_causes(&mut self, slot: u32) {
         match self.later.take(&mut self.entries, slot) {
-            Some(later) => self.entries[slot].causes = later,
-            None => self.entries[slot].causes.clear(),
+            Some(later) => {
+                let entry = &mut self.entries[slot];
+                (entry.why, entry.marks) = (later.items, later.marks);
+            }
+            None => self.entries[slot].marks = Marks::NONE,
         }
     }
 

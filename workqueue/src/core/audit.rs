@@ -1,7 +1,7 @@
 //! What must hold between any two operations, checked from scratch. For tests.
 
 use super::Core;
-use super::slab::{NEVER, NIL, State};
+use super::slab::{NEVER, State};
 
 impl<K: Eq + Clone> Core<K> {
     /// Panics, and says so, if the parts disagree.
@@ -32,7 +32,7 @@ impl<K: Eq + Clone> Core<K> {
             }
         }
         let [free, ready, delayed, out] = counts;
-        let later = self.out.iter(&self.entries).filter(|&slot| self.entries[slot].later != NIL).count();
+        let later = self.out.iter(&self.entries).filter(|&slot| self.entries[slot].has_later).count();
         assert_eq!(
             self.later.len(),
             later,

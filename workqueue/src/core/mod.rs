@@ -120,7 +120,7 @@ impl<K: Eq + Clone> Core<K> {
             out: List::EMPTY,
             out_len: 0,
             out_since: 0,
-            later: Later::default(),
+            later: Later::new(seed),
             phase: Phase::Open,
             stats: Stats::default(),
             signals: Signals::default(),

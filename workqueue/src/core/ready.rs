@@ -27,6 +27,14 @@ impl Ready {
         self.len
     }
 
+    /// Says whose key is in a slot.
+    #[inline]
+    pub(crate) fn assign(&mut self, slot: u32, tenant: u32) {
+        if let Some(turns) = &mut self.turns {
+            turns.assign(slot, tenant);
+        }
+    }
+
     #[inline]
     pub(crate) fn push<K>(&mut self, entries: &mut Slab<K>, slot: u32) {
         let level = entries[slot].level;

@@ -59,7 +59,7 @@ impl<K: Eq + Clone> Core<K> {
 
     /// Why a key that is out runs.
     pub(crate) fn causes(&self, slot: u32) -> Causes {
-        self.entries[slot].causes
+        self.entries[slot].causes()
     }
 
     pub(crate) fn see(&self, hash: u32, key: &K) -> Option<Seen<K>> {
@@ -91,7 +91,7 @@ impl<K: Eq + Clone> Core<K> {
             age: Duration::from_micros(self.now.saturating_sub(entry.since)),
             attempts: entry.attempts,
             priority: Priority::from_level(level),
-            causes: entry.causes,
+            causes: entry.causes(),
         })
     }
 }

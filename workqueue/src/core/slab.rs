@@ -1,7 +1,7 @@
 //! Where entries live: in chunks, so that a million keys are never copied to grow, and no doubling is paid for.
 
 use crate::Cause;
-use crate::cause::Causes;
+use crate::cause::{Causes, Items, Marks};
 
 /// No slot.
 pub(crate) const NIL: u32 = u32::MAX;
@@ -10,8 +10,10 @@ pub(crate) const NIL: u32 = u32::MAX;
 const CHUNK: usize = 1 << CHUNK_BITS;
 const CHUNK_BITS: usize = 6;
 
-/// All that the queue knows of one key. 144 bytes for a key of 16.
+/// All that the queue knows of one key. For keys of 16 bytes, as `Arc<str>` is, two cache lines: why it runs is in the
+/// second, and everything else in the first.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Entry<K> {
     /// `None` only in a free slot.
     pub key: Option<K>,
@@ -21,11 +23,10 @@ pub(crate) struct Entry<K> {
     pub due: u64,
     /// The earliest time that no debouncing may move; `due` is never later. [`NEVER`] if there is none.
     pub hard: u64,
+    pub hash: u32,
     /// Neighbours in the list of its state; in a free slot, `next` is the next free one.
     pub prev: u32,
     pub next: u32,
-    pub hash: u32,
-    pub tenant: u32,
     /// Failures in a row.
     pub attempts: u16,
     pub state: State,
@@ -34,10 +35,12 @@ pub(crate) struct Entry<K> {
     pub rerun_level: u8,
     /// The bucket token that its delay cost ([`crate::limiter::Charge::to_bits`]).
     pub charge: u8,
-    /// Out: why it will run again, in [`super::later::Later`]; [`NIL`] if nobody said.
-    pub later: u32,
+    /// Out: whether [`super::later::Later`] knows why it will run again.
+    pub has_later: bool,
+    /// What is in `why`.
+    pub marks: Marks,
     /// Why it runs: of a key that is out, this run.
-    pub causes: Causes,
+    pub why: Items,
 }
 
 /// No time.
@@ -64,7 +67,7 @@ impl<K> Slab<K> {
 
     /// A slot for a new key: an entry with no time, no list and no state yet.
     #[inline]
-    pub(crate) fn insert(&mut self, key: K, hash: u32, tenant: u32) -> u32 {
+    pub(crate) fn insert(&mut self, key: K, hash: u32) -> u32 {
         if self.free == NIL {
             self.grow();
         }
@@ -73,7 +76,6 @@ impl<K> Slab<K> {
         let next = entry.next;
         entry.key = Some(key);
         entry.hash = hash;
-        entry.tenant = tenant;
         self.free = next;
         slot
     }
@@ -99,7 +101,7 @@ impl<K> Slab<K> {
         entry.next = free;
         entry.attempts = 0;
         entry.charge = 0;
-        entry.causes.clear();
+        entry.marks = Marks::NONE;
         let key = entry.key.take();
         self.free = slot;
         key
@@ -138,21 +140,26 @@ impl<K> Entry<K> {
             prev: NIL,
             next,
             hash: 0,
-            tenant: 0,
             attempts: 0,
             state: State::Free,
             level: 0,
             rerun_level: 0,
             charge: 0,
-            later: NIL,
-            causes: Causes::none(),
+            has_later: false,
+            marks: Marks::NONE,
+            why: Causes::NONE.items,
         }
+    }
+
+    /// Why it runs.
+    pub(crate) fn causes(&self) -> Causes {
+        Causes { items: self.why, marks: self.marks }
     }
 
     #[inline]
     pub(crate) fn merge_cause(&mut self, cause: Option<Cause>) {
         if let Some(cause) = cause {
-            self.causes.merge(cause, 1);
+            self.marks.merge(&mut self.why, cause, 1);
         }
     }
 }
@@ -164,19 +171,19 @@ mod tests {
     #[test]
     fn slots_are_reused_and_chunks_are_not_copied() {
         let mut slab = Slab::new();
-        let slots: Vec<u32> = (0..5000).map(|key| slab.insert(key, 0, 0)).collect();
+        let slots: Vec<u32> = (0..5000).map(|key| slab.insert(key, 0)).collect();
         assert_eq!(slots, (0..5000).collect::<Vec<_>>());
         assert_eq!(slab.remove(7), Some(7));
         assert_eq!(slab.remove(4096), Some(4096));
-        assert_eq!(slab.insert(70, 0, 0), 4096);
-        assert_eq!(slab.insert(71, 0, 0), 7);
-        assert_eq!(slab.insert(72, 0, 0), 5000);
+        assert_eq!(slab.insert(70, 0), 4096);
+        assert_eq!(slab.insert(71, 0), 7);
+        assert_eq!(slab.insert(72, 0), 5000);
         assert_eq!(slab[4999].key, Some(4999));
         assert_eq!(slab.slots() as usize, 5001_usize.next_multiple_of(CHUNK));
     }
 
     #[test]
     fn an_entry_is_as_small_as_it_says() {
-        assert_eq!(size_of::<Entry<std::sync::Arc<str>>>(), 144);
+        assert_eq!(size_of::<Entry<std::sync::Arc<str>>>(), 128);
     }
 }

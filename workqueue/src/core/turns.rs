@@ -9,6 +9,8 @@ use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(crate) struct Turns {
+    /// By slot: here and not in the entries, because most queues have one tenant.
+    tenants: Vec<u32>,
     lanes: Vec<Lane>,
     free: Vec<usize>,
     by_tenant: HashMap<(u8, u32), usize, FixedState>,
@@ -28,11 +30,20 @@ impl Turns {
     pub(crate) fn new(seed: u64) -> Self {
         let by_tenant = HashMap::with_hasher(FixedState::with_seed(seed));
         let rings = (0..Priority::LEVELS).map(|_| VecDeque::new()).collect();
-        Self { lanes: Vec::new(), free: Vec::new(), by_tenant, rings }
+        Self { tenants: Vec::new(), lanes: Vec::new(), free: Vec::new(), by_tenant, rings }
+    }
+
+    /// Says whose key is in a slot.
+    pub(crate) fn assign(&mut self, slot: u32, tenant: u32) {
+        let slot = slot as usize;
+        if self.tenants.len() <= slot {
+            self.tenants.resize(slot + 1, 0);
+        }
+        self.tenants[slot] = tenant;
     }
 
     pub(crate) fn push<K>(&mut self, entries: &mut Slab<K>, slot: u32) {
-        let (level, tenant) = (entries[slot].level, entries[slot].tenant);
+        let (level, tenant) = (entries[slot].level, self.tenants[slot as usize]);
         let lane = match self.by_tenant.get(&(level, tenant)) {
             Some(&lane) => lane,
             None => self.open(level, tenant),
@@ -50,7 +61,7 @@ impl Turns {
     }
 
     pub(crate) fn remove<K>(&mut self, entries: &mut Slab<K>, slot: u32) {
-        let (level, tenant) = (entries[slot].level, entries[slot].tenant);
+        let (level, tenant) = (entries[slot].level, self.tenants[slot as usize]);
         let lane = self.by_tenant[&(level, tenant)];
         self.lanes[lane].list.unlink(entries, slot);
         self.clean(usize::from(level));

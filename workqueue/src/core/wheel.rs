@@ -158,7 +158,7 @@ mod tests {
             Self { wheel: Wheel::new(), entries: Slab::new() }
         }
         fn insert(&mut self, due: u64, now: u64) -> u32 {
-            let slot = self.entries.insert(due, 0, 0);
+            let slot = self.entries.insert(due, 0);
             self.entries[slot].due = due;
             self.wheel.insert(&mut self.entries, slot, now);
             slot

@@ -128,7 +128,7 @@ impl Why {
         }
         if self.list.len() == 4 {
             self.list.remove(0);
-            self.lost += 1;
+            self.lost = (self.lost + 1).min(28);
         }
         self.list.push((name.to_owned(), detail, count));
     }
