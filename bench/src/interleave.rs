@@ -1,5 +1,5 @@
-//! Runs every subject's same shape one after another, round by round, so that a slow minute of the machine is a slow minute
-//! for all of them.
+//! Runs every subject's same shape one after another, round by round, so that a slow minute of the machine is a
+//! slow minute for all of them.
 
 use crate::measure::{Figures, Series};
 use crate::progress::Progress;
@@ -46,7 +46,10 @@ pub(crate) struct Found {
 
 /// Runs all plans. `missing` are the peers that appear in every row without a figure.
 pub(crate) fn run<S>(
-    plans: &[Plan<S>], subjects: &mut [Box<dyn Subject<S>>], missing: &Missing, rounds: usize,
+    plans: &[Plan<S>],
+    subjects: &mut [Box<dyn Subject<S>>],
+    missing: &Missing,
+    rounds: usize,
 ) -> Found {
     let progress = Progress::new();
     let mut found = Found { rows: Vec::new(), failures: Vec::new() };
@@ -87,7 +90,10 @@ fn row<S>(spec: &Spec, plan: &Plan<S>, names: &[&'static str], series: &[Series]
         unit: spec.unit,
         better: spec.better,
         ours: measured().find(|(name, _)| *name == OURS).and_then(|(_, series)| median(series)),
-        peers: measured().filter(|(name, _)| *name != OURS).map(|(name, series)| (name, median(series))).collect(),
+        peers: measured()
+            .filter(|(name, _)| *name != OURS)
+            .map(|(name, series)| (name, median(series)))
+            .collect(),
         goals: spec.goals.clone(),
         note: String::new(),
     };
@@ -110,7 +116,8 @@ fn row<S>(spec: &Spec, plan: &Plan<S>, names: &[&'static str], series: &[Series]
 
 /// `called: ours x, peer y`, of those that have it.
 fn list<'a>(
-    called: &str, measured: impl Iterator<Item = (&'static str, &'a Series)>,
+    called: &str,
+    measured: impl Iterator<Item = (&'static str, &'a Series)>,
     show: impl Fn(&Series) -> Option<String>,
 ) -> Option<String> {
     let each: Vec<String> =

@@ -19,7 +19,15 @@ impl Progress {
     }
 
     /// A subject runs the shape.
-    pub(crate) fn run(&self, number: usize, all: usize, name: &str, round: usize, rounds: usize, subject: &str) {
+    pub(crate) fn run(
+        &self,
+        number: usize,
+        all: usize,
+        name: &str,
+        round: usize,
+        rounds: usize,
+        subject: &str,
+    ) {
         if self.terminal {
             eprint!("\r\x1b[K{number}/{all} {name}: round {round} of {rounds}, {subject}");
             // A progress line that cannot be shown is no reason to stop measuring.

@@ -65,11 +65,11 @@ func delays(n int) []time.Duration {
 	return waits
 }
 
-// readd is the delay with which pass p adds key i again: for every second key sooner than it waits (its entry moves),
-// for the others later (the add merges into what is there).
-func readd(wait time.Duration, pass, i int) time.Duration {
+// readd is the delay with which pass p adds key i again: later than it waits (the add merges into what is there), or,
+// if sooner, for every second key sooner (its entry moves).
+func readd(wait time.Duration, sooner bool, pass, i int) time.Duration {
 	step := time.Duration(pass+1) * 10 * time.Second
-	if (pass+i)%2 == 0 {
+	if sooner && (pass+i)%2 == 0 {
 		return wait - step
 	}
 	return wait + step

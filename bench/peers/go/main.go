@@ -1,5 +1,6 @@
-// The Go peers of the work queue suite, as one long-lived process: a line of JSON in names a peer and a shape, the shape
-// runs once, a line of JSON out carries its figures. So rounds interleave with the other peers without starting a process.
+// The Go peers of the work queue suite, as one long-lived process: a line of JSON in names a peer and a shape, the
+// shape runs once, a line of JSON out carries its figures. So rounds interleave with the other peers without
+// starting a process.
 package main
 
 import (
@@ -18,6 +19,7 @@ type Request struct {
 	Keys      int    `json:"keys"`
 	Passes    int    `json:"passes"`
 	Levels    int    `json:"levels"`
+	Sooner    bool   `json:"sooner"`
 	Metrics   bool   `json:"metrics"`
 	Producers int    `json:"producers"`
 	Workers   int    `json:"workers"`

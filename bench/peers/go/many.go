@@ -12,7 +12,8 @@ import (
 // A producer steps aside this often, as a task of the Rust side does.
 const stepAsideEvery = 128
 
-// r.Producers add r.Adds keys between them, r.Workers take and answer, until nothing is left. Counted is what was handed out.
+// r.Producers add r.Adds keys between them, r.Workers take and answer, until nothing is left. Counted is what was
+// handed out.
 func processed(peer Peer, r Request) Figures {
 	q := peer.fifo(nameIf(r.Metrics))
 	keys := makeKeys(r.Keys)
@@ -61,8 +62,9 @@ func processed(peer Peer, r Request) Figures {
 	}
 }
 
-// One goroutine adds the same 1 000 keys over and over while r.Workers take from a queue of r.Keys and work r.WorkMs on each:
-// the shape of controller-runtime's BenchmarkAddLockContended. As there, adds that a library puts off are not waited for.
+// One goroutine adds the same 1 000 keys over and over while r.Workers take from a queue of r.Keys and work
+// r.WorkMs on each: the shape of controller-runtime's BenchmarkAddLockContended. As there, adds that a library puts
+// off are not waited for.
 func addLockContended(peer Peer, r Request) Figures {
 	const adds = 1000
 	q := peer.fifo(nameIf(r.Metrics))
@@ -86,6 +88,9 @@ func addLockContended(peer Peer, r Request) Figures {
 				handedOut.Add(1)
 			}
 		})
+	}
+	for handedOut.Load() < 2*int64(r.Workers) {
+		time.Sleep(time.Millisecond) // until all of them are at it
 	}
 	var lap lap
 	before := handedOut.Load()

@@ -5,8 +5,8 @@ import (
 	"k8s.io/client-go/util/workqueue"
 )
 
-// provider gives client-go the metrics that Kubernetes' own components use: Prometheus, labelled by queue name, with the
-// buckets of k8s.io/component-base.
+// provider gives client-go the metrics that Kubernetes' own components use: Prometheus, labelled by queue name,
+// with the buckets of k8s.io/component-base.
 type provider struct{}
 
 var (

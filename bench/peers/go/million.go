@@ -23,8 +23,8 @@ func bytesPerKey(peer Peer, r Request) Figures {
 	return Figures{"bytes": live / float64(len(keys))}
 }
 
-// Adds are timed by blocks of this many keys, and waits taken of every failing and every 64th key: a clock read for each
-// key would be a good part of the figure.
+// Adds are timed by blocks of this many keys, and waits taken of every failing and every 64th key: a clock read for
+// each key would be a good part of the figure.
 const block = 1000
 
 func millionFailing(peer Peer, r Request) Figures {

@@ -93,8 +93,8 @@ func duplicateAdd(peer Peer, r Request) Figures {
 	return lap.per(r.Passes * r.Keys)
 }
 
-// consumed returns once the queue has taken in everything that was added with a delay. client-go hands delayed adds to a
-// goroutine through a channel: a key added last and due at once comes out when all before it went in.
+// consumed returns once the queue has taken in everything that was added with a delay. client-go hands delayed adds
+// to a goroutine through a channel: a key added last and due at once comes out when all before it went in.
 func consumed(peer Peer, q Queue) {
 	q.AddAfter("the last one", time.Nanosecond)
 	key, _ := q.Get()
@@ -114,7 +114,7 @@ func delayedAdd(peer Peer, r Request) Figures {
 	lap.start()
 	for pass := range r.Passes {
 		for _, i := range visits {
-			q.AddAfter(keys[i], readd(waits[i], pass, int(i)))
+			q.AddAfter(keys[i], readd(waits[i], r.Sooner, pass, int(i)))
 		}
 	}
 	consumed(peer, q)

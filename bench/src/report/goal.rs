@@ -95,7 +95,13 @@ pub(super) fn beside(row: &Row, peer: &str) -> String {
 mod tests {
     use super::*;
 
-    fn check(better: Better, ours: Option<f64>, theirs: Option<f64>, goals: &[Goal], expect: Option<Verdict>) {
+    fn check(
+        better: Better,
+        ours: Option<f64>,
+        theirs: Option<f64>,
+        goals: &[Goal],
+        expect: Option<Verdict>,
+    ) {
         let row = Row {
             name: "row".into(),
             unit: "ns",

@@ -39,7 +39,8 @@ fn section(report: &Report) -> anyhow::Result<String> {
 /// `old` with the section `## suite` replaced by `section`, or with it added.
 fn replace(old: &str, suite: &str, section: &str) -> String {
     let heading = format!("## {suite}\n");
-    let begin = if old.starts_with(&heading) { Some(0) } else { old.find(&format!("\n{heading}")).map(|at| at + 1) };
+    let begin =
+        if old.starts_with(&heading) { Some(0) } else { old.find(&format!("\n{heading}")).map(|at| at + 1) };
     let Some(begin) = begin else {
         return if old.is_empty() { section.to_owned() } else { format!("{}\n\n{section}", old.trim_end()) };
     };

@@ -45,6 +45,7 @@ fn commit() -> String {
 fn command() -> String {
     let mut arguments = std::env::args();
     let program = arguments.next().unwrap_or_default();
-    let name = Path::new(&program).file_name().map_or(program.clone(), |name| name.to_string_lossy().into_owned());
+    let name =
+        Path::new(&program).file_name().map_or(program.clone(), |name| name.to_string_lossy().into_owned());
     std::iter::once(name).chain(arguments).collect::<Vec<_>>().join(" ")
 }

@@ -26,7 +26,9 @@ pub(crate) fn print(report: &Report) {
 pub(super) fn figures_are(rounds: usize) -> String {
     match rounds {
         1 => "one round, no medians: good for a look, not for a claim".to_owned(),
-        _ => format!("medians of {rounds} rounds, all subjects one after another in each; in brackets: how many times better ours is"),
+        _ => format!(
+            "medians of {rounds} rounds, all subjects one after another in each; in brackets: how many times better ours is"
+        ),
     }
 }
 

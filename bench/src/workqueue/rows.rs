@@ -1,0 +1,229 @@
+//! The rows of this suite. Those that the design names carry its names and goals.
+
+use super::shape::{Kind, Shape};
+use crate::interleave::{Plan, Spec};
+use crate::report::{Better, Goal};
+
+const CG: &str = "client-go";
+const KR: &str = "kube-runtime";
+
+const ONE_STREAM: (&str, &str) = (KR, "its scheduler is one stream, polled by one task");
+const NO_PRIORITIES: &str = "has no priorities";
+
+/// The shapes and their rows. A quick run has fewer repetitions, no shape of a million keys, and the corners of the
+/// matrix.
+pub(super) fn plans(quick: bool) -> Vec<Plan<Shape>> {
+    let mut plans = single(if quick { 20 } else { 400 });
+    plans.extend(many(quick));
+    if !quick {
+        plans.extend(million());
+    }
+    plans
+}
+
+fn single(passes: usize) -> Vec<Plan<Shape>> {
+    let one = Kind::AddGetDone { keys: 1000, passes, batch: 1 };
+    let sixteen = Kind::AddGetDone { keys: 1000, passes, batch: 16 };
+    let priorities = Kind::PrioritiesOverPlain { keys: 1000, passes: passes / 4, levels: 4 };
+    let against_both = [Goal::times(1.5, CG), Goal::times(3.0, KR)];
+    let against_go = [Goal::times(2.5, CG)];
+    let mut plans = vec![
+        plan(one, ns("add-get-done").goals(&against_both).note(ADD_GET_DONE)),
+        plan(one, ns("add-get-done-metered-peers").note(METERED)).metered(),
+        plan(sixteen, ns("add-get-done-16").goals(&against_go).note(ONE_AT_A_TIME)),
+        plan(
+            priorities,
+            spec("priorities-over-plain", "", Better::Lower, "ratio")
+                .goals(&[Goal::at_most(1.2, "")])
+                .note(PRIORITIES)
+                .also("own_ratio", "over its own with equal priorities"),
+        )
+        .without(&[(CG, NO_PRIORITIES), (KR, NO_PRIORITIES)]),
+        plan(
+            Kind::DuplicateAdd { keys: 1000, passes: passes * 2 },
+            ns("duplicate-add")
+                .goals(&[Goal::times(1.0, CG)])
+                .note(DUPLICATE)
+                .also("plain_ns", "without them"),
+        ),
+        plan(
+            Kind::DelayedAdd { keys: 1000, passes: passes / 2, sooner: false },
+            ns("delayed-add").goals(&[Goal::times(10.0, CG)]).note(DELAYED),
+        ),
+        plan(
+            Kind::DelayedAdd { keys: 1000, passes: passes / 2, sooner: true },
+            ns("delayed-add-sooner").note(DELAYED_SOONER),
+        ),
+        plan(
+            Kind::DelayedAddNew { keys: passes * 250 },
+            ns("delayed-add-new").note("fresh keys into an empty queue"),
+        ),
+    ];
+    for (keys, name) in [(1000, "pop-pending-1k"), (10_000, "pop-pending-10k"), (50_000, "pop-pending-50k")] {
+        let passes = (passes * 200 / keys).max(1);
+        plans.push(plan(Kind::GetDone { keys, passes }, ns(name).note(POP)));
+    }
+    plans
+}
+
+const ADD_GET_DONE: &str = "ours with metrics, a cause and a priority; the Go peers without metrics; \
+     kube-runtime's scheduler alone, which has neither metrics nor exclusion, fed with requests that are due now, \
+     less the wait for its timer";
+const METERED: &str = "ours with everything on as ever; the Go peers with Prometheus metrics too";
+const ONE_AT_A_TIME: &str = "no peer has batches: theirs are one at a time";
+const PRIORITIES: &str = "cost of add, get, done with four random priorities over equal ones; controller-runtime's \
+     over client-go's queue";
+const DUPLICATE: &str = "ours with a cause and a priority; controller-runtime until its buffer is merged";
+const DELAYED: &str = "adding again, with a delay that ends later, what waits already: it merges; the Go peers until \
+     their buffers are merged";
+const DELAYED_SOONER: &str = "the same, but every second add is sooner than the key waits, and moves it";
+const POP: &str =
+    "get and done alone, of a queue of that size; kube-runtime: popping what it holds as pending";
+
+fn many(quick: bool) -> Vec<Plan<Shape>> {
+    let shape = |producers, workers, batch, adds| {
+        let adds = if quick { adds / 10 } else { adds };
+        Kind::Processed { producers, workers, keys: 10_000, adds, batch }
+    };
+    let row = |name: &str| {
+        spec(name, "keys/s", Better::Higher, "per_second")
+            .also("cpu_ns", "CPU ns a key")
+            .also("handed_out", "handed out for each add")
+    };
+    let goals = [Goal::times(3.0, CG)];
+    let full = 2_000_000;
+    let mut plans = vec![
+        plan(shape(8, 8, 1, full), row("processed-8x8").goals(&goals).note(PROCESSED)),
+        plan(shape(8, 8, 1, full), row("processed-8x8-metered-peers").note(METERED)).metered(),
+        plan(shape(8, 8, 32, full), row("processed-8x8-batch-32").goals(&goals).note(BATCHES)),
+    ];
+    let sides: &[usize] = if quick { &[1, 8] } else { &[1, 2, 4, 8] };
+    for &producers in sides {
+        for &workers in sides.iter().filter(|&&workers| (producers, workers) != (8, 8)) {
+            let name = format!("processed-{producers}x{workers}");
+            plans.push(plan(shape(producers, workers, 1, full / 5), row(&name)));
+        }
+    }
+    for plan in &mut plans {
+        plan.absent.push(ONE_STREAM);
+    }
+    plans
+}
+
+const PROCESSED: &str = "what was handed out over wall time, until nothing is left; an add of a queued key merges and \
+     is not counted; controller-runtime takes adds in beside its workers, and hands out little while they pour in";
+const BATCHES: &str = "ours adds 32 keys and takes up to 32 at a time; no peer has batches";
+
+fn million() -> Vec<Plan<Shape>> {
+    let keys = 1_000_000;
+    let bytes = |name| spec(name, "B", Better::Lower, "bytes");
+    let failing = Kind::MillionFailing { keys, workers: 8, base_ms: 10 };
+    vec![
+        plan(
+            Kind::DuplicateAdd { keys, passes: 1 },
+            ns("duplicate-add-1m").note("as duplicate-add, in random order").also("plain_ns", "without them"),
+        ),
+        plan(
+            Kind::DelayedAdd { keys, passes: 1, sooner: false },
+            ns("delayed-add-1m").note("as delayed-add, in random order"),
+        ),
+        plan(
+            Kind::AddLockContended { keys, workers: 1000, work_ms: 1, passes: 500 },
+            spec("add-lock-contended", "µs", Better::Lower, "us")
+                .note(CONTENDED)
+                .also("handed_out", "handed out a second meanwhile"),
+        )
+        .without(&[ONE_STREAM]),
+        plan(
+            Kind::BytesPerKey { keys },
+            bytes("bytes-per-key").goals(&[Goal::at_most(160.0, "B")]).note(BYTES),
+        ),
+        Plan {
+            shape: Shape { kind: failing, peers_metered: false },
+            absent: vec![(KR, "has no back-off per key")],
+            rows: vec![
+                ns("million-failing")
+                    .note(FAILING)
+                    .also("longest_ms", "longest from a key's add to its success, ms")
+                    .also("run_ms", "of a run of, ms"),
+                bytes("million-failing-bytes").goals(&[Goal::at_most(400.0, "B")]).note(FAILING_BYTES),
+            ],
+        },
+    ]
+}
+
+const CONTENDED: &str = "1 000 adds while 1 000 workers of 1 ms each take from 1 000 000 keys; controller-runtime's go \
+     to a buffer";
+const BYTES: &str = "live bytes, without the key's text; ours with a cause each; the Go peers after a collection; \
+     kube-runtime's set of pending keys, which keeps neither order nor cause";
+const FAILING: &str =
+    "1 000 000 keys, every tenth fails once: time a key, adding included, until all succeeded";
+const FAILING_BYTES: &str = "peak a key, without its text; the Go peers' heap with the garbage in it";
+
+fn plan(kind: Kind, row: Spec) -> Plan<Shape> {
+    Plan { shape: Shape { kind, peers_metered: false }, absent: vec![], rows: vec![row] }
+}
+
+impl Plan<Shape> {
+    fn metered(mut self) -> Self {
+        self.shape.peers_metered = true;
+        self
+    }
+
+    fn without(mut self, absent: &[(&'static str, &'static str)]) -> Self {
+        self.absent = absent.to_vec();
+        self
+    }
+}
+
+fn ns(name: &str) -> Spec {
+    spec(name, "ns", Better::Lower, "ns").also("cpu_ns", "CPU")
+}
+
+fn spec(name: &str, unit: &'static str, better: Better, figure: &'static str) -> Spec {
+    Spec { name: name.to_owned(), unit, better, figure, goals: vec![], note: "", also: vec![] }
+}
+
+impl Spec {
+    fn goals(mut self, goals: &[Goal]) -> Self {
+        self.goals = goals.to_vec();
+        self
+    }
+
+    fn note(mut self, note: &'static str) -> Self {
+        self.note = note;
+        self
+    }
+
+    fn also(mut self, figure: &'static str, called: &'static str) -> Self {
+        self.also.push((figure, called));
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rows_that_the_design_names_are_there_once() {
+        let plans = plans(false);
+        let names: Vec<&str> =
+            plans.iter().flat_map(|plan| &plan.rows).map(|row| row.name.as_str()).collect();
+        for name in [
+            "add-get-done",
+            "add-get-done-16",
+            "duplicate-add",
+            "delayed-add",
+            "processed-8x8",
+            "priorities-over-plain",
+            "bytes-per-key",
+        ] {
+            assert!(names.contains(&name), "{name}");
+        }
+        let mut once = names.clone();
+        once.sort_unstable();
+        once.dedup();
+        assert_eq!(once.len(), names.len());
+    }
+}

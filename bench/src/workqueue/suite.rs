@@ -1,0 +1,26 @@
+//! Puts the suite together.
+
+use super::shape::Shape;
+use super::{go, kube_runtime, ours, rows};
+use crate::Options;
+use crate::interleave::{self, Found, Missing, Subject};
+
+/// Measures the shapes that are asked for.
+pub(crate) fn run(options: &Options) -> anyhow::Result<Found> {
+    let mut plans = rows::plans(options.quick);
+    plans.retain(|plan| plan.rows.iter().any(|row| options.wants(&row.name)));
+    anyhow::ensure!(!plans.is_empty(), "no row is called like {:?}", options.only);
+    let mut subjects: Vec<Box<dyn Subject<Shape>>> =
+        vec![Box::new(ours::Ours::new()?), Box::new(kube_runtime::KubeRuntime::new()?)];
+    let mut missing = Missing::new();
+    match go::start()? {
+        Some(peers) => subjects.extend(peers),
+        None => {
+            eprintln!(
+                "GO NOT FOUND: client-go and controller-runtime are not measured; install Go to compare with them"
+            );
+            missing.extend(go::NAMES.map(|name| (name, format!("go not found: {name} not measured"))));
+        }
+    }
+    Ok(interleave::run(&plans, &mut subjects, &missing, options.rounds()))
+}
