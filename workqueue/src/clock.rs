@@ -1,6 +1,7 @@
 //! Where a queue's time comes from: a hand that turns it, or a tokio runtime.
 
 use crate::Key;
+use crate::core::micros;
 use crate::shared::Shared;
 use std::fmt;
 use std::sync::Arc;
@@ -69,8 +70,7 @@ impl<K: Key> ManualClock<K> {
 
     /// Moves the time on. What became due is ready when this returns, and whoever waits for it is woken.
     pub fn advance(&self, by: Duration) {
-        let by = u64::try_from(by.as_micros()).unwrap_or(u64::MAX);
-        self.shared.with(|core| core.turn(core.now().saturating_add(by)));
+        self.shared.with(|core| core.turn(core.now().saturating_add(micros(by))));
     }
 
     /// The time since the queue began.

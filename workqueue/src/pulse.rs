@@ -7,6 +7,7 @@
 
 use crate::Key;
 use crate::config::ConfigError;
+use crate::core::micros;
 use crate::shared::Shared;
 use machinery_sync::Notify;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -163,8 +164,4 @@ fn look<K: Key>(queue: &Shared<K>) -> Option<Next> {
     // A time so far off that tokio has no instant for it: the next kick will do.
     let at = next.and_then(|next| pulse.origin.checked_add(Duration::from_micros(next)));
     Some(at.map_or(Next::Kick, Next::At))
-}
-
-fn micros(duration: Duration) -> u64 {
-    duration.as_secs() * 1_000_000 + u64::from(duration.subsec_micros())
 }

@@ -242,11 +242,16 @@ impl<K: Eq + Clone> Core<K> {
         Ask { attempt, now: Duration::from_micros(self.now), chance: mix(self.chance) }
     }
 
+    #[inline]
     fn later_by(&self, delay: Duration) -> u64 {
-        let delay = delay.min(MAX_DELAY);
-        let us = u64::try_from(delay.as_micros()).expect("a year of microseconds fits");
-        self.now.saturating_add(us)
+        self.now.saturating_add(micros(delay.min(MAX_DELAY)))
     }
+}
+
+/// Whole microseconds; what is beyond 64 bits of them is cut.
+#[inline]
+pub(crate) fn micros(duration: Duration) -> u64 {
+    duration.as_secs().saturating_mul(1_000_000).saturating_add(u64::from(duration.subsec_micros()))
 }
 
 /// Puts an entry that is in no list in its line.
