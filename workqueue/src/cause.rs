@@ -129,10 +129,10 @@ impl Marks {
     #[inline]
     pub(crate) fn merge(&mut self, items: &mut Items, cause: Cause, count: u8) {
         let len = self.len();
-        for i in 0..len {
-            if items[i].same_name(&cause) {
-                items[i].detail = cause.detail;
-                self.counts[i] = self.counts[i].saturating_add(count);
+        for (known, counted) in items.iter_mut().zip(&mut self.counts).take(len) {
+            if known.same_name(&cause) {
+                known.detail = cause.detail;
+                *counted = counted.saturating_add(count);
                 return;
             }
         }

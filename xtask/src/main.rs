@@ -60,7 +60,7 @@ fn main() -> ExitCode {
 fn run(command: Command) -> anyhow::Result<bool> {
     let workspace = Workspace::read()?;
     match command {
-        Command::Setup => Ok(setup::run().is_ready()),
+        Command::Setup => Ok(setup::run(setup::Asked::Setup).is_ready()),
         Command::Test { stages } => test::run(&workspace, &stages),
         Command::Loom { filter } => loom::run(&workspace, filter.as_deref()),
         Command::Fuzz(args) => fuzz::run(&workspace, &args),

@@ -1,8 +1,9 @@
 //! `cargo xtask setup`: what the test suites need beyond cargo and a network to crates.io.
 //!
-//! Today that is rustfmt and clippy, which rustup installs. No suite needs a Debian package yet; the table for the
-//! first that does is here, so that `cargo xtask test` on a fresh machine stays one command. Go is not in it on purpose:
-//! it builds peers for the benchmarks, and no test needs it.
+//! Today that is rustfmt and clippy, which rustup installs, and cargo-deny, which cargo builds: that takes minutes, so
+//! only when somebody asks for it, or in CI. No suite needs a Debian package yet; the table for the first that does is
+//! here, so that `cargo xtask test` on a fresh machine stays one command. Go is not in it on purpose: it builds peers for
+//! the benchmarks, and no test needs it.
 
 use std::process::Command;
 
@@ -22,6 +23,17 @@ struct Tool {
 enum Source {
     Rustup,
     Debian,
+    /// Built from crates.io, in this version.
+    Cargo(&'static str),
+}
+
+/// Who asks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// `cargo xtask setup`: all that can be had.
+    Setup,
+    /// `cargo xtask test`: what is quick; in CI, all.
+    Test,
 }
 
 const TOOLS: &[Tool] = &[
@@ -32,6 +44,12 @@ const TOOLS: &[Tool] = &[
         suite: "formatting",
     },
     Tool { name: "clippy", from: Source::Rustup, proof: &["cargo", "clippy", "--version"], suite: "lints" },
+    Tool {
+        name: "cargo-deny",
+        from: Source::Cargo("0.20.2"),
+        proof: &["cargo", "deny", "--version"],
+        suite: "deny",
+    },
 ];
 
 /// What could not be had: the tool, and what is skipped without it.
@@ -62,9 +80,10 @@ impl Setup {
 }
 
 /// Installs what it may, and says in one line what is there, what was installed and what is missing.
-pub(crate) fn run() -> Setup {
+pub(crate) fn run(asked: Asked) -> Setup {
     let here = |tool: &Tool| shell::succeeds(tool.proof[0], &tool.proof[1..]);
-    let setup = settle(TOOLS, here, may_use, install);
+    let patient = asked == Asked::Setup || std::env::var_os("CI").is_some();
+    let setup = settle(TOOLS, here, |source| may_use(source, patient), install);
     if setup.is_ready() {
         let names: Vec<_> = TOOLS.iter().map(|tool| tool.name).collect();
         let debian = TOOLS.iter().any(|tool| tool.from == Source::Debian);
@@ -92,6 +111,7 @@ fn settle(
         let remedy = match tool.from {
             Source::Rustup => format!("rustup component add {}", tool.name),
             Source::Debian => format!("apt-get install {}", tool.name),
+            Source::Cargo(version) => format!("cargo install --locked {} --version {version}", tool.name),
         };
         let why = format!("`{remedy}` brings it; without it `{}` is skipped", tool.suite);
         setup.missing.push(Missing { tool: tool.name, why });
@@ -100,8 +120,9 @@ fn settle(
 }
 
 /// Whether an installer is here and we are who may use it.
-fn may_use(source: Source) -> bool {
+fn may_use(source: Source, patient: bool) -> bool {
     match source {
+        Source::Cargo(_) => patient,
         Source::Rustup => shell::succeeds("rustup", &["--version"]),
         Source::Debian => {
             shell::succeeds("apt-get", &["--version"]) && shell::succeeds("sh", &["-c", "[ $(id -u) = 0 ]"])
@@ -113,6 +134,9 @@ fn install(tool: &Tool) -> bool {
     println!("setup: installing {}", tool.name);
     match tool.from {
         Source::Rustup => succeeds("rustup", &["component", "add", tool.name]),
+        Source::Cargo(version) => {
+            succeeds("cargo", &["install", "--locked", "--quiet", tool.name, "--version", version])
+        }
         // The package lists of a fresh machine are empty or old: refresh them once and try again.
         Source::Debian => {
             let install = ["install", "-y", "--no-install-recommends", tool.name];

@@ -5,7 +5,7 @@ use std::process::Command;
 use cargo_metadata::Package;
 
 use crate::workspace::Workspace;
-use crate::{layering, loom, shell};
+use crate::{layering, loom};
 
 /// One line of the run.
 pub(crate) struct Stage {
@@ -25,8 +25,6 @@ pub(crate) enum Work {
     Harness(Vec<Command>),
     /// A check in this process: one test. Its findings are printed.
     Inside(fn(&Workspace) -> anyhow::Result<Vec<String>>),
-    /// Nothing, for this reason.
-    Skip(String),
 }
 
 /// All stages.
@@ -43,7 +41,7 @@ pub(crate) fn all(workspace: &Workspace) -> Vec<Stage> {
         stage("outside", outside(workspace)),
         stage("docs", docs(workspace)),
         stage("packaging", packaging(workspace)),
-        stage("deny", deny(workspace)),
+        Stage { needs: Some("cargo-deny"), ..stage("deny", deny(workspace)) },
     ]
 }
 
@@ -128,11 +126,6 @@ fn packaging(workspace: &Workspace) -> Work {
 
 /// Without `advisories`: they need a database from the network, and change while the tree does not.
 fn deny(workspace: &Workspace) -> Work {
-    if !shell::succeeds("cargo", &["deny", "--version"]) {
-        return Work::Skip(
-            "cargo-deny is not installed; `cargo install --locked cargo-deny` brings it".into(),
-        );
-    }
     Work::Check(vec![workspace.cargo(["deny", "check", "bans", "licenses", "sources"])])
 }
 
