@@ -124,6 +124,8 @@ impl Future for Listener<'_> {
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
         let Some(slot) = self.slot else { return Poll::Ready(()) };
+        // A waker's clone and drop are its executor's code: outside the lock.
+        let fresh = cx.waker().clone();
         let mut list = self.notify.list.lock();
         match &mut list.slots[slot as usize].state {
             SlotState::Woken => {
@@ -133,10 +135,9 @@ impl Future for Listener<'_> {
                 Poll::Ready(())
             }
             SlotState::Queued(waker) => {
-                match waker {
-                    Some(known) => known.clone_from(cx.waker()),
-                    None => *waker = Some(cx.waker().clone()),
-                }
+                let stale = waker.replace(fresh);
+                drop(list);
+                drop(stale);
                 Poll::Pending
             }
             SlotState::Free => unreachable!("a listener owns its slot until it completes or drops"),
@@ -148,13 +149,15 @@ impl Drop for Listener<'_> {
     fn drop(&mut self) {
         let Some(slot) = self.slot else { return };
         let mut list = self.notify.list.lock();
-        let woken = matches!(list.slots[slot as usize].state, SlotState::Woken);
+        let state = std::mem::replace(&mut list.slots[slot as usize].state, SlotState::Free);
+        let woken = matches!(state, SlotState::Woken);
         if !woken {
             list.unlink(slot);
             self.notify.count(&list, -1);
         }
         list.release(slot);
         drop(list);
+        drop(state);
         if woken {
             self.notify.wake_first();
         }

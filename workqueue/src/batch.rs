@@ -74,17 +74,13 @@ impl<K: Key> Iterator for Works<K> {
 
 impl<K: Key> Drop for Batch<K> {
     fn drop(&mut self) {
-        for handout in &self.handouts {
-            work::fail(&self.shared, handout, true, &"dropped unanswered");
-        }
+        work::abandon(&self.shared, &self.handouts);
     }
 }
 
 impl<K: Key> Drop for Works<K> {
     fn drop(&mut self) {
-        for work in self.by_ref() {
-            drop(work);
-        }
+        work::abandon(&self.shared, self.rest.as_slice());
     }
 }
 

@@ -57,7 +57,8 @@ impl Metrics {
     pub fn watch<K: Key>(&self, name: impl Into<String>, queue: &Queue<K>) -> Result<(), NameTaken> {
         let name = name.into();
         let mut queues = self.queues.lock();
-        if queues.get(&name).is_some_and(|other| other.strong_count() > 0) {
+        queues.retain(|_, other| other.strong_count() > 0);
+        if queues.contains_key(&name) {
             return Err(NameTaken { name });
         }
         let shared: Arc<dyn Observed> = queue.shared.clone();

@@ -23,9 +23,14 @@ const BUSY: u64 = 32;
 /// tokio's timers round up to the next millisecond, so this is one tick each.
 const TICK: Duration = Duration::from_micros(500);
 
+/// Not ticking.
+const OFF: u64 = 0;
+/// There is no driver any more, and there will be no tick.
+const STOPPED: u64 = u64::MAX - 1;
+
 pub(crate) struct Pulse {
     origin: Instant,
-    /// The time of the last tick, shifted left by one; the low bit says that somebody used it. 0: not ticking.
+    /// The time of the last tick, shifted left by one; the low bit says that somebody used it. [`OFF`], [`STOPPED`].
     tick: AtomicU64,
     /// The millisecond of the last clock read (high 48 bits), and how many there were in it (low 16).
     recent: AtomicU64,
@@ -55,7 +60,7 @@ impl Pulse {
         let tracker = TaskTracker::new();
         let pulse = Self {
             origin: Instant::now(),
-            tick: AtomicU64::new(0),
+            tick: AtomicU64::new(OFF),
             recent: AtomicU64::new(0),
             kick: kick.clone(),
             driver: tracker.clone(),
@@ -85,14 +90,12 @@ impl Pulse {
         self.stop.cancel();
         self.driver.close();
         self.driver.wait().await;
-        // Nobody ticks any more.
-        self.tick.store(0, Relaxed);
     }
 
     /// The first use of a tick, or a time without ticks.
     #[cold]
     fn unticked(&self, tick: u64) -> u64 {
-        if tick != 0 {
+        if tick != OFF && tick != STOPPED {
             // If this fails, the driver has ticked on or stopped ticking this instant: the time is as good.
             let _ = self.tick.compare_exchange(tick, tick | 1, Relaxed, Relaxed);
             return tick >> 1;
@@ -102,8 +105,8 @@ impl Pulse {
         let recent = self.recent.load(Relaxed);
         let reads = if recent >> 16 == millisecond { (recent & 0xffff) + 1 } else { 1 };
         self.recent.store(millisecond << 16 | reads.min(0xffff), Relaxed);
-        let may_tick = reads == BUSY && !self.stop.is_cancelled();
-        if may_tick && self.tick.compare_exchange(0, now << 1 | 1, Relaxed, Relaxed).is_ok() {
+        let start = now.max(1) << 1 | 1;
+        if reads == BUSY && self.tick.compare_exchange(OFF, start, Relaxed, Relaxed).is_ok() {
             self.kick.notify_one();
         }
         now
@@ -112,11 +115,11 @@ impl Pulse {
     /// The driver's part: stores the time, or stops ticking if nobody has used the last one.
     fn beat(&self, now: u64) -> bool {
         let tick = self.tick.load(Relaxed);
-        if tick == 0 {
+        if tick == OFF {
             return false;
         }
         let ticking = tick & 1 == 1;
-        self.tick.store(if ticking { now << 1 } else { 0 }, Relaxed);
+        self.tick.store(if ticking { now.max(1) << 1 } else { OFF }, Relaxed);
         ticking
     }
 }
@@ -129,6 +132,7 @@ impl Driver {
 }
 
 async fn drive<K: Key>(queue: Weak<Shared<K>>, kick: Arc<Notify>, stop: CancellationToken) {
+    let _stopped = Stopped(queue.clone());
     loop {
         let kicked = kick.listen();
         let Some(next) = queue.upgrade().and_then(|queue| look(&queue)) else { return };
@@ -143,6 +147,18 @@ async fn drive<K: Key>(queue: Weak<Shared<K>>, kick: Arc<Notify>, stop: Cancella
             () = stop.cancelled() => return,
             () = kicked => {}
             () = waited => {}
+        }
+    }
+}
+
+/// However the driver ends, by a drain or because its runtime is gone, nobody takes its last tick for the time.
+struct Stopped<K: Key>(Weak<Shared<K>>);
+
+impl<K: Key> Drop for Stopped<K> {
+    fn drop(&mut self) {
+        let queue = self.0.upgrade();
+        if let Some(crate::clock::Clock::Tokio(pulse)) = queue.as_ref().map(|queue| &queue.clock) {
+            pulse.tick.store(STOPPED, Relaxed);
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::core::{Seen, Stats, Take};
 use crate::shared::{Key, Observed, Shared};
 use crate::work::Work;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -76,7 +77,7 @@ impl<K: Key> Queue<K> {
     /// and those after it are not taken from `keys` or are dropped.
     pub fn add_all(&self, keys: impl IntoIterator<Item = K>, add: Add) -> Result<usize, AddError<K>> {
         const CHUNK: usize = 64;
-        let mut keys = keys.into_iter();
+        let mut keys = keys.into_iter().fuse();
         let mut count = 0;
         let mut chunk = Vec::with_capacity(keys.size_hint().0.clamp(1, CHUNK));
         loop {
@@ -87,23 +88,24 @@ impl<K: Key> Queue<K> {
             }
             let clock = &self.shared.clock;
             let now = clock.coarse();
-            let added = self.shared.with(|core| {
-                chunk.iter_mut().try_for_each(|(known, key)| {
-                    core.add(now, || clock.exact(), *known, key, &add)?;
-                    count += 1;
-                    Ok(())
+            let refused = self.shared.with(|core| {
+                chunk.iter_mut().find_map(|(known, key)| {
+                    let added = core.add(now, || clock.exact(), *known, key, &add);
+                    count += usize::from(added.is_ok());
+                    added.err().map(|refusal| (refusal, key))
                 })
             });
+            if let Some((refusal, key)) = refused {
+                return Err(AddError::new(refusal, key));
+            }
             // What was merged is dropped here, where the lock is not held.
-            let refused = added.map_err(|refusal| AddError::new(refusal, &mut chunk[count % CHUNK].1));
-            refused?;
             chunk.clear();
         }
     }
 
     /// Waits for a key. `None` once the queue is closed or drained, and no key will come.
     ///
-    /// Those who wait are served in turn. Dropping the future loses nothing: no key is taken before it completes, and
+    /// Those who wait are woken in turn. Dropping the future loses nothing: no key is taken before it completes, and
     /// a wake that it had got goes to the next in line.
     pub async fn get(&self) -> Option<Work<K>> {
         let take = || self.shared.with(|core| core.take(self.shared.clock.coarse(), true));
@@ -131,7 +133,9 @@ impl<K: Key> Queue<K> {
                     let mut handouts = Vec::with_capacity(room);
                     handouts.push(first);
                     while handouts.len() < room {
-                        let Take::Handout(next) = core.take(now, false) else { break };
+                        // A key whose clone panics stays, for the next get to panic: the others are taken already.
+                        let next = catch_unwind(AssertUnwindSafe(|| core.take(now, false)));
+                        let Ok(Take::Handout(next)) = next else { break };
                         handouts.push(next);
                     }
                     Take::Handout(handouts)
@@ -163,12 +167,16 @@ impl<K: Key> Queue<K> {
     }
 
     /// Refuses adds from now on. What is ready is still handed out, then [`Queue::get`] returns `None`. Ends a drain.
+    ///
+    /// It waits for nobody: a key that fails after the last worker has gone stays in the queue, where [`Queue::list`]
+    /// shows it. To see everything through, [`Queue::drain`].
     pub fn close(&self) {
         self.shared.with(|core| core.close());
     }
 
     /// Refuses adds, and waits until nothing is ready, out, or delayed to before the deadline; at the longest `within`.
-    /// Then [`Queue::get`] returns `None`, whatever is left: it is in the answer.
+    /// Then [`Queue::get`] returns `None`, whatever is left: it is in the answer. Ended early by [`Queue::close`], it
+    /// answers with what is there then.
     ///
     /// Workers must go on taking keys meanwhile. Dropping the future does not undo it: the queue goes on draining, and
     /// stops at the deadline.
@@ -182,7 +190,10 @@ impl<K: Key> Queue<K> {
             }
             over.await;
         }
-        self.shared.clock.stop().await;
+        // A close may have ended it: then the queue is not over, and its clock has to go on.
+        if self.shared.with(|core| core.is_stopped()) {
+            self.shared.clock.stop().await;
+        }
         Drained { leftovers: self.list() }
     }
 
@@ -234,7 +245,11 @@ impl<K: Key> Queue<K> {
             match take() {
                 Take::Handout(handout) => return Some(handout),
                 Take::Over => return None,
-                Take::Breathe => breathe().await,
+                Take::Breathe => {
+                    // If a wake brought us here it is spent, and we may be dropped before we are back.
+                    self.shared.ready.notify_one();
+                    breathe().await;
+                }
                 Take::Empty => {
                     let ready = self.shared.ready.listen();
                     match take() {

@@ -11,6 +11,7 @@ use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
 const MAX_WORKERS: usize = 65_536;
@@ -43,7 +44,9 @@ pub enum Next {
 impl<K: Key> Queue<K> {
     /// A queue on the current tokio runtime, whose time is tokio's: paused with it, advanced with it.
     ///
-    /// It has one task, which sleeps while nothing is due, and ends with the queue.
+    /// It has one task, which sleeps while nothing is due, and ends with the queue. Delays and the deadline of a drain need
+    /// that task, hence this runtime; where a handler blocks all its threads, durations that end meanwhile are counted
+    /// too short.
     ///
     /// # Errors
     /// If a setting makes no sense, or there is no tokio runtime with timers here.
@@ -55,13 +58,14 @@ impl<K: Key> Queue<K> {
         Ok(Self { shared })
     }
 
-    /// Has `workers` tasks handle keys until the queue is closed or drained.
+    /// Has `workers` tasks handle keys until the queue is closed or drained. After a close, a key that fails for want of
+    /// time stays in the queue: drain to see everything through.
     ///
     /// An error is a failure, and the key is retried; so is a panic, and the worker goes on. Dropping the future ends
     /// the workers wherever they are, and what they had is retried by whoever takes it next.
     ///
     /// # Errors
-    /// If `workers` is 0, or more than 65 536.
+    /// If `workers` is 0, or more than 65 536, or there is no tokio runtime here.
     pub async fn run<H, F, E>(&self, workers: usize, handler: H) -> Result<(), ConfigError>
     where
         H: Fn(Run<K>) -> F + Clone + Send + 'static,
@@ -72,6 +76,9 @@ impl<K: Key> Queue<K> {
             0 => return Err(ConfigError::NoWorkers),
             more if more > MAX_WORKERS => return Err(ConfigError::TooManyWorkers(more)),
             _ => {}
+        }
+        if Handle::try_current().is_err() {
+            return Err(ConfigError::NoRuntime);
         }
         let mut tasks = JoinSet::new();
         for _ in 0..workers {

@@ -7,12 +7,13 @@ use crate::add::{Add, Added};
 use crate::clock::Clock;
 use crate::config::{Config, DeadLetterHook, TenantOf};
 use crate::core::{Core, Given, Hasher, Known, Refusal, Signals, Stats};
-use machinery_sync::{Mutex, Notify, lock_patiently};
+use machinery_sync::{Mutex, MutexGuard, Notify, lock_patiently};
 use std::hash::Hash;
 
 /// What a key must be: compared, hashed, cloned (cheaply: once per hand-out) and sent to a worker.
 ///
-/// Every type that can be one is one. `Arc<str>`, small numbers and pairs of them make good keys.
+/// Every type that can be one is one. `Arc<str>`, small numbers and pairs of them make good keys. Its `Eq` and `Clone`
+/// run under the queue's lock: they must not call the queue.
 pub trait Key: Eq + Hash + Clone + Send + 'static {}
 
 impl<K: Eq + Hash + Clone + Send + 'static> Key for K {}
@@ -50,12 +51,8 @@ impl<K: Key> Shared<K> {
     /// One operation, and then word of what it changed.
     #[inline]
     pub(crate) fn with<R>(&self, operation: impl FnOnce(&mut Core<K>) -> R) -> R {
-        let mut core = lock_patiently(&self.core);
-        let result = operation(&mut core);
-        let signals = core.signals();
-        drop(core);
-        self.tell(signals);
-        result
+        let mut turn = Turn { shared: self, core: Some(lock_patiently(&self.core)) };
+        operation(turn.core.as_mut().expect("it is taken when the turn ends"))
     }
 
     #[inline]
@@ -89,6 +86,22 @@ impl<K: Key> Shared<K> {
         if signals.rearm {
             self.clock.rearm();
         }
+    }
+}
+
+/// A hold of the lock. However it ends, also by a panic in a key's `Eq`, whoever must hear of it does, after the lock
+/// is free.
+struct Turn<'a, K: Key> {
+    shared: &'a Shared<K>,
+    core: Option<MutexGuard<'a, Core<K>>>,
+}
+
+impl<K: Key> Drop for Turn<'_, K> {
+    #[inline]
+    fn drop(&mut self) {
+        let signals = self.core.as_mut().map(|core| core.signals()).unwrap_or_default();
+        self.core = None;
+        self.shared.tell(signals);
     }
 }
 

@@ -6,6 +6,7 @@ use crate::core::{Failed, Handout, Retried};
 use crate::priority::Priority;
 use crate::shared::Shared;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -95,18 +96,37 @@ pub(crate) fn fail<K: Key>(
     error: &dyn fmt::Display,
 ) -> Retried {
     let now = shared.clock.exact();
-    let Failed { retried, dead, ended } = shared.with(|core| core.fail(now, handout.slot, abandoned));
+    let failed = shared.with(|core| core.fail(now, handout.slot, abandoned));
+    let Failed { retried, dead, ended, panicked } = failed;
     drop(ended);
     if let (Some((key, attempts)), Some(hook)) = (dead, &shared.dead_letter) {
         hook(DeadLetter { key, attempts, error: error.to_string() });
     }
+    if let Some(panic) = panicked {
+        resume_unwind(panic);
+    }
     retried
+}
+
+/// Answers for runs that were dropped: for each of them, also if a hook or a limiter panics on the way. The first such
+/// panic goes on afterwards, unless one is under way already, which it would turn into an abort.
+pub(crate) fn abandon<'a, K: Key>(shared: &Shared<K>, handouts: impl IntoIterator<Item = &'a Handout<K>>) {
+    let mut first = None;
+    for handout in handouts {
+        let answer = || fail(shared, handout, true, &"dropped unanswered");
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(answer)) {
+            first.get_or_insert(panic);
+        }
+    }
+    if let Some(panic) = first.filter(|_| !std::thread::panicking()) {
+        resume_unwind(panic);
+    }
 }
 
 impl<K: Key> Drop for Work<K> {
     fn drop(&mut self) {
         if !self.answered {
-            fail(&self.shared, &self.handout, true, &"dropped unanswered");
+            abandon(&self.shared, [&self.handout]);
         }
     }
 }

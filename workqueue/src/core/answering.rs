@@ -3,7 +3,9 @@
 use super::Core;
 use super::slab::{Entry, NEVER};
 use crate::cause::{self, Cause, Marks};
-use crate::limiter::Charge;
+use crate::limiter::{Charge, Delay};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 /// What became of a failure. Keys are to be dropped outside the lock.
@@ -14,14 +16,19 @@ pub(crate) struct Failed<K> {
     pub dead: Option<(K, u16)>,
     /// The key, if its entry ended.
     pub ended: Option<K>,
+    /// A panic of the user's code, to go on with outside the lock. What it was asked for was done without it.
+    pub panicked: Option<Box<dyn Any + Send>>,
 }
+
+/// How long a key waits whose limiter panicked.
+const WITHOUT_LIMITER: Duration = Duration::from_secs(1);
 
 /// What became of a key that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Retried {
     /// It is handed out again once this is over.
     After(Duration),
-    /// It was added meanwhile and is ready again at once; the failure still counts.
+    /// It is ready again at once: it was added meanwhile, or its limiter wants no wait. The failure still counts.
     AtOnce,
     /// It has failed [`crate::Config::max_tries`] times in a row, and is not tried again.
     DeadLetter,
@@ -57,16 +64,19 @@ impl<K: Eq + Clone> Core<K> {
     pub(crate) fn fail(&mut self, now: u64, slot: u32, abandoned: bool) -> Failed<K> {
         self.turn(now);
         let attempts = self.entries[slot].attempts.saturating_add(1);
-        // What is the user's code (the clone, the limiter) comes before anything changes, in case it panics.
         if self.max_tries.is_some_and(|max| attempts >= max.get()) {
-            let dead = self.entries[slot].key.clone().map(|key| (key, attempts));
-            return Failed { retried: Retried::DeadLetter, dead, ended: self.bury(slot, abandoned) };
+            let (key, panicked) = guarded(|| self.entries[slot].key.clone());
+            let dead = key.flatten().map(|key| (key, attempts));
+            let ended = self.bury(slot, abandoned);
+            return Failed { retried: Retried::DeadLetter, dead, ended, panicked };
         }
         // A key that was added meanwhile runs at once, and owes no token for it.
-        let delay = (self.entries[slot].due > self.now).then(|| {
+        let (mut delay, mut panicked) = (None, None);
+        if self.entries[slot].due > self.now {
             let ask = self.ask(attempts);
-            self.limiter.take(&ask)
-        });
+            (delay, panicked) = guarded(|| self.limiter.take(&ask));
+            delay = delay.or(Some(Delay { wait: WITHOUT_LIMITER, charge: None }));
+        }
         let due = delay.map_or(self.now, |delay| self.later_by(delay.wait));
         self.count_failure(abandoned);
         self.bring_in(slot);
@@ -91,7 +101,7 @@ impl<K: Eq + Clone> Core<K> {
         self.again(slot);
         self.settle();
         let retried = if wait == 0 { Retried::AtOnce } else { Retried::After(Duration::from_micros(wait)) };
-        Failed { retried, dead: None, ended: None }
+        Failed { retried, dead: None, ended: None, panicked }
     }
 
     /// Ends a run that failed for the last time. If its key was added meanwhile, that is a fresh start.
@@ -147,6 +157,14 @@ impl<K: Eq + Clone> Core<K> {
         self.out_len -= 1;
         self.out_since -= u128::from(since);
         self.stats.worked.record(self.now.saturating_sub(since));
+    }
+}
+
+/// What the user's code gives, or how it panicked.
+fn guarded<T>(code: impl FnOnce() -> T) -> (Option<T>, Option<Box<dyn Any + Send>>) {
+    match catch_unwind(AssertUnwindSafe(code)) {
+        Ok(given) => (Some(given), None),
+        Err(panic) => (None, Some(panic)),
     }
 }
 

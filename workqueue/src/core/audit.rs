@@ -4,6 +4,10 @@ use super::Core;
 use super::slab::{NEVER, State};
 
 impl<K: Eq + Clone> Core<K> {
+    pub(crate) fn tenants_in_line(&self) -> usize {
+        self.ready.tenants_in_line()
+    }
+
     /// Panics, and says so, if the parts disagree.
     pub(crate) fn audit(&self) {
         let mut counts = [0_usize; 4];

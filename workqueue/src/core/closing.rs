@@ -92,6 +92,10 @@ impl<K: Eq + Clone> Core<K> {
         self.rearm();
     }
 
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.phase.stopped()
+    }
+
     pub(crate) fn drains(&self) -> bool {
         matches!(self.phase, Phase::Draining { .. })
     }

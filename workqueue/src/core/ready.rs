@@ -72,6 +72,11 @@ impl Ready {
         self.taken(level);
     }
 
+    #[cfg(feature = "testing")]
+    pub(crate) fn tenants_in_line(&self) -> usize {
+        self.turns.as_ref().map_or(0, |turns| turns.len())
+    }
+
     #[inline]
     fn taken(&mut self, level: usize) {
         self.len -= 1;

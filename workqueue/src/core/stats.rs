@@ -78,7 +78,7 @@ impl Histogram {
             _ => (64 - (us.div_ceil(1000) - 1).leading_zeros() as usize).min(Self::BOUNDS),
         };
         self.buckets[bucket] += 1;
-        self.sum_us += us;
+        self.sum_us = self.sum_us.saturating_add(us);
     }
 }
 

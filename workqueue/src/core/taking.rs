@@ -1,7 +1,7 @@
 //! Handing out.
 
-use super::Core;
 use super::slab::{NEVER, State};
+use super::{Core, Signals};
 
 /// What a worker gets.
 #[derive(Debug)]
@@ -29,6 +29,14 @@ pub(crate) enum Take<T> {
 /// otherwise never let its thread go: not to other tasks, not to whoever wants to abort it.
 const STREAK: u32 = 64;
 
+struct PassOn<'a>(&'a mut Signals);
+
+impl Drop for PassOn<'_> {
+    fn drop(&mut self) {
+        self.0.ready += 1;
+    }
+}
+
 impl<K: Eq + Clone> Core<K> {
     #[inline]
     pub(crate) fn take(&mut self, now: u64, may_breathe: bool) -> Take<Handout<K>> {
@@ -47,8 +55,11 @@ impl<K: Eq + Clone> Core<K> {
                 return Take::Breathe;
             }
         }
-        // The key's clone is the user's code: it comes before anything changes, in case it panics.
+        // The key's clone is the user's code: it comes before anything changes, in case it panics. The key is ready
+        // then as before, and somebody else must hear of it, because the one who did is gone.
+        let pass_on = PassOn(&mut self.signals);
         let key = self.entries[slot].key.clone().expect("an entry that is in a list has its key");
+        std::mem::forget(pass_on);
         self.ready.pop(&mut self.entries, level);
         let entry = &mut self.entries[slot];
         let waited = self.now.saturating_sub(entry.since);

@@ -5,18 +5,16 @@ use super::slab::{NIL, Slab};
 use crate::Priority;
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use std::collections::VecDeque;
 
 #[derive(Debug)]
 pub(crate) struct Turns {
     /// By slot: here and not in the entries, because most queues have one tenant.
     tenants: Vec<u32>,
     lanes: Vec<Lane>,
-    free: Vec<usize>,
-    by_tenant: HashMap<(u8, u32), usize, FixedState>,
-    /// Lanes in the order of their turns. The first has something; one further back may have been emptied by a
-    /// cancel, and keeps its turn until it comes to the front.
-    rings: Vec<VecDeque<usize>>,
+    free: Vec<u32>,
+    by_tenant: HashMap<(u8, u32), u32, FixedState>,
+    /// The first and last lane of each level, in the order of their turns. Each has something.
+    rings: [(u32, u32); Priority::LEVELS],
 }
 
 #[derive(Debug)]
@@ -24,12 +22,14 @@ struct Lane {
     level: u8,
     tenant: u32,
     list: List,
+    prev: u32,
+    next: u32,
 }
 
 impl Turns {
     pub(crate) fn new(seed: u64) -> Self {
         let by_tenant = HashMap::with_hasher(FixedState::with_seed(seed));
-        let rings = (0..Priority::LEVELS).map(|_| VecDeque::new()).collect();
+        let rings = [(NIL, NIL); Priority::LEVELS];
         Self { tenants: Vec::new(), lanes: Vec::new(), free: Vec::new(), by_tenant, rings }
     }
 
@@ -48,55 +48,92 @@ impl Turns {
             Some(&lane) => lane,
             None => self.open(level, tenant),
         };
-        self.lanes[lane].list.push_back(entries, slot);
+        self.lanes[lane as usize].list.push_back(entries, slot);
     }
 
     pub(crate) fn pop<K>(&mut self, entries: &mut Slab<K>, level: usize) -> Option<u32> {
-        let lane = self.rings[level].pop_front()?;
-        let slot = self.lanes[lane].list.pop_front(entries);
-        // To the back even if it is empty now: closing it is the business of whoever finds it at the front.
-        self.rings[level].push_back(lane);
-        self.clean(level);
+        let (lane, _) = self.rings[level];
+        if lane == NIL {
+            return None;
+        }
+        let slot = self.lanes[lane as usize].list.pop_front(entries);
+        self.leave(lane);
+        if self.lanes[lane as usize].list.is_empty() {
+            self.close(lane);
+        } else {
+            self.line_up(lane);
+        }
         slot
     }
 
     pub(crate) fn remove<K>(&mut self, entries: &mut Slab<K>, slot: u32) {
         let (level, tenant) = (entries[slot].level, self.tenants[slot as usize]);
         let lane = self.by_tenant[&(level, tenant)];
-        self.lanes[lane].list.unlink(entries, slot);
-        self.clean(usize::from(level));
+        self.lanes[lane as usize].list.unlink(entries, slot);
+        if self.lanes[lane as usize].list.is_empty() {
+            self.leave(lane);
+            self.close(lane);
+        }
     }
 
     pub(crate) fn head(&self, level: usize) -> u32 {
-        self.rings[level].front().map_or(NIL, |&lane| self.lanes[lane].list.head)
+        match self.rings[level] {
+            (NIL, _) => NIL,
+            (lane, _) => self.lanes[lane as usize].list.head,
+        }
     }
 
-    fn open(&mut self, level: u8, tenant: u32) -> usize {
-        let lane = Lane { level, tenant, list: List::EMPTY };
-        let index = match self.free.pop() {
-            Some(index) => {
-                self.lanes[index] = lane;
-                index
+    #[cfg(feature = "testing")]
+    pub(crate) fn len(&self) -> usize {
+        self.lanes.len() - self.free.len()
+    }
+
+    fn open(&mut self, level: u8, tenant: u32) -> u32 {
+        let new = Lane { level, tenant, list: List::EMPTY, prev: NIL, next: NIL };
+        let lane = match self.free.pop() {
+            Some(lane) => {
+                self.lanes[lane as usize] = new;
+                lane
             }
             None => {
-                self.lanes.push(lane);
-                self.lanes.len() - 1
+                self.lanes.push(new);
+                u32::try_from(self.lanes.len() - 1).expect("no more lanes than entries")
             }
         };
-        self.by_tenant.insert((level, tenant), index);
-        self.rings[usize::from(level)].push_back(index);
-        index
+        self.by_tenant.insert((level, tenant), lane);
+        self.line_up(lane);
+        lane
     }
 
-    /// Closes empty lanes at the front.
-    fn clean(&mut self, level: usize) {
-        while let Some(&lane) = self.rings[level].front() {
-            if !self.lanes[lane].list.is_empty() {
-                return;
-            }
-            self.rings[level].pop_front();
-            self.by_tenant.remove(&(self.lanes[lane].level, self.lanes[lane].tenant));
-            self.free.push(lane);
+    fn close(&mut self, lane: u32) {
+        let Lane { level, tenant, .. } = self.lanes[lane as usize];
+        self.by_tenant.remove(&(level, tenant));
+        self.free.push(lane);
+    }
+
+    /// Goes to the end of its level's ring.
+    fn line_up(&mut self, lane: u32) {
+        let (first, last) = &mut self.rings[usize::from(self.lanes[lane as usize].level)];
+        let prev = std::mem::replace(last, lane);
+        match prev {
+            NIL => *first = lane,
+            prev => self.lanes[prev as usize].next = lane,
+        }
+        let lane = &mut self.lanes[lane as usize];
+        (lane.prev, lane.next) = (prev, NIL);
+    }
+
+    /// Goes out of its level's ring.
+    fn leave(&mut self, lane: u32) {
+        let Lane { level, prev, next, .. } = self.lanes[lane as usize];
+        let (first, last) = &mut self.rings[usize::from(level)];
+        match prev {
+            NIL => *first = next,
+            prev => self.lanes[prev as usize].next = next,
+        }
+        match next {
+            NIL => *last = prev,
+            next => self.lanes[next as usize].prev = prev,
         }
     }
 }

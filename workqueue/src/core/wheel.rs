@@ -13,8 +13,11 @@ const BITS: u32 = 6;
 
 /// A time in microseconds, as a tick: the first one that is not before it.
 fn tick_of(time: u64) -> u64 {
-    time.div_ceil(1000).min((1 << (BITS * LEVELS as u32)) - 1)
+    time.div_ceil(1000).min(LAST)
 }
+
+/// The last tick there is. Once it is reached, delays end at once.
+const LAST: u64 = (1 << (BITS * LEVELS as u32)) - 1;
 
 #[derive(Debug)]
 pub(crate) struct Wheel {
@@ -60,7 +63,7 @@ impl Wheel {
     /// Adds an entry whose `due` is after `now`.
     pub(crate) fn insert<K>(&mut self, entries: &mut Slab<K>, slot: u32, now: u64) {
         if self.len == 0 {
-            self.elapsed = self.elapsed.max(now / 1000);
+            self.elapsed = self.elapsed.max((now / 1000).min(LAST));
         }
         self.len += 1;
         self.link(entries, slot);
@@ -87,7 +90,7 @@ impl Wheel {
         now: u64,
         mut expired: impl FnMut(&mut Slab<K>, u32),
     ) {
-        let now = now / 1000;
+        let now = (now / 1000).min(LAST);
         loop {
             let Some(Place { level, slot, start }) = self.first() else {
                 self.next = NEVER;

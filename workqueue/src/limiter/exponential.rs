@@ -20,9 +20,9 @@ impl Exponential {
     /// From `base` to `cap`, with a jitter of 0.5.
     ///
     /// # Errors
-    /// If `base` is zero, or above `cap`.
+    /// If `base` is under a microsecond, or above `cap`.
     pub fn new(base: Duration, cap: Duration) -> Result<Self, LimiterError> {
-        if base.is_zero() {
+        if base < Duration::from_micros(1) {
             return Err(LimiterError::NoBase);
         }
         if cap < base {
@@ -99,6 +99,7 @@ mod tests {
     fn absurd_settings_are_refused() {
         let (second, hour) = (Duration::from_secs(1), Duration::from_secs(3600));
         assert_eq!(Exponential::new(Duration::ZERO, hour), Err(LimiterError::NoBase));
+        assert_eq!(Exponential::new(Duration::from_nanos(1), hour), Err(LimiterError::NoBase));
         assert_eq!(
             Exponential::new(hour, second),
             Err(LimiterError::CapBelowBase { base: hour, cap: second })

@@ -60,7 +60,7 @@ impl Charge {
 
 /// A policy of retries.
 ///
-/// Called under the queue's lock: it must not block, and must not call the queue.
+/// Called under the queue's lock: it must not block, and must not call the queue. A wait of zero is a retry at once.
 pub trait RateLimiter: Send {
     /// How long the key would wait. Gives no token away.
     fn look(&self, ask: &Ask) -> Duration;
@@ -85,8 +85,8 @@ pub trait RateLimiter: Send {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LimiterError {
-    /// The first delay is zero: every failure would be retried at once, for ever.
-    #[error("the base delay is zero; give at least a microsecond")]
+    /// The first delay is no delay: every failure would be retried at once, for ever.
+    #[error("the base delay is under a microsecond; give at least one")]
     NoBase,
     /// The cap is below the first delay.
     #[error("the longest delay ({cap:?}) is below the first ({base:?}); exchange them, or raise the longest")]

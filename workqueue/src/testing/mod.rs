@@ -13,6 +13,13 @@ pub use bytes::operations;
 pub use drive::check;
 pub use model::Model;
 
+impl<K: crate::Key> crate::Queue<K> {
+    /// How many tenants stand in line, over all priorities; 0 where there are none.
+    pub fn tenants_in_line(&self) -> usize {
+        self.shared.with(|core| core.tenants_in_line())
+    }
+}
+
 /// How the queue under test is configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setup {

@@ -413,13 +413,11 @@ impl Model {
         in_line.min_by_key(|(_, entry)| entry.moment).map(|(&key, _)| key)
     }
 
-    /// A tenant without anything leaves when its turn comes.
+    /// A tenant without anything leaves its ring.
     fn tidy(&mut self) {
         let mut turns = std::mem::take(&mut self.turns);
         for (&priority, ring) in &mut turns {
-            while ring.front().is_some_and(|&tenant| self.first(priority, tenant).is_none()) {
-                ring.pop_front();
-            }
+            ring.retain(|&tenant| self.first(priority, tenant).is_some());
         }
         self.turns = turns;
     }

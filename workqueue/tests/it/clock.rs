@@ -1,7 +1,8 @@
 //! A queue on tokio: who turns its clock, how exactly, and that nobody does once it is gone.
 
-use super::ms;
-use machinery_workqueue::{Config, Queue};
+use super::{ms, soon, until};
+use machinery_workqueue::limiter::Exponential;
+use machinery_workqueue::{Add, Config, Queue, Retried};
 use std::future::Future;
 use std::time::Duration;
 use tokio::time::{Instant, advance};
@@ -22,7 +23,7 @@ async fn a_delay_ends_when_it_should_and_wakes_who_waits() {
         queue.add_after(key, ms(delay)).unwrap();
     }
     for (key, at) in [(2, 20), (1, 500), (3, 3_600_000)] {
-        let work = queue.get().await.unwrap();
+        let work = soon(queue.get()).await.unwrap();
         assert_eq!((*work.key(), start.elapsed()), (key, ms(at)));
         work.done();
     }
@@ -35,7 +36,7 @@ async fn a_shorter_delay_wakes_the_driver_earlier() {
     queue.add_after(1, ms(10_000)).unwrap();
     tokio::task::yield_now().await;
     queue.add_after(2, ms(100)).unwrap();
-    assert_eq!(*queue.get().await.unwrap().key(), 2);
+    assert_eq!(*soon(queue.get()).await.unwrap().key(), 2);
     assert_eq!(start.elapsed(), ms(100));
 }
 
@@ -65,28 +66,136 @@ async fn a_busy_queue_keeps_time() {
     assert_eq!(stats.waited.buckets().next(), Some((0.001, stats.handed_out)), "nothing was ready for long");
 }
 
-/// The thread was blocked, so no tick came: the delay still counts from the truth.
+/// The thread was blocked, so no tick came: a delay still counts from the truth, whoever asks for it.
 #[tokio::test(start_paused = true)]
 async fn a_delay_does_not_end_early_because_a_tick_was_late() {
+    let ways: [fn(&Queue<u32>); 3] = [
+        |queue| assert!(queue.add_after(1, ms(50)).is_ok()),
+        |queue| queue.try_get().unwrap().after(ms(50)),
+        |queue| assert_eq!(queue.try_get().unwrap().retry("no"), Retried::After(ms(50))),
+    ];
+    for way in ways {
+        let backoff = Exponential::new(ms(50), ms(50)).unwrap().jitter(0.0).unwrap();
+        let queue = Queue::new(Config { backoff: Box::new(backoff), ..Config::default() }).unwrap();
+        for _ in 0..200 {
+            queue.add(0).unwrap();
+            queue.try_get().unwrap().done();
+        }
+        queue.add(1).unwrap();
+        // Time moves and nobody has had a turn.
+        let advanced = advance(ms(70));
+        tokio::pin!(advanced);
+        let _ = futures::poll!(&mut advanced);
+        let start = Instant::now();
+        way(&queue);
+        advanced.await;
+        if let Some(at_once) = queue.try_get() {
+            // Of `add_after`: the plain add was merged into it, and beats it.
+            at_once.done();
+            queue.add_after(1, ms(50)).unwrap();
+        }
+        soon(queue.get()).await.unwrap().done();
+        assert!(start.elapsed() >= ms(50), "{:?}", start.elapsed());
+    }
+}
+
+/// A drain that `close` ended is not the end: a second one has its deadline all the same.
+#[tokio::test(start_paused = true)]
+async fn a_drain_after_a_close_after_a_drain_has_its_deadline() {
     let queue = queue();
-    for _ in 0..200 {
+    queue.add(1).unwrap();
+    let out = soon(queue.get()).await.unwrap();
+    let (first, ()) = tokio::join!(queue.drain(ms(1000)), async { queue.close() });
+    assert_eq!(first.leftovers.len(), 1);
+    let start = Instant::now();
+    assert_eq!(soon(queue.drain(ms(300))).await.leftovers.len(), 1);
+    assert_eq!(start.elapsed(), ms(300));
+    out.done();
+}
+
+/// The runtime is gone in the middle of ticking: who looks from outside still sees the time.
+#[test]
+fn a_queue_without_its_runtime_still_knows_the_time() {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build().unwrap();
+    let queue = runtime.block_on(async { queue() });
+    for _ in 0..1000 {
         queue.add(0).unwrap();
         queue.try_get().unwrap().done();
     }
-    // Time moves and nobody has had a turn.
-    let advanced = advance(ms(70));
-    tokio::pin!(advanced);
-    let _ = futures::poll!(&mut advanced);
-    let start = Instant::now();
-    queue.add_after(1, ms(50)).unwrap();
-    advanced.await;
-    queue.get().await.unwrap().done();
-    assert!(start.elapsed() >= ms(50), "{:?}", start.elapsed());
+    queue.add_after(1, ms(1)).unwrap();
+    drop(runtime);
+    while queue.try_get().is_none() {
+        std::thread::yield_now();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn as_many_wake_as_there_are_keys() {
+    let queue = queue();
+    let waiting = tokio::task::JoinSet::from_iter((0..5).map(|_| {
+        let queue = queue.clone();
+        async move { queue.get().await.map(|work| work.done()) }
+    }));
+    tokio::task::yield_now().await;
+    queue.add_all(0..3, Add::new().after(ms(10))).unwrap();
+    queue.add_all(3..5, Add::new()).unwrap();
+    assert_eq!(soon(waiting.join_all()).await, [Some(()); 5], "by one add of many, and by one tick for many");
+}
+
+/// Sixty-five keys for sixty-six who wait: the one whom it was the turn of to let others run is dropped then.
+#[test]
+fn a_get_dropped_while_it_lets_others_run_passes_its_wake_on() {
+    use futures::task::{ArcWake, waker};
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+    struct Flag(AtomicBool);
+    impl ArcWake for Flag {
+        fn wake_by_ref(flag: &Arc<Self>) {
+            flag.0.store(true, SeqCst);
+        }
+    }
+    let (queue, _clock) = Queue::<u32>::manual(Config::default()).unwrap();
+    let flags: Vec<Arc<Flag>> = (0..66).map(|_| Arc::new(Flag(AtomicBool::new(false)))).collect();
+    let mut gets: Vec<_> = flags.iter().map(|_| Some(Box::pin(queue.get()))).collect();
+    fn poll<F: Future>(
+        get: &mut Option<std::pin::Pin<Box<F>>>,
+        flag: &Arc<Flag>,
+    ) -> std::task::Poll<F::Output> {
+        let waker = waker(flag.clone());
+        get.as_mut().unwrap().as_mut().poll(&mut std::task::Context::from_waker(&waker))
+    }
+    for i in 0..66 {
+        assert!(poll(&mut gets[i], &flags[i]).is_pending());
+    }
+    queue.add_all(0..65, Add::new()).unwrap();
+    let works: Vec<_> = (0..64).map(|i| poll(&mut gets[i], &flags[i])).collect();
+    assert!(works.iter().all(std::task::Poll::is_ready));
+    assert!(poll(&mut gets[64], &flags[64]).is_pending(), "there is a key, but others have a turn first");
+    gets[64] = None;
+    assert!(flags[65].0.load(SeqCst), "the last one hears of the key");
+    assert!(poll(&mut gets[65], &flags[65]).is_ready());
+}
+
+/// What is given as a seed decides on every jitter, so a run can be replayed.
+#[test]
+fn the_same_seed_gives_the_same_jitter() {
+    let waits = |seed| {
+        let (queue, _clock) = Queue::manual(Config { seed: Some(seed), ..Config::default() }).unwrap();
+        let fail = |key: u32| {
+            queue.add(key).unwrap();
+            queue.try_get().unwrap().retry("no")
+        };
+        (0..10).map(fail).collect::<Vec<_>>()
+    };
+    assert_eq!(waits(1), waits(1));
+    assert_ne!(waits(1), waits(2));
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_queue_at_rest_sleeps() {
     let queue = queue();
+    advance(ms(5)).await;
     for _ in 0..1000 {
         queue.add(0).unwrap();
         queue.try_get().unwrap().done();
@@ -126,15 +235,13 @@ async fn dropping_the_last_handle_ends_the_driver() {
     let queue = queue();
     queue.add_after(1, ms(60_000)).unwrap();
     queue.add(2).unwrap();
-    let work = queue.get().await.unwrap();
+    let work = soon(queue.get()).await.unwrap();
     drop(queue);
     tokio::task::yield_now().await;
     assert_eq!(tasks(), 1, "a work is a handle too");
     work.done();
     let start = Instant::now();
-    while tasks() > 0 {
-        tokio::task::yield_now().await;
-    }
+    until(|| tasks() == 0).await;
     assert_eq!(start.elapsed(), Duration::ZERO);
 }
 
@@ -142,10 +249,10 @@ async fn dropping_the_last_handle_ends_the_driver() {
 async fn a_drained_queue_has_no_task_and_still_answers() {
     let queue = queue();
     queue.add_after(1, ms(600_000)).unwrap();
-    let drained = queue.drain(ms(10)).await;
+    let drained = soon(queue.drain(ms(10))).await;
     assert_eq!((drained.leftovers.len(), tasks()), (1, 0));
     for _ in 0..1000 {
-        assert!(queue.get().await.is_none());
+        assert!(soon(queue.get()).await.is_none());
         assert!(queue.add(1).is_err());
     }
     advance(ms(5)).await;
@@ -156,9 +263,9 @@ async fn a_drained_queue_has_no_task_and_still_answers() {
 async fn a_drain_ends_at_its_deadline_in_tokios_time() {
     let queue = queue();
     queue.add(1).unwrap();
-    let out = queue.get().await.unwrap();
+    let out = soon(queue.get()).await.unwrap();
     let start = Instant::now();
-    let drained = queue.drain(ms(300)).await;
+    let drained = soon(queue.drain(ms(300))).await;
     assert_eq!((start.elapsed(), drained.leftovers.len()), (ms(300), 1));
     out.done();
 }

@@ -1,6 +1,6 @@
 //! What goes wrong in the queues that we learned from, each under the name of its report, and right here.
 
-use super::{default, done, ms, now, queue, ready};
+use super::{default, done, ms, now, queue, ready, soon};
 use machinery_workqueue::limiter::{Exponential, MaxOf, TokenBucket};
 use machinery_workqueue::{
     Add, Config, Debounce, MAX_DELAY, Metrics, Next, Priority, Queue, Retried, SeenState,
@@ -242,9 +242,12 @@ async fn kube_one_panic_ended_every_worker() {
         Ok::<_, String>(Next::Done)
     });
     let ended = tokio::join!(run, async {
-        while queue.stats().handed_out < 20 {
-            tokio::time::sleep(ms(1)).await;
-        }
+        let all = async {
+            while queue.stats().handed_out < 20 {
+                tokio::time::sleep(ms(1)).await;
+            }
+        };
+        soon(all).await;
         queue.drain(ms(1000)).await
     });
     assert_eq!((ended.0, ended.1.leftovers.len(), queue.stats().abandoned), (Ok(()), 0, 10));

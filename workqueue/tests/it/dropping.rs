@@ -1,7 +1,7 @@
 //! A worker can end at any await, and at any `?`. Its key is queued then, not lost.
 
 use super::{default, ms, now, queue};
-use machinery_workqueue::{Config, Queue, Work};
+use machinery_workqueue::{Add, Config, Queue, Work};
 use std::future::Future;
 use std::pin::pin;
 use std::task::{Context, Waker};
@@ -80,33 +80,21 @@ fn a_dropped_get_batch_or_batch_loses_nothing() {
     assert_eq!(queue.len(), 1, "a batch that was taken is retried");
 }
 
-/// Panics in the user's own `Clone` and limiter run under the lock: what they interrupt is still whole.
+/// Panics in the user's own code run under the lock: what they interrupt is still whole.
 #[test]
 fn a_panic_in_a_keys_clone_leaves_the_queue_whole() {
-    use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
-    static PANICS: AtomicBool = AtomicBool::new(false);
-
-    #[derive(PartialEq, Eq, Hash, Debug)]
-    struct Touchy(u32);
-    impl Clone for Touchy {
-        fn clone(&self) -> Self {
-            assert!(!PANICS.load(SeqCst), "on purpose");
-            Self(self.0)
-        }
-    }
-
     let (queue, _clock) = Queue::<Touchy>::manual(Config::default()).unwrap();
     queue.add(Touchy(1)).unwrap();
-    PANICS.store(true, SeqCst);
-    let get = || queue.try_get();
-    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(get)).is_err());
-    PANICS.store(false, SeqCst);
+    PANICS_AT.set(1);
+    assert!(catch(|| queue.try_get()).is_err());
+    PANICS_AT.set(0);
     queue.try_get().unwrap().done();
     assert!(queue.list().is_empty());
 }
 
+/// The limiter's panic is the caller's to see, and the key waits a second instead.
 #[test]
-fn a_panic_in_a_limiter_leaves_the_key_with_its_entry() {
+fn a_panic_in_a_limiter_delays_the_key_and_goes_on() {
     use machinery_workqueue::limiter::{Ask, RateLimiter};
     struct Broken;
     impl RateLimiter for Broken {
@@ -114,11 +102,86 @@ fn a_panic_in_a_limiter_leaves_the_key_with_its_entry() {
             panic!("on purpose");
         }
     }
-    let (queue, _clock) = queue(Config { backoff: Box::new(Broken), ..Config::default() });
+    let (queue, clock) = queue(Config { backoff: Box::new(Broken), ..Config::default() });
     queue.add(1).unwrap();
     let work = queue.try_get().unwrap();
-    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| work.retry("no"))).is_err());
-    assert_eq!(queue.list().len(), 1, "the queue goes on, and the key can be seen");
-    queue.add(2).unwrap();
-    assert_eq!(queue.len(), 1);
+    assert!(catch(|| work.retry("no")).is_err());
+    clock.advance(ms(1000));
+    let work = queue.try_get().unwrap();
+    assert_eq!(work.attempts(), 1);
+    assert!(catch(|| drop(work)).is_err(), "dropped, it is the same");
+    assert_eq!(queue.stats().delayed, 1);
+}
+
+#[test]
+fn a_panic_in_a_dead_letter_hook_costs_no_other_key_of_a_batch() {
+    let config = Config {
+        max_tries: std::num::NonZeroU16::new(1),
+        dead_letter: Some(Box::new(|letter| assert_ne!(letter.key, 1, "on purpose"))),
+        ..Config::default()
+    };
+    let (queue, _clock) = queue(config);
+    for iterated in [false, true] {
+        queue.add_all(0..4, Add::new()).unwrap();
+        let batch = now(queue.get_batch(4)).unwrap().unwrap();
+        let dropped = catch(|| if iterated { drop(batch.into_iter()) } else { drop(batch) });
+        assert!(dropped.is_err());
+        assert_eq!(queue.list(), [], "every one of them was answered");
+    }
+}
+
+#[test]
+fn a_panic_in_the_clone_of_one_key_of_a_batch_costs_no_other() {
+    let (queue, _clock) = Queue::<Touchy>::manual(Config::default()).unwrap();
+    queue.add_all((1..=3).map(Touchy), Add::new()).unwrap();
+    PANICS_AT.set(3);
+    let batch = now(queue.get_batch(9)).unwrap().unwrap();
+    assert_eq!(batch.len(), 2);
+    assert!(catch(|| queue.try_get()).is_err());
+    PANICS_AT.set(0);
+    batch.done();
+    assert_eq!(queue.try_get().map(|work| work.key().0), Some(3));
+}
+
+/// A panic in the middle of `add_all`: what was added before it is still heard of.
+#[test]
+fn a_panic_in_a_keys_eq_keeps_no_wake_back() {
+    let (queue, _clock) = Queue::<Touchy>::manual(Config::default()).unwrap();
+    queue.add(Touchy(7)).unwrap();
+    queue.try_get().unwrap().after(ms(10));
+    let mut waiting = pin!(queue.get());
+    let flag = futures::task::noop_waker();
+    assert!(waiting.as_mut().poll(&mut Context::from_waker(&flag)).is_pending());
+    EQ_PANICS_AT.set(7);
+    assert!(catch(|| queue.add_all([Touchy(1), Touchy(7)], Add::new())).is_err());
+    EQ_PANICS_AT.set(0);
+    assert!(format!("{:?}", queue).contains("ready: 1"));
+    assert!(waiting.as_mut().poll(&mut Context::from_waker(&flag)).is_ready());
+}
+
+fn catch<T>(code: impl FnOnce() -> T) -> std::thread::Result<T> {
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(code))
+}
+
+thread_local! {
+    static PANICS_AT: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+    static EQ_PANICS_AT: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+}
+
+/// A key whose clone or comparison panics when it is told to.
+#[derive(Eq, Hash, Debug)]
+struct Touchy(u32);
+
+impl PartialEq for Touchy {
+    fn eq(&self, other: &Self) -> bool {
+        assert_ne!(EQ_PANICS_AT.get(), self.0, "on purpose");
+        self.0 == other.0
+    }
+}
+
+impl Clone for Touchy {
+    fn clone(&self) -> Self {
+        assert_ne!(PANICS_AT.get(), self.0, "on purpose");
+        Self(self.0)
+    }
 }

@@ -1,6 +1,6 @@
 //! How a queue ends.
 
-use super::{default, done, ms, now, queue, ready};
+use super::{default, done, ms, now, queue, ready, soon};
 use machinery_workqueue::{AddError, Config, Next, Queue, SeenState};
 use std::convert::Infallible;
 use std::time::Duration;
@@ -106,7 +106,7 @@ async fn workers_run_until_the_drain_is_over() {
     }]);
     tokio::time::sleep(ms(1)).await;
     assert_eq!(queue.stats().out, 8);
-    let drained = queue.drain(Duration::from_secs(10)).await;
+    let drained = soon(queue.drain(Duration::from_secs(10))).await;
     assert_eq!(drained.leftovers, []);
     assert_eq!(running.join_all().await, [Ok(())]);
     let stats = queue.stats();
@@ -122,7 +122,7 @@ async fn dropping_run_gives_back_what_its_workers_had() {
         Ok::<_, Infallible>(Next::Done)
     };
     assert!(tokio::time::timeout(ms(10), queue.run(2, never)).await.is_err());
-    let work = queue.get().await.unwrap();
+    let work = soon(queue.get()).await.unwrap();
     assert_eq!((*work.key(), work.attempts()), (1, 1));
     work.done();
 }

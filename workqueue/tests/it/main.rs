@@ -42,6 +42,23 @@ fn done(work: Work<u32>) -> u32 {
     key
 }
 
+/// What a future gives, within a day of whatever time the test runs on. Under paused time a wait that never ends is a
+/// failure at once, and not a hang.
+async fn soon<T>(future: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(86_400), future).await.expect("it comes within a day")
+}
+
+/// Gives others the thread until something holds.
+async fn until(mut holds: impl FnMut() -> bool) {
+    for _ in 0..100_000 {
+        if holds() {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+    panic!("it never came to hold");
+}
+
 /// What a future gives at once, if it does.
 fn now<T>(future: impl Future<Output = T>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {

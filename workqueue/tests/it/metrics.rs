@@ -1,6 +1,6 @@
 //! What a scrape of the queue says.
 
-use super::{default, ms};
+use super::{default, ms, until};
 use machinery_workqueue::{Config, Metrics, NameTaken, Queue};
 use prometheus_client::encoding::text;
 use prometheus_client::registry::Registry;
@@ -68,9 +68,7 @@ async fn a_queue_that_is_gone_leaves_the_page_and_its_name() {
     assert!(page(&metrics).contains("name=\"a\""));
     drop(queue);
     let (next, _clock) = default();
-    while metrics.watch("a", &next).is_err() {
-        // The driver may hold it for the moment of a look.
-        tokio::task::yield_now().await;
-    }
+    // The driver may hold it for the moment of a look.
+    until(|| metrics.watch("a", &next).is_ok()).await;
     assert_eq!(page(&metrics).matches("workqueue_depth{").count(), 1);
 }

@@ -83,6 +83,62 @@ fn a_clock_moved_beyond_its_range_stops_there() {
     queue.add_after(2, ms(5)).unwrap();
     queue.add(3).unwrap();
     assert!(ready(&queue).contains(&3), "the queue still works, in time's last moment");
+
+    // Beyond the wheel's 139 years, and with more waiting than a counter holds.
+    let (queue, clock) = default();
+    queue.add_all(0..2, Add::new()).unwrap();
+    clock.advance(Duration::MAX);
+    assert_eq!(ready(&queue), [0, 1]);
+    let (queue, clock) = default();
+    clock.advance(Duration::from_secs(200 * 365 * 24 * 3600));
+    queue.add_after(1, ms(5)).unwrap();
+    clock.advance(ms(5));
+    assert_eq!(ready(&queue), [1]);
+}
+
+#[test]
+fn workers_outside_a_runtime_are_an_error() {
+    let (queue, _clock) = default();
+    let run = queue.run(1, async |_| Ok::<_, Infallible>(Next::Done));
+    assert_eq!(futures::executor::block_on(run), Err(ConfigError::NoRuntime));
+}
+
+/// An iterator that gives more after it has given nothing, and a refusal in the second helping.
+#[test]
+fn keys_from_an_iterator_that_goes_on_after_its_end() {
+    let (queue, _clock) = queue(Config { capacity: 10, ..Config::default() });
+    let mut calls = 0;
+    let keys = std::iter::from_fn(|| {
+        calls += 1;
+        (calls != 11).then_some(calls)
+    });
+    assert_eq!(queue.add_all(keys, Add::new()), Ok(10));
+    assert_eq!(queue.add_all(5..99, Add::new()).unwrap_err().into_key(), 11);
+}
+
+#[test]
+fn a_key_by_reference_is_cloned_only_if_it_is_new() {
+    use std::sync::Arc;
+    let (queue, _clock) = Queue::<Arc<str>>::manual(Config { capacity: 1, ..Config::default() }).unwrap();
+    let key: Arc<str> = "cat.jpg".into();
+    assert_eq!(queue.add_ref(&key, Add::new()), Ok(machinery_workqueue::Added::Queued));
+    assert_eq!(queue.add_ref(&key, Add::new()), Ok(machinery_workqueue::Added::Merged));
+    assert_eq!(Arc::strong_count(&key), 2);
+    let other: Arc<str> = "dog.jpg".into();
+    assert_eq!(queue.add_ref(&other, Add::new()).unwrap_err().into_key(), other);
+}
+
+/// Cancelled again and again beside a key that waits, tenants leave nothing behind.
+#[test]
+fn tenants_that_come_and_go_leave_nothing() {
+    let tenants = |key: &u32| *key;
+    let (queue, _clock) = queue(Config { tenants: Some(Box::new(tenants)), ..Config::default() });
+    queue.add(0).unwrap();
+    for key in 1..10_000 {
+        queue.add(key).unwrap();
+        assert!(queue.cancel(&key));
+    }
+    assert_eq!(queue.tenants_in_line(), 1);
 }
 
 #[test]
