@@ -7,8 +7,8 @@
 //! # What it promises
 //!
 //! Each promise names the tests that hold it, in `tests/it/` (one after another), `tests/loom.rs` (every interleaving
-//! of three or four threads, marked *loom*) and against a naive model over thousands of random sequences
-//! (`the_queue_is_the_model`, which holds all of them at once).
+//! of three or four threads, marked *loom*) and against a naive model over twelve thousand random sequences of
+//! operations (`the_queue_is_the_model`: every answer, every key and its order, without waiters).
 //!
 //! 1. **Stingy.** A key added many times before it is handed out is handed out once
 //!    (`p01_stingy_a_key_added_often_is_handed_out_once`).
@@ -22,8 +22,8 @@
 //! 5. **Fair.** First come first served within a [`Priority`]; a level of priority is worth [`Config::aging`] of
 //!    waiting, so nothing starves; with [`Config::tenants`], tenants of one priority take turns (`p05_…`).
 //! 6. **A guard, not a protocol.** A [`Work`] is answered with [`Work::done`], [`Work::retry`] or [`Work::after`].
-//!    Dropped unanswered (a `?`, a panic, an aborted task) it is retried with back-off, and counted. Only `done` ends it
-//!    (`p06_…`, `dropping.rs`; loom: `an_add_beside_an_abandoned_work_is_never_lost`).
+//!    Dropped unanswered (a `?`, a panic, an aborted task) it is retried with back-off, and counted. Only `done` ends
+//!    it, or the limit of tries (`p06_…`, `dropping.rs`; loom: `an_add_beside_an_abandoned_work_is_never_lost`).
 //! 7. **Back-off per key**, exponential with jitter, capped, with a limit of tries and a hook for what exceeds it
 //!    (`p07_…`). Failures are counted in the key's entry and end with it.
 //! 8. **Drain means drained.** [`Queue::drain`] returns when nothing is left that could run before the deadline, or at
@@ -56,6 +56,8 @@
 //! use machinery_workqueue::{Add, Cause, Config, Priority, Queue};
 //! use std::time::Duration;
 //!
+//! # #[cfg(not(feature = "tokio"))] fn main() {}
+//! # #[cfg(feature = "tokio")]
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let queue = Queue::new(Config::default())?;
 //! queue.add("cat.jpg")?;

@@ -23,10 +23,10 @@ const BUSY: u64 = 32;
 /// tokio's timers round up to the next millisecond, so this is one tick each.
 const TICK: Duration = Duration::from_micros(500);
 
-/// Not ticking.
-const OFF: u64 = 0;
+/// Not ticking. Like [`STOPPED`] beyond all time, and even: nobody has used it.
+const OFF: u64 = u64::MAX - 1;
 /// There is no driver any more, and there will be no tick.
-const STOPPED: u64 = u64::MAX - 1;
+const STOPPED: u64 = u64::MAX - 3;
 
 pub(crate) struct Pulse {
     origin: Instant,
@@ -105,8 +105,7 @@ impl Pulse {
         let recent = self.recent.load(Relaxed);
         let reads = if recent >> 16 == millisecond { (recent & 0xffff) + 1 } else { 1 };
         self.recent.store(millisecond << 16 | reads.min(0xffff), Relaxed);
-        let start = now.max(1) << 1 | 1;
-        if reads == BUSY && self.tick.compare_exchange(OFF, start, Relaxed, Relaxed).is_ok() {
+        if reads == BUSY && self.tick.compare_exchange(OFF, now << 1 | 1, Relaxed, Relaxed).is_ok() {
             self.kick.notify_one();
         }
         now
@@ -119,7 +118,7 @@ impl Pulse {
             return false;
         }
         let ticking = tick & 1 == 1;
-        self.tick.store(if ticking { now.max(1) << 1 } else { OFF }, Relaxed);
+        self.tick.store(if ticking { now << 1 } else { OFF }, Relaxed);
         ticking
     }
 }

@@ -1,4 +1,5 @@
-//! Every interleaving of the queue that ships, through its public API, with causes, priorities and counts on.
+//! Every interleaving of the queue that ships, through its public API, with causes, priorities and the counts
+//! behind the metrics on (their text form is a default feature, and loom builds have none).
 //!
 //! Three threads at preemption bound 3, four (main is one) at bound 2. One claim each.
 #![cfg(machinery_loom)]
