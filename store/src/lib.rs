@@ -1,0 +1,1 @@
+//! A transactional key-value store with revisions and watches.
