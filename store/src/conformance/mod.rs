@@ -1,0 +1,1 @@
+//! A suite that every backend passes: one function per behaviour.

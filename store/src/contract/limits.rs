@@ -1,0 +1,31 @@
+//! How much is too much.
+
+/// The limits of one store. Whatever exceeds one is refused by an error that names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Conditions, puts and deletes of one transaction, together.
+    pub operations: usize,
+    /// Bytes of a key.
+    pub key_bytes: usize,
+    /// Bytes of a value.
+    pub value_bytes: usize,
+    /// Bytes of all keys and values of one transaction.
+    pub transaction_bytes: usize,
+    /// Transactions that wait to be durable. Whoever comes then waits for a place.
+    pub waiting_commits: usize,
+    /// Bytes of keys and values that the store holds, old versions included.
+    pub quota_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            operations: 100,
+            key_bytes: 1024,
+            value_bytes: 1536 * 1024,
+            transaction_bytes: 8 * 1024 * 1024,
+            waiting_commits: 1024,
+            quota_bytes: 8 * 1024 * 1024 * 1024,
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! What every backend promises, in types: the trait, what goes in, what comes out, and what can go wrong.
+
+mod backend;
+mod entry;
+mod error;
+mod key;
+mod limits;
+mod range;
+mod transaction;
+mod watch;
+
+pub use backend::Backend;
+pub use entry::{Change, Entry, Event};
+pub use error::{CommitError, CompactError, Conflict, ReadError, WatchError};
+pub use key::{Key, Span, Value};
+pub use limits::Limits;
+pub use range::{Cursor, Page, Range};
+pub use transaction::{Commit, Condition, Operation, Transaction};
+pub use watch::{Seen, Watch, Watching};
