@@ -1,8 +1,9 @@
 //! The moment of a store that a state belongs to.
 
 use std::fmt;
-use std::num::ParseIntError;
 use std::str::FromStr;
+
+use crate::excerpt::excerpt;
 
 /// A moment of one store: every commit has its own, later ones are greater, and none is used twice.
 ///
@@ -30,10 +31,51 @@ impl fmt::Display for Revision {
     }
 }
 
+/// Takes exactly what `Display` writes, so that a revision has one text and a text one revision.
 impl FromStr for Revision {
-    type Err = ParseIntError;
+    type Err = RevisionError;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        text.parse().map(Self)
+        let decimal = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+        if !decimal || (text.len() > 1 && text.starts_with('0')) {
+            return Err(RevisionError::NotDecimal { text: excerpt(text) });
+        }
+        text.parse().map(Self).map_err(|_| RevisionError::TooLarge { text: excerpt(text) })
+    }
+}
+
+/// Why a text is not a [`Revision`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RevisionError {
+    /// It is not a number as revisions are written.
+    #[error("`{text}` is not a revision: write a decimal number, without sign and leading zeros")]
+    NotDecimal {
+        /// The text, or its beginning.
+        text: String,
+    },
+    /// It is a number that no store reaches.
+    #[error("`{text}` is not a revision: the greatest is {}", u64::MAX)]
+    TooLarge {
+        /// The text, or its beginning.
+        text: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_revision_has_one_text() {
+        for (text, number) in [("0", 0), ("7", 7), ("18446744073709551615", u64::MAX)] {
+            assert_eq!(text.parse(), Ok(Revision(number)));
+            assert_eq!(Revision(number).to_string(), text);
+        }
+        for text in ["", "+1", "-1", "01", "00", " 1", "1 ", "1.0", "0x1", "١", "a"] {
+            assert_eq!(text.parse::<Revision>(), Err(RevisionError::NotDecimal { text: text.into() }));
+        }
+        let text = "18446744073709551616";
+        assert_eq!(text.parse::<Revision>(), Err(RevisionError::TooLarge { text: text.into() }));
     }
 }

@@ -1,0 +1,82 @@
+//! A small sorted map of texts in one allocation.
+
+use std::sync::Arc;
+
+/// Keys and values, by key. An empty one allocates nothing.
+///
+/// In the text its length goes before each key and before each value, so any text can be in it, and ten labels are one
+/// allocation and not twenty. A length is written in bytes of six bits, the low ones first, all but the last with
+/// [`MORE`]: such bytes are characters of their own, and what is made of whole texts and characters is a text.
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Pairs(Option<Arc<str>>);
+
+const BITS: u32 = 6;
+const MORE: u8 = 1 << BITS;
+
+impl Pairs {
+    /// Of pairs in any order. Of those with one key the last counts.
+    pub(crate) fn new<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let mut pairs: Vec<_> = pairs.into_iter().collect();
+        pairs.sort_by_key(|&(key, _)| key); // it is stable, so the last of each key is the one that came last
+        let mut text =
+            String::with_capacity(pairs.iter().map(|(key, value)| key.len() + value.len() + 4).sum());
+        for (at, (key, value)) in pairs.iter().enumerate() {
+            if pairs.get(at + 1).is_none_or(|(next, _)| next != key) {
+                push(&mut text, key);
+                push(&mut text, value);
+            }
+        }
+        Self((!text.is_empty()).then(|| text.into()))
+    }
+
+    pub(crate) fn get(&self, key: &str) -> Option<&str> {
+        self.iter().find(|&(other, _)| other == key).map(|(_, value)| value)
+    }
+
+    pub(crate) fn iter(&self) -> Iter<'_> {
+        Iter(self.0.as_deref().unwrap_or_default())
+    }
+
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
+fn push(text: &mut String, piece: &str) {
+    let mut length = piece.len();
+    while length >= usize::from(MORE) {
+        text.push(char::from(length as u8 % MORE + MORE));
+        length >>= BITS;
+    }
+    text.push(char::from(length as u8));
+    text.push_str(piece);
+}
+
+/// Pairs by key.
+#[derive(Clone)]
+pub(crate) struct Iter<'a>(&'a str);
+
+impl<'a> Iter<'a> {
+    fn piece(&mut self) -> Option<&'a str> {
+        let (mut length, mut at) = (0, 0);
+        loop {
+            let byte = *self.0.as_bytes().get(at)?;
+            length += usize::from(byte % MORE) << (BITS as usize * at);
+            at += 1;
+            if byte < MORE {
+                break;
+            }
+        }
+        let (piece, rest) = self.0[at..].split_at(length);
+        self.0 = rest;
+        Some(piece)
+    }
+}
+
+impl<'a> Iterator for Iter<'a> {
+    type Item = (&'a str, &'a str);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        Some((self.piece()?, self.piece()?))
+    }
+}

@@ -1,0 +1,19 @@
+//! What a control plane needs of whoever has the objects, as traits: to read, to watch and to write.
+
+mod filter;
+mod interest;
+mod list_watch;
+mod writer;
+
+pub use filter::Filter;
+pub use interest::{
+    EditNumber, Interest, InterestBy, InterestEdit, InterestRequest, InterestSource, InterestWatch,
+};
+pub use list_watch::{
+    Capabilities, Continue, Freshness, ListAt, ListRequest, ListWatch, Page, WatchFrom, WatchRequest,
+    WatchStream,
+};
+pub use writer::{
+    Deleted, Deletion, Fence, Patch, PatchFormat, Preconditions, Propagation, WriteToken, Writer,
+    WriterCapabilities, Written, Wrote,
+};

@@ -1,0 +1,14 @@
+//! Which objects, by their labels and by their fields.
+
+mod error;
+mod field;
+mod label;
+mod parse_field;
+mod parse_label;
+mod requirement;
+
+pub use error::{RequirementError, SelectorError};
+pub(crate) use field::check_field;
+pub use field::{FieldSelector, FieldTerm};
+pub use label::LabelSelector;
+pub use requirement::{Requirement, Test};

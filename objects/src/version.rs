@@ -1,0 +1,104 @@
+//! The version of an object as its server gives it.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::sync::Arc;
+
+use crate::Revision;
+
+/// The version of an object, or of a list, as text that only its server understands.
+///
+/// Any server's text is kept as it came. Where it is a plain decimal number, as of our stores and of every Kubernetes
+/// on etcd, it costs no allocation and has a [`revision`](Self::revision). Two versions are ordered where both have
+/// one; that says something only if one server gave both.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct ResourceVersion(Text);
+
+#[derive(Clone, PartialEq, Eq, Hash)]
+enum Text {
+    Number(Revision),
+    /// Never a text that a revision has, and never empty.
+    Other(Arc<str>),
+}
+
+impl ResourceVersion {
+    /// The version with this text; `None` for the empty one, with which servers say that there is none.
+    #[must_use]
+    pub fn new(text: &str) -> Option<Self> {
+        match text.parse() {
+            _ if text.is_empty() => None,
+            Ok(revision) => Some(Self(Text::Number(revision))),
+            Err(_) => Some(Self(Text::Other(text.into()))),
+        }
+    }
+
+    /// The version as a revision, where it is a plain decimal number.
+    #[must_use]
+    pub const fn revision(&self) -> Option<Revision> {
+        match self.0 {
+            Text::Number(revision) => Some(revision),
+            Text::Other(_) => None,
+        }
+    }
+}
+
+impl From<Revision> for ResourceVersion {
+    fn from(revision: Revision) -> Self {
+        Self(Text::Number(revision))
+    }
+}
+
+impl PartialOrd for ResourceVersion {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        match (self.revision(), other.revision()) {
+            (Some(ours), Some(theirs)) => Some(ours.cmp(&theirs)),
+            _ => (self == other).then_some(Ordering::Equal),
+        }
+    }
+}
+
+impl fmt::Display for ResourceVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Text::Number(revision) => revision.fmt(f),
+            Text::Other(text) => text.fmt(f),
+        }
+    }
+}
+
+impl fmt::Debug for ResourceVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ResourceVersion({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn version(text: &str) -> ResourceVersion {
+        ResourceVersion::new(text).expect("the text is not empty")
+    }
+
+    #[test]
+    fn every_text_comes_back_as_it_was() {
+        for text in ["0", "17", "017", "+1", "a:b,c", " ", "18446744073709551616", "ö"] {
+            assert_eq!(version(text).to_string(), text);
+        }
+        assert_eq!(ResourceVersion::new(""), None);
+    }
+
+    #[test]
+    fn numbers_are_ordered_and_nothing_else_is() {
+        assert!(version("9") < version("10"));
+        assert_eq!(version("10"), Revision(10).into());
+        assert_eq!(version("010").revision(), None);
+        assert_eq!(version("010").partial_cmp(&version("10")), None);
+        assert_eq!(version("x").partial_cmp(&version("x")), Some(Ordering::Equal));
+    }
+
+    #[test]
+    fn a_version_is_two_words() {
+        assert_eq!(size_of::<ResourceVersion>(), 16);
+    }
+}

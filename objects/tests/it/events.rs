@@ -1,0 +1,39 @@
+//! Events, as sources tell them and as handlers hear them.
+
+use machinery_objects::{Departure, EditNumber, Event, Revision, WatchEvent};
+
+#[test]
+fn an_event_of_an_object_is_one_of_a_view_of_it() {
+    let version = || Revision(7).into();
+    let events = [
+        WatchEvent::Added(1),
+        WatchEvent::Modified(2),
+        WatchEvent::Deleted(3),
+        WatchEvent::Left(4),
+        WatchEvent::Bookmark { version: version(), initial_state_ends: true },
+        WatchEvent::Complete { edit: EditNumber(1), version: version() },
+    ];
+    let views = events.map(|event| event.map(|number| number.to_string()));
+    assert_eq!(
+        views,
+        [
+            WatchEvent::Added("1".to_owned()),
+            WatchEvent::Modified("2".to_owned()),
+            WatchEvent::Deleted("3".to_owned()),
+            WatchEvent::Left("4".to_owned()),
+            WatchEvent::Bookmark { version: version(), initial_state_ends: true },
+            WatchEvent::Complete { edit: EditNumber(1), version: version() },
+        ]
+    );
+}
+
+#[test]
+fn an_event_has_the_state_that_is_or_the_last_that_was() {
+    let check = |event: Event<u8>, present: bool| {
+        assert_eq!((*event.object(), event.is_present()), (2, present));
+    };
+    check(Event::Added { object: 2, initial: false }, true);
+    check(Event::Updated { old: 1, object: 2 }, true);
+    check(Event::Deleted { last: 2, final_state_known: false }, false);
+    check(Event::Left { last: 2, because: Departure::Released }, false);
+}

@@ -1,0 +1,29 @@
+//! One binary for all of this crate's integration tests: linking is what takes the time.
+#![cfg(not(machinery_loom))]
+#![allow(clippy::unwrap_used, reason = "in helpers too, which clippy does not know for tests")]
+
+mod errors;
+mod events;
+mod fields;
+#[cfg(feature = "k8s")]
+mod k8s;
+mod labels;
+mod model;
+mod names;
+mod plane;
+mod ports;
+mod selectors;
+
+use std::error::Error;
+
+/// An error and all that led to it, as a program prints it.
+fn told(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        text += ": ";
+        text += &error.to_string();
+        source = error.source();
+    }
+    text
+}
