@@ -1,0 +1,132 @@
+//! What a change of an entry changes in an index. The user's function is asked first, and nothing changes before every
+//! index has been asked.
+
+use super::members::Members;
+use super::{Column, Values, values_mut};
+use crate::tree::Way;
+use crate::version::Entry;
+
+/// The function of an index.
+pub(crate) trait Compare<K, V>: Send + Sync {
+    fn empty(&self) -> Box<dyn Column>;
+    /// What is to change when one entry takes the place of another. `None`: nothing.
+    fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn Change>>;
+}
+
+/// What is to change in one index for one entry.
+pub(crate) trait Change: Send {
+    /// Prepares the index for this change to be made in place. All that the user's comparisons and clones can break,
+    /// they break here, where nothing changes.
+    fn prepare(&mut self, column: &mut dyn Column) -> Risk;
+    /// Makes the change. A panic of the user's may leave half of it, unless it was prepared and the risk was not high.
+    fn apply(self: Box<Self>, column: &mut dyn Column, slot: u32);
+}
+
+/// What a prepared change can still break, if the user's code panics.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Risk {
+    /// Nothing: entries move between values that are there, and stay.
+    None,
+    /// One value appears or vanishes: that happens or does not, and nothing else does.
+    AllOrNothing,
+    /// More than that: it must be made to a copy.
+    High,
+}
+
+/// A function that finds any number of values in an entry.
+pub(crate) struct Function<F>(pub(crate) F);
+
+impl<K, V, I, R, F> Compare<K, V> for Function<F>
+where
+    I: Ord + Clone + Send + Sync + 'static,
+    R: IntoIterator<Item = I>,
+    F: Fn(&K, &V) -> R + Send + Sync,
+{
+    fn empty(&self) -> Box<dyn Column> {
+        Box::new(Values::<I>::new())
+    }
+
+    fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn Change>> {
+        let of = |entry: &Entry<K, V>| (self.0)(&entry.key, &entry.value);
+        if let (Some(old), Some(new)) = (old, new)
+            && of(old).into_iter().eq(of(new))
+        {
+            return None;
+        }
+        let sorted = |entry: Option<&Entry<K, V>>| {
+            let mut values: Vec<I> = entry.map(of).into_iter().flatten().collect();
+            values.sort_unstable();
+            values.dedup();
+            values
+        };
+        difference(sorted(old), sorted(new))
+    }
+}
+
+/// The change from one sorted list of values to another.
+pub(super) fn difference<I>(mut old: Vec<I>, mut new: Vec<I>) -> Option<Box<dyn Change>>
+where
+    I: Ord + Clone + Send + Sync + 'static,
+{
+    if !old.is_empty() && !new.is_empty() {
+        let before = old.clone();
+        old.retain(|value| new.binary_search(value).is_err());
+        new.retain(|value| before.binary_search(value).is_err());
+    }
+    if old.is_empty() && new.is_empty() {
+        return None;
+    }
+    Some(Box::new(Moves { gone: old, come: new, ways: Vec::new() }))
+}
+
+struct Moves<I> {
+    gone: Vec<I>,
+    come: Vec<I>,
+    /// Where the values are, those gone first, if it is prepared and the risk is none.
+    ways: Vec<Way>,
+}
+
+impl<I: Ord + Clone + Send + Sync + 'static> Change for Moves<I> {
+    fn prepare(&mut self, column: &mut dyn Column) -> Risk {
+        let values = values_mut::<I>(column);
+        let mut way_to = |value, least| {
+            values.locate(value).and_then(|(members, way)| (members.len() >= least).then_some(way))
+        };
+        // A value vanishes with its last entry.
+        let mut ways: Vec<Option<Way>> = self.gone.iter().map(|value| way_to(value, 2)).collect();
+        ways.extend(self.come.iter().map(|value| way_to(value, 1)));
+        if ways.len() == 1 && ways[0].is_none() {
+            return Risk::AllOrNothing;
+        }
+        self.ways = ways.into_iter().flatten().collect();
+        if self.ways.len() == self.gone.len() + self.come.len() { Risk::None } else { Risk::High }
+    }
+
+    fn apply(self: Box<Self>, column: &mut dyn Column, slot: u32) {
+        let values = values_mut::<I>(column);
+        let Self { gone, come, ways } = *self;
+        if ways.len() == gone.len() + come.len() {
+            for (at, way) in ways.iter().enumerate() {
+                match values.at(way) {
+                    Some(members) if at < gone.len() => members.remove(slot),
+                    Some(members) => members.insert(slot),
+                    None => {}
+                }
+            }
+            return;
+        }
+        for value in &gone {
+            match values.get_mut(value) {
+                Some(members) if members.len() > 1 => members.remove(slot),
+                Some(_) => drop(values.remove(value)),
+                None => {}
+            }
+        }
+        for value in come {
+            match values.get_mut(&value) {
+                Some(members) => members.insert(slot),
+                None => drop(values.insert(value, Members::One(slot))),
+            }
+        }
+    }
+}

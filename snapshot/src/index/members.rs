@@ -1,0 +1,102 @@
+//! The entries that have one value.
+
+use crate::{Range, Tree};
+
+/// A set of slots, in order, and never empty: the value goes with its last entry.
+#[derive(Clone)]
+pub(crate) enum Members {
+    /// Many indexes have a value for each entry.
+    One(u32),
+    Many(Tree<u32, ()>),
+}
+
+impl Members {
+    pub(crate) const fn len(&self) -> usize {
+        match self {
+            Self::One(_) => 1,
+            Self::Many(slots) => slots.len(),
+        }
+    }
+
+    pub(super) fn insert(&mut self, slot: u32) {
+        match self {
+            Self::One(one) if *one == slot => {}
+            Self::One(one) => *self = Self::Many([(*one, ()), (slot, ())].into_iter().collect()),
+            Self::Many(slots) => {
+                slots.insert(slot, ());
+            }
+        }
+    }
+
+    /// Takes one of several out.
+    pub(super) fn remove(&mut self, slot: u32) {
+        if let Self::Many(slots) = self {
+            slots.remove(&slot);
+            if slots.len() == 1
+                && let Some((&one, ())) = slots.first()
+            {
+                *self = Self::One(one);
+            }
+        }
+    }
+
+    pub(crate) fn iter(&self) -> MembersIter<'_> {
+        match self {
+            Self::One(slot) => MembersIter::One(Some(*slot)),
+            Self::Many(slots) => MembersIter::Many(slots.iter()),
+        }
+    }
+}
+
+#[derive(Clone)]
+pub(crate) enum MembersIter<'a> {
+    One(Option<u32>),
+    Many(Range<'a, u32, ()>),
+}
+
+impl Iterator for MembersIter<'_> {
+    type Item = u32;
+
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        match self {
+            Self::One(slot) => slot.take(),
+            Self::Many(slots) => slots.next().map(|(&slot, ())| slot),
+        }
+    }
+}
+
+impl DoubleEndedIterator for MembersIter<'_> {
+    fn next_back(&mut self) -> Option<u32> {
+        match self {
+            Self::One(slot) => slot.take(),
+            Self::Many(slots) => slots.next_back().map(|(&slot, ())| slot),
+        }
+    }
+}
+
+#[cfg(all(test, not(machinery_loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_is_sorted_and_small_again_when_it_shrinks() {
+        fn check(members: &Members, expected: &[u32]) {
+            assert_eq!(members.iter().collect::<Vec<_>>(), expected);
+            assert_eq!(members.len(), expected.len());
+            assert_eq!(matches!(members, Members::One(_)), expected.len() == 1);
+        }
+        let mut members = Members::One(5);
+        members.insert(5);
+        check(&members, &[5]);
+        members.insert(3);
+        members.insert(9);
+        members.insert(3);
+        check(&members, &[3, 5, 9]);
+        members.remove(5);
+        members.remove(5);
+        check(&members, &[3, 9]);
+        members.remove(9);
+        check(&members, &[3]);
+    }
+}

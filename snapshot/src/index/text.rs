@@ -1,0 +1,28 @@
+//! Indexes of a text that entries have somewhere: nothing is allocated to find out that it has not changed.
+
+use super::change::{Change, Compare, difference};
+use super::{Column, Values};
+use crate::version::Entry;
+use std::sync::Arc;
+
+/// A function that finds a text in an entry, or none.
+pub(crate) struct Text<F>(pub(crate) F);
+
+impl<K, V, F> Compare<K, V> for Text<F>
+where
+    F: for<'a> Fn(&'a K, &'a V) -> Option<&'a str> + Send + Sync,
+{
+    fn empty(&self) -> Box<dyn Column> {
+        Box::new(Values::<Arc<str>>::new())
+    }
+
+    fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn Change>> {
+        let of = |entry: Option<&'_ Entry<K, V>>| -> Vec<Arc<str>> {
+            entry.and_then(|entry| (self.0)(&entry.key, &entry.value)).map(Arc::from).into_iter().collect()
+        };
+        match (old, new) {
+            (Some(a), Some(b)) if (self.0)(&a.key, &a.value) == (self.0)(&b.key, &b.value) => None,
+            _ => difference(of(old), of(new)),
+        }
+    }
+}

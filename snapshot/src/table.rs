@@ -1,0 +1,204 @@
+//! Where a key's slot is: a hash table that is never wrong, and knows more than it should.
+//!
+//! It answers a hash with *candidates*. Whoever asks looks into the slots of their own version, and takes the candidate
+//! whose key is there. So one table serves every version at once: what only an older version has is a candidate that
+//! leads nowhere in a newer one, and the other way round. A bucket is therefore never emptied or moved; it is marked
+//! dead when its key leaves, and left behind when the table is built anew. Versions that still need it keep the table
+//! that has it.
+
+use machinery_sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+/// The most entries that a map can hold.
+pub(crate) const MOST: u32 = DEAD - 2;
+
+/// The hash in the upper half; the slot's number plus one, and whether it is dead, in the lower. Zero is empty.
+struct Bucket(u64);
+
+const DEAD: u32 = 1 << 31;
+
+/// Only the one writer stores, and it publishes the version that needs a bucket through a lock afterwards. So plain
+/// loads and stores do.
+pub(crate) struct Table {
+    buckets: Box<[AtomicU64]>,
+    /// How many are not empty.
+    used: AtomicUsize,
+}
+
+impl Bucket {
+    const fn new(hash: u32, slot: u32) -> Self {
+        Self((hash as u64) << 32 | (slot + 1) as u64)
+    }
+
+    const fn hash(&self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    const fn slot(&self) -> u32 {
+        (self.0 as u32 & !DEAD) - 1
+    }
+
+    const fn is_empty(&self) -> bool {
+        self.0 == 0
+    }
+
+    const fn is_dead(&self) -> bool {
+        self.0 as u32 & DEAD != 0
+    }
+
+    const fn dead(&self) -> Self {
+        Self(self.0 | DEAD as u64)
+    }
+}
+
+impl Table {
+    /// A table with room for so many keys, and as many again before it must be built anew.
+    pub(crate) fn for_keys(keys: usize) -> Self {
+        let buckets = (0..(keys * 2).max(8)).map(|_| AtomicU64::new(0)).collect();
+        Self { buckets, used: AtomicUsize::new(0) }
+    }
+
+    /// The slots that a key with this hash may be in.
+    #[inline]
+    pub(crate) fn candidates(&self, hash: u32) -> impl Iterator<Item = u32> {
+        let mut at = self.home(hash);
+        std::iter::from_fn(move || {
+            loop {
+                let bucket = self.at(at);
+                if bucket.is_empty() {
+                    return None;
+                }
+                at = self.after(at);
+                if bucket.hash() == hash {
+                    return Some(bucket.slot());
+                }
+            }
+        })
+    }
+
+    /// Whether so many more would leave enough buckets empty.
+    pub(crate) fn has_room_for(&self, more: usize) -> bool {
+        let used = self.used.load(Relaxed) + more;
+        used + used / 4 <= self.buckets.len()
+    }
+
+    /// Whether there is no room for one more.
+    pub(crate) fn is_full(&self) -> bool {
+        !self.has_room_for(1)
+    }
+
+    /// Whether so few keys are left that the table is mostly waste.
+    pub(crate) fn is_vast_for(&self, keys: usize) -> bool {
+        self.buckets.len() > 64 && keys < self.buckets.len() / 16
+    }
+
+    /// Adds a candidate. There must be room.
+    pub(crate) fn insert(&self, hash: u32, slot: u32) {
+        let mut at = self.home(hash);
+        loop {
+            let bucket = self.at(at);
+            let is_this = bucket.hash() == hash && !bucket.is_empty() && bucket.slot() == slot;
+            if bucket.is_empty() || is_this {
+                self.set(at, &Bucket::new(hash, slot));
+                self.used.store(self.used.load(Relaxed) + usize::from(!is_this), Relaxed);
+                return;
+            }
+            at = self.after(at);
+        }
+    }
+
+    /// Marks a candidate that no version from now on has. It may be one that this table never had.
+    pub(crate) fn bury(&self, hash: u32, slot: u32) {
+        let mut at = self.home(hash);
+        loop {
+            let bucket = self.at(at);
+            if bucket.is_empty() {
+                return;
+            }
+            if bucket.hash() == hash && bucket.slot() == slot {
+                return self.set(at, &bucket.dead());
+            }
+            at = self.after(at);
+        }
+    }
+
+    /// A new table without what is dead, of the right size for what is not and so many more.
+    pub(crate) fn renewed(&self, more: usize) -> Self {
+        let living =
+            || (0..self.buckets.len()).map(|at| self.at(at)).filter(|b| !b.is_empty() && !b.is_dead());
+        let table = Self::for_keys(living().count() + more);
+        for bucket in living() {
+            table.insert(bucket.hash(), bucket.slot());
+        }
+        table
+    }
+
+    /// How many buckets there are, and how many are in use.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        (self.buckets.len(), self.used.load(Relaxed))
+    }
+
+    /// The hash scaled to the number of buckets, which need not be a power of two.
+    #[inline]
+    fn home(&self, hash: u32) -> usize {
+        (u64::from(hash) * self.buckets.len() as u64 >> 32) as usize
+    }
+
+    #[inline]
+    fn after(&self, at: usize) -> usize {
+        if at + 1 == self.buckets.len() { 0 } else { at + 1 }
+    }
+
+    #[inline]
+    fn at(&self, at: usize) -> Bucket {
+        Bucket(self.buckets[at].load(Relaxed))
+    }
+
+    fn set(&self, at: usize, bucket: &Bucket) {
+        self.buckets[at].store(bucket.0, Relaxed);
+    }
+}
+
+#[cfg(all(test, not(machinery_loom)))]
+mod tests {
+    use super::*;
+
+    fn candidates(table: &Table, hash: u32) -> Vec<u32> {
+        table.candidates(hash).collect()
+    }
+
+    #[test]
+    fn what_is_buried_can_be_found_until_the_table_is_renewed() {
+        let table = Table::for_keys(4);
+        for slot in 0..4 {
+            table.insert(7, slot);
+        }
+        table.bury(7, 2);
+        table.bury(7, 99);
+        assert_eq!(candidates(&table, 7), [0, 1, 2, 3]);
+        assert_eq!(candidates(&table, 8), []);
+        assert_eq!(candidates(&table.renewed(0), 7), [0, 1, 3]);
+    }
+
+    #[test]
+    fn what_comes_back_to_its_slot_takes_no_new_bucket() {
+        let table = Table::for_keys(4);
+        for _ in 0..100 {
+            table.insert(u32::MAX, 5);
+            table.bury(u32::MAX, 5);
+        }
+        assert_eq!(table.size(), (8, 1));
+        table.insert(u32::MAX, 5);
+        assert_eq!(candidates(&table.renewed(0), u32::MAX), [5]);
+    }
+
+    #[test]
+    fn a_full_table_has_empty_buckets_left() {
+        let table = Table::for_keys(0);
+        let mut inserted = 0;
+        while !table.is_full() {
+            table.insert(inserted << 28, inserted);
+            inserted += 1;
+        }
+        assert_eq!((inserted, table.size()), (7, (8, 7)));
+    }
+}

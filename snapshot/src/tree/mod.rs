@@ -1,0 +1,170 @@
+//! A sorted map whose clone is a pointer: the ordered half of everything here, and usable alone.
+
+mod node;
+mod range;
+
+pub use range::Range;
+
+use node::Node;
+use std::borrow::Borrow;
+use std::fmt;
+use std::ops::RangeBounds;
+use std::sync::Arc;
+
+/// A sorted map that is cloned in O(1).
+///
+/// A clone shares every node; whoever changes one of the two copies the nodes on the way to the change, once. A tree
+/// that shares nothing is changed in place.
+///
+/// If a comparison or a clone of the user's panics, the tree holds what it held before that call.
+pub struct Tree<K, V> {
+    root: Option<Arc<Node<K, V>>>,
+    len: usize,
+}
+
+/// From the root to a value.
+pub(crate) struct Way(Vec<u8>);
+
+impl<K, V> Tree<K, V> {
+    /// An empty tree. Allocates nothing.
+    pub const fn new() -> Self {
+        Self { root: None, len: 0 }
+    }
+
+    /// How many keys it holds.
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether it holds no key.
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Every key and its value, in order.
+    pub fn iter(&self) -> Range<'_, K, V> {
+        Range::whole(self.root.as_deref())
+    }
+
+    /// The smallest key and its value.
+    pub fn first(&self) -> Option<(&K, &V)> {
+        self.iter().next()
+    }
+
+    /// The largest key and its value.
+    pub fn last(&self) -> Option<(&K, &V)> {
+        self.iter().next_back()
+    }
+}
+
+impl<K: Ord, V> Tree<K, V> {
+    /// The value of a key.
+    pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        self.root.as_deref()?.get(key)
+    }
+
+    /// The keys between two bounds and their values, in order. It begins in O(log n), and is empty if the bounds are
+    /// the wrong way round.
+    pub fn range<Q: Ord + ?Sized>(&self, bounds: impl RangeBounds<Q>) -> Range<'_, K, V>
+    where
+        K: Borrow<Q>,
+    {
+        Range::between(self.root.as_deref(), &bounds)
+    }
+}
+
+impl<K: Ord + Clone, V: Clone> Tree<K, V> {
+    /// The value of a key, to change it. Copies what other clones share.
+    pub fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
+    where
+        K: Borrow<Q>,
+    {
+        Arc::make_mut(self.root.as_mut()?).get_mut(key)
+    }
+
+    /// As [`Tree::get_mut`], with the way to the value for [`Tree::at`].
+    pub(crate) fn locate<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<(&mut V, Way)>
+    where
+        K: Borrow<Q>,
+    {
+        let mut way = Vec::new();
+        let value = Arc::make_mut(self.root.as_mut()?).locate(key, &mut way)?;
+        Some((value, Way(way)))
+    }
+
+    /// The value that was found before, if no key has come or gone since: nothing is compared, and nothing cloned.
+    pub(crate) fn at(&mut self, way: &Way) -> Option<&mut V> {
+        Arc::make_mut(self.root.as_mut()?).at(&way.0)
+    }
+
+    /// Sets the value of a key; returns the one before it. A key that is there already stays, and `key` is dropped.
+    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        let Some(root) = &mut self.root else {
+            self.root = Some(Arc::new(Node::single(key, value)));
+            self.len = 1;
+            return None;
+        };
+        node::raise(root, &key);
+        let before = Arc::make_mut(root).insert(key, value);
+        self.len += usize::from(before.is_none());
+        before
+    }
+
+    /// Takes a key and its value out.
+    pub fn remove<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<(K, V)>
+    where
+        K: Borrow<Q>,
+    {
+        let root = self.root.as_mut()?;
+        let taken = Arc::make_mut(root).remove(key);
+        self.len -= usize::from(taken.is_some());
+        node::lower(&mut self.root);
+        taken
+    }
+}
+
+impl<K, V> Clone for Tree<K, V> {
+    fn clone(&self) -> Self {
+        Self { root: self.root.clone(), len: self.len }
+    }
+}
+
+impl<K, V> Default for Tree<K, V> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<K: fmt::Debug, V: fmt::Debug> fmt::Debug for Tree<K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+impl<'a, K, V> IntoIterator for &'a Tree<K, V> {
+    type Item = (&'a K, &'a V);
+    type IntoIter = Range<'a, K, V>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl<K: Ord + Clone, V: Clone> FromIterator<(K, V)> for Tree<K, V> {
+    fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
+        let mut tree = Self::new();
+        tree.extend(pairs);
+        tree
+    }
+}
+
+impl<K: Ord + Clone, V: Clone> Extend<(K, V)> for Tree<K, V> {
+    fn extend<I: IntoIterator<Item = (K, V)>>(&mut self, pairs: I) {
+        for (key, value) in pairs {
+            self.insert(key, value);
+        }
+    }
+}

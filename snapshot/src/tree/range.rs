@@ -1,0 +1,202 @@
+//! Iteration between two places of a tree, from both ends.
+
+use super::node::Node;
+use std::borrow::Borrow;
+use std::iter::FusedIterator;
+use std::ops::{Bound, RangeBounds};
+use std::sync::Arc;
+
+/// The keys of a [`Tree`](super::Tree) between two bounds, and their values, in order.
+pub struct Range<'a, K, V> {
+    /// Front and back. `None`: nothing is left, and nothing was there.
+    ends: Option<(Edge<'a, K, V>, Edge<'a, K, V>)>,
+}
+
+/// A place between two entries of a leaf.
+struct Edge<'a, K, V> {
+    /// The way down to the leaf: the children of each inner node, and which of them it went.
+    way: Vec<(&'a [Arc<Node<K, V>>], usize)>,
+    leaf: &'a [(K, V)],
+    at: usize,
+}
+
+impl<'a, K, V> Range<'a, K, V> {
+    pub(crate) const fn empty() -> Self {
+        Self { ends: None }
+    }
+
+    pub(super) fn whole(root: Option<&'a Node<K, V>>) -> Self {
+        Self {
+            ends: root.map(|root| (Edge::outermost(root, Side::Front), Edge::outermost(root, Side::Back))),
+        }
+    }
+
+    pub(super) fn between<Q: Ord + ?Sized>(root: Option<&'a Node<K, V>>, bounds: &impl RangeBounds<Q>) -> Self
+    where
+        K: Borrow<Q>,
+    {
+        let (start, end) = (bounds.start_bound(), bounds.end_bound());
+        let empty = match (start, end) {
+            (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+            (Bound::Included(start), Bound::Included(end)) => start > end,
+            (
+                Bound::Included(start) | Bound::Excluded(start),
+                Bound::Included(end) | Bound::Excluded(end),
+            ) => start >= end,
+        };
+        let root = root.filter(|_| !empty);
+        let front = |root| match start {
+            Bound::Unbounded => Edge::outermost(root, Side::Front),
+            Bound::Included(key) => Edge::beside(root, key, Side::Front),
+            Bound::Excluded(key) => Edge::beside(root, key, Side::Back),
+        };
+        let back = |root| match end {
+            Bound::Unbounded => Edge::outermost(root, Side::Back),
+            Bound::Included(key) => Edge::beside(root, key, Side::Back),
+            Bound::Excluded(key) => Edge::beside(root, key, Side::Front),
+        };
+        Self { ends: root.map(|root| (front(root), back(root))) }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Side {
+    Front,
+    Back,
+}
+
+impl<'a, K, V> Edge<'a, K, V> {
+    /// Before everything, or behind it.
+    fn outermost(root: &'a Node<K, V>, side: Side) -> Self {
+        let mut edge = Self { way: Vec::new(), leaf: &[], at: 0 };
+        edge.descend(root, side);
+        edge
+    }
+
+    /// Before the key's place, or behind it.
+    fn beside<Q: Ord + ?Sized>(root: &'a Node<K, V>, key: &Q, side: Side) -> Self
+    where
+        K: Borrow<Q>,
+    {
+        let mut way = Vec::new();
+        let mut node = root;
+        loop {
+            match node {
+                Node::Inner(inner) => {
+                    let at = inner.child_of(key);
+                    way.push((&*inner.children, at));
+                    node = &inner.children[at];
+                }
+                Node::Leaf(entries) => {
+                    let at = match side {
+                        Side::Front => entries.partition_point(|(k, _)| k.borrow() < key),
+                        Side::Back => entries.partition_point(|(k, _)| k.borrow() <= key),
+                    };
+                    return Self { way, leaf: entries, at };
+                }
+            }
+        }
+    }
+
+    fn descend(&mut self, mut node: &'a Node<K, V>, side: Side) {
+        loop {
+            match node {
+                Node::Inner(inner) => {
+                    let at = if side == Side::Front { 0 } else { inner.children.len() - 1 };
+                    self.way.push((&inner.children, at));
+                    node = &inner.children[at];
+                }
+                Node::Leaf(entries) => {
+                    self.leaf = entries;
+                    self.at = if side == Side::Front { 0 } else { entries.len() };
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Goes to the next leaf, if there is one.
+    fn forward(&mut self) -> bool {
+        while let Some((children, at)) = self.way.pop() {
+            if let Some(next) = children.get(at + 1) {
+                self.way.push((children, at + 1));
+                self.descend(next, Side::Front);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Goes to the leaf before, if there is one.
+    fn backward(&mut self) -> bool {
+        while let Some((children, at)) = self.way.pop() {
+            if let Some(before) = at.checked_sub(1) {
+                self.way.push((children, before));
+                self.descend(&children[before], Side::Back);
+                return true;
+            }
+        }
+        false
+    }
+}
+
+/// Whether nothing is between the two.
+fn met<K, V>(front: &Edge<'_, K, V>, back: &Edge<'_, K, V>) -> bool {
+    std::ptr::eq(front.leaf, back.leaf) && front.at >= back.at
+}
+
+impl<'a, K, V> Iterator for Range<'a, K, V> {
+    type Item = (&'a K, &'a V);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        let (front, back) = self.ends.as_mut()?;
+        loop {
+            if met(front, back) {
+                return None;
+            }
+            if let Some((key, value)) = front.leaf.get(front.at) {
+                front.at += 1;
+                return Some((key, value));
+            }
+            if !front.forward() {
+                self.ends = None;
+                return None;
+            }
+        }
+    }
+}
+
+impl<K, V> DoubleEndedIterator for Range<'_, K, V> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        let (front, back) = self.ends.as_mut()?;
+        loop {
+            if met(front, back) {
+                return None;
+            }
+            if let Some(at) = back.at.checked_sub(1) {
+                back.at = at;
+                let (key, value) = &back.leaf[at];
+                return Some((key, value));
+            }
+            if !back.backward() {
+                self.ends = None;
+                return None;
+            }
+        }
+    }
+}
+
+impl<K, V> FusedIterator for Range<'_, K, V> {}
+
+impl<K, V> Clone for Range<'_, K, V> {
+    fn clone(&self) -> Self {
+        Self { ends: self.ends.as_ref().map(|(front, back)| (front.copy(), back.copy())) }
+    }
+}
+
+impl<K, V> Edge<'_, K, V> {
+    fn copy(&self) -> Self {
+        Self { way: self.way.clone(), leaf: self.leaf, at: self.at }
+    }
+}

@@ -1,0 +1,112 @@
+//! One version of a map: its entries, its indexes, and what the next version is made from.
+
+use crate::index::{Change, Column, Risk};
+use crate::slots::{Displaced, Slots};
+use crate::table::Table;
+use foldhash::fast::FixedState;
+use std::borrow::Borrow;
+use std::hash::{BuildHasher, Hash};
+use std::sync::Arc;
+
+pub(crate) struct Entry<K, V> {
+    pub(crate) key: K,
+    pub(crate) value: V,
+}
+
+impl<K, V> Entry<K, V> {
+    pub(crate) const fn pair(&self) -> (&K, &V) {
+        (&self.key, &self.value)
+    }
+}
+
+/// Its clone costs a pointer for each 4096 slots and each index, and shares everything else.
+pub(crate) struct Version<K, V> {
+    pub(crate) slots: Slots<Entry<K, V>>,
+    pub(crate) len: usize,
+    pub(crate) table: Arc<Table>,
+    pub(crate) columns: Box<[Box<dyn Column>]>,
+    pub(crate) hasher: FixedState,
+}
+
+/// One entry that comes, changes or goes, with all that this means, worked out and not yet done.
+pub(crate) struct Step<K, V> {
+    pub(crate) hash: u32,
+    pub(crate) slot: u32,
+    pub(crate) entry: Option<Entry<K, V>>,
+    pub(crate) was_there: bool,
+    /// By the number of the index.
+    pub(crate) changes: Vec<(usize, Box<dyn Change>)>,
+    /// The table from then on, if it is another one.
+    pub(crate) table: Option<Arc<Table>>,
+}
+
+impl<K, V> Version<K, V> {
+    pub(crate) fn empty(columns: Box<[Box<dyn Column>]>, hasher: FixedState) -> Self {
+        Self { slots: Slots::new(), len: 0, table: Arc::new(Table::for_keys(0)), columns, hasher }
+    }
+
+    pub(crate) fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u32 {
+        (self.hasher.hash_one(key) >> 32) as u32
+    }
+
+    #[inline]
+    pub(crate) fn find<Q: Eq + ?Sized>(&self, hash: u32, key: &Q) -> Option<(u32, &Entry<K, V>)>
+    where
+        K: Borrow<Q>,
+    {
+        self.table.candidates(hash).find_map(|slot| {
+            let entry = self.slots.get(slot)?;
+            (entry.key.borrow() == key).then_some((slot, &**entry))
+        })
+    }
+
+    pub(crate) fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<&Entry<K, V>>
+    where
+        K: Borrow<Q>,
+    {
+        Some(self.find(self.hash(key), key)?.1)
+    }
+
+    /// Prepares a step that is to be done in place. False: a panic of the user's could still tear it, so it must be
+    /// done to a copy.
+    pub(crate) fn prepare(&mut self, step: &mut Step<K, V>) -> bool {
+        let mut risky = 0;
+        for at in 0..step.changes.len() {
+            let (column, change) = &mut step.changes[at];
+            match change.prepare(&mut *self.columns[*column]) {
+                Risk::None => {}
+                Risk::AllOrNothing => {
+                    // Before those that cannot break.
+                    risky += 1;
+                    step.changes.swap(0, at);
+                }
+                Risk::High => return false,
+            }
+        }
+        risky <= 1
+    }
+
+    /// Does a step. What it puts out of use is the caller's to drop.
+    pub(crate) fn apply(&mut self, step: Step<K, V>) -> Displaced<Entry<K, V>> {
+        for (at, change) in step.changes {
+            change.apply(&mut *self.columns[at], step.slot);
+        }
+        if let Some(table) = step.table {
+            self.table = table;
+        }
+        self.len = self.len + usize::from(step.entry.is_some()) - usize::from(step.was_there);
+        self.slots.set(step.slot, step.entry)
+    }
+}
+
+impl<K, V> Clone for Version<K, V> {
+    fn clone(&self) -> Self {
+        Self {
+            slots: self.slots.clone(),
+            len: self.len,
+            table: self.table.clone(),
+            columns: self.columns.iter().map(|column| column.copy()).collect(),
+            hasher: self.hasher.clone(),
+        }
+    }
+}

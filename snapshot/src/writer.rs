@@ -1,0 +1,335 @@
+//! A change: any number of entries that come, change and go as one.
+
+use crate::Map;
+use crate::map::Writing;
+use crate::slots::Displaced;
+use crate::table::Table;
+use crate::version::{Entry, Step, Version};
+use machinery_sync::MutexGuard;
+use std::borrow::Borrow;
+use std::fmt;
+use std::hash::Hash;
+use std::mem::replace;
+use std::sync::Arc;
+
+/// A change of a map. What it has changed is seen through it at once, and elsewhere when it is committed, all together.
+///
+/// Dropped without [`Writer::commit`] (a `?`, a panic) it has changed nothing. There is one at a time; a thread that
+/// has one must not write the map in another way.
+///
+/// A change of one entry is made in place, unless somebody reads a snapshot of just that version. A change of several
+/// is made to a copy of the blocks that it touches, beside the readers, and then takes their place.
+#[must_use = "a change is nothing until it is committed"]
+pub struct Writer<'a, K, V> {
+    /// Dropped before the rest, which may run drops of the user's: another may write by then.
+    writing: MutexGuard<'a, Writing>,
+    map: &'a Map<K, V>,
+    /// The version before the change: the newest, until the commit.
+    base: Option<Arc<Version<K, V>>>,
+    stage: Stage<K, V>,
+    /// What the change has put out of use, and may be the last to hold.
+    displaced: Option<Displaced<Entry<K, V>>>,
+    replaced: Vec<Entry<K, V>>,
+    cleared: Vec<Version<K, V>>,
+}
+
+enum Stage<K, V> {
+    Clean,
+    /// The only change so far, not made yet.
+    One(Step<K, V>),
+    /// With all changes so far.
+    Copy(Version<K, V>),
+    /// A panic has interrupted the change of the copy.
+    Spoilt,
+}
+
+const SPOILT: &str = "a Writer that a panic went through can only be dropped";
+
+impl<'a, K, V> Writer<'a, K, V> {
+    pub(crate) fn new(map: &'a Map<K, V>) -> Self {
+        let writing = map.writing.lock();
+        let base = Some(map.version());
+        Self {
+            writing,
+            map,
+            base,
+            stage: Stage::Clean,
+            displaced: None,
+            replaced: Vec::new(),
+            cleared: Vec::new(),
+        }
+    }
+
+    /// How many keys there are with this change.
+    pub fn len(&self) -> usize {
+        match &self.stage {
+            Stage::One(step) => {
+                self.base().len + usize::from(step.entry.is_some()) - usize::from(step.was_there)
+            }
+            _ => self.version().len,
+        }
+    }
+
+    /// Whether no key is left with this change.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Takes everything out. What is inserted then is a map of its own, built beside the one that others read.
+    pub fn clear(&mut self) {
+        let base = self.base();
+        let empty = Version::empty(self.map.columns(), base.hasher.clone());
+        let before = replace(&mut self.stage, Stage::Copy(empty));
+        if let Stage::Copy(version) = before {
+            self.cleared.push(version);
+        }
+        self.writing.numbers.restart();
+        self.writing.removed.clear();
+    }
+
+    /// Makes the change, for everybody at once.
+    ///
+    /// # Panics
+    /// If an earlier call on this writer panicked half way.
+    pub fn commit(mut self) {
+        match replace(&mut self.stage, Stage::Clean) {
+            Stage::Clean => {}
+            Stage::One(step) => self.commit_one(step),
+            Stage::Copy(version) => self.publish(version),
+            Stage::Spoilt => panic!("{SPOILT}"),
+        }
+    }
+
+    fn commit_one(&mut self, mut step: Step<K, V>) {
+        self.base = None; // or the newest version would look shared
+        let mut newest = self.map.newest.lock();
+        if let Some(version) = Arc::get_mut(&mut newest)
+            && version.prepare(&mut step)
+        {
+            let displaced = version.apply(step);
+            self.writing.settle(version);
+            drop(newest);
+            self.displaced = Some(displaced);
+            return;
+        }
+        let base = newest.clone();
+        drop(newest);
+        let mut version = Version::clone(&base);
+        self.base = Some(base);
+        drop(version.apply(step));
+        self.publish(version);
+    }
+
+    fn publish(&mut self, mut version: Version<K, V>) {
+        self.writing.settle(&version);
+        if version.table.is_vast_for(version.len) {
+            version.table = Arc::new(version.table.renewed(0));
+        }
+        let version = Arc::new(version);
+        // The one before stays with `base` until others may write.
+        *self.map.newest.lock() = version;
+    }
+
+    fn base(&self) -> &Version<K, V> {
+        self.base.as_ref().expect("it is there until the commit")
+    }
+
+    /// What the change is made from or, from the second on, made to.
+    fn version(&self) -> &Version<K, V> {
+        match &self.stage {
+            Stage::Clean | Stage::One(_) => self.base(),
+            Stage::Copy(version) => version,
+            Stage::Spoilt => panic!("{SPOILT}"),
+        }
+    }
+
+    /// Makes the copy, if the change is not just beginning.
+    fn unfold(&mut self) {
+        if let Stage::One(_) = &self.stage
+            && let Stage::One(step) = replace(&mut self.stage, Stage::Spoilt)
+        {
+            let mut version = Version::clone(self.base());
+            drop(version.apply(step)); // the base has it too
+            self.stage = Stage::Copy(version);
+        }
+    }
+
+    fn find<Q: Eq + ?Sized>(&self, hash: u32, key: &Q) -> Option<(u32, &Entry<K, V>)>
+    where
+        K: Borrow<Q>,
+    {
+        let Stage::One(step) = &self.stage else { return self.version().find(hash, key) };
+        match &step.entry {
+            Some(entry) if step.hash == hash && entry.key.borrow() == key => Some((step.slot, entry)),
+            _ => self.base().find(hash, key).filter(|&(slot, _)| slot != step.slot),
+        }
+    }
+
+    /// The entry in a slot that was found.
+    fn entry(&self, slot: u32) -> Option<&Entry<K, V>> {
+        match &self.stage {
+            Stage::One(step) if step.slot == slot => step.entry.as_ref(),
+            _ => self.version().slots.get(slot).map(|entry| &**entry),
+        }
+    }
+
+    /// One entry in place of another, or of none; or none in its place.
+    fn set(&mut self, hash: u32, old: Option<u32>, new: Option<Entry<K, V>>) {
+        let changes = self.map.compare(old.and_then(|slot| self.entry(slot)), new.as_ref());
+        self.unfold();
+        let slot = old.unwrap_or_else(|| self.writing.numbers.take());
+        let table = match (old, &new) {
+            (None, _) => self.seat(hash, slot),
+            (Some(_), None) => self.unseat(hash, slot),
+            (Some(_), Some(_)) => None,
+        };
+        let step = Step { hash, slot, entry: new, was_there: old.is_some(), changes, table };
+        self.stage = match replace(&mut self.stage, Stage::Spoilt) {
+            Stage::Copy(mut version) => {
+                self.replaced.extend(version.apply(step).own);
+                Stage::Copy(version)
+            }
+            _ => Stage::One(step),
+        };
+    }
+
+    /// Makes a new key known; returns the table that has it, if it is another one.
+    fn seat(&mut self, hash: u32, slot: u32) -> Option<Arc<Table>> {
+        let table = &self.version().table;
+        if table.is_full() {
+            let table = table.renewed(1);
+            table.insert(hash, slot);
+            return Some(Arc::new(table));
+        }
+        table.insert(hash, slot);
+        if Arc::ptr_eq(table, &self.base().table) {
+            self.writing.added.push((hash, slot));
+        }
+        None
+    }
+
+    fn unseat(&mut self, hash: u32, slot: u32) -> Option<Arc<Table>> {
+        self.writing.numbers.give_back(slot);
+        self.writing.removed.push((hash, slot));
+        match &self.stage {
+            Stage::Clean if self.base().table.is_vast_for(self.base().len) => {
+                Some(Arc::new(self.base().table.renewed(0)))
+            }
+            _ => None, // what leaves with it is not dead yet, so there is nothing to win
+        }
+    }
+}
+
+impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
+    /// The value of a key with this change.
+    pub fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        self.find(self.base().hash(key), key).map(|(_, entry)| &entry.value)
+    }
+
+    /// Sets the value of a key; returns the one before it.
+    pub fn insert(&mut self, key: K, value: V) -> Option<V> {
+        let hash = self.base().hash(&key);
+        let (slot, before) = self.find(hash, &key).map(|(slot, entry)| (slot, entry.value.clone())).unzip();
+        self.set(hash, slot, Some(Entry { key, value }));
+        before
+    }
+
+    /// Takes a key out; returns its value.
+    pub fn remove<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        let hash = self.base().hash(key);
+        let (slot, before) = self.find(hash, key).map(|(slot, entry)| (slot, entry.value.clone()))?;
+        self.set(hash, Some(slot), None);
+        Some(before)
+    }
+
+    /// Changes a copy of a key's value, and puts it in its place. `None`: there is no such key.
+    pub fn update<Q: Hash + Eq + ?Sized, R>(&mut self, key: &Q, change: impl FnOnce(&mut V) -> R) -> Option<R>
+    where
+        K: Borrow<Q>,
+    {
+        let hash = self.base().hash(key);
+        let (slot, entry) = self.find(hash, key)?;
+        let (key, mut value) = (entry.key.clone(), entry.value.clone());
+        let result = change(&mut value);
+        self.set(hash, Some(slot), Some(Entry { key, value }));
+        Some(result)
+    }
+
+    /// Takes out all keys for which the function says no.
+    pub fn retain(&mut self, mut keep: impl FnMut(&K, &V) -> bool) {
+        self.unfold();
+        let going = self.version().slots.iter().filter(|entry| !keep(&entry.key, &entry.value));
+        for entry in going.cloned().collect::<Vec<_>>() {
+            let hash = self.base().hash(&entry.key);
+            let slot = self.find(hash, &entry.key).map(|(slot, _)| slot);
+            drop(entry); // or it would look like one that others have
+            self.set(hash, slot, None);
+        }
+    }
+
+    /// Makes room for so many keys more, which spares the table of a large load from growing step by step.
+    pub fn reserve(&mut self, more: usize) {
+        self.unfold();
+        let table = &self.version().table;
+        if table.has_room_for(more) {
+            return;
+        }
+        let table = Arc::new(table.renewed(more));
+        let mut version = match replace(&mut self.stage, Stage::Clean) {
+            Stage::Copy(version) => version,
+            _ => Version::clone(self.base()),
+        };
+        version.table = table;
+        self.stage = Stage::Copy(version);
+    }
+}
+
+impl<K: Hash + Eq + Clone, V: Clone> Extend<(K, V)> for Writer<'_, K, V> {
+    fn extend<T: IntoIterator<Item = (K, V)>>(&mut self, pairs: T) {
+        let pairs = pairs.into_iter();
+        self.reserve(pairs.size_hint().0);
+        for (key, value) in pairs {
+            self.insert(key, value);
+        }
+    }
+}
+
+impl<K, V> Drop for Writer<'_, K, V> {
+    /// Undoes what a commit has not settled.
+    fn drop(&mut self) {
+        let writing = &mut *self.writing;
+        writing.numbers.undo();
+        writing.removed.clear();
+        if !writing.added.is_empty() {
+            let newest = self.map.version();
+            for (hash, slot) in writing.added.drain(..) {
+                newest.table.bury(hash, slot);
+            }
+        }
+    }
+}
+
+impl Writing {
+    fn settle<K, V>(&mut self, version: &Version<K, V>) {
+        for (hash, slot) in self.removed.drain(..) {
+            version.table.bury(hash, slot);
+        }
+        self.added.clear();
+        self.numbers.keep();
+        if version.len == 0 {
+            self.numbers = crate::numbers::Numbers::default();
+        }
+    }
+}
+
+impl<K, V> fmt::Debug for Writer<'_, K, V> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Writer").field("map", self.map).finish_non_exhaustive()
+    }
+}
