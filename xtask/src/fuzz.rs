@@ -48,11 +48,14 @@ struct Target {
 
 /// Every target. A new one is a line here, and a directory with a seed or two.
 #[cfg(feature = "fuzz")]
-const TARGETS: &[Target] = &[Target {
-    name: "workqueue-operations",
-    corpus: "workqueue/corpus/operations",
-    run: machinery_workqueue::testing::operations,
-}];
+const TARGETS: &[Target] = &[
+    Target {
+        name: "workqueue-operations",
+        corpus: "workqueue/corpus/operations",
+        run: machinery_workqueue::testing::operations,
+    },
+    Target { name: "objects-texts", corpus: "objects/corpus/texts", run: machinery_objects::testing::texts },
+];
 
 /// Runs it all again with the feature `fuzz`, which links the targets: optimised, yet with the checks of a debug build,
 /// in a directory of its own so that no other build is disturbed.

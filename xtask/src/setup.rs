@@ -2,21 +2,30 @@
 //!
 //! Today that is rustfmt and clippy, which rustup installs, and cargo-deny, which cargo builds: that takes minutes, so
 //! only when somebody asks for it, or in CI. No suite needs a Debian package yet; the table for the first that does is
-//! here, so that `cargo xtask test` on a fresh machine stays one command. Go is not in it on purpose: it builds peers for
-//! the benchmarks, and no test needs it.
+//! here, so that `cargo xtask test` on a fresh machine stays one command. etcd, which is what the store's benchmark has
+//! beside it, is for those who ask for a setup: no test needs it. Nor Go, which builds peers for the benchmarks, and is not
+//! in the table on purpose.
 
 use std::process::Command;
 
 use crate::shell::{self, Show};
 
-/// Something that a suite cannot run without.
+/// Something that a suite cannot run without, or a benchmark compares with.
 struct Tool {
     name: &'static str,
     from: Source,
     /// A command that succeeds when it is there.
     proof: &'static [&'static str],
-    /// What is skipped without it.
-    suite: &'static str,
+    need: Need,
+}
+
+/// What there is not without a tool.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Need {
+    /// A suite of the tests, which is skipped.
+    Suite(&'static str),
+    /// A peer of a suite of the benchmarks, which then has no figures.
+    Peer(&'static str),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -41,16 +50,30 @@ const TOOLS: &[Tool] = &[
         name: "rustfmt",
         from: Source::Rustup,
         proof: &["cargo", "fmt", "--version"],
-        suite: "formatting",
+        need: Need::Suite("formatting"),
     },
-    Tool { name: "clippy", from: Source::Rustup, proof: &["cargo", "clippy", "--version"], suite: "lints" },
+    Tool {
+        name: "clippy",
+        from: Source::Rustup,
+        proof: &["cargo", "clippy", "--version"],
+        need: Need::Suite("lints"),
+    },
     Tool {
         name: "cargo-deny",
         from: Source::Cargo("0.20.2"),
         proof: &["cargo", "deny", "--version"],
-        suite: "deny",
+        need: Need::Suite("deny"),
+    },
+    Tool {
+        name: "etcd-server",
+        from: Source::Debian,
+        proof: &["etcd", "--version"],
+        need: Need::Peer("machinery-bench store"),
     },
 ];
+
+/// Debian's packages begin the services in them. A service that a tool brought is ended, and stays so.
+const SERVICES: &[(&str, &str)] = &[("etcd-server", "etcd.service")];
 
 /// What could not be had: the tool, and what is skipped without it.
 #[derive(Default)]
@@ -83,10 +106,12 @@ impl Setup {
 pub(crate) fn run(asked: Asked) -> Setup {
     let here = |tool: &Tool| shell::succeeds(tool.proof[0], &tool.proof[1..]);
     let patient = asked == Asked::Setup || std::env::var_os("CI").is_some();
-    let setup = settle(TOOLS, here, |source| may_use(source, patient), install);
+    let wanted = |tool: &&Tool| asked == Asked::Setup || matches!(tool.need, Need::Suite(_));
+    let tools: Vec<&'static Tool> = TOOLS.iter().filter(wanted).collect();
+    let setup = settle(&tools, here, |source| may_use(source, patient), install);
     if setup.is_ready() {
-        let names: Vec<_> = TOOLS.iter().map(|tool| tool.name).collect();
-        let debian = TOOLS.iter().any(|tool| tool.from == Source::Debian);
+        let names: Vec<_> = tools.iter().map(|tool| tool.name).collect();
+        let debian = tools.iter().any(|tool| tool.from == Source::Debian);
         let rest = if debian { "" } else { "; no suite needs a Debian package yet" };
         println!("setup: here: {}{rest}", names.join(", "));
     }
@@ -98,7 +123,7 @@ pub(crate) fn run(asked: Asked) -> Setup {
 
 /// Decides for each tool: here, installed, or missing with a reason.
 fn settle(
-    tools: &'static [Tool],
+    tools: &[&'static Tool],
     here: impl Fn(&Tool) -> bool,
     may_use: impl Fn(Source) -> bool,
     install: impl Fn(&Tool) -> bool,
@@ -113,7 +138,11 @@ fn settle(
             Source::Debian => format!("apt-get install {}", tool.name),
             Source::Cargo(version) => format!("cargo install --locked {} --version {version}", tool.name),
         };
-        let why = format!("`{remedy}` brings it; without it `{}` is skipped", tool.suite);
+        let loss = match tool.need {
+            Need::Suite(suite) => format!("`{suite}` is skipped"),
+            Need::Peer(bench) => format!("`{bench}` has nothing to compare with"),
+        };
+        let why = format!("`{remedy}` brings it; without it {loss}");
         setup.missing.push(Missing { tool: tool.name, why });
     }
     setup
@@ -140,8 +169,13 @@ fn install(tool: &Tool) -> bool {
         // The package lists of a fresh machine are empty or old: refresh them once and try again.
         Source::Debian => {
             let install = ["install", "-y", "--no-install-recommends", tool.name];
-            succeeds("apt-get", &install)
-                || (succeeds("apt-get", &["update"]) && succeeds("apt-get", &install))
+            let installed = succeeds("apt-get", &install)
+                || (succeeds("apt-get", &["update"]) && succeeds("apt-get", &install));
+            // Where systemd does not run, nothing was begun.
+            for (_, service) in SERVICES.iter().filter(|(name, _)| *name == tool.name) {
+                shell::succeeds("systemctl", &["disable", "--now", service]);
+            }
+            installed
         }
     }
 }
@@ -165,8 +199,12 @@ mod tests {
 
     use super::*;
 
-    const SWITCH: &[Tool] =
-        &[Tool { name: "switch", from: Source::Debian, proof: &["switch", "--version"], suite: "frames" }];
+    const SWITCH: &[&Tool] = &[&Tool {
+        name: "switch",
+        from: Source::Debian,
+        proof: &["switch", "--version"],
+        need: Need::Suite("frames"),
+    }];
 
     #[test]
     fn what_is_here_is_not_installed() {

@@ -1,1 +1,57 @@
 //! A suite that every backend passes: one function per behaviour.
+//!
+//! Each function makes a fresh store through a [`Subject`], and panics if the behaviour is not there.
+//! [`conformance_tests!`](crate::conformance_tests) makes a test of each; [`BEHAVIOURS`] is the list of them, for whoever
+//! wants to run them otherwise.
+//!
+//! ```
+//! # use std::sync::Arc;
+//! use machinery_store::conformance::{Facts, Subject};
+//! use machinery_store::{Backend, Limits};
+//! # use machinery_store::model::Naive;
+//!
+//! struct Mine;
+//!
+//! #[async_trait::async_trait]
+//! impl Subject for Mine {
+//!     async fn open(&mut self, limits: Limits) -> Arc<dyn Backend> {
+//!         Arc::new(Naive::new(limits))
+//!     }
+//! }
+//!
+//! mod mine {
+//!     # use super::Mine;
+//!     machinery_store::conformance_tests!(Mine);
+//! }
+//! ```
+
+mod compaction;
+mod conditions;
+mod crowd;
+mod limits;
+mod list;
+mod paging;
+mod progress;
+mod reads;
+mod reopen;
+mod slow;
+mod subject;
+mod tools;
+mod transactions;
+mod watches;
+mod writes;
+
+pub use compaction::*;
+pub use conditions::*;
+pub use crowd::*;
+pub use limits::*;
+pub use list::{BEHAVIOURS, Behaviour, within};
+pub use paging::*;
+pub use progress::*;
+pub use reads::*;
+pub use reopen::*;
+pub use slow::*;
+pub use subject::{Facts, Subject};
+pub use transactions::*;
+pub use watches::*;
+pub use writes::*;

@@ -13,7 +13,9 @@ use super::key::Key;
 #[non_exhaustive]
 pub enum ReadError {
     /// The revision has been compacted.
-    #[error("revision {asked} is compacted: the oldest that can be read is {compacted}; read the newest, or one from there on")]
+    #[error(
+        "revision {asked} is compacted: the oldest that can be read is {compacted}; read the newest, or one from there on"
+    )]
     Compacted {
         /// What was asked for.
         asked: Revision,
@@ -21,7 +23,9 @@ pub enum ReadError {
         compacted: Revision,
     },
     /// The revision has not happened.
-    #[error("revision {asked} has not happened: the newest is {current}; was the store restored, or is this another one?")]
+    #[error(
+        "revision {asked} has not happened: the newest is {current}; was the store restored, or is this another one?"
+    )]
     Future {
         /// What was asked for.
         asked: Revision,
@@ -110,7 +114,9 @@ pub enum CommitError {
 #[non_exhaustive]
 pub enum WatchError {
     /// What the watch was to begin with has been compacted.
-    #[error("changes after revision {after} are compacted up to {compacted}: list again, and watch from there")]
+    #[error(
+        "changes after revision {after} are compacted up to {compacted}: list again, and watch from there"
+    )]
     Compacted {
         /// After which it was to begin.
         after: Revision,
@@ -118,7 +124,9 @@ pub enum WatchError {
         compacted: Revision,
     },
     /// The revision has not happened.
-    #[error("revision {after} has not happened: the newest is {current}; was the store restored, or is this another one?")]
+    #[error(
+        "revision {after} has not happened: the newest is {current}; was the store restored, or is this another one?"
+    )]
     Future {
         /// After which it was to begin.
         after: Revision,
@@ -126,12 +134,20 @@ pub enum WatchError {
         current: Revision,
     },
     /// The watch was read too slowly: changes that it had not seen were compacted.
-    #[error("the watch was read up to {seen} when {compacted} was compacted: it is too slow; list again, and read faster")]
+    #[error(
+        "the watch was read up to {seen} when {compacted} was compacted: it is too slow; list again, and read faster"
+    )]
     TooSlow {
         /// The last revision that it is known to have seen all of.
         seen: Revision,
         /// What was compacted.
         compacted: Revision,
+    },
+    /// As many watches run as may.
+    #[error("{limit} watches run, and that is the limit: end some, or raise it")]
+    TooMany {
+        /// How many may run.
+        limit: usize,
     },
     /// The store was closed, or cannot be reached. Resume from the last revision seen.
     #[error("the watch ended: {why}; resume from the last revision seen")]

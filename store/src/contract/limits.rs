@@ -13,6 +13,8 @@ pub struct Limits {
     pub transaction_bytes: usize,
     /// Transactions that wait to be durable. Whoever comes then waits for a place.
     pub waiting_commits: usize,
+    /// Watches that run at the same time.
+    pub watches: usize,
     /// Bytes of keys and values that the store holds, old versions included.
     pub quota_bytes: u64,
 }
@@ -25,6 +27,7 @@ impl Default for Limits {
             value_bytes: 1536 * 1024,
             transaction_bytes: 8 * 1024 * 1024,
             waiting_commits: 1024,
+            watches: 100_000,
             quota_bytes: 8 * 1024 * 1024 * 1024,
         }
     }

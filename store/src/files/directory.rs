@@ -45,6 +45,10 @@ impl Files for Directory {
         Ok(Box::new(Open(fs::OpenOptions::new().read(true).write(true).open(self.path(name))?)))
     }
 
+    fn open_to_read(&self, name: &str) -> io::Result<Box<dyn File>> {
+        Ok(Box::new(Open(fs::File::open(self.path(name))?)))
+    }
+
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         fs::rename(self.path(from), self.path(to))
     }
@@ -77,6 +81,12 @@ impl Files for Directory {
             Err(fs::TryLockError::WouldBlock) => Ok(None),
             Err(fs::TryLockError::Error(error)) => Err(error),
         }
+    }
+
+    fn salt(&self) -> io::Result<u64> {
+        let mut salt = [0; 8];
+        io::Read::read_exact(&mut fs::File::open("/dev/urandom")?, &mut salt)?;
+        Ok(u64::from_le_bytes(salt))
     }
 
     fn path(&self, name: &str) -> PathBuf {

@@ -19,6 +19,9 @@ pub trait Files: Send + Sync + 'static {
     /// Opens a file to be read and written.
     fn open(&self, name: &str) -> io::Result<Box<dyn File>>;
 
+    /// Opens a file to be read only, which works where nothing can be written.
+    fn open_to_read(&self, name: &str) -> io::Result<Box<dyn File>>;
+
     /// Gives a file another name, and takes that name from whatever had it.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
 
@@ -33,6 +36,9 @@ pub trait Files: Send + Sync + 'static {
 
     /// Takes the directory for this process until what is returned is dropped; none if another one has it.
     fn lock(&self) -> io::Result<Option<Box<dyn Send + Sync>>>;
+
+    /// A number that nobody can foresee.
+    fn salt(&self) -> io::Result<u64>;
 
     /// Where a file is, for people.
     fn path(&self, name: &str) -> PathBuf;

@@ -1,1 +1,16 @@
 //! Everything about the store that needs more than one module; one program, because linking is what costs.
+#![allow(clippy::unwrap_used, reason = "in helpers too, which clippy does not know for tests")]
+
+mod bad_input;
+mod conformance;
+mod crash;
+mod crash_sync;
+mod crash_witness;
+mod faulty;
+mod faulty_backend;
+mod flaws;
+mod flips;
+mod history;
+mod kill;
+mod retention;
+mod snapshots;

@@ -1,0 +1,152 @@
+//! How much is too much, and what then.
+
+use super::subject::Subject;
+use super::tools::{Store, fresh, tx};
+use crate::{CommitError, Limits, Range, Span, Transaction};
+
+fn ops(conditions: usize, puts: usize, deletes: usize) -> Transaction {
+    let tx = (0..conditions).fold(tx(), |tx, index| tx.if_absent(format!("c{index}")));
+    let tx = (0..puts).fold(tx, |tx, index| tx.put(format!("p{index}"), *b"1"));
+    (0..deletes).fold(tx, |tx, index| tx.delete(format!("d{index}")))
+}
+
+/// A hundred conditions and operations in all are taken, however they are mixed.
+pub async fn as_many_operations_as_may_be_are_taken(subject: &mut dyn Subject) {
+    let store = fresh(subject).await;
+    for (conditions, puts, deletes) in [(100, 0, 0), (0, 100, 0), (0, 0, 100), (40, 30, 30)] {
+        store.done(ops(conditions, puts, deletes)).await;
+    }
+    assert_eq!(Limits::default().operations, 100);
+}
+
+/// One more is refused by an error that tells how many there are and how many there may be.
+pub async fn one_operation_more_is_refused(subject: &mut dyn Subject) {
+    let store = fresh(subject).await;
+    for (conditions, puts, deletes) in [(101, 0, 0), (0, 101, 0), (0, 0, 101), (41, 30, 30)] {
+        let refused = store.refused(ops(conditions, puts, deletes)).await;
+        assert_eq!(refused, CommitError::TooManyOperations { count: 101, limit: 100 });
+    }
+    assert_eq!(store.list("").await, [""; 0]);
+}
+
+/// An empty key is refused wherever it stands.
+pub async fn an_empty_key_is_refused(subject: &mut dyn Subject) {
+    let store = fresh(subject).await;
+    let first = store.now().await;
+    for asked in [
+        tx().put("", *b"1"),
+        tx().delete(""),
+        tx().put("a", *b"1").delete(""),
+        tx().if_absent("").put("a", *b"1"),
+        tx().if_unchanged("", first).put("a", *b"1"),
+    ] {
+        assert_eq!(store.refused(asked).await, CommitError::EmptyKey);
+    }
+    assert_eq!(store.list("").await, [""; 0]);
+}
+
+/// A key of the limit is taken, and one of a byte more refused.
+pub async fn too_large_a_key_is_refused(subject: &mut dyn Subject) {
+    let store = fresh(subject).await;
+    let limit = Limits::default().key_bytes;
+    let (fits, large) = ("k".repeat(limit), "k".repeat(limit + 1));
+    store.put(&fits, "1").await;
+    let error = CommitError::TooLarge { what: "key", bytes: limit + 1, limit };
+    assert_eq!(store.refused(tx().put(large.as_str(), *b"1")).await, error);
+    assert_eq!(store.refused(tx().delete(large.as_str())).await, error);
+    assert_eq!(store.refused(tx().if_absent(large.as_str()).put("a", *b"1")).await, error);
+    assert_eq!(store.entry(&fits).await.expect("it is there").key.len(), limit);
+}
+
+/// A value of the limit is taken and comes back whole, and one of a byte more is refused.
+pub async fn too_large_a_value_is_refused(subject: &mut dyn Subject) {
+    let store = fresh(subject).await;
+    let limit = Limits::default().value_bytes;
+    let fits: Vec<u8> = (0..limit).map(|index| (index * 31 % 251) as u8).collect();
+    store.done(tx().put("a", fits.as_slice())).await;
+    let refused = store.refused(tx().put("b", vec![0; limit + 1])).await;
+    assert_eq!(refused, CommitError::TooLarge { what: "value", bytes: limit + 1, limit });
+    assert!(*store.entry("a").await.expect("it is there").value == fits[..], "it comes back whole");
+}
+
+/// All keys and values of a transaction together have a limit of their own.
+pub async fn too_large_a_transaction_is_refused(subject: &mut dyn Subject) {
+    let limits = Limits { transaction_bytes: 1000, ..Limits::default() };
+    let store = Store(subject.open(limits).await);
+    let of = |bytes: usize| tx().put("a", vec![1; 500]).put("b", vec![1; bytes - 502]);
+    store.done(of(1000)).await;
+    let refused = store.refused(of(1001)).await;
+    assert_eq!(refused, CommitError::TooLarge { what: "transaction", bytes: 1001, limit: 1000 });
+    assert_eq!(store.entry("b").await.expect("it is there").value.len(), 498);
+}
+
+/// The quota refuses what adds, by an error of its own; reads, deletes and compaction work on, and are the way out.
+pub async fn the_quota_has_a_way_out(subject: &mut dyn Subject) {
+    if !subject.facts().quota {
+        return;
+    }
+    let quota = 20_000;
+    let store = Store(subject.open(Limits { quota_bytes: quota, ..Limits::default() }).await);
+    let mut refused = None;
+    for index in 0..100 {
+        match store.commit(tx().put(format!("k{index:02}"), vec![b'x'; 1000])).await {
+            Ok(_) => {}
+            Err(error) => {
+                refused = Some((index, error));
+                break;
+            }
+        }
+    }
+    let (count, error) = refused.expect("a hundred values of a thousand bytes are more than the quota");
+    assert!((10..20).contains(&count), "{count} values were taken");
+    match error {
+        CommitError::QuotaExceeded { used, quota: limit } => {
+            assert!(limit == quota && used > quota, "{used}, {limit}")
+        }
+        other => panic!("the quota is exceeded, and not: {other}"),
+    }
+    assert_eq!(store.page(Range::of(Span::all())).await.entries.len(), count);
+    for index in 0..5 {
+        store.delete(&format!("k{index:02}")).await;
+    }
+    let now = store.now().await;
+    store.compacted(now).await;
+    store.done(tx().put("k00", vec![b'x'; 1000])).await;
+    assert_eq!(store.list("").await.len(), count - 4);
+}
+
+/// Old versions count: a key that is put over and over reaches the quota, and compaction alone makes room.
+pub async fn old_versions_count_for_the_quota(subject: &mut dyn Subject) {
+    if !subject.facts().quota {
+        return;
+    }
+    let store = Store(subject.open(Limits { quota_bytes: 20_000, ..Limits::default() }).await);
+    let put = || tx().put("a", vec![b'x'; 1000]);
+    let mut taken = 0;
+    while store.commit(put()).await.is_ok() {
+        taken += 1;
+        assert!(taken < 100, "a hundred versions are more than the quota");
+    }
+    let now = store.now().await;
+    store.compacted(now).await;
+    store.done(put()).await;
+}
+
+/// More watches than may run are refused, and there is room again when one is dropped.
+pub async fn more_watches_than_may_run_are_refused(subject: &mut dyn Subject) {
+    if !subject.facts().counts_watches {
+        return;
+    }
+    let store = Store(subject.open(Limits { watches: 3, ..Limits::default() }).await);
+    let first = store.now().await;
+    let mut watches = Vec::new();
+    for _ in 0..3 {
+        watches.push(store.follow(Span::all(), first).await);
+    }
+    let refused = store.watch(Span::all(), first).await.err();
+    assert_eq!(refused, Some(crate::WatchError::TooMany { limit: 3 }));
+    watches.pop();
+    let mut fourth = store.follow(Span::all(), first).await;
+    let put = store.put("a", "1").await;
+    assert_eq!(fourth.next().await, (put, "+a=1".to_string()));
+}

@@ -1,0 +1,145 @@
+//! Watches that are read too slowly, or not at all.
+
+use futures::FutureExt;
+use machinery_objects::Revision;
+use tokio::task::yield_now;
+
+use super::subject::{Facts, Subject};
+use super::tools::{Store, fresh, tx};
+use crate::{Span, WatchError};
+
+/// Puts `a` so often that no watch can hold it all; what a watch of it is told.
+async fn flood(store: &Store, facts: Facts) -> Vec<(Revision, String)> {
+    let mut told = Vec::new();
+    for index in 0..facts.buffered_revisions + 50 {
+        let sign = if told.is_empty() { '+' } else { '~' };
+        told.push((store.put("a", &index.to_string()).await, format!("{sign}a={index}")));
+    }
+    told
+}
+
+/// A watch that is read late gets everything, in order, as long as nothing was compacted.
+pub async fn a_late_reader_gets_everything(subject: &mut dyn Subject) {
+    let facts = subject.facts();
+    let store = fresh(subject).await;
+    let watch = store.follow(Span::all(), store.now().await).await;
+    let expected = flood(&store, facts).await;
+    assert_eq!(watch.rest(store.now().await).await, (expected, None));
+}
+
+/// A watch that did not read what was compacted is ended by an error that says how far it came; there is never a gap.
+pub async fn a_slow_watch_is_ended_and_has_no_gap(subject: &mut dyn Subject) {
+    let facts = subject.facts();
+    let store = fresh(subject).await;
+    let first = store.now().await;
+    let mut watch = store.follow(Span::all(), first).await;
+    let early = store.put("b", "1").await;
+    assert_eq!(watch.next().await, (early, "+b=1".to_string()));
+    let expected = flood(&store, facts).await;
+    let now = store.now().await;
+    store.compacted(now).await;
+    let (told, error) = watch.rest(now).await;
+    assert_eq!(told, expected[..told.len()], "what is told has no gap");
+    let reached = told.last().map_or(early, |last| last.0);
+    match error {
+        Some(WatchError::TooSlow { seen, compacted }) => {
+            assert!(seen >= reached && seen < now, "seen {seen}, told up to {reached}");
+            assert_eq!(compacted, now);
+        }
+        other => panic!("the watch is too slow, and not: {other:?}"),
+    }
+}
+
+/// A watch that is ended for being slow can list and begin anew.
+pub async fn a_slow_watch_can_begin_anew(subject: &mut dyn Subject) {
+    let facts = subject.facts();
+    let store = fresh(subject).await;
+    let watch = store.follow(Span::all(), store.now().await).await;
+    flood(&store, facts).await;
+    let now = store.now().await;
+    store.compacted(now).await;
+    let (_, error) = watch.rest(now).await;
+    assert!(matches!(error, Some(WatchError::TooSlow { .. })), "{error:?}");
+    let mut anew = store.follow(Span::all(), now).await;
+    let put = store.put("b", "1").await;
+    assert_eq!(anew.next().await, (put, "+b=1".to_string()));
+}
+
+/// A slow watch is nobody else's loss: one that reads beside it hears everything, through every compaction.
+pub async fn a_slow_watch_harms_nobody(subject: &mut dyn Subject) {
+    let facts = subject.facts();
+    let store = fresh(subject).await;
+    let first = store.now().await;
+    let slow = store.follow(Span::all(), first).await;
+    let mut quick = store.follow(Span::all(), first).await;
+    for index in 0..facts.buffered_revisions + 50 {
+        let put = store.put("a", &index.to_string()).await;
+        assert_eq!(quick.next().await.0, put);
+        if index % 10 == 9 {
+            store.compacted(put).await;
+        }
+    }
+    let (_, error) = slow.rest(store.now().await).await;
+    assert!(matches!(error, Some(WatchError::TooSlow { .. })), "{error:?}");
+}
+
+/// Fifty watches that nobody reads block neither the writers nor the one that is read.
+pub async fn fifty_watches_that_are_not_read_block_nobody(subject: &mut dyn Subject) {
+    let store = fresh(subject).await;
+    let first = store.now().await;
+    let mut idle = Vec::new();
+    for _ in 0..50 {
+        idle.push(store.follow(Span::all(), first).await);
+    }
+    let mut read = store.follow(Span::all(), first).await;
+    for index in 0..22 {
+        let put = store.put("a", &index.to_string()).await;
+        assert_eq!(read.next().await.0, put);
+    }
+    let now = store.now().await;
+    for watch in idle {
+        assert_eq!(watch.rest(now).await.0.len(), 22);
+    }
+}
+
+/// A watch that has heard everything of its span outlives any compaction: being quiet is not being slow.
+pub async fn a_quiet_watch_outlives_compaction(subject: &mut dyn Subject) {
+    let store = fresh(subject).await;
+    let mut caught_up = store.follow(Span::prefix("/quiet"), store.now().await).await;
+    let put = store.put("/quiet/a", "1").await;
+    assert_eq!(caught_up.until(put).await, [(put, "+/quiet/a=1".to_string())]);
+    for _ in 0..5 {
+        for index in 0..20 {
+            store.put("/loud", &index.to_string()).await;
+        }
+        store.compacted(store.now().await).await;
+        yield_now().await;
+        assert!(caught_up.changes().now_or_never().is_none(), "nothing has happened to it");
+    }
+    let put = store.put("/quiet/a", "2").await;
+    assert_eq!(caught_up.next().await, (put, "~/quiet/a=2".to_string()));
+}
+
+/// Watches that lag by different lengths are each told without a gap, or ended: those ahead of the compaction go on.
+pub async fn only_those_behind_the_compaction_are_ended(subject: &mut dyn Subject) {
+    let store = fresh(subject).await;
+    let first = store.now().await;
+    let mut revisions = Vec::new();
+    let mut watches = Vec::new();
+    for _ in 0..10 {
+        watches.push(store.follow(Span::all(), *revisions.last().unwrap_or(&first)).await);
+        revisions.push(store.done(tx().put("a", *b"1")).await.revision);
+    }
+    store.compacted(revisions[4]).await;
+    let now = store.now().await;
+    for (begun, watch) in watches.into_iter().enumerate() {
+        let (told, error) = watch.rest(now).await;
+        let told: Vec<Revision> = told.into_iter().map(|seen| seen.0).collect();
+        assert_eq!(told, revisions[begun..begun + told.len()], "begun behind {begun}");
+        match error {
+            None => assert_eq!(told.len(), 10 - begun, "begun behind {begun}"),
+            Some(WatchError::TooSlow { .. }) => assert!(begun < 5, "begun behind {begun}"),
+            Some(other) => panic!("begun behind {begun}: {other}"),
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! What the behaviours are written with.
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use machinery_objects::Revision;
+
+use super::subject::Subject;
+use crate::{
+    Backend, Change, Commit, CommitError, Conflict, Entry, Event, Limits, Page, Range, ReadError, Seen, Span,
+    Transaction, Watch, WatchError,
+};
+
+/// A backend, with answers that are as expected.
+#[derive(Clone)]
+pub(super) struct Store(pub(super) Arc<dyn Backend>);
+
+/// A fresh store with the default limits.
+pub(super) async fn fresh(subject: &mut dyn Subject) -> Store {
+    Store(subject.open(Limits::default()).await)
+}
+
+pub(super) fn tx() -> Transaction {
+    Transaction::new()
+}
+
+pub(super) fn bytes(text: &str) -> Arc<[u8]> {
+    text.as_bytes().into()
+}
+
+impl Deref for Store {
+    type Target = dyn Backend;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl Store {
+    pub(super) async fn now(&self) -> Revision {
+        self.revision().await.expect("the revision can be read")
+    }
+
+    pub(super) async fn done(&self, transaction: Transaction) -> Commit {
+        self.commit(transaction).await.expect("the transaction is committed")
+    }
+
+    pub(super) async fn put(&self, key: &str, value: &str) -> Revision {
+        let commit = self.done(tx().put(key, value.as_bytes())).await;
+        assert!(commit.changed, "a put changes something");
+        commit.revision
+    }
+
+    pub(super) async fn delete(&self, key: &str) -> Revision {
+        let commit = self.done(tx().delete(key)).await;
+        assert!(commit.changed, "`{key}` was there to be deleted");
+        commit.revision
+    }
+
+    pub(super) async fn refused(&self, transaction: Transaction) -> CommitError {
+        let before = self.now().await;
+        let refused = self.commit(transaction).await.expect_err("the transaction is refused");
+        assert_eq!(self.now().await, before, "what is refused takes no revision");
+        refused
+    }
+
+    pub(super) async fn conflict(&self, transaction: Transaction) -> Conflict {
+        match self.refused(transaction).await {
+            CommitError::Conflict(conflict) => *conflict,
+            other => panic!("a conflict is expected, and not: {other}"),
+        }
+    }
+
+    pub(super) async fn page(&self, range: Range) -> Page {
+        self.range(range).await.expect("the range can be read")
+    }
+
+    pub(super) async fn unreadable(&self, range: Range) -> ReadError {
+        self.range(range).await.expect_err("the range cannot be read")
+    }
+
+    pub(super) async fn entry(&self, key: &str) -> Option<Arc<Entry>> {
+        self.page(Range::of(Span::one(key))).await.entries.pop()
+    }
+
+    /// `key=value` of all that begin with `prefix`.
+    pub(super) async fn list(&self, prefix: &str) -> Vec<String> {
+        texts(&self.page(Range::of(Span::prefix(prefix))).await)
+    }
+
+    pub(super) async fn list_at(&self, prefix: &str, at: Revision) -> Vec<String> {
+        let page = self.page(Range::of(Span::prefix(prefix)).at(at)).await;
+        assert_eq!(page.at, at, "a page is of the revision that was asked for");
+        texts(&page)
+    }
+
+    pub(super) async fn follow(&self, span: Span, after: Revision) -> Follower {
+        Follower(self.watch(span, after).await.expect("the watch begins"))
+    }
+
+    /// Why a watch cannot begin. It may say so as its first word.
+    pub(super) async fn unwatchable(&self, after: Revision) -> WatchError {
+        match self.watch(Span::all(), after).await {
+            Err(error) => error,
+            Ok(mut watch) => watch.next().await.expect_err("the watch cannot begin"),
+        }
+    }
+
+    /// Sets `compacted` forward to `to`.
+    pub(super) async fn compacted(&self, to: Revision) {
+        self.compact(to).await.expect("the store compacts");
+    }
+}
+
+/// What a page holds: `key=value` for each entry.
+pub(super) fn texts(page: &Page) -> Vec<String> {
+    page.entries.iter().map(|entry| text(entry)).collect()
+}
+
+fn text(entry: &Entry) -> String {
+    format!("{}={}", entry.key, String::from_utf8_lossy(&entry.value))
+}
+
+/// A watch, with answers that are as expected.
+pub(super) struct Follower(pub(super) Watch);
+
+impl Follower {
+    /// The next changes: their revision, and what they are.
+    pub(super) async fn changes(&mut self) -> (Revision, Vec<Event>) {
+        loop {
+            match self.0.next().await.expect("the watch goes on") {
+                Seen::Changes { revision, events } => return (revision, events),
+                Seen::Progress(_) => {}
+            }
+        }
+    }
+
+    /// The next changes, as [`told`] tells them.
+    pub(super) async fn next(&mut self) -> (Revision, String) {
+        let (revision, events) = self.changes().await;
+        (revision, told(&events))
+    }
+
+    /// All changes up to `revision`, and nothing later: asks for a mark and reads until one says so.
+    pub(super) async fn until(&mut self, revision: Revision) -> Vec<(Revision, String)> {
+        let mut all = Vec::new();
+        self.0.request_progress();
+        loop {
+            match self.0.next().await.expect("the watch goes on") {
+                Seen::Changes { revision, events } => all.push((revision, told(&events))),
+                Seen::Progress(mark) if mark >= revision => return all,
+                Seen::Progress(_) => {}
+            }
+        }
+    }
+
+    /// All changes up to `revision`, or up to the watch's end.
+    pub(super) async fn rest(mut self, revision: Revision) -> (Vec<(Revision, String)>, Option<WatchError>) {
+        let mut all = Vec::new();
+        self.0.request_progress();
+        loop {
+            match self.0.next().await {
+                Ok(Seen::Changes { revision, events }) => all.push((revision, told(&events))),
+                Ok(Seen::Progress(mark)) if mark >= revision => return (all, None),
+                Ok(Seen::Progress(_)) => {}
+                Err(error) => return (all, Some(error)),
+            }
+        }
+    }
+}
+
+/// What happened: `+` created, `~` put over, `-` deleted.
+pub(super) fn told(events: &[Event]) -> String {
+    let tell = |event: &Event| match &event.change {
+        Change::Put(entry) if event.is_create() => format!("+{}", text(entry)),
+        Change::Put(entry) => format!("~{}", text(entry)),
+        Change::Deleted(key) => format!("-{key}"),
+    };
+    events.iter().map(tell).collect::<Vec<_>>().join(" ")
+}

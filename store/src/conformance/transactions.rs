@@ -1,0 +1,88 @@
+//! Several keys at once, all or nothing.
+
+use super::subject::Subject;
+use super::tools::{fresh, tx};
+use crate::{Operation, Span, Transaction};
+
+/// All changes of a transaction have one revision, and its answer has one state before for each operation.
+pub async fn a_transaction_has_one_revision(subject: &mut dyn Subject) {
+    let store = fresh(subject).await;
+    store.put("a", "1").await;
+    store.put("c", "1").await;
+    let (a, c) = (store.entry("a").await, store.entry("c").await);
+    let commit = store.done(tx().put("b", *b"2").delete("c").delete("x").put("a", *b"2")).await;
+    assert_eq!(commit.before, [None, c, None, a]);
+    for key in ["a", "b"] {
+        assert_eq!(store.entry(key).await.expect("it is there").modified, commit.revision);
+    }
+    assert_eq!(store.list("").await, ["a=2", "b=2"]);
+}
+
+/// A transaction that deletes what is absent, and changes something else, tells only of that.
+pub async fn what_changes_nothing_is_not_told(subject: &mut dyn Subject) {
+    let store = fresh(subject).await;
+    let first = store.now().await;
+    let commit = store.done(tx().delete("x").put("a", *b"1").delete("y")).await;
+    assert!(commit.changed);
+    let told = store.follow(Span::all(), first).await.until(commit.revision).await;
+    assert_eq!(told, [(commit.revision, "+a=1".to_string())]);
+}
+
+/// A transaction whose condition fails has no effect at all, wherever the condition is.
+pub async fn a_refused_transaction_has_no_effect(subject: &mut dyn Subject) {
+    let store = fresh(subject).await;
+    let a = store.put("a", "1").await;
+    let before = (store.now().await, store.list("").await);
+    for place in 0..3 {
+        let mut asked = tx().if_at("a", a).if_absent("b").put("a", *b"2").put("b", *b"2").delete("c");
+        asked.conditions.insert(place, crate::Condition::Absent("a".into()));
+        assert_eq!(store.conflict(asked).await.condition, place);
+    }
+    assert_eq!((store.now().await, store.list("").await), before);
+    let next = store.put("z", "1").await;
+    let told = store.follow(Span::all(), a).await.until(next).await;
+    assert_eq!(told, [(next, "+z=1".to_string())], "nobody hears of what was refused");
+}
+
+/// Two keys change places in one step, and nobody sees them in between.
+pub async fn keys_can_change_places(subject: &mut dyn Subject) {
+    let store = fresh(subject).await;
+    let both = store.done(tx().put("a", *b"1").put("b", *b"2")).await.revision;
+    let swap = tx().if_at("a", both).if_at("b", both).put("a", *b"2").put("b", *b"1");
+    let swapped = store.done(swap).await.revision;
+    assert_eq!(store.list_at("", both).await, ["a=1", "b=2"]);
+    assert_eq!(store.list_at("", swapped).await, ["a=2", "b=1"]);
+}
+
+/// One key twice in one transaction is refused, whatever is done to it.
+pub async fn a_repeated_key_is_refused(subject: &mut dyn Subject) {
+    let store = fresh(subject).await;
+    store.put("a", "1").await;
+    let put = || Operation::Put("a".into(), (*b"2").into());
+    let delete = || Operation::Delete("a".into());
+    let other = || Operation::Put("b".into(), (*b"2").into());
+    for operations in [
+        vec![put(), put()],
+        vec![put(), other(), delete()],
+        vec![delete(), other(), put()],
+        vec![other(), delete(), delete()],
+    ] {
+        let refused = store.refused(Transaction { conditions: vec![], operations }).await;
+        assert_eq!(refused, crate::CommitError::RepeatedKey { key: "a".into() });
+    }
+    assert_eq!(store.list("").await, ["a=1"]);
+}
+
+/// Every key and every value comes back, also of a transaction that is as large as one may be.
+pub async fn a_full_transaction_is_done_whole(subject: &mut dyn Subject) {
+    let store = fresh(subject).await;
+    let first = store.now().await;
+    let full =
+        (0..100).fold(tx(), |full, index| full.put(format!("k{index:02}"), format!("v{index}").into_bytes()));
+    let commit = store.done(full).await;
+    assert_eq!(commit.before, vec![None; 100]);
+    let expected: Vec<String> = (0..100).map(|index| format!("k{index:02}=v{index}")).collect();
+    assert_eq!(store.list("").await, expected);
+    let (revision, events) = store.follow(Span::all(), first).await.changes().await;
+    assert_eq!((revision, events.len()), (commit.revision, 100));
+}

@@ -1,0 +1,181 @@
+//! The writer's side: one transaction after the other, each against the state that the one before left.
+
+use std::sync::Arc;
+
+use machinery_objects::Revision;
+
+use super::history::Revised;
+use super::table::Table;
+use super::version::{State, Version};
+use crate::contract::{
+    Commit, CommitError, Condition, Conflict, Entry, Key, Limits, Operation, Transaction, Value,
+};
+
+/// What writing needs to know. Exactly one writer has it.
+#[derive(Debug)]
+pub(crate) struct Core {
+    table: Arc<Table>,
+    /// The newest revision, published or not.
+    head: Revision,
+    compacted: Revision,
+    /// Bytes of keys and values of all versions.
+    used: u64,
+    quota: u64,
+}
+
+/// What a transaction did, and what to publish of it.
+#[derive(Debug)]
+pub(crate) struct Applied {
+    pub(crate) commit: Commit,
+    pub(crate) revised: Option<Revised>,
+}
+
+impl Core {
+    pub(crate) fn new(
+        table: Arc<Table>,
+        head: Revision,
+        compacted: Revision,
+        used: u64,
+        limits: &Limits,
+    ) -> Self {
+        Self { table, head, compacted, used, quota: limits.quota_bytes }
+    }
+
+    pub(crate) fn head(&self) -> Revision {
+        self.head
+    }
+
+    pub(crate) fn used(&self) -> u64 {
+        self.used
+    }
+
+    /// Does all of `transaction`, or, after an error, nothing.
+    pub(crate) fn apply(&mut self, transaction: Transaction) -> Result<Applied, CommitError> {
+        for (place, condition) in transaction.conditions.iter().enumerate() {
+            self.hold(place, condition)?;
+        }
+        self.fit(&transaction.operations)?;
+        let revision = self.head.next();
+        let mut before = Vec::with_capacity(transaction.operations.len());
+        let mut versions = Vec::new();
+        for operation in transaction.operations {
+            let place = versions.len() as u16;
+            let (was, version) = match operation {
+                Operation::Put(key, value) => self.put(key, value, revision, place),
+                Operation::Delete(key) => self.delete(key, revision, place),
+            };
+            before.push(was);
+            versions.extend(version);
+        }
+        let changed = !versions.is_empty();
+        if changed {
+            self.head = revision;
+        }
+        let revised = changed.then(|| Revised { revision, versions: versions.into() });
+        Ok(Applied { commit: Commit { revision: self.head, changed, before }, revised })
+    }
+
+    /// Does again what a transaction changed once; none if it cannot have.
+    pub(crate) fn replay(&mut self, operations: Vec<Operation>) -> Option<Revised> {
+        let revision = self.head.next();
+        let mut versions = Vec::with_capacity(operations.len());
+        for operation in operations {
+            let place = versions.len() as u16;
+            let (_, version) = match operation {
+                Operation::Put(key, value) => self.put(key, value, revision, place),
+                Operation::Delete(key) => self.delete(key, revision, place),
+            };
+            versions.push(version?);
+        }
+        self.head = revision;
+        (!versions.is_empty()).then(|| Revised { revision, versions: versions.into() })
+    }
+
+    /// Gives up what the versions in `gone` replaced, and the keys that were deleted by them and not put since.
+    pub(crate) fn forget(&mut self, gone: Vec<Revised>) {
+        for revised in gone {
+            self.compacted = self.compacted.max(revised.revision);
+            for version in revised.versions() {
+                if let Some(older) = version.cut() {
+                    self.used -= older.bytes();
+                }
+                if version.entry().is_none() && self.table.remove_if(version) {
+                    self.used -= version.bytes();
+                }
+            }
+        }
+    }
+
+    fn hold(&self, place: usize, condition: &Condition) -> Result<(), CommitError> {
+        let key = condition.key();
+        let newest = self.table.newest(key);
+        let current = newest.as_ref().and_then(|version| version.entry());
+        let holds = match condition {
+            Condition::Absent(_) => current.is_none(),
+            Condition::At(_, revision) => current.is_some_and(|entry| entry.modified == *revision),
+            Condition::Unchanged(_, since) => self.is_unchanged(newest.as_ref(), *since),
+        };
+        if holds {
+            return Ok(());
+        }
+        Err(CommitError::Conflict(Box::new(Conflict {
+            condition: place,
+            key: Arc::clone(key),
+            current: current.cloned(),
+            revision: self.head,
+        })))
+    }
+
+    fn is_unchanged(&self, newest: Option<&Arc<Version>>, since: Revision) -> bool {
+        match newest {
+            _ if since > self.head => false,
+            Some(version) if version.revision() <= since => true,
+            // Put or deleted since. That shows in the state, unless it was absent then and is now.
+            Some(version) => {
+                let absent_then = || version.at(since).is_none_or(|then| then.entry().is_none());
+                version.entry().is_none() && since >= self.compacted && absent_then()
+            }
+            None => since >= self.compacted,
+        }
+    }
+
+    fn fit(&self, operations: &[Operation]) -> Result<(), CommitError> {
+        let added = operations.iter().map(|operation| match operation {
+            Operation::Put(key, value) => (key.len() + value.len()) as u64,
+            Operation::Delete(_) => 0,
+        });
+        let added: u64 = added.sum();
+        let used = self.used + added;
+        if added > 0 && used > self.quota {
+            return Err(CommitError::QuotaExceeded { used, quota: self.quota });
+        }
+        Ok(())
+    }
+
+    fn put(&mut self, key: Key, value: Value, revision: Revision, place: u16) -> Change {
+        let older = self.table.newest(&key);
+        let before = older.as_ref().and_then(|version| version.entry().cloned());
+        let created = before.as_ref().map_or(revision, |entry| entry.created);
+        // One text for all versions of a key.
+        let key = older.as_ref().map_or(key, |version| Arc::clone(version.key()));
+        let entry = Arc::new(Entry { key, value, created, modified: revision });
+        (before, Some(self.record(State::Present(entry), place, older)))
+    }
+
+    fn delete(&mut self, key: Key, revision: Revision, place: u16) -> Change {
+        let Some(older) = self.table.newest(&key) else { return (None, None) };
+        let Some(before) = older.entry().cloned() else { return (None, None) };
+        let gone = State::Gone(Arc::clone(&before.key), revision);
+        (Some(before), Some(self.record(gone, place, Some(older))))
+    }
+
+    fn record(&mut self, state: State, place: u16, older: Option<Arc<Version>>) -> Arc<Version> {
+        let version = Version::new(state, place, older);
+        self.used += version.bytes();
+        self.table.put(Arc::clone(&version));
+        version
+    }
+}
+
+/// What was there, and what is now, if that is another state.
+type Change = (Option<Arc<Entry>>, Option<Arc<Version>>);

@@ -1,0 +1,84 @@
+//! Every change since the compacted revision.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use machinery_objects::Revision;
+
+use super::version::Version;
+
+/// All that one revision changed; never empty.
+#[derive(Clone, Debug)]
+pub(crate) struct Revised {
+    pub(crate) revision: Revision,
+    pub(crate) versions: Versions,
+}
+
+/// One version is what most revisions have, and needs no list.
+#[derive(Clone, Debug)]
+pub(crate) enum Versions {
+    One(Arc<Version>),
+    Many(Arc<[Arc<Version>]>),
+}
+
+impl Revised {
+    pub(crate) fn versions(&self) -> &[Arc<Version>] {
+        match &self.versions {
+            Versions::One(version) => std::slice::from_ref(version),
+            Versions::Many(versions) => versions,
+        }
+    }
+}
+
+impl From<Vec<Arc<Version>>> for Versions {
+    fn from(mut versions: Vec<Arc<Version>>) -> Self {
+        match versions.len() {
+            1 => Self::One(versions.remove(0)),
+            _ => Self::Many(versions.into()),
+        }
+    }
+}
+
+/// The changes after `compacted`, one element a revision, without a gap: a revision's place follows from its number.
+#[derive(Debug)]
+pub(crate) struct History {
+    compacted: Revision,
+    revised: VecDeque<Revised>,
+}
+
+impl History {
+    pub(crate) fn new(compacted: Revision) -> Self {
+        Self { compacted, revised: VecDeque::new() }
+    }
+
+    pub(crate) fn compacted(&self) -> Revision {
+        self.compacted
+    }
+
+    pub(crate) fn newest(&self) -> Revision {
+        Revision(self.compacted.0 + self.revised.len() as u64)
+    }
+
+    pub(crate) fn push(&mut self, revised: Revised) {
+        assert_eq!(revised.revision, self.newest().next(), "the history has no gap");
+        self.revised.push_back(revised);
+    }
+
+    /// The changes of these revisions; those that are not in the history are left out.
+    pub(crate) fn range(&self, revisions: Range<Revision>) -> impl Iterator<Item = &Revised> {
+        let place = |revision: Revision| {
+            (revision.0.saturating_sub(self.compacted.0 + 1) as usize).min(self.revised.len())
+        };
+        let (start, end) = (place(revisions.start), place(revisions.end));
+        self.revised.range(start..end.max(start))
+    }
+
+    /// Gives up the changes up to and including `to`, and returns them.
+    pub(crate) fn compact(&mut self, to: Revision) -> Vec<Revised> {
+        assert!(to <= self.newest(), "what has not happened cannot be compacted");
+        let gone = to.0.saturating_sub(self.compacted.0) as usize;
+        self.compacted = self.compacted.max(to);
+        self.revised.drain(..gone).collect()
+    }
+}

@@ -1,0 +1,101 @@
+//! Who wants to hear of a key: looked up, not searched for.
+
+use std::collections::BTreeMap;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use crate::contract::Span;
+
+/// Numbers of watches by their spans. Finding those that a key interests costs a lookup for each length that a watched
+/// prefix has, whatever the number of watches.
+#[derive(Debug)]
+pub(crate) struct Interests {
+    seed: FixedState,
+    ones: Texts,
+    prefixes: BTreeMap<usize, Texts>,
+}
+
+type Texts = HashMap<Vec<u8>, Vec<u32>, FixedState>;
+
+impl Interests {
+    pub(crate) fn new(seed: u64) -> Self {
+        let seed = FixedState::with_seed(seed);
+        Self { ones: Texts::with_hasher(seed.clone()), seed, prefixes: BTreeMap::new() }
+    }
+
+    pub(crate) fn add(&mut self, span: &Span, watch: u32) {
+        let texts = match span {
+            Span::One(_) => &mut self.ones,
+            Span::Prefix(prefix) => {
+                self.prefixes.entry(prefix.len()).or_insert_with(|| Texts::with_hasher(self.seed.clone()))
+            }
+        };
+        texts.entry_ref(span.text().as_bytes()).or_default().push(watch);
+    }
+
+    pub(crate) fn remove(&mut self, span: &Span, watch: u32) {
+        let text = span.text().as_bytes();
+        match span {
+            Span::One(_) => take(&mut self.ones, text, watch),
+            Span::Prefix(_) => {
+                if let Some(texts) = self.prefixes.get_mut(&text.len()) {
+                    take(texts, text, watch);
+                    if texts.is_empty() {
+                        self.prefixes.remove(&text.len());
+                    }
+                }
+            }
+        }
+    }
+
+    /// The watches whose spans contain `key`.
+    pub(crate) fn of<'a>(&'a self, key: &'a str) -> impl Iterator<Item = u32> + 'a {
+        let key = key.as_bytes();
+        let prefixes =
+            self.prefixes.range(..=key.len()).filter_map(|(length, texts)| texts.get(&key[..*length]));
+        self.ones.get(key).into_iter().chain(prefixes).flatten().copied()
+    }
+
+    #[cfg(test)]
+    fn is_empty(&self) -> bool {
+        self.ones.is_empty() && self.prefixes.is_empty()
+    }
+}
+
+fn take(texts: &mut Texts, text: &[u8], watch: u32) {
+    if let Some(watches) = texts.get_mut(text) {
+        if let Some(place) = watches.iter().position(|other| *other == watch) {
+            watches.swap_remove(place);
+        }
+        if watches.is_empty() {
+            texts.remove(text);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_whom_a_key_interests_and_forgets_them_whole() {
+        let spans =
+            [Span::all(), Span::prefix("a/"), Span::one("a/b"), Span::prefix("a/b"), Span::prefix("é")];
+        let mut interests = Interests::new(7);
+        for (watch, span) in (0..).zip(&spans) {
+            interests.add(span, watch);
+        }
+        for key in ["a/b", "a/bc", "a/", "a", "b", "é", "éa", "è"] {
+            let mut found: Vec<_> = interests.of(key).collect();
+            found.sort_unstable();
+            let wanted: Vec<_> =
+                (0..).zip(&spans).filter(|(_, span)| span.contains(key)).map(|(n, _)| n).collect();
+            assert_eq!(found, wanted, "{key}");
+        }
+        for (watch, span) in (0..).zip(&spans) {
+            interests.remove(span, watch);
+        }
+        assert!(interests.is_empty());
+    }
+}

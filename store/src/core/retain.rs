@@ -1,0 +1,89 @@
+//! When history is old enough to be given up.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use machinery_objects::Revision;
+use tokio::time::Instant;
+
+use crate::options::Retention;
+
+/// So many moments of a retention's age are remembered, so history is kept for up to a sixteenth longer.
+const MOMENTS: u32 = 16;
+
+/// Applies a [`Retention`]. Pure: it is told the time.
+#[derive(Debug)]
+pub(crate) struct Retaining {
+    policy: Retention,
+    /// Which revision was the newest when.
+    moments: VecDeque<(Instant, Revision)>,
+}
+
+impl Retaining {
+    pub(crate) fn new(policy: Retention) -> Self {
+        Self { policy, moments: VecDeque::new() }
+    }
+
+    /// Whether anything needs a time at all.
+    pub(crate) fn is_manual(&self) -> bool {
+        self.policy == Retention::MANUAL
+    }
+
+    /// To which revision to compact now, if at all.
+    pub(crate) fn step(&mut self, now: Instant, current: Revision, compacted: Revision) -> Option<Revision> {
+        let by_age = self.policy.age.and_then(|age| self.by_age(age, now, current));
+        let by_count = self.policy.revisions.and_then(|keep| by_count(keep, current, compacted));
+        by_age.max(by_count).filter(|to| *to > compacted)
+    }
+
+    fn by_age(&mut self, age: Duration, now: Instant, current: Revision) -> Option<Revision> {
+        if self.moments.back().is_none_or(|(moment, _)| *moment + age / MOMENTS <= now) {
+            self.moments.push_back((now, current));
+        }
+        let mut old = None;
+        while self.moments.front().is_some_and(|(moment, _)| *moment + age <= now) {
+            old = self.moments.pop_front().map(|(_, revision)| revision);
+        }
+        old
+    }
+}
+
+/// A little more than `keep` may gather first: many small compactions cost more than one.
+fn by_count(keep: u64, current: Revision, compacted: Revision) -> Option<Revision> {
+    let slack = (keep / 8).min(1024);
+    (current.0 - compacted.0 > keep + slack).then(|| Revision(current.0 - keep))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn by_count_keeps_so_many() {
+        let mut retaining = Retaining::new(Retention { age: None, revisions: Some(80) });
+        let now = Instant::now();
+        assert_eq!(retaining.step(now, Revision(91), Revision(1)), None);
+        assert_eq!(retaining.step(now, Revision(92), Revision(1)), Some(Revision(12)));
+        assert_eq!(retaining.step(now, Revision(93), Revision(12)), None);
+    }
+
+    #[test]
+    fn by_age_keeps_that_long_and_a_sixteenth() {
+        let mut retaining = Retaining::new(Retention { age: Some(Duration::from_secs(16)), revisions: None });
+        let start = Instant::now();
+        let mut compacted = Revision(1);
+        for second in 0..100 {
+            let current = Revision(second + 2);
+            if let Some(to) = retaining.step(start + Duration::from_secs(second), current, compacted) {
+                compacted = to;
+            }
+            let oldest_second = compacted.0.saturating_sub(1);
+            assert!(second < 16 || second - oldest_second <= 17, "second {second}: {compacted}");
+            assert!(
+                second - oldest_second.min(second) >= 15 || oldest_second <= 1,
+                "second {second}: {compacted}"
+            );
+        }
+        assert!(compacted.0 > 80);
+    }
+}

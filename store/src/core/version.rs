@@ -1,0 +1,112 @@
+//! One state of one key, linked to the one before it.
+
+use std::sync::Arc;
+
+use machinery_objects::Revision;
+use machinery_sync::Mutex;
+
+use crate::contract::{Change, Entry, Event, Key};
+
+/// A state of a key, from its revision until the next one's.
+///
+/// Invariant: `older` leads to states of the same key, each of a smaller revision than the one before, back to what the key
+/// was at the compacted revision, or to none where it was absent then.
+#[derive(Debug)]
+pub(crate) struct Version {
+    pub(crate) state: State,
+    /// Its place among the changes of its revision.
+    pub(crate) place: u16,
+    older: Mutex<Option<Arc<Version>>>,
+}
+
+#[derive(Debug)]
+pub(crate) enum State {
+    Present(Arc<Entry>),
+    Gone(Key, Revision),
+}
+
+impl Version {
+    pub(crate) fn new(state: State, place: u16, older: Option<Arc<Self>>) -> Arc<Self> {
+        Arc::new(Self { state, place, older: Mutex::new(older) })
+    }
+
+    pub(crate) fn revision(&self) -> Revision {
+        match &self.state {
+            State::Present(entry) => entry.modified,
+            State::Gone(_, revision) => *revision,
+        }
+    }
+
+    pub(crate) fn key(&self) -> &Key {
+        match &self.state {
+            State::Present(entry) => &entry.key,
+            State::Gone(key, _) => key,
+        }
+    }
+
+    pub(crate) fn entry(&self) -> Option<&Arc<Entry>> {
+        match &self.state {
+            State::Present(entry) => Some(entry),
+            State::Gone(..) => None,
+        }
+    }
+
+    /// What it adds to what the store holds.
+    pub(crate) fn bytes(&self) -> u64 {
+        let bytes = self.key().len() + self.entry().map_or(0, |entry| entry.value.len());
+        bytes as u64
+    }
+
+    pub(crate) fn older(&self) -> Option<Arc<Self>> {
+        self.older.lock().clone()
+    }
+
+    /// Gives up what was before, and returns it.
+    pub(crate) fn cut(&self) -> Option<Arc<Self>> {
+        self.older.lock().take()
+    }
+
+    /// What the key was at a revision that is not compacted.
+    pub(crate) fn at(self: &Arc<Self>, revision: Revision) -> Option<Arc<Self>> {
+        let mut version = Arc::clone(self);
+        while version.revision() > revision {
+            version = version.older()?;
+        }
+        Some(version)
+    }
+
+    /// What its revision did to its key. Call it only while nothing is compacted: the state before may be gone after.
+    pub(crate) fn event(&self) -> Event {
+        let before = self.older.lock().as_ref().and_then(|older| older.entry().cloned());
+        let change = match &self.state {
+            State::Present(entry) => Change::Put(Arc::clone(entry)),
+            State::Gone(key, _) => Change::Deleted(Arc::clone(key)),
+        };
+        Event { before, change }
+    }
+}
+
+/// A long history is dropped in a loop: one call inside the other would overflow the stack.
+impl Drop for Version {
+    fn drop(&mut self) {
+        let mut next = self.cut();
+        while let Some(version) = next.and_then(Arc::into_inner) {
+            next = version.cut();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A key that was put a million times, and then forgotten, once took the stack with it.
+    #[test]
+    fn a_long_history_drops_without_recursion() {
+        let mut head = None;
+        for revision in 1..1_000_000 {
+            head = Some(Version::new(State::Gone("k".into(), Revision(revision)), 0, head));
+        }
+        drop(head);
+    }
+}

@@ -1,0 +1,23 @@
+//! A store on disk: the core of the one in memory, over a log that is synced before anything is shown or answered.
+
+mod checkpoint;
+mod error;
+mod format;
+mod frame;
+mod keeper;
+mod log;
+mod names;
+mod open;
+mod options;
+mod pace;
+mod record;
+mod recover;
+mod snapshot;
+mod upgrade;
+mod upkeep;
+mod writer;
+
+pub use error::OpenError;
+pub use open::Disk;
+pub use options::DiskOptions;
+pub use snapshot::{SnapshotError, restore};

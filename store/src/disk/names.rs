@@ -1,0 +1,48 @@
+//! What the files of a store are called.
+
+use machinery_objects::Revision;
+
+/// Ends the name of a checkpoint that is not whole yet. Nothing reads it.
+pub(crate) const UNFINISHED: &str = ".unfinished";
+
+/// Taken while the store is open.
+pub(crate) const LOCK: &str = "lock";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Name {
+    /// The log with this number.
+    Log(u64),
+    /// The state at this revision.
+    Checkpoint(Revision),
+    /// A file that a log will be made of.
+    Spare(u64),
+    /// A checkpoint that was cut short.
+    Unfinished(Revision),
+}
+
+impl Name {
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        let (stem, whole) = name.strip_suffix(UNFINISHED).map_or((name, true), |stem| (stem, false));
+        let (kind, number) = stem.split_once('-')?;
+        let number = u64::from_str_radix(number, 16).ok()?;
+        let parsed = match kind {
+            "log" => Self::Log(number),
+            "checkpoint" if !whole => Self::Unfinished(Revision(number)),
+            "checkpoint" => Self::Checkpoint(Revision(number)),
+            "spare" => Self::Spare(number),
+            _ => return None,
+        };
+        (parsed.to_string() == name).then_some(parsed)
+    }
+}
+
+impl std::fmt::Display for Name {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Log(number) => write!(f, "log-{number:016x}"),
+            Self::Checkpoint(revision) => write!(f, "checkpoint-{:016x}", revision.0),
+            Self::Spare(number) => write!(f, "spare-{number:016x}"),
+            Self::Unfinished(revision) => write!(f, "{}{UNFINISHED}", Self::Checkpoint(*revision)),
+        }
+    }
+}

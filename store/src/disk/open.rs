@@ -1,0 +1,226 @@
+//! The handle.
+
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use async_trait::async_trait;
+use machinery_objects::Revision;
+use machinery_sync::Mutex;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::error::OpenError;
+use super::format::FORMAT;
+use super::keeper::{Keeper, State};
+use super::log::Log;
+use super::names::LOCK;
+use super::options::DiskOptions;
+use super::recover::{Recovered, inspect, recover};
+use super::upgrade::upgrade;
+use super::upkeep::Upkeep;
+use super::writer::{Request, Writer};
+use crate::contract::{
+    Backend, Commit, CommitError, CompactError, Limits, Page, Range, ReadError, Span, Transaction, Watch,
+    WatchError,
+};
+use crate::core::{Retaining, View, check};
+use crate::files::{Directory, Files};
+use crate::options::Usage;
+use crate::shared::Shared;
+
+/// A [`Backend`] in a directory, which one process has open at a time. What it acknowledged survives the process, and the
+/// machine's power.
+///
+/// One thread writes, another one makes checkpoints. [`close`](Self::close) ends both, and so does dropping the last clone,
+/// which waits for the transactions that were asked for.
+#[derive(Clone)]
+pub struct Disk(Arc<Inner>);
+
+struct Inner {
+    shared: Arc<Shared>,
+    limits: Limits,
+    state: Arc<State>,
+    /// None once it is being dropped: then the writer ends.
+    requests: Option<mpsc::Sender<Request>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Disk {
+    /// Opens the store in the directory at `path`, which is made if it is not there. It blocks until all is read.
+    pub fn open(path: impl AsRef<Path>, options: DiskOptions) -> Result<Self, OpenError> {
+        let path = path.as_ref();
+        let directory = Directory::make(path).map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                OpenError::NotAStore { path: path.into(), what: "it is no directory".into() }
+            }
+            _ => OpenError::of("making", path, error),
+        })?;
+        Self::open_on(Arc::new(directory), options)
+    }
+
+    /// Opens the store in `files`, whatever they are.
+    pub fn open_on(files: Arc<dyn Files>, options: DiskOptions) -> Result<Self, OpenError> {
+        inspect(&*files)?;
+        let lock = files.lock().map_err(|error| OpenError::of("locking", files.path(LOCK), error))?;
+        let lock = lock.ok_or_else(|| OpenError::InUse { path: files.path("") })?;
+        let recover = || recover(&*files, &options.store.limits, options.store.seed);
+        let mut recovered = recover()?;
+        if recovered.format < FORMAT {
+            upgrade(&*files, recovered)?;
+            recovered = recover()?;
+        }
+        Self::start(files, recovered, lock, options)
+    }
+
+    fn start(
+        files: Arc<dyn Files>,
+        recovered: Recovered,
+        lock: Box<dyn Send + Sync>,
+        options: DiskOptions,
+    ) -> Result<Self, OpenError> {
+        let failed = {
+            let files = Arc::clone(&files);
+            move |error| OpenError::of("starting on", files.path(""), error)
+        };
+        for name in &recovered.unfinished {
+            // If it cannot be removed it is in nobody's way.
+            let _ = files.remove(name);
+        }
+        let DiskOptions { store, segment_bytes, checkpoint_bytes, background } = options;
+        let Recovered { table, core, history, segment, logs, checkpoints, spares, .. } = recovered;
+        let shared = Shared::new(table, history, core.used(), store.limits, store.seed);
+        let upkeep = Upkeep::new(
+            Arc::clone(&files),
+            Arc::clone(&shared),
+            segment_bytes,
+            checkpoints,
+            logs,
+            &spares,
+            State::new(background),
+        );
+        let log = Log::new(Arc::clone(&files), Arc::clone(&upkeep.spares), segment, segment_bytes);
+        let (log_bytes, bytes) = (recovered.log_bytes, recovered.checkpoint_bytes);
+        let keeper = Keeper::new(upkeep, background, checkpoint_bytes, log_bytes, bytes).map_err(&failed)?;
+        let state = keeper.state();
+        let (requests, receiver) = mpsc::channel(store.limits.waiting_commits.max(1));
+        let retaining = Retaining::new(store.retention);
+        let writer = Writer::new(core, Arc::clone(&shared), retaining, files, log, keeper, receiver);
+        let run = move || {
+            writer.run();
+            drop(lock);
+        };
+        let thread =
+            std::thread::Builder::new().name("machinery-store".into()).spawn(run).map_err(&failed)?;
+        Ok(Self(Arc::new(Inner {
+            shared,
+            limits: store.limits,
+            state,
+            requests: Some(requests),
+            thread: Mutex::new(Some(thread)),
+        })))
+    }
+
+    /// Makes all that was asked for durable, ends the watches, and gives the directory back. Clones refuse everything then.
+    ///
+    /// An error says that the end of the log could not be marked: nothing is lost by that.
+    pub async fn close(&self) -> Result<(), CommitError> {
+        let answer = self.ask(Request::Close).await;
+        let thread = self.0.thread.lock().take();
+        if let Some(thread) = thread {
+            let _ = tokio::task::spawn_blocking(move || thread.join()).await;
+        }
+        match answer {
+            Some(Err(error)) => Err(CommitError::Refused { why: error.to_string().into() }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes a checkpoint now, so that the next opening has no log to read. It waits for the one that is being made.
+    pub async fn checkpoint(&self) -> Result<(), CommitError> {
+        match self.ask(Request::Checkpoint).await {
+            Some(Ok(())) => Ok(()),
+            Some(Err(error)) => Err(CommitError::Refused { why: error.to_string().into() }),
+            None => Err(closed()),
+        }
+    }
+
+    /// How much it holds.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.0.shared.usage()
+    }
+
+    /// Why it takes no writes, or makes no checkpoints, if that is so.
+    #[must_use]
+    pub fn trouble(&self) -> Option<Arc<str>> {
+        self.0.state.trouble()
+    }
+
+    /// Everything as of one revision, and what is compacted.
+    pub(super) async fn view(&self) -> Option<(View, Revision)> {
+        self.ask(Request::View).await
+    }
+
+    pub(super) fn shared(&self) -> &Arc<Shared> {
+        &self.0.shared
+    }
+
+    async fn ask<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Option<T> {
+        let (reply, answer) = oneshot::channel();
+        self.0.requests.as_ref()?.send(request(reply)).await.ok()?;
+        answer.await.ok()
+    }
+}
+
+fn closed() -> CommitError {
+    CommitError::Refused { why: "the store was closed; open it again".into() }
+}
+
+#[async_trait]
+impl Backend for Disk {
+    async fn revision(&self) -> Result<Revision, ReadError> {
+        self.0.shared.revision()
+    }
+
+    async fn range(&self, range: Range) -> Result<Page, ReadError> {
+        self.0.shared.range(range).await
+    }
+
+    async fn commit(&self, transaction: Transaction) -> Result<Commit, CommitError> {
+        check(&transaction, &self.0.limits)?;
+        let (reply, answer) = oneshot::channel();
+        let request = Request::Commit(transaction, Instant::now(), reply);
+        let requests = self.0.requests.as_ref().ok_or_else(closed)?;
+        requests.send(request).await.map_err(|_| closed())?;
+        let lost = || CommitError::Unknown { why: "the store's writer ended".into() };
+        answer.await.unwrap_or_else(|_| Err(lost()))
+    }
+
+    async fn watch(&self, span: Span, after: Revision) -> Result<Watch, WatchError> {
+        self.0.shared.watch(span, after)
+    }
+
+    async fn compact(&self, to: Revision) -> Result<(), CompactError> {
+        let why = || "the store was closed; open it again".into();
+        self.ask(|reply| Request::Compact(to, reply))
+            .await
+            .unwrap_or_else(|| Err(CompactError::Refused { why: why() }))
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        drop(self.requests.take());
+        if let Some(thread) = self.thread.lock().take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl std::fmt::Debug for Disk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Disk").field("revision", &self.0.shared.current()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,114 @@
+//! What a batch says, as bytes, and back. Reading trusts nothing.
+//!
+//! ```text
+//! transaction  1, u16 n, n × change          takes the next revision
+//! change       1, u32 k, key, u32 v, value   put
+//!              2, u32 k, key                 delete of a key that was there
+//! compaction   2, u64 revision
+//! ```
+
+use machinery_objects::Revision;
+
+use super::format::array;
+use crate::contract::{Key, Operation};
+use crate::core::{Revised, State};
+
+/// One thing that happened.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Record {
+    /// Never empty.
+    Transaction(Vec<Operation>),
+    Compaction(Revision),
+}
+
+const TRANSACTION: u8 = 1;
+const COMPACTION: u8 = 2;
+const PUT: u8 = 1;
+const DELETE: u8 = 2;
+
+/// Writes down what a transaction changed.
+pub(crate) fn write_transaction(buffer: &mut Vec<u8>, revised: &Revised) {
+    buffer.push(TRANSACTION);
+    buffer.extend_from_slice(&(revised.versions().len() as u16).to_le_bytes());
+    for version in revised.versions() {
+        match &version.state {
+            State::Present(entry) => {
+                buffer.push(PUT);
+                write_bytes(buffer, entry.key.as_bytes());
+                write_bytes(buffer, &entry.value);
+            }
+            State::Gone(key, _) => {
+                buffer.push(DELETE);
+                write_bytes(buffer, key.as_bytes());
+            }
+        }
+    }
+}
+
+/// Writes down a compaction.
+pub(crate) fn write_compaction(buffer: &mut Vec<u8>, to: Revision) {
+    buffer.push(COMPACTION);
+    buffer.extend_from_slice(&to.0.to_le_bytes());
+}
+
+/// Writes bytes behind their number.
+pub(crate) fn write_bytes(buffer: &mut Vec<u8>, bytes: &[u8]) {
+    buffer.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
+    buffer.extend_from_slice(bytes);
+}
+
+/// Reads records from a payload.
+pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Reader<'a> {
+    /// The next record. None at the end; an error where the bytes are none.
+    pub(crate) fn record(&mut self) -> Option<Result<Record, &'static str>> {
+        if self.0.is_empty() {
+            return None;
+        }
+        Some(self.read().ok_or("a record is not one"))
+    }
+
+    fn read(&mut self) -> Option<Record> {
+        match self.byte()? {
+            TRANSACTION => {
+                let count = u16::from_le_bytes(array(self.take(2)?, 0));
+                let operations: Option<Vec<_>> = (0..count).map(|_| self.operation()).collect();
+                operations.filter(|operations| !operations.is_empty()).map(Record::Transaction)
+            }
+            COMPACTION => self.number().map(|to| Record::Compaction(Revision(to))),
+            _ => None,
+        }
+    }
+
+    fn operation(&mut self) -> Option<Operation> {
+        match self.byte()? {
+            PUT => Some(Operation::Put(self.key()?, self.bytes()?.into())),
+            DELETE => self.key().map(Operation::Delete),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn key(&mut self) -> Option<Key> {
+        std::str::from_utf8(self.bytes()?).ok().filter(|key| !key.is_empty()).map(Key::from)
+    }
+
+    pub(crate) fn bytes(&mut self) -> Option<&'a [u8]> {
+        let count = u32::from_le_bytes(array(self.take(4)?, 0));
+        self.take(count as usize)
+    }
+
+    pub(crate) fn number(&mut self) -> Option<u64> {
+        self.take(8).map(|bytes| u64::from_le_bytes(array(bytes, 0)))
+    }
+
+    pub(crate) fn byte(&mut self) -> Option<u8> {
+        self.take(1).map(|bytes| bytes[0])
+    }
+
+    pub(crate) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+        let (taken, rest) = self.0.split_at_checked(count)?;
+        self.0 = rest;
+        Some(taken)
+    }
+}

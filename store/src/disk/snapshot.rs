@@ -1,0 +1,110 @@
+//! A store as one file, and a store out of such a file.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use machinery_objects::Revision;
+use thiserror::Error;
+
+use super::checkpoint;
+use super::error::OpenError;
+use super::log;
+use super::names::LOCK;
+use super::open::Disk;
+use crate::core::{Table, View};
+use crate::files::{Directory, Files};
+use crate::memory::Memory;
+use crate::shared::Shared;
+
+/// Why no snapshot was made.
+#[derive(Clone, Debug, Error)]
+#[non_exhaustive]
+pub enum SnapshotError {
+    /// There is a file of that name already.
+    #[error("{} is there already: name another file, or remove it", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The store was closed.
+    #[error("the store was closed; open it again")]
+    Closed,
+    /// The file cannot be written.
+    #[error("the snapshot {} cannot be written: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: Arc<std::io::Error>,
+    },
+}
+
+impl Disk {
+    /// Writes everything as of now into a file, from which [`restore`] makes a store. Reads and writes go on meanwhile.
+    /// Dropping the future does not stop the writing.
+    pub async fn snapshot(&self, path: impl AsRef<Path>) -> Result<Revision, SnapshotError> {
+        let (view, revision) = self.view().await.ok_or(SnapshotError::Closed)?;
+        write(Arc::clone(self.shared()), view, revision, path.as_ref().into()).await
+    }
+}
+
+impl Memory {
+    /// Writes everything as of now into a file, from which [`restore`] makes a store. Reads and writes go on meanwhile.
+    /// Dropping the future does not stop the writing.
+    pub async fn snapshot(&self, path: impl AsRef<Path>) -> Result<Revision, SnapshotError> {
+        let (view, revision) = self.view();
+        write(Arc::clone(self.shared()), view, revision, path.as_ref().into()).await
+    }
+}
+
+async fn write(
+    shared: Arc<Shared>,
+    view: View,
+    revision: Revision,
+    path: PathBuf,
+) -> Result<Revision, SnapshotError> {
+    let failed = |path: &Path, error| SnapshotError::Io { path: path.into(), source: Arc::new(error) };
+    let shown = path.clone();
+    let written = tokio::task::spawn_blocking(move || {
+        if path.exists() {
+            return Err(SnapshotError::Exists { path });
+        }
+        let (directory, name) = split(&path).map_err(|error| failed(&path, error))?;
+        checkpoint::write(&directory, &name, &view, revision, || shared.compacted(), || Ok(()))
+            .map_err(|error| failed(&path, error))
+    });
+    match written.await {
+        Ok(written) => written.map(|_| revision),
+        Err(panicked) => Err(failed(&shown, std::io::Error::other(panicked))),
+    }
+}
+
+/// Makes a store in the directory `into`, which is empty or not there, out of a snapshot. Returns its revision: that of the
+/// snapshot, raised by `bump`. All before it counts as compacted, so a client that saw anything of the old store's, later
+/// than the snapshot even, is told to list again. `bump` has to be more than the commits the old store made after the
+/// snapshot; a billion is what others use.
+pub fn restore(snapshot: impl AsRef<Path>, into: impl AsRef<Path>, bump: u64) -> Result<Revision, OpenError> {
+    let (snapshot, into) = (snapshot.as_ref(), into.as_ref());
+    let failed = |doing, path: &Path, error| OpenError::of(doing, path, error);
+    let (from, name) = split(snapshot).map_err(|error| failed("opening", snapshot, error))?;
+    let table = Table::new(0);
+    let loaded = checkpoint::read(&from, &name, &table)?;
+    let to = Directory::make(into).map_err(|error| failed("making", into, error))?;
+    let names = to.list().map_err(|error| failed("listing", into, error))?;
+    if let Some(name) = names.iter().find(|name| *name != LOCK) {
+        let what = format!("a snapshot is restored into an empty directory, and this one holds `{name}`");
+        return Err(OpenError::NotAStore { path: into.into(), what });
+    }
+    let revision = Revision(loaded.revision.0.saturating_add(bump));
+    let view = table.view();
+    let made = checkpoint::write(&to, &checkpoint::name(revision), &view, revision, || revision, || Ok(()))
+        .and_then(|_| log::begin(&to, None, 1, revision, revision));
+    made.map(|_| revision).map_err(|error| failed("writing to", into, error))
+}
+
+fn split(path: &Path) -> std::io::Result<(Directory, String)> {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let name = name.ok_or_else(|| std::io::Error::new(std::io::ErrorKind::InvalidInput, "it has no name"))?;
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    Ok((Directory::existing(parent), name.into()))
+}

@@ -1,0 +1,118 @@
+//! A store of an older format: copied aside, and written anew.
+
+use std::io;
+
+use super::checkpoint::{self, remove_if_there};
+use super::error::OpenError;
+use super::log;
+use super::names::{Name, UNFINISHED};
+use super::recover::Recovered;
+use crate::files::Files;
+
+/// So many bytes are copied at once.
+const CHUNK: usize = 1 << 20;
+
+/// Writes what was `recovered` in the format of today. Before that every file is copied to `format-N-…`, which no store reads
+/// and nothing removes: that is the way back. What is interrupted is begun again when the store is opened the next time.
+pub(crate) fn upgrade(files: &dyn Files, recovered: Recovered) -> Result<(), OpenError> {
+    let Recovered { table, history, segment, logs, checkpoints, format, .. } = recovered;
+    let logs: Vec<_> =
+        logs.into_iter().chain([segment.number]).map(|number| Name::Log(number).to_string()).collect();
+    let checkpoints: Vec<_> = checkpoints.into_iter().map(checkpoint::name).collect();
+    for name in logs.iter().chain(&checkpoints) {
+        copy(files, name, &format!("format-{format}-{name}"))
+            .map_err(|error| OpenError::of("copying", files.path(name), error))?;
+    }
+    let (revision, compacted) = (history.newest(), history.compacted());
+    let name = checkpoint::name(revision);
+    let failed = |error| OpenError::of("upgrading", files.path(&name), error);
+    checkpoint::write(files, &name, &table.view(), revision, || compacted, || Ok(())).map_err(failed)?;
+    log::begin(files, None, segment.number + 1, revision, compacted).map_err(failed)?;
+    for old in logs.iter().chain(checkpoints.iter().filter(|old| **old != name)) {
+        files.remove(old).map_err(failed)?;
+    }
+    files.sync().map_err(failed)
+}
+
+/// A copy has its name only when it is whole.
+fn copy(files: &dyn Files, from: &str, to: &str) -> io::Result<()> {
+    if files.list()?.iter().any(|name| name == to) {
+        return Ok(());
+    }
+    let unfinished = format!("{to}{UNFINISHED}");
+    remove_if_there(files, &unfinished)?;
+    let (source, copy) = (files.open_to_read(from)?, files.create(&unfinished)?);
+    let (size, mut at) = (source.size()?, 0);
+    let mut chunk = vec![0; CHUNK];
+    while at < size {
+        let part = &mut chunk[..(size - at).min(CHUNK as u64) as usize];
+        source.read_at(part, at)?;
+        copy.write_at(part, at)?;
+        at += part.len() as u64;
+    }
+    copy.sync()?;
+    files.rename(&unfinished, to)?;
+    files.sync()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::FileExt;
+
+    use super::super::format::{FORMAT, HEADER};
+    use super::super::{Disk, DiskOptions};
+    use crate::contract::{Backend, Range, Span, Transaction};
+
+    /// Format 0 was never released. It is format 1 by another number: what tests take for an older one.
+    fn age(path: &std::path::Path) {
+        let file = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
+        let mut header = [0; HEADER];
+        file.read_exact_at(&mut header, 0).unwrap();
+        header[8..12].copy_from_slice(&0u32.to_le_bytes());
+        let sum = crc32fast::hash(&header[..60]);
+        header[60..].copy_from_slice(&sum.to_le_bytes());
+        file.write_all_at(&header, 0).unwrap();
+    }
+
+    fn names(path: &std::path::Path) -> Vec<String> {
+        let names =
+            fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        let mut names: Vec<_> = names.collect();
+        names.sort();
+        names
+    }
+
+    #[tokio::test]
+    async fn p13_an_older_format_is_upgraded_after_a_copy() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let disk = Disk::open(path, DiskOptions::default()).unwrap();
+        disk.commit(Transaction::new().put("a", *b"1")).await.unwrap();
+        disk.checkpoint().await.unwrap();
+        disk.commit(Transaction::new().put("b", *b"2").delete("a")).await.unwrap();
+        let before = disk.range(Range::of(Span::all())).await.unwrap();
+        disk.close().await.unwrap();
+        let old: Vec<_> =
+            names(path).into_iter().filter(|name| name.starts_with(['l', 'c']) && name != "lock").collect();
+        old.iter().for_each(|name| age(&path.join(name)));
+        let bytes: Vec<_> = old.iter().map(|name| fs::read(path.join(name)).unwrap()).collect();
+
+        let disk = Disk::open(path, DiskOptions::default()).unwrap();
+        assert_eq!(disk.range(Range::of(Span::all())).await.unwrap(), before);
+        disk.watch(Span::all(), before.at).await.unwrap();
+        disk.commit(Transaction::new().put("c", *b"3")).await.unwrap();
+        disk.close().await.unwrap();
+        for (name, bytes) in old.iter().zip(bytes) {
+            assert_eq!(fs::read(path.join(format!("format-0-{name}"))).unwrap(), bytes, "{name}");
+        }
+        for name in
+            names(path).iter().filter(|name| name.starts_with("log-") || name.starts_with("checkpoint-"))
+        {
+            let format = u32::from_le_bytes(fs::read(path.join(name)).unwrap()[8..12].try_into().unwrap());
+            assert_eq!(format, FORMAT, "{name}");
+        }
+        let disk = Disk::open(path, DiskOptions::default()).unwrap();
+        assert_eq!(disk.range(Range::of(Span::prefix("c"))).await.unwrap().entries.len(), 1);
+    }
+}

@@ -1,0 +1,160 @@
+//! What is done beside the writing: segments made ahead of time, checkpoints, and the removal of what they replace.
+
+use std::io;
+use std::sync::Arc;
+
+use machinery_objects::Revision;
+
+use super::checkpoint;
+use super::keeper::State;
+use super::log::{SPARES, Spares};
+use super::names::Name;
+use crate::core::View;
+use crate::files::{File, Files};
+use crate::shared::Shared;
+
+/// One thing to do.
+pub(crate) enum Job {
+    /// Write a segment ahead of time, if there are too few.
+    Spare,
+    /// This log has its full length: the next checkpoint replaces it.
+    Rotated(u64),
+    /// Make a checkpoint.
+    Checkpoint(Checkpoint),
+}
+
+/// Everything that a checkpoint is made of.
+pub(crate) struct Checkpoint {
+    pub(crate) view: View,
+    pub(crate) revision: Revision,
+    /// Told the bytes of the checkpoint.
+    pub(crate) done: Box<dyn FnOnce(io::Result<u64>) + Send>,
+}
+
+/// Does the jobs. Has no thread of its own.
+pub(crate) struct Upkeep {
+    files: Arc<dyn Files>,
+    shared: Arc<Shared>,
+    pub(crate) spares: Arc<Spares>,
+    pub(crate) state: Arc<State>,
+    segment_bytes: u64,
+    checkpoints: Vec<Revision>,
+    /// Logs before the one that is written.
+    logs: Vec<u64>,
+    next_spare: u64,
+}
+
+/// So many bytes are written and synced at once.
+pub(crate) const GULP: u64 = 1 << 20;
+
+/// Spares of logs have the log's number; others count from here.
+const FRESH: u64 = 1 << 63;
+
+impl Upkeep {
+    /// Takes over the files that are there.
+    pub(crate) fn new(
+        files: Arc<dyn Files>,
+        shared: Arc<Shared>,
+        segment_bytes: u64,
+        checkpoints: Vec<Revision>,
+        logs: Vec<u64>,
+        spares: &[u64],
+        state: Arc<State>,
+    ) -> Self {
+        let next_spare = spares.iter().copied().max().unwrap_or(0).max(FRESH) + 1;
+        let kept = Arc::default();
+        let upkeep =
+            Self { files, shared, spares: kept, state, segment_bytes, checkpoints, logs, next_spare };
+        for number in spares {
+            upkeep.recycle(&Name::Spare(*number).to_string(), *number);
+        }
+        upkeep
+    }
+
+    pub(crate) fn run(&mut self, job: Job) {
+        match job {
+            Job::Spare => {
+                // Without one the next segment is made when it is needed, which is slower and no more.
+                let _ = self.make_spare();
+            }
+            Job::Rotated(number) => self.logs.push(number),
+            Job::Checkpoint(checkpoint) => self.checkpoint(checkpoint),
+        }
+    }
+
+    fn make_spare(&mut self) -> io::Result<()> {
+        if self.spares.len() > 0 {
+            return Ok(());
+        }
+        let name = Name::Spare(self.next_spare).to_string();
+        self.next_spare += 1;
+        let file = self.files.create(&name)?;
+        match self.fill(&*file) {
+            Ok(()) => self.spares.put(name),
+            Err(error) => {
+                let _ = self.files.remove(&name);
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes zeros, a little at a time: syncs of the log go between.
+    fn fill(&self, file: &dyn File) -> io::Result<()> {
+        let zeros = vec![0; self.segment_bytes.min(GULP) as usize];
+        let mut at = 0;
+        while at < self.segment_bytes {
+            let gulp = (self.segment_bytes - at).min(GULP);
+            file.write_at(&zeros[..gulp as usize], at)?;
+            file.sync()?;
+            at += gulp;
+            self.state.breathe()?;
+        }
+        Ok(())
+    }
+
+    fn checkpoint(&mut self, job: Checkpoint) {
+        let Checkpoint { view, revision, done } = job;
+        let name = checkpoint::name(revision);
+        let compacted = || self.shared.compacted();
+        let made =
+            checkpoint::write(&*self.files, &name, &view, revision, compacted, || self.state.breathe());
+        drop(view);
+        if made.is_ok() {
+            self.remove_replaced(revision);
+        }
+        done(made);
+    }
+
+    /// The checkpoint and its name are durable, so what is older is of no use. What cannot be removed now is found and
+    /// passed over when the store is opened.
+    fn remove_replaced(&mut self, revision: Revision) {
+        for old in std::mem::replace(&mut self.checkpoints, vec![revision]) {
+            if old != revision {
+                let _ = self.files.remove(&checkpoint::name(old));
+            }
+        }
+        for number in std::mem::take(&mut self.logs) {
+            self.recycle(&Name::Log(number).to_string(), number);
+        }
+    }
+
+    /// Keeps a file as a spare, or removes it.
+    fn recycle(&self, name: &str, number: u64) {
+        let spare = Name::Spare(number).to_string();
+        let fits = || {
+            self.files
+                .open_to_read(name)
+                .and_then(|file| file.size())
+                .is_ok_and(|size| size == self.segment_bytes)
+        };
+        let kept = self.spares.len() < SPARES
+            && fits()
+            && (name == spare || self.files.rename(name, &spare).and_then(|()| self.files.sync()).is_ok());
+        if kept {
+            self.spares.put(spare);
+        } else {
+            let _ = self.files.remove(name);
+        }
+    }
+}

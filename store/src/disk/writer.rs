@@ -1,0 +1,261 @@
+//! The one writer: takes all transactions that wait, makes them durable together, and shows and answers them after.
+
+use std::io;
+use std::sync::Arc;
+
+use machinery_objects::Revision;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::frame::FRAME;
+use super::keeper::Keeper;
+use super::log::Log;
+use super::pace::Pace;
+use super::record::{write_compaction, write_transaction};
+use crate::contract::{Commit, CommitError, CompactError, Transaction};
+use crate::core::{Core, Retaining, Revised, View};
+use crate::files::Files;
+use crate::shared::Shared;
+
+/// What the writer is asked to do.
+pub(crate) enum Request {
+    Commit(Transaction, Instant, oneshot::Sender<Result<Commit, CommitError>>),
+    Compact(Revision, oneshot::Sender<Result<(), CompactError>>),
+    /// Everything as of the newest revision.
+    View(oneshot::Sender<(View, Revision)>),
+    Checkpoint(oneshot::Sender<io::Result<()>>),
+    Close(oneshot::Sender<io::Result<()>>),
+}
+
+/// As many requests are taken into one batch, and as many bytes of it written at once, at most.
+const BATCH: usize = 1024;
+const BATCH_BYTES: usize = 4 * 1024 * 1024;
+
+pub(crate) struct Writer {
+    pub(crate) core: Core,
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) retaining: Retaining,
+    pub(crate) files: Arc<dyn Files>,
+    pub(crate) log: Log,
+    pub(crate) keeper: Keeper,
+    /// Why nothing is written any more. What is on the disk behind the last batch that was acknowledged is not known then.
+    pub(crate) poisoned: Option<Arc<str>>,
+    pub(crate) requests: mpsc::Receiver<Request>,
+    pace: Pace,
+    frame: Vec<u8>,
+}
+
+/// A batch on its way to the disk.
+#[derive(Default)]
+struct Batch {
+    revised: Vec<Revised>,
+    compact: Option<Revision>,
+    commits: Vec<(Result<Commit, CommitError>, oneshot::Sender<Result<Commit, CommitError>>)>,
+    compactions: Vec<oneshot::Sender<Result<(), CompactError>>>,
+}
+
+impl Writer {
+    pub(crate) fn new(
+        core: Core,
+        shared: Arc<Shared>,
+        retaining: Retaining,
+        files: Arc<dyn Files>,
+        log: Log,
+        keeper: Keeper,
+        requests: mpsc::Receiver<Request>,
+    ) -> Self {
+        Self {
+            core,
+            shared,
+            retaining,
+            files,
+            log,
+            keeper,
+            poisoned: None,
+            requests,
+            pace: Pace::default(),
+            frame: Vec::new(),
+        }
+    }
+
+    /// Works until nobody can ask for anything more.
+    pub(crate) fn run(mut self) {
+        let mut taken = Vec::with_capacity(BATCH);
+        let mut closing = Vec::new();
+        while self.requests.blocking_recv_many(&mut taken, BATCH) > 0 {
+            self.pace.gather(&mut self.requests, &mut taken);
+            let mut requests = taken.drain(..);
+            while requests.len() > 0 {
+                self.batch(&mut requests, &mut closing);
+            }
+            if !closing.is_empty() {
+                // Whoever asked before this is still answered.
+                self.requests.close();
+            }
+        }
+        let ended = self.end();
+        for reply in closing {
+            let answer =
+                ended.as_ref().map(|()| ()).map_err(|error| io::Error::new(error.kind(), error.to_string()));
+            let _ = reply.send(answer);
+        }
+    }
+
+    fn end(&mut self) -> io::Result<()> {
+        self.shared.close(&Arc::from("the store was closed"));
+        self.keeper.end();
+        if let Some(why) = &self.poisoned {
+            return Err(io::Error::other(why.to_string()));
+        }
+        self.log.seal(self.core.head())?;
+        self.log.sync()
+    }
+
+    /// Takes requests until the batch is full, and does them.
+    fn batch(
+        &mut self,
+        requests: &mut impl Iterator<Item = Request>,
+        closing: &mut Vec<oneshot::Sender<io::Result<()>>>,
+    ) {
+        let mut batch = Batch::default();
+        let before = self.core.head();
+        self.pace.begins();
+        self.frame.clear();
+        self.frame.resize(FRAME, 0);
+        let mut after = Vec::new();
+        let mut now = None;
+        for request in requests {
+            match request {
+                Request::Commit(transaction, at, reply) => {
+                    now = now.max(Some(at));
+                    self.pace.took_one();
+                    let done = self.apply(transaction, &mut batch);
+                    batch.commits.push((done, reply));
+                }
+                Request::Compact(to, reply) => match self.may_compact(to) {
+                    Ok(()) => {
+                        batch.compact = batch.compact.max(Some(to));
+                        batch.compactions.push(reply);
+                    }
+                    Err(error) => drop(reply.send(Err(error))),
+                },
+                Request::Close(reply) => closing.push(reply),
+                other => after.push(other),
+            }
+            if self.frame.len() >= BATCH_BYTES {
+                break;
+            }
+        }
+        if let (Some(now), None) = (now, &self.poisoned) {
+            let compacted = self.shared.compacted();
+            batch.compact = batch.compact.max(self.retaining.step(now, self.core.head(), compacted));
+        }
+        self.settle(batch, before);
+        for request in after {
+            self.serve(request);
+        }
+    }
+
+    fn apply(&mut self, transaction: Transaction, batch: &mut Batch) -> Result<Commit, CommitError> {
+        if let Some(why) = &self.poisoned {
+            return Err(CommitError::Refused { why: Arc::clone(why) });
+        }
+        let applied = self.core.apply(transaction)?;
+        if let Some(revised) = applied.revised {
+            write_transaction(&mut self.frame, &revised);
+            batch.revised.push(revised);
+        }
+        Ok(applied.commit)
+    }
+
+    fn may_compact(&self, to: Revision) -> Result<(), CompactError> {
+        match &self.poisoned {
+            Some(why) => Err(CompactError::Refused { why: Arc::clone(why) }),
+            None if to > self.core.head() => {
+                Err(CompactError::Future { asked: to, current: self.core.head() })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Makes the batch durable, then shows it, then answers. Refusals wait as well: they rest on what is not durable yet.
+    fn settle(&mut self, mut batch: Batch, before: Revision) {
+        let compacted = self.shared.compacted();
+        batch.compact = batch.compact.filter(|to| *to > compacted);
+        if let Some(to) = batch.compact {
+            write_compaction(&mut self.frame, to);
+        }
+        if self.frame.len() > FRAME
+            && let Err(error) = self.write(before, compacted)
+        {
+            return self.poison(batch, &error);
+        }
+        let wakes = self.shared.publish(batch.revised.drain(..));
+        if let Some(to) = batch.compact {
+            self.shared.compact_in_turns(to, |gone| self.core.forget(gone));
+        }
+        self.shared.note_used(self.core.used());
+        for (done, reply) in batch.commits {
+            let _ = reply.send(done);
+        }
+        for reply in batch.compactions {
+            let _ = reply.send(Ok(()));
+        }
+        wakes.wake();
+        self.keeper.look(&self.core, &self.shared);
+    }
+
+    fn write(&mut self, before: Revision, compacted: Revision) -> io::Result<()> {
+        let number = self.log.number();
+        let begun = Instant::now();
+        self.log.append(&mut self.frame, before, compacted)?;
+        self.pace.wrote(begun.elapsed());
+        self.keeper.wrote(self.frame.len() as u64);
+        if self.log.number() != number {
+            self.keeper.rotated(number);
+        }
+        if self.log.wants_spare() {
+            self.keeper.want_spare();
+        }
+        if self.requests.is_empty() {
+            // It only helps to tell damage from a torn end. A disk that fails here fails the next batch.
+            let _ = self.log.seal(self.core.head());
+        }
+        Ok(())
+    }
+
+    fn poison(&mut self, batch: Batch, error: &io::Error) {
+        let path = self.files.path("");
+        let why: Arc<str> = format!(
+            "writing to {} failed ({error}), and what it holds of the last transactions is not known; all that was \
+             acknowledged is safe. Close the store, mend the disk, and open it again",
+            path.display()
+        )
+        .into();
+        self.poisoned = Some(Arc::clone(&why));
+        self.keeper.note_poison(&why);
+        for (done, reply) in batch.commits {
+            let _ = reply.send(Err(match done {
+                Ok(commit) if commit.changed => CommitError::Unknown { why: Arc::clone(&why) },
+                _ => CommitError::Refused { why: Arc::clone(&why) },
+            }));
+        }
+        for reply in batch.compactions {
+            let _ = reply.send(Err(CompactError::Unknown { why: Arc::clone(&why) }));
+        }
+    }
+
+    /// Answers what is asked of a moment when everything that was applied is published.
+    fn serve(&mut self, request: Request) {
+        match request {
+            Request::View(reply) => drop(reply.send((self.shared.table().view(), self.shared.current()))),
+            Request::Checkpoint(reply) => match &self.poisoned {
+                Some(why) => drop(reply.send(Err(io::Error::other(why.to_string())))),
+                None => self.keeper.checkpoint(&self.shared, Some(reply)),
+            },
+            Request::Commit(..) | Request::Compact(..) | Request::Close(..) => {
+                unreachable!("they are part of the batch")
+            }
+        }
+    }
+}

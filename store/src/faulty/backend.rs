@@ -1,0 +1,284 @@
+//! A backend behind a bad line.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::Stream;
+use machinery_objects::Revision;
+use machinery_sync::{Mutex, Notify};
+
+use super::dice::Dice;
+use crate::contract::{
+    self, Commit, CommitError, CompactError, Page, Range, ReadError, Seen, Span, Transaction, Watch,
+    WatchError, Watching,
+};
+
+/// How often each fault happens, in a thousand calls; none by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Odds {
+    /// A call fails before anything is done: a read or a watch is unavailable, a commit or a compaction is refused.
+    pub unavailable: u16,
+    /// A call is done and its answer is lost: a read is unavailable, a commit or a compaction is unknown.
+    pub lost: u16,
+    /// Somebody else compacts before a read or a watch, up to some revision that is at most `window` old.
+    pub compaction: u16,
+    /// See [`compaction`](Self::compaction).
+    pub window: u64,
+    /// A watch ends where its next item would come.
+    pub ending: u16,
+    /// A call takes up to `longest`, before it is done and again after that. Needs tokio's clock.
+    pub delay: u16,
+    /// See [`delay`](Self::delay).
+    pub longest: Duration,
+}
+
+/// How often each fault has happened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the fields of `Odds`")]
+pub struct Fired {
+    pub unavailable: u64,
+    pub lost: u64,
+    pub compaction: u64,
+    pub ending: u64,
+    pub delay: u64,
+    pub held: u64,
+}
+
+/// A backend that fails as one behind a network does, and never in a way that the contract does not allow: it invents no
+/// refusal, loses no change, and reorders nothing.
+///
+/// Without odds it does what the backend in it does. Clones are the same.
+#[derive(Debug)]
+pub struct Backend<B> {
+    inner: Arc<B>,
+    line: Arc<Line>,
+}
+
+/// Stops all calls of a [`Backend`] until it is dropped.
+#[derive(Debug)]
+pub struct Hold(Arc<Line>);
+
+#[derive(Debug)]
+struct Line {
+    state: Mutex<State>,
+    released: Notify,
+}
+
+#[derive(Debug)]
+struct State {
+    odds: Odds,
+    dice: Dice,
+    holds: usize,
+    fired: Fired,
+}
+
+enum Fault {
+    None,
+    Before,
+    After,
+}
+
+impl<B: contract::Backend> Backend<B> {
+    /// Puts `inner` behind a line with these odds.
+    pub fn new(inner: B, odds: Odds, seed: u64) -> Self {
+        let state = State { odds, dice: Dice::new(seed), holds: 0, fired: Fired::default() };
+        let line = Line { state: Mutex::new(state), released: Notify::new() };
+        Self { inner: Arc::new(inner), line: Arc::new(line) }
+    }
+
+    /// Changes the odds; `Odds::default()` makes the line good again.
+    pub fn set(&self, odds: Odds) {
+        self.line.state.lock().odds = odds;
+    }
+
+    /// Stops all calls that begin from now on, until what is returned is dropped.
+    #[must_use]
+    pub fn hold(&self) -> Hold {
+        self.line.state.lock().holds += 1;
+        Hold(self.line.clone())
+    }
+
+    /// How often each fault has happened.
+    #[must_use]
+    pub fn fired(&self) -> Fired {
+        self.line.state.lock().fired
+    }
+
+    /// The backend behind the line.
+    #[must_use]
+    pub fn inner(&self) -> &B {
+        &self.inner
+    }
+
+    async fn read<T>(&self, call: impl Future<Output = Result<T, ReadError>>) -> Result<T, ReadError> {
+        let fault = self.line.meet().await;
+        if matches!(fault, Fault::Before) {
+            return Err(ReadError::Unavailable { why: why() });
+        }
+        self.race().await;
+        let answer = call.await;
+        self.line.delay().await;
+        match fault {
+            Fault::After => Err(ReadError::Unavailable { why: why() }),
+            _ => answer,
+        }
+    }
+
+    /// Somebody else compacts, perhaps.
+    async fn race(&self) {
+        let Some(back) = self.line.state.lock().compaction() else { return };
+        if let Ok(now) = self.inner.revision().await {
+            // It fails when it is behind another one, which is as good.
+            let _ = self.inner.compact(Revision(now.0.saturating_sub(back))).await;
+        }
+    }
+}
+
+impl<B> Clone for Backend<B> {
+    fn clone(&self) -> Self {
+        Self { inner: self.inner.clone(), line: self.line.clone() }
+    }
+}
+
+#[async_trait]
+impl<B: contract::Backend> contract::Backend for Backend<B> {
+    async fn revision(&self) -> Result<Revision, ReadError> {
+        self.read(self.inner.revision()).await
+    }
+
+    async fn range(&self, range: Range) -> Result<Page, ReadError> {
+        self.read(self.inner.range(range)).await
+    }
+
+    async fn commit(&self, transaction: Transaction) -> Result<Commit, CommitError> {
+        let fault = self.line.meet().await;
+        if matches!(fault, Fault::Before) {
+            return Err(CommitError::Refused { why: why() });
+        }
+        let answer = self.inner.commit(transaction).await;
+        self.line.delay().await;
+        match fault {
+            Fault::After => Err(CommitError::Unknown { why: why() }),
+            _ => answer,
+        }
+    }
+
+    async fn watch(&self, span: Span, after: Revision) -> Result<Watch, WatchError> {
+        let fault = self.line.meet().await;
+        if matches!(fault, Fault::Before) {
+            return Err(WatchError::Unavailable { why: why() });
+        }
+        self.race().await;
+        let watch = self.inner.watch(span, after).await;
+        self.line.delay().await;
+        match fault {
+            Fault::After => Err(WatchError::Unavailable { why: why() }),
+            _ => watch.map(|inner| Watch::new(Ending { inner, line: self.line.clone(), ended: false })),
+        }
+    }
+
+    async fn compact(&self, to: Revision) -> Result<(), CompactError> {
+        let fault = self.line.meet().await;
+        if matches!(fault, Fault::Before) {
+            return Err(CompactError::Refused { why: why() });
+        }
+        let answer = self.inner.compact(to).await;
+        self.line.delay().await;
+        match fault {
+            Fault::After => Err(CompactError::Unknown { why: why() }),
+            _ => answer,
+        }
+    }
+}
+
+impl Line {
+    /// Waits as long as the line is held or slow, then says what happens to the call.
+    async fn meet(&self) -> Fault {
+        let mut counted = false;
+        loop {
+            let listener = self.released.listen();
+            {
+                let state = &mut *self.state.lock();
+                if state.holds == 0 {
+                    break;
+                }
+                state.fired.held += u64::from(!std::mem::replace(&mut counted, true));
+            }
+            listener.await;
+        }
+        self.delay().await;
+        let state = &mut *self.state.lock();
+        if state.dice.chance(state.odds.unavailable) {
+            state.fired.unavailable += 1;
+            Fault::Before
+        } else if state.dice.chance(state.odds.lost) {
+            state.fired.lost += 1;
+            Fault::After
+        } else {
+            Fault::None
+        }
+    }
+
+    async fn delay(&self) {
+        let delay = self.state.lock().delay();
+        if let Some(delay) = delay {
+            tokio::time::sleep(delay).await;
+        }
+    }
+}
+
+impl State {
+    fn compaction(&mut self) -> Option<u64> {
+        self.dice.chance(self.odds.compaction).then(|| {
+            self.fired.compaction += 1;
+            self.dice.below(self.odds.window + 1)
+        })
+    }
+
+    fn delay(&mut self) -> Option<Duration> {
+        self.dice.chance(self.odds.delay).then(|| {
+            self.fired.delay += 1;
+            self.odds.longest.mul_f64(self.dice.below(1001) as f64 / 1000.0)
+        })
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        self.0.state.lock().holds -= 1;
+        self.0.released.notify_all();
+    }
+}
+
+/// A watch that may end before its next item.
+struct Ending {
+    inner: Watch,
+    line: Arc<Line>,
+    ended: bool,
+}
+
+impl Watching for Ending {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Seen, WatchError>> {
+        if !self.ended {
+            let seen = ready!(Pin::new(&mut self.inner).poll_next(cx)).expect("a watch ends with an error");
+            let state = &mut *self.line.state.lock();
+            self.ended = state.dice.chance(state.odds.ending);
+            if !self.ended {
+                return Poll::Ready(seen);
+            }
+            state.fired.ending += 1;
+        }
+        Poll::Ready(Err(WatchError::Unavailable { why: why() }))
+    }
+
+    fn request_progress(&mut self) {
+        self.inner.request_progress();
+    }
+}
+
+fn why() -> Arc<str> {
+    "the line is bad (a fault that was asked for)".into()
+}

@@ -1,0 +1,40 @@
+//! Chance from a seed.
+
+/// A stream of numbers that its seed determines.
+#[derive(Clone, Debug)]
+pub struct Dice(u64);
+
+impl Dice {
+    /// The stream of `seed`.
+    #[must_use]
+    pub const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// Any number (splitmix64).
+    pub const fn roll(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `end`; zero if that is zero.
+    pub const fn below(&mut self, end: u64) -> u64 {
+        match end {
+            0 => 0,
+            _ => self.roll() % end,
+        }
+    }
+
+    /// Yes, `per_mille` times in a thousand.
+    pub const fn chance(&mut self, per_mille: u16) -> bool {
+        self.below(1000) < per_mille as u64
+    }
+
+    /// Yes, every other time.
+    pub const fn coin(&mut self) -> bool {
+        self.chance(500)
+    }
+}

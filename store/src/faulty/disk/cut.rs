@@ -1,0 +1,127 @@
+//! What a power cut takes.
+
+use std::sync::Arc;
+
+use super::super::dice::Dice;
+use super::platter::{Bytes, Pending, Platter};
+
+/// How much of what was not durable is lost in a power cut. Things are counted in the order in which they were done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lost {
+    /// All of it.
+    Everything,
+    /// None of it.
+    Nothing,
+    /// All but this one.
+    AllBut(usize),
+    /// This one, and no other.
+    Only(usize),
+    /// All from somewhere on; what comes there is torn.
+    After,
+    /// Some of it.
+    Some,
+    /// Any sector, and any half of a rename. What a file grew by may hold what other files held.
+    Torn,
+}
+
+/// What a power cut did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Damage {
+    /// Writes and changes of names that arrived whole.
+    pub arrived: u64,
+    /// Those of which nothing arrived.
+    pub lost: u64,
+    /// Those of which a part arrived.
+    pub torn: u64,
+    /// Files that grew, and hold zeros or what others held where nothing arrived.
+    pub hollow: u64,
+}
+
+enum Fate {
+    Arrives,
+    Lost,
+    Torn,
+}
+
+impl Platter {
+    /// What is there when the power is back.
+    pub(super) fn cut(&self, lost: Lost, dice: &mut Dice) -> (Self, Damage) {
+        let mut after = Self { pending: Vec::new(), ..self.clone() };
+        let mut damage = Damage::default();
+        if matches!(lost, Lost::After | Lost::Some | Lost::Torn) {
+            after.grow(lost == Lost::Torn, dice, &mut damage);
+        }
+        let border = dice.below(self.pending.len() as u64 + 1) as usize;
+        for (at, pending) in self.pending.iter().enumerate() {
+            let fate = match lost {
+                Lost::Everything => Fate::Lost,
+                Lost::Nothing => Fate::Arrives,
+                Lost::AllBut(one) if at == one => Fate::Arrives,
+                Lost::Only(one) if at != one => Fate::Arrives,
+                Lost::AllBut(_) | Lost::Only(_) => Fate::Lost,
+                Lost::After if at == border => Fate::Torn,
+                Lost::After if at < border => Fate::Arrives,
+                Lost::Some if dice.coin() => Fate::Arrives,
+                Lost::After | Lost::Some => Fate::Lost,
+                Lost::Torn => Fate::Torn,
+            };
+            after.meet(pending, fate, dice, &mut damage);
+        }
+        after.names = after.durable_names.clone();
+        for file in &mut after.files {
+            file.cached = file.durable.clone();
+        }
+        (after, damage)
+    }
+
+    /// Gives some of the files that grew their new length, though not yet their bytes.
+    fn grow(&mut self, stale: bool, dice: &mut Dice, damage: &mut Damage) {
+        for file in 0..self.files.len() {
+            let Bytes { cached, durable } = &self.files[file];
+            if durable.len() >= cached.len() || dice.coin() {
+                continue;
+            }
+            let mut grown = durable.to_vec();
+            grown.resize(cached.len(), 0);
+            if stale && dice.coin() {
+                let other = dice.below(self.files.len() as u64) as usize;
+                let range = durable.len()..cached.len().min(self.files[other].durable.len());
+                if other != file && !range.is_empty() {
+                    grown[range.clone()].copy_from_slice(&self.files[other].durable[range]);
+                }
+            }
+            self.files[file].durable = Arc::new(grown);
+            damage.hollow += 1;
+        }
+    }
+
+    fn meet(&mut self, pending: &Pending, fate: Fate, dice: &mut Dice, damage: &mut Damage) {
+        let (mut arrived, mut lost) = (false, false);
+        let mut arrives = |dice: &mut Dice| {
+            let arrives = match fate {
+                Fate::Arrives => true,
+                Fate::Lost => false,
+                Fate::Torn => dice.coin(),
+            };
+            arrived |= arrives;
+            lost |= !arrives;
+            arrives
+        };
+        match pending {
+            Pending::Sectors { file, first, image } => {
+                self.files[*file].arrive(*first, image, || arrives(dice))
+            }
+            name => {
+                if arrives(dice) {
+                    let whole = arrives(dice);
+                    name.name(&mut self.durable_names, whole);
+                }
+            }
+        }
+        match (arrived, lost) {
+            (true, true) => damage.torn += 1,
+            (true, false) => damage.arrived += 1,
+            _ => damage.lost += 1,
+        }
+    }
+}

@@ -1,0 +1,218 @@
+//! The disk as the store sees it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use machinery_sync::Mutex;
+
+use super::plan::{Call, Effect};
+use super::platter::{Number, Platter};
+use super::{Disk, State};
+use crate::files::{File, Files};
+
+impl Disk {
+    /// What is to happen to this call. Whoever meets a gate waits here, with nothing locked.
+    fn meet(&self, call: Call, name: &str) -> io::Result<Option<Effect>> {
+        let effect = self.0.lock().plan.meet(call, name)?;
+        match effect {
+            Some(Effect::Hold(gate)) => {
+                gate.0.pass();
+                self.0.lock().plan.check()?;
+                Ok(None)
+            }
+            other => Ok(other),
+        }
+    }
+
+    /// Changes names, as far as the plan allows.
+    fn change(
+        &self,
+        call: Call,
+        name: &str,
+        change: impl FnOnce(&mut Platter) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let effect = self.meet(call, name)?;
+        let mut state = self.0.lock();
+        match effect {
+            None => change(&mut state.platter),
+            Some(Effect::Lie) => {
+                let before = state.platter.pending.len();
+                let done = change(&mut state.platter);
+                state.platter.pending.truncate(before);
+                done
+            }
+            Some(other) => Err(other.error()),
+        }
+    }
+
+    fn look(&self, call: Call, name: &str) -> io::Result<Option<Effect>> {
+        match self.meet(call, name)? {
+            Some(effect @ (Effect::Fail(_) | Effect::Short(..) | Effect::Forget(_))) => Err(effect.error()),
+            other => Ok(other),
+        }
+    }
+
+    fn handle(&self, name: &str) -> io::Result<Box<dyn File>> {
+        let number = self.0.lock().platter.find(name)?;
+        Ok(Box::new(Open { disk: self.clone(), number }))
+    }
+}
+
+impl Files for Disk {
+    fn create(&self, name: &str) -> io::Result<Box<dyn File>> {
+        self.change(Call::Create, name, |platter| platter.create(name))?;
+        self.handle(name)
+    }
+
+    fn open(&self, name: &str) -> io::Result<Box<dyn File>> {
+        self.look(Call::Open, name)?;
+        self.handle(name)
+    }
+
+    fn open_to_read(&self, name: &str) -> io::Result<Box<dyn File>> {
+        self.look(Call::OpenToRead, name)?;
+        self.handle(name)
+    }
+
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.change(Call::Rename, from, |platter| platter.rename(from, to))
+    }
+
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.change(Call::Remove, name, |platter| platter.remove(name))
+    }
+
+    fn list(&self) -> io::Result<Vec<String>> {
+        self.look(Call::List, "")?;
+        Ok(self.0.lock().platter.names.keys().cloned().collect())
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        match self.meet(Call::SyncNames, "")? {
+            None => self.0.lock().platter.sync_names(),
+            Some(Effect::Lie) => {}
+            Some(other) => return Err(other.error()),
+        }
+        Ok(())
+    }
+
+    fn lock(&self) -> io::Result<Option<Box<dyn Send + Sync>>> {
+        self.look(Call::Lock, "")?;
+        let mut state = self.0.lock();
+        if std::mem::replace(&mut state.locked, true) {
+            return Ok(None);
+        }
+        Ok(Some(Box::new(Locked(self.0.clone()))))
+    }
+
+    fn salt(&self) -> io::Result<u64> {
+        Ok(self.0.lock().dice.roll())
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        Path::new("faulty").join(name)
+    }
+}
+
+/// Holds the directory for the one who has it.
+struct Locked(Arc<Mutex<State>>);
+
+impl Drop for Locked {
+    fn drop(&mut self) {
+        self.0.lock().locked = false;
+    }
+}
+
+struct Open {
+    disk: Disk,
+    number: Number,
+}
+
+impl Open {
+    /// The name that it has now; nothing, if it was removed.
+    fn name(&self) -> String {
+        let state = self.disk.0.lock();
+        let name = state.platter.names.iter().find(|(_, number)| **number == self.number);
+        name.map(|(name, _)| name.clone()).unwrap_or_default()
+    }
+}
+
+impl File for Open {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        let effect = self.disk.look(Call::Read, &self.name())?;
+        self.disk.0.lock().platter.read(self.number, buffer, offset)?;
+        if let Some(Effect::Flip(bit)) = effect
+            && let Some(byte) = buffer.get_mut(bit / 8)
+        {
+            *byte ^= 1 << (bit % 8);
+        }
+        Ok(())
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let effect = self.disk.meet(Call::Write, &self.name())?;
+        let state = &mut *self.disk.0.lock();
+        let offset = usize::try_from(offset).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        let room = state.room(self.number, offset, bytes.len());
+        let (fits, error) = match effect {
+            Some(Effect::Short(most, kind)) => (most.min(bytes.len()), Some(kind)),
+            Some(Effect::Fail(kind) | Effect::Forget(kind)) => (0, Some(kind)),
+            _ => (bytes.len(), None),
+        };
+        let pending = state.platter.pending.len();
+        state.platter.write(self.number, &bytes[..fits.min(room)], offset);
+        if matches!(effect, Some(Effect::Lie)) {
+            state.platter.pending.truncate(pending);
+        }
+        match error {
+            Some(kind) => Err(kind.into()),
+            None if room < fits => {
+                state.plan.count(Call::Write, "full");
+                Err(io::ErrorKind::StorageFull.into())
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn sync(&self) -> io::Result<()> {
+        let effect = self.disk.meet(Call::Sync, &self.name())?;
+        let state = &mut *self.disk.0.lock();
+        match effect {
+            Some(Effect::Lie) => Ok(()),
+            Some(Effect::Forget(kind)) => {
+                state.platter.forget(self.number, &mut state.dice);
+                Err(kind.into())
+            }
+            Some(Effect::Fail(kind) | Effect::Short(_, kind)) => Err(kind.into()),
+            _ => {
+                state.platter.sync(self.number);
+                Ok(())
+            }
+        }
+    }
+
+    fn size(&self) -> io::Result<u64> {
+        self.disk.0.lock().plan.check()?;
+        Ok(self.disk.0.lock().platter.files[self.number].cached.len() as u64)
+    }
+}
+
+impl State {
+    /// How many of `bytes` bytes at `offset` a write finds room for.
+    fn room(&self, file: Number, offset: usize, bytes: usize) -> usize {
+        let Some(limit) = self.plan.limit else { return bytes };
+        let free = usize::try_from(limit.saturating_sub(self.platter.used())).unwrap_or(usize::MAX);
+        let end = self.platter.files[file].cached.len().saturating_add(free);
+        end.saturating_sub(offset).min(bytes)
+    }
+}
+
+impl Effect {
+    fn error(&self) -> io::Error {
+        match self {
+            Self::Fail(kind) | Self::Short(_, kind) | Self::Forget(kind) => (*kind).into(),
+            Self::Lie | Self::Flip(_) | Self::Hold(_) => io::Error::other("this effect is not for this call"),
+        }
+    }
+}

@@ -1,0 +1,360 @@
+//! The search for an order of all calls that explains every answer.
+//!
+//! It goes forward, call by call. A call can be next if no call that is not yet placed was answered before it was made.
+//! What tells a revision without changing it (reads, refusals, commits that changed nothing) is placed as soon as it
+//! can be: a store has one state for each revision, so nothing is lost by it. The commit that was acknowledged with the next
+//! revision comes next. So there is a choice only where nobody was told who made a revision: between the commits whose
+//! outcome is unknown, less those that did not put what readers found at that revision. There the search goes back if
+//! it has to. It ends in an answer or in [`Violation::TooHard`], which is a failure too.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use machinery_objects::Revision;
+
+use super::calls::{Compactions, Exchange, History};
+use super::replay::{Replay, page_of};
+use super::violation::Violation;
+use crate::{
+    Commit, CommitError, Condition, Conflict, Entry, Key, Page, Range, ReadError, Transaction, Value,
+    WatchError,
+};
+
+/// The search is given up after so many steps.
+const STEPS: usize = 5_000_000;
+
+/// The order that explains `history`.
+pub(super) fn explain(history: &History) -> Result<Replay, Violation> {
+    Search::new(history)?.run()
+}
+
+/// A call, as far as the search is about it.
+struct Step<'h> {
+    call: usize,
+    called: u64,
+    answered: u64,
+    compacted: Option<Revision>,
+    says: Says<'h>,
+}
+
+enum Says<'h> {
+    /// The newest revision was this.
+    Newest(Revision),
+    /// And the store held this.
+    Held(&'h Range, &'h Page),
+    Done(&'h Transaction, &'h Commit),
+    Refused(&'h Transaction, &'h Conflict),
+    /// May have happened.
+    Unknown(&'h Transaction),
+}
+
+struct Search<'h> {
+    steps: Vec<Step<'h>>,
+    /// Which step made a revision, where that was acknowledged.
+    makers: BTreeMap<Revision, usize>,
+    /// Something that a revision put, as a reader saw it.
+    evidence: BTreeMap<Revision, (Key, Value)>,
+    placed: Vec<bool>,
+    /// All steps before this one are placed, or unknown.
+    low: usize,
+    /// Steps whose outcome is unknown, and that are not placed.
+    unknown: BTreeSet<usize>,
+    /// How many are to be placed.
+    left: usize,
+    replay: Replay,
+    /// In the order of placing: the step, and whether it made a revision.
+    order: Vec<(usize, bool)>,
+}
+
+/// Where there was a choice: how much was placed then, and what has not been tried.
+struct Fork {
+    placed: usize,
+    choices: Vec<usize>,
+}
+
+impl<'h> Search<'h> {
+    fn new(history: &'h History) -> Result<Self, Violation> {
+        let mut steps = steps(history);
+        steps.sort_by_key(|step| step.called);
+        let mut makers = BTreeMap::new();
+        for (place, step) in steps.iter().enumerate() {
+            if let Says::Done(_, Commit { revision, changed: true, .. }) = step.says
+                && let Some(other) = makers.insert(*revision, place)
+            {
+                let (first, second) = (steps[other].call, step.call);
+                return Err(Violation::RevisionReused { revision: *revision, first, second });
+            }
+        }
+        let is_unknown = |step: &Step<'_>| matches!(step.says, Says::Unknown(_));
+        let unknown: BTreeSet<usize> = (0..steps.len()).filter(|place| is_unknown(&steps[*place])).collect();
+        Ok(Self {
+            makers,
+            evidence: evidence(history),
+            placed: vec![false; steps.len()],
+            low: 0,
+            left: steps.len() - unknown.len(),
+            unknown,
+            replay: Replay::new(history.first),
+            order: Vec::new(),
+            steps,
+        })
+    }
+
+    fn run(mut self) -> Result<Replay, Violation> {
+        let mut forks: Vec<Fork> = Vec::new();
+        let mut furthest = (Revision::ZERO, None);
+        for _ in 0..STEPS {
+            if self.left == 0 {
+                return Ok(self.replay);
+            }
+            let horizon = self.horizon();
+            if self.place_what_can_be(horizon) {
+                continue;
+            }
+            let mut choices = self.choices(horizon);
+            loop {
+                let placed = self.order.len();
+                if let Some(choice) = choices.pop() {
+                    if self.make(choice) {
+                        if !choices.is_empty() {
+                            forks.push(Fork { placed, choices });
+                        }
+                        break;
+                    }
+                    continue;
+                }
+                let now = self.replay.last();
+                if furthest.0 < now {
+                    furthest = (now, Some(self.stuck()));
+                }
+                let Some(fork) = forks.pop() else {
+                    let stuck = furthest.1.unwrap_or_else(|| self.stuck());
+                    return Err(stuck);
+                };
+                while self.order.len() > fork.placed {
+                    self.take_back();
+                }
+                choices = fork.choices;
+            }
+        }
+        Err(Violation::TooHard { steps: STEPS })
+    }
+
+    /// What may make the next revision: who was acknowledged with it, or else whoever is unknown.
+    fn choices(&self, horizon: u64) -> Vec<usize> {
+        let next = self.replay.last().next();
+        let is_due = |place: &usize| self.steps[*place].called < horizon;
+        match self.makers.get(&next) {
+            Some(maker) => Some(*maker).filter(is_due).into_iter().collect(),
+            None => {
+                let fits = |place: &usize| is_due(place) && self.may_be(*place, next);
+                self.unknown.iter().copied().filter(fits).collect()
+            }
+        }
+    }
+
+    /// The first answer of a step that is not placed: what was called after it cannot come before it.
+    fn horizon(&mut self) -> u64 {
+        while self.low < self.steps.len()
+            && (self.placed[self.low] || self.steps[self.low].answered == u64::MAX)
+        {
+            self.low += 1;
+        }
+        let mut horizon = u64::MAX;
+        for (place, step) in self.steps.iter().enumerate().skip(self.low) {
+            if step.called > horizon {
+                break;
+            }
+            if !self.placed[place] {
+                horizon = horizon.min(step.answered);
+            }
+        }
+        horizon
+    }
+
+    /// Places everything that tells the revision where the order is.
+    fn place_what_can_be(&mut self, horizon: u64) -> bool {
+        let mut any = false;
+        for place in self.low..self.steps.len() {
+            if self.steps[place].called > horizon {
+                break;
+            }
+            if !self.placed[place] && self.why_not(place).is_none() {
+                self.place(place, false);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Why a step that changes nothing cannot be here.
+    fn why_not(&self, place: usize) -> Option<String> {
+        let now = self.replay.last();
+        let step = &self.steps[place];
+        let held = &self.replay.moments[self.replay.moments.len() - 1].held;
+        let elsewhere = |said: Revision| (said != now).then(|| format!("it tells of revision {said}"));
+        match step.says {
+            Says::Newest(revision) => elsewhere(revision),
+            Says::Held(range, page) => elsewhere(page.at).or_else(|| {
+                (page_of(held, range).0 != page.entries).then(|| "it read what was not there".to_string())
+            }),
+            Says::Done(_, commit) if commit.changed => Some(format!("it made revision {}", commit.revision)),
+            Says::Done(transaction, commit) => elsewhere(commit.revision).or_else(|| {
+                let (moment, before) = self.replay.apply(transaction, step.called);
+                let is_so = moment.events.is_empty() && before == commit.before;
+                self.fails(transaction, step.compacted)
+                    .or_else(|| (!is_so).then(|| "it would have changed something".to_string()))
+            }),
+            Says::Refused(transaction, conflict) => elsewhere(conflict.revision).or_else(|| {
+                let (holding, rest) =
+                    transaction.conditions.split_at(conflict.condition.min(transaction.conditions.len()));
+                let failed = rest.first()?;
+                let before = Transaction { conditions: holding.to_vec(), operations: vec![] };
+                self.fails(&before, step.compacted).or_else(|| {
+                    let is_so = self.replay.holds(failed, step.compacted) != Some(true)
+                        && failed.key() == &conflict.key
+                        && held.get(&conflict.key) == conflict.current.as_ref();
+                    (!is_so)
+                        .then(|| format!("it was refused for {:?}, and told {:?}", failed, conflict.current))
+                })
+            }),
+            Says::Unknown(_) => Some("nobody knows whether it happened".to_string()),
+        }
+    }
+
+    fn fails(&self, transaction: &Transaction, compacted: Option<Revision>) -> Option<String> {
+        let fails = |condition: &&Condition| self.replay.holds(condition, compacted) == Some(false);
+        transaction.conditions.iter().find(fails).map(|condition| format!("{condition:?} does not hold"))
+    }
+
+    /// Whether an unknown commit may have made `revision`.
+    fn may_be(&self, place: usize, revision: Revision) -> bool {
+        let Says::Unknown(transaction) = self.steps[place].says else { return false };
+        let put = |key: &Key, value: &Value| {
+            let is_it = |operation: &crate::Operation| matches!(operation, crate::Operation::Put(name, put) if name == key && put == value);
+            transaction.operations.iter().any(is_it)
+        };
+        self.evidence.get(&revision).is_none_or(|(key, value)| put(key, value))
+    }
+
+    /// Places a step that makes the next revision, if it can.
+    fn make(&mut self, place: usize) -> bool {
+        let step = &self.steps[place];
+        let (transaction, said) = match step.says {
+            Says::Done(transaction, commit) => (transaction, Some(commit)),
+            Says::Unknown(transaction) => (transaction, None),
+            _ => return false,
+        };
+        if self.fails(transaction, step.compacted).is_some() {
+            return false;
+        }
+        let (moment, before) = self.replay.apply(transaction, step.called);
+        if moment.events.is_empty() || said.is_some_and(|commit| commit.before != before) {
+            return false;
+        }
+        self.replay.moments.push(moment);
+        self.place(place, true);
+        true
+    }
+
+    fn place(&mut self, place: usize, makes: bool) {
+        self.placed[place] = true;
+        if !self.unknown.remove(&place) {
+            self.left -= 1;
+        }
+        self.order.push((place, makes));
+    }
+
+    fn take_back(&mut self) {
+        let Some((place, makes)) = self.order.pop() else { return };
+        self.placed[place] = false;
+        if makes {
+            self.replay.moments.pop();
+        }
+        if matches!(self.steps[place].says, Says::Unknown(_)) {
+            self.unknown.insert(place);
+        } else {
+            self.left += 1;
+            self.low = self.low.min(place);
+        }
+    }
+
+    fn stuck(&mut self) -> Violation {
+        let horizon = self.horizon();
+        let waiting = (self.low..self.steps.len()).filter(|place| !self.placed[*place]);
+        let candidates = waiting.take_while(|place| self.steps[*place].called < horizon).take(12);
+        let tell = |place: usize| {
+            let why = match self.steps[place].says {
+                Says::Done(transaction, commit)
+                    if commit.changed && commit.revision == self.replay.last().next() =>
+                {
+                    self.fails(transaction, self.steps[place].compacted)
+                        .or(Some("it found what was not there".into()))
+                }
+                _ => self.why_not(place),
+            };
+            format!("call {}: {}", self.steps[place].call, why.unwrap_or_default())
+        };
+        let stuck = candidates.map(tell).collect();
+        Violation::NotLinearizable { revision: self.replay.last(), stuck }
+    }
+}
+
+fn steps(history: &History) -> Vec<Step<'_>> {
+    let compactions = Compactions::of(history);
+    let mut steps = Vec::new();
+    for (place, call) in history.calls.iter().enumerate() {
+        let answered = call.answered.unwrap_or(u64::MAX);
+        let compacted = compactions.possible(answered);
+        let mut say =
+            |answered, says| steps.push(Step { call: place, called: call.called, answered, compacted, says });
+        match &call.exchange {
+            Exchange::Commit(transaction, Some(Ok(commit))) => say(answered, Says::Done(transaction, commit)),
+            Exchange::Commit(transaction, Some(Err(CommitError::Conflict(conflict)))) => {
+                say(answered, Says::Refused(transaction, conflict));
+            }
+            Exchange::Commit(transaction, None | Some(Err(CommitError::Unknown { .. }))) => {
+                say(u64::MAX, Says::Unknown(transaction));
+            }
+            Exchange::Range(range, Some(Ok(page))) => {
+                if range.at.is_none() {
+                    say(answered, Says::Held(range, page));
+                }
+                if range.at.is_some() || page.current != page.at {
+                    say(answered, Says::Newest(page.current));
+                }
+            }
+            Exchange::Range(_, Some(Err(ReadError::Future { current, .. }))) => {
+                say(answered, Says::Newest(*current))
+            }
+            Exchange::Revision(Some(Ok(revision))) => say(answered, Says::Newest(*revision)),
+            _ => {}
+        }
+    }
+    for watched in &history.watches {
+        if let (Some(answered), Some(WatchError::Future { current, .. })) = (watched.answered, &watched.end) {
+            let says = Says::Newest(*current);
+            steps.push(Step { call: usize::MAX, called: watched.called, answered, compacted: None, says });
+        }
+    }
+    steps
+}
+
+/// What readers saw of each revision's puts.
+fn evidence(history: &History) -> BTreeMap<Revision, (Key, Value)> {
+    let mut evidence = BTreeMap::new();
+    let mut note = |entry: &Arc<Entry>| {
+        evidence.insert(entry.modified, (Arc::clone(&entry.key), Arc::clone(&entry.value)));
+    };
+    for call in &history.calls {
+        match &call.exchange {
+            Exchange::Range(_, Some(Ok(page))) => page.entries.iter().for_each(&mut note),
+            Exchange::Commit(_, Some(Ok(commit))) => commit.before.iter().flatten().for_each(&mut note),
+            Exchange::Commit(_, Some(Err(CommitError::Conflict(conflict)))) => {
+                conflict.current.iter().for_each(&mut note)
+            }
+            _ => {}
+        }
+    }
+    evidence
+}

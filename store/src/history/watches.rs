@@ -1,0 +1,194 @@
+//! The nine guarantees of a watch, each a function that looks for what breaks it.
+
+use std::collections::BTreeSet;
+
+use machinery_objects::Revision;
+
+use super::calls::{Call, History, Watched};
+use super::replay::Replay;
+use super::violation::Violation;
+use crate::{Event, Seen, WatchError};
+
+/// Everything that is wrong with what the watches of `history` told.
+pub(super) fn all<'h>(history: &'h History, replay: &'h Replay) -> impl Iterator<Item = Violation> + 'h {
+    history.watches.iter().enumerate().flat_map(move |(watch, watched)| {
+        let one = [
+            filter(watch, watched),
+            ordered(watch, watched),
+            unique(watch, watched),
+            atomic(watch, watched),
+            bookmarkable(watch, watched, history, replay),
+            resumable(watch, watched, replay),
+            reliable(watch, watched, replay),
+            before(watch, watched, replay),
+            is_create(watch, watched, replay),
+        ];
+        one.into_iter().filter_map(Result::err)
+    })
+}
+
+fn changes(watched: &Watched) -> impl Iterator<Item = (u64, Revision, &[Event])> {
+    watched.seen.iter().filter_map(|(time, seen)| match seen {
+        Seen::Changes { revision, events } => Some((*time, *revision, &events[..])),
+        Seen::Progress(_) => None,
+    })
+}
+
+fn events(watched: &Watched) -> impl Iterator<Item = (Revision, &Event)> {
+    changes(watched).flat_map(|(_, revision, events)| events.iter().map(move |event| (revision, event)))
+}
+
+/// Filter: every event is of what the watch is about, and something is told whenever something is said.
+pub fn filter(watch: usize, watched: &Watched) -> Result<(), Violation> {
+    for (_, revision, events) in changes(watched) {
+        let outside = events.iter().map(Event::key).find(|key| !watched.span.contains(key));
+        if let Some(key) = outside.map(|key| key.to_string()).or(events.is_empty().then(String::new)) {
+            return Err(Violation::Filter { watch, revision, key });
+        }
+    }
+    Ok(())
+}
+
+/// Ordered: revisions do not go back, and are behind where the watch began.
+pub fn ordered(watch: usize, watched: &Watched) -> Result<(), Violation> {
+    let mut before = watched.after.next();
+    for (_, revision, _) in changes(watched) {
+        if revision < before {
+            return Err(Violation::Ordered { watch, before, revision });
+        }
+        before = revision;
+    }
+    Ok(())
+}
+
+/// Unique: no revision tells twice of one key.
+pub fn unique(watch: usize, watched: &Watched) -> Result<(), Violation> {
+    let mut told = BTreeSet::new();
+    for (revision, event) in events(watched) {
+        if !told.insert((revision, event.key())) {
+            return Err(Violation::Unique { watch, revision, key: event.key().to_string() });
+        }
+    }
+    Ok(())
+}
+
+/// Atomic: what one revision did is told at once.
+pub fn atomic(watch: usize, watched: &Watched) -> Result<(), Violation> {
+    let mut told = BTreeSet::new();
+    for (_, revision, _) in changes(watched) {
+        if !told.insert(revision) {
+            return Err(Violation::Atomic { watch, revision });
+        }
+    }
+    Ok(())
+}
+
+/// Bookmarkable: a mark lags nothing that was told, passes nothing that will be, does not go back, is of a revision that the
+/// store had reached, and comes behind everything that was committed before it was asked for.
+pub fn bookmarkable(
+    watch: usize,
+    watched: &Watched,
+    history: &History,
+    replay: &Replay,
+) -> Result<(), Violation> {
+    let (mut marked, mut told) = (Revision::ZERO, watched.after);
+    let mut marks = 0;
+    for (time, seen) in &watched.seen {
+        let wrong = |mark, why| Err(Violation::Bookmarkable { watch, mark, why });
+        match seen {
+            Seen::Changes { revision, .. } if *revision <= marked => {
+                return wrong(marked, "a change at or before it was told after it");
+            }
+            Seen::Changes { revision, .. } => told = told.max(*revision),
+            Seen::Progress(mark) if *mark < marked => return wrong(*mark, "it is before an earlier one"),
+            Seen::Progress(mark) if *mark < told => return wrong(*mark, "it is before what was told"),
+            Seen::Progress(mark) if replay.moment(*mark).is_none_or(|moment| moment.called > *time) => {
+                return wrong(*mark, "the store had not reached it");
+            }
+            Seen::Progress(mark) => (marked, marks) = (*mark, marks + 1),
+        }
+    }
+    // As many marks as were asked for: the last one answers the last request.
+    if let Some(asked) = watched.requests.last()
+        && marks >= watched.requests.len()
+    {
+        let is_earlier = |call: &&Call| call.answered.is_some_and(|answered| answered < *asked);
+        let reached = history.calls.iter().filter(is_earlier).filter_map(Call::newest).max();
+        if reached.is_some_and(|reached| marked < reached) {
+            let why = "what was committed before it was asked for lies behind it";
+            return Err(Violation::Bookmarkable { watch, mark: marked, why });
+        }
+    }
+    Ok(())
+}
+
+/// Resumable: what is told first is what comes first behind where the watch began.
+pub fn resumable(watch: usize, watched: &Watched, replay: &Replay) -> Result<(), Violation> {
+    let Some((_, told, _)) = changes(watched).next() else { return Ok(()) };
+    match expected(watched, replay).next() {
+        Some((expected, _)) if expected != told => {
+            Err(Violation::Resumable { watch, after: watched.after, expected, told })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Reliable: what was told, up to the last change, mark, or how far the watch was told that it had come, is what happened.
+pub fn reliable(watch: usize, watched: &Watched, replay: &Replay) -> Result<(), Violation> {
+    let reached = watched.seen.iter().map(|(_, seen)| match seen {
+        Seen::Changes { revision, .. } | Seen::Progress(revision) => *revision,
+    });
+    let ended = match watched.end {
+        Some(WatchError::TooSlow { seen, .. }) => Some(seen),
+        _ => None,
+    };
+    let Some(end) = reached.chain(ended).max() else { return Ok(()) };
+    let mut expected = expected(watched, replay).take_while(|(revision, _)| *revision <= end);
+    let mut told = events(watched);
+    loop {
+        let tell = |next: Option<(Revision, &Event)>| match next {
+            None => "nothing".to_string(),
+            Some((_, event)) => format!("{:?}", event.change),
+        };
+        return match (expected.next(), told.next()) {
+            (None, None) => Ok(()),
+            (Some(one), Some(other)) if one.0 == other.0 && one.1.change == other.1.change => continue,
+            (one, other) => {
+                let revision = one.or(other).map_or(end, |next| next.0);
+                Err(Violation::Reliable { watch, revision, expected: tell(one), told: tell(other) })
+            }
+        };
+    }
+}
+
+/// Before: each event tells the state that was there before it.
+pub fn before(watch: usize, watched: &Watched, replay: &Replay) -> Result<(), Violation> {
+    for (revision, event) in events(watched) {
+        let then = revision.0.checked_sub(1).and_then(|before| replay.moment(Revision(before)));
+        if then.is_some_and(|then| then.held.get(event.key()) != event.before.as_ref()) {
+            return Err(Violation::Before { watch, revision, key: event.key().to_string() });
+        }
+    }
+    Ok(())
+}
+
+/// IsCreate: an event says that it created its key if it did.
+pub fn is_create(watch: usize, watched: &Watched, replay: &Replay) -> Result<(), Violation> {
+    for (revision, event) in events(watched) {
+        let then = replay
+            .moment(revision)
+            .and_then(|moment| moment.events.iter().find(|one| one.key() == event.key()));
+        let told = event.is_create();
+        if then.is_some_and(|then| then.is_create() != told) {
+            return Err(Violation::IsCreate { watch, revision, key: event.key().to_string(), told });
+        }
+    }
+    Ok(())
+}
+
+/// What a watch should tell.
+fn expected<'r>(watched: &'r Watched, replay: &'r Replay) -> impl Iterator<Item = (Revision, &'r Event)> {
+    let all = replay.behind(watched.after);
+    let told = all.flat_map(|(revision, moment)| moment.events.iter().map(move |event| (revision, event)));
+    told.filter(|(_, event)| watched.span.contains(event.key()))
+}

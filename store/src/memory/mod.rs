@@ -1,0 +1,127 @@
+//! A store in memory: the core and nothing under it.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use machinery_objects::Revision;
+use machinery_sync::Mutex;
+use tokio::time::Instant;
+
+use crate::contract::{
+    Backend, Commit, CommitError, CompactError, Page, Range, ReadError, Span, Transaction, Watch, WatchError,
+};
+use crate::core::{Core, History, Retaining, Table, View, check};
+use crate::options::{Options, Usage};
+use crate::shared::Shared;
+
+/// The revision of a store before its first commit.
+pub(crate) const FIRST: Revision = Revision(1);
+
+/// A [`Backend`] that is gone when its last clone is dropped. Its watches end then.
+#[derive(Clone)]
+pub struct Memory(Arc<Inner>);
+
+struct Inner {
+    writing: Mutex<Writing>,
+    shared: Arc<Shared>,
+    options: Options,
+}
+
+/// Its lock is taken before that of what is published.
+struct Writing {
+    core: Core,
+    retaining: Retaining,
+}
+
+impl Memory {
+    /// An empty store, at revision 1.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        let table = Arc::new(Table::new(options.seed));
+        let core = Core::new(Arc::clone(&table), FIRST, FIRST, 0, &options.limits);
+        let shared = Shared::new(table, History::new(FIRST), 0, options.limits, options.seed);
+        let writing = Mutex::new(Writing { core, retaining: Retaining::new(options.retention) });
+        Self(Arc::new(Inner { writing, shared, options }))
+    }
+
+    /// How much it holds.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        self.0.shared.usage()
+    }
+
+    /// Everything as of one revision.
+    pub(crate) fn view(&self) -> (View, Revision) {
+        let _nothing_is_written = self.0.writing.lock();
+        (self.0.shared.table().view(), self.0.shared.current())
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.0.shared
+    }
+}
+
+impl Inner {
+    fn commit(&self, transaction: Transaction) -> Result<Commit, CommitError> {
+        check(&transaction, &self.options.limits)?;
+        let mut writing = self.writing.lock();
+        let Writing { core, retaining } = &mut *writing;
+        let applied = core.apply(transaction)?;
+        let wakes = self.shared.publish(applied.revised);
+        if !retaining.is_manual()
+            && let Some(to) = retaining.step(Instant::now(), core.head(), self.shared.compacted())
+        {
+            self.shared.compact_in_turns(to, |gone| core.forget(gone));
+        }
+        self.shared.note_used(core.used());
+        drop(writing);
+        wakes.wake();
+        Ok(applied.commit)
+    }
+
+    fn compact(&self, to: Revision) -> Result<(), CompactError> {
+        let mut writing = self.writing.lock();
+        let (core, current) = (&mut writing.core, self.shared.current());
+        if to > current {
+            return Err(CompactError::Future { asked: to, current });
+        }
+        self.shared.compact_in_turns(to, |gone| core.forget(gone));
+        self.shared.note_used(core.used());
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Backend for Memory {
+    async fn revision(&self) -> Result<Revision, ReadError> {
+        self.0.shared.revision()
+    }
+
+    async fn range(&self, range: Range) -> Result<Page, ReadError> {
+        self.0.shared.range(range).await
+    }
+
+    async fn commit(&self, transaction: Transaction) -> Result<Commit, CommitError> {
+        self.0.commit(transaction)
+    }
+
+    async fn watch(&self, span: Span, after: Revision) -> Result<Watch, WatchError> {
+        self.0.shared.watch(span, after)
+    }
+
+    async fn compact(&self, to: Revision) -> Result<(), CompactError> {
+        self.0.compact(to)
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.shared.close(&Arc::from("the store was dropped"));
+    }
+}
+
+impl std::fmt::Debug for Memory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Memory").field("revision", &self.0.shared.current()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,94 @@
+//! Reading as of a published revision.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use machinery_objects::Revision;
+use tokio::task::yield_now;
+
+use super::publish::Shared;
+use crate::contract::{Cursor, Entry, Page, Range, ReadError, Span};
+
+/// So many entries are looked at before other tasks have a turn.
+const TURN: usize = 4096;
+
+impl Shared {
+    /// The newest revision, if the store is open.
+    pub(crate) fn revision(&self) -> Result<Revision, ReadError> {
+        match self.closed() {
+            Some(why) => Err(ReadError::Unavailable { why }),
+            None => Ok(self.current()),
+        }
+    }
+
+    /// Reads one page.
+    pub(crate) async fn range(&self, range: Range) -> Result<Page, ReadError> {
+        loop {
+            if let Some(why) = self.closed() {
+                return Err(ReadError::Unavailable { why });
+            }
+            let current = self.current();
+            let at = range.at.unwrap_or(current);
+            if at > current {
+                return Err(ReadError::Future { asked: at, current });
+            }
+            let page = self.page(&range, at, current).await;
+            let compacted = self.compacted();
+            if at >= compacted {
+                return Ok(page);
+            }
+            if range.at.is_some() {
+                return Err(ReadError::Compacted { asked: at, compacted });
+            }
+            // What was the newest was compacted meanwhile, so there is a newer one.
+        }
+    }
+
+    async fn page(&self, range: &Range, at: Revision, current: Revision) -> Page {
+        let mut page =
+            Page { at, current, entries: Vec::new(), next: None, remaining: range.count.then_some(0) };
+        let limit = range.limit.map_or(usize::MAX, usize::from);
+        match &range.span {
+            Span::One(key) => {
+                let behind = range.after.as_ref().is_some_and(|after| after >= key);
+                page.entries.extend(if behind { None } else { self.one(key, at) });
+            }
+            Span::Prefix(prefix) => self.prefix(prefix, range.after.as_deref(), limit, &mut page).await,
+        }
+        page
+    }
+
+    fn one(&self, key: &str, at: Revision) -> Option<Arc<Entry>> {
+        self.table.newest(key)?.at(at)?.entry().cloned()
+    }
+
+    async fn prefix(&self, prefix: &str, after: Option<&str>, limit: usize, page: &mut Page) {
+        let start = match after {
+            Some(after) if after >= prefix => Bound::Excluded(after),
+            _ => Bound::Included(prefix),
+        };
+        let view = self.table.view();
+        for (seen, newest) in view.from(start).enumerate() {
+            if !newest.key().as_bytes().starts_with(prefix.as_bytes()) {
+                break;
+            }
+            if seen % TURN == TURN - 1 {
+                yield_now().await;
+            }
+            let Some(version) = newest.at(page.at) else { continue };
+            let Some(entry) = version.entry() else { continue };
+            if page.entries.len() < limit {
+                page.entries.push(Arc::clone(entry));
+                continue;
+            }
+            if page.next.is_none() {
+                let after = page.entries.last().map(|last| Arc::clone(&last.key));
+                page.next = after.map(|after| Cursor { at: page.at, after });
+            }
+            match &mut page.remaining {
+                Some(remaining) => *remaining += 1,
+                None => break,
+            }
+        }
+    }
+}

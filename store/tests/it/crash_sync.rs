@@ -1,0 +1,273 @@
+//! While a sync takes its time nothing is shown of what waits for it; when it fails, nothing more is written.
+
+use std::io::ErrorKind;
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures::future::join_all;
+use futures::{FutureExt, poll};
+use machinery_objects::Revision;
+use machinery_store::faulty::{self, Call, Effect, Fault, Gate, Lost};
+use machinery_store::{
+    Backend, CommitError, CompactError, Disk, Range, ReadError, Seen, Span, Transaction, WatchError,
+};
+
+use crate::crash::{open, still_reads};
+use crate::crash_witness::Witness;
+
+fn put(key: &str) -> Transaction {
+    Transaction::new().put(key, key.as_bytes().to_vec())
+}
+
+/// A store with one entry, at revision 2, and what is known of it.
+async fn store() -> (faulty::Disk, Disk, Witness) {
+    let (disk, mut witness) = (faulty::Disk::new(), Witness::new());
+    let store = open(&disk).unwrap();
+    witness.answered(put("old"), store.commit(put("old")).await);
+    (disk, store, witness)
+}
+
+#[tokio::test]
+async fn a_held_sync_shows_nothing_to_anybody() {
+    let (disk, store, witness) = store().await;
+    let (now, next) = (Revision(2), Revision(3));
+    let mut watch = store.watch(Span::all(), now).await.unwrap();
+    let gate = Gate::new();
+    disk.inject(Fault::hold(Call::Sync, &gate));
+
+    let mut commit = pin!(store.commit(put("new")));
+    assert!(poll!(&mut commit).is_pending());
+    gate.reached().await;
+    let mut refusal = pin!(store.commit(Transaction::new().if_absent("new").put("new", *b"other")));
+    let mut compaction = pin!(store.compact(now));
+    for _ in 0..1000 {
+        assert_eq!(store.revision().await, Ok(now));
+        let page = store.range(Range::of(Span::all()).counted()).await.unwrap();
+        assert_eq!((page.at, page.current, page.entries.len(), page.remaining), (now, now, 1, Some(0)));
+        let future = ReadError::Future { asked: next, current: now };
+        assert_eq!(store.range(Range::of(Span::one("new")).at(next)).await, Err(future));
+        assert_eq!(store.range(Range::of(Span::one("new"))).await.unwrap().entries, []);
+        assert!(watch.next().now_or_never().is_none());
+        let refused = store.watch(Span::all(), next).await.unwrap_err();
+        assert_eq!(refused, WatchError::Future { after: next, current: now });
+        assert!(poll!(&mut commit).is_pending() && poll!(&mut refusal).is_pending());
+        assert!(poll!(&mut compaction).is_pending());
+    }
+    watch.request_progress();
+    assert_eq!(watch.next().await, Ok(Seen::Progress(now)));
+    let mut another = store.watch(Span::all(), Revision(1)).await.unwrap();
+    assert!(matches!(another.next().await, Ok(Seen::Changes { revision, .. }) if revision == now));
+    assert!(another.next().now_or_never().is_none());
+
+    for lost in [Lost::Everything, Lost::Torn] {
+        let cut = open(&disk.crash(lost, 1)).unwrap();
+        witness.clone().check(&cut).await;
+        assert_eq!(cut.revision().await, Ok(now), "nothing is lost that anybody saw");
+    }
+
+    gate.open();
+    assert_eq!(commit.await.unwrap().revision, next);
+    assert!(matches!(refusal.await, Err(CommitError::Conflict(conflict)) if conflict.revision == next));
+    compaction.await.unwrap();
+    assert!(matches!(watch.next().await, Ok(Seen::Changes { revision, .. }) if revision == next));
+    assert!(matches!(another.next().await, Ok(Seen::Changes { revision, .. }) if revision == next));
+    assert_eq!(store.revision().await, Ok(next));
+}
+
+/// A refusal in the same batch as what it rests on: both wait for the one sync.
+#[tokio::test]
+async fn a_refusal_waits_for_the_sync_of_what_it_tells_of() {
+    let (disk, store, mut witness) = store().await;
+    let (first, second) = (Gate::new(), Gate::new());
+    disk.inject(Fault::hold(Call::Sync, &first));
+    disk.inject(Fault::hold(Call::Sync, &second));
+    let mut commit = pin!(store.commit(put("first")));
+    assert!(poll!(&mut commit).is_pending());
+    first.reached().await;
+    let creation = || Transaction::new().if_absent("new").put("new", *b"mine");
+    let mut both =
+        pin!(join_all([store.commit(creation()), store.commit(creation()), store.commit(creation())]));
+    assert!(poll!(&mut both).is_pending());
+    let mut nothing = pin!(store.commit(Transaction::new().delete("absent")));
+    assert!(poll!(&mut nothing).is_pending());
+    first.open();
+    second.reached().await;
+    witness.answered(put("first"), commit.await);
+    for _ in 0..1000 {
+        assert!(poll!(&mut both).is_pending() && poll!(&mut nothing).is_pending());
+        tokio::task::yield_now().await;
+    }
+    witness.clone().check(&open(&disk.crash(Lost::Everything, 0)).unwrap()).await;
+    second.open();
+    let answers = both.await;
+    assert_eq!(answers[0].as_ref().unwrap().revision, Revision(4));
+    for refused in &answers[1..] {
+        let Err(CommitError::Conflict(conflict)) = refused else { panic!("{refused:?}") };
+        assert_eq!(
+            (conflict.revision, conflict.current.as_ref().unwrap().modified),
+            (Revision(4), Revision(4))
+        );
+    }
+    assert_eq!(nothing.await.unwrap().revision, Revision(4));
+}
+
+/// What waits for the sync that fails is unknown; what rests on it is refused; all that comes later is, too.
+#[tokio::test]
+async fn a_failed_sync_or_write_ends_writing_and_nothing_else() {
+    let errors = [ErrorKind::Other, ErrorKind::StorageFull, ErrorKind::TimedOut];
+    let fail = errors.map(|kind| [(Call::Sync, Effect::Fail(kind)), (Call::Write, Effect::Fail(kind))]);
+    let parts = [
+        (Call::Sync, Effect::Forget(ErrorKind::Other)),
+        (Call::Write, Effect::Short(40, ErrorKind::StorageFull)),
+        (Call::Write, Effect::Short(100_000, ErrorKind::Other)),
+    ];
+    for (call, effect) in fail.into_iter().flatten().chain(parts) {
+        let (disk, store, mut witness) = store().await;
+        let mut watch = store.watch(Span::all(), Revision(2)).await.unwrap();
+        let gate = Gate::new();
+        disk.inject(Fault::hold(Call::Sync, &gate));
+        disk.inject(Fault::new(call, effect.clone()).of("log").after(u64::from(call == Call::Write)));
+        let mut first = pin!(store.commit(put("first")));
+        assert!(poll!(&mut first).is_pending());
+        gate.reached().await;
+        // These are one batch, for they wait while the first one is synced.
+        let creation = || Transaction::new().if_absent("new").put("new", *b"mine");
+        let transactions = [creation(), creation(), put("third"), Transaction::new().delete("absent")];
+        let mut batch = pin!(join_all(transactions.clone().map(|one| store.commit(one))));
+        assert!(poll!(&mut batch).is_pending());
+        let mut compaction = pin!(store.compact(Revision(2)));
+        assert!(poll!(&mut compaction).is_pending());
+        // The seal after the first batch is not written while others wait, so the next write is the batch.
+        gate.open();
+        witness.answered(put("first"), first.await);
+        let answers = batch.await;
+        for (one, answer) in transactions.into_iter().zip(answers) {
+            let why = match &answer {
+                Err(CommitError::Unknown { why } | CommitError::Refused { why }) => why,
+                other => panic!("{call:?} {effect:?}: {other:?}"),
+            };
+            assert!(why.contains("faulty") && why.contains("open it again"), "{why}");
+            let changes = matches!(answer, Err(CommitError::Unknown { .. }));
+            assert_eq!(
+                changes,
+                one == creation() && witness.unknown() == 0 || one == put("third"),
+                "{one:?}"
+            );
+            witness.answered(one, answer);
+        }
+        let answer = compaction.await;
+        assert!(matches!(answer, Err(CompactError::Unknown { .. })), "{answer:?}");
+        witness.compacted(Revision(2), &answer);
+        assert!(store.trouble().is_some());
+
+        still_reads(&store, &witness).await;
+        assert!(matches!(watch.next().await, Ok(Seen::Changes { revision: Revision(3), .. })));
+        assert!(watch.next().now_or_never().is_none());
+        watch.request_progress();
+        assert_eq!(watch.next().await, Ok(Seen::Progress(Revision(3))));
+
+        let cut = disk.crash(Lost::Everything, 0);
+        assert!(store.close().await.is_err(), "it says that it could not write");
+        let again = open(&disk).unwrap();
+        let mut after = witness.clone();
+        after.check(&again).await;
+        after.go_on(&again).await;
+        after.check(&again).await;
+        witness.check(&open(&cut).unwrap()).await;
+    }
+}
+
+/// After a sync that failed and forgot, all can be read until the power is cut; what was read then must not be gone.
+#[tokio::test]
+async fn what_a_failed_sync_forgot_is_written_again_when_the_store_is_opened() {
+    let (disk, store, mut witness) = store().await;
+    disk.inject(Fault::new(Call::Sync, Effect::Forget(ErrorKind::Other)));
+    witness.answered(put("new"), store.commit(put("new")).await);
+    drop(store);
+    let again = open(&disk).unwrap();
+    witness.check(&again).await;
+    assert_eq!(witness.newest(), Revision(3), "it is in the cache");
+    witness.check(&open(&disk.crash(Lost::Everything, 0)).unwrap()).await;
+}
+
+#[tokio::test]
+async fn a_full_disk_is_said_to_be_full_and_takes_writes_when_there_is_room() {
+    let (disk, store, mut witness) = store().await;
+    let used: usize = disk.contents().values().map(Vec::len).sum();
+    disk.limit(used as u64 + 4000);
+    for count in 0.. {
+        let transaction = Transaction::new().put(format!("k{}", count % 7), vec![b'x'; 900]);
+        let answer = store.commit(transaction.clone()).await;
+        if let Err(error) = &answer {
+            assert!(error.to_string().contains("no storage space"), "{error}");
+        }
+        if !witness.answered(transaction, answer) {
+            break;
+        }
+        assert!(count < 1000);
+    }
+    assert!(disk.fired().contains_key(&(Call::Write, "full")));
+    still_reads(&store, &witness).await;
+    drop(store);
+    // There is no room still. It opens or says so; then, with room, all is there.
+    match open(&disk) {
+        Ok(store) => witness.check(&store).await,
+        Err(error) => assert!(matches!(error, machinery_store::OpenError::Full { .. }), "{error}"),
+    }
+    disk.limit(u64::MAX);
+    let store = open(&disk).unwrap();
+    witness.check(&store).await;
+    witness.go_on(&store).await;
+    witness.check(&store).await;
+}
+
+/// Checkpoints that fail cost room, and nothing else: writing goes on, and somebody can find out.
+#[tokio::test]
+async fn a_checkpoint_that_fails_is_no_reason_to_refuse_writes() {
+    for (call, effect) in [
+        (Call::Create, Effect::Fail(ErrorKind::StorageFull)),
+        (Call::Write, Effect::Short(30, ErrorKind::StorageFull)),
+        (Call::Sync, Effect::Forget(ErrorKind::Other)),
+        (Call::Rename, Effect::Fail(ErrorKind::Other)),
+    ] {
+        let (disk, store, mut witness) = store().await;
+        disk.inject(Fault::new(call, effect).of("checkpoint").for_ever());
+        store.checkpoint().await.unwrap_err();
+        assert!(store.trouble().is_some());
+        for _ in 0..20 {
+            witness.go_on(&store).await;
+        }
+        witness.check(&store).await;
+        drop(store);
+        witness.check(&open(&disk.crash(Lost::Torn, 0)).unwrap()).await;
+        disk.heal();
+        let store = open(&disk).unwrap();
+        store.checkpoint().await.unwrap();
+        assert_eq!(store.trouble(), None);
+        witness.check(&store).await;
+    }
+}
+
+/// The thread that makes checkpoints is another one than the writer: while it waits for the disk, commits do not.
+#[tokio::test]
+async fn a_checkpoint_that_stalls_stalls_no_commit() {
+    let disk = faulty::Disk::new();
+    let options = machinery_store::DiskOptions { background: true, ..crate::crash::options() };
+    let store = Disk::open_on(Arc::new(disk.clone()), options).unwrap();
+    let mut witness = Witness::new();
+    let gate = Gate::new();
+    disk.inject(Fault::hold(Call::Sync, &gate).of("checkpoint"));
+    let mut checkpoint = pin!(store.checkpoint());
+    assert!(poll!(&mut checkpoint).is_pending());
+    gate.reached().await;
+    for _ in 0..100 {
+        witness.go_on(&store).await;
+    }
+    witness.check(&store).await;
+    assert!(poll!(&mut checkpoint).is_pending());
+    witness.clone().check(&open(&disk.crash(Lost::Everything, 0)).unwrap()).await;
+    gate.open();
+    checkpoint.await.unwrap();
+    store.close().await.unwrap();
+    witness.check(&open(&disk).unwrap()).await;
+}

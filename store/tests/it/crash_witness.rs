@@ -1,0 +1,261 @@
+//! What the users of a store know: what they were told is done, what they were shown, and what they got no answer to. A store
+//! that comes back from a crash must agree with them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use machinery_objects::Revision;
+use machinery_store::{
+    Backend, Change, Commit, CommitError, CompactError, Entry, Event, Key, Operation, Range, ReadError, Seen,
+    Span, Transaction, Value, WatchError,
+};
+
+/// What a revision did, in its order: puts, and deletes of what was there.
+pub(crate) type Effects = Vec<(Key, Option<Value>)>;
+
+type State = BTreeMap<Key, Arc<Entry>>;
+
+#[derive(Clone, Debug)]
+pub(crate) struct Witness {
+    /// What each revision did, as somebody was told or shown.
+    known: BTreeMap<Revision, Effects>,
+    /// What may have happened.
+    unknown: Vec<Transaction>,
+    /// Up to where a compaction was acknowledged.
+    compacted: Revision,
+    /// Up to where one may have happened.
+    compacting: Vec<Revision>,
+    /// The newest revision that a refusal rested on.
+    refused: Revision,
+    count: u64,
+}
+
+/// The revision of an empty store.
+const FIRST: Revision = Revision(1);
+
+impl Witness {
+    pub(crate) fn new() -> Self {
+        Self {
+            known: BTreeMap::new(),
+            unknown: Vec::new(),
+            compacted: FIRST,
+            compacting: Vec::new(),
+            refused: FIRST,
+            count: 0,
+        }
+    }
+
+    /// The newest revision that anybody knows of.
+    pub(crate) fn newest(&self) -> Revision {
+        self.known.keys().next_back().copied().unwrap_or(FIRST).max(self.refused)
+    }
+
+    /// How many transactions have no answer.
+    pub(crate) fn unknown(&self) -> usize {
+        self.unknown.len()
+    }
+
+    /// The same, of a store that shows nothing that it could not answer.
+    pub(crate) fn strict(&self) -> Self {
+        Self { unknown: Vec::new(), compacting: Vec::new(), ..self.clone() }
+    }
+
+    /// The same, of an earlier moment.
+    pub(crate) fn until(&self, newest: Revision) -> Self {
+        let mut earlier = self.strict();
+        earlier.known.retain(|revision, _| *revision <= newest);
+        earlier.compacting = vec![std::mem::replace(&mut earlier.compacted, FIRST)];
+        earlier
+    }
+
+    /// A number that was not given before.
+    pub(crate) fn count(&mut self) -> u64 {
+        self.count += 1;
+        self.count
+    }
+
+    /// Takes note of a commit's answer. Whether the store still takes writes.
+    pub(crate) fn answered(&mut self, transaction: Transaction, answer: Result<Commit, CommitError>) -> bool {
+        match answer {
+            Ok(commit) if commit.changed => {
+                let effects = transaction.operations.iter().zip(&commit.before);
+                let effects = effects.filter_map(|(operation, before)| effect(operation, before.is_some()));
+                self.know(commit.revision, effects.collect());
+                true
+            }
+            Ok(_) => true,
+            Err(CommitError::Conflict(conflict)) => {
+                self.refused = self.refused.max(conflict.revision);
+                true
+            }
+            Err(CommitError::Unknown { .. }) => {
+                self.unknown.push(transaction);
+                false
+            }
+            Err(CommitError::Refused { .. }) => false,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Takes note of a compaction's answer. Whether the store still takes writes.
+    pub(crate) fn compacted(&mut self, to: Revision, answer: &Result<(), CompactError>) -> bool {
+        match answer {
+            Ok(()) => self.compacted = self.compacted.max(to),
+            Err(CompactError::Unknown { .. }) => self.compacting.push(to),
+            Err(CompactError::Refused { .. }) => {}
+            Err(error) => panic!("{error}"),
+        }
+        answer.is_ok()
+    }
+
+    /// Takes note of what a watch over everything yielded.
+    pub(crate) fn saw(&mut self, seen: &Seen) {
+        if let Seen::Changes { revision, events } = seen {
+            self.know(*revision, events.iter().map(effect_of).collect());
+        }
+    }
+
+    fn know(&mut self, revision: Revision, effects: Effects) {
+        let known = self.known.entry(revision).or_insert_with(|| effects.clone());
+        assert_eq!(*known, effects, "revision {revision} is used twice");
+    }
+
+    /// Checks that `store` holds what is known, in each revision, and besides it only what may have happened, each at most
+    /// once; and that it was not more compacted than it may be. What it holds is known from then on.
+    pub(crate) async fn check(&mut self, store: &impl Backend) {
+        let compacted = self.check_compaction(store).await;
+        let current = store.revision().await.unwrap();
+        assert!(current >= self.newest(), "the store is at {current}, and {} was known", self.newest());
+
+        let mut state = State::new();
+        let mut watched = watched(store, compacted, current).await.into_iter();
+        for revision in (FIRST.0..=current.0).map(Revision) {
+            if revision > FIRST {
+                let events =
+                    (revision > compacted).then(|| watched.next().expect("every revision is watched"));
+                self.step(&mut state, revision, events);
+            }
+            if revision >= compacted {
+                let page = store.range(Range::of(Span::all()).at(revision)).await.unwrap();
+                assert_eq!((page.at, page.current, page.next), (revision, current, None));
+                assert!(page.entries.iter().eq(state.values()), "at {revision}: {:?}", page.entries);
+            }
+        }
+        let page = store.range(Range::of(Span::all())).await.unwrap();
+        assert!(page.entries.iter().eq(state.values()), "{:?}", page.entries);
+        self.unknown.clear();
+    }
+
+    async fn check_compaction(&mut self, store: &impl Backend) -> Revision {
+        let compacted = match store.range(Range::of(Span::all()).at(FIRST)).await {
+            Ok(_) => FIRST,
+            Err(ReadError::Compacted { compacted, .. }) => compacted,
+            Err(error) => panic!("{error}"),
+        };
+        let may_be =
+            compacted == self.compacted || compacted > self.compacted && self.compacting.contains(&compacted);
+        assert!(
+            may_be,
+            "compacted to {compacted}, and that was asked: {} {:?}",
+            self.compacted, self.compacting
+        );
+        if compacted > FIRST {
+            let before = Revision(compacted.0 - 1);
+            let refused = store.range(Range::of(Span::all()).at(before)).await.unwrap_err();
+            assert_eq!(refused, ReadError::Compacted { asked: before, compacted });
+            let refused = store.watch(Span::all(), before).await.unwrap_err();
+            assert_eq!(refused, WatchError::Compacted { after: before, compacted });
+        }
+        self.compacted = compacted;
+        self.compacting.clear();
+        compacted
+    }
+
+    /// Replays one revision, and compares what a watch says of it.
+    fn step(&mut self, state: &mut State, revision: Revision, seen: Option<(Revision, Vec<Event>)>) {
+        if let Some((at, events)) = &seen {
+            assert_eq!(*at, revision, "a watch leaves nothing out");
+            if !self.known.contains_key(&revision) {
+                let effects: Effects = events.iter().map(effect_of).collect();
+                let may_be = |transaction: &Transaction| {
+                    let effects_now = transaction.operations.iter();
+                    effects_now
+                        .filter_map(|one| effect(one, state.contains_key(one.key())))
+                        .eq(effects.clone())
+                };
+                let found = self.unknown.iter().position(may_be);
+                let found = found.unwrap_or_else(|| panic!("{revision} is nobody's: {events:?}"));
+                self.unknown.remove(found);
+                self.know(revision, effects);
+            }
+        }
+        let effects = self.known.get(&revision).unwrap_or_else(|| panic!("nobody knows {revision}"));
+        let expected: Vec<_> = effects.iter().map(|effect| apply(state, revision, effect)).collect();
+        if let Some((_, events)) = seen {
+            assert_eq!(events, expected, "of revision {revision}");
+        }
+    }
+
+    /// Writes once more, and checks that it has the next revision.
+    pub(crate) async fn go_on(&mut self, store: &impl Backend) {
+        let next = store.revision().await.unwrap().next();
+        let transaction = Transaction::new().put("again", self.count().to_string().into_bytes());
+        let commit = store.commit(transaction.clone()).await.unwrap();
+        assert_eq!(commit.revision, next);
+        self.answered(transaction, Ok(commit));
+    }
+}
+
+/// Says where a test was when it panics.
+pub(crate) struct At<F: Fn() -> String>(pub(crate) F);
+
+impl<F: Fn() -> String> Drop for At<F> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.0());
+        }
+    }
+}
+
+/// All that a watch yields after `compacted` and up to `current`.
+async fn watched(
+    store: &impl Backend,
+    compacted: Revision,
+    current: Revision,
+) -> Vec<(Revision, Vec<Event>)> {
+    let mut watch = store.watch(Span::all(), compacted).await.unwrap();
+    watch.request_progress();
+    let mut all = Vec::new();
+    loop {
+        match watch.next().await.unwrap() {
+            Seen::Changes { revision, events } => all.push((revision, events)),
+            Seen::Progress(revision) if revision == current => return all,
+            Seen::Progress(_) => {}
+        }
+    }
+}
+
+fn effect(operation: &Operation, was_there: bool) -> Option<(Key, Option<Value>)> {
+    match operation {
+        Operation::Put(key, value) => Some((key.clone(), Some(value.clone()))),
+        Operation::Delete(key) => was_there.then(|| (key.clone(), None)),
+    }
+}
+
+fn effect_of(event: &Event) -> (Key, Option<Value>) {
+    (event.key().clone(), event.after().map(|entry| entry.value.clone()))
+}
+
+fn apply(state: &mut State, modified: Revision, (key, value): &(Key, Option<Value>)) -> Event {
+    let before = state.remove(key);
+    let change = match value {
+        None => Change::Deleted(key.clone()),
+        Some(value) => {
+            let created = before.as_ref().map_or(modified, |before| before.created);
+            let entry = Arc::new(Entry { key: key.clone(), value: value.clone(), created, modified });
+            state.insert(key.clone(), entry.clone());
+            Change::Put(entry)
+        }
+    };
+    Event { before, change }
+}

@@ -1,0 +1,267 @@
+//! Real processes killed under load, again and again on the same directory.
+//!
+//! The parent starts this test program as a child, which opens the store and commits from several tasks, and says on its
+//! output what it was told and shown. `STORE_KILLS` is how many are killed.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use futures::future::try_join_all;
+use machinery_objects::Revision;
+use machinery_store::faulty::Dice;
+use machinery_store::{
+    Backend, Disk, DiskOptions, Event, Options, Range, ReadError, Retention, Seen, Span, Transaction, Watch,
+};
+
+/// Tells the child where its store is.
+const DIRECTORY: &str = "STORE_KILL_DIRECTORY";
+const SEED: &str = "STORE_KILL_SEED";
+/// Before each line that the child says.
+const MARK: &str = "@store ";
+const TASKS: u64 = 4;
+const PARTS: [&str; 3] = ["x", "y", "z"];
+
+fn open(directory: &Path) -> Disk {
+    let store = Options { retention: Retention { age: None, revisions: Some(60) }, ..Options::default() };
+    let options = DiskOptions { store, segment_bytes: 4096, checkpoint_bytes: 8192, background: true };
+    Disk::open(directory, options).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Not a test of its own: what the parent starts. It does nothing when nobody says where.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn child() {
+    let Some(directory) = std::env::var_os(DIRECTORY) else { return };
+    let seed: u64 = std::env::var(SEED).unwrap().parse().unwrap();
+    say("opens");
+    let store = open(directory.as_ref());
+    let opened = store.revision().await.unwrap();
+    say(format_args!("opened {opened}"));
+    let mut watch = store.watch(Span::all(), compacted(&store).await).await.unwrap();
+    watch.request_progress();
+    tell(&mut watch, Some(opened)).await;
+    let tasks = (0..TASKS).map(|task| writer(&store, task, Dice::new(seed + task)));
+    let (written, ()) = futures::join!(try_join_all(tasks), tell(&mut watch, None));
+    written.unwrap();
+}
+
+/// Commits for ever: what it puts under its keys is a number that counts up, the same under all of them.
+async fn writer(store: &Disk, task: u64, mut dice: Dice) -> Result<(), machinery_store::CommitError> {
+    let keys = PARTS.map(|part| format!("{task}/{part}"));
+    let now = store.range(Range::of(Span::one(&*keys[0]))).await.unwrap();
+    let mut count = now.entries.first().map_or(0, |entry| number(&entry.value));
+    loop {
+        count += 1;
+        let mut value = format!("{count} ").into_bytes();
+        value.resize(10 + dice.below(700) as usize, b'.');
+        let transaction = keys.iter().fold(Transaction::new(), |one, key| one.put(&**key, &*value));
+        // Odd ones have a key more, which even ones delete.
+        let transaction = match count % 2 {
+            0 => transaction.delete(format!("{task}/odd")),
+            _ => transaction.if_absent(format!("{task}/odd")).put(format!("{task}/odd"), &*value),
+        };
+        let commit = store.commit(transaction).await?;
+        say(format_args!("told {} {task} {count}", commit.revision));
+    }
+}
+
+/// Says what a watch shows, up to the progress mark at `end`.
+async fn tell(watch: &mut Watch, end: Option<Revision>) {
+    while let Ok(seen) = watch.next().await {
+        match seen {
+            Seen::Progress(at) if Some(at) == end => return,
+            Seen::Progress(_) => {}
+            Seen::Changes { revision, events } => {
+                let (task, count) = whole(&changes(&events));
+                say(format_args!("shown {revision} {task} {count}"));
+            }
+        }
+    }
+}
+
+fn changes(events: &[Event]) -> BTreeMap<&str, Option<u64>> {
+    events.iter().map(|event| (&**event.key(), event.after().map(|entry| number(&entry.value)))).collect()
+}
+
+async fn compacted(store: &Disk) -> Revision {
+    match store.range(Range::of(Span::all()).at(Revision(1))).await {
+        Ok(_) => Revision(1),
+        Err(ReadError::Compacted { compacted, .. }) => compacted,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// One write, so a line is whole or not there.
+fn say(what: impl std::fmt::Display) {
+    let line = format!("{MARK}{what}\n");
+    let mut out = std::io::stdout().lock();
+    out.write_all(line.as_bytes()).and_then(|()| out.flush()).unwrap();
+}
+
+fn number(value: &[u8]) -> u64 {
+    std::str::from_utf8(value).unwrap().split(' ').next().unwrap().parse().unwrap()
+}
+
+/// Whose transaction these changes are, and its number; it is there as a whole.
+fn whole(changes: &BTreeMap<&str, Option<u64>>) -> (u64, u64) {
+    let (task, _) = changes.keys().next().unwrap().split_once('/').unwrap();
+    let count = changes.values().flatten().next().copied().unwrap();
+    let odd = (count % 2 == 1).then_some(count);
+    let keys = PARTS.iter().map(|part| (format!("{task}/{part}"), Some(count)));
+    let all: BTreeMap<_, _> = keys.chain([(format!("{task}/odd"), odd)]).collect();
+    assert!(
+        changes.iter().map(|(key, value)| (key.to_string(), *value)).eq(all),
+        "half a transaction: {changes:?}"
+    );
+    (task.parse().unwrap(), count)
+}
+
+/// What the children said, over all their lives: what each revision was, and which of a task's transactions is the last that
+/// is known to have happened.
+#[derive(Default)]
+struct Known {
+    revisions: BTreeMap<u64, (u64, u64)>,
+    opened: u64,
+}
+
+impl Known {
+    fn hear(&mut self, line: &str) {
+        let mut words = line.split(' ');
+        let what = words.next().unwrap();
+        let mut numbers = words.map(|word| word.parse::<u64>().unwrap());
+        match (what, numbers.next(), numbers.next(), numbers.next()) {
+            ("opens", None, None, None) => {}
+            ("opened", Some(revision), None, None) => self.opened = revision,
+            ("told" | "shown", Some(revision), Some(task), Some(count)) => self.know(revision, (task, count)),
+            _ => panic!("a child said {line:?}"),
+        }
+    }
+
+    fn know(&mut self, revision: u64, what: (u64, u64)) {
+        let known = *self.revisions.entry(revision).or_insert(what);
+        assert_eq!(known, what, "revision {revision} is used twice");
+    }
+
+    /// Compares the store with what was heard, and takes note of what else it holds.
+    async fn check(&mut self, store: &Disk) {
+        let current = store.revision().await.unwrap().0;
+        let newest = self.revisions.keys().next_back().copied().unwrap_or(1).max(self.opened);
+        assert!(current >= newest, "the store is at {current}, and {newest} was known");
+        assert!(current <= newest + TASKS, "a task has one transaction under way at the most");
+        let compacted = compacted(store).await;
+        let mut watch = store.watch(Span::all(), compacted).await.unwrap();
+        for revision in compacted.0 + 1..=current {
+            let Seen::Changes { revision: seen, events } = watch.next().await.unwrap() else {
+                panic!("not asked for")
+            };
+            assert_eq!(seen.0, revision, "revisions have no gap");
+            self.know(revision, whole(&changes(&events)));
+        }
+        // The newest of each task, as it is read.
+        let page = store.range(Range::of(Span::all())).await.unwrap();
+        for task in 0..TASKS {
+            let prefix = format!("{task}/");
+            let own = page.entries.iter().filter(|entry| entry.key.starts_with(&prefix));
+            let mut own: BTreeMap<_, _> =
+                own.map(|entry| (&*entry.key, Some(number(&entry.value)))).collect();
+            let mut known = self.revisions.iter().filter(|(_, (of, _))| *of == task);
+            let Some((_, (_, count))) = known.next_back() else { continue };
+            let odd = format!("{task}/odd");
+            own.entry(&odd).or_insert(None);
+            assert_eq!(whole(&own), (task, *count));
+        }
+    }
+
+    /// Each task's transactions happened one after the other, each once.
+    fn check_order(&self) {
+        let mut last = BTreeMap::new();
+        for (revision, (task, count)) in &self.revisions {
+            let before = last.insert(*task, *count).unwrap_or(0);
+            assert_eq!(*count, before + 1, "task {task} at {revision}");
+        }
+    }
+}
+
+/// Starts a child, kills it when it has said so many lines, not counting what it was shown, and hears the rest.
+fn life(directory: &Path, seed: u64, lines: u64, known: &mut Known) -> u64 {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "kill::child", "--nocapture", "--test-threads", "1"])
+        .env(DIRECTORY, directory)
+        .env(SEED, seed.to_string())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .spawn()
+        .map(Killed)
+        .unwrap();
+    let mut output = BufReader::new(child.0.stdout.take().unwrap());
+    let (mut said, mut line) = (0, String::new());
+    loop {
+        if said >= lines {
+            child.0.kill().unwrap();
+        }
+        line.clear();
+        if output.read_line(&mut line).unwrap() == 0 {
+            assert!(said >= lines, "a child ended before it was killed");
+            return said;
+        }
+        said += hear(&line, known);
+    }
+}
+
+/// What the test program itself says on the same output is passed over, as is a line that was cut.
+fn hear(line: &str, known: &mut Known) -> u64 {
+    let said = line.find(MARK).map(|at| &line[at + MARK.len()..]);
+    let Some(said) = said.and_then(|said| said.strip_suffix('\n')) else { return 0 };
+    known.hear(said);
+    // What is shown comes beside it, and at first for what earlier lives did.
+    u64::from(!said.starts_with("shown"))
+}
+
+/// Killed and waited for at the latest when the test ends.
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        std::fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
+/// A copy is looked at, so that the next child opens what the last one left. Some are not looked at.
+#[tokio::test]
+async fn a_hundred_kills_under_load_lose_nothing() {
+    let kills = std::env::var("STORE_KILLS").map_or(100, |text| text.parse().unwrap());
+    let place = tempfile::tempdir().unwrap();
+    let directory = place.path().join("store");
+    let (mut dice, mut known, mut said) = (Dice::new(41), Known::default(), 0);
+    for kill in 0..kills {
+        // Some are killed while they open the store.
+        let lines = if kill % 8 == 7 { dice.below(3) } else { 3 + dice.below(60) };
+        said += life(&directory, kill, lines, &mut known);
+        if kill % 3 == 2 || !directory.exists() {
+            continue;
+        }
+        let copied = place.path().join(format!("copy {kill}"));
+        copy(&directory, &copied);
+        let store = open(&copied);
+        known.check(&store).await;
+        let next = store.revision().await.unwrap().next();
+        assert_eq!(store.commit(Transaction::new().put("more", *b"0")).await.unwrap().revision, next);
+        drop(store);
+        std::fs::remove_dir_all(copied).unwrap();
+    }
+    let store = open(&directory);
+    known.check(&store).await;
+    known.check_order();
+    println!("{kills} kills, {said} answers, {} revisions", known.revisions.len());
+    assert!(known.revisions.len() as u64 > kills * 20, "there was load");
+}

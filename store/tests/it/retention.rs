@@ -1,0 +1,92 @@
+//! Compaction by policy, and what a store says of how much it holds.
+
+use std::time::Duration;
+
+use machinery_objects::Revision;
+use machinery_store::{
+    Backend, Disk, DiskOptions, Memory, Options, Range, ReadError, Retention, Span, Transaction, Usage,
+};
+
+async fn put(store: &dyn Backend, key: &str) -> Revision {
+    store.commit(Transaction::new().put(key, vec![0; 10])).await.unwrap().revision
+}
+
+async fn compacted(store: &dyn Backend) -> Revision {
+    match store.range(Range::of(Span::all()).at(Revision::ZERO)).await {
+        Err(ReadError::Compacted { compacted, .. }) => compacted,
+        other => panic!("{other:?}"),
+    }
+}
+
+async fn by_count(store: &dyn Backend, usage: impl Fn() -> Usage) {
+    for _ in 0..1000 {
+        put(store, "k").await;
+    }
+    let oldest = compacted(store).await;
+    assert!((889..=901).contains(&oldest.0), "a hundred are kept, and at most an eighth more: {oldest}");
+    let Usage { keys, bytes, revisions } = usage();
+    assert_eq!((keys, revisions), (1, 1001 - oldest.0));
+    assert_eq!(bytes, (revisions + 1) * 11, "the versions that can be read, and no other");
+}
+
+async fn by_age(store: &dyn Backend) {
+    let first = put(store, "k").await;
+    tokio::time::advance(Duration::from_secs(30)).await;
+    put(store, "k").await;
+    assert_eq!(compacted(store).await, Revision(1), "nothing is old");
+    tokio::time::advance(Duration::from_secs(31)).await;
+    put(store, "k").await;
+    assert_eq!(compacted(store).await, first, "what was the newest a minute ago is the oldest");
+    tokio::time::advance(Duration::from_secs(3600)).await;
+    let last = put(store, "k").await;
+    assert_eq!(compacted(store).await, Revision(last.0 - 1));
+}
+
+const COUNT: Retention = Retention { age: None, revisions: Some(100) };
+const AGE: Retention = Retention { age: Some(Duration::from_secs(60)), revisions: None };
+
+fn options(retention: Retention) -> Options {
+    Options { retention, ..Options::default() }
+}
+
+fn disk(retention: Retention) -> (Disk, tempfile::TempDir) {
+    let directory = tempfile::tempdir().unwrap();
+    let options = DiskOptions { store: options(retention), ..DiskOptions::default() };
+    (Disk::open(directory.path(), options).unwrap(), directory)
+}
+
+#[tokio::test]
+async fn p09_memory_keeps_so_many_revisions() {
+    let memory = Memory::new(options(COUNT));
+    by_count(&memory, || memory.usage()).await;
+}
+
+#[tokio::test]
+async fn p09_disk_keeps_so_many_revisions() {
+    let (disk, _directory) = disk(COUNT);
+    by_count(&disk, || disk.usage()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn p09_memory_keeps_revisions_so_long() {
+    by_age(&Memory::new(options(AGE))).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn p09_disk_keeps_revisions_so_long() {
+    let (disk, _directory) = disk(AGE);
+    by_age(&disk).await;
+}
+
+#[tokio::test]
+async fn p09_a_policy_that_compacted_does_so_for_ever() {
+    let (disk, directory) = disk(COUNT);
+    for _ in 0..1000 {
+        put(&disk, "k").await;
+    }
+    let before = (compacted(&disk).await, disk.usage());
+    disk.close().await.unwrap();
+    let options = DiskOptions { store: options(Retention::MANUAL), ..DiskOptions::default() };
+    let disk = Disk::open(directory.path(), options).unwrap();
+    assert_eq!((compacted(&disk).await, disk.usage()), before);
+}
