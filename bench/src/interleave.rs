@@ -35,6 +35,27 @@ pub(crate) struct Spec {
     pub(crate) also: Vec<(&'static str, &'static str)>,
 }
 
+impl Spec {
+    pub(crate) fn new(name: &str, unit: &'static str, better: Better, figure: &'static str) -> Self {
+        Self { name: name.to_owned(), unit, better, figure, goals: vec![], note: "", also: vec![] }
+    }
+
+    pub(crate) fn goals(mut self, goals: &[Goal]) -> Self {
+        self.goals = goals.to_vec();
+        self
+    }
+
+    pub(crate) fn note(mut self, note: &'static str) -> Self {
+        self.note = note;
+        self
+    }
+
+    pub(crate) fn also(mut self, figure: &'static str, called: &'static str) -> Self {
+        self.also.push((figure, called));
+        self
+    }
+}
+
 /// Who could not be measured at all, and why.
 pub(crate) type Missing = Vec<(&'static str, String)>;
 

@@ -2,11 +2,16 @@
 
 #![expect(clippy::disallowed_methods, reason = "this measures real time, on threads and tasks of its own")]
 
+mod chance;
+mod go;
 mod interleave;
+mod lines;
 mod measure;
 mod memory;
 mod progress;
 mod report;
+mod snapshot;
+mod store;
 mod workqueue;
 
 use clap::{Args, Parser, Subcommand};
@@ -26,6 +31,13 @@ struct Cli {
 enum Suite {
     /// The work queue, beside client-go, controller-runtime and kube-runtime.
     Workqueue(Options),
+    /// The map with snapshots, beside client-go's cache.
+    Snapshot(Options),
+    /// The store on a disk, beside etcd.
+    Store(Options),
+    /// A process of the suite `store`.
+    #[command(hide = true)]
+    StoreHolder,
 }
 
 /// What every suite is told.
@@ -53,6 +65,9 @@ fn main() -> anyhow::Result<ExitCode> {
     let origin = Origin::here();
     let (suite, options, run): (_, _, fn(&Options) -> anyhow::Result<interleave::Found>) = match &cli.suite {
         Suite::Workqueue(options) => ("workqueue", options, workqueue::run),
+        Suite::Snapshot(options) => ("snapshot", options, snapshot::run),
+        Suite::Store(options) => ("store", options, store::run),
+        Suite::StoreHolder => return store::hold().map(|()| ExitCode::SUCCESS),
     };
     let found = run(options)?;
     let report = Report { origin, suite, rounds: options.rounds(), rows: found.rows };

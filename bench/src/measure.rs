@@ -62,7 +62,16 @@ impl Lap {
 }
 
 fn cpu_time() -> Duration {
-    let time = clock_gettime(ClockId::ProcessCPUTime);
+    cpu_time_of(ClockId::ProcessCPUTime)
+}
+
+/// The CPU time of this thread alone.
+pub(crate) fn thread_cpu_time() -> Duration {
+    cpu_time_of(ClockId::ThreadCPUTime)
+}
+
+fn cpu_time_of(clock: ClockId) -> Duration {
+    let time = clock_gettime(clock);
     Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
 }
 

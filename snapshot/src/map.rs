@@ -1,8 +1,8 @@
 //! The map: the newest version behind a lock that is held for a moment, and the right to make the next one.
 
-use crate::index::{Change, Column, Compare};
+use crate::index::{Column, Compare};
 use crate::numbers::Numbers;
-use crate::version::{Entry, Version};
+use crate::version::{Changes, Entry, Version};
 use crate::{Builder, Snapshot, Writer};
 use foldhash::fast::FixedState;
 use machinery_sync::Mutex;
@@ -85,7 +85,7 @@ impl<K, V> Map<K, V> {
         self.len() == 0
     }
 
-    /// What it takes up.
+    /// What it takes up. Waits for whoever is changing the map.
     pub fn usage(&self) -> Usage {
         let writing = self.writing.lock();
         let version = self.version();
@@ -94,11 +94,7 @@ impl<K, V> Map<K, V> {
     }
 
     /// What one entry in place of another changes in each index.
-    pub(crate) fn compare(
-        &self,
-        old: Option<&Entry<K, V>>,
-        new: Option<&Entry<K, V>>,
-    ) -> Vec<(usize, Box<dyn Change>)> {
+    pub(crate) fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Changes {
         let asked = self.indexes.iter().map(|index| index.compare(old, new));
         asked.enumerate().filter_map(|(at, change)| Some((at, change?))).collect()
     }
@@ -122,10 +118,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Map<K, V> {
 
     /// Sets the value of a key; returns the one before it.
     pub fn insert(&self, key: K, value: V) -> Option<V> {
-        let mut writer = self.write();
-        let before = writer.insert(key, value);
-        writer.commit();
-        before
+        self.write().insert_and_commit(key, value)
     }
 
     /// Takes a key out; returns its value.

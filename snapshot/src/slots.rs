@@ -26,8 +26,9 @@ pub(crate) struct Displaced<T> {
     top: Option<Arc<Top<T>>>,
     middle: Option<Arc<Middle<T>>>,
     leaf: Option<Arc<Leaf<T>>>,
-    shared: Option<Arc<T>>,
-    /// What was there, if no other version had it.
+    /// What was there, if other versions have it, too.
+    pub(crate) shared: Option<Arc<T>>,
+    /// What was there, if no other has it.
     pub(crate) own: Option<T>,
 }
 
@@ -79,6 +80,26 @@ impl<T> Slots<T> {
         let leaves = self.tops.iter().flatten().flat_map(|top| top.0.iter().flatten());
         leaves.flat_map(|middle| middle.0.iter().flatten()).flat_map(|leaf| leaf.0.iter().flatten())
     }
+}
+
+impl<T> Slots<T> {
+    /// Every value and its slot.
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (u32, &T)> {
+        let leaves = (0_u32..).step_by(1 << (LEAF_BITS + MIDDLE_BITS + TOP_BITS)).zip(&self.tops);
+        let leaves = leaves.flat_map(|(first, top)| blocks(first, 1 << (LEAF_BITS + MIDDLE_BITS), top));
+        let leaves = leaves.flat_map(|(first, middle)| blocks(first, 1 << LEAF_BITS, middle));
+        let values = leaves.flat_map(|(first, leaf)| blocks(first, 1, leaf));
+        values.filter_map(|(slot, value)| Some((slot, &**value.as_ref()?)))
+    }
+}
+
+/// What is in a block, with the first slot of each.
+fn blocks<T, const N: usize>(
+    first: u32,
+    step: usize,
+    block: &Option<Arc<Block<T, N>>>,
+) -> impl Iterator<Item = (u32, &Option<Arc<T>>)> {
+    block.iter().flat_map(move |block| (first..).step_by(step).zip(&block.0))
 }
 
 impl<T> Clone for Slots<T> {
@@ -147,6 +168,8 @@ mod tests {
         drop(slots.set(9, Some(90)));
         drop(slots.set(5000, None));
         let values = |slots: &Slots<u32>| slots.iter().map(|value| **value).collect::<Vec<_>>();
+        assert!(before.numbered().all(|(slot, value)| slot == *value));
+        assert_eq!(before.numbered().count(), 6);
         assert_eq!(values(&before), [0, 1, 9, 200, 5000, FAR]);
         assert_eq!(values(&slots), [0, 1, 90, 200, FAR]);
         assert_eq!(slots.get(5000), None);

@@ -28,14 +28,16 @@ pub(crate) struct Version<K, V> {
     pub(crate) hasher: FixedState,
 }
 
+/// What is to change in the indexes, by the number of each.
+pub(crate) type Changes = Vec<(usize, Box<dyn Change>)>;
+
 /// One entry that comes, changes or goes, with all that this means, worked out and not yet done.
 pub(crate) struct Step<K, V> {
     pub(crate) hash: u32,
     pub(crate) slot: u32,
     pub(crate) entry: Option<Entry<K, V>>,
     pub(crate) was_there: bool,
-    /// By the number of the index.
-    pub(crate) changes: Vec<(usize, Box<dyn Change>)>,
+    pub(crate) changes: Changes,
     /// The table from then on, if it is another one.
     pub(crate) table: Option<Arc<Table>>,
 }
@@ -87,15 +89,15 @@ impl<K, V> Version<K, V> {
     }
 
     /// Does a step. What it puts out of use is the caller's to drop.
-    pub(crate) fn apply(&mut self, step: Step<K, V>) -> Displaced<Entry<K, V>> {
-        for (at, change) in step.changes {
+    pub(crate) fn apply(&mut self, step: &mut Step<K, V>) -> Displaced<Entry<K, V>> {
+        for (at, change) in step.changes.drain(..) {
             change.apply(&mut *self.columns[at], step.slot);
         }
-        if let Some(table) = step.table {
+        if let Some(table) = step.table.take() {
             self.table = table;
         }
         self.len = self.len + usize::from(step.entry.is_some()) - usize::from(step.was_there);
-        self.slots.set(step.slot, step.entry)
+        self.slots.set(step.slot, step.entry.take())
     }
 }
 

@@ -4,7 +4,7 @@ use crate::Map;
 use crate::map::Writing;
 use crate::slots::Displaced;
 use crate::table::Table;
-use crate::version::{Entry, Step, Version};
+use crate::version::{Changes, Entry, Step, Version};
 use machinery_sync::MutexGuard;
 use std::borrow::Borrow;
 use std::fmt;
@@ -30,7 +30,9 @@ pub struct Writer<'a, K, V> {
     /// What the change has put out of use, and may be the last to hold.
     displaced: Option<Displaced<Entry<K, V>>>,
     replaced: Vec<Entry<K, V>>,
-    cleared: Vec<Version<K, V>>,
+    past: Vec<Stage<K, V>>,
+    /// A load that has not come to its end: the indexes are behind.
+    loading: bool,
 }
 
 enum Stage<K, V> {
@@ -56,7 +58,8 @@ impl<'a, K, V> Writer<'a, K, V> {
             stage: Stage::Clean,
             displaced: None,
             replaced: Vec::new(),
-            cleared: Vec::new(),
+            past: Vec::new(),
+            loading: false,
         }
     }
 
@@ -80,9 +83,8 @@ impl<'a, K, V> Writer<'a, K, V> {
         let base = self.base();
         let empty = Version::empty(self.map.columns(), base.hasher.clone());
         let before = replace(&mut self.stage, Stage::Copy(empty));
-        if let Stage::Copy(version) = before {
-            self.cleared.push(version);
-        }
+        self.past.push(before);
+        self.loading = false;
         self.writing.numbers.restart();
         self.writing.removed.clear();
     }
@@ -92,6 +94,11 @@ impl<'a, K, V> Writer<'a, K, V> {
     /// # Panics
     /// If an earlier call on this writer panicked half way.
     pub fn commit(mut self) {
+        self.finish();
+    }
+
+    fn finish(&mut self) {
+        assert!(!self.loading, "{SPOILT}");
         match replace(&mut self.stage, Stage::Clean) {
             Stage::Clean => {}
             Stage::One(step) => self.commit_one(step),
@@ -106,7 +113,7 @@ impl<'a, K, V> Writer<'a, K, V> {
         if let Some(version) = Arc::get_mut(&mut newest)
             && version.prepare(&mut step)
         {
-            let displaced = version.apply(step);
+            let displaced = version.apply(&mut step);
             self.writing.settle(version);
             drop(newest);
             self.displaced = Some(displaced);
@@ -116,7 +123,7 @@ impl<'a, K, V> Writer<'a, K, V> {
         drop(newest);
         let mut version = Version::clone(&base);
         self.base = Some(base);
-        drop(version.apply(step));
+        drop(version.apply(&mut step));
         self.publish(version);
     }
 
@@ -146,10 +153,10 @@ impl<'a, K, V> Writer<'a, K, V> {
     /// Makes the copy, if the change is not just beginning.
     fn unfold(&mut self) {
         if let Stage::One(_) = &self.stage
-            && let Stage::One(step) = replace(&mut self.stage, Stage::Spoilt)
+            && let Stage::One(mut step) = replace(&mut self.stage, Stage::Spoilt)
         {
             let mut version = Version::clone(self.base());
-            drop(version.apply(step)); // the base has it too
+            drop(version.apply(&mut step)); // the base has it too
             self.stage = Stage::Copy(version);
         }
     }
@@ -177,16 +184,20 @@ impl<'a, K, V> Writer<'a, K, V> {
     fn set(&mut self, hash: u32, old: Option<u32>, new: Option<Entry<K, V>>) {
         let changes = self.map.compare(old.and_then(|slot| self.entry(slot)), new.as_ref());
         self.unfold();
+        self.put(hash, old, new, changes);
+    }
+
+    fn put(&mut self, hash: u32, old: Option<u32>, new: Option<Entry<K, V>>, changes: Changes) {
         let slot = old.unwrap_or_else(|| self.writing.numbers.take());
         let table = match (old, &new) {
             (None, _) => self.seat(hash, slot),
             (Some(_), None) => self.unseat(hash, slot),
             (Some(_), Some(_)) => None,
         };
-        let step = Step { hash, slot, entry: new, was_there: old.is_some(), changes, table };
+        let mut step = Step { hash, slot, entry: new, was_there: old.is_some(), changes, table };
         self.stage = match replace(&mut self.stage, Stage::Spoilt) {
             Stage::Copy(mut version) => {
-                self.replaced.extend(version.apply(step).own);
+                self.replaced.extend(version.apply(&mut step).own);
                 Stage::Copy(version)
             }
             _ => Stage::One(step),
@@ -276,26 +287,53 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
     /// Makes room for so many keys more, which spares the table of a large load from growing step by step.
     pub fn reserve(&mut self, more: usize) {
         self.unfold();
-        let table = &self.version().table;
-        if table.has_room_for(more) {
-            return;
+        if let Stage::Clean = self.stage {
+            self.stage = Stage::Copy(Version::clone(self.base()));
         }
-        let table = Arc::new(table.renewed(more));
-        let mut version = match replace(&mut self.stage, Stage::Clean) {
-            Stage::Copy(version) => version,
-            _ => Version::clone(self.base()),
-        };
-        version.table = table;
-        self.stage = Stage::Copy(version);
+        if let Stage::Copy(version) = &mut self.stage
+            && !version.table.has_room_for(more)
+        {
+            version.table = Arc::new(version.table.renewed(more));
+        }
+    }
+
+    /// As an insert and a commit, without a copy of the value that was there, unless a snapshot has it too.
+    pub(crate) fn insert_and_commit(mut self, key: K, value: V) -> Option<V> {
+        let hash = self.base().hash(&key);
+        let slot = self.find(hash, &key).map(|(slot, _)| slot);
+        self.set(hash, slot, Some(Entry { key, value }));
+        self.finish();
+        let (displaced, base) = (self.displaced.take(), self.base.take());
+        drop(self);
+        let slot = slot?;
+        match displaced {
+            Some(Displaced { own: Some(entry), .. }) => Some(entry.value),
+            Some(displaced) => displaced.shared.map(|entry| entry.value.clone()),
+            None => base?.slots.get(slot).map(|entry| entry.value.clone()),
+        }
     }
 }
 
+/// Into an empty map it goes faster: each index is made of all entries in one go.
 impl<K: Hash + Eq + Clone, V: Clone> Extend<(K, V)> for Writer<'_, K, V> {
     fn extend<T: IntoIterator<Item = (K, V)>>(&mut self, pairs: T) {
         let pairs = pairs.into_iter();
         self.reserve(pairs.size_hint().0);
+        if !self.is_empty() {
+            pairs.for_each(|(key, value)| drop(self.insert(key, value)));
+            return;
+        }
+        self.loading = true;
         for (key, value) in pairs {
-            self.insert(key, value);
+            let hash = self.base().hash(&key);
+            let slot = self.find(hash, &key).map(|(slot, _)| slot);
+            self.put(hash, slot, Some(Entry { key, value }), Changes::new());
+        }
+        let slots = &self.version().slots;
+        let columns = self.map.indexes.iter().map(|index| index.load(slots)).collect();
+        if let Stage::Copy(version) = &mut self.stage {
+            version.columns = columns;
+            self.loading = false;
         }
     }
 }

@@ -87,6 +87,12 @@ pub mod model;
 
 pub mod files;
 
+/// Entry points for fuzzing.
+#[cfg(feature = "testing")]
+pub mod testing {
+    pub use crate::disk::recovery;
+}
+
 mod contract;
 mod core;
 mod disk;

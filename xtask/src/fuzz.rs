@@ -54,6 +54,11 @@ const TARGETS: &[Target] = &[
         corpus: "workqueue/corpus/operations",
         run: machinery_workqueue::testing::operations,
     },
+    Target {
+        name: "store-recovery",
+        corpus: "store/corpus/recovery",
+        run: machinery_store::testing::recovery,
+    },
     Target { name: "objects-texts", corpus: "objects/corpus/texts", run: machinery_objects::testing::texts },
 ];
 

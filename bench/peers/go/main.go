@@ -1,4 +1,4 @@
-// The Go peers of the work queue suite, as one long-lived process: a line of JSON in names a peer and a shape, the
+// The Go peers of all suites, as one long-lived process: a line of JSON in names a peer and a shape, the
 // shape runs once, a line of JSON out carries its figures. So rounds interleave with the other peers without
 // starting a process.
 package main
@@ -26,6 +26,8 @@ type Request struct {
 	Adds      int    `json:"adds"`
 	WorkMs    int    `json:"work_ms"`
 	BaseMs    int    `json:"base_ms"`
+
+	EtcdStep
 }
 
 // Figures are what a run came to, by name: `ns`, `cpu_ns`, `per_second`, `bytes`, …
@@ -62,13 +64,21 @@ func main() {
 		response := Response{Shape: request.Shape}
 		run, known := shapes[request.Shape]
 		peer, found := peers[request.Peer]
-		if known && found {
+		step, isStep := etcdSteps[request.Shape]
+		switch {
+		case request.Peer == "etcd" && isStep:
+			figures, err := step(request.EtcdStep)
+			response.Figures = figures
+			if err != nil {
+				response.Error = err.Error()
+			}
+		case known && found:
 			runtime.GC()
 			response.Figures = run(peer, request)
-			debug.FreeOSMemory() // so that no collection of ours runs while another peer is measured
-		} else {
+		default:
 			response.Error = fmt.Sprintf("no shape %q of peer %q", request.Shape, request.Peer)
 		}
+		debug.FreeOSMemory() // so that no collection of ours runs while another peer is measured
 		if err := responses.Encode(response); err != nil {
 			fmt.Fprintln(os.Stderr, "peers: cannot answer:", err)
 			os.Exit(1)

@@ -1,5 +1,6 @@
 //! Keys, orders and delays: the same as `bench/peers/go/keys.go` makes.
 
+use crate::chance::Chance;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,22 +14,6 @@ pub(super) fn make(n: usize) -> Vec<Key> {
 /// A key's number, read back out of its text.
 pub(super) fn index_of(key: &str) -> usize {
     key.as_bytes()[key.len() - 9..].iter().fold(0, |n, digit| n * 10 + usize::from(digit - b'0'))
-}
-
-/// A small generator (SplitMix64).
-pub(super) struct Chance(pub(super) u64);
-
-impl Chance {
-    pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    pub(super) fn below(&mut self, n: usize) -> usize {
-        usize::try_from(self.next() % n as u64).expect("a remainder of a usize is one")
-    }
 }
 
 /// From this many keys on, they are visited in a random order: a small queue sits in the cache anyway.

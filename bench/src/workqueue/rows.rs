@@ -181,24 +181,7 @@ fn ns(name: &str) -> Spec {
 }
 
 fn spec(name: &str, unit: &'static str, better: Better, figure: &'static str) -> Spec {
-    Spec { name: name.to_owned(), unit, better, figure, goals: vec![], note: "", also: vec![] }
-}
-
-impl Spec {
-    fn goals(mut self, goals: &[Goal]) -> Self {
-        self.goals = goals.to_vec();
-        self
-    }
-
-    fn note(mut self, note: &'static str) -> Self {
-        self.note = note;
-        self
-    }
-
-    fn also(mut self, figure: &'static str, called: &'static str) -> Self {
-        self.also.push((figure, called));
-        self
-    }
+    Spec::new(name, unit, better, figure)
 }
 
 #[cfg(test)]

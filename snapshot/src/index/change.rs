@@ -3,12 +3,16 @@
 
 use super::members::Members;
 use super::{Column, Values, values_mut};
+use crate::slots::Slots;
 use crate::tree::Way;
 use crate::version::Entry;
 
 /// The function of an index.
 pub(crate) trait Compare<K, V>: Send + Sync {
+    /// The index of no entries.
     fn empty(&self) -> Box<dyn Column>;
+    /// The index of all these entries.
+    fn load(&self, slots: &Slots<Entry<K, V>>) -> Box<dyn Column>;
     /// What is to change when one entry takes the place of another. `None`: nothing.
     fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn Change>>;
 }
@@ -46,6 +50,13 @@ where
         Box::new(Values::<I>::new())
     }
 
+    fn load(&self, slots: &Slots<Entry<K, V>>) -> Box<dyn Column> {
+        let found = |(slot, entry): (u32, &Entry<K, V>)| {
+            (self.0)(&entry.key, &entry.value).into_iter().map(move |value| (value, slot))
+        };
+        collected(slots.numbered().flat_map(found).collect())
+    }
+
     fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn Change>> {
         let of = |entry: &Entry<K, V>| (self.0)(&entry.key, &entry.value);
         if let (Some(old), Some(new)) = (old, new)
@@ -61,6 +72,25 @@ where
         };
         difference(sorted(old), sorted(new))
     }
+}
+
+/// The index of these values, each with a slot that has it.
+pub(super) fn collected<I>(mut pairs: Vec<(I, u32)>) -> Box<dyn Column>
+where
+    I: Ord + Clone + Send + Sync + 'static,
+{
+    pairs.sort();
+    pairs.dedup();
+    let mut pairs = pairs.into_iter().peekable();
+    let mut values: Vec<(I, Members)> = Vec::new();
+    while let Some((value, slot)) = pairs.next() {
+        let mut slots = vec![slot];
+        while let Some((_, slot)) = pairs.next_if(|(next, _)| *next == value) {
+            slots.push(slot);
+        }
+        values.push((value, Members::of(&slots)));
+    }
+    Box::new(values.into_iter().collect::<Values<I>>())
 }
 
 /// The change from one sorted list of values to another.

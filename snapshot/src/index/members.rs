@@ -11,6 +11,14 @@ pub(crate) enum Members {
 }
 
 impl Members {
+    /// Several slots in order, or one.
+    pub(super) fn of(slots: &[u32]) -> Self {
+        match slots {
+            [one] => Self::One(*one),
+            _ => Self::Many(slots.iter().map(|&slot| (slot, ())).collect()),
+        }
+    }
+
     pub(crate) const fn len(&self) -> usize {
         match self {
             Self::One(_) => 1,
@@ -21,7 +29,7 @@ impl Members {
     pub(super) fn insert(&mut self, slot: u32) {
         match self {
             Self::One(one) if *one == slot => {}
-            Self::One(one) => *self = Self::Many([(*one, ()), (slot, ())].into_iter().collect()),
+            Self::One(one) => *self = Self::of(&[(*one).min(slot), (*one).max(slot)]),
             Self::Many(slots) => {
                 slots.insert(slot, ());
             }

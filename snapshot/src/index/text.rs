@@ -1,7 +1,8 @@
 //! Indexes of a text that entries have somewhere: nothing is allocated to find out that it has not changed.
 
-use super::change::{Change, Compare, difference};
+use super::change::{Change, Compare, collected, difference};
 use super::{Column, Values};
+use crate::slots::Slots;
 use crate::version::Entry;
 use std::sync::Arc;
 
@@ -14,6 +15,13 @@ where
 {
     fn empty(&self) -> Box<dyn Column> {
         Box::new(Values::<Arc<str>>::new())
+    }
+
+    fn load(&self, slots: &Slots<Entry<K, V>>) -> Box<dyn Column> {
+        let found = |(slot, entry): (u32, &Entry<K, V>)| {
+            (self.0)(&entry.key, &entry.value).map(|text| (Arc::<str>::from(text), slot))
+        };
+        collected(slots.numbered().filter_map(found).collect())
     }
 
     fn compare(&self, old: Option<&Entry<K, V>>, new: Option<&Entry<K, V>>) -> Option<Box<dyn Change>> {

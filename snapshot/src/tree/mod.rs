@@ -153,8 +153,13 @@ impl<'a, K, V> IntoIterator for &'a Tree<K, V> {
     }
 }
 
+/// What comes in order, each key once, is built in one go.
 impl<K: Ord + Clone, V: Clone> FromIterator<(K, V)> for Tree<K, V> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
+        let pairs: Vec<(K, V)> = pairs.into_iter().collect();
+        if pairs.is_sorted_by(|(before, _), (key, _)| before < key) {
+            return Self { len: pairs.len(), root: node::build(pairs) };
+        }
         let mut tree = Self::new();
         tree.extend(pairs);
         tree

@@ -22,6 +22,30 @@ pub(super) struct Inner<K, V> {
     pub(super) children: Vec<Arc<Node<K, V>>>,
 }
 
+/// A tree of keys that come in order, each once.
+pub(super) fn build<K: Clone, V>(pairs: Vec<(K, V)>) -> Option<Arc<Node<K, V>>> {
+    // Not quite full: the next key does not split a node everywhere.
+    let leaves = portions(pairs, Node::<K, V>::LEAF * 7 / 8);
+    let mut level: Vec<(K, Arc<Node<K, V>>)> =
+        leaves.map(|leaf| (leaf[0].0.clone(), Arc::new(Node::Leaf(leaf)))).collect();
+    while level.len() > 1 {
+        let inner = |nodes: Vec<(K, Arc<Node<K, V>>)>| {
+            let (mut keys, children): (Vec<K>, Vec<_>) = nodes.into_iter().unzip();
+            let first = keys.remove(0);
+            (first, Arc::new(Node::Inner(Inner { keys, children })))
+        };
+        level = portions(level, FANOUT * 7 / 8).map(inner).collect();
+    }
+    level.pop().map(|(_, root)| root)
+}
+
+fn portions<T>(items: Vec<T>, size: usize) -> impl Iterator<Item = Vec<T>> {
+    let mut items = items.into_iter();
+    std::iter::from_fn(move || {
+        Some(items.by_ref().take(size).collect()).filter(|portion: &Vec<T>| !portion.is_empty())
+    })
+}
+
 /// Makes a full root an inner node over two.
 pub(super) fn raise<K: Ord + Clone, V: Clone>(root: &mut Arc<Node<K, V>>, key: &K) {
     if root.is_full() {

@@ -237,6 +237,49 @@ fn p08_one_key_that_comes_and_goes_beside_snapshots_leaves_no_trail() {
 }
 
 #[test]
+fn p08_changes_that_are_dropped_leave_no_trail() {
+    let map: Map<u32, u32> = Map::builder(1).build();
+    map.insert(0, 0);
+    for round in 0..1000 {
+        let mut writer = map.write();
+        for key in 0..3 {
+            writer.insert(2 + round * 3 + key, 0);
+        }
+        writer.remove(&0);
+        drop(writer);
+        map.insert(1, 1);
+        map.remove(&1);
+    }
+    assert_eq!((map.get(&0), map.get(&1), map.len()), (Some(0), None, 1));
+    let usage = map.usage();
+    assert!(usage.slots == 2 && usage.buckets <= 64, "{usage:?}");
+}
+
+/// An index's function that answers differently about the same entry breaks its own index, and nothing else.
+#[test]
+fn an_index_that_lies_panics_nowhere() {
+    let calls = std::sync::atomic::AtomicU32::new(0);
+    let mut builder = Map::<u32, u32>::builder(1);
+    let lying = builder.index(move |_, _| {
+        (0..calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed) % 4).collect::<Vec<_>>()
+    });
+    let honest = builder.index(|key, _| [*key]);
+    let map = builder.build();
+    for round in 0..20 {
+        for key in 0..50 {
+            map.insert(key, round);
+            if (key + round) % 3 == 0 {
+                map.remove(&(key / 2));
+            }
+        }
+        let snapshot = map.snapshot();
+        assert!(snapshot.range::<u32, u32>(&lying, ..).rev().count() <= 50 * 4);
+        assert_eq!(snapshot.range::<u32, u32>(&honest, ..).count(), snapshot.len());
+        assert_eq!(snapshot.iter().count(), snapshot.len());
+    }
+}
+
+#[test]
 fn an_index_of_another_map_is_refused() {
     let mut builder = Map::<u32, Arc<str>>::builder(1);
     builder.index(|key: &u32, _| [*key]);

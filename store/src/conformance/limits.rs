@@ -2,7 +2,7 @@
 
 use super::subject::Subject;
 use super::tools::{Store, fresh, tx};
-use crate::{CommitError, Limits, Range, Span, Transaction};
+use crate::{CommitError, Limits, Range, Span, Transaction, WatchError};
 
 fn ops(conditions: usize, puts: usize, deletes: usize) -> Transaction {
     let tx = (0..conditions).fold(tx(), |tx, index| tx.if_absent(format!("c{index}")));
@@ -144,7 +144,7 @@ pub async fn more_watches_than_may_run_are_refused(subject: &mut dyn Subject) {
         watches.push(store.follow(Span::all(), first).await);
     }
     let refused = store.watch(Span::all(), first).await.err();
-    assert_eq!(refused, Some(crate::WatchError::TooMany { limit: 3 }));
+    assert_eq!(refused, Some(WatchError::TooMany { limit: 3 }));
     watches.pop();
     let mut fourth = store.follow(Span::all(), first).await;
     let put = store.put("a", "1").await;

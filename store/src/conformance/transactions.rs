@@ -2,7 +2,7 @@
 
 use super::subject::Subject;
 use super::tools::{fresh, tx};
-use crate::{Operation, Span, Transaction};
+use crate::{CommitError, Condition, Operation, Span, Transaction};
 
 /// All changes of a transaction have one revision, and its answer has one state before for each operation.
 pub async fn a_transaction_has_one_revision(subject: &mut dyn Subject) {
@@ -35,7 +35,7 @@ pub async fn a_refused_transaction_has_no_effect(subject: &mut dyn Subject) {
     let before = (store.now().await, store.list("").await);
     for place in 0..3 {
         let mut asked = tx().if_at("a", a).if_absent("b").put("a", *b"2").put("b", *b"2").delete("c");
-        asked.conditions.insert(place, crate::Condition::Absent("a".into()));
+        asked.conditions.insert(place, Condition::Absent("a".into()));
         assert_eq!(store.conflict(asked).await.condition, place);
     }
     assert_eq!((store.now().await, store.list("").await), before);
@@ -68,7 +68,7 @@ pub async fn a_repeated_key_is_refused(subject: &mut dyn Subject) {
         vec![other(), delete(), delete()],
     ] {
         let refused = store.refused(Transaction { conditions: vec![], operations }).await;
-        assert_eq!(refused, crate::CommitError::RepeatedKey { key: "a".into() });
+        assert_eq!(refused, CommitError::RepeatedKey { key: "a".into() });
     }
     assert_eq!(store.list("").await, ["a=1"]);
 }

@@ -7,7 +7,7 @@ use tokio::task::{JoinSet, yield_now};
 
 use super::subject::Subject;
 use super::tools::{Store, fresh, texts, tx};
-use crate::{Range, Span, Transaction, WatchError};
+use crate::{Limits, Page, Range, Span, Transaction, WatchError};
 
 /// Six writes of every kind, and how each is told.
 async fn six_writes(store: &Store) -> Vec<(Revision, String)> {
@@ -275,7 +275,7 @@ pub async fn a_list_and_a_watch_after_it_are_everything(subject: &mut dyn Subjec
                 view.extend(event.after().map(|entry| (entry.key.clone(), entry.clone())));
             }
         }
-        let seen = crate::Page { entries: view.into_values().collect(), ..page };
+        let seen = Page { entries: view.into_values().collect(), ..page };
         assert_eq!(texts(&seen), expected);
     }
 }
@@ -347,7 +347,7 @@ pub async fn who_waits_is_woken(subject: &mut dyn Subject) {
 
 /// A watch that is dropped leaves nothing behind: a thousand come and go beside one that stays.
 pub async fn a_watch_that_is_dropped_is_gone(subject: &mut dyn Subject) {
-    let limits = crate::Limits { watches: 8, ..crate::Limits::default() };
+    let limits = Limits { watches: 8, ..Limits::default() };
     let store = Store(subject.open(limits).await);
     let first = store.now().await;
     let mut stays = store.follow(Span::all(), first).await;

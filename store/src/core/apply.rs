@@ -85,7 +85,11 @@ impl Core {
                 Operation::Put(key, value) => self.put(key, value, revision, place),
                 Operation::Delete(key) => self.delete(key, revision, place),
             };
-            versions.push(version?);
+            let version = version?;
+            if version.replaces(revision) {
+                return None;
+            }
+            versions.push(version);
         }
         self.head = revision;
         (!versions.is_empty()).then(|| Revised { revision, versions: versions.into() })

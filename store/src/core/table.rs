@@ -45,7 +45,7 @@ impl Table {
 
     /// Everything as of now.
     pub(crate) fn view(&self) -> View {
-        View { map: self.map.snapshot(), by_key: self.by_key.clone() }
+        View { map: self.map.snapshot(), by_key: self.by_key }
     }
 
     pub(crate) fn len(&self) -> usize {

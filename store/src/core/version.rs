@@ -61,6 +61,11 @@ impl Version {
         self.older.lock().clone()
     }
 
+    /// Whether the state before was made by this revision.
+    pub(crate) fn replaces(&self, revision: Revision) -> bool {
+        self.older.lock().as_ref().is_some_and(|older| older.revision() == revision)
+    }
+
     /// Gives up what was before, and returns it.
     pub(crate) fn cut(&self) -> Option<Arc<Self>> {
         self.older.lock().take()

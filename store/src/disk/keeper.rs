@@ -100,10 +100,6 @@ impl Keeper {
         Ok(Self { means, state, log_bytes, checkpoint_bytes, has_spare: false })
     }
 
-    pub(crate) fn state(&self) -> Arc<State> {
-        Arc::clone(&self.state)
-    }
-
     /// Nothing is written any more.
     pub(crate) fn note_poison(&self, why: &Arc<str>) {
         self.state.guarded.lock().poison = Some(Arc::clone(why));

@@ -4,6 +4,8 @@ mod checkpoint;
 mod error;
 mod format;
 mod frame;
+#[cfg(feature = "testing")]
+mod fuzz;
 mod keeper;
 mod log;
 mod names;
@@ -18,6 +20,8 @@ mod upkeep;
 mod writer;
 
 pub use error::OpenError;
+#[cfg(feature = "testing")]
+pub use fuzz::recovery;
 pub use open::Disk;
 pub use options::DiskOptions;
 pub use snapshot::{SnapshotError, restore};

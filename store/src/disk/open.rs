@@ -17,6 +17,7 @@ use super::keeper::{Keeper, State};
 use super::log::Log;
 use super::names::LOCK;
 use super::options::DiskOptions;
+use super::pace::Pace;
 use super::recover::{Recovered, inspect, recover};
 use super::upgrade::upgrade;
 use super::upkeep::Upkeep;
@@ -84,29 +85,28 @@ impl Disk {
             let files = Arc::clone(&files);
             move |error| OpenError::of("starting on", files.path(""), error)
         };
-        for name in &recovered.unfinished {
-            // If it cannot be removed it is in nobody's way.
-            let _ = files.remove(name);
-        }
         let DiskOptions { store, segment_bytes, checkpoint_bytes, background } = options;
-        let Recovered { table, core, history, segment, logs, checkpoints, spares, .. } = recovered;
-        let shared = Shared::new(table, history, core.used(), store.limits, store.seed);
-        let upkeep = Upkeep::new(
-            Arc::clone(&files),
-            Arc::clone(&shared),
-            segment_bytes,
-            checkpoints,
-            logs,
-            &spares,
-            State::new(background),
-        );
-        let log = Log::new(Arc::clone(&files), Arc::clone(&upkeep.spares), segment, segment_bytes);
+        let Recovered { table, core, history, segment, others, .. } = recovered;
         let (log_bytes, bytes) = (recovered.log_bytes, recovered.checkpoint_bytes);
+        let shared = Shared::new(table, history, core.used(), store.limits, store.seed);
+        let state = State::new(background);
+        let upkeep =
+            Upkeep::new(Arc::clone(&files), Arc::clone(&shared), segment_bytes, others, Arc::clone(&state));
+        let log = Log::new(Arc::clone(&files), Arc::clone(&upkeep.spares), segment, segment_bytes);
         let keeper = Keeper::new(upkeep, background, checkpoint_bytes, log_bytes, bytes).map_err(&failed)?;
-        let state = keeper.state();
         let (requests, receiver) = mpsc::channel(store.limits.waiting_commits.max(1));
-        let retaining = Retaining::new(store.retention);
-        let writer = Writer::new(core, Arc::clone(&shared), retaining, files, log, keeper, receiver);
+        let writer = Writer {
+            core,
+            shared: Arc::clone(&shared),
+            retaining: Retaining::new(store.retention),
+            files,
+            log,
+            keeper,
+            poisoned: None,
+            requests: receiver,
+            pace: Pace::default(),
+            frame: Vec::new(),
+        };
         let run = move || {
             writer.run();
             drop(lock);

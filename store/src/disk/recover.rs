@@ -25,18 +25,23 @@ pub(crate) struct Recovered {
     pub(crate) history: History,
     /// Where the log goes on.
     pub(crate) segment: Segment,
-    /// The logs before it.
-    pub(crate) logs: Vec<u64>,
-    pub(crate) checkpoints: Vec<Revision>,
-    pub(crate) spares: Vec<u64>,
-    /// Checkpoints that were cut short.
-    pub(crate) unfinished: Vec<String>,
+    pub(crate) others: Others,
     /// Bytes of the newest checkpoint.
     pub(crate) checkpoint_bytes: u64,
     /// Bytes of the log after it.
     pub(crate) log_bytes: u64,
     /// The oldest format among the files.
     pub(crate) format: u32,
+}
+
+/// The files that are not written any more.
+pub(crate) struct Others {
+    /// The logs before the one that is written.
+    pub(crate) logs: Vec<u64>,
+    pub(crate) checkpoints: Vec<Revision>,
+    pub(crate) spares: Vec<u64>,
+    /// Checkpoints that were cut short.
+    pub(crate) unfinished: Vec<String>,
 }
 
 /// The files of a store, by what they are.
@@ -75,15 +80,14 @@ pub(crate) fn recover(files: &dyn Files, limits: &Limits, seed: u64) -> Result<R
     };
     // The names that were read may be in the system's memory only.
     files.sync().map_err(|error| OpenError::of("syncing", files.path(""), error))?;
+    let Found { logs, checkpoints, spares, unfinished } = found;
+    let logs = logs.into_keys().filter(|number| *number != segment.number).collect();
     Ok(Recovered {
         table: replay.table,
         core: replay.core,
         history: replay.history,
-        logs: found.logs.keys().copied().filter(|number| *number != segment.number).collect(),
         segment,
-        checkpoints: found.checkpoints,
-        spares: found.spares,
-        unfinished: found.unfinished,
+        others: Others { logs, checkpoints, spares, unfinished },
         checkpoint_bytes: whole.map_or(0, |whole| whole.bytes),
         log_bytes: replay.log_bytes,
         format: format.unwrap_or(super::format::FORMAT),

@@ -15,10 +15,10 @@ const CHUNK: usize = 1 << 20;
 /// Writes what was `recovered` in the format of today. Before that every file is copied to `format-N-…`, which no store reads
 /// and nothing removes: that is the way back. What is interrupted is begun again when the store is opened the next time.
 pub(crate) fn upgrade(files: &dyn Files, recovered: Recovered) -> Result<(), OpenError> {
-    let Recovered { table, history, segment, logs, checkpoints, format, .. } = recovered;
+    let Recovered { table, history, segment, others, format, .. } = recovered;
     let logs: Vec<_> =
-        logs.into_iter().chain([segment.number]).map(|number| Name::Log(number).to_string()).collect();
-    let checkpoints: Vec<_> = checkpoints.into_iter().map(checkpoint::name).collect();
+        others.logs.into_iter().chain([segment.number]).map(|number| Name::Log(number).to_string()).collect();
+    let checkpoints: Vec<_> = others.checkpoints.into_iter().map(checkpoint::name).collect();
     for name in logs.iter().chain(&checkpoints) {
         copy(files, name, &format!("format-{format}-{name}"))
             .map_err(|error| OpenError::of("copying", files.path(name), error))?;

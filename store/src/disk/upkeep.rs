@@ -9,6 +9,7 @@ use super::checkpoint;
 use super::keeper::State;
 use super::log::{SPARES, Spares};
 use super::names::Name;
+use super::recover::Others;
 use crate::core::View;
 use crate::files::{File, Files};
 use crate::shared::Shared;
@@ -56,17 +57,20 @@ impl Upkeep {
         files: Arc<dyn Files>,
         shared: Arc<Shared>,
         segment_bytes: u64,
-        checkpoints: Vec<Revision>,
-        logs: Vec<u64>,
-        spares: &[u64],
+        others: Others,
         state: Arc<State>,
     ) -> Self {
+        for name in &others.unfinished {
+            // If it cannot be removed it is in nobody's way.
+            let _ = files.remove(name);
+        }
+        let Others { logs, checkpoints, spares, .. } = others;
         let next_spare = spares.iter().copied().max().unwrap_or(0).max(FRESH) + 1;
         let kept = Arc::default();
         let upkeep =
             Self { files, shared, spares: kept, state, segment_bytes, checkpoints, logs, next_spare };
         for number in spares {
-            upkeep.recycle(&Name::Spare(*number).to_string(), *number);
+            upkeep.recycle(&Name::Spare(number).to_string(), number);
         }
         upkeep
     }

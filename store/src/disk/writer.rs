@@ -19,7 +19,7 @@ use crate::shared::Shared;
 
 /// What the writer is asked to do.
 pub(crate) enum Request {
-    Commit(Transaction, Instant, oneshot::Sender<Result<Commit, CommitError>>),
+    Commit(Transaction, Instant, oneshot::Sender<Answer>),
     Compact(Revision, oneshot::Sender<Result<(), CompactError>>),
     /// Everything as of the newest revision.
     View(oneshot::Sender<(View, Revision)>),
@@ -41,43 +41,23 @@ pub(crate) struct Writer {
     /// Why nothing is written any more. What is on the disk behind the last batch that was acknowledged is not known then.
     pub(crate) poisoned: Option<Arc<str>>,
     pub(crate) requests: mpsc::Receiver<Request>,
-    pace: Pace,
-    frame: Vec<u8>,
+    pub(crate) pace: Pace,
+    /// The batch as bytes; kept for its room.
+    pub(crate) frame: Vec<u8>,
 }
+
+type Answer = Result<Commit, CommitError>;
 
 /// A batch on its way to the disk.
 #[derive(Default)]
 struct Batch {
     revised: Vec<Revised>,
     compact: Option<Revision>,
-    commits: Vec<(Result<Commit, CommitError>, oneshot::Sender<Result<Commit, CommitError>>)>,
+    commits: Vec<(Answer, oneshot::Sender<Answer>)>,
     compactions: Vec<oneshot::Sender<Result<(), CompactError>>>,
 }
 
 impl Writer {
-    pub(crate) fn new(
-        core: Core,
-        shared: Arc<Shared>,
-        retaining: Retaining,
-        files: Arc<dyn Files>,
-        log: Log,
-        keeper: Keeper,
-        requests: mpsc::Receiver<Request>,
-    ) -> Self {
-        Self {
-            core,
-            shared,
-            retaining,
-            files,
-            log,
-            keeper,
-            poisoned: None,
-            requests,
-            pace: Pace::default(),
-            frame: Vec::new(),
-        }
-    }
-
     /// Works until nobody can ask for anything more.
     pub(crate) fn run(mut self) {
         let mut taken = Vec::with_capacity(BATCH);
@@ -96,7 +76,7 @@ impl Writer {
         let ended = self.end();
         for reply in closing {
             let answer =
-                ended.as_ref().map(|()| ()).map_err(|error| io::Error::new(error.kind(), error.to_string()));
+                ended.as_ref().copied().map_err(|error| io::Error::new(error.kind(), error.to_string()));
             let _ = reply.send(answer);
         }
     }

@@ -3,6 +3,21 @@
 //! Every fault here is one that the contract allows ([`Files`](crate::files::Files), [`Backend`](crate::Backend)): code
 //! that fails under it is wrong. Chance comes from a seed, and what happened is counted, so a test can insist that the
 //! fault it is about did occur.
+//!
+//! ```
+//! use machinery_store::faulty::{Disk, Lost};
+//! use machinery_store::files::{File, Files};
+//!
+//! let disk = Disk::new();
+//! let file = disk.create("notes")?;
+//! file.write_at(b"kept", 0)?;
+//! file.sync()?;
+//! disk.sync()?;
+//! file.write_at(b"lost", 0)?;
+//! assert_eq!(disk.contents()["notes"], b"lost");
+//! assert_eq!(disk.crash(Lost::Everything, 1).contents()["notes"], b"kept");
+//! # Ok::<(), std::io::Error>(())
+//! ```
 
 mod backend;
 mod dice;

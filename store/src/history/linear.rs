@@ -5,20 +5,19 @@
 //! can be: a store has one state for each revision, so nothing is lost by it. The commit that was acknowledged with the next
 //! revision comes next. So there is a choice only where nobody was told who made a revision: between the commits whose
 //! outcome is unknown, less those that did not put what readers found at that revision. There the search goes back if
-//! it has to. It ends in an answer or in [`Violation::TooHard`], which is a failure too.
+//! it has to, and does not try twice what it has found to lead nowhere. It ends in an answer or in
+//! [`Violation::TooHard`], which is a failure too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use machinery_objects::Revision;
 
-use super::calls::{Compactions, Exchange, History};
-use super::replay::{Replay, page_of};
+use super::calls::History;
+use super::replay::{Moment, Replay, page_of};
+use super::steps::{Says, Step, evidence, guarded, steps};
 use super::violation::Violation;
-use crate::{
-    Commit, CommitError, Condition, Conflict, Entry, Key, Page, Range, ReadError, Transaction, Value,
-    WatchError,
-};
+use crate::{Commit, Condition, Key, Operation, Transaction, Value};
 
 /// The search is given up after so many steps.
 const STEPS: usize = 5_000_000;
@@ -26,26 +25,6 @@ const STEPS: usize = 5_000_000;
 /// The order that explains `history`.
 pub(super) fn explain(history: &History) -> Result<Replay, Violation> {
     Search::new(history)?.run()
-}
-
-/// A call, as far as the search is about it.
-struct Step<'h> {
-    call: usize,
-    called: u64,
-    answered: u64,
-    compacted: Option<Revision>,
-    says: Says<'h>,
-}
-
-enum Says<'h> {
-    /// The newest revision was this.
-    Newest(Revision),
-    /// And the store held this.
-    Held(&'h Range, &'h Page),
-    Done(&'h Transaction, &'h Commit),
-    Refused(&'h Transaction, &'h Conflict),
-    /// May have happened.
-    Unknown(&'h Transaction),
 }
 
 struct Search<'h> {
@@ -57,6 +36,8 @@ struct Search<'h> {
     placed: Vec<bool>,
     /// All steps before this one are placed, or unknown.
     low: usize,
+    /// Keys that some transaction asks to be unchanged.
+    guarded: BTreeSet<Key>,
     /// Steps whose outcome is unknown, and that are not placed.
     unknown: BTreeSet<usize>,
     /// How many are to be placed.
@@ -65,6 +46,9 @@ struct Search<'h> {
     /// In the order of placing: the step, and whether it made a revision.
     order: Vec<(usize, bool)>,
 }
+
+/// What is left of the unknown, what is held, and when each guarded key that is absent came and went.
+type Place = (BTreeSet<usize>, Vec<(Key, Revision, Revision, Value)>, Vec<Vec<usize>>);
 
 /// Where there was a choice: how much was placed then, and what has not been tried.
 struct Fork {
@@ -90,6 +74,7 @@ impl<'h> Search<'h> {
         Ok(Self {
             makers,
             evidence: evidence(history),
+            guarded: guarded(&steps),
             placed: vec![false; steps.len()],
             low: 0,
             left: steps.len() - unknown.len(),
@@ -102,6 +87,7 @@ impl<'h> Search<'h> {
 
     fn run(mut self) -> Result<Replay, Violation> {
         let mut forks: Vec<Fork> = Vec::new();
+        let mut been = BTreeSet::new();
         let mut furthest = (Revision::ZERO, None);
         for _ in 0..STEPS {
             if self.left == 0 {
@@ -112,6 +98,9 @@ impl<'h> Search<'h> {
                 continue;
             }
             let mut choices = self.choices(horizon);
+            if choices.len() > 1 && !been.insert(self.place_in_the_search()) {
+                choices.clear();
+            }
             loop {
                 let placed = self.order.len();
                 if let Some(choice) = choices.pop() {
@@ -151,6 +140,21 @@ impl<'h> Search<'h> {
                 self.unknown.iter().copied().filter(fits).collect()
             }
         }
+    }
+
+    /// All that decides how things can go on: where two ways lead to the same, the second need not be gone.
+    fn place_in_the_search(&self) -> Place {
+        let held = &self.replay.moments[self.replay.moments.len() - 1].held;
+        let entries = held.values();
+        let entries = entries
+            .map(|entry| (Arc::clone(&entry.key), entry.created, entry.modified, Arc::clone(&entry.value)));
+        // Of what is absent, `Unchanged` may ask whether it was before.
+        let absent = self.guarded.iter().filter(|key| !held.contains_key(*key)).map(|key| {
+            let there = |moment: &Moment| moment.held.contains_key(key);
+            let moments = &self.replay.moments;
+            (1..moments.len()).filter(|at| there(&moments[*at]) != there(&moments[*at - 1])).collect()
+        });
+        (self.unknown.clone(), entries.collect(), absent.collect())
     }
 
     /// The first answer of a step that is not placed: what was called after it cannot come before it.
@@ -231,7 +235,7 @@ impl<'h> Search<'h> {
     fn may_be(&self, place: usize, revision: Revision) -> bool {
         let Says::Unknown(transaction) = self.steps[place].says else { return false };
         let put = |key: &Key, value: &Value| {
-            let is_it = |operation: &crate::Operation| matches!(operation, crate::Operation::Put(name, put) if name == key && put == value);
+            let is_it = |operation: &Operation| matches!(operation, Operation::Put(name, put) if name == key && put == value);
             transaction.operations.iter().any(is_it)
         };
         self.evidence.get(&revision).is_none_or(|(key, value)| put(key, value))
@@ -298,63 +302,4 @@ impl<'h> Search<'h> {
         let stuck = candidates.map(tell).collect();
         Violation::NotLinearizable { revision: self.replay.last(), stuck }
     }
-}
-
-fn steps(history: &History) -> Vec<Step<'_>> {
-    let compactions = Compactions::of(history);
-    let mut steps = Vec::new();
-    for (place, call) in history.calls.iter().enumerate() {
-        let answered = call.answered.unwrap_or(u64::MAX);
-        let compacted = compactions.possible(answered);
-        let mut say =
-            |answered, says| steps.push(Step { call: place, called: call.called, answered, compacted, says });
-        match &call.exchange {
-            Exchange::Commit(transaction, Some(Ok(commit))) => say(answered, Says::Done(transaction, commit)),
-            Exchange::Commit(transaction, Some(Err(CommitError::Conflict(conflict)))) => {
-                say(answered, Says::Refused(transaction, conflict));
-            }
-            Exchange::Commit(transaction, None | Some(Err(CommitError::Unknown { .. }))) => {
-                say(u64::MAX, Says::Unknown(transaction));
-            }
-            Exchange::Range(range, Some(Ok(page))) => {
-                if range.at.is_none() {
-                    say(answered, Says::Held(range, page));
-                }
-                if range.at.is_some() || page.current != page.at {
-                    say(answered, Says::Newest(page.current));
-                }
-            }
-            Exchange::Range(_, Some(Err(ReadError::Future { current, .. }))) => {
-                say(answered, Says::Newest(*current))
-            }
-            Exchange::Revision(Some(Ok(revision))) => say(answered, Says::Newest(*revision)),
-            _ => {}
-        }
-    }
-    for watched in &history.watches {
-        if let (Some(answered), Some(WatchError::Future { current, .. })) = (watched.answered, &watched.end) {
-            let says = Says::Newest(*current);
-            steps.push(Step { call: usize::MAX, called: watched.called, answered, compacted: None, says });
-        }
-    }
-    steps
-}
-
-/// What readers saw of each revision's puts.
-fn evidence(history: &History) -> BTreeMap<Revision, (Key, Value)> {
-    let mut evidence = BTreeMap::new();
-    let mut note = |entry: &Arc<Entry>| {
-        evidence.insert(entry.modified, (Arc::clone(&entry.key), Arc::clone(&entry.value)));
-    };
-    for call in &history.calls {
-        match &call.exchange {
-            Exchange::Range(_, Some(Ok(page))) => page.entries.iter().for_each(&mut note),
-            Exchange::Commit(_, Some(Ok(commit))) => commit.before.iter().flatten().for_each(&mut note),
-            Exchange::Commit(_, Some(Err(CommitError::Conflict(conflict)))) => {
-                conflict.current.iter().for_each(&mut note)
-            }
-            _ => {}
-        }
-    }
-    evidence
 }

@@ -16,17 +16,22 @@
 
 mod calls;
 mod linear;
+mod load;
 mod reads;
 mod recorder;
 mod replay;
+mod steps;
 mod traffic;
 mod violation;
+mod watcher;
 pub mod watches;
+mod worker;
 
 pub use calls::{Call, Exchange, History, Watched};
+pub use load::{Load, TooLittle};
 pub use recorder::{Client, Recorder};
 pub use replay::Replay;
-pub use traffic::{Load, Plan, TooLittle, traffic};
+pub use traffic::{Plan, traffic};
 pub use violation::Violation;
 
 /// Judges `history`: the order that explains it, or everything that is wrong with it.

@@ -79,7 +79,9 @@ impl Flawed {
                     Err(_) => return self.inner.range(range).await,
                 }
             }
-            (Flaw::ReadsNowForThen, Some(at), None) | (Flaw::TearsPages, Some(at), Some(_)) if self.now() => {
+            (Flaw::ReadsNowForThen, Some(at), None) | (Flaw::TearsPages, Some(at), Some(_))
+                if self.inner.range(range.clone()).await.is_ok() && self.now() =>
+            {
                 return self.pretend(range, at, None).await;
             }
             _ => {}

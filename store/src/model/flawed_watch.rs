@@ -70,10 +70,10 @@ impl FlawedWatch {
 
     fn take_changes(&mut self, revision: Revision, mut events: Vec<Event>) {
         match self.flaw {
-            Flaw::LeaksOtherKeys => {
-                if events.iter().all(|event| self.span.contains(event.key())) || !self.now() {
-                    events.retain(|event| self.span.contains(event.key()));
-                }
+            Flaw::LeaksOtherKeys
+                if events.iter().all(|event| self.span.contains(event.key())) || !self.now() =>
+            {
+                events.retain(|event| self.span.contains(event.key()));
             }
             Flaw::DropsEvent if self.now() => events.clear(),
             Flaw::DropsPartOfRevision if events.len() > 1 && self.now() => {

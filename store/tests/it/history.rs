@@ -1,5 +1,6 @@
 //! Records of many clients at one store, judged; and the judge, held against stores that are wrong.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -51,65 +52,59 @@ async fn disk_is_right() {
     }
 }
 
-/// What each flaw is found by, among what else it may break.
-const FOUND_BY: [(Flaw, &str); 26] = [
-    (Flaw::DropsEvent, "reliable"),
-    (Flaw::DropsPartOfRevision, "reliable"),
-    (Flaw::SwapsRevisions, "ordered"),
-    (Flaw::RepeatsEvent, "unique"),
-    (Flaw::SplitsRevision, "atomic"),
-    (Flaw::LeaksOtherKeys, "filter"),
-    (Flaw::WrongBefore, "before"),
-    (Flaw::WrongCreate, "is-create"),
-    (Flaw::WrongValue, "reliable"),
-    (Flaw::MarksTooEarly, "bookmarkable"),
-    (Flaw::MarksGoBack, "bookmarkable"),
-    (Flaw::ResumesTooLate, "resumable"),
-    (Flaw::HidesGap, "reliable"),
-    (Flaw::ReadsStale, "linearizable"),
-    (Flaw::ReadsFuture, "read"),
-    (Flaw::ReadsCompacted, "read"),
-    (Flaw::ReadsNowForThen, "read"),
-    (Flaw::TearsPages, "read"),
-    (Flaw::DropsLastEntry, "linearizable"),
-    (Flaw::LosesWrite, "revision-reused"),
-    (Flaw::ReusesRevision, "revision-reused"),
-    (Flaw::TellsOldRevision, "linearizable"),
-    (Flaw::HalvesTransaction, "linearizable"),
-    (Flaw::AppliesRefused, "linearizable"),
-    (Flaw::IgnoresAba, "linearizable"),
-    (Flaw::CompactsLiving, "linearizable"),
+/// How often each flaw shows, and what finds it among what else it may break.
+const FOUND_BY: [(Flaw, u64, &str); 28] = [
+    (Flaw::DropsEvent, 11, "reliable"),
+    (Flaw::DropsPartOfRevision, 11, "reliable"),
+    (Flaw::SwapsRevisions, 11, "ordered"),
+    (Flaw::RepeatsEvent, 11, "unique"),
+    (Flaw::SplitsRevision, 11, "atomic"),
+    (Flaw::LeaksOtherKeys, 11, "filter"),
+    (Flaw::WrongBefore, 11, "before"),
+    (Flaw::WrongCreate, 11, "is-create"),
+    (Flaw::WrongValue, 11, "reliable"),
+    (Flaw::MarksTooEarly, 5, "bookmarkable"),
+    (Flaw::MarksGoBack, 5, "bookmarkable"),
+    (Flaw::ResumesTooLate, 5, "resumable"),
+    (Flaw::LosesDeleteAtCompaction, 1, "resumable"),
+    (Flaw::HidesGap, 1, "reliable"),
+    (Flaw::ReadsStale, 11, "linearizable"),
+    (Flaw::ReadsFuture, 1, "linearizable"),
+    (Flaw::ReadsCompacted, 1, "read"),
+    (Flaw::ReadsNowForThen, 11, "read"),
+    (Flaw::TearsPages, 11, "read"),
+    (Flaw::DropsLastEntry, 11, "linearizable"),
+    (Flaw::LosesWrite, 11, "revision-reused"),
+    (Flaw::ReusesRevision, 11, "revision-reused"),
+    (Flaw::TellsOldRevision, 11, "linearizable"),
+    (Flaw::HalvesTransaction, 11, "linearizable"),
+    (Flaw::AppliesRefused, 11, "linearizable"),
+    (Flaw::IgnoresAba, 11, "linearizable"),
+    (Flaw::CompactsLiving, 1, "linearizable"),
+    (Flaw::CountsNoOps, 1, "linearizable"),
 ];
 
+/// The plan is the one under which the model is right. What a flaw needs is rare for some: hence the seeds.
 #[tokio::test]
-async fn every_flaw_is_found() {
-    let mut out = String::new();
-    for (flaw, _) in FOUND_BY.into_iter().chain([
-        (Flaw::CountsChanges, ""),
-        (Flaw::CountsNoOps, ""),
-        (Flaw::LosesDeleteAtCompaction, ""),
-        (Flaw::EndsQuietWatch, ""),
-    ]) {
-        let plan = Plan { seed: 7, ..Plan::default() };
-        let backend = Flawed::new(Arc::new(Naive::default()), flaw, 11);
-        let begun = std::time::Duration::ZERO;
-        let _ = begun;
-        let history =
-            tokio::time::timeout(std::time::Duration::from_secs(20), traffic(Arc::new(backend), plan)).await;
-        let history = match history {
-            Ok(Ok(h)) => h,
-            other => {
-                out += &format!("{flaw:?}: {:?}\n", other.map(|r| r.map(|_| ())));
+async fn each_flaw_is_found_by_the_validator_about_it() {
+    for (flaw, every, name) in FOUND_BY {
+        let mut found = BTreeSet::new();
+        for seed in 1..=40 {
+            let backend = Flawed::new(Arc::new(Naive::default()), flaw, every);
+            let plan = Plan { seed, ..Plan::default() };
+            // A flaw may leave too little to see, which is a failure of the run as well.
+            let Ok(history) =
+                tokio::time::timeout(HANG, traffic(Arc::new(backend), plan)).await.expect("it ends")
+            else {
+                found.insert("too little");
                 continue;
-            }
-        };
-        let mut names = std::collections::BTreeMap::new();
-        if let Err(wrong) = check(&history) {
-            for w in &wrong {
-                *names.entry(w.name()).or_insert(0) += 1;
+            };
+            found.extend(check(&history).err().iter().flatten().map(Violation::name));
+            if found.contains(name) {
+                eprintln!("{flaw:?}: seed {seed}, {found:?}");
+                break;
             }
         }
-        out += &format!("{flaw:?}: {names:?}\n");
+        assert!(found.contains(name), "{flaw:?} is not found as {name}, but as {found:?}");
     }
-    std::fs::write("/tmp/t-conf/history.txt", out).unwrap();
 }

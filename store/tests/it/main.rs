@@ -11,6 +11,8 @@ mod faulty_backend;
 mod flaws;
 mod flips;
 mod history;
+mod history_judge;
 mod kill;
+mod model;
 mod retention;
 mod snapshots;

@@ -1,7 +1,8 @@
 //! The shapes of many producers and workers.
 
-use super::super::keys::{self, Chance, Key};
+use super::super::keys::{self, Key};
 use super::{Measured, add};
+use crate::chance::Chance;
 use crate::measure::{Figures, Lap, count};
 use anyhow::Context;
 use machinery_workqueue::Queue;

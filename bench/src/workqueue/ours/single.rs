@@ -1,7 +1,8 @@
 //! The shapes of one thread that adds and takes.
 
-use super::super::keys::{self, Chance, Key};
+use super::super::keys::{self, Key};
 use super::{Measured, add};
+use crate::chance::Chance;
 use crate::measure::{Figures, Lap};
 use anyhow::Context;
 use machinery_workqueue::{Add, Queue};

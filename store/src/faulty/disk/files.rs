@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use machinery_sync::Mutex;
 
+use super::handle::{Disk, State};
 use super::plan::{Call, Effect};
 use super::platter::{Number, Platter};
-use super::{Disk, State};
 use crate::files::{File, Files};
 
 impl Disk {

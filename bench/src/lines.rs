@@ -1,0 +1,71 @@
+//! A process beside this one that answers a line of JSON with a line of JSON: so rounds interleave without starting a
+//! process for each.
+
+use crate::measure::Figures;
+use anyhow::{Context, bail, ensure};
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+pub(crate) struct Lines {
+    name: &'static str,
+    child: Child,
+    requests: Option<ChildStdin>,
+    responses: BufReader<ChildStdout>,
+}
+
+/// What every line back is.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Response {
+    #[serde(default)]
+    pub(crate) figures: Figures,
+    #[serde(default)]
+    pub(crate) error: Option<String>,
+}
+
+impl Lines {
+    /// Starts a process that people call `name`.
+    pub(crate) fn start(name: &'static str, command: &mut Command) -> anyhow::Result<Self> {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start {name}"))?;
+        let responses = child.stdout.take().with_context(|| format!("{name} has no standard output"))?;
+        let requests = child.stdin.take();
+        Ok(Self { name, child, requests, responses: BufReader::new(responses) })
+    }
+
+    pub(crate) fn ask(&mut self, request: &impl Serialize) -> anyhow::Result<Figures> {
+        let name = self.name;
+        let mut line = serde_json::to_string(request)?;
+        line.push('\n');
+        let requests = self.requests.as_mut().with_context(|| format!("{name} has no standard input"))?;
+        requests.write_all(line.as_bytes()).with_context(|| format!("{name} has ended"))?;
+        line.clear();
+        self.responses.read_line(&mut line)?;
+        ensure!(!line.is_empty(), "{name} has ended");
+        match serde_json::from_str(&line).with_context(|| format!("{name} answered {line:?}"))? {
+            Response { error: Some(error), .. } => bail!(error),
+            Response { figures, .. } => Ok(figures),
+        }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Ends it at once, as a crash would.
+    pub(crate) fn kill(mut self) -> anyhow::Result<()> {
+        self.child.kill().with_context(|| format!("cannot kill {}", self.name))
+    }
+}
+
+impl Drop for Lines {
+    fn drop(&mut self) {
+        drop(self.requests.take()); // the end of its input ends it
+        if let Err(error) = self.child.wait() {
+            eprintln!("{} did not end: {error}", self.name);
+        }
+    }
+}

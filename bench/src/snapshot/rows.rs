@@ -1,0 +1,100 @@
+//! The rows of this suite. Those that the design names carry its names and goals.
+
+use super::shape::Shape;
+use crate::interleave::{Plan, Spec};
+use crate::report::{Better, Goal};
+
+const CG: &str = super::go::NAME;
+pub(super) const RWLOCK: &str = "rwlock";
+
+/// The shapes and their rows.
+pub(super) fn plans(quick: bool) -> Vec<Plan<Shape>> {
+    let passes = |full: usize| if quick { full.div_ceil(20) } else { full };
+    let ms = if quick { 200 } else { 3000 };
+    let (objects, readers) = (80_000, 10);
+    let hot = Shape::CacheGet { keys: 10_000, passes: passes(400), random: false };
+    let random = Shape::CacheGet { keys: objects, passes: passes(40), random: true };
+    let list = Shape::CacheList { keys: 100_000, passes: passes(20) };
+    let rate = |name: &str| {
+        Spec::new(name, "writes/s", Better::Higher, "per_second").also("cpu_ns", "writer's CPU ns a write")
+    };
+    vec![
+        plan(hot, ns("get-hot").goals(&[Goal::times(5.0, CG)]).note(HOT)),
+        plan(random, ns("get-random").goals(&[Goal::times(2.0, CG)]).note(RANDOM)),
+        plan(list, ns("list-100-by-index").goals(&[Goal::times(3.0, CG)]).note(LIST)),
+        plan(
+            Shape::CacheWrites { keys: objects, readers: 0, ms: ms / 2 },
+            rate("writes-0-readers").goals(&[Goal::times(2.0, CG)]).note(WRITES),
+        ),
+        Plan {
+            shape: Shape::CacheWrites { keys: objects, readers, ms },
+            absent: vec![],
+            rows: vec![
+                rate("writes-10-readers")
+                    .goals(&[Goal::times(1000.0, CG)])
+                    .note(LISTING)
+                    .also("lists", "lists a second meanwhile"),
+                Spec::new("writes-10-readers-cpu", "ns", Better::Lower, "cpu_ns")
+                    .goals(&[Goal::at_most(1500.0, "ns")])
+                    .note("the writer's CPU a write in that shape"),
+            ],
+        },
+        plan(
+            Shape::CachePaced { keys: objects, readers, ms },
+            Spec::new("write-p99-10-readers", "ms", Better::Lower, "p99_ms")
+                .goals(&[Goal::at_most(1.0, "ms")])
+                .note(PACED)
+                .also("p50_ms", "median, ms")
+                .also("writes", "writes"),
+        ),
+        plan(
+            Shape::CacheBytes { keys: objects },
+            Spec::new("bytes-per-entry", "B", Better::Lower, "bytes")
+                .goals(&[Goal::at_most(110.0, "B")])
+                .note(BYTES),
+        ),
+    ]
+}
+
+const HOT: &str =
+    "10 000 keys of 24 bytes, one after another, again and again; the value is kept and touched";
+const RANDOM: &str = "of 80 000, in a random order";
+const LIST: &str =
+    "100 of 100 000 objects, touched, by a label and by a field in turn, every value in a random order";
+const WRITES: &str = "one thread replaces random ones of 80 000 objects by others made before; a label and a field are \
+     indexed, and every eighth write changes the field";
+const LISTING: &str = "as writes-0-readers, beside ten threads that list and touch all 80 000";
+const PACED: &str = "one write a millisecond, beside the same ten";
+const BYTES: &str = "live bytes of 80 000 entries with two indexes, keys' texts and objects not counted; \
+     client-go after a collection";
+
+fn plan(shape: Shape, row: Spec) -> Plan<Shape> {
+    Plan { shape, absent: vec![], rows: vec![row] }
+}
+
+fn ns(name: &str) -> Spec {
+    Spec::new(name, "ns", Better::Lower, "ns").also("cpu_ns", "CPU")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rows_that_the_design_names_are_there() {
+        let plans = plans(false);
+        let names: Vec<&str> =
+            plans.iter().flat_map(|plan| &plan.rows).map(|row| row.name.as_str()).collect();
+        for name in [
+            "get-hot",
+            "get-random",
+            "list-100-by-index",
+            "writes-0-readers",
+            "writes-10-readers",
+            "write-p99-10-readers",
+            "bytes-per-entry",
+        ] {
+            assert!(names.contains(&name), "{name}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! What is measured, apart from who is: the same value goes to every subject, to the Go process as JSON.
+
+use serde::Serialize;
+
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(tag = "shape", rename_all = "kebab-case")]
+pub(super) enum Shape {
+    /// Getting every key, in the order in which they came, or in a random one.
+    CacheGet {
+        keys: usize,
+        passes: usize,
+        #[serde(rename = "sooner")]
+        random: bool,
+    },
+    /// Listing and touching all that have one value of an index, for each value of both.
+    CacheList { keys: usize, passes: usize },
+    /// Replacing random objects as fast as one thread can, for a time, while readers list and touch everything.
+    CacheWrites {
+        keys: usize,
+        #[serde(rename = "workers")]
+        readers: usize,
+        #[serde(rename = "work_ms")]
+        ms: u64,
+    },
+    /// Replacing a random object each millisecond.
+    CachePaced {
+        keys: usize,
+        #[serde(rename = "workers")]
+        readers: usize,
+        #[serde(rename = "work_ms")]
+        ms: u64,
+    },
+    /// Memory of the structure alone.
+    CacheBytes { keys: usize },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shape_reads_as_the_go_process_expects_it() {
+        let shape = Shape::CacheWrites { keys: 1, readers: 10, ms: 2 };
+        let expect = r#"{"shape":"cache-writes","keys":1,"workers":10,"work_ms":2}"#;
+        assert_eq!(serde_json::to_string(&shape).expect("plain data"), expect);
+    }
+}

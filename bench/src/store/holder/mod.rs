@@ -1,0 +1,115 @@
+//! A process that holds a store, with tasks in it that use it: `machinery-bench store-holder`, which people do not call.
+
+mod fanout;
+mod objects;
+mod timed;
+mod traffic;
+
+use super::shape::Step;
+use crate::lines::Response;
+use crate::measure::{Figures, count};
+use anyhow::Context;
+use fanout::Audience;
+use machinery_store::files::Directory;
+use machinery_store::{Backend, Disk, DiskOptions, Range, Span};
+use serde::{Deserialize, Serialize};
+use std::io::{BufRead, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use timed::{Syncs, Timed};
+use tokio::runtime::Runtime;
+use traffic::Load;
+
+/// Opens a store. This is the first thing asked.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Open {
+    pub(super) open: PathBuf,
+    /// How long a sync takes at least.
+    pub(super) sync_ms: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Request {
+    Open(Open),
+    Step(Step),
+}
+
+/// Answers until nobody asks any more.
+pub(crate) fn hold() -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build()?;
+    let mut held = None;
+    for line in std::io::stdin().lock().lines() {
+        let response = match answer(&runtime, &mut held, &line?) {
+            Ok(figures) => Response { figures, error: None },
+            Err(error) => Response { figures: Figures::default(), error: Some(format!("{error:#}")) },
+        };
+        let mut out = std::io::stdout().lock();
+        serde_json::to_writer(&mut out, &response)?;
+        out.write_all(b"\n")?;
+        out.flush()?;
+    }
+    Ok(())
+}
+
+struct Held {
+    store: Arc<dyn Backend>,
+    syncs: Arc<Syncs>,
+    audience: Option<Audience>,
+}
+
+fn answer(runtime: &Runtime, held: &mut Option<Held>, line: &str) -> anyhow::Result<Figures> {
+    match serde_json::from_str(line).with_context(|| format!("this is no request: {line}"))? {
+        Request::Open(open) => {
+            let started = Instant::now();
+            let held = held.insert(open_store(open)?);
+            runtime.block_on(held.store.range(Range::of(Span::one("/bench/ready"))))?;
+            Ok(Figures::default().with("open_s", started.elapsed().as_secs_f64()))
+        }
+        Request::Step(step) => runtime.block_on(held.as_mut().context("no store is open")?.perform(step)),
+    }
+}
+
+fn open_store(open: Open) -> anyhow::Result<Held> {
+    let syncs = Arc::new(Syncs::default());
+    let at_least = Duration::from_millis(open.sync_ms);
+    let files = Timed::new(Directory::make(open.open)?, at_least, syncs.clone());
+    let store = Arc::new(Disk::open_on(Arc::new(files), DiskOptions::default())?);
+    Ok(Held { store, syncs, audience: None })
+}
+
+impl Held {
+    async fn perform(&mut self, step: Step) -> anyhow::Result<Figures> {
+        let before = self.syncs.so_far();
+        let figures = self.use_store(step).await?;
+        let (syncs, time) = self.syncs.since(before);
+        let figures = figures.with("syncs", count(syncs));
+        Ok(if syncs > 0 { figures.with("sync_ms", time.as_secs_f64() * 1e3 / count(syncs)) } else { figures })
+    }
+
+    async fn use_store(&mut self, step: Step) -> anyhow::Result<Figures> {
+        let store = self.store.clone();
+        match step {
+            Step::Load { objects, clients } => traffic::load(store, objects, clients).await,
+            Step::Commits { clients, objects, seconds } => {
+                traffic::commits(store, Load { clients, objects, seconds }).await
+            }
+            Step::Reads { clients, objects, seconds } => {
+                traffic::reads(store, Load { clients, objects, seconds }).await
+            }
+            Step::Watch { watchers } => {
+                self.audience = Some(Audience::begin(store.as_ref(), watchers).await?);
+                Ok(Figures::default())
+            }
+            Step::Notify { events } => {
+                let audience = self.audience.as_mut().context("nobody watches")?;
+                audience.notify(store.as_ref(), events).await
+            }
+            Step::Compact => {
+                store.compact(store.revision().await?).await?;
+                Ok(Figures::default())
+            }
+        }
+    }
+}

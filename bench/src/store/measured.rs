@@ -1,0 +1,182 @@
+//! A subject of this suite: a server that is started, used, looked at from outside and killed.
+
+use super::process::{self, Counts};
+use super::scratch::Scratch;
+use super::shape::{Kind, Step};
+use crate::interleave::Subject;
+use crate::measure::{Figures, count};
+use anyhow::{Context, bail};
+use std::fs;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Instant;
+
+/// A store in a process of its own, and those who use it.
+pub(super) trait Server {
+    fn name(&self) -> &'static str;
+    /// Starts it on what is in its directory, and returns when it has answered a read.
+    fn start(&mut self, start: &Start) -> anyhow::Result<()>;
+    /// Has it used. Among the figures is `syncs`, how often its log was synced meanwhile.
+    fn ask(&mut self, step: &Step) -> anyhow::Result<Figures>;
+    /// The process of the store.
+    fn pid(&self) -> anyhow::Result<u32>;
+    /// Ends it as a crash would.
+    fn kill(&mut self) -> anyhow::Result<()>;
+}
+
+pub(super) struct Start {
+    pub(super) directory: PathBuf,
+    /// How long a sync takes at least.
+    pub(super) sync_ms: u64,
+}
+
+pub(super) struct Measured<S> {
+    server: S,
+    scratch: Rc<Scratch>,
+    kept: Option<Kept>,
+}
+
+/// A large store that stays over the rounds: loading takes longer than measuring.
+#[derive(Clone, Copy)]
+struct Kept {
+    objects: usize,
+    /// What an empty one takes.
+    empty_memory: (f64, f64),
+    empty_disk: f64,
+}
+
+impl<S: Server> Measured<S> {
+    pub(super) fn new(server: S, scratch: Rc<Scratch>) -> Self {
+        Self { server, scratch, kept: None }
+    }
+
+    fn measure(&mut self, kind: &Kind) -> anyhow::Result<Figures> {
+        match *kind {
+            Kind::Commits { clients, objects, seconds } => {
+                self.begin(0)?;
+                self.server.ask(&Step::Load { objects, clients: LOADERS })?;
+                self.costed(&Step::Commits { clients, objects, seconds })
+            }
+            Kind::SlowSync { clients, objects, seconds, sync_ms } => {
+                self.begin(sync_ms)?;
+                self.server.ask(&Step::Load { objects, clients: LOADERS })?;
+                let figures = self.costed(&Step::Commits { clients, objects, seconds })?;
+                let rate = figures.of("per_second").zip(figures.of("sync_ms"));
+                let (per_second, sync_ms) = rate.context("the step says not how fast it was")?;
+                Ok(figures.with("share", per_second * sync_ms / 1e3 / count(clients)))
+            }
+            Kind::Reads { clients, objects, seconds } => {
+                self.begin(0)?;
+                self.server.ask(&Step::Load { objects, clients: LOADERS })?;
+                self.costed(&Step::Reads { clients, objects, seconds })
+            }
+            Kind::Fanout { watchers, events } => {
+                self.begin(0)?;
+                self.server.ask(&Step::Watch { watchers })?;
+                self.server.ask(&Step::Notify { events: 1 })?;
+                self.costed(&Step::Notify { events })
+            }
+            Kind::Large { objects, clients, seconds } => {
+                if self.kept.is_none_or(|kept| kept.objects != objects) {
+                    self.load(objects)?;
+                }
+                let kept = self.kept.context("it was loaded")?;
+                self.restart(kept, &Step::Commits { clients, objects, seconds })
+            }
+        }
+    }
+
+    /// Starts on an empty directory.
+    fn begin(&mut self, sync_ms: u64) -> anyhow::Result<PathBuf> {
+        self.kept = None;
+        self.clear()?;
+        let directory = self.directory();
+        fs::create_dir_all(&directory)?;
+        self.server.start(&Start { directory: directory.clone(), sync_ms })?;
+        Ok(directory)
+    }
+
+    /// A step, with what each of its operations cost the server.
+    fn costed(&mut self, step: &Step) -> anyhow::Result<Figures> {
+        let pid = self.server.pid()?;
+        let before = Counts::of(pid)?;
+        let figures = self.server.ask(step)?;
+        let after = Counts::of(pid)?;
+        let of = |name| figures.of(name).with_context(|| format!("the step has no figure `{name}`"));
+        let (operations, syncs) = (of("operations")?, of("syncs")?);
+        let cpu_us = (after.cpu_us - before.cpu_us) / operations;
+        Ok(figures
+            .with("cpu_us", cpu_us)
+            .with("cpu_ms", cpu_us / 1e3)
+            .with("written", (after.written - before.written) / operations)
+            .with("syncs", syncs / operations))
+    }
+
+    /// A store of many objects, killed when it had the last of them.
+    fn load(&mut self, objects: usize) -> anyhow::Result<()> {
+        let directory = self.begin(0)?;
+        let empty_memory = process::memory(self.server.pid()?)?;
+        let empty_disk = process::disk(&directory)?;
+        self.server.ask(&Step::Load { objects, clients: LOADERS })?;
+        self.kept = Some(Kept { objects, empty_memory, empty_disk });
+        self.end()
+    }
+
+    fn restart(&mut self, kept: Kept, commits: &Step) -> anyhow::Result<Figures> {
+        let started = Instant::now();
+        self.server.start(&Start { directory: self.directory(), sync_ms: 0 })?;
+        let seconds = started.elapsed().as_secs_f64();
+        let (memory, anonymous) = process::memory(self.server.pid()?)?;
+        let disk = process::disk(&self.directory())?;
+        let each = |all: f64, empty: f64| (all - empty) / count(kept.objects);
+        let figures = self
+            .costed(commits)?
+            .with("restart_s", seconds)
+            .with("memory", each(memory, kept.empty_memory.0))
+            .with("anonymous", each(anonymous, kept.empty_memory.1))
+            .with("disk", each(disk, kept.empty_disk));
+        self.server.ask(&Step::Compact)?;
+        Ok(figures)
+    }
+
+    /// Kills the server, and waits until the disk has nothing left to write: the next one is measured on it.
+    fn end(&mut self) -> anyhow::Result<()> {
+        self.server.kill()?;
+        if self.kept.is_none() {
+            self.clear()?;
+        }
+        rustix::fs::sync();
+        Ok(())
+    }
+
+    fn clear(&self) -> anyhow::Result<()> {
+        let directory = self.directory();
+        if directory.exists() {
+            fs::remove_dir_all(&directory)
+                .with_context(|| format!("cannot remove {}", directory.display()))?;
+        }
+        Ok(())
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.scratch.path(self.server.name())
+    }
+}
+
+/// Who loads a store does not count, so there are as many as make it quick.
+const LOADERS: usize = 256;
+
+impl<S: Server> Subject<Kind> for Measured<S> {
+    fn name(&self) -> &'static str {
+        self.server.name()
+    }
+
+    fn run(&mut self, kind: &Kind) -> anyhow::Result<Figures> {
+        let measured = self.measure(kind);
+        match (measured, self.end()) {
+            (Ok(figures), Ok(())) => Ok(figures),
+            (Err(error), _) => Err(error),
+            (Ok(_), Err(error)) => bail!(error.context("it could not be ended")),
+        }
+    }
+}

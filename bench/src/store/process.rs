@@ -1,0 +1,89 @@
+//! What Linux knows of a process: its CPU time, what it wrote, and what memory it has.
+
+use anyhow::Context;
+use std::path::Path;
+
+/// A process's counts since it began.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Counts {
+    /// Of all its threads, in the kernel too; in hundredths of a second.
+    pub(super) cpu_us: f64,
+    /// Bytes of pages that it made dirty, and so the disk has to write.
+    pub(super) written: f64,
+}
+
+impl Counts {
+    pub(super) fn of(pid: u32) -> anyhow::Result<Self> {
+        let stat = read(pid, "stat")?;
+        Ok(Self {
+            cpu_us: cpu_ticks(&stat).context("/proc/PID/stat is not as expected")? / clock_ticks_per_second()
+                * 1e6,
+            written: field(&read(pid, "io")?, "write_bytes:").context("/proc/PID/io is not as expected")?,
+        })
+    }
+}
+
+/// Bytes of memory: all that is resident, and of that what is no file.
+pub(super) fn memory(pid: u32) -> anyhow::Result<(f64, f64)> {
+    let status = read(pid, "status")?;
+    let bytes = |name| Some(field(&status, name)? * 1024.0);
+    bytes("VmRSS:").zip(bytes("RssAnon:")).context("/proc/PID/status is not as expected")
+}
+
+/// Bytes that the files of a directory take on the disk, at any depth.
+pub(super) fn disk(directory: &Path) -> anyhow::Result<f64> {
+    use std::os::unix::fs::MetadataExt;
+    let mut bytes = 0.0;
+    for entry in std::fs::read_dir(directory)? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        bytes += if metadata.is_dir() { disk(&entry.path())? } else { number(metadata.blocks()) * 512.0 };
+    }
+    Ok(bytes)
+}
+
+fn read(pid: u32, name: &str) -> anyhow::Result<String> {
+    let path = format!("/proc/{pid}/{name}");
+    std::fs::read_to_string(&path).with_context(|| format!("cannot read {path}"))
+}
+
+/// User and system time: the 14th and 15th field, counted from behind the program's name, which may have any text in it.
+fn cpu_ticks(stat: &str) -> Option<f64> {
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace().skip(11);
+    let mut next = || fields.next()?.parse::<f64>().ok();
+    Some(next()? + next()?)
+}
+
+fn field(text: &str, name: &str) -> Option<f64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(name))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+fn clock_ticks_per_second() -> f64 {
+    number(rustix::param::clock_ticks_per_second())
+}
+
+#[expect(clippy::cast_precision_loss, reason = "counts here stay far below 2^52")]
+fn number(n: u64) -> f64 {
+    n as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_where_linux_has_them() {
+        assert_eq!(cpu_ticks("7 (a) b) S 1 2 3 4 5 6 7 8 9 10 40 2 0"), Some(42.0));
+        assert_eq!(field("VmRSS:\t  12 kB\nRssAnon:\t 8 kB", "RssAnon:"), Some(8.0));
+        assert_eq!(field("VmRSS:", "VmRSS:"), None);
+    }
+
+    #[test]
+    fn this_process_has_memory_and_has_run() {
+        let counts = Counts::of(std::process::id()).expect("Linux has /proc");
+        assert!(counts.cpu_us >= 0.0 && counts.written >= 0.0);
+        let (all, anonymous) = memory(std::process::id()).expect("Linux has /proc");
+        assert!(all >= anonymous && anonymous > 0.0);
+    }
+}

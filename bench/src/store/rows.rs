@@ -1,0 +1,191 @@
+//! The rows of this suite. Those that the design names carry its names and goals.
+
+use super::etcd;
+use super::shape::Kind;
+use crate::interleave::{Plan, Spec};
+use crate::report::{Better, Goal};
+
+const ETCD: &str = etcd::NAME;
+
+/// How large the shapes are.
+struct Sizes {
+    seconds: f64,
+    /// Of a small store, and of the two large ones.
+    objects: usize,
+    large: [usize; 2],
+    events: [usize; 3],
+}
+
+const FULL: Sizes =
+    Sizes { seconds: 4.0, objects: 10_000, large: [100_000, 1_000_000], events: [1000, 200, 20] };
+
+/// Shows that all of it works: names promise sizes that a quick run has not.
+const QUICK: Sizes = Sizes { seconds: 0.5, objects: 1000, large: [2000, 10_000], events: [20, 10, 3] };
+
+/// The shapes and their rows.
+pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
+    let sizes = if quick { QUICK } else { FULL };
+    let Sizes { seconds, objects, .. } = sizes;
+    let mut plans = vec![commits_64(&sizes), slow_sync(&sizes), commits_1(&sizes)];
+    plans.extend([64, 1].map(|clients| Plan {
+        shape: Kind::Reads { clients, objects, seconds },
+        absent: vec![],
+        rows: vec![
+            rate(&format!("reads-{clients}")).note(READS).also("cpu_us", "server CPU µs a read"),
+            micros(&format!("reads-{clients}-p50"), "p50_us"),
+            micros(&format!("reads-{clients}-p99"), "p99_us"),
+        ],
+    }));
+    let fanouts = [("fanout-1", 1), ("fanout-100", 100), ("fanout-10000", 10_000)];
+    plans.extend(fanouts.into_iter().zip(sizes.events).map(|((name, watchers), events)| Plan {
+        shape: Kind::Fanout { watchers, events },
+        absent: vec![],
+        rows: vec![
+            row(name, "ms", "last_ms")
+                .goals(if watchers == 10_000 { &[Goal::Times { factor: 10.0, peer: ETCD }] } else { &[] })
+                .note(FANOUT)
+                .also("worst_ms", "slowest of a round, ms")
+                .also("cpu_ms", "server CPU ms an event"),
+        ],
+    }));
+    plans.push(large("100k", sizes.large[0], &sizes, 5.0, None));
+    plans.push(large("1m", sizes.large[1], &sizes, 10.0, Some(5.0)));
+    plans
+}
+
+fn commits_64(sizes: &Sizes) -> Plan<Kind> {
+    let &Sizes { seconds, objects, .. } = sizes;
+    Plan {
+        shape: Kind::Commits { clients: 64, objects, seconds },
+        absent: vec![],
+        rows: vec![
+            rate("commits-64")
+                .goals(&[Goal::times(6.0, ETCD)])
+                .note(COMMITS)
+                .also("client_cpu_us", "its client's CPU µs a commit"),
+            micros("commits-64-p99", "p99_us").goals(&[Goal::times(5.0, ETCD)]),
+            micros("commits-64-p50", "p50_us"),
+            micros("commits-64-cpu", "cpu_us").note(CPU),
+            row("commits-64-syncs", "", "syncs").note(SYNCS).also("sync_ms", "a sync took ms"),
+            row("commits-64-written", "B", "written").note(WRITTEN),
+        ],
+    }
+}
+
+fn slow_sync(sizes: &Sizes) -> Plan<Kind> {
+    let &Sizes { seconds, objects, .. } = sizes;
+    let goal = Goal::Limit { limit: 0.8, unit: "", better: Better::Higher };
+    Plan {
+        shape: Kind::SlowSync { clients: 64, objects, seconds, sync_ms: 5 },
+        absent: vec![(ETCD, "its disk cannot be made slow")],
+        rows: vec![
+            Spec::new("commits-64-slow-sync", "", Better::Higher, "share")
+                .goals(&[goal])
+                .note(SLOW_SYNC)
+                .also("per_second", "commits/s")
+                .also("sync_ms", "a sync took ms")
+                .also("syncs", "syncs a commit"),
+        ],
+    }
+}
+
+fn commits_1(sizes: &Sizes) -> Plan<Kind> {
+    let &Sizes { seconds, objects, .. } = sizes;
+    Plan {
+        shape: Kind::Commits { clients: 1, objects, seconds },
+        absent: vec![],
+        rows: vec![
+            rate("commits-1")
+                .goals(&[Goal::times(2.0, ETCD)])
+                .note(COMMITS)
+                .also("client_cpu_us", "its client's CPU µs a commit"),
+            micros("commits-1-p50", "p50_us"),
+            micros("commits-1-p99", "p99_us"),
+            micros("commits-1-cpu", "cpu_us").note(CPU),
+            row("commits-1-syncs", "", "syncs").note(SYNCS).also("sync_ms", "a sync took ms"),
+            row("commits-1-written", "B", "written").note(WRITTEN),
+        ],
+    }
+}
+
+/// `restart` and `commits` are how many times better than etcd the two have to be.
+fn large(name: &str, objects: usize, sizes: &Sizes, restart: f64, commits: Option<f64>) -> Plan<Kind> {
+    let goals: Vec<Goal> = commits.map(|factor| Goal::times(factor, ETCD)).into_iter().collect();
+    Plan {
+        shape: Kind::Large { objects, clients: 64, seconds: sizes.seconds },
+        absent: vec![],
+        rows: vec![
+            row(&format!("restart-{name}"), "s", "restart_s")
+                .goals(&[Goal::times(restart, ETCD)])
+                .note(RESTART),
+            rate(&format!("commits-64-at-{name}"))
+                .goals(&goals)
+                .note(AT)
+                .also("p99_us", "p99 µs")
+                .also("cpu_us", "server CPU µs a commit")
+                .also("syncs", "syncs a commit")
+                .also("written", "bytes written a commit"),
+            row(&format!("memory-{name}"), "B", "memory").note(MEMORY).also("anonymous", "of it in no file"),
+            row(&format!("disk-{name}"), "B", "disk").note(DISK),
+        ],
+    }
+}
+
+const COMMITS: &str = "durable puts of 1 KiB to random ones of 10 000 keys; ours: tasks in the store's own process; etcd: \
+     goroutines over its Go client (one connection, gRPC, loopback), which share the cores with the server";
+const CPU: &str = "of the server's process a commit: ours with the clients in it, etcd's without them";
+const SYNCS: &str = "of files a commit; etcd: of its write-ahead log, its database's come besides";
+const WRITTEN: &str = "pages made dirty a commit, as the kernel counts them for the server's process";
+const SLOW_SYNC: &str = "commits/s over 64 / the time that a sync took, which is held up until it is 5 ms";
+const READS: &str = "one random key of 10 000, as of now; etcd: linearizable, over its Go client";
+const FANOUT: &str = "from the call of one put until the last watcher of its prefix has the event, median of a round's \
+     events; ours: a task each; etcd: calls of Watch on one Go client, which puts them all on one stream";
+const RESTART: &str = "from the start of a process until it has answered a read (etcd: a linearizable one), after \
+     SIGKILL, page cache warm; rounds after the first: after a further round of commits, and a compaction";
+const AT: &str = "as commits-64, to random ones of all objects, after that restart";
+const MEMORY: &str = "resident after that restart, an object of 1 KiB and a key of 36 bytes, less what an empty store \
+     has; etcd maps its database's file";
+const DISK: &str =
+    "blocks of all files an object, less those of an empty store, segments made ahead included";
+
+fn rate(name: &str) -> Spec {
+    Spec::new(name, "/s", Better::Higher, "per_second")
+}
+
+fn micros(name: &str, figure: &'static str) -> Spec {
+    row(name, "µs", figure)
+}
+
+fn row(name: &str, unit: &'static str, figure: &'static str) -> Spec {
+    Spec::new(name, unit, Better::Lower, figure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rows_that_the_design_names_are_there_once() {
+        for quick in [true, false] {
+            let plans = plans(quick);
+            let names: Vec<&str> =
+                plans.iter().flat_map(|plan| &plan.rows).map(|row| row.name.as_str()).collect();
+            for name in [
+                "commits-64",
+                "commits-64-p99",
+                "commits-1",
+                "commits-64-slow-sync",
+                "fanout-10000",
+                "restart-100k",
+                "restart-1m",
+                "commits-64-at-1m",
+            ] {
+                assert!(names.contains(&name), "{name}");
+            }
+            let mut once = names.clone();
+            once.sort_unstable();
+            once.dedup();
+            assert_eq!(once.len(), names.len());
+        }
+    }
+}

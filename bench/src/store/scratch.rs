@@ -1,0 +1,75 @@
+//! Where the stores' files are: under the repository's `target/`, so on the disk that the program was built on, until the
+//! program ends, also by a signal.
+
+use anyhow::Context;
+use machinery_sync::Mutex;
+use rustix::process::{Pid, Signal, kill_process};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tempfile::TempDir;
+use tokio::signal::unix::{SignalKind, signal};
+
+pub(super) struct Scratch {
+    directory: TempDir,
+    running: Arc<Mutex<BTreeSet<u32>>>,
+}
+
+impl Scratch {
+    /// From now on, an interrupt ends the program and leaves nothing behind.
+    pub(super) fn new() -> anyhow::Result<Self> {
+        let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
+        std::fs::create_dir_all(&target).with_context(|| format!("cannot make {}", target.display()))?;
+        let target = target.canonicalize()?;
+        let directory = tempfile::Builder::new().prefix("bench-store-").tempdir_in(target)?;
+        let running = Arc::new(Mutex::new(BTreeSet::new()));
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+        std::thread::spawn({
+            let (running, path) = (running.clone(), directory.path().to_owned());
+            move || runtime.block_on(clean_up_when_interrupted(&running, &path))
+        });
+        Ok(Self { directory, running })
+    }
+
+    /// A path that nobody else uses.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    /// A process that an interrupt has to end.
+    pub(super) fn began(&self, pid: u32) {
+        self.running.lock().insert(pid);
+    }
+
+    pub(super) fn ended(&self, pid: u32) {
+        self.running.lock().remove(&pid);
+    }
+}
+
+async fn clean_up_when_interrupted(running: &Mutex<BTreeSet<u32>>, path: &Path) {
+    let (Ok(mut interrupt), Ok(mut terminate)) =
+        (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+    else {
+        eprintln!("signals cannot be caught: an interrupt leaves {} behind", path.display());
+        return;
+    };
+    tokio::select! {
+        biased;
+        _ = interrupt.recv() => {}
+        _ = terminate.recv() => {}
+    }
+    let pids = running.lock().clone();
+    for pid in pids.into_iter().filter_map(|pid| Pid::from_raw(pid.try_into().ok()?)) {
+        // It may have ended by itself: the interrupt went to it too.
+        let _ = kill_process(pid, Signal::KILL);
+    }
+    // What was killed may make a last file while it ends.
+    for _ in 0..20 {
+        if std::fs::remove_dir_all(path).is_ok() || !path.exists() {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    std::process::exit(130);
+}

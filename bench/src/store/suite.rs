@@ -1,0 +1,37 @@
+//! Puts the suite together.
+
+use super::measured::Measured;
+use super::ours::Ours;
+use super::scratch::Scratch;
+use super::shape::Kind;
+use super::{etcd, rows};
+use crate::interleave::{self, Found, Missing, Subject};
+use crate::{Options, go};
+use std::rc::Rc;
+
+/// Measures the shapes that are asked for.
+pub(crate) fn run(options: &Options) -> anyhow::Result<Found> {
+    let mut plans = rows::plans(options.quick);
+    plans.retain(|plan| plan.rows.iter().any(|row| options.wants(&row.name)));
+    anyhow::ensure!(!plans.is_empty(), "no row is called like {:?}", options.only);
+    let scratch = Rc::new(Scratch::new()?);
+    let mut subjects: Vec<Box<dyn Subject<Kind>>> =
+        vec![Box::new(Measured::new(Ours::new(scratch.clone()), scratch.clone()))];
+    let mut missing = Missing::new();
+    match (etcd::version(), go::start()?) {
+        (Some(version), Some(peers)) => {
+            eprintln!("beside {version}");
+            let etcd = etcd::Etcd::new(peers, scratch.clone());
+            subjects.push(Box::new(Measured::new(etcd, scratch)));
+        }
+        (version, _) => {
+            let (what, remedy) = match version {
+                None => ("etcd", "`cargo xtask setup` installs it where it may"),
+                Some(_) => ("go", "install Go, which builds etcd's client"),
+            };
+            eprintln!("{} NOT FOUND: etcd is not measured; {remedy}", what.to_uppercase());
+            missing.push((etcd::NAME, format!("{what} not found: etcd not measured")));
+        }
+    }
+    Ok(interleave::run(&plans, &mut subjects, &missing, options.rounds()))
+}

@@ -1,0 +1,307 @@
+//! Random operations on memory, on disk and on the naive model: every answer is the same, whatever is opened anew between.
+
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use machinery_objects::Revision;
+use machinery_store::faulty::{self, Lost};
+use machinery_store::model::Naive;
+use machinery_store::{
+    Backend, Condition, Disk, DiskOptions, Key, Memory, Operation, Options, Range, Retention, Seen, Span,
+    Transaction, Watch, WatchError,
+};
+use proptest::prelude::*;
+
+/// Some are prefixes of others.
+const KEYS: [&str; 7] = ["a", "ab", "b", "b/", "b/c", "b/cd", "é"];
+
+const LOST: [Lost; 5] = [Lost::Everything, Lost::Nothing, Lost::After, Lost::Some, Lost::Torn];
+
+/// Revisions are counted back from the newest: a negative one is in the future.
+type Back = i64;
+
+#[derive(Clone, Debug)]
+enum Op {
+    Commit(Vec<(usize, Ask)>, Vec<(usize, Option<Vec<u8>>)>),
+    Range {
+        span: (bool, usize),
+        back: Option<Back>,
+        after: Option<usize>,
+        limit: usize,
+        count: bool,
+    },
+    Watch((bool, usize), Back),
+    /// Reads a watch until it has no more to tell.
+    Drain(prop::sample::Index),
+    EndWatch(prop::sample::Index),
+    Compact(Back),
+    Checkpoint,
+    Restart(Restart),
+}
+
+#[derive(Clone, Debug)]
+enum Ask {
+    Absent,
+    At(Back),
+    Unchanged(Back),
+}
+
+#[derive(Clone, Debug)]
+enum Restart {
+    Close,
+    Kill,
+    PowerCut(u64),
+}
+
+struct World {
+    naive: Naive,
+    memory: Memory,
+    files: faulty::Disk,
+    disk: Disk,
+    watches: Vec<Watched>,
+}
+
+struct Watched {
+    span: Span,
+    seen: Revision,
+    /// Of the model, of memory, of the disk.
+    running: [Watch; 3],
+}
+
+fn options() -> DiskOptions {
+    // The store compacts when it is told to, as the model does.
+    let store = Options { retention: Retention::MANUAL, ..Options::default() };
+    DiskOptions { store, segment_bytes: 4096, checkpoint_bytes: 8192, ..DiskOptions::default() }
+}
+
+fn span((is_one, key): (bool, usize)) -> Span {
+    match KEYS.get(key) {
+        Some(key) if is_one => Span::one(*key),
+        Some(key) => Span::prefix(*key),
+        None => Span::all(),
+    }
+}
+
+fn key(index: usize) -> Key {
+    KEYS[index].into()
+}
+
+impl World {
+    fn new() -> Self {
+        let files = faulty::Disk::new();
+        let disk = Disk::open_on(Arc::new(files.clone()), options()).expect("a new store is opened");
+        let memory = Memory::new(options().store);
+        Self { naive: Naive::default(), memory, files, disk, watches: Vec::new() }
+    }
+
+    fn all(&self) -> [&dyn Backend; 3] {
+        [&self.naive, &self.memory, &self.disk]
+    }
+
+    async fn back(&self, back: Back) -> Revision {
+        let now = self.naive.revision().await.expect("the model is there");
+        Revision(now.0.saturating_add_signed(-back))
+    }
+
+    async fn step(&mut self, op: Op) {
+        match op {
+            Op::Commit(asks, changes) => self.commit(asks, changes).await,
+            Op::Range { span: of, back, after, limit, count } => {
+                let at = match back {
+                    Some(back) => Some(self.back(back).await),
+                    None => None,
+                };
+                let (after, limit) = (after.map(key), NonZeroUsize::new(limit));
+                self.range(Range { span: span(of), at, after, limit, count }).await;
+            }
+            Op::Watch(of, back) => self.watch(span(of), self.back(back).await).await,
+            Op::Drain(which) if !self.watches.is_empty() => {
+                let which = which.index(self.watches.len());
+                self.drain(which).await;
+            }
+            Op::EndWatch(which) if !self.watches.is_empty() => {
+                self.watches.swap_remove(which.index(self.watches.len()));
+            }
+            Op::Drain(_) | Op::EndWatch(_) => {}
+            Op::Compact(back) => {
+                let to = self.back(back).await;
+                let [naive, memory, disk] = self.all();
+                let expected = naive.compact(to).await;
+                assert_eq!(memory.compact(to).await, expected, "memory");
+                assert_eq!(disk.compact(to).await, expected, "disk");
+            }
+            Op::Checkpoint => self.disk.checkpoint().await.expect("a checkpoint is made"),
+            Op::Restart(restart) => self.restart(restart).await,
+        }
+    }
+
+    async fn commit(&self, asks: Vec<(usize, Ask)>, changes: Vec<(usize, Option<Vec<u8>>)>) {
+        let mut transaction = Transaction::new();
+        for (index, ask) in asks {
+            transaction = transaction.when(match ask {
+                Ask::Absent => Condition::Absent(key(index)),
+                Ask::At(back) => Condition::At(key(index), self.back(back).await),
+                Ask::Unchanged(back) => Condition::Unchanged(key(index), self.back(back).await),
+            });
+        }
+        for (index, value) in changes {
+            transaction.operations.push(match value {
+                Some(value) => Operation::Put(key(index), value.into()),
+                None => Operation::Delete(key(index)),
+            });
+        }
+        let [naive, memory, disk] = self.all();
+        let expected = naive.commit(transaction.clone()).await;
+        assert_eq!(memory.commit(transaction.clone()).await, expected, "memory: {transaction:?}");
+        assert_eq!(disk.commit(transaction.clone()).await, expected, "disk: {transaction:?}");
+    }
+
+    async fn range(&self, range: Range) {
+        let [naive, memory, disk] = self.all();
+        let expected = naive.range(range.clone()).await;
+        assert_eq!(memory.range(range.clone()).await, expected, "memory: {range:?}");
+        assert_eq!(disk.range(range.clone()).await, expected, "disk: {range:?}");
+    }
+
+    async fn watch(&mut self, span: Span, after: Revision) {
+        let [naive, memory, disk] = self.all();
+        let expected = naive.watch(span.clone(), after).await;
+        let (memory, disk) = (memory.watch(span.clone(), after).await, disk.watch(span.clone(), after).await);
+        match (expected, memory, disk) {
+            (Ok(naive), Ok(memory), Ok(disk)) => {
+                self.watches.push(Watched { span, seen: after, running: [naive, memory, disk] });
+            }
+            (expected, memory, disk) => {
+                assert_eq!(memory.err(), expected.as_ref().err().cloned(), "memory");
+                assert_eq!(disk.err(), expected.err(), "disk");
+            }
+        }
+    }
+
+    /// What is told is the same. Only the model knows whether what a watch missed was of interest to it: the others may end
+    /// one where the model goes on, and then have told the beginning of the same.
+    async fn drain(&mut self, which: usize) {
+        let watched = &mut self.watches[which];
+        let mut told = Vec::new();
+        for watch in &mut watched.running {
+            told.push(drain(watch).await);
+        }
+        let (expected, end) = &told[0];
+        for (name, (told, ended)) in ["memory", "disk"].into_iter().zip(&told[1..]) {
+            assert!(
+                ended.is_some() || (told, ended) == (expected, end),
+                "{name}: {told:?} {ended:?}, not {expected:?} {end:?}"
+            );
+            assert_eq!(told[..], expected[..told.len()], "{name}");
+            assert!(matches!(ended, None | Some(WatchError::TooSlow { .. })), "{name}: {ended:?}");
+        }
+        if told.iter().any(|(_, end)| end.is_some()) {
+            self.watches.swap_remove(which);
+        } else {
+            self.watches[which].seen = self.back(0).await;
+        }
+    }
+
+    async fn restart(&mut self, restart: Restart) {
+        match restart {
+            Restart::Close => self.disk.close().await.expect("the store is closed"),
+            Restart::Kill => self.files = self.files.kill(),
+            Restart::PowerCut(seed) => self.files = self.files.crash(LOST[seed as usize % LOST.len()], seed),
+        }
+        self.disk =
+            Disk::open_on(Arc::new(self.files.clone()), options()).expect("the store is opened again");
+        let mut watches = std::mem::take(&mut self.watches);
+        for mut watched in watches.drain(..) {
+            match self.disk.watch(watched.span.clone(), watched.seen).await {
+                Ok(watch) => {
+                    watched.running[2] = watch;
+                    self.watches.push(watched);
+                }
+                Err(WatchError::Compacted { .. }) => {}
+                Err(other) => panic!("a watch resumes, or was compacted: {other}"),
+            }
+        }
+    }
+
+    /// All that can be asked about the past.
+    async fn compare(&mut self) {
+        while !self.watches.is_empty() {
+            self.drain(0).await;
+            if !self.watches.is_empty() {
+                self.watches.swap_remove(0);
+            }
+        }
+        let now = self.back(0).await;
+        for backend in self.all() {
+            assert_eq!(backend.revision().await, Ok(now));
+        }
+        for revision in 0..=now.0 + 1 {
+            let revision = Revision(revision);
+            self.range(Range::of(Span::all()).at(revision)).await;
+            self.watch(Span::all(), revision).await;
+        }
+        for which in (0..self.watches.len()).rev() {
+            self.drain(which).await;
+        }
+    }
+}
+
+async fn drain(watch: &mut Watch) -> (Vec<Seen>, Option<WatchError>) {
+    let mut told = Vec::new();
+    watch.request_progress();
+    loop {
+        match watch.next().await {
+            Ok(Seen::Progress(_)) => return (told, None),
+            Ok(seen) => told.push(seen),
+            Err(error) => return (told, Some(error)),
+        }
+    }
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let key = 0..KEYS.len();
+    let back = prop_oneof![4 => 0..12_i64, 1 => -3..0_i64];
+    let of = (any::<bool>(), 0..KEYS.len() + 1);
+    let ask = prop_oneof![
+        1 => Just(Ask::Absent),
+        2 => back.clone().prop_map(Ask::At),
+        2 => back.clone().prop_map(Ask::Unchanged),
+    ];
+    let bytes = prop_oneof![8 => 0..20_usize, 1 => 500..3000_usize];
+    let value = (any::<u8>(), bytes).prop_map(|(byte, bytes)| vec![byte; bytes]);
+    let change = (key.clone(), prop::option::weighted(0.7, value));
+    let commit = (prop::collection::vec((key.clone(), ask), 0..3), prop::collection::vec(change, 0..4));
+    let range =
+        (of.clone(), prop::option::of(back.clone()), prop::option::of(key), 0..4_usize, any::<bool>());
+    let restart =
+        prop_oneof![Just(Restart::Close), Just(Restart::Kill), any::<u64>().prop_map(Restart::PowerCut)];
+    let op = prop_oneof![
+        // Many without a condition, so that something happens.
+        12 => commit.clone().prop_map(|(_, changes)| Op::Commit(vec![], changes)),
+        8 => commit.prop_map(|(asks, changes)| Op::Commit(asks, changes)),
+        6 => range.prop_map(|(span, back, after, limit, count)| Op::Range { span, back, after, limit, count }),
+        3 => (of, back.clone()).prop_map(|(of, back)| Op::Watch(of, back)),
+        4 => any::<prop::sample::Index>().prop_map(Op::Drain),
+        1 => any::<prop::sample::Index>().prop_map(Op::EndWatch),
+        2 => back.prop_map(Op::Compact),
+        1 => Just(Op::Checkpoint),
+        2 => restart.prop_map(Op::Restart),
+    ];
+    prop::collection::vec(op, 1..60)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+
+    #[test]
+    fn memory_and_disk_are_the_model(ops in ops()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+        runtime.block_on(async {
+            let mut world = World::new();
+            for op in ops {
+                world.step(op).await;
+            }
+            world.compare().await;
+        });
+    }
+}
