@@ -28,7 +28,7 @@ impl<'a, K, V, I> Entries<'a, K, V, I> {
     /// `None` only where a function of the user's has not kept its word, and left a slot in an index.
     #[inline]
     fn entry(&self, slot: u32) -> Option<(&'a K, &'a V)> {
-        self.slots.get(slot).map(|entry| entry.pair())
+        self.slots.get(slot).map(Entry::pair)
     }
 }
 

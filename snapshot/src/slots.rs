@@ -5,14 +5,15 @@
 
 use std::sync::Arc;
 
-/// A pointer for each slot: with its counts, 80 bytes.
-type Leaf<T> = Block<T, 8>;
 type Middle<T> = Block<Leaf<T>, 16>;
 type Top<T> = Block<Middle<T>, 32>;
 
-const LEAF_BITS: u32 = 3;
+const LEAF: usize = 1 << LEAF_BITS;
+const LEAF_BITS: u32 = 2;
 const MIDDLE_BITS: u32 = 4;
 const TOP_BITS: u32 = 5;
+
+pub(crate) struct Leaf<T>([Option<T>; LEAF]);
 
 struct Block<T, const N: usize>([Option<Arc<T>>; N]);
 
@@ -21,15 +22,12 @@ pub(crate) struct Slots<T> {
 }
 
 /// What a change has put out of use. It is the caller's to drop, where a drop of the user's may run.
-#[expect(dead_code, reason = "most of it is there to be dropped")]
+#[expect(dead_code, reason = "the blocks are there to be dropped")]
 pub(crate) struct Displaced<T> {
     top: Option<Arc<Top<T>>>,
     middle: Option<Arc<Middle<T>>>,
     leaf: Option<Arc<Leaf<T>>>,
-    /// What was there, if other versions have it, too.
-    pub(crate) shared: Option<Arc<T>>,
-    /// What was there, if no other has it.
-    pub(crate) own: Option<T>,
+    pub(crate) value: Option<T>,
 }
 
 impl<T> Slots<T> {
@@ -38,27 +36,59 @@ impl<T> Slots<T> {
     }
 
     #[inline]
-    pub(crate) fn get(&self, slot: u32) -> Option<&Arc<T>> {
+    pub(crate) fn get(&self, slot: u32) -> Option<&T> {
         let [top, middle, leaf, at] = way(slot);
         let middles = self.tops.get(top)?.as_ref()?;
         let leaves = middles.0[middle].as_ref()?;
         leaves.0[leaf].as_ref()?.0[at].as_ref()
     }
 
-    /// Fills a slot or empties it. Clones nothing of the user's, and drops nothing.
-    pub(crate) fn set(&mut self, slot: u32, value: Option<T>) -> Displaced<T> {
+    /// Every value, by slot.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + Clone {
+        let leaves = self.tops.iter().flatten().flat_map(|top| top.0.iter().flatten());
+        leaves.flat_map(|middle| middle.0.iter().flatten()).flat_map(|leaf| leaf.0.iter().flatten())
+    }
+
+    /// Every value and its slot.
+    pub(crate) fn numbered(&self) -> impl Iterator<Item = (u32, &T)> {
+        let tops = (0_u32..).step_by(1 << (LEAF_BITS + MIDDLE_BITS + TOP_BITS)).zip(&self.tops);
+        let middles = tops.flat_map(|(first, top)| blocks(first, 1 << (LEAF_BITS + MIDDLE_BITS), top));
+        let leaves = middles.flat_map(|(first, middle)| blocks(first, LEAF, middle));
+        let values =
+            leaves.flat_map(|(first, leaf)| leaf.iter().flat_map(move |leaf| (first..).zip(&leaf.0)));
+        values.filter_map(|(slot, value)| Some((slot, value.as_ref()?)))
+    }
+}
+
+impl<T: Clone> Slots<T> {
+    /// A copy of the leaf that a change of a slot will need, if it needs one: for a change that is made where no clone of
+    /// the user's may run.
+    pub(crate) fn spare(&self, slot: u32) -> Option<Arc<Leaf<T>>> {
+        let [top, middle, leaf, _] = way(slot);
+        let top = self.tops.get(top)?.as_ref()?;
+        let middle = top.0[middle].as_ref()?;
+        let leaf = middle.0[leaf].as_ref()?;
+        let shared =
+            Arc::strong_count(top) > 1 || Arc::strong_count(middle) > 1 || Arc::strong_count(leaf) > 1;
+        shared.then(|| Arc::new(Leaf(leaf.0.clone())))
+    }
+
+    /// Fills a slot or empties it. Drops nothing; and clones nothing of the user's, if it is given the spare leaf that
+    /// [`Slots::spare`] made.
+    pub(crate) fn set(&mut self, slot: u32, value: Option<T>, spare: Option<Arc<Leaf<T>>>) -> Displaced<T> {
         let [top, middle, leaf, at] = way(slot);
         if self.tops.len() <= top {
             self.tops.resize_with(top + 1, || None);
         }
-        let (middles, old_top) = own(&mut self.tops[top]);
-        let (leaves, old_middle) = own(&mut middles.0[middle]);
-        let (values, old_leaf) = own(&mut leaves.0[leaf]);
-        let (shared, own) = replace(&mut values.0[at], value);
+        let (middles, old_top) = own(&mut self.tops[top], Block::copy);
+        let (leaves, old_middle) = own(&mut middles.0[middle], Block::copy);
+        let copy = |leaf: Option<&Leaf<T>>| spare.unwrap_or_else(|| Arc::new(Leaf::copy(leaf)));
+        let (values, old_leaf) = own(&mut leaves.0[leaf], copy);
+        let old = std::mem::replace(&mut values.0[at], value);
         if values.0[at].is_none() {
             self.prune(slot);
         }
-        Displaced { top: old_top, middle: old_middle, leaf: old_leaf, shared, own }
+        Displaced { top: old_top, middle: old_middle, leaf: old_leaf, value: old }
     }
 
     /// Takes blocks away that have become empty. Their path is this version's own by now.
@@ -66,45 +96,35 @@ impl<T> Slots<T> {
         let [top, middle, leaf, _] = way(slot);
         let Some(middles) = self.tops[top].as_mut().and_then(Arc::get_mut) else { return };
         let Some(leaves) = middles.0[middle].as_mut().and_then(Arc::get_mut) else { return };
-        if clear_if_empty(&mut leaves.0[leaf])
-            && clear_if_empty(&mut middles.0[middle])
-            && clear_if_empty(&mut self.tops[top])
+        if clear_if(&mut leaves.0[leaf], |leaf| leaf.0.iter().all(Option::is_none))
+            && clear_if(&mut middles.0[middle], Block::is_empty)
+            && clear_if(&mut self.tops[top], Block::is_empty)
         {
             let used = self.tops.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
             self.tops.truncate(used);
         }
     }
-
-    /// Every value, by slot.
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Arc<T>> + Clone {
-        let leaves = self.tops.iter().flatten().flat_map(|top| top.0.iter().flatten());
-        leaves.flat_map(|middle| middle.0.iter().flatten()).flat_map(|leaf| leaf.0.iter().flatten())
-    }
-}
-
-impl<T> Slots<T> {
-    /// Every value and its slot.
-    pub(crate) fn numbered(&self) -> impl Iterator<Item = (u32, &T)> {
-        let leaves = (0_u32..).step_by(1 << (LEAF_BITS + MIDDLE_BITS + TOP_BITS)).zip(&self.tops);
-        let leaves = leaves.flat_map(|(first, top)| blocks(first, 1 << (LEAF_BITS + MIDDLE_BITS), top));
-        let leaves = leaves.flat_map(|(first, middle)| blocks(first, 1 << LEAF_BITS, middle));
-        let values = leaves.flat_map(|(first, leaf)| blocks(first, 1, leaf));
-        values.filter_map(|(slot, value)| Some((slot, &**value.as_ref()?)))
-    }
-}
-
-/// What is in a block, with the first slot of each.
-fn blocks<T, const N: usize>(
-    first: u32,
-    step: usize,
-    block: &Option<Arc<Block<T, N>>>,
-) -> impl Iterator<Item = (u32, &Option<Arc<T>>)> {
-    block.iter().flat_map(move |block| (first..).step_by(step).zip(&block.0))
 }
 
 impl<T> Clone for Slots<T> {
     fn clone(&self) -> Self {
         Self { tops: self.tops.clone() }
+    }
+}
+
+impl<T: Clone> Leaf<T> {
+    fn copy(leaf: Option<&Self>) -> Self {
+        Self(leaf.map_or_else(|| [const { None }; LEAF], |leaf| leaf.0.clone()))
+    }
+}
+
+impl<T, const N: usize> Block<T, N> {
+    fn copy(block: Option<&Self>) -> Arc<Self> {
+        Arc::new(Self(block.map_or_else(|| [const { None }; N], |block| block.0.clone())))
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.iter().all(Option::is_none)
     }
 }
 
@@ -117,35 +137,29 @@ fn way(slot: u32) -> [usize; 4] {
     [(slot >> tops) as usize, part(middles, TOP_BITS), part(LEAF_BITS, MIDDLE_BITS), part(0, LEAF_BITS)]
 }
 
+/// What is in a block, with the first slot of each.
+fn blocks<T, const N: usize>(
+    first: u32,
+    step: usize,
+    block: &Option<Arc<Block<T, N>>>,
+) -> impl Iterator<Item = (u32, &Option<Arc<T>>)> {
+    block.iter().flat_map(move |block| (first..).step_by(step).zip(&block.0))
+}
+
 /// A block to change: a new one if there is none, a copy if it is shared, and then the shared one beside it.
 #[inline]
-fn own<T, const N: usize>(
-    place: &mut Option<Arc<Block<T, N>>>,
-) -> (&mut Block<T, N>, Option<Arc<Block<T, N>>>) {
-    let block = place.get_or_insert_with(|| Arc::new(Block([const { None }; N])));
+fn own<B>(place: &mut Option<Arc<B>>, copy: impl FnOnce(Option<&B>) -> Arc<B>) -> (&mut B, Option<Arc<B>>) {
     let mut old = None;
     // One that others have may become ours alone meanwhile, but not the other way round.
-    if Arc::strong_count(block) > 1 {
-        let copy = Arc::new(Block(block.0.clone()));
-        old = Some(std::mem::replace(block, copy));
+    if place.as_ref().is_none_or(|block| Arc::strong_count(block) > 1) {
+        let copy = copy(place.as_deref());
+        old = place.replace(copy);
     }
-    (Arc::get_mut(block).expect("nobody else has it"), old)
+    (place.as_mut().and_then(Arc::get_mut).expect("nobody else has it"), old)
 }
 
-/// Puts a value in the place of another: into the same memory, unless another version has that too.
-fn replace<T>(place: &mut Option<Arc<T>>, value: Option<T>) -> (Option<Arc<T>>, Option<T>) {
-    match (place.as_mut().and_then(Arc::get_mut), value) {
-        (Some(old), Some(new)) => (None, Some(std::mem::replace(old, new))),
-        (_, new) => match std::mem::replace(place, new.map(Arc::new)).map(Arc::try_unwrap) {
-            None => (None, None),
-            Some(Ok(own)) => (None, Some(own)),
-            Some(Err(shared)) => (Some(shared), None),
-        },
-    }
-}
-
-fn clear_if_empty<T, const N: usize>(place: &mut Option<Arc<Block<T, N>>>) -> bool {
-    let empty = place.as_ref().is_some_and(|block| block.0.iter().all(Option::is_none));
+fn clear_if<B>(place: &mut Option<Arc<B>>, is_empty: impl FnOnce(&B) -> bool) -> bool {
+    let empty = place.as_deref().is_some_and(is_empty);
     if empty {
         *place = None;
     }
@@ -162,29 +176,43 @@ mod tests {
     fn a_clone_keeps_what_it_had() {
         let mut slots = Slots::new();
         for slot in [0, 1, 9, 200, 5000, FAR] {
-            drop(slots.set(slot, Some(slot)));
+            drop(slots.set(slot, Some(slot), None));
         }
         let before = slots.clone();
-        drop(slots.set(9, Some(90)));
-        drop(slots.set(5000, None));
-        let values = |slots: &Slots<u32>| slots.iter().map(|value| **value).collect::<Vec<_>>();
-        assert!(before.numbered().all(|(slot, value)| slot == *value));
-        assert_eq!(before.numbered().count(), 6);
+        drop(slots.set(9, Some(90), None));
+        drop(slots.set(5000, None, None));
+        let values = |slots: &Slots<u32>| slots.iter().copied().collect::<Vec<_>>();
         assert_eq!(values(&before), [0, 1, 9, 200, 5000, FAR]);
         assert_eq!(values(&slots), [0, 1, 90, 200, FAR]);
-        assert_eq!(slots.get(5000), None);
-        assert_eq!(before.get(5000).map(|value| **value), Some(5000));
+        assert_eq!((slots.get(5000), before.get(5000)), (None, Some(&5000)));
+        assert!(before.numbered().all(|(slot, value)| slot == *value));
+        assert_eq!(before.numbered().count(), 6);
     }
 
     #[test]
     fn empty_blocks_go() {
         let mut slots = Slots::new();
-        drop(slots.set(3, Some(())));
-        drop(slots.set(FAR, Some(())));
-        drop(slots.set(FAR, None));
+        drop(slots.set(3, Some(()), None));
+        drop(slots.set(FAR, Some(()), None));
+        drop(slots.set(FAR, None, None));
         assert_eq!(slots.tops.len(), 1);
-        drop(slots.set(3, None));
+        drop(slots.set(3, None, None));
         assert!(slots.tops.is_empty());
+    }
+
+    #[test]
+    fn a_spare_leaf_is_made_where_it_is_needed() {
+        let mut slots = Slots::new();
+        drop(slots.set(0, Some(0), None));
+        drop(slots.set(1, Some(1), None));
+        assert!(slots.spare(0).is_none() && slots.spare(FAR).is_none());
+        let clone = slots.clone();
+        let spare = slots.spare(0);
+        assert!(spare.is_some());
+        drop(slots.set(0, Some(9), spare));
+        assert!(slots.spare(0).is_none() && slots.spare(1).is_none());
+        assert_eq!((slots.get(0), slots.get(1)), (Some(&9), Some(&1)));
+        assert_eq!((clone.get(0), clone.get(1)), (Some(&0), Some(&1)));
     }
 
     #[test]
@@ -192,15 +220,15 @@ mod tests {
         let mut slots = Slots::new();
         let (first, second) = (Arc::new(()), Arc::new(()));
         let counts = || (Arc::strong_count(&first), Arc::strong_count(&second));
-        drop(slots.set(0, Some(first.clone())));
-        let displaced = slots.set(0, Some(second.clone()));
+        drop(slots.set(0, Some(first.clone()), None));
+        let displaced = slots.set(0, Some(second.clone()), None);
         assert_eq!(counts(), (2, 2));
         drop(displaced);
         assert_eq!(counts(), (1, 2));
         let clone = slots.clone();
-        let displaced = slots.set(0, None);
+        let displaced = slots.set(0, None, None);
         drop(clone);
-        assert_eq!(counts(), (1, 2));
+        assert_eq!(counts(), (1, 3));
         drop(displaced);
         assert_eq!(counts(), (1, 1));
     }

@@ -50,7 +50,7 @@ impl<K, V> Snapshot<K, V> {
 
     /// Every key and its value. Their order is that of their places: roughly that in which the keys came.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (&K, &V)> + Clone {
-        self.version.slots.iter().map(|entry| entry.pair())
+        self.version.slots.iter().map(Entry::pair)
     }
 
     /// The entries that have a value in an index, by place. Costs what it finds.

@@ -1,13 +1,14 @@
 //! One version of a map: its entries, its indexes, and what the next version is made from.
 
 use crate::index::{Change, Column, Risk};
-use crate::slots::{Displaced, Slots};
+use crate::slots::{Displaced, Leaf, Slots};
 use crate::table::Table;
 use foldhash::fast::FixedState;
 use std::borrow::Borrow;
 use std::hash::{BuildHasher, Hash};
 use std::sync::Arc;
 
+#[derive(Clone)]
 pub(crate) struct Entry<K, V> {
     pub(crate) key: K,
     pub(crate) value: V,
@@ -38,6 +39,8 @@ pub(crate) struct Step<K, V> {
     pub(crate) entry: Option<Entry<K, V>>,
     pub(crate) was_there: bool,
     pub(crate) changes: Changes,
+    /// Made before, for a change in place.
+    pub(crate) leaf: Option<Arc<Leaf<Entry<K, V>>>>,
     /// The table from then on, if it is another one.
     pub(crate) table: Option<Arc<Table>>,
 }
@@ -58,7 +61,7 @@ impl<K, V> Version<K, V> {
     {
         self.table.candidates(hash).find_map(|slot| {
             let entry = self.slots.get(slot)?;
-            (entry.key.borrow() == key).then_some((slot, &**entry))
+            (entry.key.borrow() == key).then_some((slot, entry))
         })
     }
 
@@ -68,7 +71,9 @@ impl<K, V> Version<K, V> {
     {
         Some(self.find(self.hash(key), key)?.1)
     }
+}
 
+impl<K: Clone, V: Clone> Version<K, V> {
     /// Prepares a step that is to be done in place. False: a panic of the user's could still tear it, so it must be
     /// done to a copy.
     pub(crate) fn prepare(&mut self, step: &mut Step<K, V>) -> bool {
@@ -97,7 +102,7 @@ impl<K, V> Version<K, V> {
             self.table = table;
         }
         self.len = self.len + usize::from(step.entry.is_some()) - usize::from(step.was_there);
-        self.slots.set(step.slot, step.entry.take())
+        self.slots.set(step.slot, step.entry.take(), step.leaf.take())
     }
 }
 

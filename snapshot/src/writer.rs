@@ -89,54 +89,6 @@ impl<'a, K, V> Writer<'a, K, V> {
         self.writing.removed.clear();
     }
 
-    /// Makes the change, for everybody at once.
-    ///
-    /// # Panics
-    /// If an earlier call on this writer panicked half way.
-    pub fn commit(mut self) {
-        self.finish();
-    }
-
-    fn finish(&mut self) {
-        assert!(!self.loading, "{SPOILT}");
-        match replace(&mut self.stage, Stage::Clean) {
-            Stage::Clean => {}
-            Stage::One(step) => self.commit_one(step),
-            Stage::Copy(version) => self.publish(version),
-            Stage::Spoilt => panic!("{SPOILT}"),
-        }
-    }
-
-    fn commit_one(&mut self, mut step: Step<K, V>) {
-        self.base = None; // or the newest version would look shared
-        let mut newest = self.map.newest.lock();
-        if let Some(version) = Arc::get_mut(&mut newest)
-            && version.prepare(&mut step)
-        {
-            let displaced = version.apply(&mut step);
-            self.writing.settle(version);
-            drop(newest);
-            self.displaced = Some(displaced);
-            return;
-        }
-        let base = newest.clone();
-        drop(newest);
-        let mut version = Version::clone(&base);
-        self.base = Some(base);
-        drop(version.apply(&mut step));
-        self.publish(version);
-    }
-
-    fn publish(&mut self, mut version: Version<K, V>) {
-        self.writing.settle(&version);
-        if version.table.is_vast_for(version.len) {
-            version.table = Arc::new(version.table.renewed(0));
-        }
-        let version = Arc::new(version);
-        // The one before stays with `base` until others may write.
-        *self.map.newest.lock() = version;
-    }
-
     fn base(&self) -> &Version<K, V> {
         self.base.as_ref().expect("it is there until the commit")
     }
@@ -147,17 +99,6 @@ impl<'a, K, V> Writer<'a, K, V> {
             Stage::Clean | Stage::One(_) => self.base(),
             Stage::Copy(version) => version,
             Stage::Spoilt => panic!("{SPOILT}"),
-        }
-    }
-
-    /// Makes the copy, if the change is not just beginning.
-    fn unfold(&mut self) {
-        if let Stage::One(_) = &self.stage
-            && let Stage::One(mut step) = replace(&mut self.stage, Stage::Spoilt)
-        {
-            let mut version = Version::clone(self.base());
-            drop(version.apply(&mut step)); // the base has it too
-            self.stage = Stage::Copy(version);
         }
     }
 
@@ -176,32 +117,8 @@ impl<'a, K, V> Writer<'a, K, V> {
     fn entry(&self, slot: u32) -> Option<&Entry<K, V>> {
         match &self.stage {
             Stage::One(step) if step.slot == slot => step.entry.as_ref(),
-            _ => self.version().slots.get(slot).map(|entry| &**entry),
+            _ => self.version().slots.get(slot),
         }
-    }
-
-    /// One entry in place of another, or of none; or none in its place.
-    fn set(&mut self, hash: u32, old: Option<u32>, new: Option<Entry<K, V>>) {
-        let changes = self.map.compare(old.and_then(|slot| self.entry(slot)), new.as_ref());
-        self.unfold();
-        self.put(hash, old, new, changes);
-    }
-
-    fn put(&mut self, hash: u32, old: Option<u32>, new: Option<Entry<K, V>>, changes: Changes) {
-        let slot = old.unwrap_or_else(|| self.writing.numbers.take());
-        let table = match (old, &new) {
-            (None, _) => self.seat(hash, slot),
-            (Some(_), None) => self.unseat(hash, slot),
-            (Some(_), Some(_)) => None,
-        };
-        let mut step = Step { hash, slot, entry: new, was_there: old.is_some(), changes, table };
-        self.stage = match replace(&mut self.stage, Stage::Spoilt) {
-            Stage::Copy(mut version) => {
-                self.replaced.extend(version.apply(&mut step).own);
-                Stage::Copy(version)
-            }
-            _ => Stage::One(step),
-        };
     }
 
     /// Makes a new key known; returns the table that has it, if it is another one.
@@ -228,6 +145,92 @@ impl<'a, K, V> Writer<'a, K, V> {
             }
             _ => None, // what leaves with it is not dead yet, so there is nothing to win
         }
+    }
+}
+
+impl<K: Clone, V: Clone> Writer<'_, K, V> {
+    /// Makes the change, for everybody at once.
+    ///
+    /// # Panics
+    /// If an earlier call on this writer panicked half way.
+    pub fn commit(mut self) {
+        self.finish();
+    }
+
+    fn finish(&mut self) {
+        assert!(!self.loading, "{SPOILT}");
+        match replace(&mut self.stage, Stage::Clean) {
+            Stage::Clean => {}
+            Stage::One(step) => self.commit_one(step),
+            Stage::Copy(version) => self.publish(version),
+            Stage::Spoilt => panic!("{SPOILT}"),
+        }
+    }
+
+    fn commit_one(&mut self, mut step: Step<K, V>) {
+        step.leaf = self.base().slots.spare(step.slot);
+        self.base = None; // or the newest version would look shared
+        let mut newest = self.map.newest.lock();
+        if let Some(version) = Arc::get_mut(&mut newest)
+            && version.prepare(&mut step)
+        {
+            let displaced = version.apply(&mut step);
+            self.writing.settle(version);
+            drop(newest);
+            self.displaced = Some(displaced);
+            return;
+        }
+        let base = newest.clone();
+        drop(newest);
+        let mut version = Version::clone(&base);
+        self.base = Some(base);
+        self.displaced = Some(version.apply(&mut step));
+        self.publish(version);
+    }
+
+    fn publish(&mut self, mut version: Version<K, V>) {
+        self.writing.settle(&version);
+        if version.table.is_vast_for(version.len) {
+            version.table = Arc::new(version.table.renewed(0));
+        }
+        let version = Arc::new(version);
+        // The one before stays with `base` until others may write.
+        *self.map.newest.lock() = version;
+    }
+
+    /// Makes the copy, if the change is not just beginning.
+    fn unfold(&mut self) {
+        if let Stage::One(_) = &self.stage
+            && let Stage::One(mut step) = replace(&mut self.stage, Stage::Spoilt)
+        {
+            let mut version = Version::clone(self.base());
+            self.replaced.extend(version.apply(&mut step).value);
+            self.stage = Stage::Copy(version);
+        }
+    }
+
+    /// One entry in place of another, or of none; or none in its place.
+    fn set(&mut self, hash: u32, old: Option<u32>, new: Option<Entry<K, V>>) {
+        let changes = self.map.compare(old.and_then(|slot| self.entry(slot)), new.as_ref());
+        self.unfold();
+        self.put(hash, old, new, changes);
+    }
+
+    fn put(&mut self, hash: u32, old: Option<u32>, new: Option<Entry<K, V>>, changes: Changes) {
+        let slot = old.unwrap_or_else(|| self.writing.numbers.take());
+        let table = match (old, &new) {
+            (None, _) => self.seat(hash, slot),
+            (Some(_), None) => self.unseat(hash, slot),
+            (Some(_), Some(_)) => None,
+        };
+        let mut step = Step { hash, slot, entry: new, was_there: old.is_some(), changes, leaf: None, table };
+        self.stage = match replace(&mut self.stage, Stage::Spoilt) {
+            Stage::Copy(mut version) => {
+                self.replaced.extend(version.apply(&mut step).value);
+                Stage::Copy(version)
+            }
+            _ => Stage::One(step),
+        };
     }
 }
 
@@ -275,12 +278,12 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
     /// Takes out all keys for which the function says no.
     pub fn retain(&mut self, mut keep: impl FnMut(&K, &V) -> bool) {
         self.unfold();
-        let going = self.version().slots.iter().filter(|entry| !keep(&entry.key, &entry.value));
-        for entry in going.cloned().collect::<Vec<_>>() {
-            let hash = self.base().hash(&entry.key);
-            let slot = self.find(hash, &entry.key).map(|(slot, _)| slot);
-            drop(entry); // or it would look like one that others have
-            self.set(hash, slot, None);
+        let slots = self.version().slots.numbered();
+        let going = slots.filter(|(_, entry)| !keep(&entry.key, &entry.value)).map(|(slot, _)| slot);
+        for slot in going.collect::<Vec<_>>() {
+            if let Some(entry) = self.entry(slot) {
+                self.set(self.base().hash(&entry.key), Some(slot), None);
+            }
         }
     }
 
@@ -297,20 +300,15 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         }
     }
 
-    /// As an insert and a commit, without a copy of the value that was there, unless a snapshot has it too.
+    /// As an insert and a commit, with the value that was there itself instead of a copy.
     pub(crate) fn insert_and_commit(mut self, key: K, value: V) -> Option<V> {
         let hash = self.base().hash(&key);
         let slot = self.find(hash, &key).map(|(slot, _)| slot);
         self.set(hash, slot, Some(Entry { key, value }));
         self.finish();
-        let (displaced, base) = (self.displaced.take(), self.base.take());
+        let displaced = self.displaced.take();
         drop(self);
-        let slot = slot?;
-        match displaced {
-            Some(Displaced { own: Some(entry), .. }) => Some(entry.value),
-            Some(displaced) => displaced.shared.map(|entry| entry.value.clone()),
-            None => base?.slots.get(slot).map(|entry| entry.value.clone()),
-        }
+        slot.and(displaced?.value).map(|entry| entry.value)
     }
 }
 

@@ -117,13 +117,17 @@ pub async fn unchanged_since_a_compacted_revision_is_never_wrong(subject: &mut d
     let store = fresh(subject).await;
     store.put("old", "1").await;
     store.put("gone", "1").await;
+    store.put("twice", "1").await;
     let seen = store.put("new", "1").await;
     store.put("new", "2").await;
     store.delete("gone").await;
+    store.delete("twice").await;
+    store.put("twice", "1").await;
     let last = store.put("created", "1").await;
     store.compacted(last).await;
+    store.delete("twice").await;
     store.done(tx().if_unchanged("old", seen)).await;
-    for key in ["new", "gone", "created"] {
+    for key in ["new", "gone", "twice", "created"] {
         assert_eq!(&*store.conflict(tx().if_unchanged(key, seen).put("x", *b"1")).await.key, key);
     }
 }

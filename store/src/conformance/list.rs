@@ -147,10 +147,11 @@ macro_rules! conformance_list {
             all_watches_hear_the_same
             a_wait_that_is_given_up_loses_nothing
             who_waits_is_woken
+            a_rare_change_is_found_among_many
             a_watch_that_is_dropped_is_gone
             many_spans_are_told_apart
             an_idle_watch_gets_a_mark
-            a_mark_wakes_who_waits
+            a_mark_comes_after_a_wait_in_vain
             a_mark_comes_after_all_changes_before_it
             marks_are_in_step_with_the_changes
             a_watch_resumes_from_a_mark

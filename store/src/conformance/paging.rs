@@ -111,13 +111,15 @@ pub async fn a_cursor_at_the_compaction_goes_on(subject: &mut dyn Subject) {
 pub async fn a_range_begins_behind_any_key(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     letters(&store).await;
-    store.put("0", "outside").await;
+    store.put("!", "before").await;
+    store.put("0", "behind").await;
     let behind = async |after: &str| {
         let after = Some(after.into());
         let page = store.page(Range { after, ..Range::of(Span::prefix("/")) }).await;
         page.entries.first().map(|entry| entry.key.to_string())
     };
     assert_eq!(behind("").await.as_deref(), Some("/a"));
+    assert_eq!(behind("!").await.as_deref(), Some("/a"));
     assert_eq!(behind("/").await.as_deref(), Some("/a"));
     assert_eq!(behind("/b").await.as_deref(), Some("/c"));
     assert_eq!(behind("/bb").await.as_deref(), Some("/c"));

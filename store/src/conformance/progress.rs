@@ -27,8 +27,8 @@ pub async fn an_idle_watch_gets_a_mark(subject: &mut dyn Subject) {
     }
 }
 
-/// Who waits already gets the mark that is asked for beside.
-pub async fn a_mark_wakes_who_waits(subject: &mut dyn Subject) {
+/// A watch that has waited in vain gets the mark that it asks for then.
+pub async fn a_mark_comes_after_a_wait_in_vain(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let now = store.put("a", "1").await;
     let mut watch = store.follow(Span::all(), now).await;

@@ -1,8 +1,13 @@
 //! Hearing of every change: in order, once, whole, and from where one wants.
 
-use futures::future::{Either, select};
+use std::sync::Arc;
+use std::task::Context;
+
+use futures::future::{Either, join_all, select};
+use futures::task::{ArcWake, waker};
 use futures::{FutureExt, poll};
 use machinery_objects::Revision;
+use machinery_sync::atomic::{AtomicBool, Ordering};
 use tokio::task::{JoinSet, yield_now};
 
 use super::subject::Subject;
@@ -326,22 +331,50 @@ pub async fn a_wait_that_is_given_up_loses_nothing(subject: &mut dyn Subject) {
     }
 }
 
-/// Who waits is woken by the change, and not before.
+/// Who waits is woken by the change, and by no other.
 pub async fn who_waits_is_woken(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
-    let mut waiting = JoinSet::new();
-    let first = store.now().await;
-    for _ in 0..10 {
-        let mut watch = store.follow(Span::one("a"), first).await;
-        waiting.spawn(async move { watch.next().await });
-    }
-    yield_now().await;
+    let mut watch = store.follow(Span::one("a"), store.now().await).await;
+    let bell = Arc::new(Bell::default());
+    let waker = waker(Arc::clone(&bell));
+    let mut waiting = Box::pin(watch.next());
+    assert!(waiting.poll_unpin(&mut Context::from_waker(&waker)).is_pending());
     store.put("b", "1").await;
     yield_now().await;
-    assert!(waiting.try_join_next().is_none(), "nothing has happened to `a`");
+    assert!(waiting.poll_unpin(&mut Context::from_waker(&waker)).is_pending(), "nothing has happened to `a`");
     let put = store.put("a", "1").await;
-    while let Some(seen) = waiting.join_next().await {
-        assert_eq!(seen.expect("the watch is read"), (put, "+a=1".to_string()));
+    while !bell.0.load(Ordering::SeqCst) {
+        yield_now().await;
+    }
+    assert_eq!(waiting.await, (put, "+a=1".to_string()));
+}
+
+#[derive(Default)]
+struct Bell(AtomicBool);
+
+impl ArcWake for Bell {
+    fn wake_by_ref(bell: &Arc<Self>) {
+        bell.0.store(true, Ordering::SeqCst);
+    }
+}
+
+/// A watch that begins far back finds the one change that is of interest among many that are not, and the one behind them.
+pub async fn a_rare_change_is_found_among_many(subject: &mut dyn Subject) {
+    let store = fresh(subject).await;
+    let first = store.now().await;
+    let mut told = Vec::new();
+    for round in 0..3 {
+        join_all((0..300).map(|_| async {
+            store.put("/loud", "1").await;
+        }))
+        .await;
+        told.push((store.put(&format!("/quiet/{round}"), "1").await, format!("+/quiet/{round}=1")));
+    }
+    let now = store.now().await;
+    assert_eq!(store.follow(Span::prefix("/quiet/"), first).await.until(now).await, told);
+    let mut by_one = store.follow(Span::prefix("/quiet/"), first).await;
+    for expected in told {
+        assert_eq!(by_one.next().await, expected);
     }
 }
 

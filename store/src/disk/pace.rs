@@ -6,35 +6,38 @@ use std::time::Duration;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::Instant;
 
-/// Those whom the last batch answered are about to ask again. Without them the next batch is one transaction, the rest waits
-/// for two syncs, and half of all syncs are for one.
+/// Those whom the last batch answered are about to ask again, and those who came during its sync wait already. A batch of the
+/// second alone leaves two groups that take turns, each waiting for two syncs; at worst half of all syncs are for one.
 ///
-/// So the writer waits until as many are here as were last time, but at most for an eighth of what a sync takes. Whoever is
-/// alone waits for nobody.
+/// So the writer waits until as many are here as both were, but only for a part of what a sync takes. Whoever is alone waits
+/// for nobody.
 #[derive(Default)]
 pub(crate) struct Pace {
-    last: usize,
+    /// Transactions of the batch that is being made.
     now: usize,
+    /// How many may come for the next one.
+    expected: usize,
+    /// What the last sync took.
     sync: Duration,
 }
 
 /// The part of a sync's time that is spent on waiting.
-const PART: u32 = 8;
+const PART: u32 = 4;
 /// A wait that is shorter than this is spent on giving way to other threads: to sleep takes longer.
-const NAP: Duration = Duration::from_micros(100);
+const NAP: Duration = Duration::from_micros(200);
 
 impl Pace {
     /// Takes further requests, if it is worth it.
     pub(crate) fn gather<T>(&self, requests: &mut Receiver<T>, taken: &mut Vec<T>) {
         let limit = self.sync / PART;
-        if taken.len() >= self.last || limit.is_zero() {
+        if taken.len() >= self.expected || limit.is_zero() {
             return;
         }
         let begun = Instant::now();
-        while taken.len() < self.last && begun.elapsed() < limit {
+        while taken.len() < self.expected && begun.elapsed() < limit {
             match requests.try_recv() {
                 Ok(request) => taken.push(request),
-                Err(_) if limit > NAP => thread::park_timeout(NAP / 2),
+                Err(_) if limit > NAP => thread::park_timeout(NAP / 4),
                 Err(_) => thread::yield_now(),
             }
         }
@@ -50,9 +53,9 @@ impl Pace {
         self.now += 1;
     }
 
-    /// It was made durable in this time.
-    pub(crate) fn wrote(&mut self, took: Duration) {
-        self.last = self.now;
+    /// It was made durable in this time, while so many came.
+    pub(crate) fn wrote(&mut self, took: Duration, waiting: usize) {
+        self.expected = self.now + waiting;
         self.sync = took;
     }
 }

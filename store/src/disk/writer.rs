@@ -189,7 +189,7 @@ impl Writer {
         let number = self.log.number();
         let begun = Instant::now();
         self.log.append(&mut self.frame, before, compacted)?;
-        self.pace.wrote(begun.elapsed());
+        self.pace.wrote(begun.elapsed(), self.requests.len());
         self.keeper.wrote(self.frame.len() as u64);
         if self.log.number() != number {
             self.keeper.rotated(number);

@@ -17,7 +17,7 @@ use crate::{
 /// Makes clients of one store, and records what they say and hear.
 #[derive(Clone)]
 pub struct Recorder {
-    backend: Arc<Mutex<Arc<dyn Backend>>>,
+    backend: Arc<dyn Backend>,
     record: Arc<Mutex<Record>>,
 }
 
@@ -46,7 +46,7 @@ impl Recorder {
     pub fn new(backend: Arc<dyn Backend>, first: Revision) -> Self {
         let history = History { first, ..History::default() };
         let record = Record { history, ..Record::default() };
-        Self { backend: Arc::new(Mutex::new(backend)), record: Arc::new(Mutex::new(record)) }
+        Self { backend, record: Arc::new(Mutex::new(record)) }
     }
 
     /// The next client.
@@ -57,19 +57,10 @@ impl Recorder {
         Client { recorder: self.clone(), number: record.clients - 1 }
     }
 
-    /// Goes on with `backend`, which is the same store opened anew.
-    pub fn reopened(&self, backend: Arc<dyn Backend>) {
-        *self.backend.lock() = backend;
-    }
-
     /// What was recorded so far.
     #[must_use]
     pub fn history(&self) -> History {
         self.record.lock().history.clone()
-    }
-
-    fn backend(&self) -> Arc<dyn Backend> {
-        Arc::clone(&self.backend.lock())
     }
 }
 
@@ -94,21 +85,21 @@ impl Client {
 impl Backend for Client {
     async fn revision(&self) -> Result<Revision, ReadError> {
         let call = self.call(Exchange::Revision(None));
-        let answer = self.recorder.backend().revision().await;
+        let answer = self.recorder.backend.revision().await;
         self.answer(call, |exchange| *exchange = Exchange::Revision(Some(answer.clone())));
         answer
     }
 
     async fn range(&self, range: Range) -> Result<Page, ReadError> {
         let call = self.call(Exchange::Range(range.clone(), None));
-        let answer = self.recorder.backend().range(range.clone()).await;
+        let answer = self.recorder.backend.range(range.clone()).await;
         self.answer(call, |exchange| *exchange = Exchange::Range(range, Some(answer.clone())));
         answer
     }
 
     async fn commit(&self, transaction: Transaction) -> Result<Commit, CommitError> {
         let call = self.call(Exchange::Commit(transaction.clone(), None));
-        let answer = self.recorder.backend().commit(transaction.clone()).await;
+        let answer = self.recorder.backend.commit(transaction.clone()).await;
         self.answer(call, |exchange| *exchange = Exchange::Commit(transaction, Some(answer.clone())));
         answer
     }
@@ -124,7 +115,7 @@ impl Backend for Client {
             record.history.watches.push(watched);
             record.history.watches.len() - 1
         };
-        let answer = self.recorder.backend().watch(span, after).await;
+        let answer = self.recorder.backend.watch(span, after).await;
         let mut record = self.recorder.record.lock();
         record.history.watches[place].answered = Some(record.now());
         match answer {
@@ -138,7 +129,7 @@ impl Backend for Client {
 
     async fn compact(&self, to: Revision) -> Result<(), CompactError> {
         let call = self.call(Exchange::Compact(to, None));
-        let answer = self.recorder.backend().compact(to).await;
+        let answer = self.recorder.backend.compact(to).await;
         self.answer(call, |exchange| *exchange = Exchange::Compact(to, Some(answer.clone())));
         answer
     }

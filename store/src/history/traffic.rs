@@ -16,6 +16,9 @@ use super::worker::Worker;
 use crate::faulty::Dice;
 use crate::{Backend, Range, Span, Transaction};
 
+/// So often the last calls are made, if the store fails.
+const TRIES: usize = 100;
+
 /// How much of it there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -76,10 +79,20 @@ pub async fn traffic(backend: Arc<dyn Backend>, plan: Plan) -> Result<History, T
     join(&mut clients).await;
     // What was given up may still happen: this write comes after it, in a store that answers in order.
     let last = recorder.client();
-    let end = last.commit(Transaction::new().put("end", *b"1")).await.map(|commit| commit.revision);
-    finish.send_replace(Some(end.unwrap_or(first)));
+    let mut end = first;
+    for _ in 0..TRIES {
+        if let Ok(commit) = last.commit(Transaction::new().put("end", *b"1")).await {
+            end = commit.revision;
+            break;
+        }
+    }
+    finish.send_replace(Some(end));
     join(&mut others).await;
-    let _ = last.range(Range::of(Span::all())).await;
+    for _ in 0..TRIES {
+        if last.range(Range::of(Span::all())).await.is_ok() {
+            break;
+        }
+    }
 
     let history = recorder.history();
     Load::of(&history).suffices(&plan)?;

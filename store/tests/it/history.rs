@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
+use machinery_store::faulty::{self, Odds};
 use machinery_store::history::{History, Load, Plan, Violation, check, traffic};
 use machinery_store::model::{Flaw, Flawed, Naive};
 use machinery_store::{Backend, Disk, DiskOptions, Memory, Options};
@@ -49,6 +50,16 @@ async fn disk_is_right() {
         let disk = Disk::open(directory.path(), options).expect("a new store is opened");
         is_right(Arc::new(disk.clone()), Plan { seed, given_up_per_mille: 20, ..Plan::default() }).await;
         disk.close().await.expect("the store is closed");
+    }
+}
+
+/// Answers are lost and watches end, and nothing is wrong for it. What was not acknowledged may have happened or not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bad_line_makes_nothing_wrong() {
+    let odds = Odds { unavailable: 20, lost: 30, ending: 10, ..Odds::default() };
+    for seed in 1..=5 {
+        let line = faulty::Backend::new(Memory::new(Options::default()), odds, seed);
+        is_right(Arc::new(line), Plan { seed, ..Plan::default() }).await;
     }
 }
 

@@ -22,7 +22,8 @@ type Back = i64;
 
 #[derive(Clone, Debug)]
 enum Op {
-    Commit(Vec<(usize, Ask)>, Vec<(usize, Option<Vec<u8>>)>),
+    /// Conditions, and puts of so many of a byte or deletes.
+    Commit(Vec<(usize, Ask)>, Vec<(usize, Option<(u8, usize)>)>),
     Range {
         span: (bool, usize),
         back: Option<Back>,
@@ -135,7 +136,7 @@ impl World {
         }
     }
 
-    async fn commit(&self, asks: Vec<(usize, Ask)>, changes: Vec<(usize, Option<Vec<u8>>)>) {
+    async fn commit(&self, asks: Vec<(usize, Ask)>, changes: Vec<(usize, Option<(u8, usize)>)>) {
         let mut transaction = Transaction::new();
         for (index, ask) in asks {
             transaction = transaction.when(match ask {
@@ -146,7 +147,7 @@ impl World {
         }
         for (index, value) in changes {
             transaction.operations.push(match value {
-                Some(value) => Operation::Put(key(index), value.into()),
+                Some((byte, count)) => Operation::Put(key(index), vec![byte; count].into()),
                 None => Operation::Delete(key(index)),
             });
         }
@@ -268,7 +269,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         2 => back.clone().prop_map(Ask::Unchanged),
     ];
     let bytes = prop_oneof![8 => 0..20_usize, 1 => 500..3000_usize];
-    let value = (any::<u8>(), bytes).prop_map(|(byte, bytes)| vec![byte; bytes]);
+    let value = (any::<u8>(), bytes);
     let change = (key.clone(), prop::option::weighted(0.7, value));
     let commit = (prop::collection::vec((key.clone(), ask), 0..3), prop::collection::vec(change, 0..4));
     let range =
@@ -290,18 +291,34 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     prop::collection::vec(op, 1..60)
 }
 
+fn run(ops: Vec<Op>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
+    runtime.block_on(async {
+        let mut world = World::new();
+        for op in ops {
+            world.step(op).await;
+        }
+        world.compare().await;
+    });
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
 
     #[test]
     fn memory_and_disk_are_the_model(ops in ops()) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
-        runtime.block_on(async {
-            let mut world = World::new();
-            for op in ops {
-                world.step(op).await;
-            }
-            world.compare().await;
-        });
+        run(ops);
+    }
+}
+
+/// A checkpoint, a compaction to its revision, and then a log that begins: the compaction is in neither of what is read.
+#[test]
+#[ignore = "the disk forgets this compaction when it is opened again"]
+fn a_compaction_between_a_checkpoint_and_a_new_log_is_kept() {
+    for bytes in [1, 1000, 2000, 3000, 5000] {
+        for restart in [Restart::Close, Restart::Kill] {
+            let put = || Op::Commit(vec![], vec![(0, Some((0, bytes)))]);
+            run(vec![put(), Op::Checkpoint, Op::Compact(0), put(), Op::Restart(restart)]);
+        }
     }
 }
