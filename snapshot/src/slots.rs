@@ -5,17 +5,18 @@
 
 use std::sync::Arc;
 
-type Middle<T> = Block<Leaf<T>, 16>;
-type Top<T> = Block<Middle<T>, 32>;
+pub(crate) struct Leaf<T>([Option<T>; LEAF]);
+
+struct Block<T>([Option<Arc<T>>; BLOCK]);
+
+type Low<T> = Block<Leaf<T>>;
+type Middle<T> = Block<Low<T>>;
+type Top<T> = Block<Middle<T>>;
 
 const LEAF: usize = 1 << LEAF_BITS;
 const LEAF_BITS: u32 = 2;
-const MIDDLE_BITS: u32 = 4;
-const TOP_BITS: u32 = 5;
-
-pub(crate) struct Leaf<T>([Option<T>; LEAF]);
-
-struct Block<T, const N: usize>([Option<Arc<T>>; N]);
+const BLOCK: usize = 1 << BLOCK_BITS;
+const BLOCK_BITS: u32 = 3;
 
 pub(crate) struct Slots<T> {
     tops: Vec<Option<Arc<Top<T>>>>,
@@ -26,6 +27,7 @@ pub(crate) struct Slots<T> {
 pub(crate) struct Displaced<T> {
     top: Option<Arc<Top<T>>>,
     middle: Option<Arc<Middle<T>>>,
+    low: Option<Arc<Low<T>>>,
     leaf: Option<Arc<Leaf<T>>>,
     pub(crate) value: Option<T>,
 }
@@ -37,23 +39,26 @@ impl<T> Slots<T> {
 
     #[inline]
     pub(crate) fn get(&self, slot: u32) -> Option<&T> {
-        let [top, middle, leaf, at] = way(slot);
+        let [top, middle, low, leaf, at] = way(slot);
         let middles = self.tops.get(top)?.as_ref()?;
-        let leaves = middles.0[middle].as_ref()?;
+        let lows = middles.0[middle].as_ref()?;
+        let leaves = lows.0[low].as_ref()?;
         leaves.0[leaf].as_ref()?.0[at].as_ref()
     }
 
     /// Every value, by slot.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + Clone {
-        let leaves = self.tops.iter().flatten().flat_map(|top| top.0.iter().flatten());
-        leaves.flat_map(|middle| middle.0.iter().flatten()).flat_map(|leaf| leaf.0.iter().flatten())
+        let middles = self.tops.iter().flatten().flat_map(|top| top.0.iter().flatten());
+        let lows = middles.flat_map(|middle| middle.0.iter().flatten());
+        lows.flat_map(|low| low.0.iter().flatten()).flat_map(|leaf| leaf.0.iter().flatten())
     }
 
     /// Every value and its slot.
     pub(crate) fn numbered(&self) -> impl Iterator<Item = (u32, &T)> {
-        let tops = (0_u32..).step_by(1 << (LEAF_BITS + MIDDLE_BITS + TOP_BITS)).zip(&self.tops);
-        let middles = tops.flat_map(|(first, top)| blocks(first, 1 << (LEAF_BITS + MIDDLE_BITS), top));
-        let leaves = middles.flat_map(|(first, middle)| blocks(first, LEAF, middle));
+        let tops = (0_u32..).step_by(LEAF << (3 * BLOCK_BITS)).zip(&self.tops);
+        let middles = tops.flat_map(|(first, top)| blocks(first, LEAF << (2 * BLOCK_BITS), top));
+        let lows = middles.flat_map(|(first, middle)| blocks(first, LEAF << BLOCK_BITS, middle));
+        let leaves = lows.flat_map(|(first, low)| blocks(first, LEAF, low));
         let values =
             leaves.flat_map(|(first, leaf)| leaf.iter().flat_map(move |leaf| (first..).zip(&leaf.0)));
         values.filter_map(|(slot, value)| Some((slot, value.as_ref()?)))
@@ -64,39 +69,42 @@ impl<T: Clone> Slots<T> {
     /// A copy of the leaf that a change of a slot will need, if it needs one: for a change that is made where no clone of
     /// the user's may run.
     pub(crate) fn spare(&self, slot: u32) -> Option<Arc<Leaf<T>>> {
-        let [top, middle, leaf, _] = way(slot);
+        let [top, middle, low, leaf, _] = way(slot);
         let top = self.tops.get(top)?.as_ref()?;
         let middle = top.0[middle].as_ref()?;
-        let leaf = middle.0[leaf].as_ref()?;
-        let shared =
-            Arc::strong_count(top) > 1 || Arc::strong_count(middle) > 1 || Arc::strong_count(leaf) > 1;
+        let low = middle.0[low].as_ref()?;
+        let leaf = low.0[leaf].as_ref()?;
+        let shared = is_shared(top) || is_shared(middle) || is_shared(low) || is_shared(leaf);
         shared.then(|| Arc::new(Leaf(leaf.0.clone())))
     }
 
     /// Fills a slot or empties it. Drops nothing; and clones nothing of the user's, if it is given the spare leaf that
     /// [`Slots::spare`] made.
     pub(crate) fn set(&mut self, slot: u32, value: Option<T>, spare: Option<Arc<Leaf<T>>>) -> Displaced<T> {
-        let [top, middle, leaf, at] = way(slot);
+        let [top, middle, low, leaf, at] = way(slot);
         if self.tops.len() <= top {
             self.tops.resize_with(top + 1, || None);
         }
         let (middles, old_top) = own(&mut self.tops[top], Block::copy);
-        let (leaves, old_middle) = own(&mut middles.0[middle], Block::copy);
-        let copy = |leaf: Option<&Leaf<T>>| spare.unwrap_or_else(|| Arc::new(Leaf::copy(leaf)));
+        let (lows, old_middle) = own(&mut middles.0[middle], Block::copy);
+        let (leaves, old_low) = own(&mut lows.0[low], Block::copy);
+        let copy = |leaf: Option<&Leaf<T>>| spare.unwrap_or_else(|| Leaf::copy(leaf));
         let (values, old_leaf) = own(&mut leaves.0[leaf], copy);
         let old = std::mem::replace(&mut values.0[at], value);
         if values.0[at].is_none() {
             self.prune(slot);
         }
-        Displaced { top: old_top, middle: old_middle, leaf: old_leaf, value: old }
+        Displaced { top: old_top, middle: old_middle, low: old_low, leaf: old_leaf, value: old }
     }
 
     /// Takes blocks away that have become empty. Their path is this version's own by now.
     fn prune(&mut self, slot: u32) {
-        let [top, middle, leaf, _] = way(slot);
+        let [top, middle, low, leaf, _] = way(slot);
         let Some(middles) = self.tops[top].as_mut().and_then(Arc::get_mut) else { return };
-        let Some(leaves) = middles.0[middle].as_mut().and_then(Arc::get_mut) else { return };
+        let Some(lows) = middles.0[middle].as_mut().and_then(Arc::get_mut) else { return };
+        let Some(leaves) = lows.0[low].as_mut().and_then(Arc::get_mut) else { return };
         if clear_if(&mut leaves.0[leaf], |leaf| leaf.0.iter().all(Option::is_none))
+            && clear_if(&mut lows.0[low], Block::is_empty)
             && clear_if(&mut middles.0[middle], Block::is_empty)
             && clear_if(&mut self.tops[top], Block::is_empty)
         {
@@ -113,14 +121,14 @@ impl<T> Clone for Slots<T> {
 }
 
 impl<T: Clone> Leaf<T> {
-    fn copy(leaf: Option<&Self>) -> Self {
-        Self(leaf.map_or_else(|| [const { None }; LEAF], |leaf| leaf.0.clone()))
+    fn copy(leaf: Option<&Self>) -> Arc<Self> {
+        Arc::new(Self(leaf.map_or_else(|| [const { None }; LEAF], |leaf| leaf.0.clone())))
     }
 }
 
-impl<T, const N: usize> Block<T, N> {
+impl<T> Block<T> {
     fn copy(block: Option<&Self>) -> Arc<Self> {
-        Arc::new(Self(block.map_or_else(|| [const { None }; N], |block| block.0.clone())))
+        Arc::new(Self(block.map_or_else(|| [const { None }; BLOCK], |block| block.0.clone())))
     }
 
     fn is_empty(&self) -> bool {
@@ -130,20 +138,23 @@ impl<T, const N: usize> Block<T, N> {
 
 /// Where a slot is, from the top.
 #[inline]
-fn way(slot: u32) -> [usize; 4] {
-    let part = |shift: u32, bits: u32| (slot >> shift) as usize & ((1 << bits) - 1);
-    let middles = LEAF_BITS + MIDDLE_BITS;
-    let tops = middles + TOP_BITS;
-    [(slot >> tops) as usize, part(middles, TOP_BITS), part(LEAF_BITS, MIDDLE_BITS), part(0, LEAF_BITS)]
+fn way(slot: u32) -> [usize; 5] {
+    let slot = slot as usize;
+    let block = |level: u32| slot >> (LEAF_BITS + level * BLOCK_BITS);
+    [block(3), block(2) % BLOCK, block(1) % BLOCK, block(0) % BLOCK, slot % LEAF]
 }
 
 /// What is in a block, with the first slot of each.
-fn blocks<T, const N: usize>(
+fn blocks<T>(
     first: u32,
     step: usize,
-    block: &Option<Arc<Block<T, N>>>,
+    block: &Option<Arc<Block<T>>>,
 ) -> impl Iterator<Item = (u32, &Option<Arc<T>>)> {
     block.iter().flat_map(move |block| (first..).step_by(step).zip(&block.0))
+}
+
+fn is_shared<B>(block: &Arc<B>) -> bool {
+    Arc::strong_count(block) > 1
 }
 
 /// A block to change: a new one if there is none, a copy if it is shared, and then the shared one beside it.
@@ -151,7 +162,7 @@ fn blocks<T, const N: usize>(
 fn own<B>(place: &mut Option<Arc<B>>, copy: impl FnOnce(Option<&B>) -> Arc<B>) -> (&mut B, Option<Arc<B>>) {
     let mut old = None;
     // One that others have may become ours alone meanwhile, but not the other way round.
-    if place.as_ref().is_none_or(|block| Arc::strong_count(block) > 1) {
+    if place.as_ref().is_none_or(is_shared) {
         let copy = copy(place.as_deref());
         old = place.replace(copy);
     }

@@ -57,9 +57,9 @@ impl<K, V> Snapshot<K, V> {
     ///
     /// # Panics
     /// If the index is of another map.
-    pub fn by<I: Ord + 'static, Q: Ord + ?Sized>(&self, index: &Index<I>, value: &Q) -> Entries<'_, K, V, I>
+    pub fn by<I, Q: Ord + ?Sized>(&self, index: &Index<I>, value: &Q) -> Entries<'_, K, V, I>
     where
-        I: Borrow<Q>,
+        I: Ord + Borrow<Q> + 'static,
     {
         Entries::of(&self.version.slots, self.values_of(index).get(value))
     }
@@ -68,9 +68,9 @@ impl<K, V> Snapshot<K, V> {
     ///
     /// # Panics
     /// If the index is of another map.
-    pub fn count<I: Ord + 'static, Q: Ord + ?Sized>(&self, index: &Index<I>, value: &Q) -> usize
+    pub fn count<I, Q: Ord + ?Sized>(&self, index: &Index<I>, value: &Q) -> usize
     where
-        I: Borrow<Q>,
+        I: Ord + Borrow<Q> + 'static,
     {
         self.values_of(index).get(value).map_or(0, Members::len)
     }
@@ -80,13 +80,13 @@ impl<K, V> Snapshot<K, V> {
     ///
     /// # Panics
     /// If the index is of another map.
-    pub fn range<I: Ord + 'static, Q: Ord + ?Sized>(
+    pub fn range<I, Q: Ord + ?Sized>(
         &self,
         index: &Index<I>,
         bounds: impl RangeBounds<Q>,
     ) -> Entries<'_, K, V, I>
     where
-        I: Borrow<Q>,
+        I: Ord + Borrow<Q> + 'static,
     {
         Entries::between(&self.version.slots, self.values_of(index).range(bounds))
     }
@@ -109,13 +109,9 @@ impl<K, V> Snapshot<K, V> {
     ///
     /// # Panics
     /// If the index is of another map.
-    pub fn values<I: Ord + 'static, Q: Ord + ?Sized>(
-        &self,
-        index: &Index<I>,
-        bounds: impl RangeBounds<Q>,
-    ) -> Counts<'_, I>
+    pub fn values<I, Q: Ord + ?Sized>(&self, index: &Index<I>, bounds: impl RangeBounds<Q>) -> Counts<'_, I>
     where
-        I: Borrow<Q>,
+        I: Ord + Borrow<Q> + 'static,
     {
         Counts::new(self.values_of(index).range(bounds))
     }

@@ -140,7 +140,7 @@ impl Table {
     /// The hash scaled to the number of buckets, which need not be a power of two.
     #[inline]
     fn home(&self, hash: u32) -> usize {
-        (u64::from(hash) * self.buckets.len() as u64 >> 32) as usize
+        ((u64::from(hash) * self.buckets.len() as u64) >> 32) as usize
     }
 
     #[inline]

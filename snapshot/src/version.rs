@@ -20,7 +20,7 @@ impl<K, V> Entry<K, V> {
     }
 }
 
-/// Its clone costs a pointer for each 4096 slots and each index, and shares everything else.
+/// Its clone costs a pointer for each 2048 slots and each index, and shares everything else.
 pub(crate) struct Version<K, V> {
     pub(crate) slots: Slots<Entry<K, V>>,
     pub(crate) len: usize,

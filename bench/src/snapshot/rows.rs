@@ -12,9 +12,9 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<Shape>> {
     let passes = |full: usize| if quick { full.div_ceil(20) } else { full };
     let ms = if quick { 200 } else { 3000 };
     let (objects, readers) = (80_000, 10);
-    let hot = Shape::CacheGet { keys: 10_000, passes: passes(400), random: false };
-    let random = Shape::CacheGet { keys: objects, passes: passes(40), random: true };
-    let list = Shape::CacheList { keys: 100_000, passes: passes(20) };
+    let hot = Shape::Get { keys: 10_000, passes: passes(400), random: false };
+    let random = Shape::Get { keys: objects, passes: passes(40), random: true };
+    let list = Shape::List { keys: 100_000, passes: passes(20) };
     let rate = |name: &str| {
         Spec::new(name, "writes/s", Better::Higher, "per_second").also("cpu_ns", "writer's CPU ns a write")
     };
@@ -23,11 +23,11 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<Shape>> {
         plan(random, ns("get-random").goals(&[Goal::times(2.0, CG)]).note(RANDOM)),
         plan(list, ns("list-100-by-index").goals(&[Goal::times(3.0, CG)]).note(LIST)),
         plan(
-            Shape::CacheWrites { keys: objects, readers: 0, ms: ms / 2 },
+            Shape::Writes { keys: objects, readers: 0, ms: ms / 2 },
             rate("writes-0-readers").goals(&[Goal::times(2.0, CG)]).note(WRITES),
         ),
         Plan {
-            shape: Shape::CacheWrites { keys: objects, readers, ms },
+            shape: Shape::Writes { keys: objects, readers, ms },
             absent: vec![],
             rows: vec![
                 rate("writes-10-readers")
@@ -40,7 +40,7 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<Shape>> {
             ],
         },
         plan(
-            Shape::CachePaced { keys: objects, readers, ms },
+            Shape::Paced { keys: objects, readers, ms },
             Spec::new("write-p99-10-readers", "ms", Better::Lower, "p99_ms")
                 .goals(&[Goal::at_most(1.0, "ms")])
                 .note(PACED)
@@ -48,7 +48,7 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<Shape>> {
                 .also("writes", "writes"),
         ),
         plan(
-            Shape::CacheBytes { keys: objects },
+            Shape::Bytes { keys: objects },
             Spec::new("bytes-per-entry", "B", Better::Lower, "bytes")
                 .goals(&[Goal::at_most(110.0, "B")])
                 .note(BYTES),

@@ -3,19 +3,22 @@
 use serde::Serialize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(tag = "shape", rename_all = "kebab-case")]
+#[serde(tag = "shape")]
 pub(super) enum Shape {
     /// Getting every key, in the order in which they came, or in a random one.
-    CacheGet {
+    #[serde(rename = "cache-get")]
+    Get {
         keys: usize,
         passes: usize,
         #[serde(rename = "sooner")]
         random: bool,
     },
     /// Listing and touching all that have one value of an index, for each value of both.
-    CacheList { keys: usize, passes: usize },
+    #[serde(rename = "cache-list")]
+    List { keys: usize, passes: usize },
     /// Replacing random objects as fast as one thread can, for a time, while readers list and touch everything.
-    CacheWrites {
+    #[serde(rename = "cache-writes")]
+    Writes {
         keys: usize,
         #[serde(rename = "workers")]
         readers: usize,
@@ -23,7 +26,8 @@ pub(super) enum Shape {
         ms: u64,
     },
     /// Replacing a random object each millisecond.
-    CachePaced {
+    #[serde(rename = "cache-paced")]
+    Paced {
         keys: usize,
         #[serde(rename = "workers")]
         readers: usize,
@@ -31,7 +35,8 @@ pub(super) enum Shape {
         ms: u64,
     },
     /// Memory of the structure alone.
-    CacheBytes { keys: usize },
+    #[serde(rename = "cache-bytes")]
+    Bytes { keys: usize },
 }
 
 #[cfg(test)]
@@ -40,7 +45,7 @@ mod tests {
 
     #[test]
     fn a_shape_reads_as_the_go_process_expects_it() {
-        let shape = Shape::CacheWrites { keys: 1, readers: 10, ms: 2 };
+        let shape = Shape::Writes { keys: 1, readers: 10, ms: 2 };
         let expect = r#"{"shape":"cache-writes","keys":1,"workers":10,"work_ms":2}"#;
         assert_eq!(serde_json::to_string(&shape).expect("plain data"), expect);
     }

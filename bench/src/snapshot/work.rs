@@ -30,11 +30,11 @@ impl<C: Cache> Subject<Shape> for Here<C> {
 
     fn run(&mut self, shape: &Shape) -> anyhow::Result<Figures> {
         Ok(match *shape {
-            Shape::CacheGet { keys, passes, random } => get::<C>(keys, passes, random),
-            Shape::CacheList { keys, passes } => list::<C>(keys, passes),
-            Shape::CacheWrites { keys, readers, ms } => writes::<C>(keys, readers, ms),
-            Shape::CachePaced { keys, readers, ms } => paced::<C>(keys, readers, ms),
-            Shape::CacheBytes { keys } => bytes::<C>(keys),
+            Shape::Get { keys, passes, random } => get::<C>(keys, passes, random),
+            Shape::List { keys, passes } => list::<C>(keys, passes),
+            Shape::Writes { keys, readers, ms } => writes::<C>(keys, readers, ms),
+            Shape::Paced { keys, readers, ms } => paced::<C>(keys, readers, ms),
+            Shape::Bytes { keys } => bytes::<C>(keys),
         })
     }
 }

@@ -50,9 +50,7 @@ fn portions<T>(items: Vec<T>, size: usize) -> impl Iterator<Item = Vec<T>> {
 pub(super) fn raise<K: Ord + Clone, V: Clone>(root: &mut Arc<Node<K, V>>, key: &K) {
     if root.is_full() {
         let (separator, right) = Arc::make_mut(root).split(key);
-        let mut children = Vec::with_capacity(2);
-        children.push(root.clone());
-        children.push(Arc::new(right));
+        let children = vec![root.clone(), Arc::new(right)];
         *root = Arc::new(Node::Inner(Inner { keys: vec![separator], children }));
     }
 }

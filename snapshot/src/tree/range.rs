@@ -12,10 +12,13 @@ pub struct Range<'a, K, V> {
     ends: Option<(Edge<'a, K, V>, Edge<'a, K, V>)>,
 }
 
+/// The children of an inner node, and which of them the way goes.
+type Step<'a, K, V> = (&'a [Arc<Node<K, V>>], usize);
+
 /// A place between two entries of a leaf.
 struct Edge<'a, K, V> {
-    /// The way down to the leaf: the children of each inner node, and which of them it went.
-    way: Vec<(&'a [Arc<Node<K, V>>], usize)>,
+    /// The way down to the leaf.
+    way: Vec<Step<'a, K, V>>,
     leaf: &'a [(K, V)],
     at: usize,
 }

@@ -8,8 +8,10 @@ use std::time::Duration;
 /// Reads and writes its map when it is dropped.
 struct Nosy {
     number: u32,
-    map: Arc<OnceLock<Weak<Map<u32, Option<Arc<Nosy>>>>>>,
+    map: Arc<OnceLock<Weak<Nosies>>>,
 }
+
+type Nosies = Map<u32, Option<Arc<Nosy>>>;
 
 impl Drop for Nosy {
     fn drop(&mut self) {
