@@ -238,6 +238,19 @@ fn p08_one_key_that_comes_and_goes_beside_snapshots_leaves_no_trail() {
 }
 
 #[test]
+fn p08_a_map_made_anew_again_and_again_stays_as_small() {
+    let map: Map<u32, u32> = Map::builder(1).build();
+    for round in 0..100 {
+        let mut writer = map.write();
+        writer.clear();
+        writer.extend((0..10).map(|key| (key + round, round)));
+        writer.commit();
+    }
+    let usage = map.usage();
+    assert!((usage.entries, usage.slots) == (10, 10) && usage.buckets <= 64, "{usage:?}");
+}
+
+#[test]
 fn p08_changes_that_are_dropped_leave_no_trail() {
     let map: Map<u32, u32> = Map::builder(1).build();
     map.insert(0, 0);

@@ -17,7 +17,7 @@ use super::watch::Watch;
 ///   commit that was acknowledged before it was called.
 /// - **Durable before visible.** No read, watch or refusal tells of a commit that the store could still lose.
 /// - **A revision is used once**, rises with each commit, and is never taken back, also over crashes. A new store is at
-///   revision 1, before any commit.
+///   revision 1, before any commit, and compacted to there: revision 0 is of no store.
 /// - **Reads at a revision** answer the same for ever, until it is compacted, and then refuse.
 /// - **Watches** are ordered, free of repetition and of gaps, whole per revision, and can be resumed from any revision
 ///   that is not compacted.

@@ -133,7 +133,8 @@ pub enum WatchError {
         /// The newest.
         current: Revision,
     },
-    /// The watch was read too slowly: changes that it had not seen were compacted.
+    /// The watch was read too slowly: changes that it had not looked at were compacted. That they were none of its span is
+    /// not known any more. A watch that had caught up is never ended so.
     #[error(
         "the watch was read up to {seen} when {compacted} was compacted: it is too slow; list again, and read faster"
     )]

@@ -28,7 +28,7 @@ pub enum Condition {
     /// The key's entry was put by this revision.
     At(Key, Revision),
     /// The key is as it was at this revision: the same entry, or absent as it was then. If that revision is compacted and
-    /// what the key was then is not known any more, the condition does not hold.
+    /// what the key was then is not known any more, the condition does not hold; nor does it if that revision has not happened.
     Unchanged(Key, Revision),
 }
 

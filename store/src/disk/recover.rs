@@ -228,6 +228,18 @@ impl Replay {
         bytes.resize(file.size().map_err(failed)? as usize, 0);
         file.read_at(bytes, 0).map_err(failed)?;
         self.reached = Revision(header.from);
+        let compacted = Revision(header.count);
+        if compacted > self.reached {
+            return Err(OpenError::damaged(
+                files.path(&name),
+                0,
+                "more is compacted in it than had happened",
+            ));
+        }
+        // The record of that may be in a log that is not read: behind the checkpoint, and at its revision.
+        if compacted > self.history.compacted() {
+            self.core.forget(self.history.compact(compacted));
+        }
         let (mut at, mut last) = (HEADER, HEADER);
         let end = loop {
             match self.frame(bytes.get(at..).unwrap_or_default(), header.salt) {

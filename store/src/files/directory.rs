@@ -77,7 +77,7 @@ impl Files for Directory {
     fn lock(&self) -> io::Result<Option<Box<dyn Send + Sync>>> {
         let file = fs::OpenOptions::new().write(true).create(true).truncate(false).open(self.path(LOCK))?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Box::new(file))),
+            Ok(()) => Ok(Some(Box::new(Lock(file)))),
             Err(fs::TryLockError::WouldBlock) => Ok(None),
             Err(fs::TryLockError::Error(error)) => Err(error),
         }
@@ -91,6 +91,15 @@ impl Files for Directory {
 
     fn path(&self, name: &str) -> PathBuf {
         self.path.join(name)
+    }
+}
+
+struct Lock(fs::File);
+
+/// To close the file is not enough: a process that is being started has it, too, for a moment.
+impl Drop for Lock {
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
     }
 }
 

@@ -43,6 +43,8 @@ pub(super) fn all<'h>(history: &'h History, replay: &'h Replay) -> impl Iterator
             Some(WatchError::Compacted { .. } | WatchError::Future { .. }) => {
                 Some("refused after it had begun")
             }
+            // Perhaps it never began.
+            Some(WatchError::Unavailable { .. } | WatchError::TooMany { .. }) if told.is_none() => None,
             _ if is_compacted => Some("began after a revision that was compacted"),
             _ if is_future => Some("began after a revision that had not happened"),
             _ => None,

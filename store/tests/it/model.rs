@@ -303,7 +303,7 @@ fn run(ops: Vec<Op>) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1024, ..ProptestConfig::default() })]
 
     #[test]
     fn memory_and_disk_are_the_model(ops in ops()) {
@@ -313,7 +313,6 @@ proptest! {
 
 /// A checkpoint, a compaction to its revision, and then a log that begins: the compaction is in neither of what is read.
 #[test]
-#[ignore = "the disk forgets this compaction when it is opened again"]
 fn a_compaction_between_a_checkpoint_and_a_new_log_is_kept() {
     for bytes in [1, 1000, 2000, 3000, 5000] {
         for restart in [Restart::Close, Restart::Kill] {
