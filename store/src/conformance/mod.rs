@@ -23,6 +23,7 @@
 //!     # use super::Mine;
 //!     machinery_store::conformance_tests!(Mine);
 //! }
+//! # fn main() {}
 //! ```
 
 mod compaction;
