@@ -1,7 +1,8 @@
 //! What a map's indexes are. They are settled before the map is made.
 
-use crate::index::{Compare, Function, Labels, Text};
+use crate::index::{Compare, Function, Keys, Labels, Text};
 use crate::{Index, Label, Map};
+use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
@@ -32,6 +33,15 @@ impl<K: 'static, V: 'static> Builder<K, V> {
         R: IntoIterator<Item = I> + 'static,
     {
         self.add(Function(find))
+    }
+
+    /// Adds an index of the keys, which are texts: as [`Builder::index`] with a function that clones the key, but it is
+    /// loaded much faster, and a key whose value changes costs it nothing.
+    pub fn keys(&mut self) -> Index<K>
+    where
+        K: Borrow<str> + Ord + Clone + Send + Sync,
+    {
+        self.add(Keys)
     }
 
     /// Adds an index of a text that entries have somewhere, or have not.

@@ -30,9 +30,10 @@ pub struct Writer<'a, K, V> {
     /// What the change has put out of use, and may be the last to hold.
     displaced: Option<Displaced<Entry<K, V>>>,
     replaced: Vec<Entry<K, V>>,
+    keys: Vec<K>,
     past: Vec<Stage<K, V>>,
-    /// A load that has not come to its end: the indexes are behind.
-    loading: bool,
+    /// The copy's indexes are made anew when it is committed.
+    indexes_last: bool,
 }
 
 enum Stage<K, V> {
@@ -58,8 +59,9 @@ impl<'a, K, V> Writer<'a, K, V> {
             stage: Stage::Clean,
             displaced: None,
             replaced: Vec::new(),
+            keys: Vec::new(),
             past: Vec::new(),
-            loading: false,
+            indexes_last: false,
         }
     }
 
@@ -84,7 +86,6 @@ impl<'a, K, V> Writer<'a, K, V> {
         let empty = Version::empty(self.map.columns(), base.hasher.clone());
         let before = replace(&mut self.stage, Stage::Copy(empty));
         self.past.push(before);
-        self.loading = false;
         self.writing.numbers.restart();
         self.writing.removed.clear();
     }
@@ -158,7 +159,9 @@ impl<K: Clone, V: Clone> Writer<'_, K, V> {
     }
 
     fn finish(&mut self) {
-        assert!(!self.loading, "{SPOILT}");
+        if let (true, Stage::Copy(version)) = (self.indexes_last, &mut self.stage) {
+            version.columns = self.map.indexes.iter().map(|index| index.load(&version.slots)).collect();
+        }
         match replace(&mut self.stage, Stage::Clean) {
             Stage::Clean => {}
             Stage::One(step) => self.commit_one(step),
@@ -211,12 +214,11 @@ impl<K: Clone, V: Clone> Writer<'_, K, V> {
 
     /// One entry in place of another, or of none; or none in its place.
     fn set(&mut self, hash: u32, old: Option<u32>, new: Option<Entry<K, V>>) {
-        let changes = self.map.compare(old.and_then(|slot| self.entry(slot)), new.as_ref());
+        let changes = match self.indexes_last {
+            true => Changes::new(),
+            false => self.map.compare(old.and_then(|slot| self.entry(slot)), new.as_ref()),
+        };
         self.unfold();
-        self.put(hash, old, new, changes);
-    }
-
-    fn put(&mut self, hash: u32, old: Option<u32>, new: Option<Entry<K, V>>, changes: Changes) {
         let slot = old.unwrap_or_else(|| self.writing.numbers.take());
         let table = match (old, &new) {
             (None, _) => self.seat(hash, slot),
@@ -249,6 +251,21 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         let (slot, before) = self.find(hash, &key).map(|(slot, entry)| (slot, entry.value.clone())).unzip();
         self.set(hash, slot, Some(Entry { key, value }));
         before
+    }
+
+    /// As [`Writer::insert`], but does not keep the value that was there: a long change that sets a key again and again has
+    /// only the last one. So what it returns may be the last of it, and be dropped here; that drop must not use the map.
+    pub fn replace(&mut self, key: K, value: V) -> Option<V> {
+        if let Stage::Clean = self.stage {
+            return self.insert(key, value);
+        }
+        let hash = self.base().hash(&key);
+        let slot = self.find(hash, &key).map(|(slot, _)| slot);
+        self.set(hash, slot, Some(Entry { key, value }));
+        slot?;
+        let Entry { key, value } = self.replaced.pop()?;
+        self.keys.push(key);
+        Some(value)
     }
 
     /// Takes a key out; returns its value.
@@ -287,12 +304,24 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         }
     }
 
-    /// Makes room for so many keys more, which spares the table of a large load from growing step by step.
-    pub fn reserve(&mut self, more: usize) {
+    /// Makes each index anew, of all entries, when this is committed, and leaves them alone until then: what a change of
+    /// most of the map wants. It is what [`Extend`] does to an empty map.
+    pub fn index_last(&mut self) {
+        self.copy();
+        self.indexes_last = true;
+    }
+
+    /// Makes the copy now.
+    fn copy(&mut self) {
         self.unfold();
         if let Stage::Clean = self.stage {
             self.stage = Stage::Copy(Version::clone(self.base()));
         }
+    }
+
+    /// Makes room for so many keys more, which spares the table of a large load from growing step by step.
+    pub fn reserve(&mut self, more: usize) {
+        self.copy();
         if let Stage::Copy(version) = &mut self.stage
             && !version.table.has_room_for(more)
         {
@@ -312,26 +341,18 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
     }
 }
 
-/// Into an empty map it goes faster: each index is made of all entries in one go.
+/// Into an empty map it goes faster: each index is made of all entries in one go, when they are committed.
 impl<K: Hash + Eq + Clone, V: Clone> Extend<(K, V)> for Writer<'_, K, V> {
     fn extend<T: IntoIterator<Item = (K, V)>>(&mut self, pairs: T) {
         let pairs = pairs.into_iter();
         self.reserve(pairs.size_hint().0);
-        if !self.is_empty() {
-            pairs.for_each(|(key, value)| drop(self.insert(key, value)));
-            return;
+        if self.is_empty() {
+            self.index_last();
         }
-        self.loading = true;
         for (key, value) in pairs {
             let hash = self.base().hash(&key);
             let slot = self.find(hash, &key).map(|(slot, _)| slot);
-            self.put(hash, slot, Some(Entry { key, value }), Changes::new());
-        }
-        let slots = &self.version().slots;
-        let columns = self.map.indexes.iter().map(|index| index.load(slots)).collect();
-        if let Stage::Copy(version) = &mut self.stage {
-            version.columns = columns;
-            self.loading = false;
+            self.set(hash, slot, Some(Entry { key, value }));
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Indexes: for each value that a function finds in an entry, the entries that have it.
 
 mod change;
+mod keys;
 mod label;
 mod members;
 mod text;
@@ -8,6 +9,7 @@ mod text;
 pub use label::Label;
 
 pub(crate) use change::{Change, Compare, Function, Risk};
+pub(crate) use keys::Keys;
 pub(crate) use label::Labels;
 pub(crate) use members::{Members, MembersIter};
 pub(crate) use text::Text;

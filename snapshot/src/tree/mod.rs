@@ -57,6 +57,13 @@ impl<K, V> Tree<K, V> {
     }
 }
 
+impl<K: Clone, V> Tree<K, V> {
+    /// Of keys that rise.
+    pub(crate) fn of_sorted(pairs: Vec<(K, V)>) -> Self {
+        Self { len: pairs.len(), root: node::build(pairs) }
+    }
+}
+
 impl<K: Ord, V> Tree<K, V> {
     /// The value of a key.
     pub fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
@@ -158,7 +165,7 @@ impl<K: Ord + Clone, V: Clone> FromIterator<(K, V)> for Tree<K, V> {
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
         let pairs: Vec<(K, V)> = pairs.into_iter().collect();
         if pairs.is_sorted_by(|(before, _), (key, _)| before < key) {
-            return Self { len: pairs.len(), root: node::build(pairs) };
+            return Self::of_sorted(pairs);
         }
         let mut tree = Self::new();
         tree.extend(pairs);

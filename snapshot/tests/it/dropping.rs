@@ -105,3 +105,17 @@ fn what_nobody_can_see_is_dropped() {
     writer.commit();
     assert_eq!(Arc::strong_count(&value), 1);
 }
+
+/// A long load that sets one key again and again.
+#[test]
+fn a_change_does_not_keep_what_it_replaced() {
+    let map: Map<u32, Arc<()>> = Map::builder(1).build();
+    let value = Arc::new(());
+    let mut writer = map.write();
+    for _ in 0..1000 {
+        writer.replace(1, value.clone());
+    }
+    assert!(Arc::strong_count(&value) <= 3, "{}", Arc::strong_count(&value));
+    writer.commit();
+    assert_eq!(Arc::strong_count(&value), 2);
+}

@@ -2,11 +2,14 @@
 
 use machinery_snapshot::{Index, Label, Map, Snapshot, Writer};
 use proptest::prelude::*;
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{Hash, Hasher};
+use std::ops::Bound;
+use std::sync::LazyLock;
 
 /// Keys whose hashes collide, all of them if `classes` is one.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     id: u8,
     classes: u8,
@@ -15,6 +18,15 @@ struct Key {
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
         (self.id % self.classes).hash(state);
+    }
+}
+
+/// Texts of keys, in the order of keys.
+static TEXTS: LazyLock<Vec<String>> = LazyLock::new(|| (0..KEYS).map(|id| format!("key-{id:04}")).collect());
+
+impl Borrow<str> for Key {
+    fn borrow(&self) -> &str {
+        &TEXTS[usize::from(self.id)]
     }
 }
 
@@ -34,6 +46,7 @@ type Model = BTreeMap<u8, Value>;
 struct Indexes {
     map: Map<Key, Value>,
     by_key: Index<u8>,
+    by_text: Index<Key>,
     by_node: Index<u8>,
     by_tag: Index<u8>,
     by_label: Index<Label>,
@@ -45,6 +58,7 @@ impl Indexes {
         let mut builder = Map::builder(seed);
         Self {
             by_key: builder.index(|key: &Key, _| [key.id]),
+            by_text: builder.keys(),
             by_node: builder.index(|_, value: &Value| value.node),
             by_tag: builder.index(|_, value: &Value| value.tags.clone()),
             by_label: builder.labels(|value: &Value| &value.labels),
@@ -69,6 +83,13 @@ impl Indexes {
         assert!(key_range.iter().eq(model.range(3..17).map(|(id, _)| id)), "range");
         let back: Vec<u8> = snapshot.range(&self.by_key, ..).rev().map(|(key, _)| key.id).collect();
         assert!(back.iter().eq(model.keys().rev()), "range, backwards");
+
+        let texts = (Bound::Included("key-0003"), Bound::Excluded("key-0017"));
+        let texts: Vec<u8> =
+            snapshot.range::<Key, str>(&self.by_text, texts).map(|(key, _)| key.id).collect();
+        assert_eq!(texts, key_range, "range of texts");
+        let values = snapshot.values::<Key, str>(&self.by_text, ..).map(|(key, count)| (key.id, count));
+        assert!(values.eq(model.keys().map(|id| (*id, 1))), "every key once");
 
         check_index(snapshot, &self.by_node, model, |value| value.node.into_iter().collect());
         check_index(snapshot, &self.by_tag, model, |value| value.tags.iter().copied().collect());
@@ -124,6 +145,8 @@ enum Change {
     RetainBelow(u8),
     Clear,
     Reserve(usize),
+    Replace(u8, Value),
+    IndexLast,
 }
 
 #[derive(Clone, Debug)]
@@ -156,6 +179,11 @@ fn apply(writer: &mut Writer<'_, Key, Value>, model: &mut Model, change: &Change
             model.clear();
         }
         Change::Reserve(more) => writer.reserve(*more),
+        Change::Replace(id, value) => {
+            let before = writer.replace(Key { id: *id, classes }, value.clone());
+            assert_eq!(before, model.insert(*id, value.clone()));
+        }
+        Change::IndexLast => writer.index_last(),
     }
     assert_eq!(writer.len(), model.len());
     for id in 0..KEYS {
@@ -224,6 +252,8 @@ fn changes() -> impl Strategy<Value = Change> {
         1 => id.prop_map(Change::RetainBelow),
         1 => Just(Change::Clear),
         1 => (0..50_usize).prop_map(Change::Reserve),
+        3 => (0..KEYS, values()).prop_map(|(id, value)| Change::Replace(id, value)),
+        1 => Just(Change::IndexLast),
     ]
 }
 

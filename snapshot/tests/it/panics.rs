@@ -127,7 +127,7 @@ impl Subject {
 
 type Work = fn(&Map<Touchy, Touchy>);
 
-const CHANGES: [(&str, Work); 9] = [
+const CHANGES: [(&str, Work); 10] = [
     ("a new key", |map| ignore(map.insert(Touchy(500), Touchy(41)))),
     ("a new key with new values", |map| ignore(map.insert(Touchy(500), Touchy(777)))),
     ("a value that moves nothing", |map| ignore(map.insert(Touchy(42), Touchy(42)))),
@@ -147,6 +147,16 @@ const CHANGES: [(&str, Work); 9] = [
             burn("retain");
             key.0 % 5 != 0
         });
+        writer.commit();
+    }),
+    ("most, with the indexes last", |map| {
+        let mut writer = map.write();
+        writer.insert(Touchy(3), Touchy(30));
+        writer.index_last();
+        for i in 30..60 {
+            writer.replace(Touchy(i), Touchy(i * 7));
+        }
+        writer.remove(&Touchy(3));
         writer.commit();
     }),
     ("all anew", |map| {
