@@ -5,7 +5,7 @@ use std::sync::Arc;
 use machinery_objects::Revision;
 
 use super::history::Revised;
-use super::table::Table;
+use super::table::{Loading, Newest, Table};
 use super::version::{State, Version};
 use crate::contract::{
     Commit, CommitError, Condition, Conflict, Entry, Key, Limits, Operation, Transaction, Value,
@@ -13,8 +13,8 @@ use crate::contract::{
 
 /// What writing needs to know. Exactly one writer has it.
 #[derive(Debug)]
-pub(crate) struct Core {
-    table: Arc<Table>,
+pub(crate) struct Core<N = Arc<Table>> {
+    newest: N,
     /// The newest revision, published or not.
     head: Revision,
     compacted: Revision,
@@ -30,15 +30,9 @@ pub(crate) struct Applied {
     pub(crate) revised: Option<Revised>,
 }
 
-impl Core {
-    pub(crate) fn new(
-        table: Arc<Table>,
-        head: Revision,
-        compacted: Revision,
-        used: u64,
-        limits: &Limits,
-    ) -> Self {
-        Self { table, head, compacted, used, quota: limits.quota_bytes }
+impl<N: Newest> Core<N> {
+    pub(crate) fn new(newest: N, head: Revision, compacted: Revision, used: u64, limits: &Limits) -> Self {
+        Self { newest, head, compacted, used, quota: limits.quota_bytes }
     }
 
     pub(crate) fn head(&self) -> Revision {
@@ -76,7 +70,7 @@ impl Core {
     }
 
     /// Does again what a transaction changed once; none if it cannot have.
-    pub(crate) fn replay(&mut self, operations: Vec<Operation>) -> Option<Revised> {
+    pub(crate) fn replay(&mut self, operations: impl ExactSizeIterator<Item = Operation>) -> Option<Revised> {
         let revision = self.head.next();
         let mut versions = Vec::with_capacity(operations.len());
         for operation in operations {
@@ -103,7 +97,7 @@ impl Core {
                 if let Some(older) = version.cut() {
                     self.used -= older.bytes();
                 }
-                if version.entry().is_none() && self.table.remove_if(version) {
+                if version.entry().is_none() && self.newest.remove_if(version) {
                     self.used -= version.bytes();
                 }
             }
@@ -112,7 +106,7 @@ impl Core {
 
     fn hold(&self, place: usize, condition: &Condition) -> Result<(), CommitError> {
         let key = condition.key();
-        let newest = self.table.newest(key);
+        let newest = self.newest.newest(key);
         let current = newest.as_ref().and_then(|version| version.entry());
         let holds = match condition {
             Condition::Absent(_) => current.is_none(),
@@ -157,7 +151,7 @@ impl Core {
     }
 
     fn put(&mut self, key: Key, value: Value, revision: Revision, place: u16) -> Change {
-        let older = self.table.newest(&key);
+        let older = self.newest.newest(&key);
         let before = older.as_ref().and_then(|version| version.entry().cloned());
         let created = before.as_ref().map_or(revision, |entry| entry.created);
         // One text for all versions of a key.
@@ -167,7 +161,7 @@ impl Core {
     }
 
     fn delete(&mut self, key: Key, revision: Revision, place: u16) -> Change {
-        let Some(older) = self.table.newest(&key) else { return (None, None) };
+        let Some(older) = self.newest.newest(&key) else { return (None, None) };
         let Some(before) = older.entry().cloned() else { return (None, None) };
         let gone = State::Gone(Arc::clone(&before.key), revision);
         (Some(before), Some(self.record(gone, place, Some(older))))
@@ -176,8 +170,17 @@ impl Core {
     fn record(&mut self, state: State, place: u16, older: Option<Arc<Version>>) -> Arc<Version> {
         let version = Version::new(state, place, older);
         self.used += version.bytes();
-        self.table.put(Arc::clone(&version));
+        self.newest.put(Arc::clone(&version));
         version
+    }
+}
+
+impl Core<Loading<'_>> {
+    /// The writer of `table`, which was loaded.
+    pub(crate) fn finish(self, table: Arc<Table>) -> Core {
+        let Self { newest, head, compacted, used, quota } = self;
+        newest.finish();
+        Core { newest: table, head, compacted, used, quota }
     }
 }
 

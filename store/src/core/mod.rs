@@ -13,5 +13,5 @@ pub(crate) use check::check;
 pub(crate) use history::{History, Revised};
 pub(crate) use interest::Interests;
 pub(crate) use retain::Retaining;
-pub(crate) use table::{Table, View};
+pub(crate) use table::{Loading, Table, View};
 pub(crate) use version::{State, Version};

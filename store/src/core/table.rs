@@ -3,7 +3,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use machinery_snapshot::{Index, Map, Snapshot};
+use machinery_snapshot::{Index, Map, Snapshot, Writer};
 
 use super::version::Version;
 use crate::contract::Key;
@@ -17,8 +17,8 @@ pub(crate) struct Table {
 
 impl Table {
     pub(crate) fn new(seed: u64) -> Self {
-        let mut builder = Map::builder(seed);
-        let by_key = builder.index(|key: &Key, _: &Arc<Version>| [Arc::clone(key)]);
+        let mut builder = Map::<Key, Arc<Version>>::builder(seed);
+        let by_key = builder.keys();
         Self { map: builder.build(), by_key }
     }
 
@@ -26,21 +26,11 @@ impl Table {
         self.map.get(key)
     }
 
-    pub(crate) fn put(&self, version: Arc<Version>) {
-        self.map.insert(Arc::clone(version.key()), version);
-    }
-
-    /// Removes the key of `version` if that is its newest.
-    pub(crate) fn remove_if(&self, version: &Arc<Version>) -> bool {
-        let is_newest = self.newest(version.key()).is_some_and(|newest| Arc::ptr_eq(&newest, version));
-        is_newest && self.map.remove(&**version.key()).is_some()
-    }
-
-    /// Puts many at once.
-    pub(crate) fn load(&self, versions: Vec<Arc<Version>>) {
+    /// Lets an empty table be filled before anybody reads it.
+    pub(crate) fn load(&self) -> Loading<'_> {
         let mut writer = self.map.write();
-        writer.extend(versions.into_iter().map(|version| (Arc::clone(version.key()), version)));
-        writer.commit();
+        writer.index_last();
+        Loading(writer)
     }
 
     /// Everything as of now.
@@ -50,6 +40,65 @@ impl Table {
 
     pub(crate) fn len(&self) -> usize {
         self.map.len()
+    }
+}
+
+/// Where the newest version of each key is.
+pub(crate) trait Newest {
+    fn newest(&self, key: &str) -> Option<Arc<Version>>;
+
+    /// In place of the one before it of the same key.
+    fn put(&mut self, version: Arc<Version>);
+
+    fn remove(&mut self, key: &str) -> bool;
+
+    /// Removes the key of `version` if that is its newest.
+    fn remove_if(&mut self, version: &Arc<Version>) -> bool {
+        let is_newest = self.newest(version.key()).is_some_and(|newest| Arc::ptr_eq(&newest, version));
+        is_newest && self.remove(version.key())
+    }
+}
+
+impl Newest for Arc<Table> {
+    fn newest(&self, key: &str) -> Option<Arc<Version>> {
+        Table::newest(self, key)
+    }
+
+    fn put(&mut self, version: Arc<Version>) {
+        self.map.insert(Arc::clone(version.key()), version);
+    }
+
+    fn remove(&mut self, key: &str) -> bool {
+        self.map.remove(key).is_some()
+    }
+}
+
+/// What becomes the table when all of it is there. It has no order before that: to keep one costs several times as much.
+pub(crate) struct Loading<'a>(Writer<'a, Key, Arc<Version>>);
+
+impl Loading<'_> {
+    /// With all of these.
+    pub(crate) fn all(mut self, versions: Vec<Arc<Version>>) -> Self {
+        self.0.extend(versions.into_iter().map(|version| (Arc::clone(version.key()), version)));
+        self
+    }
+
+    pub(crate) fn finish(self) {
+        self.0.commit();
+    }
+}
+
+impl Newest for Loading<'_> {
+    fn newest(&self, key: &str) -> Option<Arc<Version>> {
+        self.0.get(key).cloned()
+    }
+
+    fn put(&mut self, version: Arc<Version>) {
+        self.0.replace(Arc::clone(version.key()), version);
+    }
+
+    fn remove(&mut self, key: &str) -> bool {
+        self.0.remove(key).is_some()
     }
 }
 

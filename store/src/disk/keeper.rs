@@ -45,8 +45,6 @@ pub(crate) struct State {
 #[derive(Default)]
 struct Guarded {
     running: bool,
-    /// Bytes of the newest checkpoint.
-    bytes: u64,
     /// Why nothing is written any more.
     poison: Option<Arc<str>>,
     /// Why the last checkpoint failed.
@@ -78,16 +76,14 @@ impl State {
 }
 
 impl Keeper {
-    /// `log_bytes` are there after a checkpoint of `bytes`.
+    /// `log_bytes` are there after the newest checkpoint.
     pub(crate) fn new(
         mut upkeep: Upkeep,
         background: bool,
         checkpoint_bytes: u64,
         log_bytes: u64,
-        bytes: u64,
     ) -> io::Result<Self> {
         let state = Arc::clone(&upkeep.state);
-        state.guarded.lock().bytes = bytes;
         let means = if background {
             let (sender, jobs) = sync_channel(JOBS);
             let thread = std::thread::Builder::new()
@@ -123,16 +119,11 @@ impl Keeper {
         }
     }
 
-    /// Begins a checkpoint if it is time.
+    /// Begins a checkpoint if it is time. It writes all that is held: more than the log, and the disk would work for checkpoints
+    /// mostly.
     pub(crate) fn look(&mut self, core: &Core, shared: &Arc<Shared>) {
-        if self.log_bytes <= self.checkpoint_bytes {
-            return;
-        }
-        let due = {
-            let guarded = self.state.guarded.lock();
-            !guarded.running && self.log_bytes > guarded.bytes
-        };
-        if due && core.head() == shared.current() {
+        let is_due = self.log_bytes > self.checkpoint_bytes.max(core.used());
+        if is_due && !self.state.guarded.lock().running && core.head() == shared.current() {
             self.checkpoint(shared, None);
         }
     }
@@ -146,12 +137,11 @@ impl Keeper {
         self.log_bytes = 0;
         self.state.guarded.lock().running = true;
         let state = Arc::clone(&self.state);
-        let done = Box::new(move |made: io::Result<u64>| {
+        let done = Box::new(move |made: io::Result<()>| {
             let mut guarded = state.guarded.lock();
             guarded.running = false;
             let answer = match made {
-                Ok(bytes) => {
-                    guarded.bytes = bytes;
+                Ok(()) => {
                     guarded.failure = None;
                     Ok(())
                 }

@@ -1,5 +1,6 @@
 //! A store on disk: the core of the one in memory, over a log that is synced before anything is shown or answered.
 
+mod ahead;
 mod checkpoint;
 mod error;
 mod format;
@@ -7,6 +8,7 @@ mod frame;
 #[cfg(feature = "testing")]
 mod fuzz;
 mod keeper;
+mod load;
 mod log;
 mod names;
 mod open;
@@ -14,6 +16,8 @@ mod options;
 mod pace;
 mod record;
 mod recover;
+mod replay;
+mod scan;
 mod snapshot;
 mod upgrade;
 mod upkeep;

@@ -86,14 +86,13 @@ impl Disk {
             move |error| OpenError::of("starting on", files.path(""), error)
         };
         let DiskOptions { store, segment_bytes, checkpoint_bytes, background } = options;
-        let Recovered { table, core, history, segment, others, .. } = recovered;
-        let (log_bytes, bytes) = (recovered.log_bytes, recovered.checkpoint_bytes);
+        let Recovered { table, core, history, segment, others, log_bytes, .. } = recovered;
         let shared = Shared::new(table, history, core.used(), store.limits, store.seed);
         let state = State::new(background);
         let upkeep =
             Upkeep::new(Arc::clone(&files), Arc::clone(&shared), segment_bytes, others, Arc::clone(&state));
         let log = Log::new(Arc::clone(&files), Arc::clone(&upkeep.spares), segment, segment_bytes);
-        let keeper = Keeper::new(upkeep, background, checkpoint_bytes, log_bytes, bytes).map_err(&failed)?;
+        let keeper = Keeper::new(upkeep, background, checkpoint_bytes, log_bytes).map_err(&failed)?;
         let (requests, receiver) = mpsc::channel(store.limits.waiting_commits.max(1));
         let writer = Writer {
             core,

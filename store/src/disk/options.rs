@@ -9,8 +9,8 @@ pub struct DiskOptions {
     pub store: Options,
     /// Bytes of a segment of the log, which is made ahead of time. Up to four are there at once.
     pub segment_bytes: u64,
-    /// A checkpoint is made when the log after the last one is longer than this, and longer than that checkpoint. More makes
-    /// restarts slower and writing cheaper.
+    /// A checkpoint is made when the log after the last one is longer than this, and longer than all that the store holds.
+    /// More makes restarts slower and writing cheaper.
     pub checkpoint_bytes: u64,
     /// Whether segments and checkpoints are made by a thread of their own. If not, whoever commits waits for them: then
     /// everything that is done to the disk has one order, which tests want.

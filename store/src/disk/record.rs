@@ -16,8 +16,8 @@ use crate::core::{Revised, State};
 /// One thing that happened.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Record {
-    /// Never empty.
-    Transaction(Vec<Operation>),
+    /// The next so many operations. Never none.
+    Transaction(u16),
     Compaction(Revision),
 }
 
@@ -61,20 +61,22 @@ pub(crate) fn write_bytes(buffer: &mut Vec<u8>, bytes: &[u8]) {
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// The next record. None at the end; an error where the bytes are none.
-    pub(crate) fn record(&mut self) -> Option<Result<Record, &'static str>> {
+    /// The next record; its operations go behind `operations`. None at the end; an error where the bytes are none.
+    pub(crate) fn record(&mut self, operations: &mut Vec<Operation>) -> Option<Result<Record, &'static str>> {
         if self.0.is_empty() {
             return None;
         }
-        Some(self.read().ok_or("a record is not one"))
+        Some(self.read(operations).ok_or("a record is not one"))
     }
 
-    fn read(&mut self) -> Option<Record> {
+    fn read(&mut self, operations: &mut Vec<Operation>) -> Option<Record> {
         match self.byte()? {
             TRANSACTION => {
                 let count = u16::from_le_bytes(array(self.take(2)?, 0));
-                let operations: Option<Vec<_>> = (0..count).map(|_| self.operation()).collect();
-                operations.filter(|operations| !operations.is_empty()).map(Record::Transaction)
+                for _ in 0..count {
+                    operations.push(self.operation()?);
+                }
+                (count > 0).then_some(Record::Transaction(count))
             }
             COMPACTION => self.number().map(|to| Record::Compaction(Revision(to))),
             _ => None,

@@ -8,6 +8,7 @@ use thiserror::Error;
 
 use super::checkpoint;
 use super::error::OpenError;
+use super::load::load;
 use super::log;
 use super::names::LOCK;
 use super::open::Disk;
@@ -87,8 +88,7 @@ pub fn restore(snapshot: impl AsRef<Path>, into: impl AsRef<Path>, bump: u64) ->
     let (snapshot, into) = (snapshot.as_ref(), into.as_ref());
     let failed = |doing, path: &Path, error| OpenError::of(doing, path, error);
     let (from, name) = split(snapshot).map_err(|error| failed("opening", snapshot, error))?;
-    let table = Table::new(0);
-    let loaded = checkpoint::read(&from, &name, &table)?;
+    let loaded = load(&from, &name)?;
     let to = Directory::make(into).map_err(|error| failed("making", into, error))?;
     let names = to.list().map_err(|error| failed("listing", into, error))?;
     if let Some(name) = names.iter().find(|name| *name != LOCK) {
@@ -96,6 +96,8 @@ pub fn restore(snapshot: impl AsRef<Path>, into: impl AsRef<Path>, bump: u64) ->
         return Err(OpenError::NotAStore { path: into.into(), what });
     }
     let revision = Revision(loaded.revision.0.saturating_add(bump));
+    let table = Table::new(0);
+    table.load().all(loaded.newest).finish();
     let view = table.view();
     let made = checkpoint::write(&to, &checkpoint::name(revision), &view, revision, || revision, || Ok(()))
         .and_then(|_| log::begin(&to, None, 1, revision, revision));

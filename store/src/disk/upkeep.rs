@@ -28,8 +28,8 @@ pub(crate) enum Job {
 pub(crate) struct Checkpoint {
     pub(crate) view: View,
     pub(crate) revision: Revision,
-    /// Told the bytes of the checkpoint.
-    pub(crate) done: Box<dyn FnOnce(io::Result<u64>) + Send>,
+    /// Told how it went.
+    pub(crate) done: Box<dyn FnOnce(io::Result<()>) + Send>,
 }
 
 /// Does the jobs. Has no thread of its own.

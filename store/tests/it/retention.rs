@@ -1,10 +1,13 @@
 //! Compaction by policy, and what a store says of how much it holds.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 use machinery_objects::Revision;
 use machinery_store::{
     Backend, Disk, DiskOptions, Memory, Options, Range, ReadError, Retention, Span, Transaction, Usage,
+    faulty,
 };
 
 async fn put(store: &dyn Backend, key: &str) -> Revision {
@@ -89,4 +92,25 @@ async fn p09_a_policy_that_compacted_does_so_for_ever() {
     let options = DiskOptions { store: options(Retention::MANUAL), ..DiskOptions::default() };
     let disk = Disk::open(directory.path(), options).unwrap();
     assert_eq!((compacted(&disk).await, disk.usage()), before);
+}
+
+/// What checkpoints write follows what the log wrote, however often the store is as large as one.
+#[tokio::test]
+async fn checkpoints_write_no_more_than_the_log() {
+    let disk = faulty::Disk::new();
+    let store = Options { retention: Retention::MANUAL, ..Options::default() };
+    let options = DiskOptions { store, segment_bytes: 4096, checkpoint_bytes: 8192, background: false };
+    let store = Disk::open_on(Arc::new(disk.clone()), options).unwrap();
+    let (mut written, mut seen) = (0, BTreeSet::new());
+    for count in 0..3000 {
+        store.commit(Transaction::new().put(format!("key-{count:04}"), vec![0; 100])).await.unwrap();
+        for (name, bytes) in disk.contents() {
+            if name.starts_with("checkpoint") && seen.insert(name) {
+                written += bytes.len();
+            }
+        }
+    }
+    assert!(seen.len() >= 3, "it does not wait for ever: {seen:?}");
+    assert!(written < 3000 * 160, "{written} bytes of {} checkpoints", seen.len());
+    store.close().await.unwrap();
 }

@@ -1,0 +1,251 @@
+//! Reads a checkpoint.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+
+use machinery_objects::Revision;
+
+use super::ahead::{Give, ahead};
+use super::checkpoint::{GONE, HEAD, PRESENT, SAME_KEY};
+use super::error::OpenError;
+use super::format::{FORMAT, HEADER, Header, Kind, array, checksum};
+use super::record::Reader;
+use crate::contract::{Entry, Key, Value};
+use crate::core::{History, Revised, State, Version};
+use crate::files::{File, Files};
+use crate::memory::FIRST;
+
+/// What a checkpoint holds.
+pub(crate) struct Loaded {
+    pub(crate) revision: Revision,
+    /// The newest version of each key, in order.
+    pub(crate) newest: Vec<Arc<Version>>,
+    pub(crate) history: History,
+    /// Bytes of keys and values.
+    pub(crate) used: u64,
+    pub(crate) format: u32,
+}
+
+impl Loaded {
+    /// A store that was not written yet.
+    pub(crate) fn nothing() -> Self {
+        Self { revision: FIRST, newest: Vec::new(), history: History::new(FIRST), used: 0, format: FORMAT }
+    }
+}
+
+/// Reads a checkpoint.
+pub(crate) fn load(files: &dyn Files, name: &str) -> Result<Loaded, OpenError> {
+    let path = || files.path(name);
+    let failed = |error| OpenError::of("reading", path(), error);
+    let file = files.open_to_read(name).map_err(failed)?;
+    let header = Header::read(&*file, path, Kind::Checkpoint)?;
+    let bytes = file.size().map_err(failed)?;
+    let read = |give: &Give<'_, Part<Vec<u8>>>| match blocks(&*file, bytes, header.salt, give) {
+        Ok(()) => {}
+        Err(end) => drop(give(Part::End(end))),
+    };
+    let make = |parts| Loading::new(&header).all(&parts);
+    let loading = ahead(read, Part::take_apart, make).map_err(failed)?;
+    let damaged = |at, what| OpenError::damaged(path(), at, what);
+    match loading {
+        Ok(loading) => loading
+            .finish(header.format)
+            .ok_or_else(|| damaged(bytes, "it does not hold all that its header says")),
+        Err(End::Damaged(at, what)) => Err(damaged(at, what)),
+        Err(End::Failed(error)) => Err(failed(error)),
+    }
+}
+
+/// What is read ahead of what is made of it.
+enum Part<B> {
+    /// Where a block begins, and its records.
+    Block(u64, B),
+    End(End),
+}
+
+/// Why it cannot be read.
+enum End {
+    Failed(io::Error),
+    Damaged(u64, &'static str),
+}
+
+/// One state of a key.
+struct Record {
+    /// None: that of the record before.
+    key: Option<Key>,
+    revision: Revision,
+    place: u16,
+    /// With the revision that created it, if it was there.
+    value: Option<(Revision, Value)>,
+}
+
+fn blocks(file: &dyn File, size: u64, salt: u64, give: &Give<'_, Part<Vec<u8>>>) -> Result<(), End> {
+    let mut at = HEADER as u64;
+    while at < size {
+        let mut head = [0; HEAD];
+        let damaged = |what| Err(End::Damaged(at, what));
+        if size - at < HEAD as u64 {
+            return damaged("a block ends in its head");
+        }
+        file.read_at(&mut head, at).map_err(End::Failed)?;
+        let (length, sum) = (u32::from_le_bytes(array(&head, 0)), u32::from_le_bytes(array(&head, 4)));
+        if u64::from(length) > size - at - HEAD as u64 {
+            return damaged("a block is longer than the file");
+        }
+        let mut block = vec![0; length as usize];
+        file.read_at(&mut block, at + HEAD as u64).map_err(End::Failed)?;
+        if checksum(salt, &block) != sum {
+            return damaged("a block is not what was written");
+        }
+        if !give(Part::Block(at, block)) {
+            return Ok(());
+        }
+        at += HEAD as u64 + u64::from(length);
+    }
+    Ok(())
+}
+
+impl Part<Vec<u8>> {
+    fn take_apart(self) -> Part<Option<Vec<Record>>> {
+        match self {
+            Self::Block(at, block) => {
+                let mut reader = Reader(&block);
+                let records =
+                    std::iter::from_fn(|| (!reader.0.is_empty()).then(|| Record::read(&mut reader)));
+                Part::Block(at, records.collect())
+            }
+            Self::End(end) => Part::End(end),
+        }
+    }
+}
+
+impl Record {
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        let kind = reader.byte()?;
+        let key = if kind & SAME_KEY == 0 { Some(reader.key()?) } else { None };
+        let revision = Revision(reader.number()?);
+        let place = u16::from_le_bytes(array(reader.take(2)?, 0));
+        let value = match kind & !SAME_KEY {
+            PRESENT => Some((Revision(reader.number()?), reader.bytes()?.into())),
+            GONE => None,
+            _ => return None,
+        };
+        Some(Self { key, revision, place, value })
+    }
+}
+
+struct Loading {
+    compacted: Revision,
+    revision: Revision,
+    expected: u64,
+    count: u64,
+    used: u64,
+    newest: Vec<Arc<Version>>,
+    /// The states of the key that is being read, newest first.
+    states: Vec<(State, u16)>,
+    changes: Vec<Arc<Version>>,
+}
+
+impl Loading {
+    fn new(header: &Header) -> Self {
+        Self {
+            compacted: Revision(header.from),
+            revision: Revision(header.number),
+            expected: header.count,
+            count: 0,
+            used: 0,
+            newest: Vec::new(),
+            states: Vec::new(),
+            changes: Vec::new(),
+        }
+    }
+
+    fn all(mut self, parts: &Receiver<Part<Option<Vec<Record>>>>) -> Result<Self, End> {
+        for part in parts {
+            match part {
+                Part::Block(at, records) => {
+                    let done = records
+                        .and_then(|records| records.into_iter().try_for_each(|record| self.record(record)));
+                    done.ok_or(End::Damaged(at, "a record is not one"))?;
+                }
+                Part::End(end) => return Err(end),
+            }
+        }
+        Ok(self)
+    }
+
+    fn record(&mut self, Record { key, revision, place, value }: Record) -> Option<()> {
+        let key = match key {
+            Some(key) => {
+                self.finish_key();
+                if self.newest.last().is_some_and(|last| *last.key() >= key) {
+                    return None;
+                }
+                key
+            }
+            None => key_of(&self.states.last()?.0),
+        };
+        let state = match value {
+            Some((created, value)) => {
+                State::Present(Arc::new(Entry { key, value, created, modified: revision }))
+            }
+            None => State::Gone(key, revision),
+        };
+        let falls = self.states.last().is_none_or(|(newer, _)| revision_of(newer) > revision);
+        self.states.push((state, place));
+        self.count += 1;
+        (falls && revision <= self.revision).then_some(())
+    }
+
+    /// Links the states of a key, without those that compaction made unreadable while the checkpoint was written.
+    fn finish_key(&mut self) {
+        let readable = self.states.iter().position(|(state, _)| revision_of(state) <= self.compacted);
+        self.states.truncate(readable.map_or(usize::MAX, |last| last + 1));
+        if matches!(self.states.last(), Some((State::Gone(_, revision), _)) if *revision <= self.compacted) {
+            self.states.pop();
+        }
+        let mut newest = None;
+        for (state, place) in self.states.drain(..).rev() {
+            let version = Version::new(state, place, newest.take());
+            self.used += version.bytes();
+            if version.revision() > self.compacted {
+                self.changes.push(Arc::clone(&version));
+            }
+            newest = Some(version);
+        }
+        self.newest.extend(newest);
+    }
+
+    fn finish(mut self, format: u32) -> Option<Loaded> {
+        self.finish_key();
+        if self.count != self.expected || self.compacted > self.revision {
+            return None;
+        }
+        self.changes.sort_by_key(|version| (version.revision(), version.place));
+        let mut history = History::new(self.compacted);
+        for changes in self.changes.chunk_by(|one, other| one.revision() == other.revision()) {
+            let revision = changes[0].revision();
+            if revision != history.newest().next() {
+                return None;
+            }
+            history.push(Revised { revision, versions: changes.to_vec().into() });
+        }
+        let Self { revision, newest, used, .. } = self;
+        (history.newest() == revision).then_some(Loaded { revision, newest, history, used, format })
+    }
+}
+
+fn key_of(state: &State) -> Key {
+    match state {
+        State::Present(entry) => Arc::clone(&entry.key),
+        State::Gone(key, _) => Arc::clone(key),
+    }
+}
+
+fn revision_of(state: &State) -> Revision {
+    match state {
+        State::Present(entry) => entry.modified,
+        State::Gone(_, revision) => *revision,
+    }
+}

@@ -1,0 +1,199 @@
+//! Does again what logs say, and sees whether they can have said it. No I/O, but for the last batch, which is made durable.
+
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::vec::IntoIter;
+
+use machinery_objects::Revision;
+
+use super::error::OpenError;
+use super::format::Header;
+use super::frame::FRAME;
+use super::load::Loaded;
+use super::log::Segment;
+use super::names::Name;
+use super::record::Record;
+use super::scan::{Content, Frame, Part, Read, Records, Tail};
+use crate::contract::{Limits, Operation};
+use crate::core::{Core, History, Loading, Table};
+use crate::files::Files;
+
+/// A store that is being made out of a checkpoint and the logs after it.
+pub(crate) struct Replay<'t> {
+    core: Core<Loading<'t>>,
+    history: History,
+    /// The revision up to which the log has been read; lower than the state's while it repeats what the checkpoint holds.
+    reached: Revision,
+    log_bytes: u64,
+}
+
+/// What logs are read as.
+pub(crate) type Parts = Receiver<Part<Read>>;
+
+/// Why the batches of a log end.
+enum End {
+    /// With a seal.
+    Sealed,
+    /// Because the log goes on in another file.
+    Turned,
+    /// Behind the last one is no whole frame.
+    Torn,
+}
+
+impl<'t> Replay<'t> {
+    /// Begins with a checkpoint, which goes into `table`.
+    pub(crate) fn new(loaded: Loaded, table: &'t Table, limits: &Limits) -> Self {
+        let Loaded { revision, newest, history, used, .. } = loaded;
+        let core = Core::new(table.load().all(newest), revision, history.compacted(), used, limits);
+        Self { core, history, reached: Revision::ZERO, log_bytes: 0 }
+    }
+
+    /// The store, and how many bytes of logs it was made of.
+    pub(crate) fn finish(self, table: Arc<Table>) -> (Core, History, u64) {
+        (self.core.finish(table), self.history, self.log_bytes)
+    }
+
+    fn revision(&self) -> Revision {
+        self.history.newest()
+    }
+
+    /// Does again what all of these logs say, which are read elsewhere. Returns where the last one goes on.
+    pub(crate) fn logs(
+        &mut self,
+        files: &dyn Files,
+        logs: &[Header],
+        parts: &Parts,
+    ) -> Result<Option<Segment>, OpenError> {
+        let mut segment = None;
+        for (place, header) in logs.iter().enumerate() {
+            segment = Some(self.log(files, header, logs.get(place + 1), parts)?);
+        }
+        Ok(segment)
+    }
+
+    fn log(
+        &mut self,
+        files: &dyn Files,
+        header: &Header,
+        next: Option<&Header>,
+        parts: &Parts,
+    ) -> Result<Segment, OpenError> {
+        let path = || files.path(&Name::Log(header.number).to_string());
+        let damaged = |at, what| OpenError::damaged(path(), at, what);
+        let failed = |error| OpenError::of("reading", path(), error);
+        self.begin(header).map_err(|what| damaged(0, what))?;
+        let mut end = End::Torn;
+        let tail = loop {
+            match parts.recv() {
+                Ok(Part::Frames(Read { frames, operations })) => {
+                    let mut operations = operations.into_iter();
+                    for Frame { at, revision, content } in frames {
+                        let done = self.frame(revision, content, &mut operations);
+                        end = done.map_err(|what| damaged(at, what))?;
+                    }
+                }
+                Ok(Part::End(tail)) => break tail,
+                Ok(Part::Failed(error)) => return Err(failed(error)),
+                Err(_) => return Err(failed(std::io::Error::other("who reads it has ended"))),
+            }
+        };
+        self.log_bytes += tail.end;
+        self.end(&end, &tail, next).map_err(|what| damaged(tail.end, what))?;
+        if next.is_none() {
+            tail.settle().map_err(failed)?;
+        }
+        Ok(Segment {
+            number: header.number,
+            salt: header.salt,
+            file: tail.file,
+            end: tail.end,
+            size: tail.size,
+        })
+    }
+
+    fn begin(&mut self, header: &Header) -> Result<(), &'static str> {
+        self.reached = Revision(header.from);
+        let compacted = Revision(header.count);
+        if compacted > self.reached {
+            return Err("more is compacted in it than had happened");
+        }
+        // The record of that may be in a log that is not read: behind the checkpoint, and at its revision.
+        if compacted > self.history.compacted() {
+            self.core.forget(self.history.compact(compacted));
+        }
+        Ok(())
+    }
+
+    /// Returns why the batches end, if this is the last frame.
+    fn frame(
+        &mut self,
+        revision: Revision,
+        content: Content<Records>,
+        operations: &mut IntoIter<Operation>,
+    ) -> Result<End, &'static str> {
+        if revision != self.reached {
+            return Err("batches before this place are missing");
+        }
+        match content {
+            Content::Batch(records) => self.records(records?, operations).map(|()| End::Torn),
+            Content::Seal => Ok(End::Sealed),
+            Content::Turn => Ok(End::Turned),
+            Content::Torn => Ok(End::Torn),
+            Content::Wrong(what) => Err(what),
+        }
+    }
+
+    fn records(
+        &mut self,
+        records: Vec<Record>,
+        operations: &mut IntoIter<Operation>,
+    ) -> Result<(), &'static str> {
+        for record in records {
+            let repeats = self.reached < self.revision();
+            match record {
+                Record::Transaction(count) => {
+                    let operations = operations.take(count.into());
+                    if repeats {
+                        operations.for_each(drop);
+                    } else {
+                        let revised = self.core.replay(operations);
+                        self.history.push(revised.ok_or("a transaction contradicts those before it")?);
+                    }
+                    self.reached = self.reached.next();
+                }
+                Record::Compaction(_) if repeats => {}
+                Record::Compaction(to) if to > self.reached => {
+                    return Err("a compaction is ahead of its time");
+                }
+                Record::Compaction(to) => self.core.forget(self.history.compact(to)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sees whether a log may end so, and what comes next may come next.
+    fn end(&self, end: &End, tail: &Tail, next: Option<&Header>) -> Result<(), &'static str> {
+        match end {
+            _ if tail.size < tail.end + FRAME as u64 => return Err("the file was cut"),
+            End::Turned if next.is_none() => {
+                return Err("the log goes on in another file, which is missing");
+            }
+            End::Torn if tail.is_followed => {
+                return Err("a batch is not what was written, and later ones are there");
+            }
+            _ => {}
+        }
+        match next {
+            Some(next) if !self.leads_to(next) => Err("batches at its end are not what was written"),
+            None if self.reached < self.revision() => Err("it ends before its checkpoint"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the log that begins with `next` goes on where this one ended. More may be compacted than when it was begun: a
+    /// checkpoint knows what was compacted while it was made.
+    fn leads_to(&self, next: &Header) -> bool {
+        let repeats = self.reached < self.revision();
+        next.from == self.reached.0 && (repeats || next.count <= self.history.compacted().0)
+    }
+}
