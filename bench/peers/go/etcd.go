@@ -33,10 +33,9 @@ var etcdSteps = map[string]func(EtcdStep) (Figures, error){
 	"reads":   etcdReads,
 	"watch":   etcdWatch,
 	"notify":  etcdNotify,
-	"compact": etcdCompact,
 }
 
-// Longer than any restart or compaction of these steps, so that a step fails rather than hangs.
+// Longer than any restart of these steps, so that a step fails rather than hangs.
 const patience = 10 * time.Minute
 
 // One client has one connection. They live from a "ready" to the next.
@@ -77,22 +76,6 @@ func etcdReady(step EtcdStep) (Figures, error) {
 		}
 	}
 	return Figures{}, nil
-}
-
-// etcdCompact gives up all history, and returns once it is gone from the files.
-func etcdCompact(EtcdStep) (Figures, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	client, err := etcdClient(0)
-	if err != nil {
-		return nil, err
-	}
-	now, err := client.Get(ctx, "/bench/ready")
-	if err != nil {
-		return nil, err
-	}
-	_, err = client.Compact(ctx, now.Header.Revision, clientv3.WithCompactPhysical())
-	return Figures{}, err
 }
 
 // etcdClient is the connection of the i-th of those who share them.

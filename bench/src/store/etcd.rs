@@ -72,8 +72,6 @@ impl Etcd {
             .args(["--listen-peer-urls", &url(peer), "--initial-advertise-peer-urls", &url(peer)])
             .args(["--initial-cluster", &format!("bench={}", url(peer))])
             .args(["--quota-backend-bytes", QUOTA_BYTES])
-            // It compacts between the rounds, where nothing is measured: the default sleeps after each 1 000 keys.
-            .env("ETCD_EXPERIMENTAL_COMPACTION_BATCH_LIMIT", "100000")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(File::create(self.scratch.path(LOG))?)

@@ -1,13 +1,13 @@
 //! A subject of this suite: a server that is started, used, looked at from outside and killed.
 
-use super::process::{self, Counts};
+use super::process;
 use super::scratch::Scratch;
 use super::shape::{Kind, Step};
 use crate::interleave::Subject;
 use crate::measure::{Figures, count};
 use anyhow::{Context, bail};
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Instant;
 
@@ -36,13 +36,14 @@ pub(super) struct Measured<S> {
     kept: Option<Kept>,
 }
 
-/// A large store that stays over the rounds: loading takes longer than measuring.
+/// The files of a large store that was killed, which stay over the rounds: loading takes longer than measuring.
 #[derive(Clone, Copy)]
 struct Kept {
     objects: usize,
-    /// What an empty one takes.
+    /// What an empty store takes.
     empty_memory: (f64, f64),
-    empty_disk: f64,
+    /// What the files take, less those of an empty store.
+    disk: f64,
 }
 
 impl<S: Server> Measured<S> {
@@ -88,7 +89,6 @@ impl<S: Server> Measured<S> {
 
     /// Starts on an empty directory.
     fn begin(&mut self, sync_ms: u64) -> anyhow::Result<PathBuf> {
-        self.kept = None;
         self.clear()?;
         let directory = self.directory();
         fs::create_dir_all(&directory)?;
@@ -99,17 +99,20 @@ impl<S: Server> Measured<S> {
     /// A step, with what each of its operations cost the server.
     fn costed(&mut self, step: &Step) -> anyhow::Result<Figures> {
         let pid = self.server.pid()?;
-        let before = Counts::of(pid)?;
+        let directory = self.directory();
+        let (cpu, written) = (process::cpu_us(pid)?, process::written(&directory));
         let figures = self.server.ask(step)?;
-        let after = Counts::of(pid)?;
+        let cpu = process::cpu_us(pid)? - cpu;
+        let written = written.and_then(|before| Some(process::written(&directory)? - before));
         let of = |name| figures.of(name).with_context(|| format!("the step has no figure `{name}`"));
         let (operations, syncs) = (of("operations")?, of("syncs")?);
-        let cpu_us = (after.cpu_us - before.cpu_us) / operations;
-        Ok(figures
-            .with("cpu_us", cpu_us)
-            .with("cpu_ms", cpu_us / 1e3)
-            .with("written", (after.written - before.written) / operations)
-            .with("syncs", syncs / operations))
+        let cpu_us = cpu / operations;
+        let figures =
+            figures.with("cpu_us", cpu_us).with("cpu_ms", cpu_us / 1e3).with("syncs", syncs / operations);
+        Ok(match written {
+            Some(bytes) => figures.with("written", bytes / operations),
+            None => figures,
+        })
     }
 
     /// A store of many objects, killed when it had the last of them.
@@ -118,49 +121,72 @@ impl<S: Server> Measured<S> {
         let empty_memory = process::memory(self.server.pid()?)?;
         let empty_disk = process::disk(&directory)?;
         self.server.ask(&Step::Load { objects, clients: LOADERS })?;
-        self.kept = Some(Kept { objects, empty_memory, empty_disk });
-        self.end()
+        self.server.kill()?;
+        let disk = process::disk(&directory)? - empty_disk;
+        remove(&self.kept_directory())?;
+        fs::rename(directory, self.kept_directory())?;
+        self.kept = Some(Kept { objects, empty_memory, disk });
+        Ok(())
     }
 
     fn restart(&mut self, kept: Kept, commits: &Step) -> anyhow::Result<Figures> {
+        self.clear()?;
+        copy(&self.kept_directory(), &self.directory())?;
+        rustix::fs::sync();
         let started = Instant::now();
         self.server.start(&Start { directory: self.directory(), sync_ms: 0 })?;
         let seconds = started.elapsed().as_secs_f64();
         let (memory, anonymous) = process::memory(self.server.pid()?)?;
-        let disk = process::disk(&self.directory())?;
-        let each = |all: f64, empty: f64| (all - empty) / count(kept.objects);
-        let figures = self
+        let each = |bytes: f64| bytes / count(kept.objects);
+        Ok(self
             .costed(commits)?
             .with("restart_s", seconds)
-            .with("memory", each(memory, kept.empty_memory.0))
-            .with("anonymous", each(anonymous, kept.empty_memory.1))
-            .with("disk", each(disk, kept.empty_disk));
-        self.server.ask(&Step::Compact)?;
-        Ok(figures)
+            .with("memory", each(memory - kept.empty_memory.0))
+            .with("anonymous", each(anonymous - kept.empty_memory.1))
+            .with("disk", each(kept.disk)))
     }
 
     /// Kills the server, and waits until the disk has nothing left to write: the next one is measured on it.
     fn end(&mut self) -> anyhow::Result<()> {
         self.server.kill()?;
-        if self.kept.is_none() {
-            self.clear()?;
-        }
+        self.clear()?;
         rustix::fs::sync();
         Ok(())
     }
 
     fn clear(&self) -> anyhow::Result<()> {
-        let directory = self.directory();
-        if directory.exists() {
-            fs::remove_dir_all(&directory)
-                .with_context(|| format!("cannot remove {}", directory.display()))?;
-        }
-        Ok(())
+        remove(&self.directory())
+    }
+
+    fn kept_directory(&self) -> PathBuf {
+        self.scratch.path(&format!("{}-kept", self.server.name()))
     }
 
     fn directory(&self) -> PathBuf {
         self.scratch.path(self.server.name())
     }
+}
+
+fn remove(directory: &Path) -> anyhow::Result<()> {
+    if directory.exists() {
+        fs::remove_dir_all(directory).with_context(|| format!("cannot remove {}", directory.display()))?;
+    }
+    Ok(())
+}
+
+/// Copies all files, at any depth.
+fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let to = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy(&entry.path(), &to)?;
+        } else {
+            fs::copy(entry.path(), &to).with_context(|| format!("cannot copy to {}", to.display()))?;
+        }
+    }
+    Ok(())
 }
 
 /// Who loads a store does not count, so there are as many as make it quick.

@@ -124,7 +124,7 @@ fn large(name: &str, objects: usize, sizes: &Sizes, restart: f64, commits: Optio
                 .also("p99_us", "p99 µs")
                 .also("cpu_us", "server CPU µs a commit")
                 .also("syncs", "syncs a commit")
-                .also("written", "bytes written a commit"),
+                .also("written", "bytes that the disk wrote a commit"),
             row(&format!("memory-{name}"), "B", "memory").note(MEMORY).also("anonymous", "of it in no file"),
             row(&format!("disk-{name}"), "B", "disk").note(DISK),
         ],
@@ -135,13 +135,14 @@ const COMMITS: &str = "durable puts of 1 KiB to random ones of 10 000 keys; ours
      goroutines over its Go client (one connection, gRPC, loopback), which share the cores with the server";
 const CPU: &str = "of the server's process a commit: ours with the clients in it, etcd's without them";
 const SYNCS: &str = "of files a commit; etcd: of its write-ahead log, its database's come besides";
-const WRITTEN: &str = "pages made dirty a commit, as the kernel counts them for the server's process";
+const WRITTEN: &str = "bytes that the disk wrote meanwhile a commit, by whomever: with the page, the journal, and what is made \
+     ahead";
 const SLOW_SYNC: &str = "commits/s over 64 / the time that a sync took, which is held up until it is 5 ms";
 const READS: &str = "one random key of 10 000, as of now; etcd: linearizable, over its Go client";
 const FANOUT: &str = "from the call of one put until the last watcher of its prefix has the event, median of a round's \
      events; ours: a task each; etcd: calls of Watch on one Go client, which puts them all on one stream";
 const RESTART: &str = "from the start of a process until it has answered a read (etcd: a linearizable one), after \
-     SIGKILL, page cache warm; rounds after the first: after a further round of commits, and a compaction";
+     SIGKILL, on a copy of the files that putting all objects once left, page cache warm";
 const AT: &str = "as commits-64, to random ones of all objects, after that restart";
 const MEMORY: &str = "resident after that restart, an object of 1 KiB and a key of 36 bytes, less what an empty store \
      has; etcd maps its database's file";

@@ -43,8 +43,6 @@ pub(super) enum Step {
     Notify {
         events: usize,
     },
-    /// Gives up all history.
-    Compact,
 }
 
 #[cfg(test)]

@@ -106,10 +106,6 @@ impl Held {
                 let audience = self.audience.as_mut().context("nobody watches")?;
                 audience.notify(store.as_ref(), events).await
             }
-            Step::Compact => {
-                store.compact(store.revision().await?).await?;
-                Ok(Figures::default())
-            }
         }
     }
 }
