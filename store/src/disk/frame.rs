@@ -85,8 +85,8 @@ impl Head {
     }
 }
 
-/// Looks from a place on for a frame; returns where it begins.
-pub(crate) fn find(bytes: &[u8], from: usize, salt: u64) -> Option<usize> {
-    let mut places = (from..bytes.len().saturating_sub(FRAME - 1)).step_by(ALIGN);
-    places.find(|place| Head::read(&bytes[*place..], salt).is_some())
+/// Whether a frame begins in these bytes, which begin where one may.
+pub(crate) fn is_in(bytes: &[u8], salt: u64) -> bool {
+    let mut places = (0..bytes.len().saturating_sub(FRAME - 1)).step_by(ALIGN);
+    places.any(|place| Head::read(&bytes[place..], salt).is_some())
 }

@@ -21,6 +21,7 @@ mod scan;
 mod snapshot;
 mod upgrade;
 mod upkeep;
+mod window;
 mod writer;
 
 pub use error::OpenError;

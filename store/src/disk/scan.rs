@@ -10,6 +10,7 @@ use super::format::{HEADER, Header};
 use super::frame::{self, FRAME, Head, Kind};
 use super::names::Name;
 use super::record::{Reader, Record};
+use super::window::Window;
 use crate::contract::Operation;
 use crate::files::{File, Files};
 
@@ -74,14 +75,12 @@ pub(crate) struct Tail {
 }
 
 /// Frames are handed over when they have so many bytes.
-const PART: usize = 256 * 1024;
+const PART: u64 = 64 * 1024;
 
 /// Reads these logs, one after the other.
 pub(crate) fn scan(files: &dyn Files, logs: &[Header], give: &Give<'_, Part<Unread>>) {
-    let mut bytes = Vec::new();
     for header in logs {
-        let done = log(files, header, &mut bytes, give);
-        let wanted = match done {
+        let wanted = match log(files, header, give) {
             Ok(Some(tail)) => give(Part::End(tail)),
             Ok(None) => false,
             Err(error) => {
@@ -95,27 +94,21 @@ pub(crate) fn scan(files: &dyn Files, logs: &[Header], give: &Give<'_, Part<Unre
     }
 }
 
-fn log(
-    files: &dyn Files,
-    header: &Header,
-    bytes: &mut Vec<u8>,
-    give: &Give<'_, Part<Unread>>,
-) -> io::Result<Option<Tail>> {
-    let file = files.open(&Name::Log(header.number).to_string())?;
-    bytes.resize(file.size()? as usize, 0);
-    file.read_at(bytes, 0)?;
-    let (mut last, mut at, mut given) = (HEADER, HEADER, HEADER);
+fn log(files: &dyn Files, header: &Header, give: &Give<'_, Part<Unread>>) -> io::Result<Option<Tail>> {
+    let (salt, file) = (header.salt, files.open(&Name::Log(header.number).to_string())?);
+    let mut window = Window::new(&*file)?;
+    let start = HEADER as u64;
+    let (mut last, mut at, mut given) = (start, start, start);
     let mut part = Unread::default();
     let is_torn = loop {
-        let rest = bytes.get(at..).unwrap_or_default();
-        let Some(head) = Head::read(rest, header.salt) else { break true };
-        let content = content(&head, rest, header.salt, &mut part.payloads);
+        let Some(head) = Head::read(window.get(at..at + FRAME as u64)?, salt) else { break true };
+        let content = content(&head, at, &mut window, salt, &mut part.payloads)?;
         let (is_whole, is_torn) = (matches!(content, Content::Batch(_)), matches!(content, Content::Torn));
-        part.frames.push(Frame { at: at as u64, revision: head.revision, content });
+        part.frames.push(Frame { at, revision: head.revision, content });
         if !is_whole {
             break is_torn;
         }
-        (last, at) = (at, at + head.size());
+        (last, at) = (at, at + head.size() as u64);
         if at - given >= PART {
             given = at;
             if !give(Part::Frames(std::mem::take(&mut part))) {
@@ -126,28 +119,45 @@ fn log(
     if !give(Part::Frames(part)) {
         return Ok(None);
     }
-    Ok(Some(Tail {
-        size: bytes.len() as u64,
-        file,
-        last: last as u64,
-        end: at as u64,
-        batch: bytes.get(last..at).unwrap_or_default().to_vec(),
-        is_followed: is_torn && frame::find(bytes, at + 8, header.salt).is_some(),
-    }))
+    let is_followed = is_torn && has_frame(&mut window, at + 8, salt)?;
+    let batch = window.get(last..at)?.to_vec();
+    if last < at && Head::read(&batch, salt).and_then(|head| head.payload(&batch, salt)).is_none() {
+        return Err(io::Error::other("it has changed since it was read")); // it would be written so
+    }
+    Ok(Some(Tail { size: window.size(), file, last, end: at, batch, is_followed }))
 }
 
-fn content(head: &Head, bytes: &[u8], salt: u64, payloads: &mut Vec<u8>) -> Content<Range<usize>> {
+fn content(
+    head: &Head,
+    at: u64,
+    window: &mut Window<'_>,
+    salt: u64,
+    payloads: &mut Vec<u8>,
+) -> io::Result<Content<Range<usize>>> {
     match head.kind {
-        Kind::Seal => return Content::Seal,
-        Kind::Turn => return Content::Turn,
+        Kind::Seal => return Ok(Content::Seal),
+        Kind::Turn => return Ok(Content::Turn),
         Kind::Batch => {}
     }
-    if head.size() > bytes.len() {
-        return Content::Wrong("the file was cut in a batch");
+    let end = at + head.size() as u64;
+    if end > window.size() {
+        return Ok(Content::Wrong("the file was cut in a batch"));
     }
-    let Some(payload) = head.payload(bytes, salt) else { return Content::Torn };
+    let Some(payload) = head.payload(window.get(at..end)?, salt) else { return Ok(Content::Torn) };
     payloads.extend_from_slice(payload);
-    Content::Batch(payloads.len() - payload.len()..payloads.len())
+    Ok(Content::Batch(payloads.len() - payload.len()..payloads.len()))
+}
+
+/// Looks from a place on for a frame.
+fn has_frame(window: &mut Window<'_>, mut from: u64, salt: u64) -> io::Result<bool> {
+    while from + FRAME as u64 <= window.size() {
+        let bytes = window.get(from..from + PART)?;
+        if frame::is_in(bytes, salt) {
+            return Ok(true);
+        }
+        from += PART - FRAME as u64; // one may begin in the last bytes
+    }
+    Ok(false)
 }
 
 impl Part<Unread> {
