@@ -52,7 +52,7 @@
 //! struct Pod { node: Option<Arc<str>>, labels: BTreeMap<String, String> }
 //!
 //! let mut builder = Map::<Arc<str>, Arc<Pod>>::builder(42);           // a seed for its hash table
-//! let by_name = builder.index(|name, _| [name.clone()]);              // in order: ranges and prefixes
+//! let by_name = builder.keys();                                       // in order: ranges and prefixes
 //! let by_node = builder.index(|_, pod: &Arc<Pod>| pod.node.clone());  // an Option, an array, a Vec: any number of values
 //! let by_label = builder.labels(|pod: &Arc<Pod>| &pod.labels);
 //! let pods = builder.build();
