@@ -19,7 +19,7 @@
 //! 3. **All or nothing.** What a [`Writer`] changes is seen when it commits, all together; dropped, it has changed nothing
 //!    (`p03_…`; loom: `a_change_of_several_entries_is_seen_whole`, `all_anew_is_seen_whole`,
 //!    `a_change_that_is_dropped_is_never_seen`, `two_writers_lose_nothing`).
-//! 4. **Indexes** by any function with any number of values, by a text, by labels; each in order, so exact values, ranges
+//! 4. **Indexes** by any function with any number of values, by the keys, by a text, by labels; each in order, so exact values, ranges
 //!    and prefixes are one thing. A value counts once an entry, and goes with its last entry (`p04_…`).
 //! 5. **Cost.** A list costs what it finds; a change that moves no value of an index does not search it (`p05_…`).
 //! 6. **Whole after a panic** of the user's, in whichever call of an index's function, a comparison, a hash or a clone: the

@@ -30,7 +30,6 @@ pub struct Writer<'a, K, V> {
     /// What the change has put out of use, and may be the last to hold.
     displaced: Option<Displaced<Entry<K, V>>>,
     replaced: Vec<Entry<K, V>>,
-    keys: Vec<K>,
     past: Vec<Stage<K, V>>,
     /// The copy's indexes are made anew when it is committed.
     indexes_last: bool,
@@ -59,7 +58,6 @@ impl<'a, K, V> Writer<'a, K, V> {
             stage: Stage::Clean,
             displaced: None,
             replaced: Vec::new(),
-            keys: Vec::new(),
             past: Vec::new(),
             indexes_last: false,
         }
@@ -253,8 +251,8 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         before
     }
 
-    /// As [`Writer::insert`], but does not keep the value that was there: a long change that sets a key again and again has
-    /// only the last one. So what it returns may be the last of it, and be dropped here; that drop must not use the map.
+    /// As [`Writer::insert`], but keeps nothing of what was there: a long change that sets a key again and again has only the
+    /// last value. So the key is dropped here, and what it returns may be the last of it; these drops must not use the map.
     pub fn replace(&mut self, key: K, value: V) -> Option<V> {
         if let Stage::Clean = self.stage {
             return self.insert(key, value);
@@ -263,9 +261,21 @@ impl<K: Hash + Eq + Clone, V: Clone> Writer<'_, K, V> {
         let slot = self.find(hash, &key).map(|(slot, _)| slot);
         self.set(hash, slot, Some(Entry { key, value }));
         slot?;
-        let Entry { key, value } = self.replaced.pop()?;
-        self.keys.push(key);
-        Some(value)
+        self.replaced.pop().map(|entry| entry.value)
+    }
+
+    /// As [`Writer::remove`], but keeps nothing, as [`Writer::replace`].
+    pub fn take<Q: Hash + Eq + ?Sized>(&mut self, key: &Q) -> Option<V>
+    where
+        K: Borrow<Q>,
+    {
+        if let Stage::Clean = self.stage {
+            return self.remove(key);
+        }
+        let hash = self.base().hash(key);
+        let (slot, _) = self.find(hash, key)?;
+        self.set(hash, Some(slot), None);
+        self.replaced.pop().map(|entry| entry.value)
     }
 
     /// Takes a key out; returns its value.

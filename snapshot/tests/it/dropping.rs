@@ -114,6 +114,8 @@ fn a_change_does_not_keep_what_it_replaced() {
     let mut writer = map.write();
     for _ in 0..1000 {
         writer.replace(1, value.clone());
+        writer.replace(2, value.clone());
+        writer.take(&2);
     }
     assert!(Arc::strong_count(&value) <= 3, "{}", Arc::strong_count(&value));
     writer.commit();

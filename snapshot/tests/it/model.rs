@@ -146,6 +146,7 @@ enum Change {
     Clear,
     Reserve(usize),
     Replace(u8, Value),
+    Take(u8),
     IndexLast,
 }
 
@@ -183,6 +184,7 @@ fn apply(writer: &mut Writer<'_, Key, Value>, model: &mut Model, change: &Change
             let before = writer.replace(Key { id: *id, classes }, value.clone());
             assert_eq!(before, model.insert(*id, value.clone()));
         }
+        Change::Take(id) => assert_eq!(writer.take(&Key { id: *id, classes }), model.remove(id)),
         Change::IndexLast => writer.index_last(),
     }
     assert_eq!(writer.len(), model.len());
@@ -253,6 +255,7 @@ fn changes() -> impl Strategy<Value = Change> {
         1 => Just(Change::Clear),
         1 => (0..50_usize).prop_map(Change::Reserve),
         3 => (0..KEYS, values()).prop_map(|(id, value)| Change::Replace(id, value)),
+        2 => (0..KEYS).prop_map(Change::Take),
         1 => Just(Change::IndexLast),
     ]
 }

@@ -1,10 +1,12 @@
 //! Code of the user's that panics, wherever it is called: the map is afterwards what it was before, or what it would be.
 
 use machinery_snapshot::{Index, Map, Tree};
+use std::borrow::Borrow;
 use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::LazyLock;
 
 thread_local! {
     /// How many calls of the user's code are left until one panics.
@@ -70,6 +72,17 @@ impl Hash for Touchy {
     }
 }
 
+/// Texts in the order of numbers.
+static TEXTS: LazyLock<Vec<String>> =
+    LazyLock::new(|| (0..10_000).map(|number| format!("{number:09}")).collect());
+
+impl Borrow<str> for Touchy {
+    fn borrow(&self) -> &str {
+        burn("borrow");
+        &TEXTS[self.0 as usize]
+    }
+}
+
 struct Subject {
     map: Map<Touchy, Touchy>,
     /// Each entry alone.
@@ -79,17 +92,20 @@ struct Subject {
 }
 
 impl Subject {
-    fn new(entries: u32) -> Self {
+    fn new(entries: u32, text_keys: bool) -> Self {
         let mut builder = Map::builder(1);
         let by_tens = builder.index(|_, value: &Touchy| {
             burn("an index");
             [Touchy(value.0 / 10), Touchy(1000 + value.0 % 3)]
         });
         // Last, so that where a key comes or goes, what may break is not what comes first.
-        let by_key = builder.index(|key: &Touchy, _| {
-            burn("an index");
-            [Touchy(key.0)]
-        });
+        let by_key = match text_keys {
+            true => builder.keys(),
+            false => builder.index(|key: &Touchy, _| {
+                burn("an index");
+                [Touchy(key.0)]
+            }),
+        };
         let map = builder.build();
         for i in 0..entries {
             map.insert(Touchy(i), Touchy(i));
@@ -169,18 +185,18 @@ const CHANGES: [(&str, Work); 10] = [
 
 #[test]
 fn a_panic_anywhere_leaves_the_map_whole() {
-    for entries in [100, 0, 1] {
+    for (entries, text_keys) in [(100, false), (100, true), (0, false), (1, false), (1, true)] {
         for held in [false, true] {
             for (what, change) in CHANGES {
                 let mut burnt = 0;
                 loop {
-                    let subject = Subject::new(entries);
+                    let subject = Subject::new(entries, text_keys);
                     let older = subject.map.snapshot();
                     subject.map.insert(Touchy(7), Touchy(7));
                     let snapshot = held.then(|| subject.map.snapshot());
                     let before = subject.content();
                     let wanted = {
-                        let clean = Subject::new(entries);
+                        let clean = Subject::new(entries, text_keys);
                         clean.map.insert(Touchy(7), Touchy(7));
                         change(&clean.map);
                         clean.content()
@@ -212,7 +228,7 @@ fn a_panic_anywhere_leaves_the_map_whole() {
 
 #[test]
 fn a_writer_that_a_panic_went_through_commits_nothing_more() {
-    let subject = Subject::new(100);
+    let subject = Subject::new(100, false);
     let before = subject.content();
     for calls in 0.. {
         let mut writer = subject.map.write();
