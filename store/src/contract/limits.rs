@@ -1,6 +1,9 @@
 //! How much is too much.
 
-/// The limits of one store. Whatever exceeds one is refused by an error that names it.
+/// The limits of one store. Whatever exceeds one is refused by an error that names it, but for `waiting_commits`.
+///
+/// Files have two bytes for a number of operations, and four for a number of bytes: larger limits count as 65 535 operations, and
+/// as a gigabyte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Conditions, puts and deletes of one transaction, together.
@@ -11,12 +14,26 @@ pub struct Limits {
     pub value_bytes: usize,
     /// Bytes of all keys and values of one transaction.
     pub transaction_bytes: usize,
-    /// Transactions that wait to be durable. Whoever comes then waits for a place.
+    /// Transactions that wait to be durable. Whoever comes then waits for a place. In memory nobody waits.
     pub waiting_commits: usize,
     /// Watches that run at the same time.
     pub watches: usize,
     /// Bytes of keys and values that the store holds, old versions included.
     pub quota_bytes: u64,
+}
+
+impl Limits {
+    /// What files have room for.
+    pub(crate) fn that_fit(self) -> Self {
+        const GIGABYTE: usize = 1 << 30;
+        Self {
+            operations: self.operations.min(u16::MAX.into()),
+            key_bytes: self.key_bytes.min(GIGABYTE),
+            value_bytes: self.value_bytes.min(GIGABYTE),
+            transaction_bytes: self.transaction_bytes.min(GIGABYTE),
+            ..self
+        }
+    }
 }
 
 impl Default for Limits {

@@ -8,7 +8,6 @@
 //! Keys rise; the versions of a key fall. A checkpoint has its name only when it is whole and durable.
 
 use std::io;
-use std::sync::Arc;
 
 use machinery_objects::Revision;
 
@@ -28,8 +27,9 @@ pub(super) const PRESENT: u8 = 1;
 pub(super) const GONE: u8 = 2;
 pub(super) const SAME_KEY: u8 = 16;
 
-/// Writes the checkpoint of `revision`, which is the newest in `view`. `compacted` is asked when all is written, for what is
-/// compacted meanwhile may be missing. `breathe` is called now and then, and may end it.
+/// Writes the checkpoint of `revision`, the newest one in `view` that is published. `compacted` is asked when all is written, for
+/// what is compacted meanwhile may be missing. `breathe` is called now and then, and may end it. Fails if one is being written under
+/// that name; when it fails later, nothing is left.
 pub(crate) fn write(
     files: &dyn Files,
     name: &str,
@@ -39,12 +39,29 @@ pub(crate) fn write(
     breathe: impl Fn() -> io::Result<()>,
 ) -> io::Result<()> {
     let unfinished = format!("{name}{UNFINISHED}");
-    remove_if_there(files, &unfinished)?;
     let file = files.create(&unfinished)?;
-    let mut blocks = Blocks { file: &*file, salt: files.salt()?, end: HEADER as u64, block: vec![0; HEAD] };
+    let made = fill(files, &*file, view, revision, compacted, breathe)
+        .and_then(|()| files.rename(&unfinished, name));
+    if made.is_err() {
+        let _ = files.remove(&unfinished);
+    }
+    made?;
+    files.sync()
+}
+
+fn fill(
+    files: &dyn Files,
+    file: &dyn File,
+    view: &View,
+    revision: Revision,
+    compacted: impl FnOnce() -> Revision,
+    breathe: impl Fn() -> io::Result<()>,
+) -> io::Result<()> {
+    let mut blocks = Blocks { file, salt: files.salt()?, end: HEADER as u64, block: vec![0; HEAD] };
     let mut count = 0;
     for newest in view.all() {
-        let mut next = Some((Arc::clone(newest), 0));
+        // A write that failed may have left newer ones, which nobody was shown.
+        let mut next = newest.at(revision).map(|version| (version, 0));
         while let Some((version, same)) = next {
             if blocks.add(&version, same)? {
                 breathe()?;
@@ -58,9 +75,7 @@ pub(crate) fn write(
     let header =
         Header { format: FORMAT, kind: Kind::Checkpoint, salt: blocks.salt, number: revision.0, from, count };
     file.write_at(&header.encode(), 0)?;
-    file.sync()?;
-    files.rename(&unfinished, name)?;
-    files.sync()
+    file.sync()
 }
 
 /// Removes a file that an earlier attempt may have left behind.

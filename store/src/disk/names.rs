@@ -8,6 +8,11 @@ pub(crate) const UNFINISHED: &str = ".unfinished";
 /// Taken while the store is open.
 pub(crate) const LOCK: &str = "lock";
 
+/// Whether a file says nothing of what its directory is: ours, or what a file system puts into its root.
+pub(crate) fn is_neutral(name: &str) -> bool {
+    name == LOCK || name == "lost+found"
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Name {
     /// The log with this number.

@@ -12,7 +12,7 @@ use super::error::OpenError;
 use super::format::{Header, Kind};
 use super::load::{Loaded, load};
 use super::log::{self, Segment};
-use super::names::{LOCK, Name};
+use super::names::{Name, is_neutral};
 use super::replay::{Parts, Replay};
 use super::scan::{Part, scan};
 use crate::contract::Limits;
@@ -61,8 +61,9 @@ pub(crate) fn inspect(files: &dyn Files) -> Result<(), OpenError> {
 /// Reads the store that `files` hold, and begins one where they are empty.
 pub(crate) fn recover(files: &dyn Files, limits: &Limits, seed: u64) -> Result<Recovered, OpenError> {
     let found = find(files)?;
-    let loaded = newest(files, &found)?;
-    let logs = chain(files, &found, loaded.revision)?;
+    let (loaded, damage) = newest(files, &found)?;
+    // Logs that are missing behind an older checkpoint were removed for a newer one.
+    let logs = chain(files, &found, loaded.revision).map_err(|error| damage.unwrap_or(error))?;
     let format = loaded.format;
     let table = Arc::new(Table::new(seed));
     let make = |parts: Parts| {
@@ -107,17 +108,19 @@ fn find(files: &dyn Files) -> Result<Found, OpenError> {
             }
             Some(Name::Spare(number)) => found.spares.push(number),
             Some(Name::Unfinished(_)) => found.unfinished.push(name.clone()),
-            None if name == LOCK => {}
+            None if is_neutral(name) => {}
             None => foreign = Some(name),
         }
     }
     found.checkpoints.sort_unstable();
+    let not_a_store = |what| Err(OpenError::NotAStore { path: files.path(""), what });
     match foreign {
-        Some(name) if found.logs.is_empty() && found.checkpoints.is_empty() => Err(OpenError::NotAStore {
-            path: files.path(""),
-            what: format!("it holds other files (`{name}`) and none of a store"),
-        }),
-        _ => Ok(found),
+        _ if !found.logs.is_empty() || !found.checkpoints.is_empty() => Ok(found),
+        Some(name) => not_a_store(format!("it holds other files (`{name}`) and none of a store")),
+        None if !found.unfinished.is_empty() => {
+            not_a_store("restoring a snapshot into it was cut short: remove it, and restore again".into())
+        }
+        None => Ok(found),
     }
 }
 
@@ -138,20 +141,20 @@ fn header(files: &dyn Files, name: &str, kind: Kind) -> Result<Option<Header>, O
     }
 }
 
-/// Reads the newest checkpoint that is whole. That one is damaged matters only if an older one, or none, and the logs do
+/// Reads the newest checkpoint that is whole, and says what is wrong with a newer one. That one is damaged matters only if an older one, or none, and the logs do
 /// not lead to the same state; then the chain of logs has a gap.
-fn newest(files: &dyn Files, found: &Found) -> Result<Loaded, OpenError> {
+fn newest(files: &dyn Files, found: &Found) -> Result<(Loaded, Option<OpenError>), OpenError> {
     let first_log = found.logs.values().map(|header| header.from).min();
     let mut damage = None;
     for revision in found.checkpoints.iter().rev() {
         match load(files, &checkpoint::name(*revision)) {
             Err(error @ OpenError::Damaged { .. }) => damage = damage.or(Some(error)),
-            done => return done,
+            done => return done.map(|loaded| (loaded, damage)),
         }
     }
     match damage {
         Some(damage) if first_log != Some(FIRST.0) => Err(damage),
-        _ => Ok(Loaded::nothing()),
+        damage => Ok((Loaded::nothing(), damage)),
     }
 }
 

@@ -1,5 +1,6 @@
 //! A store as one file, and a store out of such a file.
 
+use std::io::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +11,7 @@ use super::checkpoint;
 use super::error::OpenError;
 use super::load::load;
 use super::log;
-use super::names::LOCK;
+use super::names::{UNFINISHED, is_neutral};
 use super::open::Disk;
 use crate::core::{Table, View};
 use crate::files::{Directory, Files};
@@ -67,10 +68,11 @@ async fn write(
     let failed = |path: &Path, error| SnapshotError::Io { path: path.into(), source: Arc::new(error) };
     let shown = path.clone();
     let written = tokio::task::spawn_blocking(move || {
-        if path.exists() {
-            return Err(SnapshotError::Exists { path });
-        }
         let (directory, name) = split(&path).map_err(|error| failed(&path, error))?;
+        let unfinished = directory.path(&format!("{name}{UNFINISHED}"));
+        if let Some(path) = [&path, &unfinished].into_iter().find(|path| path.exists()) {
+            return Err(SnapshotError::Exists { path: path.clone() });
+        }
         checkpoint::write(&directory, &name, &view, revision, || shared.compacted(), || Ok(()))
             .map_err(|error| failed(&path, error))
     });
@@ -79,6 +81,9 @@ async fn write(
         Err(panicked) => Err(failed(&shown, std::io::Error::other(panicked))),
     }
 }
+
+/// The largest revision to begin with: as many again are left.
+const MOST: u64 = u64::MAX / 2;
 
 /// Makes a store in the directory `into`, which is empty or not there, out of a snapshot. Returns its revision: that of the
 /// snapshot, raised by `bump`. All before it counts as compacted, so a client that saw anything of the old store's, later
@@ -89,13 +94,16 @@ pub fn restore(snapshot: impl AsRef<Path>, into: impl AsRef<Path>, bump: u64) ->
     let failed = |doing, path: &Path, error| OpenError::of(doing, path, error);
     let (from, name) = split(snapshot).map_err(|error| failed("opening", snapshot, error))?;
     let loaded = load(&from, &name)?;
+    let revision = loaded.revision.0.checked_add(bump).filter(|revision| *revision <= MOST);
+    let revision = revision.map(Revision).ok_or_else(|| {
+        failed("restoring", into, Error::other("so large a bump leaves no revisions: a billion will do"))
+    })?;
     let to = Directory::make(into).map_err(|error| failed("making", into, error))?;
     let names = to.list().map_err(|error| failed("listing", into, error))?;
-    if let Some(name) = names.iter().find(|name| *name != LOCK) {
+    if let Some(name) = names.iter().find(|name| !is_neutral(name)) {
         let what = format!("a snapshot is restored into an empty directory, and this one holds `{name}`");
         return Err(OpenError::NotAStore { path: into.into(), what });
     }
-    let revision = Revision(loaded.revision.0.saturating_add(bump));
     let table = Table::new(0);
     table.load().all(loaded.newest).finish();
     let view = table.view();

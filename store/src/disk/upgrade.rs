@@ -16,9 +16,14 @@ const CHUNK: usize = 1 << 20;
 /// and nothing removes: that is the way back. What is interrupted is begun again when the store is opened the next time.
 pub(crate) fn upgrade(files: &dyn Files, recovered: Recovered) -> Result<(), OpenError> {
     let Recovered { table, history, segment, others, format, .. } = recovered;
-    let logs: Vec<_> =
-        others.logs.into_iter().chain([segment.number]).map(|number| Name::Log(number).to_string()).collect();
-    let checkpoints: Vec<_> = others.checkpoints.into_iter().map(checkpoint::name).collect();
+    let logs: Vec<_> = others
+        .logs
+        .iter()
+        .copied()
+        .chain([segment.number])
+        .map(|number| Name::Log(number).to_string())
+        .collect();
+    let checkpoints: Vec<_> = others.checkpoints.iter().copied().map(checkpoint::name).collect();
     for name in logs.iter().chain(&checkpoints) {
         copy(files, name, &format!("format-{format}-{name}"))
             .map_err(|error| OpenError::of("copying", files.path(name), error))?;
@@ -26,6 +31,9 @@ pub(crate) fn upgrade(files: &dyn Files, recovered: Recovered) -> Result<(), Ope
     let (revision, compacted) = (history.newest(), history.compacted());
     let name = checkpoint::name(revision);
     let failed = |error| OpenError::of("upgrading", files.path(&name), error);
+    for unfinished in &others.unfinished {
+        remove_if_there(files, unfinished).map_err(failed)?;
+    }
     checkpoint::write(files, &name, &table.view(), revision, || compacted, || Ok(())).map_err(failed)?;
     log::begin(files, None, segment.number + 1, revision, compacted).map_err(failed)?;
     for old in logs.iter().chain(checkpoints.iter().filter(|old| **old != name)) {

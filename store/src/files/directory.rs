@@ -24,14 +24,26 @@ impl Directory {
     /// The directory at `path`, which is made if it is not there; then its name is durable.
     pub fn make(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
-        if !path.is_dir() {
-            fs::create_dir_all(&path)?;
-            if let Some(parent) = path.parent() {
-                let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-                fs::File::open(parent)?.sync_all()?;
-            }
+        let missing: Vec<PathBuf> =
+            path.ancestors().take_while(|path| !path.is_dir()).map(Path::to_owned).collect();
+        fs::create_dir_all(&path)?;
+        for made in &missing {
+            sync_name(made)?;
+        }
+        if missing.is_empty() {
+            // Whoever made it may not have come to this. It may be somebody else's to read.
+            let _ = sync_name(&path);
         }
         Ok(Self { path })
+    }
+}
+
+/// Makes the name of a directory durable.
+fn sync_name(path: &Path) -> io::Result<()> {
+    match path.parent() {
+        Some(parent) if parent.as_os_str().is_empty() => fs::File::open(".")?.sync_all(),
+        Some(parent) => fs::File::open(parent)?.sync_all(),
+        None => Ok(()),
     }
 }
 
@@ -60,12 +72,7 @@ impl Files for Directory {
     fn list(&self) -> io::Result<Vec<String>> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.path)? {
-            let entry = entry?;
-            if entry.file_type()?.is_file()
-                && let Ok(name) = entry.file_name().into_string()
-            {
-                names.push(name);
-            }
+            names.push(entry?.file_name().to_string_lossy().into_owned());
         }
         Ok(names)
     }

@@ -37,6 +37,7 @@ impl Memory {
     /// An empty store, at revision 1.
     #[must_use]
     pub fn new(options: Options) -> Self {
+        let options = Options { limits: options.limits.that_fit(), ..options };
         let table = Arc::new(Table::new(options.seed));
         let core = Core::new(Arc::clone(&table), FIRST, FIRST, 0, &options.limits);
         let shared = Shared::new(table, History::new(FIRST), 0, options.limits, options.seed);

@@ -399,3 +399,70 @@ async fn a_real_file_system_that_is_full_and_then_read_only() {
     }
     assert!(output.unwrap().status.success(), "{said}");
 }
+
+/// Directories are not nothing; and a file that was moved and linked is still there.
+#[tokio::test]
+async fn a_directory_with_directories_is_not_empty_and_a_link_is_a_file() {
+    let place = tempfile::tempdir().unwrap();
+    let etcd = place.path().join("etcd");
+    std::fs::create_dir_all(etcd.join("member")).unwrap();
+    assert!(matches!(refused(&etcd), OpenError::NotAStore { .. }));
+
+    let (store, elsewhere) = (place.path().join("store"), place.path().join("elsewhere"));
+    let mut witness = real_store(&store).await;
+    std::fs::create_dir_all(&elsewhere).unwrap();
+    for name in contents(&store).into_keys().filter(|name| name.starts_with("log-")) {
+        std::fs::rename(store.join(&name), elsewhere.join(&name)).unwrap();
+        std::os::unix::fs::symlink(elsewhere.join(&name), store.join(&name)).unwrap();
+    }
+    let store = Disk::open(&store, options()).unwrap();
+    witness.check(&store).await;
+    store.close().await.unwrap();
+}
+
+/// The root of a file system may be a store.
+#[tokio::test]
+async fn what_a_file_system_puts_into_its_root_is_nobodys() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::create_dir(place.path().join("lost+found")).unwrap();
+    Disk::open(place.path(), options()).unwrap().close().await.unwrap();
+}
+
+/// Files have two bytes for a number of operations.
+#[tokio::test]
+async fn limits_that_files_have_no_room_for_are_lower() {
+    let place = tempfile::tempdir().unwrap();
+    let mut options = DiskOptions::default();
+    options.store.limits.operations = 100_000;
+    let store = Disk::open(place.path(), options.clone()).unwrap();
+    let many = |count: u32| (0..count).fold(Transaction::new(), |all, i| all.put(format!("k{i}"), *b""));
+    let refused = store.commit(many(65_536)).await.unwrap_err();
+    assert!(matches!(refused, CommitError::TooManyOperations { limit: 65_535, .. }), "{refused}");
+    store.commit(many(65_535)).await.unwrap();
+    store.close().await.unwrap();
+    let store = Disk::open(place.path(), options).unwrap();
+    assert_eq!(store.usage().keys, 65_535);
+}
+
+/// A checkpoint that is damaged, an older one that should have been removed, and no logs that lead from that one: what is said
+/// is the damage.
+#[tokio::test]
+async fn a_damaged_checkpoint_is_named_rather_than_a_log_that_was_rightly_removed() {
+    let disk = faulty::Disk::new();
+    let store = flips::open(&disk).unwrap();
+    let mut old = BTreeMap::new();
+    for round in 0..20_u8 {
+        store.commit(Transaction::new().put("k", vec![round; 100])).await.unwrap();
+        if round == 5 || round == 15 {
+            store.checkpoint().await.unwrap();
+            old.extend(disk.contents().into_iter().filter(|(name, _)| name.starts_with("checkpoint")));
+        }
+    }
+    store.close().await.unwrap();
+    let disk = disk.kill();
+    old.iter().for_each(|(name, bytes)| disk.put(name, bytes));
+    let newest = old.into_keys().next_back().unwrap();
+    disk.flip(&newest, 8 * 90);
+    let error = flips::open(&disk).unwrap_err();
+    assert!(matches!(&error, OpenError::Damaged { path, .. } if path.ends_with(&newest)), "{error}");
+}

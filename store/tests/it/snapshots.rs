@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use machinery_objects::Revision;
+use machinery_store::faulty::{self, Call, Fault};
 use machinery_store::{
     Backend, Disk, DiskOptions, Entry, Memory, OpenError, Options, Range, Retention, SnapshotError, Span,
     Transaction, WatchError, restore,
@@ -179,4 +180,57 @@ async fn write_a_sample() {
     disk.snapshot(path.join("snapshot")).await.unwrap();
     disk.close().await.unwrap();
     let _ = fs::remove_file(path.join("store/lock"));
+}
+
+/// A write that failed left versions behind that nobody was shown. They are in no snapshot, and do not spoil it.
+#[tokio::test]
+async fn p12_a_snapshot_after_a_failed_sync_is_of_what_was_shown() {
+    let (files, place) = (faulty::Disk::new(), tempfile::tempdir().unwrap());
+    let disk = Disk::open_on(Arc::new(files.clone()), DiskOptions::default()).unwrap();
+    let shown = fill(&disk).await;
+    let expected = all(&disk).await;
+    files.inject(Fault::error(Call::Sync, std::io::ErrorKind::Other));
+    disk.commit(Transaction::new().put("/things/00", *b"newer").put("new", *b"")).await.unwrap_err();
+    let file = place.path().join("snapshot");
+    assert_eq!(disk.snapshot(&file).await.unwrap(), shown);
+    check_restored(&file, &place.path().join("new"), shown, &expected).await;
+}
+
+/// What a restore left that was killed looks empty, and is not taken for a new store.
+#[tokio::test]
+async fn p12_a_restore_that_was_cut_short_is_no_store() {
+    let place = tempfile::tempdir().unwrap();
+    std::fs::write(place.path().join("checkpoint-0000000000000029.unfinished"), "some of it").unwrap();
+    let error = Disk::open(place.path(), DiskOptions::default()).unwrap_err();
+    assert!(matches!(error, OpenError::NotAStore { .. }) && error.to_string().contains("restore"), "{error}");
+}
+
+#[tokio::test]
+async fn p12_a_bump_leaves_revisions() {
+    let place = tempfile::tempdir().unwrap();
+    let memory = Memory::new(Options::default());
+    fill(&memory).await;
+    let (file, into) = (place.path().join("snapshot"), place.path().join("new"));
+    memory.snapshot(&file).await.unwrap();
+    for bump in [u64::MAX, u64::MAX / 2] {
+        let error = restore(&file, &into, bump).unwrap_err();
+        assert!(error.to_string().contains("bump"), "{error}");
+    }
+    assert!(!into.exists());
+}
+
+/// A snapshot that is being written keeps another one away from its name.
+#[tokio::test]
+async fn two_snapshots_under_one_name_are_one_and_an_error() {
+    let place = tempfile::tempdir().unwrap();
+    let memory = Memory::new(Options::default());
+    fill(&memory).await;
+    let file = place.path().join("snapshot");
+    std::fs::write(place.path().join("snapshot.unfinished"), "of another one").unwrap();
+    let error = memory.snapshot(&file).await.unwrap_err();
+    assert!(
+        matches!(&error, SnapshotError::Exists { path } if path.ends_with("snapshot.unfinished")),
+        "{error}"
+    );
+    assert!(!file.exists());
 }
