@@ -9,7 +9,7 @@
 //! Each promise names what holds it: behaviours of [`conformance`], which run on every backend, and tests in `tests/it/`.
 //!
 //! 1. **Strictly serializable**: what is acknowledged is seen by whoever asks later, on any handle
-//!    (`histories_are_linearizable`, `a_read_sees_every_write_before_it`, `counting_together_loses_no_step`).
+//!    (`memory_is_right`, `disk_is_right`, `a_read_sees_every_write_before_it`, `counting_together_loses_no_step`).
 //! 2. **Whole**: a transaction has one revision, or no effect (`a_transaction_has_one_revision`,
 //!    `a_refused_transaction_has_no_effect`, `readers_see_whole_transactions`).
 //! 3. **A revision is used once**, rises by one with each commit, and is never taken back, whatever happens to the process
@@ -33,7 +33,7 @@
 //!     (`a_failed_sync_or_write_ends_writing_and_nothing_else`, `what_a_failed_sync_forgot_is_written_again_when_the_store_is_opened`).
 //! 12. **A snapshot is restored whole or not at all**, at revisions that no client of the old store has seen (`p12_…`).
 //! 13. **Every released format is opened for ever**; an older one is copied before it is written anew (`p13_…`).
-//! 14. **Every limit has a name** in [`Limits`], and an error that says it (`conformance::limits`).
+//! 14. **Every limit has a name** in [`Limits`], and an error that says it (`conformance::limits`); who finds the line full waits.
 //! 15. **What is no store is left alone**: other files, a newer format, a cut file, another process, a full or read-only disk are
 //!     errors that name the path and the way out, and no byte is changed (`bad_input.rs`).
 //!

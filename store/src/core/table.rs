@@ -98,7 +98,7 @@ impl Newest for Loading<'_> {
     }
 
     fn remove(&mut self, key: &str) -> bool {
-        self.0.remove(key).is_some()
+        self.0.take(key).is_some()
     }
 }
 

@@ -7,8 +7,8 @@ use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
-/// So many parts may wait for the next step.
-const WAITING: usize = 64;
+/// So many parts may wait for the next step. Most have some 64 KiB; one has as much as the largest batch.
+const WAITING: usize = 32;
 
 /// Gives a part to the next step. False: nobody wants any more.
 pub(crate) type Give<'a, T> = dyn Fn(T) -> bool + 'a;

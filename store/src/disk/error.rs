@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-/// Why a directory was not opened as a store. Nothing in it was changed.
+/// Why a directory was not opened as a store. Nothing that was in it has been changed, but for an upgrade that was cut short.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum OpenError {

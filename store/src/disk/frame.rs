@@ -78,7 +78,7 @@ impl Head {
         FRAME + self.length.next_multiple_of(ALIGN)
     }
 
-    /// The payload of the frame that begins at `bytes`; none if it is not what was written, or its padding is not.
+    /// The payload of the frame that begins at `bytes`; none if it is not what was written.
     pub(crate) fn payload<'a>(&self, bytes: &'a [u8], salt: u64) -> Option<&'a [u8]> {
         let payload = bytes.get(FRAME..FRAME + self.length)?;
         (checksum(salt, payload) == self.sum).then_some(payload)

@@ -65,6 +65,10 @@ impl State {
         guarded.poison.clone().or_else(|| guarded.failure.clone())
     }
 
+    pub(crate) fn note_poison(&self, why: &Arc<str>) {
+        self.guarded.lock().poison = Some(Arc::clone(why));
+    }
+
     /// Lets others at the disk, unless it is time to end.
     pub(crate) fn breathe(&self) -> io::Result<()> {
         std::thread::park_timeout(self.rest);
@@ -98,7 +102,7 @@ impl Keeper {
 
     /// Nothing is written any more.
     pub(crate) fn note_poison(&self, why: &Arc<str>) {
-        self.state.guarded.lock().poison = Some(Arc::clone(why));
+        self.state.note_poison(why);
     }
 
     pub(crate) fn wrote(&mut self, bytes: u64) {
@@ -183,5 +187,12 @@ impl Keeper {
                 }
             }
         }
+    }
+}
+
+impl Drop for Keeper {
+    /// Upkeep must not go on with a directory that may be somebody else's by now.
+    fn drop(&mut self) {
+        self.end();
     }
 }

@@ -148,11 +148,10 @@ pub(crate) fn begin(
     from: Revision,
     compacted: Revision,
 ) -> io::Result<Segment> {
+    // Somebody may have removed it to make room.
+    let spare = spare.and_then(|name| files.open(&name).ok().map(|file| (name, file)));
     let (name, file) = match spare {
-        Some(name) => {
-            let file = files.open(&name)?;
-            (name, file)
-        }
+        Some(spare) => spare,
         None => {
             let name = Name::Spare(number).to_string();
             remove_if_there(files, &name)?;

@@ -1,6 +1,7 @@
 //! The handle.
 
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -10,6 +11,7 @@ use machinery_objects::Revision;
 use machinery_sync::Mutex;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::error::OpenError;
 use super::format::FORMAT;
@@ -46,6 +48,8 @@ struct Inner {
     /// None once it is being dropped: then the writer ends.
     requests: Option<mpsc::Sender<Request>>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// Set when nothing is written any more and the directory is free.
+    ended: CancellationToken,
 }
 
 impl Disk {
@@ -62,7 +66,8 @@ impl Disk {
     }
 
     /// Opens the store in `files`, whatever they are.
-    pub fn open_on(files: Arc<dyn Files>, options: DiskOptions) -> Result<Self, OpenError> {
+    pub fn open_on(files: Arc<dyn Files>, mut options: DiskOptions) -> Result<Self, OpenError> {
+        options.store.limits = options.store.limits.that_fit();
         inspect(&*files)?;
         let lock = files.lock().map_err(|error| OpenError::of("locking", files.path(LOCK), error))?;
         let lock = lock.ok_or_else(|| OpenError::InUse { path: files.path("") })?;
@@ -106,9 +111,22 @@ impl Disk {
             pace: Pace::default(),
             frame: Vec::new(),
         };
-        let run = move || {
-            writer.run();
-            drop(lock);
+        let ended = CancellationToken::new();
+        let run = {
+            let (shared, state, ended) =
+                (Arc::clone(&shared), Arc::clone(&state), ended.clone().drop_guard());
+            move || {
+                if catch_unwind(AssertUnwindSafe(|| writer.run())).is_err() {
+                    let why =
+                        "the store's writer panicked; what it acknowledged is safe: open the store again"
+                            .into();
+                    shared.close(&why);
+                    state.note_poison(&why);
+                }
+                // What the writer had is dropped by now, and upkeep has ended.
+                drop(lock);
+                drop(ended);
+            }
         };
         let thread =
             std::thread::Builder::new().name("machinery-store".into()).spawn(run).map_err(&failed)?;
@@ -118,6 +136,7 @@ impl Disk {
             state,
             requests: Some(requests),
             thread: Mutex::new(Some(thread)),
+            ended,
         })))
     }
 
@@ -126,10 +145,7 @@ impl Disk {
     /// An error says that the end of the log could not be marked: nothing is lost by that.
     pub async fn close(&self) -> Result<(), CommitError> {
         let answer = self.ask(Request::Close).await;
-        let thread = self.0.thread.lock().take();
-        if let Some(thread) = thread {
-            let _ = tokio::task::spawn_blocking(move || thread.join()).await;
-        }
+        self.0.ended.cancelled().await;
         match answer {
             Some(Err(error)) => Err(CommitError::Refused { why: error.to_string().into() }),
             _ => Ok(()),

@@ -7,7 +7,7 @@ use crate::options::Options;
 pub struct DiskOptions {
     /// As for any store.
     pub store: Options,
-    /// Bytes of a segment of the log, which is made ahead of time. Up to four are there at once.
+    /// Bytes of a segment of the log, which is made ahead of time. All since the last checkpoint are there, and up to eight more.
     pub segment_bytes: u64,
     /// A checkpoint is made when the log after the last one is longer than this, and longer than all that the store holds.
     /// More makes restarts slower and writing cheaper.

@@ -23,13 +23,15 @@ pub(crate) struct Pace {
 
 /// The part of a sync's time that is spent on waiting.
 const PART: u32 = 4;
+/// No wait is longer, however long the last sync took: it may have been one that nobody will see again.
+const MOST: Duration = Duration::from_millis(5);
 /// A wait that is shorter than this is spent on giving way to other threads: to sleep takes longer.
 const NAP: Duration = Duration::from_micros(200);
 
 impl Pace {
     /// Takes further requests, if it is worth it.
     pub(crate) fn gather<T>(&self, requests: &mut Receiver<T>, taken: &mut Vec<T>) {
-        let limit = self.sync / PART;
+        let limit = (self.sync / PART).min(MOST);
         if taken.len() >= self.expected || limit.is_zero() {
             return;
         }

@@ -65,7 +65,7 @@ impl Upkeep {
             let _ = files.remove(name);
         }
         let Others { logs, checkpoints, spares, .. } = others;
-        let next_spare = spares.iter().copied().max().unwrap_or(0).max(FRESH) + 1;
+        let next_spare = spares.iter().copied().max().unwrap_or(0).clamp(FRESH, u64::MAX / 4 * 3) + 1;
         let kept = Arc::default();
         let upkeep =
             Self { files, shared, spares: kept, state, segment_bytes, checkpoints, logs, next_spare };

@@ -27,7 +27,7 @@ impl<'a> Window<'a> {
         self.size
     }
 
-    /// These bytes, or those of them that are in the file. What is before them is not asked for again, or read again.
+    /// These bytes, or those of them that are in the file. To go back costs reading again.
     pub(crate) fn get(&mut self, range: Range<u64>) -> io::Result<&[u8]> {
         let range = range.start.min(self.size)..range.end.min(self.size);
         let end = self.start + self.bytes.len() as u64;

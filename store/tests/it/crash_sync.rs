@@ -8,9 +8,12 @@ use futures::future::join_all;
 use futures::{FutureExt, poll};
 use machinery_objects::Revision;
 use machinery_store::faulty::{self, Call, Effect, Fault, Gate, Lost};
+use machinery_store::files::Files;
 use machinery_store::{
     Backend, CommitError, CompactError, Disk, Range, ReadError, Seen, Span, Transaction, WatchError,
 };
+
+use tokio_util::task::TaskTracker;
 
 use crate::crash::{open, still_reads};
 use crate::crash_witness::Witness;
@@ -299,4 +302,35 @@ async fn a_compaction_beside_a_checkpoint_is_no_damage() {
     gate.open();
     checkpoint.await.unwrap();
     witness.check(&open(&disk.kill()).unwrap()).await;
+}
+
+/// Somebody made room.
+#[tokio::test]
+async fn a_spare_that_is_gone_is_no_reason_to_refuse_writes() {
+    let (disk, store, mut witness) = store().await;
+    while !disk.contents().keys().any(|name| name.starts_with("spare")) {
+        witness.go_on(&store).await;
+    }
+    disk.inject(Fault::error(Call::Open, ErrorKind::NotFound).of("spare"));
+    for _ in 0..200 {
+        witness.go_on(&store).await;
+    }
+    assert!(disk.fired().values().sum::<u64>() > 0, "a segment was begun meanwhile");
+    witness.check(&store).await;
+}
+
+/// Whoever has closed the store may open it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_closes_waits_until_the_directory_is_free() {
+    let tasks = TaskTracker::new();
+    for _ in 0..100 {
+        let (disk, store, _) = store().await;
+        let other = tasks.spawn({
+            let store = store.clone();
+            async move { store.close().await }
+        });
+        store.close().await.unwrap();
+        assert!(disk.lock().unwrap().is_some());
+        other.await.unwrap().unwrap();
+    }
 }

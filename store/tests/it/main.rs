@@ -13,6 +13,8 @@ mod flips;
 mod history;
 mod history_judge;
 mod kill;
+mod large;
 mod model;
 mod retention;
 mod snapshots;
+mod writer_panics;

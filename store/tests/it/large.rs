@@ -1,0 +1,53 @@
+//! A log of many pieces: it is read through a window, and in parts, and their bounds fall everywhere.
+
+use std::sync::Arc;
+
+use machinery_store::{Backend, Disk, DiskOptions, OpenError, Range, Span, Transaction, faulty};
+
+/// Sizes around those of a part, of a window, and of two of them.
+const SIZES: [usize; 7] = [1, 60_000, 65_536, 1_000_000, 1_048_576, 1_200_000, 9];
+
+async fn store() -> faulty::Disk {
+    let disk = faulty::Disk::new();
+    let store = open(&disk).unwrap();
+    for (round, size) in (0_u8..3).flat_map(|round| SIZES.map(|size| (round, size))) {
+        store.commit(Transaction::new().put(format!("{size}"), vec![round; size])).await.unwrap();
+    }
+    disk.kill()
+}
+
+fn open(disk: &faulty::Disk) -> Result<Disk, OpenError> {
+    let options =
+        DiskOptions { segment_bytes: 32 << 20, checkpoint_bytes: u64::MAX, ..DiskOptions::default() };
+    Disk::open_on(Arc::new(disk.clone()), options)
+}
+
+#[tokio::test]
+async fn all_of_it_is_read() {
+    let disk = store().await;
+    for _ in 0..2 {
+        let store = open(&disk).unwrap();
+        for size in SIZES {
+            let page = store.range(Range::of(Span::one(format!("{size}")))).await.unwrap();
+            assert!(*page.entries[0].value == vec![2; size], "{size}");
+        }
+        store.checkpoint().await.unwrap();
+        store.close().await.unwrap();
+    }
+}
+
+/// What proves the damage lies far behind it.
+#[tokio::test]
+async fn damage_is_found_where_the_next_batch_is_far_away() {
+    let disk = store().await;
+    let files = disk.contents();
+    let (log, bytes) = files.iter().find(|(name, _)| name.starts_with("log")).unwrap();
+    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    assert!(end > 8 << 20, "{end}");
+    for place in (100..end - 2_000_000).step_by(700_001) {
+        let damaged = disk.kill();
+        damaged.flip(log, place * 8);
+        let error = open(&damaged).unwrap_err();
+        assert!(matches!(error, OpenError::Damaged { .. }), "{place}: {error}");
+    }
+}

@@ -1,0 +1,91 @@
+//! A panic where nobody expects one: in the thread that writes.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use machinery_store::files::{File, Files};
+use machinery_store::{Backend, CommitError, Disk, Range, Span, Transaction, WatchError, faulty};
+
+use crate::crash::{open, options};
+
+/// A disk whose files panic when they are written, once it is told so.
+struct Panicking(faulty::Disk, Arc<AtomicBool>);
+
+struct Handle(Box<dyn File>, Arc<AtomicBool>);
+
+impl Panicking {
+    fn handle(&self, file: io::Result<Box<dyn File>>) -> io::Result<Box<dyn File>> {
+        file.map(|file| Box::new(Handle(file, Arc::clone(&self.1))) as _)
+    }
+}
+
+impl Files for Panicking {
+    fn create(&self, name: &str) -> io::Result<Box<dyn File>> {
+        self.handle(self.0.create(name))
+    }
+    fn open(&self, name: &str) -> io::Result<Box<dyn File>> {
+        self.handle(self.0.open(name))
+    }
+    fn open_to_read(&self, name: &str) -> io::Result<Box<dyn File>> {
+        self.0.open_to_read(name)
+    }
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        self.0.rename(from, to)
+    }
+    fn remove(&self, name: &str) -> io::Result<()> {
+        self.0.remove(name)
+    }
+    fn list(&self) -> io::Result<Vec<String>> {
+        self.0.list()
+    }
+    fn sync(&self) -> io::Result<()> {
+        Files::sync(&self.0)
+    }
+    fn lock(&self) -> io::Result<Option<Box<dyn Send + Sync>>> {
+        self.0.lock()
+    }
+    fn salt(&self) -> io::Result<u64> {
+        self.0.salt()
+    }
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path(name)
+    }
+}
+
+impl File for Handle {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.0.read_at(buffer, offset)
+    }
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        assert!(!self.1.load(Ordering::Relaxed), "as the test wants it");
+        self.0.write_at(bytes, offset)
+    }
+    fn sync(&self) -> io::Result<()> {
+        self.0.sync()
+    }
+    fn size(&self) -> io::Result<u64> {
+        self.0.size()
+    }
+}
+
+#[tokio::test]
+async fn a_writer_that_panics_ends_the_watches_frees_the_directory_and_says_so() {
+    let (disk, panics) = (faulty::Disk::new(), Arc::new(AtomicBool::new(false)));
+    let files = Panicking(disk.clone(), Arc::clone(&panics));
+    let store = Disk::open_on(Arc::new(files), options()).unwrap();
+    let kept = store.commit(Transaction::new().put("kept", *b"")).await.unwrap();
+    let mut watch = store.watch(Span::all(), kept.revision).await.unwrap();
+    panics.store(true, Ordering::Relaxed);
+    let lost = store.commit(Transaction::new().put("lost", *b"")).await.unwrap_err();
+    assert!(matches!(lost, CommitError::Unknown { .. }), "{lost}");
+    let ended = tokio::time::timeout(Duration::from_secs(60), watch.next()).await.expect("it ends");
+    assert!(matches!(ended, Err(WatchError::Unavailable { .. })), "{ended:?}");
+    store.close().await.unwrap();
+    assert!(store.trouble().unwrap().contains("panicked"));
+
+    let store = open(&disk).unwrap();
+    assert_eq!(store.range(Range::of(Span::one("kept"))).await.unwrap().entries.len(), 1);
+}
