@@ -133,17 +133,25 @@ impl<S: Server> Measured<S> {
         self.clear()?;
         copy(&self.kept_directory(), &self.directory())?;
         rustix::fs::sync();
-        let started = Instant::now();
-        self.server.start(&Start { directory: self.directory(), sync_ms: 0 })?;
-        let seconds = started.elapsed().as_secs_f64();
+        // The one that is killed is the one that had all of it.
+        let first = self.timed_start()?;
+        self.server.kill()?;
+        let seconds = self.timed_start()?;
         let (memory, anonymous) = process::memory(self.server.pid()?)?;
         let each = |bytes: f64| bytes / count(kept.objects);
         Ok(self
             .costed(commits)?
             .with("restart_s", seconds)
+            .with("first_s", first)
             .with("memory", each(memory - kept.empty_memory.0))
             .with("anonymous", each(anonymous - kept.empty_memory.1))
             .with("disk", each(kept.disk)))
+    }
+
+    fn timed_start(&mut self) -> anyhow::Result<f64> {
+        let started = Instant::now();
+        self.server.start(&Start { directory: self.directory(), sync_ms: 0 })?;
+        Ok(started.elapsed().as_secs_f64())
     }
 
     /// Kills the server, and waits until the disk has nothing left to write: the next one is measured on it.

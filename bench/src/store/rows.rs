@@ -117,7 +117,8 @@ fn large(name: &str, objects: usize, sizes: &Sizes, restart: f64, commits: Optio
         rows: vec![
             row(&format!("restart-{name}"), "s", "restart_s")
                 .goals(&[Goal::times(restart, ETCD)])
-                .note(RESTART),
+                .note(RESTART)
+                .also("first_s", "on memory that nobody used for a while, s"),
             rate(&format!("commits-64-at-{name}"))
                 .goals(&goals)
                 .note(AT)
@@ -142,7 +143,7 @@ const READS: &str = "one random key of 10 000, as of now; etcd: linearizable, ov
 const FANOUT: &str = "from the call of one put until the last watcher of its prefix has the event, median of a round's \
      events; ours: a task each; etcd: calls of Watch on one Go client, which puts them all on one stream";
 const RESTART: &str = "from the start of a process until it has answered a read (etcd: a linearizable one), after \
-     SIGKILL, on a copy of the files that putting all objects once left, page cache warm";
+     SIGKILL of one that had the same: all objects, put once; page cache warm";
 const AT: &str = "as commits-64, to random ones of all objects, after that restart";
 const MEMORY: &str = "resident after that restart, an object of 1 KiB and a key of 36 bytes, less what an empty store \
      has; etcd maps its database's file";

@@ -264,4 +264,7 @@ async fn a_hundred_kills_under_load_lose_nothing() {
     known.check_order();
     println!("{kills} kills, {said} answers, {} revisions", known.revisions.len());
     assert!(known.revisions.len() as u64 > kills * 20, "there was load");
+    let names = std::fs::read_dir(&directory).unwrap().map(|entry| entry.unwrap().file_name());
+    let made = names.filter(|name| name.to_str().unwrap().starts_with("checkpoint")).count();
+    assert!(made > 0, "checkpoints were made meanwhile");
 }
