@@ -1,6 +1,8 @@
 //! The stages of `cargo xtask test`, in order. The cheap ones come first.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{env, fs};
 
 use cargo_metadata::Package;
 
@@ -119,9 +121,26 @@ fn docs(workspace: &Workspace) -> Work {
 
 /// One call for all: cargo verifies crates against each other's packages before any of them is published.
 fn packaging(workspace: &Workspace) -> Work {
+    let target = workspace.target.join("packages");
+    forget_packages(workspace, &target);
     let mut command = workspace.cargo(["package", "--allow-dirty"]);
-    command.args(named(workspace.published()));
+    command.args(named(workspace.published())).arg("--target-dir").arg(target);
     Work::Check(vec![command])
+}
+
+/// Cargo knows a package again by its version alone. What an earlier run unpacked and built of ours, when it was another
+/// one of the same version, would be what this run's packages are verified against.
+fn forget_packages(workspace: &Workspace, target: &Path) {
+    let _ = fs::remove_dir_all(target);
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
+    let Some(home) = home.or_else(|| Some(env::home_dir()?.join(".cargo"))) else { return };
+    let registries = fs::read_dir(home.join("registry/src")).into_iter().flatten().flatten();
+    // Those of this machine have no host, which other names begin with.
+    for registry in registries.filter(|registry| registry.file_name().to_string_lossy().starts_with('-')) {
+        for package in workspace.published() {
+            let _ = fs::remove_dir_all(registry.path().join(format!("{}-{}", package.name, package.version)));
+        }
+    }
 }
 
 /// Without `advisories`: they need a database from the network, and change while the tree does not.
