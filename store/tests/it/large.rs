@@ -17,8 +17,11 @@ async fn store() -> faulty::Disk {
 }
 
 fn open(disk: &faulty::Disk) -> Result<Disk, OpenError> {
-    let options =
-        DiskOptions { segment_bytes: 32 << 20, checkpoint_bytes: u64::MAX, ..DiskOptions::default() };
+    open_with(disk, 32 << 20)
+}
+
+fn open_with(disk: &faulty::Disk, segment_bytes: u64) -> Result<Disk, OpenError> {
+    let options = DiskOptions { segment_bytes, checkpoint_bytes: u64::MAX, ..DiskOptions::default() };
     Disk::open_on(Arc::new(disk.clone()), options)
 }
 
@@ -49,5 +52,32 @@ async fn damage_is_found_where_the_next_batch_is_far_away() {
         damaged.flip(log, place * 8);
         let error = open(&damaged).unwrap_err();
         assert!(matches!(error, OpenError::Damaged { .. }), "{place}: {error}");
+    }
+}
+
+/// Everything is compacted, so no revision is missed: only the number of versions says that some are.
+#[tokio::test]
+async fn a_checkpoint_that_ends_between_two_blocks_is_damaged() {
+    let disk = faulty::Disk::new();
+    // One segment each, so the logs before the checkpoint are gone.
+    let store = open_with(&disk, 1 << 16).unwrap();
+    for key in 0..10 {
+        store.commit(Transaction::new().put(format!("{key}"), vec![key; 100_000])).await.unwrap();
+    }
+    store.compact(store.revision().await.unwrap()).await.unwrap();
+    store.checkpoint().await.unwrap();
+    store.close().await.unwrap();
+    let files = disk.contents();
+    let (name, bytes) = files.iter().find(|(name, _)| name.starts_with("checkpoint")).unwrap();
+    let length = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize;
+    let blocks =
+        std::iter::successors(Some(64), |at| Some(at + 8 + length(*at)).filter(|at| *at < bytes.len()));
+    let ends: Vec<usize> = blocks.collect();
+    assert!(ends.len() >= 3, "{ends:?}");
+    for end in ends {
+        let cut = disk.kill();
+        cut.put(name, &bytes[..end]);
+        let error = open_with(&cut, 1 << 16).unwrap_err();
+        assert!(matches!(error, OpenError::Damaged { .. }), "{end}: {error}");
     }
 }
