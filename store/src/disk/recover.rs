@@ -141,8 +141,8 @@ fn header(files: &dyn Files, name: &str, kind: Kind) -> Result<Option<Header>, O
     }
 }
 
-/// Reads the newest checkpoint that is whole, and says what is wrong with a newer one. That one is damaged matters only if an older one, or none, and the logs do
-/// not lead to the same state; then the chain of logs has a gap.
+/// Reads the newest checkpoint that is whole, and says what is wrong with a newer one. That one is damaged matters only if an
+/// older one, or none, and the logs do not lead to the same state; then the chain of logs has a gap.
 fn newest(files: &dyn Files, found: &Found) -> Result<(Loaded, Option<OpenError>), OpenError> {
     let first_log = found.logs.values().map(|header| header.from).min();
     let mut damage = None;

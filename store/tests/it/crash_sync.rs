@@ -282,26 +282,35 @@ async fn a_checkpoint_that_stalls_stalls_no_commit() {
 /// killed store with such files was once taken for a damaged one.
 #[tokio::test]
 async fn a_compaction_beside_a_checkpoint_is_no_damage() {
-    let disk = faulty::Disk::new();
-    let options = machinery_store::DiskOptions { background: true, ..crate::crash::options() };
-    let store = Disk::open_on(Arc::new(disk.clone()), options).unwrap();
-    let mut witness = Witness::new();
-    witness.go_on(&store).await;
-    let gate = Gate::new();
-    disk.inject(Fault::hold(Call::Create, &gate).of("checkpoint"));
-    let mut checkpoint = pin!(store.checkpoint());
-    assert!(poll!(&mut checkpoint).is_pending());
-    reached(&gate).await;
-    let logs = |disk: &faulty::Disk| disk.contents().keys().filter(|name| name.starts_with("log-")).count();
-    let before = logs(&disk);
-    while logs(&disk) < before + 2 {
-        witness.go_on(&store).await;
+    // Before the checkpoint has read anything, and when it has read what is compacted then.
+    for held in [Call::Create, Call::Write] {
+        let disk = faulty::Disk::new();
+        let options = machinery_store::DiskOptions { background: true, ..crate::crash::options() };
+        let store = Disk::open_on(Arc::new(disk.clone()), options).unwrap();
+        let mut witness = Witness::new();
+        for _ in 0..5 {
+            let transaction = put("again and again");
+            witness.answered(transaction.clone(), store.commit(transaction).await);
+        }
+        let gate = Gate::new();
+        disk.inject(Fault::hold(held, &gate).of("checkpoint"));
+        let mut checkpoint = pin!(store.checkpoint());
+        assert!(poll!(&mut checkpoint).is_pending());
+        reached(&gate).await;
+        let logs =
+            |disk: &faulty::Disk| disk.contents().keys().filter(|name| name.starts_with("log-")).count();
+        let before = logs(&disk);
+        while logs(&disk) < before + 2 {
+            witness.go_on(&store).await;
+        }
+        let to = witness.newest();
+        witness.compacted(to, &store.compact(to).await);
+        gate.open();
+        checkpoint.await.unwrap();
+        let again = open(&disk.kill()).unwrap();
+        witness.check(&again).await;
+        assert_eq!(again.usage(), store.usage(), "what was compacted is not there");
     }
-    let to = witness.newest();
-    witness.compacted(to, &store.compact(to).await);
-    gate.open();
-    checkpoint.await.unwrap();
-    witness.check(&open(&disk.kill()).unwrap()).await;
 }
 
 /// Somebody made room.
