@@ -1,34 +1,53 @@
 //! What an index finds, one after another.
 
-use crate::Range;
 use crate::index::{Members, MembersIter};
 use crate::slots::Slots;
+use crate::tree;
 use crate::version::Entry;
 use std::fmt;
 use std::iter::FusedIterator;
+use std::ops::Range;
 
 /// The entries that an index has for a value, or for those between two bounds: keys and values.
 pub struct Entries<'a, K, V, I> {
     slots: &'a Slots<Entry<K, V>>,
-    values: Range<'a, I, Members>,
-    /// The values that were begun, from either end.
-    front: Option<MembersIter<'a>>,
-    back: Option<MembersIter<'a>>,
+    found: Found<'a, I>,
+    /// What comes next from the front. To find an entry is to wait for memory, and several can be waited for at once.
+    ahead: [Option<&'a Entry<K, V>>; AHEAD],
+    /// Which of these are not taken yet.
+    left: Range<usize>,
 }
+
+const AHEAD: usize = 8;
 
 impl<'a, K, V, I> Entries<'a, K, V, I> {
     pub(crate) fn of(slots: &'a Slots<Entry<K, V>>, members: Option<&'a Members>) -> Self {
-        Self { slots, values: Range::empty(), front: members.map(Members::iter), back: None }
+        Self::new(
+            slots,
+            Found { values: tree::Range::empty(), front: members.map(Members::iter), back: None },
+        )
     }
 
-    pub(crate) const fn between(slots: &'a Slots<Entry<K, V>>, values: Range<'a, I, Members>) -> Self {
-        Self { slots, values, front: None, back: None }
+    pub(crate) const fn between(slots: &'a Slots<Entry<K, V>>, values: tree::Range<'a, I, Members>) -> Self {
+        Self::new(slots, Found { values, front: None, back: None })
     }
 
-    /// `None` only where a function of the user's has not kept its word, and left a slot in an index.
+    const fn new(slots: &'a Slots<Entry<K, V>>, found: Found<'a, I>) -> Self {
+        Self { slots, found, ahead: [None; AHEAD], left: 0..0 }
+    }
+
     #[inline]
-    fn entry(&self, slot: u32) -> Option<(&'a K, &'a V)> {
-        self.slots.get(slot).map(Entry::pair)
+    fn look_ahead(&mut self) {
+        self.left = 0..0;
+        while self.left.end < AHEAD
+            && let Some(slot) = self.found.next()
+        {
+            // `None` only where a function of the user's has not kept its word, and left a slot in an index.
+            if let Some(entry) = self.slots.get(slot) {
+                self.ahead[self.left.end] = Some(entry);
+                self.left.end += 1;
+            }
+        }
     }
 }
 
@@ -37,33 +56,17 @@ impl<'a, K, V, I> Iterator for Entries<'a, K, V, I> {
 
     #[inline]
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            while let Some(slot) = self.front.as_mut().and_then(Iterator::next) {
-                if let Some(entry) = self.entry(slot) {
-                    return Some(entry);
-                }
-            }
-            match self.values.next() {
-                Some((_, members)) => self.front = Some(members.iter()),
-                None => self.front = Some(self.back.take()?),
-            }
+        if self.left.is_empty() {
+            self.look_ahead();
         }
+        self.ahead[self.left.next()?].map(Entry::pair)
     }
 }
 
 impl<K, V, I> DoubleEndedIterator for Entries<'_, K, V, I> {
     fn next_back(&mut self) -> Option<Self::Item> {
-        loop {
-            while let Some(slot) = self.back.as_mut().and_then(DoubleEndedIterator::next_back) {
-                if let Some(entry) = self.entry(slot) {
-                    return Some(entry);
-                }
-            }
-            match self.values.next_back() {
-                Some((_, members)) => self.back = Some(members.iter()),
-                None => self.back = Some(self.front.take()?),
-            }
-        }
+        let behind = self.found.by_ref().rev().find_map(|slot| self.slots.get(slot));
+        behind.or_else(|| self.ahead[self.left.next_back()?]).map(Entry::pair)
     }
 }
 
@@ -71,8 +74,8 @@ impl<K, V, I> FusedIterator for Entries<'_, K, V, I> {}
 
 impl<K, V, I> Clone for Entries<'_, K, V, I> {
     fn clone(&self) -> Self {
-        let Self { slots, values, front, back } = self;
-        Self { slots, values: values.clone(), front: front.clone(), back: back.clone() }
+        let Self { slots, found, ahead, left } = self;
+        Self { slots, found: found.clone(), ahead: *ahead, left: left.clone() }
     }
 }
 
@@ -84,11 +87,11 @@ impl<K: fmt::Debug, V: fmt::Debug, I> fmt::Debug for Entries<'_, K, V, I> {
 
 /// Values of an index, in order, each with the number of entries that have it.
 pub struct Counts<'a, I> {
-    values: Range<'a, I, Members>,
+    values: tree::Range<'a, I, Members>,
 }
 
 impl<'a, I> Counts<'a, I> {
-    pub(crate) const fn new(values: Range<'a, I, Members>) -> Self {
+    pub(crate) const fn new(values: tree::Range<'a, I, Members>) -> Self {
         Self { values }
     }
 }
@@ -118,5 +121,50 @@ impl<I> Clone for Counts<'_, I> {
 impl<I: fmt::Debug> fmt::Debug for Counts<'_, I> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_map().entries(self.clone()).finish()
+    }
+}
+
+/// The slots that values of an index have.
+struct Found<'a, I> {
+    values: tree::Range<'a, I, Members>,
+    /// The values that were begun, from either end.
+    front: Option<MembersIter<'a>>,
+    back: Option<MembersIter<'a>>,
+}
+
+impl<I> Iterator for Found<'_, I> {
+    type Item = u32;
+
+    #[inline]
+    fn next(&mut self) -> Option<u32> {
+        loop {
+            if let Some(slot) = self.front.as_mut().and_then(Iterator::next) {
+                return Some(slot);
+            }
+            match self.values.next() {
+                Some((_, members)) => self.front = Some(members.iter()),
+                None => self.front = Some(self.back.take()?),
+            }
+        }
+    }
+}
+
+impl<I> DoubleEndedIterator for Found<'_, I> {
+    fn next_back(&mut self) -> Option<u32> {
+        loop {
+            if let Some(slot) = self.back.as_mut().and_then(DoubleEndedIterator::next_back) {
+                return Some(slot);
+            }
+            match self.values.next_back() {
+                Some((_, members)) => self.back = Some(members.iter()),
+                None => self.back = Some(self.front.take()?),
+            }
+        }
+    }
+}
+
+impl<I> Clone for Found<'_, I> {
+    fn clone(&self) -> Self {
+        Self { values: self.values.clone(), front: self.front.clone(), back: self.back.clone() }
     }
 }

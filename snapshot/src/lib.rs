@@ -13,12 +13,14 @@
 //!
 //! 1. **One moment.** A [`Snapshot`] shows the entries and every index as one commit left them, whatever comes after:
 //!    also a key that has left since, or left and come back (`p01_…`; loom:
-//!    `changes_of_one_entry_are_seen_with_their_index`, `a_snapshot_keeps_a_key_that_leaves_and_comes_back`).
+//!    `changes_of_one_entry_are_seen_with_their_index`, `a_get_beside_changes_in_place_never_goes_back`,
+//!    `a_snapshot_keeps_a_key_that_leaves_and_comes_back`).
 //! 2. **Nobody waits for a reader.** A snapshot is a pointer, and copies nothing; a list in the middle of it holds no
-//!    writer (`p02_…`). What it costs the writer is a copy of the blocks that it then changes, once for each snapshot.
+//!    writer (`p02_…`). What it costs the writer is a copy of the blocks that it then changes, once for each snapshot. One
+//!    [`Map::get`] holds it for one lookup.
 //! 3. **All or nothing.** What a [`Writer`] changes is seen when it commits, all together; dropped, it has changed nothing
 //!    (`p03_…`; loom: `a_change_of_several_entries_is_seen_whole`, `all_anew_is_seen_whole`,
-//!    `a_change_that_is_dropped_is_never_seen`, `two_writers_lose_nothing`).
+//!    `what_is_indexed_last_is_seen_with_its_indexes`, `a_change_that_is_dropped_is_never_seen`, `two_writers_lose_nothing`).
 //! 4. **Indexes** by any function with any number of values, by the keys, by a text, by labels; each in order, so exact values, ranges
 //!    and prefixes are one thing. A value counts once an entry, and goes with its last entry (`p04_…`).
 //! 5. **Cost.** A list costs what it finds; a change that moves no value of an index does not search it (`p05_…`).
@@ -37,8 +39,9 @@
 //! - It has one writer at a time; others wait for it ([`Map::write`]). Readers do not.
 //! - It does not tell anybody that something changed.
 //! - A snapshot that is kept for ever keeps alive all that it shows. Take one, read, and let it go.
-//! - A change of one entry is made in place, under the lock that [`Map::snapshot`] takes for a moment; so that moment is as
-//!   long as one such change at the most. The values of indexes are compared and cloned in it, and must not use the map.
+//! - A change of one entry is made in place, under the lock that [`Map::snapshot`] and [`Map::get`] take for a moment; so that
+//!   moment is as long as one such change at the most. The values of indexes are compared and cloned under it, and so are keys and
+//!   values by `get`: these operations must not use the map.
 //! - No order of keys without an index of them; [`Snapshot::iter`] goes by place.
 //! - It holds fewer than 2^31 entries, and panics at the next.
 //!

@@ -2,10 +2,10 @@
 
 use crate::index::{Column, Compare};
 use crate::numbers::Numbers;
-use crate::version::{Changes, Entry, Version};
+use crate::version::{Changes, Entry, Version, hash};
 use crate::{Builder, Snapshot, Writer};
 use foldhash::fast::FixedState;
-use machinery_sync::Mutex;
+use machinery_sync::{Mutex, RwLock};
 use std::borrow::Borrow;
 use std::fmt;
 use std::hash::Hash;
@@ -15,12 +15,13 @@ use std::sync::Arc;
 ///
 /// Lock order: `writing`, then `newest`.
 pub struct Map<K, V> {
-    /// Held to clone the pointer, to replace it, or for the time that one prepared change of one entry takes. While
-    /// nobody has a snapshot of the newest version, that change is made in place.
-    pub(crate) newest: Mutex<Arc<Version<K, V>>>,
+    /// Read for as long as it takes to clone the pointer, or to look up one key. Written to replace the pointer or, while
+    /// nobody has a snapshot of the newest version, to make one prepared change of one entry in place.
+    pub(crate) newest: RwLock<Arc<Version<K, V>>>,
     /// Held by the [`Writer`].
     pub(crate) writing: Mutex<Writing>,
     pub(crate) indexes: Box<[Box<dyn Compare<K, V>>]>,
+    pub(crate) hasher: FixedState,
 }
 
 /// What only the writer knows.
@@ -57,8 +58,9 @@ impl<K, V> Map<K, V> {
     pub(crate) fn new(seed: u64, indexes: Vec<Box<dyn Compare<K, V>>>) -> Self {
         let indexes = indexes.into_boxed_slice();
         let columns = indexes.iter().map(|index| index.empty()).collect();
-        let newest = Version::empty(columns, FixedState::with_seed(seed));
-        Self { newest: Mutex::new(Arc::new(newest)), writing: Mutex::default(), indexes }
+        let hasher = FixedState::with_seed(seed);
+        let newest = Version::empty(columns, hasher.clone());
+        Self { newest: RwLock::new(Arc::new(newest)), writing: Mutex::default(), indexes, hasher }
     }
 
     /// All indexes, empty.
@@ -67,7 +69,7 @@ impl<K, V> Map<K, V> {
     }
 
     pub(crate) fn version(&self) -> Arc<Version<K, V>> {
-        self.newest.lock().clone()
+        self.newest.read().clone()
     }
 
     /// The map as of now, for as long as it is kept. O(1) at any size.
@@ -77,7 +79,7 @@ impl<K, V> Map<K, V> {
 
     /// How many keys it holds.
     pub fn len(&self) -> usize {
-        self.newest.lock().len
+        self.newest.read().len
     }
 
     /// Whether it holds no key.
@@ -101,12 +103,14 @@ impl<K, V> Map<K, V> {
 }
 
 impl<K: Hash + Eq, V: Clone> Map<K, V> {
-    /// The value of a key now.
+    /// The value of a key now. It is looked up where a writer may wait for it, so comparing keys and cloning a value must not
+    /// use the map. Who wants many has more of a [`Map::snapshot`], which lends them.
     pub fn get<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Option<V>
     where
         K: Borrow<Q>,
     {
-        self.version().get(key).map(|entry| entry.value.clone())
+        let hash = hash(&self.hasher, key);
+        self.newest.read().find(hash, key).map(|(_, entry)| entry.value.clone())
     }
 }
 

@@ -1,22 +1,24 @@
 //! Where entries are: a tree of fixed depth, by number, that versions share.
 //!
 //! Its leaves are small. A change under a snapshot copies one block on each level, and copying a block costs not its
-//! bytes but the reference counts of what it points to, each of which may be a cache miss.
+//! bytes but the reference counts of what it points to, each of which may be a cache miss. The higher a block, the fewer
+//! there are of its kind, and the more of its counts are at hand: so blocks grow towards the top.
 
 use std::sync::Arc;
 
 pub(crate) struct Leaf<T>([Option<T>; LEAF]);
 
-struct Block<T>([Option<Arc<T>>; BLOCK]);
+struct Block<T, const N: usize>([Option<Arc<T>>; N]);
 
-type Low<T> = Block<Leaf<T>>;
-type Middle<T> = Block<Low<T>>;
-type Top<T> = Block<Middle<T>>;
+type Low<T> = Block<Leaf<T>, LOW>;
+type Top<T> = Block<Low<T>, TOP>;
 
 const LEAF: usize = 1 << LEAF_BITS;
 const LEAF_BITS: u32 = 2;
-const BLOCK: usize = 1 << BLOCK_BITS;
-const BLOCK_BITS: u32 = 3;
+const LOW: usize = 1 << LOW_BITS;
+const LOW_BITS: u32 = 4;
+const TOP: usize = 1 << TOP_BITS;
+const TOP_BITS: u32 = 5;
 
 pub(crate) struct Slots<T> {
     tops: Vec<Option<Arc<Top<T>>>>,
@@ -26,7 +28,6 @@ pub(crate) struct Slots<T> {
 #[expect(dead_code, reason = "the blocks are there to be dropped")]
 pub(crate) struct Displaced<T> {
     top: Option<Arc<Top<T>>>,
-    middle: Option<Arc<Middle<T>>>,
     low: Option<Arc<Low<T>>>,
     leaf: Option<Arc<Leaf<T>>>,
     pub(crate) value: Option<T>,
@@ -39,25 +40,22 @@ impl<T> Slots<T> {
 
     #[inline]
     pub(crate) fn get(&self, slot: u32) -> Option<&T> {
-        let [top, middle, low, leaf, at] = way(slot);
-        let middles = self.tops.get(top)?.as_ref()?;
-        let lows = middles.0[middle].as_ref()?;
+        let [top, low, leaf, at] = way(slot);
+        let lows = self.tops.get(top)?.as_ref()?;
         let leaves = lows.0[low].as_ref()?;
         leaves.0[leaf].as_ref()?.0[at].as_ref()
     }
 
     /// Every value, by slot.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &T> + Clone {
-        let middles = self.tops.iter().flatten().flat_map(|top| top.0.iter().flatten());
-        let lows = middles.flat_map(|middle| middle.0.iter().flatten());
+        let lows = self.tops.iter().flatten().flat_map(|top| top.0.iter().flatten());
         lows.flat_map(|low| low.0.iter().flatten()).flat_map(|leaf| leaf.0.iter().flatten())
     }
 
     /// Every value and its slot.
     pub(crate) fn numbered(&self) -> impl Iterator<Item = (u32, &T)> {
-        let tops = (0_u32..).step_by(LEAF << (3 * BLOCK_BITS)).zip(&self.tops);
-        let middles = tops.flat_map(|(first, top)| blocks(first, LEAF << (2 * BLOCK_BITS), top));
-        let lows = middles.flat_map(|(first, middle)| blocks(first, LEAF << BLOCK_BITS, middle));
+        let tops = (0_u32..).step_by(LEAF << (LOW_BITS + TOP_BITS)).zip(&self.tops);
+        let lows = tops.flat_map(|(first, top)| blocks(first, LEAF << LOW_BITS, top));
         let leaves = lows.flat_map(|(first, low)| blocks(first, LEAF, low));
         let values =
             leaves.flat_map(|(first, leaf)| leaf.iter().flat_map(move |leaf| (first..).zip(&leaf.0)));
@@ -69,24 +67,22 @@ impl<T: Clone> Slots<T> {
     /// A copy of the leaf that a change of a slot will need, if it needs one: for a change that is made where no clone of
     /// the user's may run.
     pub(crate) fn spare(&self, slot: u32) -> Option<Arc<Leaf<T>>> {
-        let [top, middle, low, leaf, _] = way(slot);
+        let [top, low, leaf, _] = way(slot);
         let top = self.tops.get(top)?.as_ref()?;
-        let middle = top.0[middle].as_ref()?;
-        let low = middle.0[low].as_ref()?;
+        let low = top.0[low].as_ref()?;
         let leaf = low.0[leaf].as_ref()?;
-        let shared = is_shared(top) || is_shared(middle) || is_shared(low) || is_shared(leaf);
+        let shared = is_shared(top) || is_shared(low) || is_shared(leaf);
         shared.then(|| Arc::new(Leaf(leaf.0.clone())))
     }
 
     /// Fills a slot or empties it. Drops nothing; and clones nothing of the user's, if it is given the spare leaf that
     /// [`Slots::spare`] made.
     pub(crate) fn set(&mut self, slot: u32, value: Option<T>, spare: Option<Arc<Leaf<T>>>) -> Displaced<T> {
-        let [top, middle, low, leaf, at] = way(slot);
+        let [top, low, leaf, at] = way(slot);
         if self.tops.len() <= top {
             self.tops.resize_with(top + 1, || None);
         }
-        let (middles, old_top) = own(&mut self.tops[top], Block::copy);
-        let (lows, old_middle) = own(&mut middles.0[middle], Block::copy);
+        let (lows, old_top) = own(&mut self.tops[top], Block::copy);
         let (leaves, old_low) = own(&mut lows.0[low], Block::copy);
         let copy = |leaf: Option<&Leaf<T>>| spare.unwrap_or_else(|| Leaf::copy(leaf));
         let (values, old_leaf) = own(&mut leaves.0[leaf], copy);
@@ -94,18 +90,16 @@ impl<T: Clone> Slots<T> {
         if values.0[at].is_none() {
             self.prune(slot);
         }
-        Displaced { top: old_top, middle: old_middle, low: old_low, leaf: old_leaf, value: old }
+        Displaced { top: old_top, low: old_low, leaf: old_leaf, value: old }
     }
 
     /// Takes blocks away that have become empty. Their path is this version's own by now.
     fn prune(&mut self, slot: u32) {
-        let [top, middle, low, leaf, _] = way(slot);
-        let Some(middles) = self.tops[top].as_mut().and_then(Arc::get_mut) else { return };
-        let Some(lows) = middles.0[middle].as_mut().and_then(Arc::get_mut) else { return };
+        let [top, low, leaf, _] = way(slot);
+        let Some(lows) = self.tops[top].as_mut().and_then(Arc::get_mut) else { return };
         let Some(leaves) = lows.0[low].as_mut().and_then(Arc::get_mut) else { return };
         if clear_if(&mut leaves.0[leaf], |leaf| leaf.0.iter().all(Option::is_none))
             && clear_if(&mut lows.0[low], Block::is_empty)
-            && clear_if(&mut middles.0[middle], Block::is_empty)
             && clear_if(&mut self.tops[top], Block::is_empty)
         {
             let used = self.tops.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
@@ -126,9 +120,9 @@ impl<T: Clone> Leaf<T> {
     }
 }
 
-impl<T> Block<T> {
+impl<T, const N: usize> Block<T, N> {
     fn copy(block: Option<&Self>) -> Arc<Self> {
-        Arc::new(Self(block.map_or_else(|| [const { None }; BLOCK], |block| block.0.clone())))
+        Arc::new(Self(block.map_or_else(|| [const { None }; N], |block| block.0.clone())))
     }
 
     fn is_empty(&self) -> bool {
@@ -138,17 +132,17 @@ impl<T> Block<T> {
 
 /// Where a slot is, from the top.
 #[inline]
-fn way(slot: u32) -> [usize; 5] {
+fn way(slot: u32) -> [usize; 4] {
     let slot = slot as usize;
-    let block = |level: u32| slot >> (LEAF_BITS + level * BLOCK_BITS);
-    [block(3), block(2) % BLOCK, block(1) % BLOCK, block(0) % BLOCK, slot % LEAF]
+    let leaf = slot >> LEAF_BITS;
+    [leaf >> (LOW_BITS + TOP_BITS), (leaf >> LOW_BITS) % TOP, leaf % LOW, slot % LEAF]
 }
 
 /// What is in a block, with the first slot of each.
-fn blocks<T>(
+fn blocks<T, const N: usize>(
     first: u32,
     step: usize,
-    block: &Option<Arc<Block<T>>>,
+    block: &Option<Arc<Block<T, N>>>,
 ) -> impl Iterator<Item = (u32, &Option<Arc<T>>)> {
     block.iter().flat_map(move |block| (first..).step_by(step).zip(&block.0))
 }

@@ -51,7 +51,7 @@ impl<K, V> Version<K, V> {
     }
 
     pub(crate) fn hash<Q: Hash + ?Sized>(&self, key: &Q) -> u32 {
-        (self.hasher.hash_one(key) >> 32) as u32
+        hash(&self.hasher, key)
     }
 
     #[inline]
@@ -71,6 +71,11 @@ impl<K, V> Version<K, V> {
     {
         Some(self.find(self.hash(key), key)?.1)
     }
+}
+
+/// Of a key's hash, the bits that a table is built on.
+pub(crate) fn hash<Q: Hash + ?Sized>(hasher: &FixedState, key: &Q) -> u32 {
+    (hasher.hash_one(key) >> 32) as u32
 }
 
 impl<K: Clone, V: Clone> Version<K, V> {

@@ -171,7 +171,7 @@ impl<K: Clone, V: Clone> Writer<'_, K, V> {
     fn commit_one(&mut self, mut step: Step<K, V>) {
         step.leaf = self.base().slots.spare(step.slot);
         self.base = None; // or the newest version would look shared
-        let mut newest = self.map.newest.lock();
+        let mut newest = self.map.newest.write();
         if let Some(version) = Arc::get_mut(&mut newest)
             && version.prepare(&mut step)
         {
@@ -196,7 +196,7 @@ impl<K: Clone, V: Clone> Writer<'_, K, V> {
         }
         let version = Arc::new(version);
         // The one before stays with `base` until others may write.
-        *self.map.newest.lock() = version;
+        *self.map.newest.write() = version;
     }
 
     /// Makes the copy, if the change is not just beginning.

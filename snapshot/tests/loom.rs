@@ -115,6 +115,45 @@ fn all_anew_is_seen_whole() {
 }
 
 #[test]
+fn what_is_indexed_last_is_seen_with_its_indexes() {
+    let write = |map: &Map<u8, u8>| {
+        let mut writer = map.write();
+        writer.index_last();
+        writer.replace(1, 20);
+        writer.replace(1, 30);
+        writer.take(&2);
+        writer.commit();
+    };
+    readers_see(&[(1, 10), (2, 20)], write, &[&[(1, 10), (2, 20)], &[(1, 30)]]);
+}
+
+#[test]
+fn a_get_beside_changes_in_place_never_goes_back() {
+    model(|| {
+        let numbers = numbers(&[(1, 10), (2, 20)]);
+        let getting = {
+            let numbers = numbers.clone();
+            thread::spawn(move || {
+                let seen = [numbers.map.get(&1), numbers.map.get(&1), numbers.map.get(&1)];
+                let place = |number| [Some(10), Some(11), None, Some(12)].iter().position(|&n| n == number);
+                assert!(seen.map(place).iter().all(Option::is_some), "{seen:?}");
+                assert!(seen.map(place).is_sorted(), "{seen:?}");
+            })
+        };
+        let listing = {
+            let numbers = numbers.clone();
+            thread::spawn(move || numbers.now())
+        };
+        numbers.map.insert(1, 11);
+        numbers.map.remove(&1);
+        numbers.map.insert(1, 12);
+        getting.join().expect("it did not panic");
+        listing.join().expect("it did not panic");
+        assert_eq!(numbers.now(), [(1, 12), (2, 20)]);
+    });
+}
+
+#[test]
 fn a_change_that_is_dropped_is_never_seen() {
     let write = |map: &Map<u8, u8>| {
         let mut writer = map.write();

@@ -6,7 +6,7 @@ use std::mem::size_of;
 use std::sync::Arc;
 
 /// How many children an inner node has at most.
-const FANOUT: usize = 32;
+const FANOUT: usize = 16;
 
 #[derive(Clone)]
 pub(super) enum Node<K, V> {
@@ -71,8 +71,9 @@ pub(super) fn lower<K, V>(root: &mut Option<Arc<Node<K, V>>>) {
 }
 
 impl<K, V> Node<K, V> {
-    /// Small entries are cheap to copy, so many are kept together; others cost a clone each.
-    const LEAF: usize = if size_of::<(K, V)>() <= 8 { 64 } else { 32 };
+    /// Small entries are cheap to copy, so many are kept together; others cost a clone each. No node is a kilobyte: from
+    /// there on, allocators tidy up what they have, and that takes longer than all else that a change does.
+    const LEAF: usize = if size_of::<(K, V)>() <= 8 { 128 } else { 16 };
 
     pub(super) fn single(key: K, value: V) -> Self {
         Self::Leaf(vec![(key, value)])

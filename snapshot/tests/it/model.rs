@@ -83,6 +83,15 @@ impl Indexes {
         assert!(key_range.iter().eq(model.range(3..17).map(|(id, _)| id)), "range");
         let back: Vec<u8> = snapshot.range(&self.by_key, ..).rev().map(|(key, _)| key.id).collect();
         assert!(back.iter().eq(model.keys().rev()), "range, backwards");
+        let (mut range, mut keys) = (snapshot.range(&self.by_key, ..), model.keys());
+        for turn in 0..=model.len() {
+            let (found, expected) = match turn % 5 {
+                0 | 3 => (range.next_back(), keys.next_back()),
+                _ => (range.next(), keys.next()),
+            };
+            assert_eq!(found.map(|(key, _)| &key.id), expected, "range, from both ends");
+            assert_eq!(range.clone().count(), keys.len(), "what is left of it");
+        }
 
         let texts = (Bound::Included("key-0003"), Bound::Excluded("key-0017"));
         let texts: Vec<u8> =
