@@ -19,7 +19,7 @@ use super::keeper::{Keeper, State};
 use super::log::Log;
 use super::names::LOCK;
 use super::options::DiskOptions;
-use super::pace::Pace;
+use super::pace::Queue;
 use super::recover::{Recovered, inspect, recover};
 use super::upgrade::upgrade;
 use super::upkeep::Upkeep;
@@ -107,8 +107,7 @@ impl Disk {
             log,
             keeper,
             poisoned: None,
-            requests: receiver,
-            pace: Pace::default(),
+            queue: Queue::new(receiver),
             frame: Vec::new(),
         };
         let ended = CancellationToken::new();

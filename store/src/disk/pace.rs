@@ -1,4 +1,4 @@
-//! How long to wait for company before a sync.
+//! What a batch is made of: everything that is asked by the time that its sync begins, and how long that waits for company.
 
 use std::thread;
 use std::time::Duration;
@@ -6,21 +6,8 @@ use std::time::Duration;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::Instant;
 
-/// Those whom the last batch answered are about to ask again, and those who came during its sync wait already. A batch of the
-/// second alone leaves two groups that take turns, each waiting for two syncs; at worst half of all syncs are for one.
-///
-/// So the writer waits until as many are here as both were, but only for a part of what a sync takes. Whoever is alone waits
-/// for nobody.
-#[derive(Default)]
-pub(crate) struct Pace {
-    /// Transactions of the batch that is being made.
-    now: usize,
-    /// How many may come for the next one.
-    expected: usize,
-    /// What the last sync took.
-    sync: Duration,
-}
-
+/// As many requests are taken into one batch at most.
+const BATCH: usize = 1024;
 /// The part of a sync's time that is spent on waiting.
 const PART: u32 = 4;
 /// No wait is longer, however long the last sync took: it may have been one that nobody will see again.
@@ -28,36 +15,143 @@ const MOST: Duration = Duration::from_millis(5);
 /// A wait that is shorter than this is spent on giving way to other threads: to sleep takes longer.
 const NAP: Duration = Duration::from_micros(200);
 
-impl Pace {
-    /// Takes further requests, if it is worth it.
-    pub(crate) fn gather<T>(&self, requests: &mut Receiver<T>, taken: &mut Vec<T>) {
+/// The requests, by batches.
+///
+/// Those whom the last batch answered are about to ask again, and those who came during its sync wait already. A batch of the
+/// second alone leaves two groups that take turns, each waiting for two syncs; at worst half of all syncs are for one.
+///
+/// So a batch waits until as many are in it as both were, but only for a part of what a sync takes. Whoever is alone waits
+/// for nobody. What has come is worked on meanwhile.
+pub(crate) struct Queue<T> {
+    requests: Receiver<T>,
+    /// What the batch begins with.
+    first: Option<T>,
+    /// How many the batch has.
+    taken: usize,
+    begun: Instant,
+    /// How many may come for it.
+    expected: usize,
+    /// What the last sync took.
+    sync: Duration,
+}
+
+impl<T> Queue<T> {
+    pub(crate) fn new(requests: Receiver<T>) -> Self {
+        let (first, begun, sync) = (None, Instant::now(), Duration::ZERO);
+        Self { requests, first, taken: 0, begun, expected: 0, sync }
+    }
+
+    /// Begins a batch with the next request, and waits for it. False: nobody can ask for anything more.
+    pub(crate) fn begin(&mut self) -> bool {
+        self.first = self.requests.blocking_recv();
+        self.taken = 0;
+        self.begun = Instant::now();
+        self.first.is_some()
+    }
+
+    /// The next request of this batch. `None`: it has all, or what is still to come is not worth the wait.
+    pub(crate) fn next(&mut self) -> Option<T> {
+        let next = match self.first.take() {
+            None if self.taken < BATCH => self.requests.try_recv().ok().or_else(|| self.wait(pause)),
+            first => first,
+        };
+        self.taken += usize::from(next.is_some());
+        next
+    }
+
+    fn wait(&mut self, mut pause: impl FnMut(Duration)) -> Option<T> {
         let limit = (self.sync / PART).min(MOST);
-        if taken.len() >= self.expected || limit.is_zero() {
-            return;
-        }
-        let begun = Instant::now();
-        while taken.len() < self.expected && begun.elapsed() < limit {
-            match requests.try_recv() {
-                Ok(request) => taken.push(request),
-                Err(_) if limit > NAP => thread::park_timeout(NAP / 4),
-                Err(_) => thread::yield_now(),
+        while self.taken < self.expected && self.begun.elapsed() < limit {
+            pause(limit);
+            if let Ok(request) = self.requests.try_recv() {
+                return Some(request);
             }
         }
+        None
     }
 
-    /// A batch begins.
-    pub(crate) fn begins(&mut self) {
-        self.now = 0;
-    }
-
-    /// It has one transaction more.
-    pub(crate) fn took_one(&mut self) {
-        self.now += 1;
-    }
-
-    /// It was made durable in this time, while so many came.
-    pub(crate) fn wrote(&mut self, took: Duration, waiting: usize) {
-        self.expected = self.now + waiting;
+    /// The batch, of so many transactions, was made durable in this time.
+    pub(crate) fn synced(&mut self, transactions: usize, took: Duration) {
+        self.expected = transactions + self.requests.len();
         self.sync = took;
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.requests.is_empty()
+    }
+
+    /// Nobody can ask any more. What was asked is still to be taken.
+    pub(crate) fn close(&mut self) {
+        self.requests.close();
+    }
+}
+
+fn pause(limit: Duration) {
+    if limit > NAP {
+        thread::park_timeout(NAP / 4);
+    } else {
+        thread::yield_now();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::sync::mpsc::{Sender, channel};
+
+    fn queue(waiting: usize) -> (Sender<usize>, Queue<usize>) {
+        let (sender, receiver) = channel(2 * BATCH);
+        for request in 0..waiting {
+            sender.try_send(request).expect("there is room");
+        }
+        (sender, Queue::new(receiver))
+    }
+
+    fn batch(queue: &mut Queue<usize>) -> Vec<usize> {
+        assert!(queue.begin());
+        std::iter::from_fn(|| queue.next()).collect()
+    }
+
+    #[test]
+    fn a_batch_is_what_has_come_up_to_its_limit() {
+        let (sender, mut queue) = queue(BATCH + 2);
+        assert!(batch(&mut queue).into_iter().eq(0..BATCH));
+        assert_eq!(batch(&mut queue), [BATCH, BATCH + 1]);
+        sender.try_send(7).expect("there is room");
+        queue.close();
+        assert_eq!(batch(&mut queue), [7], "what was asked before is still answered");
+        assert!(!queue.begin());
+    }
+
+    #[test]
+    fn a_batch_waits_for_those_whom_the_last_one_answered() {
+        let (sender, mut queue) = queue(2);
+        assert_eq!(batch(&mut queue), [0, 1]);
+        sender.try_send(2).expect("there is room");
+        queue.synced(2, Duration::from_secs(60));
+        assert_eq!(queue.expected, 3);
+        assert!(queue.begin());
+        queue.begun += Duration::from_secs(3600); // however slow this machine is
+        assert_eq!(queue.next(), Some(2));
+        let mut pauses = 0;
+        for request in [3, 4] {
+            let comes = |_| {
+                pauses += 1;
+                sender.try_send(request).expect("there is room");
+            };
+            assert_eq!(queue.wait(comes), Some(request));
+            queue.taken += 1;
+        }
+        assert_eq!((pauses, queue.wait(|_| panic!("all are here"))), (2, None));
+    }
+
+    #[test]
+    fn a_batch_waits_for_a_part_of_a_sync_and_not_for_ever() {
+        let (sender, mut queue) = queue(1);
+        queue.synced(64, Duration::from_millis(1));
+        assert_eq!(batch(&mut queue), [0]);
+        queue.synced(64, Duration::from_secs(3600));
+        sender.try_send(1).expect("there is room");
+        assert_eq!(batch(&mut queue), [1]);
     }
 }

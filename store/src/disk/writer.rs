@@ -4,13 +4,13 @@ use std::io;
 use std::sync::Arc;
 
 use machinery_objects::Revision;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::frame::FRAME;
 use super::keeper::Keeper;
 use super::log::Log;
-use super::pace::Pace;
+use super::pace::Queue;
 use super::record::{write_compaction, write_transaction};
 use crate::contract::{Commit, CommitError, CompactError, Transaction};
 use crate::core::{Core, Retaining, Revised, View};
@@ -27,8 +27,7 @@ pub(crate) enum Request {
     Close(oneshot::Sender<io::Result<()>>),
 }
 
-/// As many requests are taken into one batch, and as many bytes of it written at once, at most.
-const BATCH: usize = 1024;
+/// As many bytes are written at once, at most, but for what one transaction has.
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
 
 pub(crate) struct Writer {
@@ -40,8 +39,7 @@ pub(crate) struct Writer {
     pub(crate) keeper: Keeper,
     /// Why nothing is written any more. What is on the disk behind the last batch that was acknowledged is not known then.
     pub(crate) poisoned: Option<Arc<str>>,
-    pub(crate) requests: mpsc::Receiver<Request>,
-    pub(crate) pace: Pace,
+    pub(crate) queue: Queue<Request>,
     /// The batch as bytes; kept for its room.
     pub(crate) frame: Vec<u8>,
 }
@@ -60,17 +58,12 @@ struct Batch {
 impl Writer {
     /// Works until nobody can ask for anything more.
     pub(crate) fn run(mut self) {
-        let mut taken = Vec::with_capacity(BATCH);
         let mut closing = Vec::new();
-        while self.requests.blocking_recv_many(&mut taken, BATCH) > 0 {
-            self.pace.gather(&mut self.requests, &mut taken);
-            let mut requests = taken.drain(..);
-            while requests.len() > 0 {
-                self.batch(&mut requests, &mut closing);
-            }
+        while self.queue.begin() {
+            self.batch(&mut closing);
             if !closing.is_empty() {
                 // Whoever asked before this is still answered.
-                self.requests.close();
+                self.queue.close();
             }
         }
         let ended = self.end();
@@ -92,23 +85,17 @@ impl Writer {
     }
 
     /// Takes requests until the batch is full, and does them.
-    fn batch(
-        &mut self,
-        requests: &mut impl Iterator<Item = Request>,
-        closing: &mut Vec<oneshot::Sender<io::Result<()>>>,
-    ) {
+    fn batch(&mut self, closing: &mut Vec<oneshot::Sender<io::Result<()>>>) {
         let mut batch = Batch::default();
         let before = self.core.head();
-        self.pace.begins();
         self.frame.clear();
         self.frame.resize(FRAME, 0);
         let mut after = Vec::new();
         let mut now = None;
-        for request in requests {
+        while let Some(request) = self.queue.next() {
             match request {
                 Request::Commit(transaction, at, reply) => {
                     now = now.max(Some(at));
-                    self.pace.took_one();
                     let done = self.apply(transaction, &mut batch);
                     batch.commits.push((done, reply));
                 }
@@ -166,7 +153,7 @@ impl Writer {
             write_compaction(&mut self.frame, to);
         }
         if self.frame.len() > FRAME
-            && let Err(error) = self.write(before, compacted)
+            && let Err(error) = self.write(batch.commits.len(), before, compacted)
         {
             return self.poison(batch, &error);
         }
@@ -185,11 +172,11 @@ impl Writer {
         self.keeper.look(&self.core, &self.shared);
     }
 
-    fn write(&mut self, before: Revision, compacted: Revision) -> io::Result<()> {
+    fn write(&mut self, transactions: usize, before: Revision, compacted: Revision) -> io::Result<()> {
         let number = self.log.number();
         let begun = Instant::now();
         self.log.append(&mut self.frame, before, compacted)?;
-        self.pace.wrote(begun.elapsed(), self.requests.len());
+        self.queue.synced(transactions, begun.elapsed());
         self.keeper.wrote(self.frame.len() as u64);
         if self.log.number() != number {
             self.keeper.rotated(number);
@@ -197,7 +184,7 @@ impl Writer {
         if self.log.wants_spare() {
             self.keeper.want_spare();
         }
-        if self.requests.is_empty() {
+        if self.queue.is_empty() {
             // It only helps to tell damage from a torn end. A disk that fails here fails the next batch.
             let _ = self.log.seal(self.core.head());
         }
