@@ -1,4 +1,4 @@
-//! The developer's commands: `cargo xtask setup|test|loom|fuzz|layering`.
+//! The developer's commands: `cargo xtask setup|test|loom|fuzz|layering|record`.
 //!
 //! Plain cargo underneath, so that a fresh clone needs nothing else, and so that a desk and CI run the same thing.
 
@@ -6,6 +6,7 @@ mod counts;
 mod fuzz;
 mod layering;
 mod loom;
+mod record;
 mod setup;
 mod shell;
 mod sources;
@@ -41,6 +42,8 @@ enum Command {
     },
     /// Feeds mutated bytes to the fuzz targets
     Fuzz(fuzz::Args),
+    /// Asks the genuine Kubernetes API machinery (in Go) what the tests compare our answers with
+    Record(record::Args),
     /// Checks who depends on whom, and that every `select!` is biased
     Layering,
 }
@@ -64,6 +67,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Test { stages } => test::run(&workspace, &stages),
         Command::Loom { filter } => loom::run(&workspace, filter.as_deref()),
         Command::Fuzz(args) => fuzz::run(&workspace, &args),
+        Command::Record(args) => record::run(&workspace, &args),
         Command::Layering => layering::run(&workspace),
     }
 }

@@ -1,0 +1,259 @@
+//! What a client wants for an answer: its `Accept` header, read as kube-apiserver reads it.
+
+use crate::refusal::Refusal;
+
+/// What kind of place the answer comes from: what can be asked for differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// An object, or a list of them.
+    Object,
+    /// A stream of events.
+    Watch,
+    /// `/api` and `/apis`: they have an aggregated form.
+    Roots,
+    /// Whatever has one form: `/apis/GROUP`, `/version`, a `Status`…
+    Plain,
+}
+
+/// How to write an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Form {
+    pub(crate) media: Media,
+    pub(crate) shape: Shape,
+    /// With indentation, by the parameter `pretty=1` of the media type. The query may ask for it too.
+    pub(crate) pretty: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Media {
+    #[default]
+    Json,
+    Yaml,
+}
+
+/// What the object is turned into.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Shape {
+    /// Nothing: it is answered as it is.
+    #[default]
+    Whole,
+    Table(MetaVersion),
+    Metadata(MetaVersion),
+    MetadataList(MetaVersion),
+    Discovery(DiscoveryVersion),
+}
+
+/// A version of `meta.k8s.io`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MetaVersion {
+    V1,
+    V1beta1,
+}
+
+/// A version of `apidiscovery.k8s.io`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DiscoveryVersion {
+    V2,
+    V2beta1,
+}
+
+/// The form to answer in. A client's best wish that can be met counts: the highest `q`, then what is more exactly
+/// named, then what it named first.
+///
+/// # Errors
+/// 406 if nothing that the client accepts can be made.
+pub(crate) fn negotiate(accept: Option<&str>, place: Place) -> Result<Form, Refusal> {
+    let header = accept.unwrap_or_default().trim();
+    if header.is_empty() {
+        return Ok(Form::default());
+    }
+    let ranges = ranges(header);
+    let chosen = match place {
+        Place::Roots => choose(&ranges, Place::Roots).or_else(|| choose(&ranges, Place::Plain)),
+        _ => choose(&ranges, place),
+    };
+    match chosen {
+        Some(form) if place == Place::Watch && form.media == Media::Yaml => Err(refused(&STREAMED)),
+        Some(form) => Ok(form),
+        None => Err(refused(&LISTED)),
+    }
+}
+
+/// Whether a document that exists as JSON only is accepted.
+///
+/// # Errors
+/// 406 if it is not.
+pub(crate) fn accepts_json(accept: Option<&str>) -> Result<(), Refusal> {
+    let header = accept.unwrap_or_default().trim();
+    let json = |range: &Range<'_>| range.covers("json");
+    if header.is_empty() || ranges(header).iter().any(json) {
+        return Ok(());
+    }
+    Err(refused(&["application/json"]))
+}
+
+impl Form {
+    /// The `Content-Type` of an answer in this form. A client picks its decoder by it.
+    pub(crate) const fn content_type(self) -> &'static str {
+        match (self.media, self.shape) {
+            (Media::Json, Shape::Discovery(DiscoveryVersion::V2)) => {
+                "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+            }
+            (Media::Json, Shape::Discovery(DiscoveryVersion::V2beta1)) => {
+                "application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
+            }
+            (Media::Yaml, Shape::Discovery(DiscoveryVersion::V2)) => {
+                "application/yaml;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+            }
+            (Media::Yaml, Shape::Discovery(DiscoveryVersion::V2beta1)) => {
+                "application/yaml;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList"
+            }
+            (Media::Json, _) => "application/json",
+            (Media::Yaml, _) => "application/yaml",
+        }
+    }
+}
+
+impl MetaVersion {
+    /// `meta.k8s.io/v1`…
+    pub(crate) const fn api_version(self) -> &'static str {
+        match self {
+            Self::V1 => "meta.k8s.io/v1",
+            Self::V1beta1 => "meta.k8s.io/v1beta1",
+        }
+    }
+}
+
+impl DiscoveryVersion {
+    /// `apidiscovery.k8s.io/v2`…
+    pub(crate) const fn api_version(self) -> &'static str {
+        match self {
+            Self::V2 => "apidiscovery.k8s.io/v2",
+            Self::V2beta1 => "apidiscovery.k8s.io/v2beta1",
+        }
+    }
+}
+
+const OFFERED: [(&str, Media); 2] = [("json", Media::Json), ("yaml", Media::Yaml)];
+
+/// What a refusal lists. Protobuf is in Kubernetes' list for every kind, also for those that it never answers in it.
+const LISTED: [&str; 3] = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
+const STREAMED: [&str; 2] =
+    ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
+
+fn refused(offers: &[&str]) -> Refusal {
+    let message = format!("only the following media types are accepted: {}", offers.join(", "));
+    Refusal::new(406, "NotAcceptable", message)
+}
+
+fn choose(ranges: &[Range<'_>], place: Place) -> Option<Form> {
+    ranges.iter().find_map(|range| {
+        let (_, media) = OFFERED.iter().find(|(subtype, _)| range.covers(subtype))?;
+        range.form(*media, place)
+    })
+}
+
+/// One range of an `Accept` header: `application/json;as=Table;v=v1;g=meta.k8s.io;q=0.9`.
+struct Range<'a> {
+    kind: &'a str,
+    subtype: &'a str,
+    quality: f32,
+    parameters: Vec<(&'a str, &'a str)>,
+}
+
+/// The ranges, best first. What cannot be read is passed over.
+fn ranges(header: &str) -> Vec<Range<'_>> {
+    let mut ranges: Vec<Range<'_>> = header.split(',').filter_map(Range::read).collect();
+    ranges.sort_by(|a, b| b.quality.total_cmp(&a.quality).then(b.exactness().cmp(&a.exactness())));
+    ranges
+}
+
+impl<'a> Range<'a> {
+    fn read(text: &'a str) -> Option<Self> {
+        let mut parts = text.split(';');
+        let (kind, subtype) = match parts.next()?.trim().split_once('/') {
+            Some((kind, subtype)) if !subtype.is_empty() && !subtype.contains('/') => {
+                (kind.trim(), subtype.trim())
+            }
+            None if text.trim().starts_with('*') => ("*", "*"),
+            _ => return None,
+        };
+        let mut range = Self { kind, subtype, quality: 1.0, parameters: Vec::new() };
+        for (name, value) in parts.filter_map(|part| part.split_once('=')) {
+            let (name, value) = (name.trim(), value.trim());
+            match name {
+                "q" => range.quality = value.parse().ok().filter(|q: &f32| q.is_finite()).unwrap_or(0.0),
+                _ if value.is_empty() || value.contains('=') => {}
+                _ => range.parameters.push((name, value)),
+            }
+        }
+        Some(range)
+    }
+
+    fn exactness(&self) -> u8 {
+        u8::from(self.kind != "*") + u8::from(self.subtype != "*")
+    }
+
+    fn covers(&self, subtype: &str) -> bool {
+        match (self.kind, self.subtype) {
+            ("*", "*") => true,
+            (kind, "*") => kind.eq_ignore_ascii_case("application"),
+            (kind, sub) => kind.eq_ignore_ascii_case("application") && sub.eq_ignore_ascii_case(subtype),
+        }
+    }
+
+    /// The form that this range asks for, if it can be had there.
+    fn form(&self, media: Media, place: Place) -> Option<Form> {
+        let (mut kind, mut group, mut version, mut pretty) = (None, None, None, false);
+        for (name, value) in &self.parameters {
+            match *name {
+                "as" => kind = Some(*value),
+                "g" => group = Some(*value),
+                "v" => version = Some(*value),
+                "pretty" => pretty = *value == "1",
+                "stream" if *value != "watch" || media == Media::Yaml => return None,
+                // The server's version of meta.
+                "sv" if *value != "v1" => return None,
+                _ => {}
+            }
+        }
+        let asked = kind.or(group).or(version).is_some();
+        let wish = (group.unwrap_or_default(), version.unwrap_or_default(), kind.unwrap_or_default());
+        let shape = match place {
+            Place::Roots => discovery(wish)?,
+            Place::Object | Place::Watch if asked => conversion(wish)?,
+            _ if asked => return None,
+            _ => Shape::Whole,
+        };
+        Some(Form { media, shape, pretty })
+    }
+}
+
+fn discovery((group, version, kind): (&str, &str, &str)) -> Option<Shape> {
+    match (group, version, kind) {
+        ("apidiscovery.k8s.io", "v2", "APIGroupDiscoveryList") => {
+            Some(Shape::Discovery(DiscoveryVersion::V2))
+        }
+        ("apidiscovery.k8s.io", "v2beta1", "APIGroupDiscoveryList") => {
+            Some(Shape::Discovery(DiscoveryVersion::V2beta1))
+        }
+        _ => None,
+    }
+}
+
+fn conversion((group, version, kind): (&str, &str, &str)) -> Option<Shape> {
+    let version = match (group, version) {
+        ("meta.k8s.io", "v1") => MetaVersion::V1,
+        ("meta.k8s.io", "v1beta1") => MetaVersion::V1beta1,
+        _ => return None,
+    };
+    match kind {
+        "Table" => Some(Shape::Table(version)),
+        "PartialObjectMetadata" => Some(Shape::Metadata(version)),
+        "PartialObjectMetadataList" => Some(Shape::MetadataList(version)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

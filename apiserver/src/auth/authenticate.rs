@@ -1,0 +1,76 @@
+//! From a request's credentials to an identity.
+
+use std::sync::Arc;
+
+use http::HeaderMap;
+
+use super::bearer::{bearer, unauthorized};
+use super::identity::Identity;
+use super::token::Tokens;
+
+use crate::refusal::Refusal;
+
+/// What credentials are held against.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Authenticator {
+    pub(crate) tokens: Arc<Tokens>,
+    /// Whether a request without a credential is let in, as `system:anonymous`.
+    pub(crate) anonymous: bool,
+}
+
+impl Authenticator {
+    /// Who a request is from; `certificate` is who the connection's certificate says it is, once that was verified.
+    ///
+    /// A certificate that is good is enough, as in Kubernetes. Otherwise a header that is there must be good: a bad
+    /// token is never nobody's.
+    pub(crate) fn identify(
+        &self,
+        headers: &HeaderMap,
+        certificate: Option<&Arc<Identity>>,
+    ) -> Result<Arc<Identity>, Refusal> {
+        if let Some(identity) = certificate {
+            return Ok(Arc::clone(identity));
+        }
+        match bearer(headers)? {
+            Some(token) => self.tokens.identify(token).ok_or_else(unauthorized),
+            None if self.anonymous => Ok(Arc::new(Identity::anonymous())),
+            None => Err(unauthorized()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+    use http::header::AUTHORIZATION;
+
+    fn check(
+        header: Option<&'static str>,
+        certificate: Option<&str>,
+        anonymous: bool,
+        expected: Result<&str, u16>,
+    ) {
+        let mut tokens = Tokens::default();
+        assert!(tokens.add("good", Identity::new("ann")));
+        let authenticator = Authenticator { tokens: Arc::new(tokens), anonymous };
+        let headers = header.map(|it| (AUTHORIZATION, HeaderValue::from_static(it))).into_iter().collect();
+        let certificate = certificate.map(|user| Arc::new(Identity::new(user)));
+        let found = authenticator.identify(&headers, certificate.as_ref());
+        assert_eq!(found.as_ref().map(|it| it.user.as_str()).map_err(|it| it.code), expected, "{header:?}");
+    }
+
+    #[test]
+    fn a_bad_credential_is_401_even_where_anonymous_may_enter() {
+        for anonymous in [false, true] {
+            check(Some("Bearer good"), None, anonymous, Ok("ann"));
+            check(Some("Bearer bad"), None, anonymous, Err(401));
+            check(Some("Basic Z29vZA=="), None, anonymous, Err(401));
+            check(Some(""), None, anonymous, Err(401));
+            check(None, Some("eve"), anonymous, Ok("eve"));
+            check(Some("Bearer good"), Some("eve"), anonymous, Ok("eve"));
+        }
+        check(None, None, false, Err(401));
+        check(None, None, true, Ok("system:anonymous"));
+    }
+}

@@ -1,0 +1,149 @@
+//! Files that only their owner may read: keys, tokens, kubeconfigs.
+
+use std::fmt::Display;
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Read as _, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+/// No file of ours is near this: a wrong path must not fill the memory.
+const LIMIT: u64 = 16 << 20;
+
+/// What is wrong with a file, and what to do about it: one line.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}: {what}; {remedy}", path.display())]
+pub(crate) struct FileError {
+    pub(crate) path: PathBuf,
+    pub(crate) what: String,
+    pub(crate) remedy: String,
+}
+
+impl FileError {
+    pub(crate) fn new(path: &Path, what: impl Display, remedy: impl Display) -> Self {
+        Self { path: path.into(), what: what.to_string(), remedy: remedy.to_string() }
+    }
+
+    fn of(path: &Path, doing: &str, error: &io::Error) -> Self {
+        let remedy = match error.kind() {
+            io::ErrorKind::NotFound => "check the path",
+            io::ErrorKind::PermissionDenied => "let this user read and write it, or name another path",
+            io::ErrorKind::StorageFull => "make room, or name another path",
+            _ => "check the disk, or name another path",
+        };
+        Self::new(path, format_args!("{doing} failed: {error}"), remedy)
+    }
+}
+
+/// What the file holds, or nothing where there is no file.
+pub(crate) fn read(path: &Path) -> Result<Option<String>, FileError> {
+    let failed = |error: &io::Error| FileError::of(path, "reading", error);
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(failed(&error)),
+    };
+    let mut bytes = Vec::new();
+    file.take(LIMIT + 1).read_to_end(&mut bytes).map_err(|error| failed(&error))?;
+    if bytes.len() as u64 > LIMIT {
+        return Err(FileError::new(path, "it is larger than 16 MiB", "name the file that was meant"));
+    }
+    let text = String::from_utf8(bytes);
+    text.map(Some).map_err(|_| FileError::new(path, "it is not text", "name the file that was meant"))
+}
+
+/// Refuses a secret that others than its owner may read.
+pub(crate) fn check_mode(path: &Path) -> Result<(), FileError> {
+    let mode = fs::metadata(path).map_err(|error| FileError::of(path, "reading", &error))?.mode() & 0o777;
+    if mode & 0o077 == 0 {
+        return Ok(());
+    }
+    let remedy = format_args!("run: chmod 600 {}", path.display());
+    Err(FileError::new(path, format_args!("others than its owner may use it (mode {mode:o})"), remedy))
+}
+
+/// Makes the directory and those above it. The ones that it makes are for their owner alone (0700).
+pub(crate) fn make_directory(path: &Path) -> Result<(), FileError> {
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(|error| FileError::of(path, "making the directory", &error))
+}
+
+/// Writes the file for its owner alone (0600). Who reads it meanwhile sees what was there before, or all of `text`;
+/// so does who reads it after a crash.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), FileError> {
+    let directory = match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    make_directory(directory)?;
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let new = directory.join(name);
+    put(&new, text).map_err(|error| FileError::of(&new, "writing", &error))?;
+    let moved = fs::rename(&new, path).and_then(|()| File::open(directory)?.sync_all());
+    moved.map_err(|error| FileError::of(path, "writing", &error))
+}
+
+/// Removes the file, if there is one.
+#[cfg(feature = "server")]
+pub(crate) fn remove(path: &Path) -> Result<(), FileError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(FileError::of(path, "removing", &error)),
+        _ => Ok(()),
+    }
+}
+
+/// A file that is left from a crash is removed rather than opened: its mode, or where it links to, is not ours.
+fn put(path: &Path, text: &str) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn what_is_written_is_for_its_owner_alone() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("a/b/secret");
+        write(&path, "one").expect("written");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).expect("a mode");
+        let error = check_mode(&path).expect_err("others may read it").to_string();
+        let path_text = path.display();
+        let expected = format!("others than its owner may use it (mode 644); run: chmod 600 {path_text}");
+        assert_eq!(error, format!("{path_text}: {expected}"));
+        write(&path, "two").expect("written again");
+        check_mode(&path).expect("0600 again");
+        assert_eq!(read(&path).expect("read").as_deref(), Some("two"));
+        let mode = |path: &Path| fs::metadata(path).expect("there").mode() & 0o777;
+        assert_eq!([mode(&path), mode(&directory.path().join("a"))], [0o600, 0o700]);
+    }
+
+    #[test]
+    fn what_a_crash_left_is_not_written_through() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (path, victim) = (directory.path().join("secret"), directory.path().join("victim"));
+        fs::write(&victim, "precious").expect("written");
+        std::os::unix::fs::symlink(&victim, directory.path().join("secret.new")).expect("a link");
+        write(&path, "one").expect("written");
+        assert_eq!(fs::read_to_string(&victim).expect("read"), "precious");
+        assert_eq!(fs::read_to_string(&path).expect("read"), "one");
+    }
+
+    #[test]
+    fn no_file_is_nothing_and_no_text_is_an_error() {
+        let directory = tempfile::tempdir().expect("a directory");
+        assert_eq!(read(&directory.path().join("none")), Ok(None));
+        let path = directory.path().join("bytes");
+        fs::write(&path, [0xff]).expect("written");
+        let error = read(&path).expect_err("not text").to_string();
+        assert!(error.ends_with("bytes: it is not text; name the file that was meant"), "{error}");
+        read(directory.path()).expect_err("a directory is no file");
+    }
+}

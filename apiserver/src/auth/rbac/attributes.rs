@@ -1,0 +1,157 @@
+//! What is asked for, and the refusal of it.
+
+use machinery_objects::{FieldSelector, NAME, NameRule};
+
+use super::quote::quote;
+use crate::auth::identity::Identity;
+use crate::refusal::{About, Refusal};
+
+/// What a request wants to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Attributes<'a> {
+    /// `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`… Of a path that is no
+    /// resource, the method in lower case.
+    pub(crate) verb: &'a str,
+    pub(crate) on: On<'a>,
+}
+
+/// What it wants to do it to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum On<'a> {
+    Resource(Resource<'a>),
+    /// A path that is no resource: `/healthz`.
+    Path(&'a str),
+}
+
+/// Objects of one resource. What does not apply is empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Resource<'a> {
+    pub(crate) group: &'a str,
+    /// The plural.
+    pub(crate) resource: &'a str,
+    pub(crate) subresource: &'a str,
+    /// Of a request for a Namespace object, that namespace, as its name is.
+    pub(crate) namespace: &'a str,
+    /// For a list or a watch that selects one name, that name: see [`Attributes::selecting`].
+    pub(crate) name: &'a str,
+}
+
+impl<'a> Attributes<'a> {
+    pub(crate) const fn of(verb: &'a str, resource: Resource<'a>) -> Self {
+        Self { verb, on: On::Resource(resource) }
+    }
+
+    /// The same, of a request with this field selector. A list or a watch that asks for `metadata.name=NAME` is
+    /// allowed by a rule for that name: it can see nothing else.
+    #[must_use]
+    pub(crate) fn selecting(mut self, fields: &'a FieldSelector) -> Self {
+        if let On::Resource(resource) = &mut self.on
+            && matches!(self.verb, "list" | "watch")
+            && resource.name.is_empty()
+            && let Some(name) = fields.exactly(NAME)
+            && NameRule::PathSegment.check(name).is_ok()
+        {
+            resource.name = name;
+        }
+        self
+    }
+
+    /// Where a role's bindings count; empty for the whole cluster.
+    pub(super) const fn namespace(&self) -> &'a str {
+        match self.on {
+            On::Resource(resource) => resource.namespace,
+            On::Path(_) => "",
+        }
+    }
+
+    /// 403: `identity` may not. `reason` is the authorizer's, and mostly empty.
+    pub(crate) fn refusal(&self, identity: &Identity, reason: &str) -> Refusal {
+        let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+        let text = format!("{}{reason}", without_markup(&self.cannot(identity)));
+        match self.on {
+            On::Resource(Resource { group, resource, name, .. }) => forbidden(group, resource, name, &text),
+            On::Path(_) => forbidden("", "", "", &text),
+        }
+    }
+
+    fn cannot(&self, identity: &Identity) -> String {
+        let (user, verb) = (quote(&identity.user), self.verb);
+        let Resource { group, resource, subresource, namespace, .. } = match &self.on {
+            On::Path(path) => return format!("User {user} cannot {verb} path {}", quote(path)),
+            On::Resource(resource) => resource,
+        };
+        let slash = if subresource.is_empty() { "" } else { "/" };
+        let resource = quote(&format!("{resource}{slash}{subresource}"));
+        let scope = match namespace.is_empty() {
+            true => "at the cluster scope".to_owned(),
+            false => format!("in the namespace {}", quote(namespace)),
+        };
+        format!("User {user} cannot {verb} resource {resource} in API group {} {scope}", quote(group))
+    }
+}
+
+/// 403, about an object, or about none where there is no resource.
+pub(crate) fn forbidden(group: &str, resource: &str, name: &str, why: &str) -> Refusal {
+    let qualified = if group.is_empty() { resource.to_owned() } else { format!("{resource}.{group}") };
+    let head = match (qualified.is_empty(), name.is_empty()) {
+        (true, _) => "forbidden".to_owned(),
+        (false, true) => format!("{qualified} is forbidden"),
+        (false, false) => format!("{qualified} {} is forbidden", quote(name)),
+    };
+    let about = About { group: group.into(), kind: resource.into(), name: name.into(), uid: String::new() };
+    Refusal { about, ..Refusal::new(403, "Forbidden", format!("{head}: {why}")) }
+}
+
+/// Nothing in a message may look like HTML to a browser that is shown it.
+fn without_markup(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(attributes: Attributes<'_>, reason: &str, expected: &str) {
+        let refusal = attributes.refusal(&Identity::new("x"), reason);
+        assert_eq!((refusal.code, refusal.reason, refusal.message.as_str()), (403, "Forbidden", expected));
+    }
+
+    #[test]
+    fn the_text_is_that_of_kubernetes() {
+        let widgets =
+            Resource { group: "example.com", resource: "widgets", namespace: "y", ..Resource::default() };
+        let head = "widgets.example.com is forbidden: User \"x\" cannot list resource \"widgets\" in API group \
+                    \"example.com\" in the namespace \"y\"";
+        check(Attributes::of("list", widgets), "", head);
+        check(Attributes::of("list", widgets), "RBAC: no", &format!("{head}: RBAC: no"));
+        let node = Resource { resource: "nodes", subresource: "status", name: "n", ..Resource::default() };
+        check(
+            Attributes::of("patch", node),
+            "",
+            "nodes \"n\" is forbidden: User \"x\" cannot patch resource \"nodes/status\" in API group \"\" at the \
+             cluster scope",
+        );
+        let path = Attributes { verb: "get", on: On::Path("/<b>&\"") };
+        check(path, "", "forbidden: User \"x\" cannot get path \"/&lt;b&gt;&amp;\\\"\"");
+    }
+
+    #[test]
+    fn a_selected_name_counts_as_a_name_only_where_nothing_else_is_seen() {
+        let name_of = |verb, name, selector: &str| {
+            let fields = selector.parse().expect("a selector");
+            let of = Attributes::of(verb, Resource { name, ..Resource::default() });
+            match of.selecting(&fields).on {
+                On::Resource(resource) => resource.name.to_owned(),
+                On::Path(_) => unreachable!("a resource"),
+            }
+        };
+        assert_eq!(name_of("list", "", "metadata.name=a"), "a");
+        assert_eq!(name_of("watch", "", "spec.x=1,metadata.name=a"), "a");
+        assert_eq!(name_of("deletecollection", "", "metadata.name=a"), "");
+        assert_eq!(name_of("list", "", "metadata.name!=a"), "");
+        assert_eq!(name_of("list", "", "metadata.namespace=a"), "");
+        assert_eq!(name_of("list", "", "metadata.name=a%2Fb"), "");
+        assert_eq!(name_of("list", "", "metadata.name="), "");
+        assert_eq!(name_of("get", "b", "metadata.name=a"), "b");
+    }
+}

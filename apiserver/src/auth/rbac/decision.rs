@@ -1,0 +1,101 @@
+//! What the rules say.
+
+use std::sync::Arc;
+
+use super::quote::quote;
+
+/// Whether a request is allowed, and why.
+#[derive(Clone, Debug)]
+pub(crate) struct Decision {
+    /// Whether it is.
+    pub(crate) allowed: bool,
+    why: Why,
+}
+
+#[derive(Clone, Debug)]
+enum Why {
+    /// There is nothing to say: no rule allows it, or none is asked.
+    Nothing,
+    /// This subject of this binding.
+    Binding(Arc<Binding>, usize),
+    /// Bindings that lead nowhere: one of them might have allowed it.
+    Broken(Vec<String>),
+}
+
+impl Decision {
+    pub(super) const fn master() -> Self {
+        Self { allowed: true, why: Why::Nothing }
+    }
+
+    pub(super) const fn allowed_by(binding: Arc<Binding>, subject: usize) -> Self {
+        Self { allowed: true, why: Why::Binding(binding, subject) }
+    }
+
+    pub(super) fn denied(broken: Vec<String>) -> Self {
+        Self { allowed: false, why: if broken.is_empty() { Why::Nothing } else { Why::Broken(broken) } }
+    }
+
+    /// The reason, in the words of Kubernetes; often empty. For the audit log, for reviews, and for the refusal.
+    pub(crate) fn reason(&self) -> String {
+        match &self.why {
+            Why::Nothing => String::new(),
+            Why::Binding(binding, subject) => format!("RBAC: allowed by {}", binding.described(*subject)),
+            Why::Broken(errors) => format!("RBAC: {}", together(errors)),
+        }
+    }
+}
+
+/// Who has a role, and where.
+#[derive(Debug)]
+pub(super) struct Binding {
+    /// Empty: in the whole cluster.
+    pub(super) namespace: String,
+    pub(super) name: String,
+    pub(super) role_kind: String,
+    pub(super) role: String,
+    pub(super) subjects: Vec<Subject>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Subject {
+    pub(super) kind: String,
+    /// Of a ServiceAccount, its own or else the binding's.
+    pub(super) namespace: String,
+    pub(super) name: String,
+}
+
+impl Binding {
+    fn described(&self, subject: usize) -> String {
+        let Self { namespace, name, role_kind, role, subjects } = self;
+        let head = match namespace.is_empty() {
+            true => format!("ClusterRoleBinding {}", quote(name)),
+            false => format!("RoleBinding {}", quote(&format!("{name}/{namespace}"))),
+        };
+        let subject = subjects.get(subject).map(Subject::described).unwrap_or_default();
+        format!("{head} of {role_kind} {} to {subject}", quote(role))
+    }
+}
+
+impl Subject {
+    fn described(&self) -> String {
+        let Self { kind, namespace, name } = self;
+        match kind.as_str() {
+            "ServiceAccount" => format!("{kind} {}", quote(&format!("{name}/{namespace}"))),
+            _ => format!("{kind} {}", quote(name)),
+        }
+    }
+}
+
+/// Errors as one text, each of them once.
+pub(super) fn together(errors: &[String]) -> String {
+    let mut once: Vec<&str> = Vec::new();
+    for error in errors {
+        if !once.contains(&error.as_str()) {
+            once.push(error);
+        }
+    }
+    match once.as_slice() {
+        [one] => (*one).to_owned(),
+        _ => format!("[{}]", once.join(", ")),
+    }
+}

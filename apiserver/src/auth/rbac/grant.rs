@@ -1,0 +1,138 @@
+//! Whether somebody may give what a role or a binding gives. Otherwise who may write roles may do everything.
+
+use serde_json::Value;
+
+use super::GROUP;
+use super::attributes::{Attributes, Resource, forbidden};
+use super::cover::missing;
+use super::quote::{quote, quote_all};
+use super::rule::Rule;
+use super::rules::{NoRole, Rules, text};
+use crate::auth::identity::{Identity, MASTERS};
+use crate::refusal::{About, Refusal};
+
+impl Rules {
+    /// Whether `identity` may create `object`, or make `old` into it: a Role, ClusterRole, RoleBinding or
+    /// ClusterRoleBinding as it will be stored. Any other object may be written, as far as this goes.
+    ///
+    /// Who writes a role has all that it allows, or may `escalate` roles. Who binds a role has all that it allows, or may
+    /// `bind` it. An aggregated role can come to allow anything, so who writes one has everything.
+    ///
+    /// # Errors
+    /// 403 with what is missing; 404 for a binding to a role that is not there.
+    pub(crate) fn may_grant(
+        &self,
+        identity: &Identity,
+        object: &Value,
+        old: Option<&Value>,
+    ) -> Result<(), Refusal> {
+        if identity.is_in(MASTERS) || old.is_some_and(|old| differ_in_upkeep_only(old, object)) {
+            return Ok(());
+        }
+        let (namespace, name) = (text(object, "/metadata/namespace"), text(object, "/metadata/name"));
+        let granter = Granter { rules: self, identity, namespace, name };
+        // Of what is for the whole cluster no namespace counts, whatever the object says.
+        let of_cluster = Granter { namespace: "", ..granter };
+        match text(object, "/kind") {
+            "Role" => granter.role("roles", object, old),
+            "ClusterRole" => of_cluster.role("clusterroles", object, old),
+            "RoleBinding" => granter.binding("rolebindings", object),
+            "ClusterRoleBinding" => of_cluster.binding("clusterrolebindings", object),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Granter<'a> {
+    rules: &'a Rules,
+    identity: &'a Identity,
+    namespace: &'a str,
+    name: &'a str,
+}
+
+impl Granter<'_> {
+    fn role(&self, resource: &'static str, object: &Value, old: Option<&Value>) -> Result<(), Refusal> {
+        // The name of an object that is not there yet is no name: in a create, nobody is allowed by it.
+        if self.may("escalate", resource, if old.is_some() { self.name } else { "" }) {
+            return Ok(());
+        }
+        self.has_all(resource, &Rule::read_all(object).collect::<Vec<_>>())?;
+        let aggregated = |role: &Value| role.get("aggregationRule").is_some_and(|it| !it.is_null());
+        if resource == "clusterroles" && (aggregated(object) || old.is_some_and(aggregated)) {
+            // Who has everything may escalate as well, and has been let through.
+            return Err(
+                self.forbidden(resource, "must have cluster-admin privileges to use an aggregationRule")
+            );
+        }
+        Ok(())
+    }
+
+    fn binding(&self, resource: &'static str, object: &Value) -> Result<(), Refusal> {
+        let (kind, role) = (text(object, "/roleRef/kind"), text(object, "/roleRef/name"));
+        let roles = if kind == "ClusterRole" { "clusterroles" } else { "roles" };
+        // A reference of another kind leads nowhere, whatever one may do with roles.
+        let bindable = matches!(kind, "ClusterRole" | "Role");
+        if bindable && self.may("bind", roles, role) {
+            return Ok(());
+        }
+        let rules = self.rules.referred(kind, role, self.namespace).map_err(|error| no_role(&error))?;
+        self.has_all(resource, rules)
+    }
+
+    fn may(&self, verb: &str, resource: &str, name: &str) -> bool {
+        let of = Resource { group: GROUP, resource, namespace: self.namespace, name, ..Resource::default() };
+        self.rules.allows(self.identity, &Attributes::of(verb, of)).allowed
+    }
+
+    fn has_all(&self, resource: &str, wanted: &[Rule]) -> Result<(), Refusal> {
+        let (mut held, mut broken) = (Vec::new(), Vec::new());
+        self.rules.each(self.identity, self.namespace, |rules| match rules {
+            Ok(rules) => held.extend(rules),
+            Err(error) => broken.push(error),
+        });
+        let missing: Vec<_> = missing(&held, wanted).into_iter().collect();
+        if missing.is_empty() {
+            return Ok(());
+        }
+        let Identity { user, groups, .. } = self.identity;
+        let (user, groups, missing) = (quote(user), quote_all(groups), missing.join("\n"));
+        let mut why = format!(
+            "user {user} (groups={groups}) is attempting to grant RBAC permissions not currently held:\n{missing}"
+        );
+        if !broken.is_empty() {
+            why += &format!("; resolution errors: [{}]", broken.join(" "));
+        }
+        Err(self.forbidden(resource, &why))
+    }
+
+    fn forbidden(&self, resource: &str, why: &str) -> Refusal {
+        forbidden(GROUP, resource, self.name, why)
+    }
+}
+
+/// Whether nothing changes but what the server's own upkeep needs, so that an object can go whoever may write it.
+fn differ_in_upkeep_only(old: &Value, new: &Value) -> bool {
+    let rest = |object: &Value| {
+        let mut object = object.clone();
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            for field in ["ownerReferences", "finalizers", "managedFields", "resourceVersion", "selfLink"] {
+                metadata.remove(field);
+            }
+        }
+        object
+    };
+    rest(old) == rest(new)
+}
+
+fn no_role(error: &NoRole) -> Refusal {
+    let message = error.to_string();
+    match error {
+        NoRole::NotFound { kind, name } => {
+            let about =
+                About { group: GROUP.into(), kind: (*kind).into(), name: name.clone(), uid: String::new() };
+            Refusal { about, ..Refusal::new(404, "NotFound", message) }
+        }
+        NoRole::Kind(_) => Refusal::bad_request(message),
+    }
+}

@@ -1,0 +1,248 @@
+//! All roles and bindings, found by subject.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::GROUP;
+use super::aggregate;
+use super::attributes::Attributes;
+use super::decision::{Binding, Decision, Subject, together};
+use super::rule::Rule;
+use crate::auth::identity::{Identity, MASTERS, service_account_user};
+
+/// The policy: an immutable value, made anew when a role or a binding changes.
+///
+/// A decision looks at the bindings of the identity and of its groups, and at no other ones.
+#[derive(Debug, Default)]
+pub(crate) struct Rules {
+    roles: Roles,
+    /// By namespace; under the empty one, what holds in the whole cluster.
+    scopes: BTreeMap<String, Scope>,
+}
+
+/// By namespace, empty for ClusterRoles, and name.
+type Roles = BTreeMap<(String, String), Arc<[Rule]>>;
+
+#[derive(Debug, Default)]
+struct Scope {
+    bindings: Vec<Bound>,
+    users: BTreeMap<String, Vec<At>>,
+    groups: BTreeMap<String, Vec<At>>,
+}
+
+#[derive(Debug)]
+struct Bound {
+    binding: Arc<Binding>,
+    /// Or why there is no such role.
+    rules: Result<Arc<[Rule]>, String>,
+}
+
+/// Which binding of a scope, and which subject of that; in the order in which they are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct At {
+    binding: usize,
+    subject: usize,
+}
+
+impl Rules {
+    /// Reads Roles, ClusterRoles, RoleBindings and ClusterRoleBindings; other objects are passed over. What has another
+    /// form than it should grants nothing.
+    pub(crate) fn compile<'a>(objects: impl IntoIterator<Item = &'a Value>) -> Self {
+        let mut cluster_roles = BTreeMap::new();
+        let (mut roles, mut bindings) = (Roles::new(), BTreeMap::new());
+        for object in objects {
+            let (namespace, name) = (text(object, "/metadata/namespace"), text(object, "/metadata/name"));
+            match text(object, "/kind") {
+                "ClusterRole" => {
+                    cluster_roles.insert(name, object);
+                }
+                "ClusterRoleBinding" => {
+                    bindings.insert(("", name), object);
+                }
+                // Without a namespace it would be one for the whole cluster.
+                "Role" | "RoleBinding" if namespace.is_empty() => {}
+                "Role" => {
+                    roles.insert((namespace.into(), name.into()), Rule::read_all(object).collect());
+                }
+                "RoleBinding" => {
+                    bindings.insert((namespace, name), object);
+                }
+                _ => {}
+            }
+        }
+        let of_cluster = aggregate::rules_of(&cluster_roles).into_iter();
+        roles.extend(of_cluster.map(|(name, rules)| ((String::new(), name), rules.into())));
+        let mut scopes = BTreeMap::<String, Scope>::new();
+        for ((namespace, name), object) in bindings {
+            let binding = binding(object, namespace, name);
+            let rules = referred(&roles, &binding.role_kind, &binding.role, namespace).map(Arc::clone);
+            let rules = rules.map_err(|error| error.to_string());
+            scopes.entry(namespace.to_owned()).or_default().add(Bound { binding: Arc::new(binding), rules });
+        }
+        Self { roles, scopes }
+    }
+
+    /// Whether `identity` may do this.
+    pub(crate) fn allows(&self, identity: &Identity, attributes: &Attributes<'_>) -> Decision {
+        if identity.is_in(MASTERS) {
+            return Decision::master();
+        }
+        let mut broken = Vec::new();
+        let found = self.visit(identity, attributes.namespace(), |bound, subject| match &bound.rules {
+            Ok(rules) if rules.iter().any(|rule| rule.allows(attributes)) => {
+                ControlFlow::Break(Decision::allowed_by(Arc::clone(&bound.binding), subject))
+            }
+            Ok(_) => ControlFlow::Continue(()),
+            Err(error) => {
+                broken.push(error.clone());
+                ControlFlow::Continue(())
+            }
+        });
+        found.unwrap_or_else(|| Decision::denied(broken))
+    }
+
+    /// What `identity` may do in `namespace`: the `status` of a SelfSubjectRulesReview.
+    pub(crate) fn rules_for(&self, identity: &Identity, namespace: &str) -> Value {
+        let (mut resources, mut paths, mut broken) = (Vec::new(), Vec::new(), Vec::new());
+        if identity.is_in(MASTERS) {
+            resources.push(json!({"verbs": ["*"], "apiGroups": ["*"], "resources": ["*"]}));
+            paths.push(json!({"verbs": ["*"], "nonResourceURLs": ["*"]}));
+        }
+        self.each(identity, namespace, |rules| match rules {
+            Ok(rules) => {
+                for rule in rules {
+                    let (of_resources, of_paths) = rule.reviewed();
+                    resources.extend(of_resources);
+                    paths.extend(of_paths);
+                }
+            }
+            Err(error) => broken.push(error.to_owned()),
+        });
+        let mut status = json!({"resourceRules": resources, "nonResourceRules": paths, "incomplete": false});
+        if !broken.is_empty() {
+            status["evaluationError"] = together(&broken).into();
+        }
+        status
+    }
+
+    /// The rules of a ClusterRole as they count: of an aggregated one, those of the others. What its `rules` should
+    /// show.
+    pub(crate) fn of_cluster_role(&self, name: &str) -> Option<Value> {
+        let rules = self.roles.get(&(String::new(), name.to_owned()))?;
+        Some(rules.iter().map(Rule::to_json).collect())
+    }
+
+    /// All rules that `identity` has in `namespace`, or that its bindings should lead to.
+    pub(super) fn each<'a>(
+        &'a self,
+        identity: &Identity,
+        namespace: &str,
+        mut visit: impl FnMut(Result<&'a [Rule], &'a str>),
+    ) {
+        let _: Option<()> = self.visit(identity, namespace, |bound, _| {
+            visit(bound.rules.as_deref().map_err(String::as_str));
+            ControlFlow::Continue(())
+        });
+    }
+
+    /// The rules of the role that a binding in `namespace` refers to.
+    pub(super) fn referred(&self, kind: &str, name: &str, namespace: &str) -> Result<&[Rule], NoRole> {
+        referred(&self.roles, kind, name, namespace).map(|rules| &**rules)
+    }
+
+    /// Each binding of `identity` once, with its first subject that is meant: those of the cluster, then those of the
+    /// namespace, in the order of their names.
+    fn visit<'a, T>(
+        &'a self,
+        identity: &Identity,
+        namespace: &str,
+        mut visit: impl FnMut(&'a Bound, usize) -> ControlFlow<T>,
+    ) -> Option<T> {
+        let local = Some(namespace).filter(|namespace| !namespace.is_empty());
+        for scope in
+            [Some(""), local].into_iter().flatten().filter_map(|namespace| self.scopes.get(namespace))
+        {
+            for At { binding, subject } in scope.of(identity) {
+                if let ControlFlow::Break(found) = visit(&scope.bindings[binding], subject) {
+                    return Some(found);
+                }
+            }
+        }
+        None
+    }
+}
+
+impl Scope {
+    fn add(&mut self, bound: Bound) {
+        let binding = self.bindings.len();
+        for (subject, of) in bound.binding.subjects.iter().enumerate() {
+            let (index, name) = match of.kind.as_str() {
+                "User" => (&mut self.users, of.name.clone()),
+                "Group" => (&mut self.groups, of.name.clone()),
+                "ServiceAccount" if of.namespace.is_empty() => continue,
+                "ServiceAccount" => (&mut self.users, service_account_user(&of.namespace, &of.name)),
+                _ => continue,
+            };
+            index.entry(name).or_default().push(At { binding, subject });
+        }
+        self.bindings.push(bound);
+    }
+
+    fn of(&self, identity: &Identity) -> Vec<At> {
+        let groups = identity.groups.iter().filter_map(|group| self.groups.get(group));
+        let mut found: Vec<_> =
+            self.users.get(&identity.user).into_iter().chain(groups).flatten().copied().collect();
+        found.sort_unstable();
+        found.dedup_by_key(|at| at.binding);
+        found
+    }
+}
+
+/// Why a reference leads to no role.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum NoRole {
+    /// `role` or `clusterrole`, as the message has it.
+    #[error("{kind}.{GROUP} {} not found", super::quote::quote(name))]
+    NotFound { kind: &'static str, name: String },
+    #[error("unsupported role reference kind: {}", super::quote::quote(.0))]
+    Kind(String),
+}
+
+fn referred<'a>(
+    roles: &'a Roles,
+    kind: &str,
+    name: &str,
+    namespace: &str,
+) -> Result<&'a Arc<[Rule]>, NoRole> {
+    let (kind, namespace) = match kind {
+        "ClusterRole" => ("clusterrole", ""),
+        "Role" => ("role", namespace),
+        _ => return Err(NoRole::Kind(kind.to_owned())),
+    };
+    // Without a namespace there are ClusterRoles only.
+    let found = roles
+        .get(&(namespace.to_owned(), name.to_owned()))
+        .filter(|_| kind == "clusterrole" || !namespace.is_empty());
+    found.ok_or_else(|| NoRole::NotFound { kind, name: name.to_owned() })
+}
+
+fn binding(object: &Value, namespace: &str, name: &str) -> Binding {
+    let subject = |subject: &Value| {
+        let own = text(subject, "/namespace");
+        let namespace = if own.is_empty() { namespace } else { own };
+        let [kind, name] = ["/kind", "/name"].map(|field| text(subject, field).to_owned());
+        Subject { kind, namespace: namespace.to_owned(), name }
+    };
+    let subjects =
+        object.get("subjects").and_then(Value::as_array).into_iter().flatten().map(subject).collect();
+    let [role_kind, role] = ["/roleRef/kind", "/roleRef/name"].map(|field| text(object, field).to_owned());
+    Binding { namespace: namespace.into(), name: name.into(), role_kind, role, subjects }
+}
+
+/// Empty where there is none.
+pub(super) fn text<'a>(object: &'a Value, pointer: &str) -> &'a str {
+    object.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
+}

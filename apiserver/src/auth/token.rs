@@ -1,0 +1,109 @@
+//! Tokens, held as digests: who has read this process's memory, or timed its answers, has no token yet.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use sha2::{Digest as _, Sha256};
+
+use super::identity::Identity;
+
+type Digest = [u8; 32];
+
+/// Which token is whose.
+///
+/// The first bytes of a digest find the candidates, and the digests of these are compared in a time that does not
+/// depend on where they differ. What the search gives away are bytes of a digest, and nobody can make a token for them.
+#[derive(Clone, Default)]
+pub(crate) struct Tokens(BTreeMap<u64, Vec<(Digest, Arc<Identity>)>>);
+
+impl Tokens {
+    /// Makes `token` that of `identity`. False, and nothing is done, if it is somebody's already.
+    #[must_use]
+    pub(crate) fn add(&mut self, token: &str, identity: Identity) -> bool {
+        let digest = digest(token);
+        let there = self.0.entry(start(&digest)).or_default();
+        if there.iter().any(|(other, _)| same(other, &digest)) {
+            return false;
+        }
+        there.push((digest, Arc::new(identity)));
+        true
+    }
+
+    /// Whose token this is.
+    pub(crate) fn identify(&self, token: &str) -> Option<Arc<Identity>> {
+        let digest = digest(token);
+        let candidates = self.0.get(&start(&digest))?;
+        candidates.iter().find(|(held, _)| same(held, &digest)).map(|(_, identity)| Arc::clone(identity))
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.values().map(Vec::len).sum()
+    }
+}
+
+/// Shows no digest: it goes into logs.
+impl std::fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Tokens({})", self.len())
+    }
+}
+
+/// A token of 256 random bits, as 64 hexadecimal digits.
+pub(crate) fn token_of(random: [u8; 32]) -> String {
+    random.iter().fold(String::with_capacity(64), |mut token, byte| {
+        let _ = write!(token, "{byte:02x}");
+        token
+    })
+}
+
+fn digest(token: &str) -> Digest {
+    Sha256::digest(token.as_bytes()).into()
+}
+
+fn start(digest: &Digest) -> u64 {
+    digest[..8].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
+}
+
+/// Looks at every byte, wherever the first difference is. `black_box` keeps it a loop without a way out.
+fn same(one: &Digest, other: &Digest) -> bool {
+    let differences = one.iter().zip(other).fold(0, |sum, (a, b)| std::hint::black_box(sum | (a ^ b)));
+    differences == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_found_and_nothing_like_it() {
+        let mut tokens = Tokens::default();
+        assert!(tokens.add("s3cret", Identity::new("ann")));
+        assert!(tokens.add("other", Identity::new("bob")));
+        assert!(!tokens.add("s3cret", Identity::new("eve")), "a token has one owner");
+        assert_eq!(tokens.identify("s3cret").expect("known").user, "ann");
+        assert_eq!(tokens.identify("other").expect("known").user, "bob");
+        for wrong in ["", "s3cre", "s3cret ", "S3CRET", "s3crets"] {
+            assert_eq!(tokens.identify(wrong), None, "{wrong:?}");
+        }
+        assert_eq!(format!("{tokens:?}"), "Tokens(2)");
+    }
+
+    #[test]
+    fn every_bit_of_a_digest_counts() {
+        let one = digest("x");
+        assert!(same(&one, &one));
+        for bit in 0..256 {
+            let mut other = one;
+            other[bit / 8] ^= 1 << (bit % 8);
+            assert!(!same(&one, &other), "{bit}");
+        }
+    }
+
+    #[test]
+    fn a_made_token_has_all_the_bits() {
+        assert_eq!(token_of([0xa5; 32]), "a5".repeat(32));
+        assert_eq!(token_of([0x05; 32]).len(), 64);
+    }
+}

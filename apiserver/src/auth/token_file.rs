@@ -1,0 +1,125 @@
+//! The file that tokens are in, in the format of kube-apiserver's `--token-auth-file`:
+//! `token,user,uid,"group1,group2"`, the groups optional.
+
+mod csv;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use machinery_sync::Swap;
+
+use super::identity::Identity;
+use super::private::{self, FileError};
+use super::token::{Tokens, token_of};
+
+/// The tokens of a file, which is read again when it is asked to be.
+#[derive(Debug)]
+pub(crate) struct TokenFile {
+    path: PathBuf,
+    tokens: Swap<Tokens>,
+}
+
+impl TokenFile {
+    /// Reads the file.
+    pub(crate) fn open(path: &Path) -> Result<Self, FileError> {
+        let tokens = tokens(path)?;
+        Ok(Self { path: path.into(), tokens: Swap::new(Arc::new(tokens)) })
+    }
+
+    /// Reads the file again. If it is not good, what was read before is kept, and the error says why.
+    pub(crate) fn reload(&self) -> Result<(), FileError> {
+        self.tokens.swap(Arc::new(tokens(&self.path)?));
+        Ok(())
+    }
+
+    /// The tokens, as the file was when it was read last.
+    pub(crate) fn tokens(&self) -> Arc<Tokens> {
+        self.tokens.load()
+    }
+}
+
+/// The token of `identity` in the file; one is made of `random` and added, with the file if need be, where it has none.
+///
+/// The file is refused where others than its owner may use it.
+pub(crate) fn ensure(path: &Path, identity: &Identity, random: [u8; 32]) -> Result<String, FileError> {
+    let there = private::read(path)?;
+    if there.is_some() {
+        private::check_mode(path)?;
+    }
+    let mut text = there.unwrap_or_default();
+    let entries = entries(&text).map_err(|error| of(path, &error))?;
+    if let Some(entry) = entries.iter().find(|entry| entry.identity.user == identity.user) {
+        return Ok(entry.token.clone());
+    }
+    let token = token_of(random);
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let groups = identity.groups.join(",");
+    text.push_str(&csv::line(&[&token, &identity.user, &identity.uid, &groups]));
+    private::write(path, &text)?;
+    Ok(token)
+}
+
+/// Reads tokens from the text of such a file.
+pub(crate) fn parse(text: &str) -> Result<Tokens, LineError> {
+    let mut tokens = Tokens::default();
+    for Entry { line, token, identity } in entries(text)? {
+        if !tokens.add(&token, identity) {
+            return Err(LineError { line, what: "this token is in the file already" });
+        }
+    }
+    Ok(tokens)
+}
+
+/// What is wrong with the text. It holds nothing of the text, which is secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {what}")]
+pub(crate) struct LineError {
+    pub(crate) line: usize,
+    pub(crate) what: &'static str,
+}
+
+struct Entry {
+    line: usize,
+    token: String,
+    identity: Identity,
+}
+
+fn tokens(path: &Path) -> Result<Tokens, FileError> {
+    let text = private::read(path)?
+        .ok_or_else(|| FileError::new(path, "there is no such file", "check the path"))?;
+    parse(&text).map_err(|error| of(path, &error))
+}
+
+fn of(path: &Path, error: &LineError) -> FileError {
+    FileError::new(path, error, "a line is: token,user,uid,\"group1,group2\"")
+}
+
+/// Kubernetes skips what has no token, and takes a user without a name. Here both are refused: they are mistakes.
+fn entries(text: &str) -> Result<Vec<Entry>, LineError> {
+    let mut entries = Vec::new();
+    for record in csv::records(text)? {
+        let line = record.line;
+        let wrong = |what| Err(LineError { line, what });
+        let [token, user, uid, rest @ ..] = record.fields.as_slice() else {
+            return wrong("it has less than three columns");
+        };
+        if token.is_empty() || token.contains(|c: char| !c.is_ascii_graphic()) {
+            return wrong("the token is empty, or holds what no header can hold");
+        }
+        if user.is_empty() {
+            return wrong("the user has no name");
+        }
+        let mut identity = Identity::new(user).with_uid(uid);
+        for group in rest.first().into_iter().flat_map(|groups| groups.split(',')).filter(|it| !it.is_empty())
+        {
+            identity = identity.in_group(group);
+        }
+        entries.push(Entry { line, token: token.clone(), identity });
+    }
+    Ok(entries)
+}
+
+#[cfg(test)]
+mod tests;

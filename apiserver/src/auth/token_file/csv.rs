@@ -1,0 +1,106 @@
+//! Values between commas, as RFC 4180 has them and Go reads them.
+
+use super::LineError;
+
+/// The values of one record.
+pub(super) struct Record {
+    /// The line it begins on, counted from 1.
+    pub(super) line: usize,
+    pub(super) fields: Vec<String>,
+}
+
+/// All records; empty lines are none.
+pub(super) fn records(text: &str) -> Result<Vec<Record>, LineError> {
+    let mut reader = Reader { rest: text, line: 1 };
+    let mut records = Vec::new();
+    while !reader.rest.is_empty() {
+        if reader.line_end() {
+            continue;
+        }
+        records.push(reader.record()?);
+    }
+    Ok(records)
+}
+
+/// One record, with its end of line.
+pub(super) fn line(fields: &[&str]) -> String {
+    let quoted = |field: &&str| match field.contains([',', '"', '\r', '\n', ' ']) {
+        true => format!("\"{}\"", field.replace('"', "\"\"")),
+        false => (*field).to_owned(),
+    };
+    let fields: Vec<_> = fields.iter().map(quoted).collect();
+    fields.join(",") + "\n"
+}
+
+struct Reader<'a> {
+    rest: &'a str,
+    line: usize,
+}
+
+impl Reader<'_> {
+    fn record(&mut self) -> Result<Record, LineError> {
+        let line = self.line;
+        let mut fields = Vec::new();
+        loop {
+            fields.push(if self.take("\"") { self.quoted()? } else { self.bare()? });
+            if !self.take(",") {
+                break;
+            }
+        }
+        if self.rest.is_empty() || self.line_end() {
+            return Ok(Record { line, fields });
+        }
+        Err(LineError {
+            line: self.line,
+            what: "there is something between a closing quote and the next comma",
+        })
+    }
+
+    fn bare(&mut self) -> Result<String, LineError> {
+        let end = self.rest.find([',', '\n']).unwrap_or(self.rest.len());
+        let (field, rest) = self.rest.split_at(end);
+        // The end of the line is `\r\n` as well.
+        let carriage = field.ends_with('\r') && (rest.is_empty() || rest.starts_with('\n'));
+        let field = if carriage { &field[..field.len() - 1] } else { field };
+        if field.contains('"') {
+            return Err(LineError {
+                line: self.line,
+                what: "there is a quote inside a value without quotes",
+            });
+        }
+        self.rest = rest;
+        Ok(field.to_owned())
+    }
+
+    /// What follows the opening quote, up to the closing one.
+    fn quoted(&mut self) -> Result<String, LineError> {
+        let begun = self.line;
+        let mut field = String::new();
+        loop {
+            let Some((part, rest)) = self.rest.split_once('"') else {
+                return Err(LineError { line: begun, what: "a quote is not closed" });
+            };
+            self.line += part.matches('\n').count();
+            field.push_str(part);
+            self.rest = rest;
+            if !self.take("\"") {
+                return Ok(field);
+            }
+            field.push('"');
+        }
+    }
+
+    fn line_end(&mut self) -> bool {
+        let is = self.take("\n") || self.take("\r\n");
+        if is {
+            self.line += 1;
+        }
+        is
+    }
+
+    fn take(&mut self, text: &str) -> bool {
+        let rest = self.rest.strip_prefix(text);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
+    }
+}

@@ -1,0 +1,291 @@
+//! What is wrong with an object of a built-in kind by its types alone, in the words of Go's decoder.
+
+use base64::Engine as _;
+use base64::alphabet;
+use base64::engine::{GeneralPurpose, GeneralPurposeConfig};
+use serde_json::Value;
+
+use super::quantity;
+use super::time::{Moment, Precision};
+use super::types::{Base, Field, Shape, Type, table};
+use crate::refusal::Refusal;
+
+/// Go takes the same texts: padded, whatever the bits past the last byte.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
+
+/// How many unknown fields are named; the decoder of Kubernetes stops there too.
+const MOST_UNKNOWN: usize = 100;
+
+/// A value of the wrong type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TypeError {
+    /// `spec.containers[0].name`; empty for the whole.
+    pub(crate) path: String,
+    /// In Go's words, which name the path in their own way.
+    pub(crate) message: String,
+}
+
+/// The paths of fields that the type does not have: `spec.containers[0].imag`. Names are compared as they are.
+pub(crate) fn unknown_fields(of: &Type, value: &Value) -> Vec<String> {
+    let mut walk = Walk::default();
+    walk.message(of, value);
+    walk.unknown.truncate(MOST_UNKNOWN);
+    walk.unknown
+}
+
+/// The values that are not of their field's type. Kubernetes names the first of them only.
+pub(crate) fn type_errors(of: &Type, value: &Value) -> Vec<TypeError> {
+    let mut walk = Walk::default();
+    walk.message(of, value);
+    walk.wrong
+}
+
+/// 400: a body that is not of the kind that is asked for, or not decodable as it.
+pub(crate) fn cannot_be_handled(kind: &str, version: &str, expected: &str, error: &str) -> Refusal {
+    Refusal::bad_request(format!("{kind} in version {version:?} cannot be handled as a {expected}: {error}"))
+}
+
+/// Bytes of a text, or Go's error.
+pub(crate) fn decode_base64(text: &str) -> Result<Vec<u8>, String> {
+    let lines: String;
+    let text = if text.contains(['\r', '\n']) {
+        lines = text.replace(['\r', '\n'], "");
+        &lines
+    } else {
+        text
+    };
+    BASE64.decode(text).map_err(|error| {
+        let at = match error {
+            base64::DecodeError::InvalidByte(at, _) | base64::DecodeError::InvalidLastSymbol(at, _) => at,
+            // Go points at the four characters that are not whole, or behind a padding that is too short.
+            _ if text.ends_with('=') => text.len(),
+            _ => text.len() - text.len() % 4,
+        };
+        format!("illegal base64 data at input byte {at}")
+    })
+}
+
+/// A walk over an object beside its type.
+#[derive(Default)]
+struct Walk<'a> {
+    unknown: Vec<String>,
+    wrong: Vec<TypeError>,
+    path: String,
+    /// The type that has the field that is looked at, and the fields that led there as Go tells them.
+    owner: Option<&'a Type>,
+    fields: Vec<&'a str>,
+}
+
+impl<'a> Walk<'a> {
+    fn message(&mut self, of: &'a Type, value: &Value) {
+        let object = match value {
+            Value::Null => return,
+            Value::Object(object) => object,
+            _ => return self.mismatch(value, of.go_name()),
+        };
+        let (path, fields, owner) = (self.path.len(), self.fields.len(), self.owner);
+        for (name, value) in object {
+            if !self.path.is_empty() {
+                self.path.push('.');
+            }
+            self.path.push_str(name);
+            match table_field(of, name) {
+                Some((through, field)) => {
+                    self.owner = Some(of);
+                    self.fields.extend(through);
+                    self.fields.push(&field.name);
+                    self.field(field, value);
+                }
+                None => self.unknown.push(self.path.clone()),
+            }
+            self.path.truncate(path);
+            self.fields.truncate(fields);
+            self.owner = owner;
+        }
+    }
+
+    fn field(&mut self, field: &'a Field, value: &Value) {
+        let path = self.path.len();
+        match (field.shape, value) {
+            (_, Value::Null) => {}
+            (Shape::One, _) => self.single(field.base, value),
+            (Shape::List, Value::Array(elements)) => {
+                for (index, element) in elements.iter().enumerate() {
+                    self.path.push_str(&format!("[{index}]"));
+                    self.single(field.base, element);
+                    self.path.truncate(path);
+                }
+            }
+            (Shape::Map, Value::Object(entries)) => {
+                for (key, entry) in entries {
+                    self.path.push('.');
+                    self.path.push_str(key);
+                    self.single(field.base, entry);
+                    self.path.truncate(path);
+                }
+            }
+            (Shape::List, _) => self.mismatch(value, &format!("[]{}", go_type(field.base))),
+            (Shape::Map, _) => self.mismatch(value, &format!("map[string]{}", go_type(field.base))),
+        }
+    }
+
+    fn single(&mut self, base: Base, value: &Value) {
+        let go = go_type(base);
+        match (base, value) {
+            (_, Value::Null)
+            | (Base::RawExtension | Base::FieldsV1, _)
+            | (Base::String | Base::IntOrString, Value::String(_))
+            | (Base::Bool, Value::Bool(_)) => {}
+            (Base::Message(index), _) => self.message(table().get(index), value),
+            (Base::Int32 | Base::IntOrString, Value::Number(number)) => {
+                if number.as_i64().is_none_or(|number| i32::try_from(number).is_err()) {
+                    self.say(&format!("number {number}"), "int32");
+                }
+            }
+            (Base::IntOrString, _) => self.mismatch(value, "int32"),
+            (Base::Int64, Value::Number(number)) => {
+                if number.as_i64().is_none() {
+                    self.say(&format!("number {number}"), go);
+                }
+            }
+            (Base::Bytes, Value::String(text)) => self.check(decode_base64(text)),
+            (Base::Strings, Value::Array(texts)) => {
+                for text in texts.iter().filter(|text| !text.is_string() && !text.is_null()) {
+                    self.mismatch(text, "string");
+                }
+            }
+            (Base::Time, Value::String(text)) => self.check(Moment::parse(text, Precision::Seconds)),
+            (Base::MicroTime, Value::String(text)) => self.check(Moment::parse(text, Precision::Micros)),
+            (Base::Time | Base::MicroTime, _) => self.mismatch(value, "string"),
+            (Base::Quantity, _) => {
+                self.check(quantity::canonical(&quantity::text(value)).map_err(|error| error.to_string()));
+            }
+            _ => self.mismatch(value, go),
+        }
+    }
+
+    fn check<T>(&mut self, outcome: Result<T, String>) {
+        if let Err(message) = outcome {
+            self.wrong.push(TypeError { path: self.path.clone(), message });
+        }
+    }
+
+    fn mismatch(&mut self, value: &Value, go: &str) {
+        let said = match value {
+            Value::Null => "null",
+            Value::Bool(_) => "bool",
+            Value::Number(_) => "number",
+            Value::String(_) => "string",
+            Value::Array(_) => "array",
+            Value::Object(_) => "object",
+        };
+        self.say(said, go);
+    }
+
+    fn say(&mut self, value: &str, go: &str) {
+        let into = match self.owner {
+            Some(owner) => format!("struct field {}.{}", owner.short_name(), self.fields.join(".")),
+            None => "value".to_owned(),
+        };
+        let message = format!("json: cannot unmarshal {value} into Go {into} of type {go}");
+        self.wrong.push(TypeError { path: self.path.clone(), message });
+    }
+}
+
+/// A field with the names of what is inlined on the way, `kind` and `apiVersion` counted as such.
+fn table_field<'a>(of: &'a Type, name: &str) -> Option<(Vec<&'a str>, &'a Field)> {
+    let (through, field) = table().field_through(of, name)?;
+    let mut through: Vec<&str> = through.into_iter().map(Type::short_name).collect();
+    if field.number == 0 {
+        through.push("TypeMeta");
+    }
+    Some((through, field))
+}
+
+fn go_type(base: Base) -> &'static str {
+    match base {
+        Base::String => "string",
+        Base::Bool => "bool",
+        Base::Int32 => "int32",
+        Base::Int64 => "int64",
+        Base::Bytes => "[]uint8",
+        Base::Strings => "[]string",
+        Base::Time => "v1.Time",
+        Base::MicroTime => "v1.MicroTime",
+        Base::Quantity => "resource.Quantity",
+        Base::IntOrString => "intstr.IntOrString",
+        Base::RawExtension => "runtime.RawExtension",
+        Base::FieldsV1 => "v1.FieldsV1",
+        Base::Message(index) => table().get(index).go_name(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the decoder of Kubernetes said of each body, recorded by `record/bodies`. Its texts name some types by names of
+    /// their own where ours name what they are: these are compared up to there.
+    #[test]
+    fn bodies_are_judged_as_kubernetes_judges_them() {
+        let recorded: Value = serde_json::from_str(include_str!("../../tests/bodies/strict.json")).unwrap();
+        for case in recorded.as_array().unwrap() {
+            let of = |key: &str| case[key].as_str().unwrap();
+            let kind = table().kind_of(of("apiVersion"), of("kind")).unwrap();
+            let body: Value = serde_json::from_str(of("body")).unwrap();
+            let wrong = type_errors(kind, &body);
+            let said = wrong.first().map(|error| error.message.as_str());
+            let expected = case["error"].as_str();
+            assert_eq!(said.map(without_type), expected.map(without_type), "{case}");
+            if expected.is_none() {
+                let mut unknown: Vec<String> = unknown_fields(kind, &body)
+                    .iter()
+                    .map(|path| format!("unknown field {path:?}"))
+                    .collect();
+                let mut strict: Vec<&str> = case["strict"]
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .map(|text| text.as_str().unwrap())
+                    .collect();
+                unknown.sort();
+                strict.sort_unstable();
+                assert_eq!(unknown, strict, "{case}");
+            }
+        }
+    }
+
+    fn without_type(message: &str) -> &str {
+        message.split(" of type ").next().unwrap()
+    }
+
+    #[test]
+    fn errors_say_where_and_what() {
+        let pod = table().kind("", "v1", "Pod").unwrap();
+        let body = serde_json::json!({"spec": {"containers": [{"name": "a"}, {"name": 1, "image": true}]}});
+        let wrong = type_errors(pod, &body);
+        assert_eq!(wrong[0].path, "spec.containers[1].image");
+        assert_eq!(
+            wrong[1].message,
+            "json: cannot unmarshal number into Go struct field Container.spec.containers.name of type string"
+        );
+    }
+
+    #[test]
+    fn of_many_unknown_fields_a_hundred_are_named() {
+        let body: Value = (0..300).map(|n| (format!("x{n}"), Value::Null)).collect();
+        assert_eq!(unknown_fields(table().kind("", "v1", "Pod").unwrap(), &body).len(), 100);
+    }
+
+    #[test]
+    fn a_refusal_names_both_kinds() {
+        let refusal = cannot_be_handled("Pod", "v1", "ConfigMap", "no");
+        assert_eq!(
+            (refusal.code, refusal.message.as_str()),
+            (400, "Pod in version \"v1\" cannot be handled as a ConfigMap: no")
+        );
+    }
+}

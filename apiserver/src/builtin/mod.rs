@@ -1,0 +1,10 @@
+//! The kinds that Kubernetes has built in, as data: their message types, and what is checked by these alone.
+
+mod check;
+pub(crate) mod quantity;
+mod time;
+mod types;
+
+pub(crate) use check::{cannot_be_handled, decode_base64, type_errors, unknown_fields};
+pub(crate) use time::{Moment, Precision};
+pub(crate) use types::{Base, Field, Omit, Shape, Type, table};

@@ -1,0 +1,300 @@
+//! Quantities: `500m`, `1Gi`, `12e6`. One amount has many texts; what Kubernetes keeps is one of them.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde_json::Value;
+
+/// Why a text is no quantity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NoQuantity {
+    Format,
+    Numeric,
+    Suffix,
+}
+
+impl fmt::Display for NoQuantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Format => {
+                "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'"
+            }
+            Self::Numeric => "unable to parse numeric part of quantity",
+            Self::Suffix => "unable to parse quantity's suffix",
+        })
+    }
+}
+
+/// So many digits fit a number of 128 bits with room to move the point.
+const MOST_DIGITS: usize = 36;
+
+/// The text that Kubernetes keeps for this one. Unlike there, absurd numbers are refused: of more than 36 digits, of more than
+/// 18 after the point with a binary suffix, of a power of ten beyond a million.
+pub(crate) fn canonical(text: &str) -> Result<String, NoQuantity> {
+    if text.is_empty() {
+        return Err(NoQuantity::Format);
+    }
+    if text == "0" {
+        return Ok(text.to_owned());
+    }
+    let parts = Parts::parse(text)?;
+    let suffix = Suffix::parse(parts.suffix)?;
+    let small = is_small(&parts, suffix);
+    if small && is_kept(&parts, suffix)? {
+        return Ok(text.to_owned());
+    }
+    // Go notices that there is no digit only where it does not take the short way.
+    if !small && !parts.digits {
+        return Err(NoQuantity::Numeric);
+    }
+    Amount::new(&parts, suffix)?.text(suffix.form)
+}
+
+/// What JSON has in the place of a quantity, as the text that it counts as: a number is one too, anything else is none.
+pub(crate) fn text(value: &Value) -> Cow<'_, str> {
+    match value {
+        Value::String(text) => Cow::Borrowed(text.trim()),
+        Value::Number(number) => Cow::Owned(number.to_string()),
+        _ => Cow::Borrowed("none"),
+    }
+}
+
+/// The parts of a text. Zeros before the number are in none of them.
+struct Parts<'a> {
+    negative: bool,
+    whole: &'a str,
+    fraction: &'a str,
+    suffix: &'a str,
+    /// Whether there was any digit at all.
+    digits: bool,
+}
+
+impl<'a> Parts<'a> {
+    fn parse(text: &'a str) -> Result<Self, NoQuantity> {
+        let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+        let number = unsigned.trim_start_matches('0');
+        if number.is_empty() {
+            // Go takes a lone sign for zero as well.
+            return Ok(Self { negative: false, whole: "", fraction: "", suffix: "", digits: true });
+        }
+        let (whole, rest) = split(number, |byte| byte.is_ascii_digit());
+        let (fraction, suffix) = match rest.strip_prefix('.') {
+            Some(rest) => split(rest, |byte| byte.is_ascii_digit()),
+            None => ("", rest),
+        };
+        let (_, exponent) = split(suffix, |byte| b"eEinumkKMGTP".contains(&byte));
+        let (_, garbage) =
+            split(exponent.strip_prefix(['+', '-']).unwrap_or(exponent), |byte| byte.is_ascii_digit());
+        if !garbage.is_empty() {
+            return Err(NoQuantity::Format);
+        }
+        let digits = number.len() < unsigned.len() || !whole.is_empty() || !fraction.is_empty();
+        Ok(Self { negative: text.starts_with('-'), whole, fraction, suffix, digits })
+    }
+
+    /// How many digits there are: a whole part of none is a zero.
+    fn length(&self) -> usize {
+        self.whole.len().max(1) + self.fraction.len()
+    }
+
+    fn value(&self) -> Result<u128, NoQuantity> {
+        if self.length() > MOST_DIGITS {
+            return Err(NoQuantity::Numeric);
+        }
+        let digits = self.whole.bytes().chain(self.fraction.bytes());
+        Ok(digits.fold(0, |value, digit| value * 10 + u128::from(digit - b'0')))
+    }
+}
+
+fn split(text: &str, mut belongs: impl FnMut(u8) -> bool) -> (&str, &str) {
+    text.split_at(text.bytes().position(|byte| !belongs(byte)).unwrap_or(text.len()))
+}
+
+/// The three ways to write powers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Decimal,
+    Exponent,
+    Binary,
+}
+
+#[derive(Clone, Copy)]
+struct Suffix {
+    form: Form,
+    /// Of two where the form is binary, else of ten.
+    power: i32,
+}
+
+const DECIMAL: [(&str, i32); 10] =
+    [("n", -9), ("u", -6), ("m", -3), ("", 0), ("k", 3), ("M", 6), ("G", 9), ("T", 12), ("P", 15), ("E", 18)];
+const BINARY: [(&str, i32); 6] = [("Ki", 10), ("Mi", 20), ("Gi", 30), ("Ti", 40), ("Pi", 50), ("Ei", 60)];
+
+impl Suffix {
+    fn parse(text: &str) -> Result<Self, NoQuantity> {
+        let find =
+            |among: &[(&str, i32)]| among.iter().find(|(suffix, _)| *suffix == text).map(|(_, power)| *power);
+        if let Some(power) = find(&DECIMAL) {
+            return Ok(Self { form: Form::Decimal, power });
+        }
+        if let Some(power) = find(&BINARY) {
+            return Ok(Self { form: Form::Binary, power });
+        }
+        let power = text.strip_prefix(['e', 'E']).and_then(|power| power.parse().ok());
+        let power =
+            power.filter(|power: &i32| power.unsigned_abs() <= 1_000_000).ok_or(NoQuantity::Suffix)?;
+        Ok(Self { form: Form::Exponent, power })
+    }
+}
+
+/// Whether Go takes its short way with this number.
+fn is_small(parts: &Parts<'_>, suffix: Suffix) -> bool {
+    match suffix.form {
+        Form::Binary => {
+            let power = usize::try_from(suffix.power * 3 / 10).unwrap_or(usize::MAX);
+            parts.fraction.is_empty() && parts.length().saturating_add(power) <= 14
+        }
+        Form::Decimal | Form::Exponent => parts.length() <= 18 && scale(parts, suffix) >= -9,
+    }
+}
+
+/// Whether a small number's text is kept as it is. This is looser than canonical: `1.500` and `+1Ki` are.
+fn is_kept(parts: &Parts<'_>, suffix: Suffix) -> Result<bool, NoQuantity> {
+    if suffix.form == Form::Binary {
+        return Ok(parts.value()? & 7 != 0);
+    }
+    let zeros = format!("{}{}", parts.whole, parts.fraction).ends_with("000");
+    Ok(scale(parts, suffix) % 3 == 0 && !zeros && !parts.whole.is_empty())
+}
+
+/// The power of ten of the last digit.
+fn scale(parts: &Parts<'_>, suffix: Suffix) -> i32 {
+    let places = i32::try_from(parts.fraction.len()).unwrap_or(i32::MAX);
+    if suffix.form == Form::Binary { -places } else { suffix.power.saturating_sub(places) }
+}
+
+/// An amount: `mantissa` × 10^`exponent`, no finer than a milliardth.
+struct Amount {
+    negative: bool,
+    mantissa: u128,
+    exponent: i32,
+}
+
+impl Amount {
+    fn new(parts: &Parts<'_>, suffix: Suffix) -> Result<Self, NoQuantity> {
+        let mut mantissa = parts.value()?;
+        let mut exponent = scale(parts, suffix);
+        if suffix.form == Form::Binary {
+            const MOST: u128 = i64::MAX as u128;
+            if parts.fraction.len() > 18 {
+                return Err(NoQuantity::Numeric);
+            }
+            mantissa = mantissa.saturating_mul(1 << suffix.power);
+            if power_of_ten(-exponent).is_none_or(|one| mantissa / one >= MOST) {
+                (mantissa, exponent) = (MOST, 0);
+            }
+        }
+        // Whoever wants some gets some: what is too small is rounded away from zero.
+        if exponent < -9 {
+            mantissa =
+                power_of_ten(-9 - exponent).map_or(u128::from(mantissa > 0), |one| mantissa.div_ceil(one));
+            exponent = -9;
+        }
+        Ok(Self { negative: parts.negative, mantissa, exponent })
+    }
+
+    fn text(mut self, form: Form) -> Result<String, NoQuantity> {
+        if self.mantissa == 0 {
+            return Ok("0".to_owned());
+        }
+        let sign = if self.negative { "-" } else { "" };
+        if form == Form::Binary
+            && let Some(whole) = self.whole().filter(|whole| *whole >= 1024)
+        {
+            let times = (whole.trailing_zeros() / 10).min(6);
+            let suffix = BINARY.iter().rfind(|(_, power)| *power == 10 * times.cast_signed());
+            return Ok(format!("{sign}{}{}", whole >> (10 * times), suffix.map_or("", |(suffix, _)| suffix)));
+        }
+        while self.mantissa.is_multiple_of(10) {
+            self.mantissa /= 10;
+            self.exponent += 1;
+        }
+        // Beyond the last suffix Kubernetes forgets the power. Here the number keeps its zeros, and any power can be read again.
+        let most = if form == Form::Exponent { 999_999 } else { 18 };
+        while self.exponent % 3 != 0 || self.exponent > most {
+            self.mantissa = self.mantissa.saturating_mul(10);
+            self.exponent -= 1;
+        }
+        let mantissa = self.mantissa;
+        // What is given out must be readable again.
+        if mantissa.to_string().len() > MOST_DIGITS {
+            return Err(NoQuantity::Numeric);
+        }
+        Ok(match DECIMAL.iter().find(|(_, power)| *power == self.exponent) {
+            Some((suffix, _)) if form != Form::Exponent || self.exponent == 0 => {
+                format!("{sign}{mantissa}{suffix}")
+            }
+            _ => format!("{sign}{mantissa}e{}", self.exponent),
+        })
+    }
+
+    /// The amount, if it has no fraction.
+    fn whole(&self) -> Option<u128> {
+        let one = power_of_ten(-self.exponent)?;
+        self.mantissa.is_multiple_of(one).then(|| self.mantissa / one)
+    }
+}
+
+fn power_of_ten(power: i32) -> Option<u128> {
+    10_u128.checked_pow(u32::try_from(power).ok()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What Go made of each text, recorded by `record/bodies`.
+    #[test]
+    fn quantities_are_those_of_go() {
+        let recorded: Value =
+            serde_json::from_str(include_str!("../../tests/bodies/quantities.json")).unwrap();
+        for (text, outcome) in recorded.as_object().unwrap() {
+            let (said, expected) = match canonical(text) {
+                Ok(said) => (said, &outcome["is"]),
+                Err(error) => (error.to_string(), &outcome["error"]),
+            };
+            assert_eq!(said, expected.as_str().unwrap_or("the other"), "{text:?}: {outcome}");
+        }
+    }
+
+    #[test]
+    fn absurd_numbers_are_refused_or_kept_whole() {
+        for (text, expected) in [
+            ("1000E", Ok("1000E")),
+            ("1e1000000", Ok("10e999999")),
+            ("1000e1000000", Ok("10000e999999")),
+            ("1e-1000000", Ok("1e-9")),
+            ("1e1000001", Err(NoQuantity::Suffix)),
+            ("1e99999999999", Err(NoQuantity::Suffix)),
+            ("1.0000000000000000001Ei", Err(NoQuantity::Numeric)),
+            ("1234567890123456789012345678901234567", Err(NoQuantity::Numeric)),
+        ] {
+            assert_eq!(canonical(text), expected.map(str::to_owned), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_canonical_stays(text in "[+-]?[0-9]{1,24}(\\.[0-9]{1,14})?([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,3})?") {
+            if let Ok(once) = canonical(&text) {
+                prop_assert_eq!(canonical(&once), Ok(once.clone()), "{}", text);
+            }
+        }
+
+        #[test]
+        fn no_text_panics(text in "[+-]?[0-9.]{0,45}[eEinumkKMGTP]{0,2}[-+]?[0-9]{0,12}.?") {
+            let _ = canonical(&text);
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! Conditions of a status.
+
+use serde_json::{Value, json};
+
+/// The status of a condition, if it has one: `True`, `False`, `Unknown`.
+pub(crate) fn condition<'a>(object: &'a Value, name: &str) -> Option<&'a str> {
+    let conditions = object.get("status")?.get("conditions")?.as_array()?;
+    conditions.iter().find(|condition| condition["type"] == name)?.get("status")?.as_str()
+}
+
+/// Sets a condition. The time of its last transition is kept where the status is what it was.
+pub(crate) fn set_condition(
+    object: &mut Value,
+    name: &str,
+    status: &str,
+    reason: &str,
+    message: &str,
+    now: &str,
+) {
+    if !object["status"].is_object() {
+        object["status"] = json!({});
+    }
+    let conditions = &mut object["status"]["conditions"];
+    if !conditions.is_array() {
+        *conditions = json!([]);
+    }
+    let Some(conditions) = conditions.as_array_mut() else { return };
+    let mut set = json!({
+        "type": name, "status": status, "reason": reason, "message": message, "lastTransitionTime": now,
+    });
+    match conditions.iter_mut().find(|condition| condition["type"] == name) {
+        Some(condition) => {
+            if condition["status"] == status {
+                set["lastTransitionTime"] = condition["lastTransitionTime"].clone();
+            }
+            *condition = set;
+        }
+        None => conditions.push(set),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_condition_keeps_its_time_while_its_status_stays() {
+        let mut object = json!({});
+        set_condition(&mut object, "Ready", "False", "Waiting", "", "t1");
+        set_condition(&mut object, "Ready", "False", "Still", "", "t2");
+        assert_eq!(object["status"]["conditions"][0]["lastTransitionTime"], "t1");
+        assert_eq!(object["status"]["conditions"][0]["reason"], "Still");
+        set_condition(&mut object, "Ready", "True", "Done", "", "t3");
+        assert_eq!(object["status"]["conditions"][0]["lastTransitionTime"], "t3");
+        assert_eq!((condition(&object, "Ready"), condition(&object, "Other")), (Some("True"), None));
+    }
+}

@@ -1,0 +1,96 @@
+//! The kinds that a definition makes, one for each version that it serves.
+
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use serde_json::Value;
+use std::hash::BuildHasher;
+
+use super::condition;
+use super::names::names;
+use crate::discovery::CUSTOM_VERBS;
+use crate::invalid::FieldError;
+use crate::kind::{Kind, Plain, Selectable, Shape};
+use crate::schema::Schema;
+use crate::storage::Place;
+use crate::table::{Columns, crd_columns};
+use machinery_objects::NameRule;
+
+/// The kinds of a definition, or what is wrong with their schemas and columns.
+pub(crate) fn kinds(crd: &Value) -> Result<Vec<Kind>, Vec<FieldError>> {
+    let spec = &crd["spec"];
+    let group = spec["group"].as_str().unwrap_or_default();
+    let names = names(spec);
+    let versions = spec["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let mut kinds = Vec::new();
+    for (at, version) in versions.iter().enumerate().filter(|(_, version)| version["served"] == true) {
+        let path = format!("spec.versions[{at}]");
+        let schema =
+            Schema::parse(&version["schema"]["openAPIV3Schema"], &format!("{path}.schema.openAPIV3Schema"))?;
+        if version["subresources"]["status"].is_object() {
+            let at = format!("{path}.schema.openAPIV3Schema");
+            let wrong = Schema::check_root_with_status(&version["schema"]["openAPIV3Schema"], &at);
+            if !wrong.is_empty() {
+                return Err(wrong);
+            }
+        }
+        let name = version["name"].as_str().unwrap_or_default();
+        let api_version = format!("{group}/{name}");
+        // What is stored under one shape is read as it is only while that shape, and the version in the text, stay.
+        let print = FixedState::with_seed(PRINT).hash_one((
+            &api_version,
+            version["schema"].to_string(),
+            version["subresources"].to_string(),
+        ));
+        kinds.push(Kind {
+            group: group.into(),
+            version: name.into(),
+            names: names.clone(),
+            namespaced: spec["scope"] == "Namespaced",
+            built_in: false,
+            shape: Shape::Custom(Box::new(schema)),
+            has_status: version["subresources"]["status"].is_object(),
+            has_generation: true,
+            may_overwrite: false,
+            name_rule: NameRule::DnsSubdomain,
+            columns: columns(version),
+            selectable: selectable(version),
+            verbs: CUSTOM_VERBS,
+            print,
+            is_stored: version["storage"] == true,
+            deprecation: deprecation(version, &api_version, &names.kind),
+            no_creates: (condition(crd, "Terminating") == Some("True"))
+                .then_some("create not allowed while custom resource definition is terminating"),
+            defines_kinds: false,
+            answers_deleted: false,
+            place: Place::of(group, &names.plural),
+            hooks: Arc::new(Plain),
+            api_version,
+        });
+    }
+    Ok(kinds)
+}
+
+const PRINT: u64 = 0x6d61_6368_696e_6572;
+
+fn deprecation(version: &Value, api_version: &str, kind: &str) -> Option<String> {
+    let said = version["deprecationWarning"].as_str().map(str::to_owned);
+    (version["deprecated"] == true)
+        .then(|| said.unwrap_or_else(|| format!("{api_version} {kind} is deprecated")))
+}
+
+/// One that cannot be read is left out: definitions with such are refused when they are written.
+fn columns(version: &Value) -> Columns {
+    crd_columns(&version["additionalPrinterColumns"]).0
+}
+
+fn selectable(version: &Value) -> Vec<Selectable> {
+    let fields = version["selectableFields"].as_array().into_iter().flatten();
+    let paths = fields.filter_map(|field| field["jsonPath"].as_str());
+    let selectable = |path: &str| {
+        let field = path.trim_start_matches('.').to_owned();
+        let path = field.split('.').map(str::to_owned).collect();
+        Selectable { field, path }
+    };
+    paths.map(selectable).collect()
+}

@@ -1,0 +1,65 @@
+//! What discovery says about a kind.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest as _, Sha256};
+
+/// What can be done with custom resources, in the order that they are told in.
+pub(crate) const CUSTOM_VERBS: &[&str] =
+    &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+/// What can be done with custom resources whose definition is being deleted.
+pub(crate) const TERMINATING_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
+/// What can be done with `status` and `scale`.
+pub(crate) const STATUS_VERBS: &[&str] = &["get", "patch", "update"];
+
+/// A kind in one of its versions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct KindInfo {
+    /// Empty for the oldest group.
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) kind: String,
+    pub(crate) list_kind: String,
+    pub(crate) plural: String,
+    pub(crate) singular: String,
+    pub(crate) short_names: Vec<String>,
+    pub(crate) categories: Vec<String>,
+    pub(crate) namespaced: bool,
+    pub(crate) verbs: &'static [&'static str],
+    /// Of the version that is stored; empty for what is not stored.
+    pub(crate) storage_version_hash: String,
+    pub(crate) subresources: Vec<Subresource>,
+}
+
+/// A subresource, whose body may be of another kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Subresource {
+    /// `status`
+    pub(crate) name: String,
+    pub(crate) group: String,
+    pub(crate) version: String,
+    pub(crate) kind: String,
+    pub(crate) verbs: &'static [&'static str],
+}
+
+impl KindInfo {
+    /// The kind's subresource `status`.
+    pub(crate) fn status(&self) -> Subresource {
+        let (group, version, kind) = (self.group.clone(), self.version.clone(), self.kind.clone());
+        Subresource { name: "status".into(), group, version, kind, verbs: STATUS_VERBS }
+    }
+}
+
+impl Subresource {
+    /// The subresource `scale`.
+    pub(crate) fn scale() -> Self {
+        let (group, version, kind) = ("autoscaling".into(), "v1".into(), "Scale".into());
+        Self { name: "scale".into(), group, version, kind, verbs: STATUS_VERBS }
+    }
+}
+
+/// What tells clients that a kind is stored in another version than before.
+pub(crate) fn storage_version_hash(group: &str, version: &str, kind: &str) -> String {
+    let digest = Sha256::digest(format!("{group}/{version}/{kind}"));
+    STANDARD.encode(&digest[..8])
+}

@@ -1,0 +1,15 @@
+//! What kinds there are, told in every way that clients ask: `/api`, `/apis` and below, plain and aggregated.
+
+mod aggregated;
+mod groups;
+mod info;
+mod page;
+mod plain;
+mod version;
+
+pub(crate) use groups::Discovery;
+pub(crate) use info::{CUSTOM_VERBS, KindInfo, Subresource, TERMINATING_VERBS, storage_version_hash};
+pub(crate) use page::Page;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,34 @@
+//! A document that is made once and answered often.
+
+use bytes::Bytes;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+/// A rendered document, and what tells whether a client already has it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Page {
+    /// As JSON.
+    pub(crate) json: Bytes,
+    /// What changes with the document; upper case hexadecimal.
+    pub(crate) hash: String,
+}
+
+impl Page {
+    pub(crate) fn render(document: &Value) -> Self {
+        let json = document.to_string();
+        let hash = Sha256::digest(&json).iter().map(|byte| format!("{byte:02X}")).collect();
+        Self { json: json.into(), hash }
+    }
+
+    /// The header `ETag`.
+    pub(crate) fn etag(&self) -> String {
+        format!("\"{}\"", self.hash)
+    }
+
+    /// Whether `If-None-Match` names this document, so that 304 is the answer.
+    pub(crate) fn is_known(&self, if_none_match: Option<&str>) -> bool {
+        let etag = self.etag();
+        let named = |tag: &str| tag == "*" || tag.trim_start_matches("W/") == etag;
+        if_none_match.is_some_and(|header| header.split(',').any(|tag| named(tag.trim())))
+    }
+}

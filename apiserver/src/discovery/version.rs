@@ -1,0 +1,62 @@
+//! The order of versions and of groups.
+
+use std::cmp::Ordering;
+
+/// The better version first: `v2`, `v1`, `v1beta2`, `v1beta1`, `v1alpha1`, then the others by name.
+pub(crate) fn by_priority(a: &str, b: &str) -> Ordering {
+    match (parse(a), parse(b)) {
+        (Some(a), Some(b)) => b.cmp(&a),
+        (Some(_), None) => Ordering::Less,
+        (None, Some(_)) => Ordering::Greater,
+        (None, None) => a.cmp(b),
+    }
+}
+
+/// The better group first: Kubernetes' own in its order, then the others by name.
+pub(super) fn groups_by_priority(a: &str, b: &str) -> Ordering {
+    rank(b).cmp(&rank(a)).then_with(|| a.cmp(b))
+}
+
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Alpha,
+    Beta,
+    Stable,
+}
+
+fn parse(version: &str) -> Option<(Stage, u64, u64)> {
+    let rest = version.strip_prefix('v')?;
+    let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse().ok()).flatten();
+    let Some(at) = rest.find(|c: char| !c.is_ascii_digit()) else {
+        return Some((Stage::Stable, number(rest)?, 0));
+    };
+    let (major, rest) = rest.split_at(at);
+    let (stage, minor) = match (rest.strip_prefix("alpha"), rest.strip_prefix("beta")) {
+        (Some(minor), _) => (Stage::Alpha, minor),
+        (_, Some(minor)) => (Stage::Beta, minor),
+        _ => return None,
+    };
+    Some((stage, number(major)?, number(minor)?))
+}
+
+/// The priorities that kube-apiserver gives its groups. Custom ones have 1000.
+fn rank(group: &str) -> u32 {
+    match group {
+        "" => 18_000,
+        "apps" => 17_800,
+        "events.k8s.io" => 17_750,
+        "authentication.k8s.io" => 17_700,
+        "authorization.k8s.io" => 17_600,
+        "autoscaling" => 17_500,
+        "batch" => 17_400,
+        "certificates.k8s.io" => 17_300,
+        "networking.k8s.io" => 17_200,
+        "policy" => 17_100,
+        "rbac.authorization.k8s.io" => 17_000,
+        "storage.k8s.io" => 16_800,
+        "apiextensions.k8s.io" | "admissionregistration.k8s.io" => 16_700,
+        "scheduling.k8s.io" => 16_600,
+        "coordination.k8s.io" => 16_500,
+        _ => 1000,
+    }
+}

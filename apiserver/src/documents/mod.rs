@@ -1,0 +1,100 @@
+//! What is asked for besides objects: which kinds there are, of what shape, which server this is, and how it is.
+
+mod health;
+mod rendered;
+
+pub(crate) use rendered::Documents;
+
+use std::sync::Arc;
+
+use http::header::{ACCEPT, ETAG, IF_NONE_MATCH};
+use http::{Method, Response};
+use serde_json::json;
+
+use crate::accept::{DiscoveryVersion, Form, Place, Shape, accepts_json, negotiate};
+use crate::discovery::Page;
+use crate::http::{Body, answer};
+use crate::refusal::Refusal;
+use crate::request::Query;
+use crate::server::{Call, Shared};
+
+/// Whether anybody may ask: those who look after a server are not always known to it.
+pub(crate) fn is_open(parts: &[String]) -> bool {
+    matches!(parts.first().map(String::as_str), Some("healthz" | "livez" | "readyz" | "version"))
+        && parts.len() <= 2
+}
+
+/// Answers with a document.
+pub(crate) async fn serve(
+    shared: &Arc<Shared>,
+    call: &Call,
+    parts: &[String],
+    query: &Query,
+) -> Result<Response<Body>, Refusal> {
+    if call.method != Method::GET && call.method != Method::HEAD {
+        let message = "the server does not allow this method on the requested resource";
+        return Err(Refusal::new(405, "MethodNotAllowed", message));
+    }
+    let registry = shared.kinds();
+    let documents = registry.documents();
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    match parts[..] {
+        ["api"] => roots(call, documents, true),
+        ["apis"] => roots(call, documents, false),
+        ["api", version] => plain(call, documents.discovery.resources("", version)),
+        ["apis", group] => plain(call, documents.discovery.group(group)),
+        ["apis", group, version] => plain(call, documents.discovery.resources(group, version)),
+        ["openapi", "v2"] => page(call, documents.openapi.swagger()),
+        ["openapi", "v3"] => page(call, documents.openapi.index()),
+        ["openapi", "v3", ref path @ ..] => match documents.openapi.document(&path.join("/")) {
+            Some(document) => page(call, document),
+            None => Ok(answer::nothing_there()),
+        },
+        ["version"] => plain(call, Some(version())),
+        ["healthz" | "livez" | "readyz", ..] => health::answer(shared, &parts, query).await,
+        _ => Ok(answer::nothing_there()),
+    }
+}
+
+fn roots(call: &Call, documents: &Documents, core: bool) -> Result<Response<Body>, Refusal> {
+    let form = negotiate(call.header(ACCEPT), Place::Roots)?;
+    let discovery = &documents.discovery;
+    let aggregated = |version: DiscoveryVersion| match core {
+        true => discovery.aggregated_api(version),
+        false => discovery.aggregated_apis(version),
+    };
+    match form.shape {
+        Shape::Discovery(version) => known(call, form, aggregated(version)),
+        _ if core => Ok(answer::value(200, form, &discovery.api_versions("127.0.0.1"))),
+        _ => known(call, form, discovery.groups()),
+    }
+}
+
+fn plain(call: &Call, document: Option<serde_json::Value>) -> Result<Response<Body>, Refusal> {
+    let form = negotiate(call.header(ACCEPT), Place::Plain)?;
+    Ok(document.map_or_else(answer::nothing_there, |document| answer::value(200, form, &document)))
+}
+
+fn page(call: &Call, page: &Page) -> Result<Response<Body>, Refusal> {
+    accepts_json(call.header(ACCEPT))?;
+    known(call, Form::default(), page)
+}
+
+/// The document, or that the client has it already.
+fn known(call: &Call, form: Form, page: &Page) -> Result<Response<Body>, Refusal> {
+    let (code, body) = match page.is_known(call.header(IF_NONE_MATCH)) {
+        true => (304, Body::whole("")),
+        false => (200, Body::whole(page.json.clone())),
+    };
+    Ok(answer::with(answer::bytes(code, form.content_type(), body), ETAG, &page.etag()))
+}
+
+/// Which Kubernetes this behaves as: clients choose by it what they ask for.
+fn version() -> serde_json::Value {
+    json!({
+        "major": "1", "minor": "37", "gitVersion": concat!("v1.37.2+machinery-", env!("CARGO_PKG_VERSION")),
+        "gitCommit": "", "gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z", "goVersion": "none",
+        "compiler": "rustc", "platform": concat!("linux/", "amd64"), "emulationMajor": "1", "emulationMinor": "37",
+        "minCompatibilityMajor": "1", "minCompatibilityMinor": "36",
+    })
+}

@@ -1,0 +1,87 @@
+//! Answers: status, headers, body.
+
+use http::header::{
+    CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WARNING, WWW_AUTHENTICATE,
+};
+use http::{Response, StatusCode};
+use serde_json::Value;
+
+use super::Body;
+use crate::accept::{Form, Media};
+use crate::refusal::Refusal;
+
+/// An answer of these bytes.
+pub(crate) fn bytes(code: u16, content_type: &'static str, body: Body) -> Response<Body> {
+    let mut response = Response::new(body);
+    *response.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache, private"));
+    response
+}
+
+/// An answer of one value, in the form that was asked for.
+pub(crate) fn value(code: u16, form: Form, value: &Value) -> Response<Body> {
+    bytes(code, form.content_type(), Body::whole(written(form, value)))
+}
+
+/// A refusal.
+pub(crate) fn refused(refusal: &Refusal) -> Response<Body> {
+    let mut response = value(refusal.code, Form::default(), &refusal.status());
+    let headers = response.headers_mut();
+    if let Some(seconds) = refusal.retry_after {
+        headers.insert(RETRY_AFTER, seconds.into());
+    }
+    for warning in refusal.warnings.iter().filter_map(|warning| warning_header(warning)) {
+        headers.append(WARNING, warning);
+    }
+    if refusal.code == 401 {
+        headers.insert(WWW_AUTHENTICATE, HeaderValue::from_static(r#"Bearer realm="machinery""#));
+    }
+    response
+}
+
+/// 404 as servers say it that know nothing of the path.
+pub(crate) fn nothing_there() -> Response<Body> {
+    bytes(404, "text/plain; charset=utf-8", Body::whole("404 page not found\n"))
+}
+
+/// The same answer with what the client should know besides. What no header can hold is left out.
+pub(crate) fn with_warnings(mut response: Response<Body>, warnings: &[String]) -> Response<Body> {
+    for warning in warnings {
+        if let Some(header) = warning_header(warning) {
+            response.headers_mut().append(WARNING, header);
+        }
+    }
+    response
+}
+
+/// The same answer with a header.
+pub(crate) fn with(mut response: Response<Body>, name: HeaderName, value: &str) -> Response<Body> {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        response.headers_mut().insert(name, value);
+    }
+    response
+}
+
+fn warning_header(text: &str) -> Option<HeaderValue> {
+    let quoted: String = text
+        .chars()
+        .flat_map(|char| {
+            let escape = matches!(char, '"' | '\\').then_some('\\');
+            escape.into_iter().chain((!char.is_control()).then_some(char))
+        })
+        .collect();
+    HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()).ok()
+}
+
+fn written(form: Form, value: &Value) -> Vec<u8> {
+    let mut bytes = match (form.media, form.pretty) {
+        (Media::Yaml, _) => return crate::yaml::write(value).into_bytes(),
+        (Media::Json, true) => serde_json::to_vec_pretty(value),
+        (Media::Json, false) => serde_json::to_vec(value),
+    }
+    .expect("a value is JSON");
+    bytes.push(b'\n');
+    bytes
+}

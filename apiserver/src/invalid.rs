@@ -1,0 +1,118 @@
+//! What is wrong with a field, in the words of Kubernetes.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::refusal::{About, Cause, Refusal};
+use crate::shown::{quoted, shown};
+
+/// One thing that is wrong with one field.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct FieldError {
+    /// `spec.ports[0].name`; empty for the whole.
+    pub(crate) field: String,
+    pub(crate) problem: Problem,
+    /// What is wrong, for people. May be empty.
+    pub(crate) detail: String,
+}
+
+/// What kind of wrong.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Problem {
+    Required,
+    Duplicate(Value),
+    Invalid(Value),
+    NotSupported(Value),
+    Forbidden,
+    TooLong,
+    /// How many there are.
+    TooMany(usize),
+    TypeInvalid(Value),
+    NotFound(Value),
+}
+
+impl FieldError {
+    pub(crate) fn new(field: impl Into<String>, problem: Problem, detail: impl Into<String>) -> Self {
+        Self { field: field.into(), problem, detail: detail.into() }
+    }
+
+    /// The cause in a `Status`: its message is without the field, which has a place of its own.
+    pub(crate) fn cause(&self) -> Cause {
+        Cause { reason: self.problem.reason(), message: self.body(), field: self.field.clone() }
+    }
+
+    fn body(&self) -> String {
+        let head = self.problem.head();
+        let value = match &self.problem {
+            Problem::TooMany(count) => format!(": {count}"),
+            problem => problem.value().map(|value| format!(": {}", shown(value))).unwrap_or_default(),
+        };
+        let detail = if self.detail.is_empty() { String::new() } else { format!(": {}", self.detail) };
+        format!("{head}{value}{detail}")
+    }
+}
+
+impl fmt::Display for FieldError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.field, self.body())
+    }
+}
+
+impl Problem {
+    const fn reason(&self) -> &'static str {
+        match self {
+            Self::Required => "FieldValueRequired",
+            Self::Duplicate(_) => "FieldValueDuplicate",
+            Self::Invalid(_) => "FieldValueInvalid",
+            Self::NotSupported(_) => "FieldValueNotSupported",
+            Self::Forbidden => "FieldValueForbidden",
+            Self::TooLong => "FieldValueTooLong",
+            Self::TooMany(_) => "FieldValueTooMany",
+            Self::TypeInvalid(_) => "FieldValueTypeInvalid",
+            Self::NotFound(_) => "FieldValueNotFound",
+        }
+    }
+
+    const fn head(&self) -> &'static str {
+        match self {
+            Self::Required => "Required value",
+            Self::Duplicate(_) => "Duplicate value",
+            Self::Invalid(_) | Self::TypeInvalid(_) => "Invalid value",
+            Self::NotSupported(_) => "Unsupported value",
+            Self::Forbidden => "Forbidden",
+            Self::TooLong => "Too long",
+            Self::TooMany(_) => "Too many",
+            Self::NotFound(_) => "Not found",
+        }
+    }
+
+    const fn value(&self) -> Option<&Value> {
+        match self {
+            Self::Duplicate(value)
+            | Self::Invalid(value)
+            | Self::NotSupported(value)
+            | Self::TypeInvalid(value)
+            | Self::NotFound(value) => Some(value),
+            Self::Required | Self::Forbidden | Self::TooLong | Self::TooMany(_) => None,
+        }
+    }
+}
+
+/// 422: these fields of this object are wrong.
+pub(crate) fn invalid(group: &str, kind: &str, name: &str, errors: &[FieldError]) -> Refusal {
+    let qualified = if group.is_empty() { kind.to_owned() } else { format!("{kind}.{group}") };
+    // A rule that is held twice has two causes, and is told once.
+    let mut known = BTreeSet::new();
+    let mut told: Vec<String> = errors.iter().map(FieldError::to_string).collect();
+    told.retain(|error| known.insert(error.clone()));
+    let said = match told.as_slice() {
+        [one] => one.clone(),
+        _ => format!("[{}]", told.join(", ")),
+    };
+    let about = About { group: group.into(), kind: kind.into(), name: name.into(), uid: String::new() };
+    let causes = errors.iter().map(FieldError::cause).collect();
+    let message = format!("{qualified} {} is invalid: {said}", quoted(name));
+    Refusal { about, causes, ..Refusal::new(422, "Invalid", message) }
+}

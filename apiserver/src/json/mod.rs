@@ -1,0 +1,11 @@
+//! JSON as Kubernetes reads it: what it forgives, how it says what is wrong, and which keys were there twice.
+
+mod character;
+mod names;
+mod read;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use character::is_printable;
+pub(crate) use names::type_name;
+pub(crate) use read::{MAX_DEPTH, Malformed, Read, number, read};

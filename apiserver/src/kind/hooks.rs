@@ -1,0 +1,63 @@
+//! What is different about one kind.
+
+use serde_json::Value;
+
+use crate::invalid::FieldError;
+use crate::refusal::Refusal;
+
+/// What a kind does besides what all do. Each is a pure step, called while a change is worked out, perhaps several times.
+pub(crate) trait Hooks: Send + Sync + 'static {
+    /// Makes an object of another version of this kind one of this version. What it says of its version is set besides.
+    fn convert(&self, _object: &mut Value) {}
+
+    /// Fills in what is left out.
+    fn default(&self, _object: &mut Value) {}
+
+    /// Sets what the server decides in a new object.
+    fn creating(&self, _new: &mut Value) {}
+
+    /// Sets what the server decides in a changed object, of which the part that this request must not change is as it was.
+    fn updating(&self, _new: &mut Value, _old: &Value, _part: Part) {}
+
+    /// What is wrong with an object, also beside what it was.
+    fn validate(&self, _new: &Value, _old: Option<&Value>) -> Vec<FieldError> {
+        Vec::new()
+    }
+
+    /// What becomes of an object that is deleted, if that is not that it goes: it is marked, changed here, and stays until its
+    /// finalizers are gone.
+    fn deleting(&self, _object: &mut Value) -> Result<(), Refusal> {
+        Ok(())
+    }
+
+    /// Whether something of this kind's own keeps a deleted object from going.
+    fn holds(&self, _object: &Value) -> bool {
+        false
+    }
+}
+
+/// Which part of an object a request is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// All but the status, if that is apart.
+    Main,
+    Status,
+    /// A namespace's own finalizers.
+    Finalize,
+}
+
+/// A kind with nothing different about it.
+pub(crate) struct Plain;
+
+impl Hooks for Plain {}
+
+impl Part {
+    /// Its name in a path and among the managed fields.
+    pub(crate) const fn subresource(self) -> Option<&'static str> {
+        match self {
+            Self::Main => None,
+            Self::Status => Some("status"),
+            Self::Finalize => Some("finalize"),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Who can own what of an object, by its kind's shape: what `managed` asks.
+
+use serde_json::Value;
+
+use super::Shape;
+use crate::builtin::{self, Base, Field, Type, table};
+use crate::managed::{ListMeta, ListType};
+use crate::patch::{FieldPatch, PatchMeta, Strategy};
+use crate::schema::{self, Additional, MapType, Schema};
+
+impl Shape {
+    pub(crate) fn lists(&self) -> &dyn ListMeta {
+        match self {
+            Self::Custom(schema) => &**schema,
+            Self::Typed(of) => *of,
+        }
+    }
+}
+
+impl ListMeta for Schema {
+    fn list_type(&self) -> ListType<'_> {
+        match self.list {
+            Some(schema::ListType::Set) => ListType::Set,
+            Some(schema::ListType::Map) => ListType::Map(self.list_keys.iter().map(String::as_str).collect()),
+            Some(schema::ListType::Atomic) | None => ListType::Atomic,
+        }
+    }
+
+    fn atomic_map(&self) -> bool {
+        self.map == Some(MapType::Atomic)
+    }
+
+    fn field(&self, name: &str) -> Option<&dyn ListMeta> {
+        self.properties.get(name).map(|schema| schema as &dyn ListMeta)
+    }
+
+    fn items(&self) -> Option<&dyn ListMeta> {
+        match (&self.items, &self.additional) {
+            (Some(items), _) => Some(&**items),
+            (None, Some(Additional::Of(values))) => Some(&**values),
+            _ => None,
+        }
+    }
+
+    fn default_value(&self) -> Option<&Value> {
+        self.default.as_ref()
+    }
+}
+
+impl ListMeta for &'static Type {
+    fn field(&self, name: &str) -> Option<&dyn ListMeta> {
+        table().field(self, name).map(|field| field as &dyn ListMeta)
+    }
+}
+
+impl ListMeta for Type {
+    fn field(&self, name: &str) -> Option<&dyn ListMeta> {
+        table().field(self, name).map(|field| field as &dyn ListMeta)
+    }
+}
+
+/// Lists that are merged by a key are owned by it, and lists of plain values that are merged are sets.
+impl ListMeta for Field {
+    fn list_type(&self) -> ListType<'_> {
+        let merges = self.patch_strategy.as_deref().is_some_and(|strategy| strategy.contains("merge"));
+        match (self.shape, &self.patch_merge_key) {
+            (builtin::Shape::List, Some(key)) if merges => ListType::Map(vec![key]),
+            (builtin::Shape::List, None) if merges => ListType::Set,
+            _ => ListType::Atomic,
+        }
+    }
+
+    fn field(&self, name: &str) -> Option<&dyn ListMeta> {
+        match (self.shape, self.base) {
+            (builtin::Shape::One, Base::Message(of)) => {
+                table().field(table().get(of), name).map(|field| field as &dyn ListMeta)
+            }
+            _ => None,
+        }
+    }
+
+    fn items(&self) -> Option<&dyn ListMeta> {
+        match (self.shape, self.base) {
+            (builtin::Shape::List | builtin::Shape::Map, Base::Message(of)) => Some(table().get(of)),
+            _ => None,
+        }
+    }
+}
+
+impl PatchMeta for Type {
+    fn field(&self, name: &str) -> Option<FieldPatch<'_>> {
+        let field = table().field(self, name)?;
+        let child = match field.base {
+            Base::Message(of) => Some(table().get(of) as &dyn PatchMeta),
+            _ => None,
+        };
+        let strategy = Strategy::from_tag(field.patch_strategy.as_deref().unwrap_or_default());
+        Some(FieldPatch { strategy, merge_key: field.patch_merge_key.as_deref(), child })
+    }
+}

@@ -1,0 +1,110 @@
+//! The Kubernetes wire protocol over a store: a real API server in a library.
+//!
+//! kubectl, kube-rs, client-go and whoever else speaks to Kubernetes can speak to it, over a socket or without one. It
+//! stands on any [`Backend`](machinery_store::Backend): in memory for a test, on a disk for a control plane.
+//!
+//! # What it promises
+//!
+//! Each promise names the tests that hold it: in `tests/it/`, or beside the code. Over all of them stands the judge: what
+//! the genuine Kubernetes API machinery answered to some nine hundred requests is kept in `tests/differential/`, and ours
+//! must answer the same (`ours_answers_what_the_genuine_one_answers`). Cases in which it does not yet are listed there by
+//! name, and the list can only shrink.
+//!
+//! 1. **An object is created, read, changed and deleted** as clients expect: generations, revisions, conflicts, finalizers,
+//!    status apart (`an_object_is_created_read_changed_and_deleted`, `status_is_apart`, `a_finalizer_holds_an_object`).
+//! 2. **Lists are of one moment**, also over pages (`lists_are_paged_and_selected`). They are handed out as the bytes that
+//!    are stored (`an_object_comes_back_with_its_revision`).
+//! 3. **What leaves a selection is deleted** to who watches it, and what enters is added (`leaving_and_entering_the_selection`).
+//! 4. **A kind comes with its definition**, can be used by who has the answer, and goes with it
+//!    (`a_kind_comes_with_its_definition_and_goes_with_it`).
+//! 5. **A namespace takes what is in it along**, and nothing can be created in one that goes: that is a condition of the same
+//!    transaction (`a_namespace_goes_with_all_that_is_in_it`).
+//! 6. **What is owned goes after its owner** (`what_is_owned_goes_after_its_owner`).
+//! 7. **What is wrong is refused** with the codes, reasons and causes that clients read (`what_is_wrong_is_refused`).
+//! 8. **Protobuf bodies of built-in kinds** are read as client-go writes them, byte for byte: `tests/bodies/` was written by
+//!    client-go (the tests of `protobuf`).
+//! 9. **RBAC agrees with a naive reading of the rules** on random policies and requests (the tests of `auth::rbac`).
+//!
+//! # What it does not do
+//!
+//! - Not yet: server-side apply, CEL, webhooks, reviews of access, answers in protobuf, compression, `/scale`. Each is refused
+//!   with the right error. A definition with rules in CEL is refused, and never half obeyed.
+//! - It has no scheduler and no controllers: pods and deployments are records.
+//! - JSON deeper than 128 levels is refused.
+//!
+//! # Example
+//!
+//! ```
+//! use http::Request;
+//! use http_body_util::{BodyExt, Full};
+//! use machinery_apiserver::{ApiServer, Identity};
+//! use machinery_store::{Memory, Options};
+//! use tower_service::Service;
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = ApiServer::builder(Memory::new(Options::default())).start().await?;
+//! let mut service = server.service(Identity::admin());                  // what kube::Client::new takes
+//!
+//! let request = Request::get("/api/v1/namespaces").body(Full::<bytes::Bytes>::default())?;
+//! let answer = service.call(request).await?;
+//! assert_eq!(answer.status(), 200);
+//! let body = answer.into_body().collect().await?.to_bytes();
+//! assert!(String::from_utf8_lossy(&body).contains("\"default\""));
+//! server.stop().await;
+//! # Ok(()) }
+//! ```
+//!
+//! # Features
+//!
+//! `server`: the server on a socket, with TLS and the certificates that it makes for itself. Not on by default: in the process
+//! neither is needed.
+
+#![allow(
+    clippy::result_large_err,
+    reason = "a refusal is made once a request, and says all that clients read"
+)]
+#![allow(
+    dead_code,
+    reason = "parts that the next steps of this crate call are there before them, with their tests"
+)]
+
+mod accept;
+mod auth;
+mod builtin;
+mod crd;
+mod discovery;
+mod documents;
+mod http;
+mod invalid;
+mod json;
+mod kind;
+#[cfg(feature = "server")]
+mod listen;
+mod managed;
+mod meta;
+mod native;
+mod openapi;
+mod patch;
+mod protobuf;
+mod refusal;
+mod request;
+mod schema;
+mod select;
+mod server;
+mod shown;
+mod storage;
+mod strategy;
+mod table;
+mod tls;
+mod upkeep;
+mod verbs;
+mod watch;
+mod yaml;
+
+pub use auth::Identity;
+pub use http::{Body, Service};
+#[cfg(feature = "server")]
+pub use listen::{Access, Listen, ListenError};
+pub use refusal::{About, Cause, Refusal};
+pub use server::{ApiServer, Builder, Limits, StartError};

@@ -1,0 +1,6 @@
+//! The server on a socket: TLS, HTTP/1.1 and HTTP/2, and what keeps slow or hostile connections from mattering.
+
+mod connection;
+mod files;
+
+pub use files::{Access, Listen, ListenError};

@@ -1,0 +1,156 @@
+//! What differs between two objects, field by field.
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value};
+
+use super::of::{Unkeyed, element_of};
+use super::topology::{field_of, items_of};
+use super::{FieldSet, ListMeta, ListType, PathElement};
+
+/// What differs. A path may be in two of the sets if a list had or has items that are the same.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Comparison {
+    /// Paths that there were not.
+    pub(crate) added: FieldSet,
+    /// Paths that were and are there, with another value.
+    pub(crate) modified: FieldSet,
+    /// Paths that are no more.
+    pub(crate) removed: FieldSet,
+}
+
+/// Compares two objects. Fails if a list that is owned by items has one that cannot be told from others.
+pub(crate) fn compare(old: &Value, new: &Value, meta: &dyn ListMeta) -> Result<Comparison, Unkeyed> {
+    visit(Some(old), Some(new), meta).map(|found| found.below)
+}
+
+/// What differs in a value: the value itself, and what is below it.
+#[derive(Default)]
+struct Found {
+    added: bool,
+    modified: bool,
+    removed: bool,
+    below: Comparison,
+}
+
+impl Comparison {
+    fn put(&mut self, element: impl FnOnce() -> PathElement, found: Found) {
+        let Found { added, modified, removed, below } = found;
+        let sets = [&below.added, &below.modified, &below.removed];
+        if !added && !modified && !removed && sets.into_iter().all(FieldSet::is_empty) {
+            return;
+        }
+        let element = element();
+        self.added.merge_child(element.clone(), below.added, added);
+        self.modified.merge_child(element.clone(), below.modified, modified);
+        self.removed.merge_child(element, below.removed, removed);
+    }
+}
+
+/// What two values are, seen together. Null goes with anything.
+#[derive(Clone, Copy)]
+enum Shape {
+    Leaf,
+    Map,
+    List,
+    Different,
+}
+
+fn visit(old: Option<&Value>, new: Option<&Value>, meta: &dyn ListMeta) -> Result<Found, Unkeyed> {
+    let (added, removed) = (old.is_none() && new.is_some(), old.is_some() && new.is_none());
+    let shape = shape(old, new, meta);
+    let below = below(shape, old, new, meta)?;
+    let modified = match shape {
+        Shape::Leaf => !added && !removed && old != new,
+        Shape::Different => true,
+        Shape::Map | Shape::List => false,
+    };
+    Ok(Found { added, modified, removed, below })
+}
+
+fn below(
+    shape: Shape,
+    old: Option<&Value>,
+    new: Option<&Value>,
+    meta: &dyn ListMeta,
+) -> Result<Comparison, Unkeyed> {
+    match shape {
+        Shape::Map => fields(old.and_then(Value::as_object), new.and_then(Value::as_object), meta),
+        Shape::List => items(list(old), list(new), meta),
+        Shape::Leaf => Ok(Comparison::default()),
+        Shape::Different => {
+            let gone = below(self::shape(old, None, meta), old, None, meta)?;
+            let new = below(self::shape(None, new, meta), None, new, meta)?;
+            Ok(Comparison { added: new.added, removed: gone.removed, ..Comparison::default() })
+        }
+    }
+}
+
+fn fields(
+    old: Option<&Map<String, Value>>,
+    new: Option<&Map<String, Value>>,
+    meta: &dyn ListMeta,
+) -> Result<Comparison, Unkeyed> {
+    let known = |name: &str| old.is_some_and(|old| old.contains_key(name));
+    let in_old = old.into_iter().flat_map(Map::keys);
+    let in_new = new.into_iter().flat_map(Map::keys).filter(|name| !known(name));
+    let mut out = Comparison::default();
+    for name in in_old.chain(in_new) {
+        let meta = field_of(meta, name);
+        let found = visit(field(old, name, meta), field(new, name, meta), meta)?;
+        out.put(|| PathElement::Field(name.clone()), found);
+    }
+    Ok(out)
+}
+
+fn items(old: &[Value], new: &[Value], meta: &dyn ListMeta) -> Result<Comparison, Unkeyed> {
+    let mut by_element = BTreeMap::<_, [Vec<&Value>; 2]>::new();
+    for (side, items) in [old, new].into_iter().enumerate() {
+        for item in items {
+            by_element.entry(element_of(item, meta)?).or_default()[side].push(item);
+        }
+    }
+    let mut out = Comparison::default();
+    for (element, [old, new]) in by_element {
+        out.put(|| element, same_items(&old, &new, items_of(meta))?);
+    }
+    Ok(out)
+}
+
+/// Items that are owned under one step: one on each side, or more, which are owned as one.
+fn same_items(old: &[&Value], new: &[&Value], meta: &dyn ListMeta) -> Result<Found, Unkeyed> {
+    match (old, new) {
+        ([] | [_], [] | [_]) => visit(old.first().copied(), new.first().copied(), meta),
+        ([], _) => Ok(Found { added: true, ..Found::default() }),
+        ([old], _) => Ok(Found { added: true, ..visit(Some(*old), None, meta)? }),
+        (_, []) => Ok(Found { removed: true, ..Found::default() }),
+        (_, [new]) => Ok(Found { removed: true, ..visit(None, Some(*new), meta)? }),
+        _ => Ok(Found { modified: old != new, ..Found::default() }),
+    }
+}
+
+fn shape(old: Option<&Value>, new: Option<&Value>, meta: &dyn ListMeta) -> Shape {
+    let values = || [old, new].into_iter().flatten().filter(|value| !value.is_null());
+    let all = |is: fn(&Value) -> bool| values().next().is_some() && values().all(is);
+    // Two that have nothing in them differ as a whole: one is there, or null, and the other is not.
+    if all(Value::is_object) {
+        let empty = values().all(|value| value.as_object().is_none_or(Map::is_empty));
+        return if empty || meta.atomic_map() { Shape::Leaf } else { Shape::Map };
+    }
+    if all(Value::is_array) {
+        let empty = values().all(|value| value.as_array().is_none_or(Vec::is_empty));
+        return if empty || meta.list_type() == ListType::Atomic { Shape::Leaf } else { Shape::List };
+    }
+    let container = values().any(|value| value.is_object() || value.is_array());
+    if container { Shape::Different } else { Shape::Leaf }
+}
+
+fn list(value: Option<&Value>) -> &[Value] {
+    value.and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn field<'a>(fields: Option<&'a Map<String, Value>>, name: &str, meta: &dyn ListMeta) -> Option<&'a Value> {
+    static EMPTY: LazyLock<Value> = LazyLock::new(|| Value::Object(Map::new()));
+    fields?.get(name).or_else(|| meta.always_there().then_some(&*EMPTY))
+}

@@ -1,0 +1,86 @@
+//! Sets of paths, and what can be done with two of them.
+
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::PathElement;
+
+/// A set of paths. That a path is in it says nothing of those above and below it. No child is empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FieldSet {
+    pub(super) members: BTreeSet<PathElement>,
+    pub(super) children: BTreeMap<PathElement, FieldSet>,
+}
+
+impl FieldSet {
+    /// Adds a path. The empty one, which is the whole, is nobody's.
+    pub(crate) fn insert(&mut self, path: &[PathElement]) {
+        match path {
+            [] => {}
+            [last] => drop(self.members.insert(last.clone())),
+            [first, rest @ ..] => self.children.entry(first.clone()).or_default().insert(rest),
+        }
+    }
+
+    pub(crate) fn contains(&self, path: &[PathElement]) -> bool {
+        match path {
+            [] => false,
+            [last] => self.members.contains(last),
+            [first, rest @ ..] => self.children.get(first).is_some_and(|child| child.contains(rest)),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.members.is_empty() && self.children.is_empty()
+    }
+
+    /// What is in either.
+    pub(crate) fn union(mut self, other: &Self) -> Self {
+        self.members.extend(other.members.iter().cloned());
+        for (element, theirs) in &other.children {
+            match self.children.entry(element.clone()) {
+                Entry::Vacant(entry) => drop(entry.insert(theirs.clone())),
+                Entry::Occupied(mut entry) => {
+                    let ours = std::mem::take(entry.get_mut());
+                    entry.insert(ours.union(theirs));
+                }
+            }
+        }
+        self
+    }
+
+    /// What is in both.
+    pub(crate) fn intersection(&self, other: &Self) -> Self {
+        let both = |(element, ours): (&PathElement, &Self)| {
+            let both = ours.intersection(other.children.get(element)?);
+            (!both.is_empty()).then(|| (element.clone(), both))
+        };
+        Self {
+            members: self.members.intersection(&other.members).cloned().collect(),
+            children: self.children.iter().filter_map(both).collect(),
+        }
+    }
+
+    /// What is in this and not in the other. Costs what this one has, however much the other has.
+    pub(crate) fn difference(mut self, other: &Self) -> Self {
+        self.members.retain(|element| !other.members.contains(element));
+        self.children.retain(|element, ours| {
+            if let Some(theirs) = other.children.get(element) {
+                *ours = std::mem::take(ours).difference(theirs);
+            }
+            !ours.is_empty()
+        });
+        self
+    }
+
+    /// Adds what is below a step, and the step itself if it is in the set.
+    pub(super) fn merge_child(&mut self, element: PathElement, below: Self, itself: bool) {
+        if !below.is_empty() {
+            let child = self.children.entry(element.clone()).or_default();
+            *child = std::mem::take(child).union(&below);
+        }
+        if itself {
+            self.members.insert(element);
+        }
+    }
+}

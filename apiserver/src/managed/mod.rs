@@ -1,0 +1,25 @@
+//! Who owns which fields: `metadata.managedFields`, for all writes but server-side apply.
+
+mod cap;
+mod codec;
+mod compare;
+mod entry;
+mod field_set;
+mod manager;
+mod of;
+mod path;
+mod reconcile;
+#[cfg(test)]
+mod recorded;
+#[cfg(test)]
+mod tests;
+mod topology;
+mod update;
+
+pub(crate) use codec::Malformed;
+pub(crate) use compare::compare;
+pub(crate) use field_set::FieldSet;
+pub(crate) use manager::manager_name;
+pub(crate) use path::{Literal, PathElement};
+pub(crate) use topology::{Deduced, ListMeta, ListType};
+pub(crate) use update::{Write, keep_times, updated};

@@ -1,0 +1,192 @@
+//! One step from a value to a value in it.
+
+use std::cmp::Ordering;
+
+use serde_json::{Map, Number, Value};
+
+use super::codec::Malformed;
+
+/// A step. The order is that of Kubernetes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum PathElement {
+    /// The field of this name.
+    Field(String),
+    /// The item of a list of maps that has these values in its key fields, which are in order.
+    Key(Vec<(String, Literal)>),
+    /// The item of a set that is this value.
+    Value(Literal),
+    /// The item at this place.
+    Index(i64),
+}
+
+impl PathElement {
+    /// As it is written: `f:name`, `k:{"name":"a"}`, `v:"a"`, `i:3`.
+    pub(super) fn to_text(&self) -> String {
+        match self {
+            Self::Field(name) => format!("f:{name}"),
+            Self::Key(fields) => {
+                let fields = fields.iter().map(|(name, value)| (name.clone(), value.0.clone()));
+                format!("k:{}", json_text(&Value::Object(fields.collect())))
+            }
+            Self::Value(value) => format!("v:{}", json_text(&value.0)),
+            Self::Index(index) => format!("i:{index}"),
+        }
+    }
+
+    /// Reads what `to_text` writes. None is a kind of step of a time to come, which is ignored.
+    pub(super) fn parse(text: &str) -> Result<Option<Self>, Malformed> {
+        let (kind, rest) = text.split_at_checked(2).ok_or(Malformed)?;
+        match kind {
+            "f:" => Ok(Some(Self::Field(rest.into()))),
+            "v:" => Ok(Some(Self::Value(Literal::new(serde_json::from_str(rest)?)))),
+            "k:" => {
+                let fields: Map<String, Value> = serde_json::from_str(rest)?;
+                let literal = |(name, value)| (name, Literal::new(value));
+                Ok(Some(Self::Key(fields.into_iter().map(literal).collect())))
+            }
+            "i:" => Ok(Some(Self::Index(rest.parse().map_err(|_| Malformed)?))),
+            _ if kind.ends_with(':') => Ok(None),
+            _ => Err(Malformed),
+        }
+    }
+}
+
+/// JSON as Go writes it: with what HTML could take for its own escaped.
+fn json_text(value: &Value) -> String {
+    let mut text = String::new();
+    for char in value.to_string().chars() {
+        match char {
+            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                text.push_str(&format!("\\u{:04x}", u32::from(char)))
+            }
+            other => text.push(other),
+        }
+    }
+    text
+}
+
+/// A value in a path, which has an order. Numbers are the same if they are as numbers, however they were written.
+#[derive(Clone, Debug)]
+pub(crate) struct Literal(Value);
+
+impl Literal {
+    pub(crate) fn new(value: Value) -> Self {
+        /// Up to here a float that has no fraction is one whole number.
+        const EXACT: f64 = 9_007_199_254_740_992.0;
+        match value.as_f64().filter(|_| value.is_f64()) {
+            Some(float) if float.fract() == 0.0 && float.abs() < EXACT => {
+                #[expect(clippy::cast_possible_truncation, reason = "it is whole and small enough")]
+                let whole = float as i64;
+                Self(whole.into())
+            }
+            _ => Self(value),
+        }
+    }
+
+    const fn rank(&self) -> u8 {
+        match &self.0 {
+            Value::Number(_) => 0,
+            Value::String(_) => 1,
+            Value::Bool(_) => 2,
+            Value::Array(_) => 3,
+            Value::Object(_) => 4,
+            Value::Null => 5,
+        }
+    }
+}
+
+impl Ord for Literal {
+    fn cmp(&self, other: &Self) -> Ordering {
+        match (&self.0, &other.0) {
+            (Value::Number(left), Value::Number(right)) => compare_numbers(left, right),
+            (Value::String(left), Value::String(right)) => left.cmp(right),
+            (Value::Bool(left), Value::Bool(right)) => left.cmp(right),
+            // Containers in paths come from nobody but a client that writes managedFields itself.
+            (left, right) => {
+                self.rank().cmp(&other.rank()).then_with(|| left.to_string().cmp(&right.to_string()))
+            }
+        }
+    }
+}
+
+impl PartialOrd for Literal {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Literal {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Literal {}
+
+/// By size; of two that are the same as floats, whole numbers come first and are compared as such.
+fn compare_numbers(left: &Number, right: &Number) -> Ordering {
+    let whole = |number: &Number| number.as_i64().map(i128::from).or(number.as_u64().map(i128::from));
+    match (whole(left), whole(right)) {
+        (Some(left), Some(right)) => left.cmp(&right),
+        (left_whole, right_whole) => {
+            let [left, right] = [left, right].map(|number| number.as_f64().unwrap_or_default());
+            left.total_cmp(&right).then(right_whole.is_some().cmp(&left_whole.is_some()))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::{Literal, PathElement};
+
+    fn check(text: &str, expected: Option<PathElement>) {
+        let parsed = PathElement::parse(text).unwrap();
+        assert_eq!(parsed, expected, "{text}");
+        if let Some(element) = expected {
+            assert_eq!(element.to_text(), text);
+        }
+    }
+
+    fn literal(value: impl Into<Value>) -> Literal {
+        Literal::new(value.into())
+    }
+
+    #[test]
+    fn steps_are_read_and_written() {
+        check("f:name", Some(PathElement::Field("name".into())));
+        check("f:", Some(PathElement::Field(String::new())));
+        check("f:a:b/c", Some(PathElement::Field("a:b/c".into())));
+        check("i:-3", Some(PathElement::Index(-3)));
+        check("v:\"a\"", Some(PathElement::Value(literal("a"))));
+        check("v:\"\\u003ca\\u0026\"", Some(PathElement::Value(literal("<a&"))));
+        check("v:80", Some(PathElement::Value(literal(80))));
+        let key = vec![("name".to_owned(), literal("a")), ("port".to_owned(), literal(80))];
+        check("k:{\"name\":\"a\",\"port\":80}", Some(PathElement::Key(key)));
+        check("x:of a time to come", None);
+        for text in ["", "f", "ff:a", "i:a", "v:", "v:{", "v:1 2", "k:[]", "k:1"] {
+            assert!(PathElement::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn numbers_are_what_they_are() {
+        assert_eq!(literal(1), literal(1.0));
+        assert_eq!(PathElement::parse("v:80.0").unwrap().unwrap().to_text(), "v:80");
+        let ordered = [
+            json!(-1.5),
+            json!(1),
+            json!(1.5),
+            json!(u64::MAX),
+            json!("a"),
+            json!(false),
+            json!([]),
+            json!({}),
+            json!(null),
+        ];
+        for pair in ordered.windows(2) {
+            assert!(literal(pair[0].clone()) < literal(pair[1].clone()), "{pair:?}");
+        }
+    }
+}

@@ -1,0 +1,33 @@
+//! Sets from before the schema changed.
+
+use super::topology::{field_of, items_of};
+use super::{Deduced, FieldSet, ListMeta, ListType, PathElement};
+
+/// The set with what is owned as one by now in place of the parts that were owned.
+pub(super) fn reconciled(set: FieldSet, meta: &dyn ListMeta) -> FieldSet {
+    let FieldSet { members, children } = set;
+    let mut set = FieldSet { members, ..FieldSet::default() };
+    for (element, below) in children {
+        let meta = match &element {
+            PathElement::Field(name) => field_of(meta, name),
+            PathElement::Key(_) | PathElement::Value(_) => items_of(meta),
+            PathElement::Index(_) => &Deduced,
+        };
+        if owned_as_one(&below, meta) {
+            set.members.insert(element);
+        } else {
+            set.children.insert(element, reconciled(below, meta));
+        }
+    }
+    set
+}
+
+/// Whether what has these parts, which say whether it is a list or a map, is atomic.
+fn owned_as_one(below: &FieldSet, meta: &dyn ListMeta) -> bool {
+    let mut parts = below.members.iter().chain(below.children.keys());
+    if parts.all(|part| matches!(part, PathElement::Field(_))) {
+        meta.atomic_map()
+    } else {
+        meta.list_type() == ListType::Atomic
+    }
+}

@@ -1,0 +1,589 @@
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::of::of;
+use super::{
+    Deduced, FieldSet, ListMeta, ListType, Literal, PathElement, Write, compare, keep_times, updated,
+};
+use crate::patch::arbitrary::object;
+
+/// A schema.
+#[derive(Default)]
+pub(super) struct Schema {
+    pub(super) set: bool,
+    pub(super) keys: Vec<&'static str>,
+    pub(super) atomic: bool,
+    pub(super) always: bool,
+    pub(super) default: Option<Value>,
+    pub(super) fields: BTreeMap<&'static str, Schema>,
+    pub(super) items: Option<Box<Schema>>,
+}
+
+impl ListMeta for Schema {
+    fn list_type(&self) -> ListType<'_> {
+        match (self.set, self.keys.as_slice()) {
+            (true, _) => ListType::Set,
+            (_, []) => ListType::Atomic,
+            (_, keys) => ListType::Map(keys.to_vec()),
+        }
+    }
+
+    fn atomic_map(&self) -> bool {
+        self.atomic
+    }
+
+    fn field(&self, name: &str) -> Option<&dyn ListMeta> {
+        self.fields.get(name).map(|field| field as &dyn ListMeta)
+    }
+
+    fn items(&self) -> Option<&dyn ListMeta> {
+        self.items.as_deref().map(|items| items as &dyn ListMeta)
+    }
+
+    fn default_value(&self) -> Option<&Value> {
+        self.default.as_ref()
+    }
+
+    fn always_there(&self) -> bool {
+        self.always
+    }
+}
+
+pub(super) fn fields<const N: usize>(fields: [(&'static str, Schema); N]) -> Schema {
+    Schema { fields: BTreeMap::from(fields), ..Schema::default() }
+}
+
+/// What the tests write: a set of tags, ports by port and protocol, which has a default, a selector that is one.
+fn schema() -> Schema {
+    let protocol = Schema { default: Some(json!("TCP")), ..Schema::default() };
+    let port = fields([("port", Schema::default()), ("protocol", protocol), ("name", Schema::default())]);
+    let spec = fields([
+        ("replicas", Schema::default()),
+        ("tags", Schema { set: true, ..Schema::default() }),
+        (
+            "ports",
+            Schema { keys: vec!["protocol", "port"], items: Some(Box::new(port)), ..Schema::default() },
+        ),
+        ("selector", Schema { atomic: true, ..Schema::default() }),
+        ("template", Schema { always: true, ..fields([("x", Schema::default())]) }),
+        ("limits", Schema { items: Some(Box::default()), ..Schema::default() }),
+    ]);
+    fields([("spec", spec), ("status", Schema::default())])
+}
+
+fn write<'a>(manager: &'a str, lists: &'a dyn ListMeta) -> Write<'a> {
+    let now = "2026-11-21T10:00:00Z";
+    Write { manager, subresource: None, api_version: "v1", now, lists, served: &|_| true }
+}
+
+fn written(old: Option<&Value>, mut new: Value, manager: &str) -> Value {
+    updated(old, &mut new, &write(manager, &schema()));
+    new
+}
+
+/// Who owns what, as `manager` or `manager/subresource`.
+fn owners(object: &Value) -> Value {
+    let entries = object["metadata"]["managedFields"].as_array();
+    let owner = |entry: &Value| {
+        let text = |name: &str| entry[name].as_str().unwrap_or_default().to_owned();
+        let name = [text("manager"), text("subresource")].join("/");
+        (name.trim_end_matches('/').to_owned(), entry["fieldsV1"].clone())
+    };
+    Value::Object(entries.into_iter().flatten().map(owner).collect())
+}
+
+fn check(object: &Value, expected: Value) {
+    assert_eq!(owners(object), expected, "{object}");
+}
+
+fn widget(spec: Value) -> Value {
+    json!({"apiVersion": "v1", "kind": "Widget", "metadata": {"name": "a", "uid": "u"}, "spec": spec})
+}
+
+/// The object to send when one has read `object`.
+fn with_spec(object: &Value, spec: Value) -> Value {
+    let mut object = object.clone();
+    object["spec"] = spec;
+    object
+}
+
+#[test]
+fn who_creates_owns_all_but_what_is_the_servers() {
+    let new = json!({
+        "apiVersion": "v1",
+        "kind": "Widget",
+        "metadata": {
+            "name": "a", "namespace": "b", "uid": "c", "generation": 1, "creationTimestamp": "2026-11-21T10:00:00Z",
+            "generateName": "a-", "labels": {"x/y": "1"}, "annotations": {}, "finalizers": ["f"],
+            "ownerReferences": [{"uid": "1", "name": "o"}],
+        },
+        "spec": {
+            "replicas": 1, "tags": ["a"], "selector": {"a": "b"}, "limits": {"cpu": 1}, "template": {"x": 1},
+            "ports": [{"port": 80, "name": "web"}, {"port": 80, "protocol": "UDP"}], "unknown": {"a": [1], "b": null},
+        },
+    });
+    let new = written(None, new, "me");
+    let expected = json!([{
+        "manager": "me",
+        "operation": "Update",
+        "apiVersion": "v1",
+        "time": "2026-11-21T10:00:00Z",
+        "fieldsType": "FieldsV1",
+        "fieldsV1": {
+            "f:metadata": {
+                "f:generateName": {},
+                "f:labels": {".": {}, "f:x/y": {}},
+                "f:annotations": {},
+                "f:finalizers": {".": {}, "v:\"f\"": {}},
+                "f:ownerReferences": {".": {}, "k:{\"uid\":\"1\"}": {}},
+            },
+            "f:spec": {
+                ".": {},
+                "f:replicas": {},
+                "f:tags": {".": {}, "v:\"a\"": {}},
+                "f:selector": {},
+                "f:limits": {".": {}, "f:cpu": {}},
+                "f:template": {".": {}, "f:x": {}},
+                "f:ports": {
+                    ".": {},
+                    "k:{\"port\":80,\"protocol\":\"TCP\"}": {".": {}, "f:port": {}, "f:name": {}},
+                    "k:{\"port\":80,\"protocol\":\"UDP\"}": {".": {}, "f:port": {}, "f:protocol": {}},
+                },
+                "f:unknown": {".": {}, "f:a": {}, "f:b": {}},
+            },
+        },
+    }]);
+    assert_eq!(new["metadata"]["managedFields"], expected);
+}
+
+/// As the spec of a Deployment is: a struct in a struct, which has a struct.
+#[test]
+fn what_is_always_there_is_nobodys() {
+    let always = |name, field| Schema { always: true, ..fields([(name, field)]) };
+    let schema = fields([("spec", always("template", always("x", Schema::default())))]);
+    let mut old = widget(json!({"template": {"x": {"y": 1}}}));
+    updated(None, &mut old, &write("first", &schema));
+    let owned = json!({"f:spec": {"f:template": {"f:x": {".": {}, "f:y": {}}}}});
+    check(&old, json!({"first": owned}));
+    let mut new = with_spec(&old, json!({}));
+    updated(Some(&old), &mut new, &write("second", &schema));
+    check(&new, json!({}));
+}
+
+#[test]
+fn who_changes_owns_what_was_changed() {
+    let old =
+        written(None, widget(json!({"replicas": 1, "tags": ["a", "b"], "limits": {"cpu": 1}})), "first");
+    let new = with_spec(&old, json!({"replicas": 2, "tags": ["b", "c"], "limits": {"cpu": 1, "memory": 2}}));
+    let new = written(Some(&old), new, "second");
+    let second =
+        json!({"f:spec": {"f:replicas": {}, "f:tags": {"v:\"c\"": {}}, "f:limits": {"f:memory": {}}}});
+    let first =
+        json!({"f:spec": {".": {}, "f:tags": {".": {}, "v:\"b\"": {}}, "f:limits": {".": {}, "f:cpu": {}}}});
+    check(&new, json!({"first": first, "second": second}));
+
+    let back = with_spec(&new, json!({"replicas": 1, "tags": ["b", "c"], "limits": {"memory": 2}}));
+    let back = written(Some(&new), back, "first");
+    let second = json!({"f:spec": {"f:tags": {"v:\"c\"": {}}, "f:limits": {"f:memory": {}}}});
+    let first = json!({"f:spec": {
+        ".": {}, "f:replicas": {}, "f:tags": {".": {}, "v:\"b\"": {}}, "f:limits": {},
+    }});
+    check(&back, json!({"first": first, "second": second}));
+}
+
+#[test]
+fn nobody_owns_what_is_gone_and_who_owns_nothing_goes() {
+    let old = written(None, widget(json!({"replicas": 1})), "first");
+    let two = written(Some(&old), with_spec(&old, json!({"replicas": 1, "limits": {"cpu": 1}})), "second");
+    check(
+        &two,
+        json!({
+            "first": {"f:spec": {".": {}, "f:replicas": {}}},
+            "second": {"f:spec": {"f:limits": {".": {}, "f:cpu": {}}}},
+        }),
+    );
+    let three = written(Some(&two), with_spec(&two, json!({"replicas": 1})), "third");
+    check(&three, json!({"first": {"f:spec": {".": {}, "f:replicas": {}}}}));
+}
+
+#[test]
+fn a_write_that_changes_nothing_changes_no_time() {
+    let old = written(None, widget(json!({"replicas": 1})), "first");
+    let mut new = old.clone();
+    updated(Some(&old), &mut new, &Write { now: "2027-01-01T00:00:00Z", ..write("first", &schema()) });
+    assert_eq!(new, old);
+    updated(Some(&old), &mut new, &Write { now: "2027-01-01T00:00:00Z", ..write("second", &schema()) });
+    assert_eq!(new, old);
+    new["spec"]["replicas"] = json!(2);
+    updated(Some(&old), &mut new, &Write { now: "2027-01-01T00:00:00Z", ..write("first", &schema()) });
+    assert_eq!(new["metadata"]["managedFields"][0]["time"], "2027-01-01T00:00:00Z");
+}
+
+#[test]
+fn subresources_and_versions_have_entries_of_their_own() {
+    let old = written(None, widget(json!({"replicas": 1})), "me");
+    let mut new = old.clone();
+    new["status"] = json!({"ready": true});
+    new["metadata"]["managedFields"] = json!([]);
+    updated(Some(&old), &mut new, &Write { subresource: Some("status"), ..write("me", &schema()) });
+    let status = json!({"f:status": {".": {}, "f:ready": {}}});
+    check(&new, json!({"me": {"f:spec": {".": {}, "f:replicas": {}}}, "me/status": status}));
+
+    let mut newer = with_spec(&new, json!({"replicas": 2}));
+    let served = |version: &str| version == "v2";
+    updated(Some(&new), &mut newer, &Write { api_version: "v2", served: &served, ..write("me", &schema()) });
+    check(&newer, json!({"me": {"f:spec": {"f:replicas": {}}}}));
+    assert_eq!(newer["metadata"]["managedFields"][0]["apiVersion"], "v2");
+}
+
+#[test]
+fn atomic_parts_change_hands_as_one() {
+    let old = written(None, widget(json!({"selector": {"a": 1, "b": 2}, "unknown": [1, 2]})), "first");
+    check(&old, json!({"first": {"f:spec": {".": {}, "f:selector": {}, "f:unknown": {}}}}));
+    let new = with_spec(&old, json!({"selector": {"a": 1, "b": 3}, "unknown": [2]}));
+    let new = written(Some(&old), new, "second");
+    let second = json!({"f:spec": {"f:selector": {}, "f:unknown": {}}});
+    check(&new, json!({"first": {"f:spec": {}}, "second": second}));
+}
+
+#[test]
+fn a_value_of_another_shape_changes_hands_with_all_its_parts() {
+    let old = written(None, widget(json!({"a": {"b": 1}, "c": 1})), "first");
+    let new = written(Some(&old), with_spec(&old, json!({"a": 1, "c": {"d": 1}})), "second");
+    let second = json!({"f:spec": {"f:a": {}, "f:c": {".": {}, "f:d": {}}}});
+    check(&new, json!({"first": {"f:spec": {}}, "second": second}));
+}
+
+#[test]
+fn items_that_are_the_same_are_owned_as_one() {
+    let old = written(None, widget(json!({"tags": ["a", "a"]})), "first");
+    check(&old, json!({"first": {"f:spec": {".": {}, "f:tags": {".": {}, "v:\"a\"": {}}}}}));
+    let new = written(Some(&old), with_spec(&old, json!({"tags": ["a", "a", "a", "b"]})), "second");
+    let tags = json!({"v:\"a\"": {}, "v:\"b\"": {}});
+    check(
+        &new,
+        json!({"first": {"f:spec": {".": {}, "f:tags": {}}}, "second": {"f:spec": {"f:tags": tags}}}),
+    );
+    let one = written(Some(&new), with_spec(&new, json!({"tags": ["a", "b"]})), "third");
+    let third = json!({"f:spec": {"f:tags": {"v:\"a\"": {}}}});
+    check(
+        &one,
+        json!({
+            "first": {"f:spec": {".": {}, "f:tags": {}}},
+            "second": {"f:spec": {"f:tags": {"v:\"b\"": {}}}},
+            "third": third,
+        }),
+    );
+}
+
+#[test]
+fn where_items_cannot_be_told_apart_nothing_changes_hands() {
+    let old = written(None, widget(json!({"replicas": 1, "ports": []})), "first");
+    let new = with_spec(&old, json!({"replicas": 2, "ports": ["no map"]}));
+    assert_eq!(owners(&written(Some(&old), new, "second")), owners(&old));
+}
+
+#[test]
+fn what_a_client_sends_as_managed_fields_counts_if_it_can_be_read() {
+    let old = written(None, widget(json!({"replicas": 1, "tags": ["a"]})), "first");
+    let sent = |entries: Value| {
+        let mut new = old.clone();
+        new["metadata"]["managedFields"] = entries;
+        written(Some(&old), new, "second")
+    };
+    for nothing in
+        [json!(null), json!("text"), json!([1]), json!([{"manager": 1}]), json!([{"manager": "x"}])]
+    {
+        assert_eq!(sent(nothing), old);
+    }
+    let entry = |key: &str, value: Value| {
+        let mut entry = json!({
+            "manager": "else", "operation": "Apply", "apiVersion": "v1", "time": "2026-11-21T12:00:00+02:00",
+            "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:replicas": {}}},
+        });
+        entry[key] = value;
+        sent(json!([entry]))
+    };
+    for (key, value) in [
+        ("operation", json!("Patch")),
+        ("apiVersion", json!("")),
+        ("fieldsType", json!("FieldsV2")),
+        ("fieldsType", json!(null)),
+        ("fieldsV1", json!({"nothing": {}})),
+        ("fieldsV1", json!({"f:a": 1})),
+        ("time", json!("yesterday")),
+        ("time", json!("")),
+        ("subresource", json!(1)),
+    ] {
+        assert_eq!(entry(key, value), old, "{key}");
+    }
+    let taken = entry("x", json!("ignored"));
+    assert_eq!(
+        taken["metadata"]["managedFields"],
+        json!([{
+            "manager": "else", "operation": "Apply", "apiVersion": "v1", "time": "2026-11-21T10:00:00Z",
+            "fieldsType": "FieldsV1", "fieldsV1": {"f:spec": {"f:replicas": {}}},
+        }])
+    );
+    // Without fields there is nothing to own.
+    assert_eq!(sent(json!([{"operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1"}])), {
+        let mut gone = old.clone();
+        gone["metadata"]["managedFields"].take();
+        gone["metadata"].as_object_mut().unwrap().remove("managedFields");
+        gone
+    });
+}
+
+#[test]
+fn tracking_ends_with_an_empty_list() {
+    let old = written(None, widget(json!({"replicas": 1})), "first");
+    for reset in [json!([]), json!([{}])] {
+        let mut new = with_spec(&old, json!({"replicas": 2}));
+        new["metadata"]["managedFields"] = reset.clone();
+        let new = written(Some(&old), new, "second");
+        assert_eq!(new["metadata"].get("managedFields"), None);
+        let next = written(Some(&new), with_spec(&new, json!({"replicas": 3})), "third");
+        assert_eq!(next["metadata"].get("managedFields"), None);
+
+        let mut created = widget(json!({"replicas": 1}));
+        created["metadata"]["managedFields"] = reset;
+        check(&written(None, created, "me"), json!({"me": {"f:spec": {".": {}, "f:replicas": {}}}}));
+    }
+}
+
+#[test]
+fn entries_are_in_the_order_of_kubernetes() {
+    let entry = |operation: &str, manager: &str, time: Value| {
+        json!({
+            "manager": manager, "operation": operation, "apiVersion": "v1", "time": time, "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:spec": {format!("f:{manager}"): {}}},
+        })
+    };
+    let mut new = widget(json!({"replicas": 1}));
+    new["metadata"]["managedFields"] = json!([
+        entry("Update", "b", json!("2026-01-02T00:00:00Z")),
+        entry("Update", "a", json!("2026-01-02T00:00:00Z")),
+        entry("Update", "c", json!("2026-01-01T00:00:00Z")),
+        entry("Update", "d", json!(null)),
+        entry("Apply", "e", json!("2027-01-01T00:00:00Z")),
+    ]);
+    let old = widget(json!({"replicas": 1}));
+    let new = written(Some(&old), new, "f");
+    let entries = new["metadata"]["managedFields"].as_array().unwrap();
+    let names: Vec<_> = entries.iter().map(|entry| entry["manager"].as_str().unwrap()).collect();
+    assert_eq!(names, ["e", "d", "c", "a", "b"]);
+}
+
+#[test]
+fn ten_updaters_are_remembered() {
+    let mut object = written(None, widget(json!({})), "creator");
+    for at in 0..15 {
+        let mut new = object.clone();
+        new["spec"][format!("f{at:02}")] = json!(1);
+        let (manager, now) = (format!("m{at:02}"), format!("2026-11-22T10:00:{at:02}Z"));
+        updated(Some(&object), &mut new, &Write { now: &now, ..write(&manager, &schema()) });
+        object = new;
+    }
+    let entries = object["metadata"]["managedFields"].as_array().unwrap();
+    assert_eq!(entries.len(), 10);
+    assert_eq!(entries[0]["manager"], "ancient-changes");
+    assert_eq!(entries[0]["time"], "2026-11-22T10:00:05Z");
+    let old: Value =
+        (0..6).map(|at| (format!("f:f{at:02}"), json!({}))).collect::<serde_json::Map<_, _>>().into();
+    let mut spec = old;
+    spec["."] = json!({});
+    assert_eq!(entries[0]["fieldsV1"], json!({"f:spec": spec}));
+    assert_eq!(entries[9]["manager"], "m14");
+}
+
+/// A client may send as many entries as fit, and what it writes may have as many fields.
+#[test]
+fn many_entries_and_many_fields_are_not_many_times_many() {
+    let entry = |at: usize| {
+        json!({
+            "manager": format!("m{at}"), "operation": "Update", "apiVersion": "v1", "fieldsType": "FieldsV1",
+            "fieldsV1": {"f:spec": {format!("f:f{at}"): {}}},
+        })
+    };
+    let many: serde_json::Map<_, _> = (0..20_000).map(|at| (format!("f{at}"), json!(1))).collect();
+    let old = widget(json!({}));
+    let mut new = with_spec(&old, many.into());
+    new["metadata"]["managedFields"] = (100_000..110_000).map(entry).collect();
+    let new = written(Some(&old), new, "me");
+    let entries = new["metadata"]["managedFields"].as_array().unwrap();
+    assert_eq!(entries.len(), 10);
+    assert_eq!(entries[0]["manager"], "ancient-changes");
+    assert_eq!(entries[9]["fieldsV1"]["f:spec"].as_object().unwrap().len(), 20_000);
+}
+
+#[test]
+fn what_became_atomic_is_owned_as_one() {
+    let loose = fields([(
+        "spec",
+        fields([("selector", Schema::default()), ("tags", Schema { set: true, ..Schema::default() })]),
+    )]);
+    let mut old = widget(json!({"selector": {"a": 1}, "tags": ["x"]}));
+    updated(None, &mut old, &write("first", &loose));
+    let new = written(Some(&old), old.clone(), "second");
+    let spec = json!({".": {}, "f:selector": {}, "f:tags": {".": {}, "v:\"x\"": {}}});
+    check(&new, json!({"first": {"f:spec": spec}}));
+    let mut new = old.clone();
+    updated(Some(&old), &mut new, &write("second", &Deduced));
+    check(&new, json!({"first": {"f:spec": {".": {}, "f:selector": {".": {}, "f:a": {}}, "f:tags": {}}}}));
+}
+
+#[test]
+fn times_alone_are_no_change() {
+    let old = written(None, widget(json!({"replicas": 1})), "first");
+    let mut new = old.clone();
+    new["metadata"]["managedFields"][0]["time"] = json!("2030-01-01T00:00:00Z");
+    keep_times(&old, &mut new);
+    assert_eq!(new, old);
+    new["metadata"]["managedFields"][0]["time"] = json!("2030-01-01T00:00:00Z");
+    new["spec"]["replicas"] = json!(2);
+    let changed = new.clone();
+    keep_times(&old, &mut new);
+    assert_eq!(new, changed);
+    let mut bare = widget(json!({}));
+    keep_times(&old, &mut bare);
+    assert_eq!(bare, widget(json!({})));
+}
+
+#[test]
+fn an_object_without_metadata_is_left_alone() {
+    let mut object = json!({"a": 1});
+    updated(None, &mut object, &write("me", &Deduced));
+    assert_eq!(object, json!({"a": 1}));
+}
+
+#[test]
+fn the_fields_of_a_value() {
+    let value = json!({
+        "spec": {
+            "replicas": 1, "tags": ["a", "b", "b"], "selector": {"x": 1}, "limits": {"cpu": {"x": 1}}, "unknown": {"y": {}},
+            "ports": [{"port": 1, "name": "n"}],
+        },
+        "status": null,
+    });
+    let expected = json!({
+        "f:spec": {
+            "f:replicas": {},
+            "f:tags": {"v:\"a\"": {}, "v:\"b\"": {}},
+            "f:selector": {},
+            "f:limits": {"f:cpu": {".": {}, "f:x": {}}},
+            "f:unknown": {".": {}, "f:y": {}},
+            "f:ports": {"k:{\"port\":1,\"protocol\":\"TCP\"}": {".": {}, "f:name": {}, "f:port": {}}},
+        },
+        "f:status": {},
+    });
+    assert_eq!(of(&value, &schema()).to_json(), expected);
+}
+
+#[test]
+fn sets_are_read_as_leniently_as_kubernetes_does() {
+    let read = |json: Value| FieldSet::from_json(&json).unwrap().to_json();
+    assert_eq!(read(json!({"f:a": null, "x:y": {"f:b": {}}})), json!({"f:a": {}}));
+    assert_eq!(read(json!({"f:a": {"x:y": {}}})), json!({"f:a": {}}));
+    assert_eq!(read(json!({".": {}, "f:a": {".": {}}})), json!({"f:a": {}}));
+    assert_eq!(read(json!(null)), json!({}));
+    for malformed in [json!([]), json!("a"), json!({"a": {}}), json!({"f:a": []}), json!({"i:x": {}})] {
+        assert!(FieldSet::from_json(&malformed).is_err(), "{malformed}");
+    }
+}
+
+fn element() -> impl Strategy<Value = PathElement> {
+    let literal = || {
+        prop_oneof![
+            "[a-b<\"]{0,2}".prop_map(Value::from),
+            (-2_i64..2).prop_map(Value::from),
+            (-2_i64..2).prop_map(|number| Value::from(number as f64 / 2.0)),
+            any::<bool>().prop_map(Value::from),
+        ]
+        .prop_map(Literal::new)
+    };
+    prop_oneof![
+        4 => "[a-c.]{0,2}".prop_map(PathElement::Field),
+        1 => prop::collection::btree_map("[a-b]", literal(), 1..3)
+            .prop_map(|key| PathElement::Key(key.into_iter().collect())),
+        1 => literal().prop_map(PathElement::Value),
+        1 => (0_i64..3).prop_map(PathElement::Index),
+    ]
+}
+
+fn paths() -> impl Strategy<Value = Vec<Vec<PathElement>>> {
+    prop::collection::vec(prop::collection::vec(element(), 1..4), 0..8)
+}
+
+fn set_of(paths: &[Vec<PathElement>]) -> FieldSet {
+    let mut set = FieldSet::default();
+    for path in paths {
+        set.insert(path);
+    }
+    set
+}
+
+proptest! {
+    #[test]
+    fn sets_survive_being_written(paths in paths()) {
+        let set = set_of(&paths);
+        prop_assert_eq!(FieldSet::from_json(&set.to_json()), Ok(set));
+    }
+
+    #[test]
+    fn any_json_is_a_set_or_none(value in crate::patch::arbitrary::value(), text in ".{0,4}") {
+        if let Ok(set) = FieldSet::from_json(&value) {
+            prop_assert_eq!(FieldSet::from_json(&set.to_json()), Ok(set));
+        }
+        let _ = PathElement::parse(&text);
+    }
+
+    #[test]
+    fn sets_are_sets(left in paths(), right in paths()) {
+        let (a, b) = (set_of(&left), set_of(&right));
+        let (union, both, less) = (a.clone().union(&b), a.intersection(&b), a.clone().difference(&b));
+        for path in left.iter().chain(&right) {
+            let (in_a, in_b) = (a.contains(path), b.contains(path));
+            prop_assert!(in_a == left.contains(path) && in_b == right.contains(path));
+            prop_assert!(union.contains(path));
+            prop_assert_eq!(both.contains(path), in_a && in_b);
+            prop_assert_eq!(less.contains(path), in_a && !in_b);
+        }
+        prop_assert_eq!(&union, &b.clone().union(&a));
+        prop_assert_eq!(&both, &b.intersection(&a));
+        prop_assert_eq!(less.union(&both), a.clone());
+        prop_assert!(a.clone().difference(&a).is_empty());
+        prop_assert_eq!(union.is_empty(), left.is_empty() && right.is_empty());
+    }
+
+    #[test]
+    fn what_is_compared_with_nothing_is_added(value in object()) {
+        let added = compare(&json!({}), &value, &Deduced).unwrap();
+        prop_assert!(added.removed.is_empty() && added.modified.is_empty());
+        prop_assert!(of(&value, &Deduced).difference(&added.added).is_empty());
+        let removed = compare(&value, &json!({}), &Deduced).unwrap();
+        prop_assert_eq!(removed.removed, added.added);
+        prop_assert_eq!(compare(&value, &value, &Deduced).unwrap(), super::compare::Comparison::default());
+    }
+
+    /// Whoever writes in whatever order: each field has one owner, and nothing else has one.
+    #[test]
+    fn every_field_has_one_owner(writes in prop::collection::vec(("[a-d]", object()), 1..6)) {
+        let mut object: Option<Value> = None;
+        for (manager, spec) in writes {
+            let mut new = json!({"apiVersion": "v1", "metadata": {"name": "x"}, "spec": spec});
+            updated(object.as_ref(), &mut new, &write(&manager, &Deduced));
+            let mut left = of(&new["spec"], &Deduced);
+            let entries = new["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
+            for entry in entries {
+                let own = FieldSet::from_json(&entry["fieldsV1"]["f:spec"]).unwrap();
+                let extra = own.clone().difference(&left);
+                prop_assert!(extra.is_empty(), "{:?} of {} in {}", extra.to_json(), entry["manager"], new);
+                left = left.difference(&own);
+            }
+            prop_assert!(left.is_empty(), "{} in {}", left.to_json(), new);
+            object = Some(new);
+        }
+    }
+}

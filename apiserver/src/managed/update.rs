@@ -1,0 +1,151 @@
+//! What a write does to who owns what.
+
+use serde_json::Value;
+
+use super::cap::cap;
+use super::entry::{Managed, Manager, decode, encode};
+use super::reconcile::reconciled;
+use super::topology::Root;
+use super::{FieldSet, ListMeta, PathElement, compare};
+
+/// Who writes, and how.
+#[derive(Clone, Copy)]
+pub(crate) struct Write<'a> {
+    /// The manager's name, as `manager_name` gives it.
+    pub(crate) manager: &'a str,
+    /// `status`, `scale`; none for the object itself.
+    pub(crate) subresource: Option<&'a str>,
+    /// The version that the object is written in: `apps/v1`.
+    pub(crate) api_version: &'a str,
+    /// The time, as objects have it: in UTC, to the second.
+    pub(crate) now: &'a str,
+    /// What the schema says of the object's lists and maps.
+    pub(crate) lists: &'a dyn ListMeta,
+    /// Whether objects are served in a version: who wrote in one that is not is forgotten.
+    pub(crate) served: &'a dyn Fn(&str) -> bool,
+}
+
+/// Sets `metadata.managedFields` of an object that is about to be written: whoever writes owns what is new or other
+/// than it was, and others do no more; nobody owns what is gone. `old` is the object as it is, and none for a create.
+///
+/// The object's own managedFields are taken if they can be read and are of versions that are served, so a client may
+/// edit them; an empty list resets them, which for an object that exists ends all tracking. Anything else is as if it
+/// were not there. A write to a subresource cannot touch them.
+///
+/// To be called when the object is what will be stored: defaulted, and with the parts restored that the write cannot
+/// change.
+pub(crate) fn updated(old: Option<&Value>, new: &mut Value, write: &Write<'_>) {
+    let live = old.and_then(|old| old["metadata"].get("managedFields"));
+    let Some(metadata) = new.get_mut("metadata").and_then(Value::as_object_mut) else { return };
+    let wanted = metadata.remove("managedFields");
+    let before = starting_point(live, wanted.as_ref(), write);
+    let entries = if before.is_empty() && old.is_some() {
+        None
+    } else {
+        match after(before, old, new, write) {
+            Some(managed) => (!managed.is_empty()).then(|| encode(&managed)),
+            None => live.cloned(),
+        }
+    };
+    if let (Some(entries), Some(metadata)) = (entries, new["metadata"].as_object_mut()) {
+        metadata.insert("managedFields".into(), entries);
+    }
+}
+
+/// Restores the entries of `old` in an object that differs from it in nothing but their times: such a write is none.
+pub(crate) fn keep_times(old: &Value, new: &mut Value) {
+    const ENTRIES: &str = "/metadata/managedFields";
+    let (Some(was), Some(is)) = (old.pointer(ENTRIES), new.pointer_mut(ENTRIES)) else { return };
+    if is == was || timeless(is) != timeless(was) {
+        return;
+    }
+    let given = std::mem::replace(is, was.clone());
+    if let (false, Some(is)) = (old == new, new.pointer_mut(ENTRIES)) {
+        *is = given;
+    }
+}
+
+fn timeless(entries: &Value) -> Value {
+    let mut entries = entries.clone();
+    for entry in entries.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
+        entry.remove("time");
+    }
+    entries
+}
+
+fn starting_point(live: Option<&Value>, wanted: Option<&Value>, write: &Write<'_>) -> Managed {
+    if write.subresource.is_none() {
+        if wanted.is_some_and(is_reset) {
+            return Managed::new();
+        }
+        if let Ok(wanted) = decode(wanted)
+            && !wanted.is_empty()
+            && wanted.values().all(|owned| (write.served)(&owned.api_version))
+        {
+            return wanted;
+        }
+    }
+    decode(live).unwrap_or_default()
+}
+
+fn is_reset(entries: &Value) -> bool {
+    match entries.as_array().map(Vec::as_slice) {
+        Some([]) => true,
+        Some([Value::Object(entry)]) => entry.is_empty(),
+        _ => false,
+    }
+}
+
+/// Who owns what after the write; none if that cannot be told.
+fn after(mut managed: Managed, old: Option<&Value>, new: &Value, write: &Write<'_>) -> Option<Managed> {
+    let lists = Root(write.lists);
+    let nothing = Value::Object(serde_json::Map::new());
+    let difference = compare(old.unwrap_or(&nothing), new, &lists).ok()?;
+    let changed = difference.modified.union(&difference.added);
+    managed.retain(|_, owned| (write.served)(&owned.api_version));
+    for owned in managed.values_mut() {
+        let set = reconciled(std::mem::take(&mut owned.set), &lists);
+        owned.set = set.difference(&changed).difference(&difference.removed);
+    }
+    managed.retain(|_, owned| !owned.set.is_empty());
+
+    let mine = changed.difference(&of_no_one());
+    if !mine.is_empty() {
+        let manager = Manager {
+            applied: false,
+            name: write.manager.into(),
+            api_version: write.api_version.into(),
+            subresource: write.subresource.unwrap_or_default().into(),
+        };
+        let owned = managed.entry(manager).or_default();
+        owned.set = std::mem::take(&mut owned.set).union(&mine);
+        owned.api_version = write.api_version.into();
+        owned.time = write.now.into();
+    }
+    cap(&mut managed);
+    Some(managed)
+}
+
+/// What is the server's, or says which object it is.
+fn of_no_one() -> FieldSet {
+    const METADATA: [&str; 9] = [
+        "clusterName",
+        "creationTimestamp",
+        "generation",
+        "managedFields",
+        "name",
+        "namespace",
+        "resourceVersion",
+        "selfLink",
+        "uid",
+    ];
+    let field = |name: &str| PathElement::Field(name.into());
+    let mut set = FieldSet::default();
+    for name in ["apiVersion", "kind", "metadata"] {
+        set.insert(&[field(name)]);
+    }
+    for name in METADATA {
+        set.insert(&[field("metadata"), field(name)]);
+    }
+    set
+}

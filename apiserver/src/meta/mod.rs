@@ -1,0 +1,17 @@
+//! The metadata of objects: what it may say, and what becomes of it on create and update. Pure: time and chance come in.
+
+mod coerce;
+mod create;
+pub(crate) mod names;
+mod owners;
+mod place;
+mod time;
+mod update;
+mod validate;
+mod warn;
+
+pub(crate) use coerce::coerce;
+pub(crate) use create::{Creation, for_create};
+pub(crate) use owners::dedup_owners;
+pub(crate) use update::{Update, for_update};
+pub(crate) use warn::finalizer_warnings;

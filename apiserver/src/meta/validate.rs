@@ -1,0 +1,352 @@
+//! What metadata may say, whichever the kind, once it is coerced.
+
+use machinery_objects::NameRule;
+use serde_json::{Map, Value, json};
+
+use super::names::{self, label_key, label_value};
+use crate::invalid::{FieldError, Problem};
+use crate::json::is_printable;
+
+/// How long all annotations together may be, keys and values, in bytes.
+const MAX_ANNOTATIONS: usize = 256 << 10;
+
+/// How long the name of a manager may be, in bytes.
+const MAX_MANAGER: usize = 128;
+
+/// How long the name of a subresource may be, in bytes.
+const MAX_SUBRESOURCE: usize = 256;
+
+/// How many errors are told, more or less: there could be as many as a body has lines, and each has a text of its own.
+pub(super) const MAX_ERRORS: usize = 100;
+
+/// Everything but what compares with an older state.
+pub(super) fn common(meta: &Map<String, Value>, namespaced: bool, rule: NameRule) -> Vec<FieldError> {
+    let mut wrong = Vec::new();
+    let generate = text(meta, "generateName");
+    if !generate.is_empty() {
+        wrong.extend(invalid("generateName", generate, names::prefix(rule, generate)));
+    }
+    match text(meta, "name") {
+        "" => wrong.push(required("name", "name or generateName is required")),
+        name => wrong.extend(invalid("name", name, names::name(rule, name))),
+    }
+    match text(meta, "namespace") {
+        "" if namespaced => wrong.push(required("namespace", "")),
+        "" => {}
+        namespace if namespaced => wrong.extend(invalid("namespace", namespace, names::dns_label(namespace))),
+        _ => {
+            wrong.push(FieldError::new("metadata.namespace", Problem::Forbidden, "not allowed on this type"))
+        }
+    }
+    if let Some(generation) = number(meta, "generation").filter(|&generation| generation < 0) {
+        let why = "must be greater than or equal to 0";
+        wrong.push(FieldError::new("metadata.generation", Problem::Invalid(json!(generation)), why));
+    }
+    labels(meta, &mut wrong);
+    owners(meta, &mut wrong);
+    finalizers(meta, &mut wrong);
+    managed(meta, &mut wrong);
+    wrong
+}
+
+/// What an update is held to once more.
+pub(super) fn values(meta: &Map<String, Value>, wrong: &mut Vec<FieldError>) {
+    labels(meta, wrong);
+    owners(meta, wrong);
+    managed(meta, wrong);
+}
+
+/// A text; empty if there is none.
+pub(super) fn text<'a>(meta: &'a Map<String, Value>, key: &str) -> &'a str {
+    meta.get(key).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// A list of texts.
+pub(super) fn texts<'a>(meta: &'a Map<String, Value>, key: &str) -> impl Iterator<Item = &'a str> {
+    items(meta, key).filter_map(Value::as_str)
+}
+
+fn items<'a>(meta: &'a Map<String, Value>, key: &str) -> impl Iterator<Item = &'a Value> {
+    meta.get(key).and_then(Value::as_array).into_iter().flatten()
+}
+
+fn pairs<'a>(meta: &'a Map<String, Value>, key: &str) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let map = meta.get(key).and_then(Value::as_object).into_iter().flatten();
+    map.map(|(key, value)| (key.as_str(), value.as_str().unwrap_or_default()))
+}
+
+fn number(meta: &Map<String, Value>, key: &str) -> Option<i64> {
+    meta.get(key).and_then(Value::as_i64)
+}
+
+fn labels(meta: &Map<String, Value>, wrong: &mut Vec<FieldError>) {
+    for (key, value) in pairs(meta, "labels") {
+        if wrong.len() >= MAX_ERRORS {
+            return;
+        }
+        wrong.extend(invalid("labels", key, label_key(key)));
+        wrong.extend(invalid("labels", value, label_value(value)));
+    }
+    for (key, _) in pairs(meta, "annotations") {
+        if wrong.len() >= MAX_ERRORS {
+            return;
+        }
+        wrong.extend(invalid("annotations", key, label_key(&key.to_lowercase())));
+    }
+    if pairs(meta, "annotations").map(|(key, value)| key.len() + value.len()).sum::<usize>() > MAX_ANNOTATIONS
+    {
+        wrong.push(too_long("metadata.annotations", MAX_ANNOTATIONS));
+    }
+}
+
+fn owners(meta: &Map<String, Value>, wrong: &mut Vec<FieldError>) {
+    let mut controller: Option<String> = None;
+    let mut told = false;
+    for (at, owner) in items(meta, "ownerReferences").enumerate() {
+        if wrong.len() >= MAX_ERRORS {
+            return;
+        }
+        let Value::Object(owner) = owner else { continue };
+        let field = |name: &str| format!("ownerReferences[{at}].{name}");
+        let (api_version, kind) = (text(owner, "apiVersion"), text(owner, "kind"));
+        if api_version.is_empty() {
+            wrong.push(required(&field("apiVersion"), "must not be empty"));
+        } else if !is_api_version(api_version) {
+            let why = vec!["must be <group>/<version> or <version>".to_owned()];
+            wrong.extend(invalid(&field("apiVersion"), api_version, why));
+        }
+        for name in ["kind", "name", "uid"] {
+            if text(owner, name).is_empty() {
+                wrong.push(required(&field(name), "must not be empty"));
+            }
+        }
+        if (api_version, kind) == ("v1", "Event") {
+            let why = "/v1, Kind=Event is disallowed from being an owner";
+            let field = format!("metadata.ownerReferences[{at}]");
+            wrong.push(FieldError::new(field, Problem::Invalid(json!(owner)), why));
+        }
+        if owner.get("controller") == Some(&Value::Bool(true)) {
+            let this = format!("{kind}/{}", text(owner, "name"));
+            match &controller {
+                None => controller = Some(this),
+                // Told once: it has all of them in it.
+                Some(first) if !told => {
+                    let why = format!(
+                        "Only one reference can have Controller set to true. Found \"true\" in references for {first} and \
+                         {this}"
+                    );
+                    let owners = meta.get("ownerReferences").cloned().unwrap_or_default();
+                    wrong.push(FieldError::new("metadata.ownerReferences", Problem::Invalid(owners), why));
+                    told = true;
+                }
+                Some(_) => {}
+            }
+        }
+    }
+}
+
+fn is_api_version(text: &str) -> bool {
+    match text.split_once('/') {
+        None => true,
+        Some((_, version)) => !version.is_empty() && !version.contains('/'),
+    }
+}
+
+fn finalizers(meta: &Map<String, Value>, wrong: &mut Vec<FieldError>) {
+    for name in texts(meta, "finalizers") {
+        if wrong.len() >= MAX_ERRORS {
+            return;
+        }
+        wrong.extend(invalid("finalizers", name, label_key(name)));
+    }
+    let has = |wanted: &str| texts(meta, "finalizers").any(|name| name == wanted);
+    if has("orphan") && has("foregroundDeletion") {
+        let why = "finalizer orphan and foregroundDeletion cannot be both set";
+        let all = meta.get("finalizers").cloned().unwrap_or_default();
+        wrong.push(FieldError::new("metadata.finalizers", Problem::Invalid(all), why));
+    }
+}
+
+fn managed(meta: &Map<String, Value>, wrong: &mut Vec<FieldError>) {
+    for (at, entry) in items(meta, "managedFields").enumerate() {
+        if wrong.len() >= MAX_ERRORS {
+            return;
+        }
+        let Value::Object(entry) = entry else { continue };
+        let field = |name: &str| format!("metadata.managedFields[{at}].{name}");
+        match text(entry, "operation") {
+            "" => wrong.push(FieldError::new(field("operation"), Problem::Required, "must not be empty")),
+            "Apply" | "Update" => {}
+            other => {
+                let supported = r#"supported values: "Apply", "Update""#;
+                wrong.push(FieldError::new(
+                    field("operation"),
+                    Problem::NotSupported(json!(other)),
+                    supported,
+                ));
+            }
+        }
+        match text(entry, "fieldsType") {
+            "" | "FieldsV1" => {}
+            other => {
+                let why = "must be `FieldsV1`";
+                wrong.push(FieldError::new(field("fieldsType"), Problem::Invalid(json!(other)), why));
+            }
+        }
+        let manager = text(entry, "manager");
+        if manager.len() > MAX_MANAGER {
+            wrong.push(too_long(&field("manager"), MAX_MANAGER));
+        }
+        if let Some((at, char)) = manager.char_indices().find(|&(_, char)| !is_printable(char)) {
+            let why = format!("invalid character U+{:04X} (at position {at})", u32::from(char));
+            wrong.push(FieldError::new(field("manager"), Problem::Invalid(json!(manager)), why));
+        }
+        if text(entry, "subresource").len() > MAX_SUBRESOURCE {
+            wrong.push(too_long(&field("subresource"), MAX_SUBRESOURCE));
+        }
+    }
+}
+
+fn invalid(field: &str, value: &str, why: Vec<String>) -> impl Iterator<Item = FieldError> {
+    why.into_iter()
+        .map(move |why| FieldError::new(format!("metadata.{field}"), Problem::Invalid(json!(value)), why))
+}
+
+fn required(field: &str, why: &str) -> FieldError {
+    FieldError::new(format!("metadata.{field}"), Problem::Required, why)
+}
+
+fn too_long(field: &str, limit: usize) -> FieldError {
+    FieldError::new(field, Problem::TooLong, format!("may not be more than {limit} bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The beginnings of what is said of metadata that is right but for this.
+    fn check(meta: Value, expected: &[&str]) {
+        let Value::Object(mut meta) = meta else { panic!("metadata is an object") };
+        for (key, value) in [("name", "a"), ("namespace", "n")] {
+            meta.entry(key).or_insert(value.into());
+        }
+        let wrong: Vec<_> =
+            common(&meta, true, NameRule::DnsSubdomain).iter().map(ToString::to_string).collect();
+        assert_eq!(wrong.len(), expected.len(), "{wrong:#?}");
+        for (wrong, expected) in wrong.iter().zip(expected) {
+            assert!(wrong.starts_with(expected), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn names() {
+        check(json!({}), &[]);
+        check(json!({"name": ""}), &["metadata.name: Required value: name or generateName is required"]);
+        check(json!({"name": "A"}), &["metadata.name: Invalid value: \"A\": a lowercase RFC 1123 subdomain"]);
+        check(
+            json!({"generateName": "A-b"}),
+            &["metadata.generateName: Invalid value: \"A-b\": a lowercase RFC 1123"],
+        );
+        check(json!({"generateName": "b-"}), &[]);
+        check(json!({"namespace": ""}), &["metadata.namespace: Required value"]);
+        check(
+            json!({"namespace": "a.b"}),
+            &["metadata.namespace: Invalid value: \"a.b\": must not contain dots"],
+        );
+        check(
+            json!({"generation": -1}),
+            &["metadata.generation: Invalid value: -1: must be greater than or equal to 0"],
+        );
+        let cluster = common(
+            &Map::from_iter([("namespace".to_owned(), json!("n")), ("name".to_owned(), json!("a"))]),
+            false,
+            NameRule::PathSegment,
+        );
+        assert_eq!(cluster[0].to_string(), "metadata.namespace: Forbidden: not allowed on this type");
+    }
+
+    #[test]
+    fn labels_and_annotations() {
+        check(json!({"labels": {"a/b": "c"}, "annotations": {"A.b/C": "anything\n"}}), &[]);
+        check(
+            json!({"labels": {"a b": "c d"}}),
+            &[
+                "metadata.labels: Invalid value: \"a b\": name part",
+                "metadata.labels: Invalid value: \"c d\": a valid label",
+            ],
+        );
+        check(
+            json!({"annotations": {"a b": ""}}),
+            &["metadata.annotations: Invalid value: \"a b\": name part"],
+        );
+        let of = |length: usize| json!({"annotations": {"a": "x".repeat(length - 1)}});
+        check(of(262_144), &[]);
+        check(of(262_145), &["metadata.annotations: Too long: may not be more than 262144 bytes"]);
+    }
+
+    #[test]
+    fn owners_of_it() {
+        let owner = |kind: &str, controller: bool| json!({"apiVersion": "v1", "kind": kind, "name": "o", "uid": "u", "controller": controller});
+        check(json!({"ownerReferences": [owner("A", true), owner("B", false)]}), &[]);
+        check(
+            json!({"ownerReferences": [{"apiVersion": "", "kind": "", "name": "", "uid": ""}]}),
+            &[
+                "metadata.ownerReferences[0].apiVersion: Required value: must not be empty",
+                "metadata.ownerReferences[0].kind: Required value: must not be empty",
+                "metadata.ownerReferences[0].name: Required value: must not be empty",
+                "metadata.ownerReferences[0].uid: Required value: must not be empty",
+            ],
+        );
+        for version in ["a/b/c", "a/"] {
+            let wrong = format!(
+                "metadata.ownerReferences[0].apiVersion: Invalid value: \"{version}\": must be <group>/<version>"
+            );
+            check(
+                json!({"ownerReferences": [{"apiVersion": version, "kind": "K", "name": "o", "uid": "u"}]}),
+                &[&wrong],
+            );
+        }
+        check(
+            json!({"ownerReferences": [owner("Event", false)]}),
+            &["metadata.ownerReferences[0]: Invalid value: {"],
+        );
+        let two = common(
+            json!({"name": "a", "namespace": "n", "ownerReferences": [owner("A", true), owner("B", true)]})
+                .as_object()
+                .unwrap(),
+            true,
+            NameRule::DnsSubdomain,
+        );
+        assert_eq!(
+            two[0].detail,
+            "Only one reference can have Controller set to true. Found \"true\" in references for A/o and B/o"
+        );
+    }
+
+    #[test]
+    fn finalizers_and_managers() {
+        check(json!({"finalizers": ["a", "b.c/d", "orphan"]}), &[]);
+        check(json!({"finalizers": ["a b"]}), &["metadata.finalizers: Invalid value: \"a b\": name part"]);
+        check(
+            json!({"finalizers": ["orphan", "foregroundDeletion"]}),
+            &[
+                "metadata.finalizers: Invalid value: [\"orphan\",\"foregroundDeletion\"]: finalizer orphan and \
+               foregroundDeletion cannot be both set",
+            ],
+        );
+        check(
+            json!({"managedFields": [{"operation": "Apply", "fieldsType": "FieldsV1", "manager": "m"}]}),
+            &[],
+        );
+        check(
+            json!({"managedFields": [{}, {"operation": "x", "fieldsType": "y", "manager": "a\u{7}", "subresource": "s".repeat(257)}]}),
+            &[
+                "metadata.managedFields[0].operation: Required value: must not be empty",
+                "metadata.managedFields[1].operation: Unsupported value: \"x\": supported values: \"Apply\", \"Update\"",
+                "metadata.managedFields[1].fieldsType: Invalid value: \"y\": must be `FieldsV1`",
+                "metadata.managedFields[1].manager: Invalid value: \"a\\a\": invalid character U+0007 (at position 1)",
+                "metadata.managedFields[1].subresource: Too long: may not be more than 256 bytes",
+            ],
+        );
+    }
+}

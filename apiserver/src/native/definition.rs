@@ -1,0 +1,53 @@
+//! The kind of definitions: it has a schema itself.
+
+use std::sync::Arc;
+
+use machinery_objects::NameRule;
+use serde_json::Value;
+
+use crate::crd::Definitions;
+use crate::discovery::CUSTOM_VERBS;
+use crate::kind::{Kind, Names, Shape};
+use crate::schema::Schema;
+use crate::storage::Place;
+use crate::table::builtin as columns;
+
+const GROUP: &str = "apiextensions.k8s.io";
+const SCHEMA: &str = include_str!("definition.json");
+
+pub(super) fn kind() -> Kind {
+    let schema: Value = serde_json::from_str(SCHEMA).expect("a test reads it");
+    let schema = Schema::parse(&schema, "").expect("a test reads it");
+    let name = "CustomResourceDefinition";
+    Kind {
+        group: GROUP.into(),
+        version: "v1".into(),
+        api_version: format!("{GROUP}/v1"),
+        names: Names {
+            kind: name.into(),
+            list_kind: format!("{name}List"),
+            plural: "customresourcedefinitions".into(),
+            singular: name.to_lowercase(),
+            short_names: vec!["crd".into(), "crds".into()],
+            categories: vec!["api-extensions".into()],
+        },
+        namespaced: false,
+        built_in: true,
+        shape: Shape::Custom(Box::new(schema)),
+        has_status: true,
+        has_generation: true,
+        may_overwrite: false,
+        name_rule: NameRule::DnsSubdomain,
+        columns: columns(GROUP, name),
+        selectable: Vec::new(),
+        verbs: CUSTOM_VERBS,
+        print: 1,
+        is_stored: true,
+        deprecation: None,
+        no_creates: None,
+        defines_kinds: true,
+        answers_deleted: true,
+        place: Place::of(GROUP, "customresourcedefinitions"),
+        hooks: Arc::new(Definitions),
+    }
+}

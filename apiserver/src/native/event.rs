@@ -1,0 +1,54 @@
+//! Events: one set of them in two forms, the old group's and the new one's.
+
+use serde_json::Value;
+
+use crate::kind::Hooks;
+
+/// Which form.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Events {
+    Core,
+    New,
+}
+
+/// The names of the same field, in the old form and in the new one.
+const FIELDS: [(&str, &str); 7] = [
+    ("involvedObject", "regarding"),
+    ("message", "note"),
+    ("reportingComponent", "reportingController"),
+    ("source", "deprecatedSource"),
+    ("firstTimestamp", "deprecatedFirstTimestamp"),
+    ("lastTimestamp", "deprecatedLastTimestamp"),
+    ("count", "deprecatedCount"),
+];
+
+impl Hooks for Events {
+    fn convert(&self, event: &mut Value) {
+        let Some(event) = event.as_object_mut() else { return };
+        for (core, new) in FIELDS {
+            let (from, to) = if *self == Self::Core { (new, core) } else { (core, new) };
+            if let Some(value) = event.remove(from) {
+                event.insert(to.into(), value);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_event_is_the_same_in_both_forms() {
+        let core = json!({"involvedObject": {"name": "a"}, "message": "m", "count": 2, "reason": "R"});
+        let mut event = core.clone();
+        Events::New.convert(&mut event);
+        assert_eq!(
+            event,
+            json!({"regarding": {"name": "a"}, "note": "m", "deprecatedCount": 2, "reason": "R"})
+        );
+        Events::Core.convert(&mut event);
+        assert_eq!(event, core);
+    }
+}

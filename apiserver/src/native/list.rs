@@ -1,0 +1,248 @@
+//! Which kinds there are, and what is known of each.
+
+use std::sync::{Arc, LazyLock};
+
+use machinery_objects::NameRule;
+use machinery_objects::NameRule::{DnsLabel, DnsSubdomain, PathSegment};
+
+use super::config::{ConfigMaps, Secrets};
+use super::event::Events;
+use super::namespace::Namespaces;
+use crate::builtin::table;
+use crate::discovery::CUSTOM_VERBS;
+use crate::kind::{Hooks, Kind, Names, Plain, Selectable, Shape};
+use crate::storage::Place;
+use crate::table::builtin as columns;
+
+/// All of them.
+pub(crate) fn kinds() -> impl Iterator<Item = Arc<Kind>> {
+    KINDS.iter().cloned()
+}
+
+/// The kind of namespaces.
+pub(crate) fn namespace() -> Arc<Kind> {
+    of("Namespace")
+}
+
+/// The kind of definitions.
+pub(crate) fn definition() -> Arc<Kind> {
+    of("CustomResourceDefinition")
+}
+
+fn of(name: &str) -> Arc<Kind> {
+    kinds().find(|kind| kind.names.kind == name).expect("it is in the list")
+}
+
+static KINDS: LazyLock<Vec<Arc<Kind>>> = LazyLock::new(|| {
+    let listed = LIST.iter().map(|native| Arc::new(native.kind()));
+    listed.chain([Arc::new(super::definition::kind())]).collect()
+});
+
+/// What is different about one of them; the rest is as most have it.
+struct Native {
+    group: &'static str,
+    version: &'static str,
+    kind: &'static str,
+    plural: &'static str,
+    short: &'static [&'static str],
+    namespaced: bool,
+    status: bool,
+    generation: bool,
+    /// In the category `all`.
+    all: bool,
+    names: NameRule,
+    /// Whether an update must say of which revision.
+    careful: bool,
+    fields: &'static [&'static str],
+    answers_deleted: bool,
+    hooks: fn() -> Arc<dyn Hooks>,
+}
+
+const fn native(group: &'static str, kind: &'static str, plural: &'static str) -> Native {
+    Native {
+        group,
+        version: "v1",
+        kind,
+        plural,
+        short: &[],
+        namespaced: true,
+        status: false,
+        generation: false,
+        all: false,
+        names: DnsSubdomain,
+        careful: false,
+        fields: &[],
+        answers_deleted: false,
+        hooks: plain,
+    }
+}
+
+fn plain() -> Arc<dyn Hooks> {
+    Arc::new(Plain)
+}
+
+const RBAC: &str = "rbac.authorization.k8s.io";
+
+const LIST: &[Native] = &[
+    Native {
+        short: &["ns"],
+        namespaced: false,
+        status: true,
+        names: DnsLabel,
+        fields: &["status.phase"],
+        answers_deleted: true,
+        hooks: || Arc::new(Namespaces),
+        ..native("", "Namespace", "namespaces")
+    },
+    Native { short: &["cm"], hooks: || Arc::new(ConfigMaps), ..native("", "ConfigMap", "configmaps") },
+    Native { fields: &["type"], hooks: || Arc::new(Secrets), ..native("", "Secret", "secrets") },
+    Native { short: &["sa"], ..native("", "ServiceAccount", "serviceaccounts") },
+    Native {
+        short: &["ev"],
+        fields: &[
+            "involvedObject.kind",
+            "involvedObject.namespace",
+            "involvedObject.name",
+            "involvedObject.uid",
+            "involvedObject.apiVersion",
+            "involvedObject.resourceVersion",
+            "involvedObject.fieldPath",
+            "reason",
+            "reportingComponent",
+            "source",
+            "type",
+        ],
+        hooks: || Arc::new(Events::Core),
+        ..native("", "Event", "events")
+    },
+    Native {
+        short: &["no"],
+        namespaced: false,
+        status: true,
+        fields: &["spec.unschedulable"],
+        ..native("", "Node", "nodes")
+    },
+    Native {
+        short: &["po"],
+        status: true,
+        all: true,
+        fields: &[
+            "spec.nodeName",
+            "spec.restartPolicy",
+            "spec.schedulerName",
+            "spec.serviceAccountName",
+            "spec.hostNetwork",
+            "status.phase",
+            "status.podIP",
+            "status.nominatedNodeName",
+        ],
+        answers_deleted: true,
+        ..native("", "Pod", "pods")
+    },
+    Native {
+        short: &["svc"],
+        status: true,
+        all: true,
+        names: DnsLabel,
+        fields: &["spec.clusterIP", "spec.type"],
+        answers_deleted: true,
+        ..native("", "Service", "services")
+    },
+    Native {
+        short: &["deploy"],
+        status: true,
+        generation: true,
+        all: true,
+        ..native("apps", "Deployment", "deployments")
+    },
+    Native {
+        short: &["rs"],
+        status: true,
+        generation: true,
+        all: true,
+        fields: &["status.replicas"],
+        ..native("apps", "ReplicaSet", "replicasets")
+    },
+    Native { careful: true, ..native("coordination.k8s.io", "Lease", "leases") },
+    Native {
+        short: &["ev"],
+        fields: &[
+            "reason",
+            "regarding.kind",
+            "regarding.namespace",
+            "regarding.name",
+            "regarding.uid",
+            "regarding.apiVersion",
+            "regarding.resourceVersion",
+            "regarding.fieldPath",
+            "reportingController",
+            "type",
+        ],
+        hooks: || Arc::new(Events::New),
+        ..native("events.k8s.io", "Event", "events")
+    },
+    Native { names: PathSegment, ..native(RBAC, "Role", "roles") },
+    Native { names: PathSegment, ..native(RBAC, "RoleBinding", "rolebindings") },
+    Native { names: PathSegment, namespaced: false, ..native(RBAC, "ClusterRole", "clusterroles") },
+    Native {
+        names: PathSegment,
+        namespaced: false,
+        ..native(RBAC, "ClusterRoleBinding", "clusterrolebindings")
+    },
+];
+
+impl Native {
+    fn kind(&self) -> Kind {
+        let shape =
+            table().kind(self.group, self.version, self.kind).expect("the table has all that are served");
+        let api_version = match self.group {
+            "" => self.version.to_owned(),
+            group => format!("{group}/{}", self.version),
+        };
+        let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
+        let selectable = |field: &&str| {
+            let path = field.split('.').map(str::to_owned).collect();
+            Selectable { field: (*field).to_owned(), path }
+        };
+        // Both groups of events are the same ones.
+        let is_new_event = self.group == "events.k8s.io";
+        Kind {
+            group: self.group.into(),
+            version: self.version.into(),
+            names: Names {
+                kind: self.kind.into(),
+                list_kind: format!("{}List", self.kind),
+                plural: self.plural.into(),
+                singular: self.kind.to_lowercase(),
+                short_names: texts(self.short),
+                categories: texts(if self.all { &["all"] } else { &[] }),
+            },
+            namespaced: self.namespaced,
+            built_in: true,
+            shape: Shape::Typed(shape),
+            has_status: self.status,
+            has_generation: self.generation,
+            may_overwrite: !self.careful,
+            name_rule: self.names,
+            columns: columns(self.group, self.kind),
+            selectable: self.fields.iter().map(selectable).collect(),
+            verbs: CUSTOM_VERBS,
+            print: print(&api_version, self.kind),
+            is_stored: !is_new_event,
+            deprecation: None,
+            no_creates: None,
+            defines_kinds: false,
+            answers_deleted: self.answers_deleted,
+            place: Place::of(if is_new_event { "" } else { self.group }, self.plural),
+            hooks: (self.hooks)(),
+            api_version,
+        }
+    }
+}
+
+/// What is written in this form is handed out as it is while the form stays: whoever changes it changes the number.
+fn print(api_version: &str, kind: &str) -> u64 {
+    use std::hash::BuildHasher as _;
+    const FORM: u64 = 1;
+    foldhash::fast::FixedState::with_seed(FORM).hash_one((api_version, kind))
+}

@@ -1,0 +1,13 @@
+//! The kinds that are there without a definition: those of Kubernetes that controllers use.
+
+mod config;
+mod definition;
+mod event;
+mod list;
+mod namespace;
+pub(crate) mod openapi;
+mod pruned;
+
+pub(crate) use pruned::prune;
+
+pub(crate) use list::{definition, kinds, namespace};

@@ -1,0 +1,61 @@
+//! Namespaces: what is different about them.
+
+use serde_json::{Value, json};
+
+use crate::kind::{Hooks, Part};
+use crate::refusal::Refusal;
+use crate::strategy::{meta_text, metadata_mut};
+
+/// Of every namespace, so that it can be selected by its name.
+const NAME_LABEL: &str = "kubernetes.io/metadata.name";
+/// Holds a namespace until it is empty.
+const KUBERNETES: &str = "kubernetes";
+
+pub(super) struct Namespaces;
+
+impl Hooks for Namespaces {
+    fn creating(&self, new: &mut Value) {
+        new["status"] = json!({"phase": "Active"});
+        if !new["spec"].is_object() {
+            new["spec"] = json!({});
+        }
+        let finalizers = &mut new["spec"]["finalizers"];
+        match finalizers.as_array_mut() {
+            Some(all) if all.iter().any(|one| one == KUBERNETES) => {}
+            Some(all) => all.push(KUBERNETES.into()),
+            None => *finalizers = json!([KUBERNETES]),
+        }
+        named(new);
+    }
+
+    fn updating(&self, new: &mut Value, old: &Value, part: Part) {
+        if part == Part::Main {
+            new["spec"]["finalizers"] = old["spec"]["finalizers"].clone();
+        }
+        named(new);
+    }
+
+    fn deleting(&self, object: &mut Value) -> Result<(), Refusal> {
+        if matches!(meta_text(object, "name"), "default" | "kube-system" | "kube-public") {
+            let message = format!(
+                "namespaces {:?} is forbidden: this namespace may not be deleted",
+                meta_text(object, "name")
+            );
+            return Err(Refusal::new(403, "Forbidden", message));
+        }
+        object["status"]["phase"] = "Terminating".into();
+        Ok(())
+    }
+
+    fn holds(&self, object: &Value) -> bool {
+        object["spec"]["finalizers"].as_array().is_some_and(|all| !all.is_empty())
+    }
+}
+
+fn named(object: &mut Value) {
+    let name = meta_text(object, "name").to_owned();
+    let labels = metadata_mut(object).entry("labels").or_insert_with(|| json!({}));
+    if let Some(labels) = labels.as_object_mut() {
+        labels.insert(NAME_LABEL.into(), name.into());
+    }
+}

@@ -1,0 +1,62 @@
+//! The built-in types as OpenAPI.
+
+use std::sync::{Arc, LazyLock};
+
+use serde_json::{Map, Value, json};
+
+use crate::builtin::{Base, Field, Shape, Type, table};
+use crate::openapi::Components;
+
+/// The schemas of all built-in types, by name.
+pub(crate) fn components() -> Arc<Components> {
+    static COMPONENTS: LazyLock<Arc<Components>> =
+        LazyLock::new(|| Arc::new(table().types().map(|of| (of.name.clone(), schema(of))).collect()));
+    COMPONENTS.clone()
+}
+
+/// The schema of a type, which refers to those of others.
+pub(crate) fn schema(of: &Type) -> Value {
+    let mut properties = Map::new();
+    collect(of, &mut properties);
+    json!({"type": "object", "properties": properties})
+}
+
+fn collect(of: &Type, properties: &mut Map<String, Value>) {
+    for field in &of.fields {
+        match field.base {
+            Base::Message(of) if field.name.is_empty() => collect(table().get(of), properties),
+            _ if field.name.is_empty() => {}
+            _ => drop(properties.insert(field.name.clone(), property(field))),
+        }
+    }
+}
+
+fn property(field: &Field) -> Value {
+    let one = match field.base {
+        Base::String => json!({"type": "string"}),
+        Base::Bool => json!({"type": "boolean"}),
+        Base::Int32 => json!({"type": "integer", "format": "int32"}),
+        Base::Int64 => json!({"type": "integer", "format": "int64"}),
+        Base::Bytes => json!({"type": "string", "format": "byte"}),
+        Base::Strings => json!({"type": "array", "items": {"type": "string"}}),
+        Base::Time | Base::MicroTime => json!({"type": "string", "format": "date-time"}),
+        Base::Quantity => json!({"oneOf": [{"type": "string"}, {"type": "number"}]}),
+        Base::IntOrString => {
+            json!({"oneOf": [{"type": "integer"}, {"type": "string"}], "format": "int-or-string"})
+        }
+        Base::RawExtension | Base::FieldsV1 => json!({"type": "object"}),
+        Base::Message(of) => json!({"$ref": format!("#/components/schemas/{}", table().get(of).name)}),
+    };
+    let mut property = match field.shape {
+        Shape::One => one,
+        Shape::List => json!({"type": "array", "items": one}),
+        Shape::Map => json!({"type": "object", "additionalProperties": one}),
+    };
+    if let Some(strategy) = &field.patch_strategy {
+        property["x-kubernetes-patch-strategy"] = strategy.as_str().into();
+    }
+    if let Some(key) = &field.patch_merge_key {
+        property["x-kubernetes-patch-merge-key"] = key.as_str().into();
+    }
+    property
+}

@@ -1,0 +1,113 @@
+//! The documents: one for each group and version, their index, and the old one.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use serde_json::{Map, Value, json};
+
+use super::operation::add_paths;
+use super::schema::{Components, Described, closure};
+use super::{name, swagger};
+use crate::discovery::Page;
+
+/// The kinds as OpenAPI. It is made anew when the kinds change; documents are rendered when they are first asked for,
+/// and those whose kinds did not change are taken over.
+#[derive(Debug, Default)]
+pub(crate) struct OpenApi {
+    /// By `apis/GROUP/VERSION`.
+    documents: BTreeMap<String, Arc<Document>>,
+    index: OnceLock<Page>,
+    swagger: OnceLock<Page>,
+}
+
+#[derive(Debug)]
+struct Document {
+    kinds: Vec<Arc<Described>>,
+    shared: Arc<Components>,
+    page: OnceLock<Page>,
+}
+
+impl OpenApi {
+    /// `shared` are schemas that those of the kinds refer to.
+    pub(crate) fn new(
+        kinds: impl IntoIterator<Item = Arc<Described>>,
+        shared: &Arc<Components>,
+        previous: Option<&Self>,
+    ) -> Self {
+        let mut sorted: BTreeMap<String, Vec<Arc<Described>>> = BTreeMap::new();
+        for kind in kinds {
+            let root = name::root(&kind.info.group, &kind.info.version);
+            sorted.entry(root.trim_start_matches('/').to_owned()).or_default().push(kind);
+        }
+        let documents = sorted.into_iter().map(|(path, kinds)| {
+            let fresh = Document { kinds, shared: Arc::clone(shared), page: OnceLock::new() };
+            let old =
+                previous.and_then(|previous| previous.documents.get(&path)).filter(|old| old.is_same(&fresh));
+            let document = old.map_or_else(|| Arc::new(fresh), Arc::clone);
+            (path, document)
+        });
+        Self { documents: documents.collect(), ..Self::default() }
+    }
+
+    /// `/openapi/v3`
+    pub(crate) fn index(&self) -> &Page {
+        self.index.get_or_init(|| {
+            let entry = |(path, document): (&String, &Arc<Document>)| {
+                let url = format!("/openapi/v3/{path}?hash={}", document.page().hash);
+                (path.clone(), json!({"serverRelativeURL": url}))
+            };
+            let paths: Map<String, Value> = self.documents.iter().map(entry).collect();
+            Page::render(&json!({"paths": paths}))
+        })
+    }
+
+    /// `/openapi/v3/PATH`, with PATH as `apis/GROUP/VERSION` or `api/v1`. Who asks for another hash than the page's is
+    /// to be redirected to the URL in the index.
+    pub(crate) fn document(&self, path: &str) -> Option<&Page> {
+        self.documents.get(path).map(|document| document.page())
+    }
+
+    /// `/openapi/v2`, as JSON.
+    pub(crate) fn swagger(&self) -> &Page {
+        self.swagger.get_or_init(|| {
+            let documents: Vec<Value> = self.documents.values().map(|document| document.render()).collect();
+            Page::render(&swagger::of(documents))
+        })
+    }
+}
+
+impl Document {
+    fn is_same(&self, other: &Self) -> bool {
+        let same = |(a, b): (&Arc<Described>, &Arc<Described>)| Arc::ptr_eq(a, b);
+        Arc::ptr_eq(&self.shared, &other.shared)
+            && self.kinds.len() == other.kinds.len()
+            && self.kinds.iter().zip(&other.kinds).all(same)
+    }
+
+    fn page(&self) -> &Page {
+        self.page.get_or_init(|| Page::render(&self.render()))
+    }
+
+    fn render(&self) -> Value {
+        let mut paths = Map::new();
+        let mut schemas = Components::new();
+        for kind in &self.kinds {
+            add_paths(kind, &mut paths);
+            schemas.insert(kind.name(), kind.object());
+            if kind.info.verbs.contains(&"list") {
+                schemas.insert(kind.list_name(), kind.list());
+            }
+        }
+        let paths = Value::from(paths);
+        let roots: Vec<&Value> = schemas.values().chain([&paths]).collect();
+        // A kind's own schema wins over a shared one of the same name.
+        let mut all = closure(&roots, &self.shared);
+        all.append(&mut schemas);
+        json!({
+            "openapi": "3.0.0",
+            "info": {"title": "Kubernetes", "version": "v1.37.2"},
+            "paths": paths,
+            "components": {"schemas": all},
+        })
+    }
+}

@@ -1,0 +1,181 @@
+//! The schemas of kinds, and of what every kind has.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, OnceLock};
+
+use serde_json::{Map, Value, json};
+
+use super::name;
+use crate::discovery::KindInfo;
+
+/// Schemas by name.
+pub(crate) type Components = BTreeMap<String, Value>;
+
+/// A kind and its schema.
+#[derive(Clone, Debug)]
+pub(crate) struct Described {
+    pub(crate) info: Arc<KindInfo>,
+    /// Of the whole object, as OpenAPI v3. It may refer to shared components as `#/components/schemas/NAME`.
+    /// Without one, anything goes.
+    pub(crate) schema: Option<Value>,
+    /// The paths of fields that field selectors may name, without the dot: `spec.node`.
+    pub(crate) selectable: Vec<String>,
+    /// Whether it is built in: such kinds can be patched strategically.
+    pub(crate) built_in: bool,
+}
+
+pub(super) const PREFIX: &str = "#/components/schemas/";
+const META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.";
+const GVK: &str = "x-kubernetes-group-version-kind";
+
+const API_VERSION: &str = "The group and the version of the schema of this object.";
+const KIND: &str = "The kind of this object.";
+
+impl Described {
+    /// The name of the kind's schema.
+    pub(super) fn name(&self) -> String {
+        name::schema(&self.info.group, &self.info.version, &self.info.kind)
+    }
+
+    /// The name of the schema of lists.
+    pub(super) fn list_name(&self) -> String {
+        name::schema(&self.info.group, &self.info.version, &self.info.list_kind)
+    }
+
+    /// The schema with what every object has.
+    pub(super) fn object(&self) -> Value {
+        let mut schema = match &self.schema {
+            Some(Value::Object(schema)) => schema.clone(),
+            _ => return self.marked(json!({"type": "object"}), &self.info.kind),
+        };
+        embed(&mut schema);
+        as_resource(&mut schema);
+        self.marked(schema.into(), &self.info.kind)
+    }
+
+    /// The schema of lists.
+    pub(super) fn list(&self) -> Value {
+        let schema = json!({
+            "type": "object",
+            "description": format!("A list of {}.", self.info.plural),
+            "required": ["items"],
+            "properties": {
+                "apiVersion": text(API_VERSION),
+                "kind": text(KIND),
+                "metadata": meta("ListMeta", "The metadata of the list."),
+                "items": {"type": "array", "description": "The objects.", "items": {"$ref": format!("{PREFIX}{}", self.name())}},
+            },
+        });
+        self.marked(schema, &self.info.list_kind)
+    }
+
+    /// `{group, version, kind}`
+    pub(super) fn gvk(&self, kind: &str) -> Value {
+        json!({"group": self.info.group, "version": self.info.version, "kind": kind})
+    }
+
+    fn marked(&self, mut schema: Value, kind: &str) -> Value {
+        schema[GVK] = json!([self.gvk(kind)]);
+        if !self.selectable.is_empty() {
+            let fields: Vec<Value> =
+                self.selectable.iter().map(|field| json!({"fieldPath": field})).collect();
+            schema["x-kubernetes-selectable-fields"] = fields.into();
+        }
+        schema
+    }
+}
+
+/// A reference to one of the schemas that every document may use.
+pub(super) fn meta_reference(kind: &str) -> Value {
+    json!({"$ref": format!("{PREFIX}{META}{kind}")})
+}
+
+fn meta(kind: &str, description: &str) -> Value {
+    json!({"allOf": [meta_reference(kind)], "description": description})
+}
+
+fn text(description: &str) -> Value {
+    json!({"type": "string", "description": description})
+}
+
+/// Adds what every object has. What a schema says about its metadata is enforced, and not told.
+fn as_resource(schema: &mut Map<String, Value>) {
+    let properties = schema.entry("properties").or_insert_with(|| json!({}));
+    let Some(properties) = properties.as_object_mut() else { return };
+    for (key, description) in [("apiVersion", API_VERSION), ("kind", KIND)] {
+        let mut said = text(description);
+        if let Some(own) = properties.get(key).and_then(|own| own.get("description")) {
+            said["description"] = own.clone();
+        }
+        properties.insert(key.into(), said);
+    }
+    let refers = |own: &Value| own.get("$ref").is_some() || own.get("allOf").is_some();
+    if !properties.get("metadata").is_some_and(refers) {
+        properties.insert("metadata".into(), meta("ObjectMeta", "The metadata of the object."));
+    }
+}
+
+/// Objects inside the object have what every object has, too.
+fn embed(schema: &mut Map<String, Value>) {
+    for key in ["items", "additionalProperties"] {
+        if let Some(Value::Object(child)) = schema.get_mut(key) {
+            embed_child(child);
+        }
+    }
+    for (_, child) in schema.get_mut("properties").and_then(Value::as_object_mut).into_iter().flatten() {
+        if let Value::Object(child) = child {
+            embed_child(child);
+        }
+    }
+}
+
+fn embed_child(child: &mut Map<String, Value>) {
+    embed(child);
+    if child.get("x-kubernetes-embedded-resource") != Some(&Value::Bool(true)) {
+        return;
+    }
+    as_resource(child);
+    let required = child.entry("required").or_insert_with(|| json!([]));
+    if let Some(required) = required.as_array_mut() {
+        for key in ["kind", "apiVersion"] {
+            if !required.iter().any(|one| one == key) {
+                required.push(key.into());
+            }
+        }
+    }
+}
+
+/// The schemas of metadata, `Status`, `DeleteOptions` and the like.
+pub(super) fn shared_by_all() -> &'static Components {
+    static ALL: OnceLock<Components> = OnceLock::new();
+    ALL.get_or_init(|| serde_json::from_str(include_str!("meta.json")).expect("a test reads it whole"))
+}
+
+/// The schemas that these documents refer to, and those that they refer to. What nobody knows may be anything.
+pub(super) fn closure(roots: &[&Value], known: &Components) -> Components {
+    let mut found = Components::new();
+    let mut wanted = BTreeSet::new();
+    roots.iter().for_each(|root| references(root, &mut wanted));
+    while let Some(name) = wanted.pop_first() {
+        if found.contains_key(&name) {
+            continue;
+        }
+        let schema = known.get(&name).or_else(|| shared_by_all().get(&name)).cloned();
+        let schema = schema.unwrap_or_else(|| json!({"type": "object"}));
+        references(&schema, &mut wanted);
+        found.insert(name, schema);
+    }
+    found
+}
+
+fn references(value: &Value, found: &mut BTreeSet<String>) {
+    match value {
+        Value::Array(list) => list.iter().for_each(|item| references(item, found)),
+        Value::Object(map) => {
+            let name = map.get("$ref").and_then(Value::as_str).and_then(|name| name.strip_prefix(PREFIX));
+            found.extend(name.map(str::to_owned));
+            map.values().for_each(|value| references(value, found));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,141 @@
+//! A patch that was read, and can be applied as often as it takes to be written.
+
+use serde_json::Value;
+
+use super::json::Operation;
+use super::{PatchKind, PatchMeta, json, merge, strategic};
+use crate::refusal::Refusal;
+
+/// A patch.
+#[derive(Clone, Debug)]
+pub(crate) enum Patch {
+    Json(Vec<Operation>),
+    Merge(Value),
+    Strategic(Value),
+}
+
+/// Reads a patch and applies it once.
+pub(crate) fn apply(
+    kind: PatchKind,
+    document: &Value,
+    patch: &[u8],
+    types: Option<&dyn PatchMeta>,
+) -> Result<Value, Refusal> {
+    Patch::read(kind, patch)?.apply(document, types)
+}
+
+impl Patch {
+    /// Reads a patch from a request's body. What is not JSON is refused with 400.
+    pub(crate) fn read(kind: PatchKind, body: &[u8]) -> Result<Self, Refusal> {
+        let text = String::from_utf8_lossy(body);
+        let value = serde_json::from_str(&text).map_err(|error| {
+            if error.to_string().starts_with("recursion limit") {
+                return Refusal::bad_request("invalid JSON patch: nested too deeply");
+            }
+            Refusal::bad_request("invalid JSON patch")
+        })?;
+        Self::new(kind, value)
+    }
+
+    /// The patch that a body says, once that is read as JSON.
+    pub(crate) fn new(kind: PatchKind, body: Value) -> Result<Self, Refusal> {
+        if kind == PatchKind::Json {
+            return Operation::list(&body).map(Self::Json);
+        }
+        let mismatch = format!(
+            "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+            go_name(&body)
+        );
+        match (kind, &body) {
+            (PatchKind::Merge, Value::Object(_)) => Ok(Self::Merge(body)),
+            (PatchKind::Merge, Value::Null) => Err(Refusal::bad_request("Invalid JSON Patch")),
+            (PatchKind::Merge, _) => Err(Refusal::bad_request(format!("error decoding patch: {mismatch}"))),
+            (_, Value::Object(_)) => Ok(Self::Strategic(body)),
+            _ => Err(Refusal::bad_request(mismatch)),
+        }
+    }
+
+    /// What the patch makes of a document, which is an object and stays one. `types` are those of the document,
+    /// which a strategic merge needs.
+    pub(crate) fn apply(&self, document: &Value, types: Option<&dyn PatchMeta>) -> Result<Value, Refusal> {
+        match (self, types) {
+            (Self::Json(operations), _) => json::apply(document.clone(), operations),
+            (Self::Merge(patch), _) => Ok(merge::apply(document.clone(), patch)),
+            (Self::Strategic(patch), Some(types)) => strategic::apply(document.clone(), patch, types),
+            (Self::Strategic(_), None) => {
+                Err(Refusal::bad_request("strategic merge patch format is not supported"))
+            }
+        }
+    }
+
+    /// What strict validation of fields finds in the patch itself, in the words of Kubernetes: members of
+    /// operations that mean nothing. Duplicate keys are known only to who read the text.
+    pub(crate) fn unknown_fields(&self) -> Vec<String> {
+        let Self::Json(operations) = self else { return Vec::new() };
+        let of = |(at, operation): (usize, &Operation)| {
+            let said = move |name: &String| format!("json patch unknown field \"[{at}].{name}\"");
+            operation.unknown.iter().map(said).collect::<Vec<_>>()
+        };
+        operations.iter().enumerate().flat_map(of).collect()
+    }
+}
+
+/// What Go's JSON calls a value in its messages.
+pub(super) const fn go_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::{Patch, apply};
+    use crate::patch::PatchKind;
+
+    fn check_refused(kind: PatchKind, patch: &str, code: u16, message: &str) {
+        let refusal = apply(kind, &json!({}), patch.as_bytes(), None).unwrap_err();
+        assert_eq!((refusal.code, refusal.message.as_str()), (code, message), "{patch}");
+    }
+
+    #[test]
+    fn what_is_no_patch_is_refused_in_the_words_of_kubernetes() {
+        for kind in [PatchKind::Json, PatchKind::Merge, PatchKind::Strategic] {
+            check_refused(kind, "{", 400, "invalid JSON patch");
+            check_refused(kind, "", 400, "invalid JSON patch");
+            check_refused(kind, "{} {}", 400, "invalid JSON patch");
+            let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+            check_refused(kind, &deep, 400, "invalid JSON patch: nested too deeply");
+        }
+        let said = "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}";
+        check_refused(PatchKind::Merge, "[]", 400, said);
+        check_refused(PatchKind::Merge, "null", 400, "Invalid JSON Patch");
+        let said = "json: cannot unmarshal string into Go value of type map[string]interface {}";
+        check_refused(PatchKind::Strategic, "\"a\"", 400, said);
+        let said = "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp";
+        check_refused(PatchKind::Json, "{}", 400, said);
+        check_refused(PatchKind::Strategic, "{}", 400, "strategic merge patch format is not supported");
+    }
+
+    #[test]
+    fn bytes_that_are_not_text_are_replaced() {
+        let patched = apply(PatchKind::Merge, &json!({}), b"{\"a\":\"\xff\\u0000\"}", None).unwrap();
+        assert_eq!(patched, json!({"a": "\u{fffd}\0"}));
+    }
+
+    #[test]
+    fn members_without_meaning_are_named() {
+        let patch =
+            br#"[{"op":"add","path":"/a","value":1},{"op":"remove","path":"/a","why":"x","Path":"y"}]"#;
+        let patch = Patch::read(PatchKind::Json, patch).unwrap();
+        let said = ["json patch unknown field \"[1].Path\"", "json patch unknown field \"[1].why\""];
+        assert_eq!(patch.unknown_fields(), said);
+        assert_eq!(patch.apply(&json!({}), None).unwrap(), json!({}));
+    }
+}

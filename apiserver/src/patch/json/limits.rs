@@ -1,0 +1,83 @@
+//! What a patch may cost. A few bytes of a patch can ask for a document that doubles with every operation, is
+//! nested so deep that no stack holds it, or has its longest list moved ten thousand times.
+
+use std::io;
+
+use serde_json::Value;
+
+use crate::patch::refused::{rejected, too_large};
+use crate::refusal::Refusal;
+
+/// How many operations a patch may have.
+pub(super) const OPERATIONS: usize = 10_000;
+/// How many bytes of JSON all `copy` of a patch may add.
+const COPIED: usize = 3 * 1024 * 1024;
+/// How many values all operations of a patch may walk over or shift, beyond what the patch itself says.
+const MOVED: usize = 100_000_000;
+/// How many containers may be in each other: what the parser will read again.
+pub(super) const DEEPEST: usize = 127;
+
+/// What is left of the limits.
+pub(super) struct Limits {
+    copied: usize,
+    moved: usize,
+}
+
+impl Limits {
+    pub(super) const fn new() -> Self {
+        Self { copied: 0, moved: 0 }
+    }
+
+    /// Accounts for a copy of a value.
+    pub(super) fn copy(&mut self, value: &Value) -> Result<(), Refusal> {
+        let mut left = Left(COPIED - self.copied);
+        serde_json::to_writer(&mut left, value).map_err(|_| {
+            rejected(format!("the copies of the patch are larger than {COPIED} bytes together"))
+        })?;
+        self.copied = COPIED - left.0;
+        Ok(())
+    }
+
+    /// Accounts for list items that give way.
+    pub(super) fn shift(&mut self, items: usize) -> Result<(), Refusal> {
+        self.moved = self.moved.saturating_add(items);
+        if self.moved > MOVED {
+            return Err(too_large(format!("the JSON patch moves more than {MOVED} values")));
+        }
+        Ok(())
+    }
+
+    /// Checks that a value is not too deep for a place with so many containers around it, and accounts for looking.
+    pub(super) fn fits(&mut self, value: &Value, around: usize) -> Result<(), Refusal> {
+        let mut seen = 0;
+        let depth = depth(value, &mut seen);
+        self.shift(seen)?;
+        if around + depth > DEEPEST {
+            return Err(Refusal::bad_request("the patched object is nested too deeply"));
+        }
+        Ok(())
+    }
+}
+
+fn depth(value: &Value, seen: &mut usize) -> usize {
+    *seen += 1;
+    match value {
+        Value::Array(items) => 1 + items.iter().map(|item| depth(item, seen)).max().unwrap_or(0),
+        Value::Object(fields) => 1 + fields.values().map(|value| depth(value, seen)).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// A writer that forgets, and fails at so many bytes.
+struct Left(usize);
+
+impl io::Write for Left {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,12 @@
+//! JSON patches, RFC 6902.
+
+mod equal;
+mod limits;
+mod operation;
+mod pointer;
+mod run;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use operation::Operation;
+pub(super) use run::apply;

@@ -1,0 +1,83 @@
+//! JSON pointers, RFC 6901.
+
+use serde_json::Value;
+
+use super::limits::DEEPEST;
+use crate::patch::refused::rejected;
+use crate::refusal::Refusal;
+
+/// A place in a document.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Pointer {
+    text: String,
+    tokens: Vec<String>,
+}
+
+impl Pointer {
+    pub(super) fn parse(text: &str) -> Result<Self, Refusal> {
+        let Some(rest) = text.strip_prefix('/') else {
+            if text.is_empty() {
+                return Ok(Self { text: String::new(), tokens: Vec::new() });
+            }
+            return Err(rejected(format!("path {text:?} does not begin with a slash")));
+        };
+        // `~01` is `~1`: the order of the two matters.
+        let tokens: Vec<_> = rest
+            .split('/')
+            .take(DEEPEST + 1)
+            .map(|token| token.replace("~1", "/").replace("~0", "~"))
+            .collect();
+        if tokens.len() > DEEPEST {
+            return Err(rejected("a path is longer than a document can be deep"));
+        }
+        Ok(Self { text: text.into(), tokens })
+    }
+
+    pub(super) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// How many containers are around the place.
+    pub(super) fn depth(&self) -> usize {
+        self.tokens.len()
+    }
+
+    /// The container's place and the name in it; none for the whole document.
+    pub(super) fn split(&self) -> Option<(&[String], &str)> {
+        self.tokens.split_last().map(|(last, parents)| (parents, last.as_str()))
+    }
+
+    pub(super) fn get<'a>(&self, document: &'a Value) -> Option<&'a Value> {
+        get(document, &self.tokens)
+    }
+
+    /// Whether the place is that of a field, there or not.
+    pub(super) fn in_object(&self, document: &Value) -> bool {
+        self.split().is_some_and(|(parents, _)| get(document, parents).is_some_and(Value::is_object))
+    }
+}
+
+fn get<'a>(document: &'a Value, tokens: &[String]) -> Option<&'a Value> {
+    tokens.iter().try_fold(document, |at, token| match at {
+        Value::Object(fields) => fields.get(token),
+        Value::Array(items) => items.get(index(token)?),
+        _ => None,
+    })
+}
+
+/// What is at the end of a path.
+pub(super) fn find<'a>(document: &'a mut Value, tokens: &[String]) -> Option<&'a mut Value> {
+    tokens.iter().try_fold(document, |at, token| match at {
+        Value::Object(fields) => fields.get_mut(token),
+        Value::Array(items) => items.get_mut(index(token)?),
+        _ => None,
+    })
+}
+
+/// The index that a token is: digits without a leading zero. A negative one, which Kubernetes counts from the end,
+/// is none.
+pub(super) fn index(token: &str) -> Option<usize> {
+    let leading = token.len() > 1 && token.starts_with('0');
+    let digits = !leading && token.bytes().all(|byte| byte.is_ascii_digit());
+    digits.then(|| token.parse().ok()).flatten()
+}

@@ -1,0 +1,16 @@
+//! How a patch that cannot be applied is refused.
+
+use crate::refusal::{Cause, Refusal};
+
+/// 422, with the message that Kubernetes has for whatever is wrong; what is wrong is the cause.
+pub(super) fn rejected(why: impl Into<String>) -> Refusal {
+    let cause = Cause { reason: "FieldValueInvalid", message: why.into(), field: "patch".into() };
+    let refusal =
+        Refusal::new(422, "Invalid", "the server rejected our request due to an error in our request");
+    Refusal { causes: vec![cause], ..refusal }
+}
+
+/// 413.
+pub(super) fn too_large(why: impl std::fmt::Display) -> Refusal {
+    Refusal::new(413, "RequestEntityTooLarge", format!("Request entity too large: {why}"))
+}

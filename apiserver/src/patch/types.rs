@@ -1,0 +1,60 @@
+//! What a strategic merge asks of the types.
+
+/// The fields of one type. Where nothing is known of a field, maps are merged and lists are replaced.
+pub(crate) trait PatchMeta {
+    /// How the field of this name is patched.
+    fn field(&self, name: &str) -> Option<FieldPatch<'_>>;
+}
+
+/// How one field is patched.
+#[derive(Clone, Copy)]
+pub(crate) struct FieldPatch<'a> {
+    pub(crate) strategy: Strategy,
+    /// The field by which the items of a merged list of maps are told apart.
+    pub(crate) merge_key: Option<&'a str>,
+    /// The field's own type, or that of its items.
+    pub(crate) child: Option<&'a dyn PatchMeta>,
+}
+
+/// What becomes of a value that is there and in the patch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Strategy {
+    /// Maps are merged, lists are replaced.
+    #[default]
+    Default,
+    /// Lists are merged too.
+    Merge,
+    /// Maps are replaced too.
+    Replace,
+}
+
+impl Strategy {
+    /// As in the tag `patchStrategy` of a Go type. `retainKeys` in it is for who makes patches: a patch that has
+    /// the directive is heeded whatever the type says.
+    pub(crate) fn from_tag(tag: &str) -> Self {
+        let has = |name| tag.split(',').any(|one| one.trim() == name);
+        match (has("merge"), has("replace")) {
+            (true, _) => Self::Merge,
+            (false, true) => Self::Replace,
+            (false, false) => Self::Default,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Strategy;
+
+    #[test]
+    fn tags_are_read() {
+        for (tag, expected) in [
+            ("", Strategy::Default),
+            ("retainKeys", Strategy::Default),
+            ("merge", Strategy::Merge),
+            ("merge,retainKeys", Strategy::Merge),
+            ("replace", Strategy::Replace),
+        ] {
+            assert_eq!(Strategy::from_tag(tag), expected, "{tag}");
+        }
+    }
+}

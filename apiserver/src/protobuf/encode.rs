@@ -1,0 +1,79 @@
+//! From JSON to the message that Go would write for it, byte for byte.
+
+use serde_json::{Map, Value};
+
+use super::special;
+use super::wire::{write_bytes, write_message, write_varint};
+use crate::builtin::{Base, Field, Shape, Type, table};
+
+/// A value that is not of its field's type.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct WrongType {
+    /// The field's name.
+    pub(super) field: String,
+}
+
+/// Writes the fields of an object that its type has. What the type does not have is not written.
+pub(super) fn message(out: &mut Vec<u8>, of: &Type, object: &Map<String, Value>) -> Result<(), WrongType> {
+    for field in of.by_number() {
+        if let (true, Base::Message(inlined)) = (field.name.is_empty(), field.base) {
+            write_message(out, field.number, |out| message(out, table().get(inlined), object))?;
+            continue;
+        }
+        let value = object.get(&field.name).filter(|value| !value.is_null());
+        match (field.shape, value) {
+            (Shape::One, None) if field.pointer => {}
+            (Shape::One, _) => single(out, field, field.number, value)?,
+            (Shape::List, Some(Value::Array(elements))) => {
+                for element in elements {
+                    single(out, field, field.number, Some(element).filter(|element| !element.is_null()))?;
+                }
+            }
+            (Shape::Map, Some(Value::Object(entries))) => {
+                for (key, value) in entries {
+                    write_message(out, field.number, |out| {
+                        write_bytes(out, 1, key.as_bytes());
+                        single(out, field, 2, Some(value).filter(|value| !value.is_null()))
+                    })?;
+                }
+            }
+            (Shape::List | Shape::Map, None) => {}
+            (Shape::List | Shape::Map, Some(_)) => return Err(wrong(field)),
+        }
+    }
+    Ok(())
+}
+
+/// One value of a field, under a number; none is its zero.
+fn single(out: &mut Vec<u8>, field: &Field, number: u32, value: Option<&Value>) -> Result<(), WrongType> {
+    let or_wrong = |integer: Option<i64>| integer.ok_or_else(|| wrong(field));
+    match field.base {
+        Base::String => {
+            let text = value.map_or(Some(""), Value::as_str).ok_or_else(|| wrong(field))?;
+            write_bytes(out, number, text.as_bytes());
+        }
+        Base::Bool => {
+            let yes = value.map_or(Some(false), Value::as_bool).ok_or_else(|| wrong(field))?;
+            write_varint(out, number, u64::from(yes));
+        }
+        Base::Int32 => {
+            let integer = value.map_or(Some(0), Value::as_i64);
+            let integer = integer.filter(|integer| i32::try_from(*integer).is_ok());
+            write_varint(out, number, or_wrong(integer)?.cast_unsigned());
+        }
+        Base::Int64 => {
+            write_varint(out, number, or_wrong(value.map_or(Some(0), Value::as_i64))?.cast_unsigned());
+        }
+        Base::Message(inner) => {
+            let empty = Map::new();
+            let object = value.map_or(Some(&empty), Value::as_object).ok_or_else(|| wrong(field))?;
+            write_message(out, number, |out| message(out, table().get(inner), object))?;
+        }
+        base => special::write(out, number, base, value).ok_or_else(|| wrong(field))?,
+    }
+    Ok(())
+}
+
+fn wrong(field: &Field) -> WrongType {
+    WrongType { field: field.name.clone() }
+}

@@ -1,0 +1,188 @@
+//! The envelope: four bytes that name the form, then a message of the kind and of the bytes of the object.
+
+use serde_json::{Map, Value};
+
+use super::decode::Decoder;
+use super::encode::{self, WrongType};
+use super::special::text;
+use super::wire::{Malformed, Reader, write_bytes, write_message};
+use crate::builtin::{Type, cannot_be_handled, table};
+use crate::refusal::Refusal;
+
+/// What every body begins with.
+pub(super) const MAGIC: [u8; 4] = *b"k8s\0";
+
+/// What a body is taken for where it does not say, which is what the path names.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expected<'a> {
+    /// `v1`, `apps/v1`.
+    pub(crate) api_version: &'a str,
+    pub(crate) kind: &'a str,
+}
+
+/// The object in a body, as the JSON that Go would make of it, with apiVersion and kind. It may be of another kind than expected.
+pub(crate) fn decode(body: &[u8], expected: Expected<'_>) -> Result<Value, Refusal> {
+    let sealed = Sealed::parse(body).map_err(|why| unrecognized(expected, &why, body))?;
+    let sealed = sealed.or(expected);
+    sealed.open(0).map_err(|why| cannot_be_handled(&sealed.kind, sealed.version(), expected.kind, &why.0))
+}
+
+/// The body of an object of a built-in kind, byte for byte as Go writes it. Fields that its type does not have are not in it.
+pub(crate) fn encode(object: &Value) -> Result<Vec<u8>, Refusal> {
+    let said = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
+    let (api_version, kind) = (said("apiVersion"), said("kind"));
+    let (Some(of), Some(fields)) = (table().kind_of(api_version, kind), object.as_object()) else {
+        let message = format!(
+            "object {kind} in version {api_version:?} does not implement the protobuf marshalling interface and cannot be encoded to a protobuf message"
+        );
+        return Err(Refusal::new(406, "NotAcceptable", message));
+    };
+    seal(of, api_version, kind, fields).map_err(|WrongType { field }| {
+        let message =
+            format!("{kind} in version {api_version:?} cannot be encoded: {field} is of another type");
+        Refusal::new(500, "InternalError", message)
+    })
+}
+
+/// An event of a watch as its stream has it: four bytes of length, then the event, whose object is a body of its own.
+pub(crate) fn watch_frame(event: &str, object: &Value) -> Result<Vec<u8>, Refusal> {
+    let body = encode(object)?;
+    let mut frame = vec![0; 4];
+    write_bytes(&mut frame, 1, event.as_bytes());
+    write_message(&mut frame, 2, |out| {
+        write_bytes(out, 1, &body);
+        Ok::<_, Refusal>(())
+    })?;
+    let Ok(length) = u32::try_from(frame.len() - 4) else {
+        return Err(Refusal::new(
+            500,
+            "InternalError",
+            "an event of a watch is longer than its length can say",
+        ));
+    };
+    frame[..4].copy_from_slice(&length.to_be_bytes());
+    Ok(frame)
+}
+
+/// The object in a body that stands inside another one.
+pub(super) fn open(body: &[u8], depth: usize) -> Result<Value, Malformed> {
+    Sealed::parse(body)?.open(depth)
+}
+
+/// A body whose envelope was read, and no more.
+struct Sealed<'a> {
+    api_version: String,
+    kind: String,
+    raw: &'a [u8],
+}
+
+impl<'a> Sealed<'a> {
+    fn parse(body: &'a [u8]) -> Result<Self, Malformed> {
+        if body.is_empty() {
+            return Err("empty data".into());
+        }
+        let message = body.strip_prefix(&MAGIC).ok_or_else(|| {
+            format!(
+                "provided data does not appear to be a protobuf message, expected prefix {}",
+                listed(&MAGIC)
+            )
+        })?;
+        if message.is_empty() {
+            return Err("empty body".into());
+        }
+        let mut sealed = Self { api_version: String::new(), kind: String::new(), raw: &[] };
+        let mut reader = Reader::new("Unknown", message);
+        // What its content type and encoding say is not heeded by Kubernetes either.
+        while let Some((number, payload)) = reader.next()? {
+            match number {
+                1 => sealed.type_meta(payload.bytes("typeMeta")?)?,
+                2 => sealed.raw = payload.bytes("raw")?,
+                3 | 4 => {
+                    payload.bytes("content")?;
+                }
+                _ => {}
+            }
+        }
+        Ok(sealed)
+    }
+
+    fn type_meta(&mut self, message: &[u8]) -> Result<(), Malformed> {
+        let mut reader = Reader::new("TypeMeta", message);
+        while let Some((number, payload)) = reader.next()? {
+            match number {
+                1 => self.api_version = text(payload.bytes("apiVersion")?),
+                2 => self.kind = text(payload.bytes("kind")?),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// What is missing is what is expected.
+    fn or(mut self, expected: Expected<'_>) -> Self {
+        if self.kind.is_empty() {
+            expected.kind.clone_into(&mut self.kind);
+        }
+        if self.version().is_empty() {
+            expected.api_version.clone_into(&mut self.api_version);
+        }
+        self
+    }
+
+    /// Empty where the API version is not one.
+    fn version(&self) -> &str {
+        match self.api_version.split_once('/') {
+            None => &self.api_version,
+            Some((_, version)) if !version.contains('/') => version,
+            Some(_) => "",
+        }
+    }
+
+    fn open(&self, depth: usize) -> Result<Value, Malformed> {
+        let Self { api_version, kind, raw } = self;
+        let of = table().kind_of(api_version, kind).ok_or_else(|| {
+            format!(
+                "no kind {kind:?} is registered for version {api_version:?} in scheme \"pkg/api/legacyscheme/scheme.go:30\""
+            )
+        })?;
+        let mut object = Map::new();
+        Decoder::new().message(of, raw, &mut object, depth)?;
+        object.insert("apiVersion".into(), api_version.as_str().into());
+        object.insert("kind".into(), kind.as_str().into());
+        Ok(Value::Object(object))
+    }
+}
+
+fn seal(of: &Type, api_version: &str, kind: &str, object: &Map<String, Value>) -> Result<Vec<u8>, WrongType> {
+    let mut body = MAGIC.to_vec();
+    write_message(&mut body, 1, |out| {
+        write_bytes(out, 1, api_version.as_bytes());
+        write_bytes(out, 2, kind.as_bytes());
+        Ok(())
+    })?;
+    write_message(&mut body, 2, |out| encode::message(out, of, object))?;
+    // Of its content's encoding and type nothing is said, which Go writes too.
+    write_bytes(&mut body, 3, b"");
+    write_bytes(&mut body, 4, b"");
+    Ok(body)
+}
+
+fn unrecognized(expected: Expected<'_>, why: &Malformed, body: &[u8]) -> Refusal {
+    const SHOWN: usize = 30;
+    let start: String = body.iter().take(SHOWN).map(|byte| format!("{byte:02x}")).collect();
+    let shown = match body.len() {
+        0 => "<empty>".to_owned(),
+        length if length > SHOWN => format!("{start} ..."),
+        _ => start,
+    };
+    let kind = expected.kind;
+    Refusal::bad_request(format!(
+        "the object provided is unrecognized (must be of type {kind}): {why} ({shown})"
+    ))
+}
+
+/// As Go prints bytes.
+fn listed(bytes: &[u8]) -> String {
+    let listed: Vec<String> = bytes.iter().map(u8::to_string).collect();
+    format!("[{}]", listed.join(" "))
+}

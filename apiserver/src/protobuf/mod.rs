@@ -1,0 +1,13 @@
+//! The second form of bodies: messages in an envelope, which clients send for every built-in kind.
+
+mod decode;
+mod encode;
+mod envelope;
+mod special;
+#[cfg(test)]
+mod tests;
+mod wire;
+
+pub(crate) use envelope::{Expected, decode};
+#[cfg(test)]
+pub(crate) use envelope::{encode, watch_frame};

@@ -1,0 +1,202 @@
+//! The body of a request: in which form it is, and which object it says it is.
+
+use serde_json::{Map, Value, json};
+
+use crate::invalid::{FieldError, Problem, invalid};
+use crate::json::{self, Malformed, Read, type_name};
+use crate::refusal::Refusal;
+use crate::yaml;
+
+/// How much of a body is shown in a refusal.
+const SHOWN: usize = 30;
+
+/// How much of one is shown where Kubernetes shows it whole.
+const SHOWN_WHOLE: usize = 4096;
+
+/// In which form a body is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Format {
+    Json,
+    Yaml,
+    /// Of built-in kinds only.
+    Protobuf,
+}
+
+/// What a body should be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Expected<'a> {
+    pub(crate) group: &'a str,
+    pub(crate) version: &'a str,
+    pub(crate) kind: &'a str,
+    /// Of a built-in kind a body need not say what it is.
+    pub(crate) built_in: bool,
+}
+
+impl Format {
+    /// What a custom resource can come in.
+    pub(crate) const CUSTOM: &'static [Self] = &[Self::Json, Self::Yaml];
+    /// What a built-in kind can come in.
+    pub(crate) const BUILT_IN: &'static [Self] = &[Self::Json, Self::Yaml, Self::Protobuf];
+
+    /// By the header `Content-Type`; without one it is JSON. 415 if it is not among those supported.
+    pub(crate) fn of(content_type: Option<&str>, supported: &[Self]) -> Result<Self, Refusal> {
+        let essence = content_type.unwrap_or_default().split(';').next().unwrap_or_default().trim();
+        if essence.is_empty() && content_type.is_none_or(str::is_empty) {
+            return Ok(Self::Json);
+        }
+        let found = supported.iter().find(|format| format.media_type().eq_ignore_ascii_case(essence));
+        found.copied().ok_or_else(|| Self::refused(supported))
+    }
+
+    /// 415: only these are supported.
+    pub(super) fn refused(supported: &[Self]) -> Refusal {
+        let accepted: Vec<_> = supported.iter().map(|format| format.media_type()).collect();
+        let why = "the body of the request was in an unknown format - accepted media types include";
+        Refusal::new(415, "UnsupportedMediaType", format!("{why}: {}", accepted.join(", ")))
+    }
+
+    /// As headers have it.
+    pub(crate) const fn media_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::Yaml => "application/yaml",
+            Self::Protobuf => "application/vnd.kubernetes.protobuf",
+        }
+    }
+}
+
+/// Reads an object, and holds what it says it is against what it should be. Protobuf is read elsewhere, and held by
+/// [`Expected::check`].
+pub(crate) fn object(bytes: &[u8], format: Format, expected: &Expected<'_>) -> Result<Read, Refusal> {
+    let mut read = match format {
+        Format::Json => json::read(bytes)
+            .map_err(|Malformed(why)| format!("couldn't get version/kind; json parse error: {why}")),
+        Format::Yaml => yaml::read(bytes).map_err(|Malformed(why)| why),
+        Format::Protobuf => return Err(Format::refused(Format::CUSTOM)),
+    }
+    .map_err(|why| match why.split_once("json parse error: json: ") {
+        // What the grammar allows, and no number can be.
+        Some((_, why)) => {
+            cannot_be_handled(expected.kind, expected.version, expected.kind, &format!("json: {why}"))
+        }
+        None => expected.unrecognized(&why, bytes),
+    })?;
+    expected.check(&mut read.value, bytes)?;
+    Ok(read)
+}
+
+/// 400: something in a body that says what it is cannot be what it must.
+pub(crate) fn cannot_be_handled(kind: &str, version: &str, as_kind: &str, why: &str) -> Refusal {
+    Refusal::bad_request(format!("{kind} in version {version:?} cannot be handled as a {as_kind}: {why}"))
+}
+
+/// How it is told that a field is unknown, and that a key is there twice: as warnings, or together as a refusal.
+pub(crate) fn strict_problems(duplicates: &[String], unknown: &[String]) -> Vec<String> {
+    let duplicates = duplicates.iter().map(|path| format!("duplicate field {path:?}"));
+    duplicates.chain(unknown.iter().map(|path| format!("unknown field {path:?}"))).collect()
+}
+
+impl Expected<'_> {
+    /// 400: what was sent is not wholly understood, and should have been.
+    pub(crate) fn not_strict(&self, problems: &[String]) -> Refusal {
+        let why = format!("strict decoding error: {}", problems.join(", "));
+        cannot_be_handled(self.kind, self.version, self.kind, &why)
+    }
+
+    /// Whether the object says that it is this. A built-in one that says nothing is told.
+    pub(crate) fn check(&self, value: &mut Value, bytes: &[u8]) -> Result<(), Refusal> {
+        if value.is_null() {
+            *value = Value::Object(Map::new());
+        }
+        let (api_version, kind) = head(value).map_err(|why| self.unrecognized(&why, bytes))?;
+        let Value::Object(map) = value else { return Err(self.unrecognized("it is no object", bytes)) };
+        if self.built_in {
+            if kind.is_empty() {
+                map.insert("kind".into(), self.kind.into());
+            }
+            if api_version.is_empty() {
+                map.insert("apiVersion".into(), self.api_version().into());
+            }
+        } else if kind.is_empty() {
+            let (begin, more) = match bytes.get(..SHOWN_WHOLE) {
+                Some(begin) => (begin, " ..."),
+                None => (bytes, ""),
+            };
+            let why = format!("Object 'Kind' is missing in '{}{more}'", String::from_utf8_lossy(begin));
+            return Err(self.unrecognized(&why, bytes));
+        }
+        if api_version != self.api_version() && !(self.built_in && api_version.is_empty()) {
+            return Err(Refusal::bad_request(format!(
+                "the API version in the data ({api_version}) does not match the expected API version ({})",
+                self.api_version(),
+            )));
+        }
+        if kind == self.kind || (self.built_in && kind.is_empty()) {
+            return Ok(());
+        }
+        if self.built_in {
+            let why = format!("no kind {kind:?} is registered for version {:?} here", self.api_version());
+            return Err(cannot_be_handled(&kind, self.version, self.kind, &why));
+        }
+        let name = map.get("metadata").and_then(|meta| meta.get("name")).and_then(Value::as_str);
+        let why = format!("must be {}", self.kind);
+        let error = FieldError::new("kind", Problem::Invalid(json!(kind)), why);
+        Err(invalid(self.group, &kind, name.unwrap_or_default(), &[error]))
+    }
+
+    fn api_version(&self) -> String {
+        match self.group {
+            "" => self.version.to_owned(),
+            group => format!("{group}/{}", self.version),
+        }
+    }
+
+    fn unrecognized(&self, why: &str, bytes: &[u8]) -> Refusal {
+        let shown = summary(bytes);
+        Refusal::bad_request(format!(
+            "the object provided is unrecognized (must be of type {}): {why} ({shown})",
+            self.kind
+        ))
+    }
+}
+
+/// What an object says that it is: its version and its kind, empty where it says nothing.
+pub(super) fn head(value: &Value) -> Result<(String, String), String> {
+    let wrong = |value: &Value, place: &str| {
+        let found = type_name(value);
+        format!("couldn't get version/kind; json parse error: json: cannot unmarshal {found} into Go {place}")
+    };
+    let map = match value {
+        Value::Null => return Ok(Default::default()),
+        Value::Object(map) => map,
+        other => return Err(wrong(other, &format!("value of type {HEAD}"))),
+    };
+    let text = |key: &str| match map.get(key) {
+        None | Some(Value::Null) => Ok(String::new()),
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(other) => Err(wrong(other, &format!("struct field .{key} of type string"))),
+    };
+    let (version, kind) = (text("apiVersion")?, text("kind")?);
+    if version.matches('/').count() > 1 {
+        return Err(format!("unexpected GroupVersion string: {version}"));
+    }
+    Ok((version, kind))
+}
+
+/// As Go names what it reads a kind and a version into.
+const HEAD: &str =
+    r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+
+/// The beginning of a body: as a text if it looks as JSON, else as its bytes.
+fn summary(bytes: &[u8]) -> String {
+    let more = if bytes.len() > SHOWN { " ..." } else { "" };
+    let begin = &bytes[..bytes.len().min(SHOWN)];
+    match begin {
+        [] => "<empty>".into(),
+        [b'{', ..] => format!("{}{more}", String::from_utf8_lossy(begin)),
+        _ => format!("{}{more}", begin.iter().map(|byte| format!("{byte:02x}")).collect::<String>()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

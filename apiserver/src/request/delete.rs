@@ -1,0 +1,298 @@
+//! How something is deleted.
+
+use serde_json::{Map, Value, json};
+
+use super::body::head;
+use super::write::wrong_dry_run;
+use super::{Format, Query};
+use crate::invalid::{FieldError, Problem, invalid};
+use crate::json::{self, Malformed, type_name};
+use crate::refusal::Refusal;
+use crate::yaml;
+
+/// How something is deleted. Nothing asked for leaves it to the kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct DeleteOptions {
+    pub(crate) grace_period_seconds: Option<i64>,
+    /// Of what depends on it.
+    pub(crate) propagation: Option<Propagation>,
+    /// What came of [`Self::propagation`] before there was one. Never both.
+    pub(crate) orphan_dependents: Option<bool>,
+    /// It must have this UID.
+    pub(crate) uid: Option<String>,
+    /// It must have this version.
+    pub(crate) resource_version: Option<String>,
+    pub(crate) dry_run: bool,
+}
+
+/// What happens to what depends on something that is deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Propagation {
+    Orphan,
+    Background,
+    Foreground,
+}
+
+/// As it came, before it is known to make sense.
+#[derive(Default)]
+struct Raw {
+    grace_period_seconds: Option<i64>,
+    propagation: Option<String>,
+    orphan_dependents: Option<bool>,
+    uid: Option<String>,
+    resource_version: Option<String>,
+    dry_run: Vec<String>,
+}
+
+impl DeleteOptions {
+    /// Reads a body that is not protobuf; an empty one is none.
+    pub(crate) fn body(bytes: &[u8], format: Format) -> Result<Option<Value>, Refusal> {
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let read = match format {
+            Format::Json => json::read(bytes).map_err(|Malformed(why)| format!("{HEADLESS}{why}")),
+            Format::Yaml => yaml::read(bytes).map_err(|Malformed(why)| why),
+            Format::Protobuf => return Err(Format::refused(Format::CUSTOM)),
+        };
+        read.map(|read| Some(read.value)).map_err(Refusal::bad_request)
+    }
+
+    /// From the body, if there is one, and else from the query: never from both.
+    pub(crate) fn parse(query: &Query, body: Option<&Value>) -> Result<Self, Refusal> {
+        let raw = match body {
+            Some(body) => Raw::from_body(body)?,
+            None => Raw::from_query(query)?,
+        };
+        raw.check()
+    }
+}
+
+impl Raw {
+    fn from_query(query: &Query) -> Result<Self, Refusal> {
+        Ok(Self {
+            grace_period_seconds: query.number("gracePeriodSeconds")?,
+            propagation: query.first("propagationPolicy").map(str::to_owned),
+            orphan_dependents: query.choice("orphanDependents"),
+            uid: query.text("uid").map(str::to_owned),
+            resource_version: query.text("resourceVersion").map(str::to_owned),
+            dry_run: query.all("dryRun").map(str::to_owned).collect(),
+        })
+    }
+
+    /// Clients name it as a kind of many groups, or not at all.
+    fn from_body(body: &Value) -> Result<Self, Refusal> {
+        let (version, kind) = head(body).map_err(Refusal::bad_request)?;
+        if !["", "DeleteOptions"].contains(&kind.as_str()) {
+            return Err(Refusal::bad_request(format!(
+                "no kind {kind:?} is registered for version {version:?}: the body of a delete is a DeleteOptions"
+            )));
+        }
+        let nothing = Map::new();
+        let body = body.as_object().unwrap_or(&nothing);
+        let preconditions = match body.get("preconditions") {
+            None | Some(Value::Null) => &nothing,
+            Some(Value::Object(preconditions)) => preconditions,
+            Some(other) => return Err(field_mismatch(other, "preconditions", "v1.Preconditions")),
+        };
+        Ok(Self {
+            grace_period_seconds: number(body, "gracePeriodSeconds")?,
+            propagation: text(body, "propagationPolicy", "propagationPolicy")?,
+            orphan_dependents: boolean(body, "orphanDependents")?,
+            uid: text(preconditions, "uid", "preconditions.uid")?,
+            resource_version: text(preconditions, "resourceVersion", "preconditions.resourceVersion")?,
+            dry_run: texts(body, "dryRun")?,
+        })
+    }
+
+    fn check(self) -> Result<DeleteOptions, Refusal> {
+        let mut wrong = Vec::new();
+        let policy = "propagationPolicy";
+        let value = || json!(self.propagation);
+        if self.orphan_dependents.is_some() && self.propagation.is_some() {
+            let why = "orphanDependents and deletionPropagation cannot be both set";
+            wrong.push(FieldError::new(policy, Problem::Invalid(value()), why));
+        }
+        let propagation = match self.propagation.as_deref() {
+            None => None,
+            Some("Orphan") => Some(Propagation::Orphan),
+            Some("Background") => Some(Propagation::Background),
+            Some("Foreground") => Some(Propagation::Foreground),
+            Some(_) => {
+                let supported = r#"supported values: "Foreground", "Background", "Orphan", "nil""#;
+                wrong.push(FieldError::new(policy, Problem::NotSupported(value()), supported));
+                None
+            }
+        };
+        let dry_run: Vec<&str> = self.dry_run.iter().map(String::as_str).collect();
+        wrong.extend(wrong_dry_run(&dry_run));
+        if !wrong.is_empty() {
+            return Err(invalid("meta.k8s.io", "DeleteOptions", "", &wrong));
+        }
+        let Self { grace_period_seconds, orphan_dependents, uid, resource_version, dry_run, .. } = self;
+        let dry_run = !dry_run.is_empty();
+        Ok(DeleteOptions {
+            grace_period_seconds,
+            propagation,
+            orphan_dependents,
+            uid,
+            resource_version,
+            dry_run,
+        })
+    }
+}
+
+fn text(map: &Map<String, Value>, key: &str, path: &str) -> Result<Option<String>, Refusal> {
+    match map.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.clone())),
+        Some(other) => Err(field_mismatch(other, path, "string")),
+    }
+}
+
+fn texts(map: &Map<String, Value>, key: &str) -> Result<Vec<String>, Refusal> {
+    match map.get(key) {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::Array(items)) => items
+            .iter()
+            .map(|item| match item {
+                Value::Null => Ok(String::new()),
+                Value::String(text) => Ok(text.clone()),
+                other => Err(field_mismatch(other, key, "string")),
+            })
+            .collect(),
+        Some(other) => Err(field_mismatch(other, key, "[]string")),
+    }
+}
+
+fn number(map: &Map<String, Value>, key: &str) -> Result<Option<i64>, Refusal> {
+    match map.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => match value.as_i64() {
+            Some(number) => Ok(Some(number)),
+            None => Err(field_mismatch(value, key, "int64")),
+        },
+    }
+}
+
+fn boolean(map: &Map<String, Value>, key: &str) -> Result<Option<bool>, Refusal> {
+    match map.get(key) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::Bool(value)) => Ok(Some(*value)),
+        Some(other) => Err(field_mismatch(other, key, "bool")),
+    }
+}
+
+fn field_mismatch(value: &Value, path: &str, expected: &str) -> Refusal {
+    mismatch(value, &format!("struct field DeleteOptions.{path} of type {expected}"))
+}
+
+fn mismatch(value: &Value, place: &str) -> Refusal {
+    Refusal::bad_request(format!("json: cannot unmarshal {} into Go {place}", type_name(value)))
+}
+
+const HEADLESS: &str = "couldn't get version/kind; json parse error: ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn from_query(query: &str) -> Result<DeleteOptions, Refusal> {
+        DeleteOptions::parse(&Query::parse(Some(query)).unwrap(), None)
+    }
+
+    fn from_body(body: &Value) -> Result<DeleteOptions, Refusal> {
+        DeleteOptions::parse(&Query::parse(Some("dryRun=All&gracePeriodSeconds=9")).unwrap(), Some(body))
+    }
+
+    fn refused(found: Result<DeleteOptions, Refusal>, code: u16, message: &str) {
+        let refusal = found.unwrap_err();
+        assert_eq!((refusal.code, refusal.message.as_str()), (code, message));
+    }
+
+    #[test]
+    fn from_a_query() {
+        assert_eq!(from_query("").unwrap(), DeleteOptions::default());
+        let options = from_query(
+            "gracePeriodSeconds=0&propagationPolicy=Foreground&uid=u&resourceVersion=7&dryRun=All&pretty=true",
+        );
+        let expected = DeleteOptions {
+            grace_period_seconds: Some(0),
+            propagation: Some(Propagation::Foreground),
+            orphan_dependents: None,
+            uid: Some("u".into()),
+            resource_version: Some("7".into()),
+            dry_run: true,
+        };
+        assert_eq!(options.unwrap(), expected);
+        assert_eq!(from_query("orphanDependents=false").unwrap().orphan_dependents, Some(false));
+        refused(from_query("gracePeriodSeconds=x"), 400, r#"strconv.ParseInt: parsing "x": invalid syntax"#);
+    }
+
+    #[test]
+    fn a_body_holds_alone() {
+        assert_eq!(from_body(&json!({})).unwrap(), DeleteOptions::default());
+        assert_eq!(from_body(&Value::Null).unwrap(), DeleteOptions::default());
+        let body = json!({
+            "kind": "DeleteOptions", "apiVersion": "example.com/v1", "gracePeriodSeconds": 3, "propagationPolicy": "Orphan",
+            "preconditions": {"uid": "u", "resourceVersion": "7"}, "dryRun": ["All"], "unknown": 1,
+            "orphanDependents": null, "ignoreStoreReadErrorWithClusterBreakingPotential": true,
+        });
+        let expected = DeleteOptions {
+            grace_period_seconds: Some(3),
+            propagation: Some(Propagation::Orphan),
+            orphan_dependents: None,
+            uid: Some("u".into()),
+            resource_version: Some("7".into()),
+            dry_run: true,
+        };
+        assert_eq!(from_body(&body).unwrap(), expected);
+    }
+
+    #[test]
+    fn bodies() {
+        let body = |bytes: &str, format| {
+            DeleteOptions::body(bytes.as_bytes(), format).map_err(|refusal| refusal.message)
+        };
+        assert_eq!(body("", Format::Json), Ok(None));
+        assert_eq!(body("{}", Format::Json), Ok(Some(json!({}))));
+        assert_eq!(body("dryRun: [All]", Format::Yaml), Ok(Some(json!({"dryRun": ["All"]}))));
+        assert_eq!(body("{", Format::Json), Err(format!("{HEADLESS}unexpected end of JSON input")));
+        assert!(body("k8s", Format::Protobuf).is_err());
+    }
+
+    #[test]
+    fn refusals() {
+        let prefix = "DeleteOptions.meta.k8s.io \"\" is invalid:";
+        let both = format!(
+            "{prefix} propagationPolicy: Invalid value: \"Orphan\": orphanDependents and deletionPropagation cannot be both set"
+        );
+        refused(from_query("orphanDependents=true&propagationPolicy=Orphan"), 422, &both);
+        let unknown = format!(
+            "{prefix} propagationPolicy: Unsupported value: \"x\": supported values: \"Foreground\", \"Background\", \
+             \"Orphan\", \"nil\""
+        );
+        refused(from_body(&json!({"propagationPolicy": "x"})), 422, &unknown);
+        let dry = format!("{prefix} dryRun: Unsupported value: [\"Some\"]: supported values: \"All\"");
+        refused(from_body(&json!({"dryRun": ["Some"]})), 422, &dry);
+        let number = "json: cannot unmarshal string into Go struct field DeleteOptions.gracePeriodSeconds of type int64";
+        refused(from_body(&json!({"gracePeriodSeconds": "1"})), 400, number);
+        assert!(
+            from_body(&json!([]))
+                .unwrap_err()
+                .message
+                .starts_with(&format!("{HEADLESS}json: cannot unmarshal array"))
+        );
+        for body in [
+            json!({"kind": "Pod"}),
+            json!({"preconditions": 1}),
+            json!({"dryRun": 1}),
+            json!({"dryRun": [1]}),
+            json!({"orphanDependents": 1}),
+            json!({"gracePeriodSeconds": 1.5}),
+            json!({"preconditions": {"uid": 1}}),
+        ] {
+            assert_eq!(from_body(&body).unwrap_err().code, 400, "{body}");
+        }
+    }
+}

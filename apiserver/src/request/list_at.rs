@@ -1,0 +1,40 @@
+//! From which moment a list is, by what was asked.
+
+use super::ContinueToken;
+
+/// How a list's revision is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Match {
+    /// That one, and no other.
+    Exact,
+    /// That one, or any that came later.
+    NotOlderThan,
+}
+
+/// From which moment a list is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ListAt {
+    /// The newest there is now.
+    Newest,
+    /// Any: what costs least.
+    Any,
+    /// This revision, or any that came later.
+    NotOlderThan(u64),
+    /// This revision.
+    Exact(u64),
+    /// Where an earlier page ended.
+    After(ContinueToken),
+}
+
+impl ListAt {
+    /// Kubernetes' table. A revision without a match is the least one, but for a page it is the exact one.
+    pub(super) const fn of(revision: Option<u64>, meant: Option<Match>, paged: bool) -> Self {
+        match (revision, meant) {
+            (None, _) => Self::Newest,
+            (Some(0), _) => Self::Any,
+            (Some(revision), Some(Match::Exact)) => Self::Exact(revision),
+            (Some(revision), None) if paged => Self::Exact(revision),
+            (Some(revision), _) => Self::NotOlderThan(revision),
+        }
+    }
+}

@@ -1,0 +1,222 @@
+//! What a path names. It is read once: authorization, audit and the handler see the same result.
+
+use std::fmt;
+
+use crate::refusal::Refusal;
+
+/// How long a path may be, in bytes, as it comes.
+const MAX_PATH: usize = 8 << 10;
+
+/// What a path names.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Target {
+    /// Objects of one kind, or one, or a part of one.
+    Resource(Resource),
+    /// Anything else, by its segments: `/healthz`, `/apis`, `/apis/apps/v1`.
+    Other(Vec<String>),
+}
+
+/// Objects of one kind, or one of them, or a part of it.
+///
+/// No part is empty, `.` or `..`, and none has a slash, a `%` or a control character in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub(crate) struct Resource {
+    /// Empty for the oldest group, which is below `/api`.
+    pub(crate) group: String,
+    pub(crate) version: String,
+    /// Of the objects asked for. A Namespace is in none, though its path looks so.
+    pub(crate) namespace: Option<String>,
+    pub(crate) plural: String,
+    pub(crate) name: Option<String>,
+    pub(crate) subresource: Option<String>,
+    /// What comes after a subresource: only proxies know what to do with it.
+    pub(crate) rest: Vec<String>,
+}
+
+/// What a Namespace has below it that is no kind of object in it.
+const OF_NAMESPACES: [&str; 2] = ["status", "finalize"];
+
+impl Target {
+    /// Reads a path as it came, still encoded: without scheme and host, and without a query.
+    ///
+    /// A path has one form. What another reader might take for another path is refused: segments that are empty or of
+    /// dots, encoded slashes, what is no UTF-8. A slash at the end is allowed where there is no object
+    /// (`/apis/`, as generated clients write it), and means nothing.
+    pub(crate) fn parse(path: &str) -> Result<Self, Refusal> {
+        let Some(path) = path.strip_prefix('/') else {
+            return Err(Refusal::bad_request("the path of the request must begin with a slash"));
+        };
+        if path.len() > MAX_PATH {
+            return Err(Refusal::bad_request(format!(
+                "the path of the request is longer than {MAX_PATH} bytes"
+            )));
+        }
+        let (path, slash) = match path.strip_suffix('/') {
+            Some(path) => (path, true),
+            None => (path, false),
+        };
+        if path.is_empty() {
+            return if slash { Err(not_found()) } else { Ok(Self::Other(Vec::new())) };
+        }
+        let parts = path.split('/').map(segment).collect::<Result<Vec<_>, _>>()?;
+        match resource(&parts) {
+            Some(_) if slash => Err(not_found()),
+            Some(resource) => Ok(Self::Resource(resource)),
+            None => Ok(Self::Other(parts)),
+        }
+    }
+
+    /// The resource, if it is one.
+    pub(crate) const fn resource(&self) -> Option<&Resource> {
+        match self {
+            Self::Resource(resource) => Some(resource),
+            Self::Other(_) => None,
+        }
+    }
+}
+
+impl Resource {
+    /// The namespace in which the request is authorized: a Namespace is in itself there.
+    pub(crate) fn authorized_in(&self) -> Option<&str> {
+        match &self.namespace {
+            Some(namespace) => Some(namespace),
+            None if self.plural == "namespaces" => self.name.as_deref(),
+            None => None,
+        }
+    }
+
+    /// `v1`, `apps/v1`.
+    pub(crate) fn api_version(&self) -> String {
+        match self.group.as_str() {
+            "" => self.version.clone(),
+            group => format!("{group}/{}", self.version),
+        }
+    }
+}
+
+/// 404: nothing is served there.
+pub(crate) fn not_found() -> Refusal {
+    Refusal::new(404, "NotFound", "the server could not find the requested resource")
+}
+
+/// One segment, decoded.
+fn segment(raw: &str) -> Result<String, Refusal> {
+    let decoded = decode(raw).ok_or_else(|| {
+        Refusal::bad_request(format!("the path of the request has a malformed part: {raw:?}"))
+    })?;
+    let outside = |char: char| char == '/' || char == '%' || char == '\\' || char.is_control();
+    if decoded.contains(outside) {
+        return Err(Refusal::bad_request(format!(
+            "the path of the request has a part that names nothing: {raw:?}"
+        )));
+    }
+    // An empty one would be the same path as one without it to some, and another one to others; so would dots.
+    if matches!(decoded.as_str(), "" | "." | "..") { Err(not_found()) } else { Ok(decoded) }
+}
+
+/// With `%` and two digits for a byte; `None` if they are not digits, or the bytes no text.
+pub(super) fn decode(raw: &str) -> Option<String> {
+    if !raw.contains('%') {
+        return Some(raw.to_owned());
+    }
+    let mut bytes = Vec::with_capacity(raw.len());
+    let mut rest = raw.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        if byte == b'%' {
+            let (digits, after) = after.split_at_checked(2)?;
+            bytes.push(16 * digit(digits[0])? + digit(digits[1])?);
+            rest = after;
+        } else {
+            bytes.push(byte);
+            rest = after;
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+fn digit(byte: u8) -> Option<u8> {
+    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+}
+
+fn resource(parts: &[String]) -> Option<Resource> {
+    let (group, version, rest) = match parts {
+        [api, version, rest @ ..] if api == "api" && !rest.is_empty() => ("", version, rest),
+        [apis, group, version, rest @ ..] if apis == "apis" && !rest.is_empty() => {
+            (group.as_str(), version, rest)
+        }
+        _ => return None,
+    };
+    let (namespace, rest) = match rest {
+        [plural, namespace, below, ..]
+            if plural == "namespaces" && !OF_NAMESPACES.contains(&below.as_str()) =>
+        {
+            (Some(namespace.clone()), &rest[2..])
+        }
+        _ => (None, rest),
+    };
+    Some(Resource {
+        group: group.to_owned(),
+        version: version.clone(),
+        namespace,
+        plural: rest.first()?.clone(),
+        name: rest.get(1).cloned(),
+        subresource: rest.get(2).cloned(),
+        rest: rest.get(3..).unwrap_or_default().to_vec(),
+    })
+}
+
+/// The path that parses to this, encoded where it must be.
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Resource(resource) => resource.fmt(f),
+            Self::Other(parts) if parts.is_empty() => f.write_str("/"),
+            Self::Other(parts) => parts.iter().try_for_each(|part| write_segment(f, part)),
+        }
+    }
+}
+
+impl fmt::Display for Resource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.group.is_empty() { "/api" } else { "/apis" })?;
+        if !self.group.is_empty() {
+            write_segment(f, &self.group)?;
+        }
+        write_segment(f, &self.version)?;
+        if let Some(namespace) = &self.namespace {
+            f.write_str("/namespaces")?;
+            write_segment(f, namespace)?;
+        }
+        write_segment(f, &self.plural)?;
+        for part in self.name.iter().chain(&self.subresource).chain(&self.rest) {
+            write_segment(f, part)?;
+        }
+        Ok(())
+    }
+}
+
+fn write_segment(f: &mut fmt::Formatter<'_>, segment: &str) -> fmt::Result {
+    f.write_str("/")?;
+    for byte in segment.bytes() {
+        match byte {
+            b'a'..=b'z'
+            | b'A'..=b'Z'
+            | b'0'..=b'9'
+            | b'-'
+            | b'.'
+            | b'_'
+            | b'~'
+            | b':'
+            | b'@'
+            | b'='
+            | b'+' => {
+                write!(f, "{}", char::from(byte))?;
+            }
+            _ => write!(f, "%{byte:02X}")?,
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,180 @@
+use proptest::prelude::*;
+
+use super::{Resource, Target};
+
+/// `group version namespace plural name subresource rest…`, with `-` for what is not there.
+fn check(path: &str, expected: &str) {
+    let Target::Resource(found) = Target::parse(path).unwrap() else { panic!("{path} is no resource") };
+    let or = |part: &Option<String>| part.clone().unwrap_or_else(|| "-".into());
+    let group = if found.group.is_empty() { "-" } else { &found.group };
+    let mut shown = vec![group.to_owned(), found.version.clone(), or(&found.namespace), found.plural.clone()];
+    shown.extend([or(&found.name), or(&found.subresource)]);
+    shown.extend(found.rest.clone());
+    assert_eq!(shown.join(" "), expected);
+    assert_eq!(found.to_string(), path);
+}
+
+fn other(path: &str, expected: &[&str]) {
+    assert_eq!(
+        Target::parse(path).unwrap(),
+        Target::Other(expected.iter().map(ToString::to_string).collect())
+    );
+}
+
+fn refused(path: &str, code: u16) {
+    assert_eq!(Target::parse(path).unwrap_err().code, code, "{path}");
+}
+
+#[test]
+fn resources() {
+    check("/api/v1/pods", "- v1 - pods - -");
+    check("/api/v1/namespaces/a/pods", "- v1 a pods - -");
+    check("/api/v1/namespaces/a/pods/b", "- v1 a pods b -");
+    check("/api/v1/namespaces/a/pods/b/log", "- v1 a pods b log");
+    check("/api/v1/namespaces/a/pods/b/proxy/c/d", "- v1 a pods b proxy c d");
+    check("/api/v1/nodes/n/status", "- v1 - nodes n status");
+    check("/apis/apps/v1/deployments", "apps v1 - deployments - -");
+    check("/apis/apps/v1/namespaces/a/deployments/b/scale", "apps v1 a deployments b scale");
+    check("/apis/example.com/v1/namespaces/a/widgets/w:x", "example.com v1 a widgets w:x -");
+}
+
+#[test]
+fn namespaces_are_objects_too() {
+    check("/api/v1/namespaces", "- v1 - namespaces - -");
+    check("/api/v1/namespaces/a", "- v1 - namespaces a -");
+    check("/api/v1/namespaces/a/status", "- v1 - namespaces a status");
+    check("/api/v1/namespaces/a/finalize", "- v1 - namespaces a finalize");
+    check("/api/v1/namespaces/status/pods", "- v1 status pods - -");
+    check("/api/v1/namespaces/a/namespaces/b", "- v1 a namespaces b -");
+    let of = |path: &str| match Target::parse(path).unwrap() {
+        Target::Resource(resource) => resource.authorized_in().map(str::to_owned),
+        Target::Other(_) => None,
+    };
+    assert_eq!(of("/api/v1/namespaces/a").as_deref(), Some("a"));
+    assert_eq!(of("/api/v1/namespaces/a/pods").as_deref(), Some("a"));
+    assert_eq!(of("/api/v1/namespaces"), None);
+    assert_eq!(of("/api/v1/nodes/a"), None);
+}
+
+#[test]
+fn other_paths() {
+    other("/", &[]);
+    other("/healthz", &["healthz"]);
+    other("/readyz/etcd", &["readyz", "etcd"]);
+    other("/api", &["api"]);
+    other("/api/", &["api"]);
+    other("/api/v1", &["api", "v1"]);
+    other("/api/v1/", &["api", "v1"]);
+    other("/apis", &["apis"]);
+    other("/apis/apps", &["apis", "apps"]);
+    other("/apis/apps/v1/", &["apis", "apps", "v1"]);
+    other("/openapi/v3/apis/apps/v1", &["openapi", "v3", "apis", "apps", "v1"]);
+    other("/version/", &["version"]);
+}
+
+/// The oldest way to watch, `/api/v1/watch/…`, is no prefix of its own: there is no kind of that name.
+#[test]
+fn the_oldest_way_to_watch_is_a_kind_that_is_not_there() {
+    check("/api/v1/watch/pods", "- v1 - watch pods -");
+    check("/apis/apps/v1/watch/namespaces/a/deployments", "apps v1 - watch namespaces a deployments");
+}
+
+#[test]
+fn paths_are_decoded_once() {
+    let decoded = Target::parse("/api/v1/namespaces/a%2Db/config%6daps/x%20y").unwrap();
+    let again = "/api/v1/namespaces/a-b/configmaps/x%20y";
+    assert_eq!(decoded, Target::parse(again).unwrap());
+    assert_eq!(decoded.to_string(), again);
+    refused("/api/v1/pods/%252e%252e", 400);
+}
+
+#[test]
+fn what_could_be_read_in_two_ways_is_refused() {
+    refused("", 400);
+    refused("*", 400);
+    refused("api/v1", 400);
+    refused("http://host/api/v1", 400);
+    refused("//", 404);
+    refused("//api/v1/pods", 404);
+    refused("/api//v1/pods", 404);
+    refused("/api/v1/pods/", 404);
+    refused("/api/v1/pods//", 404);
+    refused("/api/v1/namespaces//pods", 404);
+    refused("/api/v1/../v1/pods", 404);
+    refused("/api/v1/./pods", 404);
+    refused("/api/v1/pods/..", 404);
+    refused("/api/v1/pods/%2e%2E", 404);
+    refused("/api/v1/namespaces/%2e/pods", 404);
+    refused("/api/v1/namespaces/a%2Fb/pods", 400);
+    refused("/api/v1/pods/a%2fstatus", 400);
+    refused("/api/v1/pods/a%5cb", 400);
+    refused("/api/v1/pods/a%00", 400);
+    refused("/api/v1/pods/a%0d%0a", 400);
+    refused("/api/v1/pods/a%", 400);
+    refused("/api/v1/pods/a%4", 400);
+    refused("/api/v1/pods/a%zz", 400);
+    refused("/api/v1/pods/a%+1", 400);
+    refused("/api/v1/pods/%ff", 400);
+    refused(&format!("/api/v1/pods/{}", "a".repeat(9000)), 400);
+}
+
+fn part() -> impl Strategy<Value = String> {
+    prop_oneof!["[a-z0-9.-]{1,12}", "\\PC{1,8}", Just("namespaces".to_owned()), Just("status".to_owned()),]
+        .prop_map(|part| part.replace(['/', '%', '\\'], "x"))
+        .prop_filter("names something", |part| part != "." && part != "..")
+}
+
+fn resources_of() -> impl Strategy<Value = Resource> {
+    let below = prop_oneof![
+        Just((None, None, Vec::new())),
+        part().prop_map(|name| (Some(name), None, Vec::new())),
+        (part(), part(), prop::collection::vec(part(), 0..3)).prop_map(|(name, subresource, rest)| (
+            Some(name),
+            Some(subresource),
+            rest
+        )),
+    ];
+    (prop_oneof![Just(String::new()), part()], part(), prop::option::of(part()), part(), below).prop_map(
+        |(group, version, namespace, plural, (name, subresource, rest))| Resource {
+            group,
+            version,
+            namespace,
+            plural,
+            name,
+            subresource,
+            rest,
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_read(resource in resources_of()) {
+        let mut resource = resource;
+        // What is below a Namespace and is no part of it, is in it; and no kind is called as such a part.
+        match &resource.namespace {
+            None if resource.plural == "namespaces" => {
+                resource.subresource = resource.subresource.map(|_| "finalize".into());
+            }
+            Some(_) if resource.plural == "status" => resource.plural = "statuses".into(),
+            _ => {}
+        }
+        let target = Target::Resource(resource);
+        prop_assert_eq!(Target::parse(&target.to_string()), Ok(target));
+    }
+
+    #[test]
+    fn what_is_read_is_in_its_one_form(path in "/?(%[0-9a-f]{2}|[a-z.%/]|\\PC){0,20}|/apis?(/[a-z.%0-9]{0,4}){0,7}") {
+        if let Ok(target) = Target::parse(&path) {
+            prop_assert_eq!(Target::parse(&target.to_string()), Ok(target.clone()));
+            let parts = match target {
+                Target::Resource(resource) => [vec![resource.group, resource.version, resource.plural], resource.rest,
+                    [resource.namespace, resource.name, resource.subresource].into_iter().flatten().collect()].concat(),
+                Target::Other(parts) => parts,
+            };
+            for part in parts {
+                prop_assert!(!part.contains(['/', '%', '\0']) && part != "." && part != "..");
+            }
+        }
+    }
+}

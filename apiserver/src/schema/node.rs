@@ -1,0 +1,163 @@
+//! One node of a schema.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::formats::Format;
+use super::pattern::Pattern;
+
+/// A schema, which describes one value and, with its children, all that is in it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Schema {
+    /// Absent where the value is an int-or-string or anything at all, and below `allOf`, `anyOf`, `oneOf` and
+    /// `not`.
+    pub(crate) kind: Option<Kind>,
+    pub(crate) nullable: bool,
+    pub(crate) default: Option<Value>,
+    pub(crate) properties: BTreeMap<String, Schema>,
+    pub(crate) additional: Option<Additional>,
+    pub(crate) items: Option<Box<Schema>>,
+    /// Fields that the schema does not have are kept.
+    pub(crate) preserve_unknown: bool,
+    pub(crate) int_or_string: bool,
+    /// The value is an object of Kubernetes, with apiVersion, kind and metadata.
+    pub(crate) embedded: bool,
+    pub(crate) list: Option<ListType>,
+    pub(crate) list_keys: Vec<String>,
+    pub(crate) map: Option<MapType>,
+    pub(crate) rules: Rules,
+    /// Rules in CEL, as they came. A schema that has any does not parse.
+    pub(crate) validations: Vec<Value>,
+    pub(crate) notes: Notes,
+}
+
+/// What JSON a value is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Array,
+    Boolean,
+    Integer,
+    Number,
+    Object,
+    String,
+}
+
+/// What fields beside the named ones may be.
+#[derive(Clone, Debug)]
+pub(crate) enum Additional {
+    /// `true`: their names are kept, and scalars.
+    Any,
+    /// `false`: none.
+    Nothing,
+    Of(Box<Schema>),
+}
+
+/// How writers share a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListType {
+    Atomic,
+    Set,
+    Map,
+}
+
+/// How writers share an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MapType {
+    Atomic,
+    Granular,
+}
+
+/// What a value must be beside its type.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rules {
+    /// As it was written, whether it is known or not.
+    pub(crate) format: Option<String>,
+    /// What of it is checked.
+    pub(crate) checked: Option<Format>,
+    pub(crate) pattern: Option<Pattern>,
+    pub(crate) minimum: Option<f64>,
+    pub(crate) exclusive_minimum: bool,
+    pub(crate) maximum: Option<f64>,
+    pub(crate) exclusive_maximum: bool,
+    pub(crate) multiple_of: Option<f64>,
+    pub(crate) min_length: Option<i64>,
+    pub(crate) max_length: Option<i64>,
+    pub(crate) min_items: Option<i64>,
+    pub(crate) max_items: Option<i64>,
+    pub(crate) min_properties: Option<i64>,
+    pub(crate) max_properties: Option<i64>,
+    pub(crate) required: Vec<String>,
+    pub(crate) allowed: Vec<Value>,
+    pub(crate) all_of: Vec<Schema>,
+    pub(crate) any_of: Vec<Schema>,
+    pub(crate) one_of: Vec<Schema>,
+    pub(crate) not: Option<Box<Schema>>,
+}
+
+/// What is said for people.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Notes {
+    pub(crate) title: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) example: Option<Value>,
+    pub(crate) external_docs: Option<Value>,
+}
+
+/// The fields that every object has, and that no schema takes away.
+pub(super) const META_FIELDS: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+impl Schema {
+    /// The schema of a field, named or not.
+    pub(crate) fn field(&self, name: &str) -> Option<&Schema> {
+        match (self.properties.get(name), &self.additional) {
+            (Some(property), _) => Some(property),
+            (None, Some(Additional::Of(schema))) => Some(schema),
+            _ => None,
+        }
+    }
+}
+
+impl Kind {
+    /// In the order in which errors list them.
+    pub(crate) const ALL: [Self; 6] =
+        [Self::Array, Self::Boolean, Self::Integer, Self::Number, Self::Object, Self::String];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Array => "array",
+            Self::Boolean => "boolean",
+            Self::Integer => "integer",
+            Self::Number => "number",
+            Self::Object => "object",
+            Self::String => "string",
+        }
+    }
+
+    pub(crate) fn parse(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+impl ListType {
+    pub(crate) const ALL: [Self; 3] = [Self::Atomic, Self::Set, Self::Map];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Atomic => "atomic",
+            Self::Set => "set",
+            Self::Map => "map",
+        }
+    }
+}
+
+impl MapType {
+    pub(crate) const ALL: [Self; 2] = [Self::Atomic, Self::Granular];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Atomic => "atomic",
+            Self::Granular => "granular",
+        }
+    }
+}

@@ -1,0 +1,118 @@
+//! Fields that the schema does not have: their names, and an object without them.
+
+use serde_json::Value;
+
+use super::node::{Additional, META_FIELDS, Schema};
+use super::path::Path;
+
+impl Schema {
+    /// Takes away what the schema of an object of Kubernetes does not have. Its apiVersion, kind and metadata
+    /// stay.
+    pub(crate) fn prune(&self, object: &mut Value) {
+        self.prune_as(object, true);
+    }
+
+    /// Where an object of Kubernetes has fields that the schema does not have: what [`Schema::prune`] takes
+    /// away, in the order of the names.
+    pub(crate) fn unknown(&self, object: &Value) -> Vec<String> {
+        let mut found = Vec::new();
+        list(Ruler { embedded: true, ..Ruler::of(Some(self)) }, object, &Path::start(""), &mut found);
+        found.sort();
+        found
+    }
+
+    pub(super) fn prune_as(&self, value: &mut Value, embedded: bool) {
+        prune(Ruler { embedded: self.embedded || embedded, ..Ruler::of(Some(self)) }, value);
+    }
+}
+
+/// What decides about the fields of a value.
+#[derive(Clone, Copy)]
+struct Ruler<'s> {
+    schema: Option<&'s Schema>,
+    embedded: bool,
+    preserve: bool,
+}
+
+/// What becomes of a field.
+enum Fate<'s> {
+    Kept,
+    Gone,
+    Below(Ruler<'s>),
+}
+
+impl<'s> Ruler<'s> {
+    fn of(schema: Option<&'s Schema>) -> Self {
+        let (embedded, preserve) =
+            schema.map_or((false, false), |schema| (schema.embedded, schema.preserve_unknown));
+        Self { schema, embedded, preserve }
+    }
+
+    fn field(self, name: &str) -> Fate<'s> {
+        if self.embedded && META_FIELDS.contains(&name) {
+            return Fate::Kept;
+        }
+        let Some(schema) = self.schema else { return Fate::Gone };
+        match (schema.properties.get(name), &schema.additional) {
+            (Some(property), _) => Fate::Below(Self::of(Some(property))),
+            (None, Some(Additional::Of(additional))) => Fate::Below(Self::of(Some(additional))),
+            // Neither true nor false says anything of what is below: nothing of it is known.
+            (None, Some(Additional::Any | Additional::Nothing)) => Fate::Below(Self::of(None)),
+            (None, None) if self.preserve => Fate::Kept,
+            (None, None) => Fate::Gone,
+        }
+    }
+
+    /// What decides about items, or nothing where they stay as they are.
+    fn items(self) -> Option<Self> {
+        let items = self.schema.and_then(|schema| schema.items.as_deref());
+        match (self.preserve, items) {
+            (false, items) => Some(Self::of(items)),
+            // Who keeps what is unknown keeps it in items too, whatever they say.
+            (true, Some(items)) => Some(Self { preserve: true, ..Self::of(Some(items)) }),
+            (true, None) => None,
+        }
+    }
+}
+
+fn prune(ruler: Ruler<'_>, value: &mut Value) {
+    match value {
+        Value::Object(fields) => fields.retain(|name, field| match ruler.field(name) {
+            Fate::Kept => true,
+            Fate::Gone => false,
+            Fate::Below(ruler) => {
+                prune(ruler, field);
+                true
+            }
+        }),
+        Value::Array(items) => {
+            if let Some(ruler) = ruler.items() {
+                items.iter_mut().for_each(|item| prune(ruler, item));
+            }
+        }
+        _ => {}
+    }
+}
+
+fn list(ruler: Ruler<'_>, value: &Value, at: &Path<'_>, found: &mut Vec<String>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                let at = at.field(name);
+                match ruler.field(name) {
+                    Fate::Kept => {}
+                    Fate::Gone => found.push(at.to_string()),
+                    Fate::Below(ruler) => list(ruler, field, &at, found),
+                }
+            }
+        }
+        Value::Array(items) => {
+            if let Some(ruler) = ruler.items() {
+                for (i, item) in items.iter().enumerate() {
+                    list(ruler, item, &at.index(i), found);
+                }
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,214 @@
+//! Values against a schema, in the words of Kubernetes.
+
+mod numbers;
+mod objects;
+mod outcome;
+mod scalars;
+
+use serde_json::Value;
+
+use super::node::{Kind, Schema};
+use super::path::Path;
+use super::{correlate, embedded, lists};
+use crate::invalid::FieldError;
+use outcome::Outcome;
+
+/// How many things that are wrong are said of one object: who has more of them is not helped by more.
+const MOST_ERRORS: usize = 1000;
+
+impl Schema {
+    /// What is wrong with an object. With `old`, what it was: what is as it was there is let be, so that an
+    /// object outlives a schema that has become stricter.
+    pub(crate) fn validate(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        let mut errors = check(self, object, old, None);
+        errors.extend(embedded::check(self, object, ""));
+        errors.extend(self.check_lists(object, old));
+        errors
+    }
+
+    /// What is wrong with the status of an object, when only that is written.
+    pub(crate) fn validate_status(&self, object: &Value, old: &Value) -> Vec<FieldError> {
+        let mut errors = Vec::new();
+        if let (Some(schema), Some(status)) = (self.properties.get("status"), object.get("status")) {
+            errors = check(schema, status, old.get("status"), Some("status"));
+        }
+        errors.extend(self.check_lists(object, Some(old)));
+        errors
+    }
+
+    /// Lists are as they were, or all in order.
+    fn check_lists(&self, object: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        let errors = lists::check(self, object, "");
+        let tolerated = !errors.is_empty() && old.is_some_and(|old| !lists::check(self, old, "").is_empty());
+        if tolerated { Vec::new() } else { errors }
+    }
+}
+
+/// What is wrong with a value that stands at a field, or is the whole object.
+pub(super) fn check(
+    schema: &Schema,
+    value: &Value,
+    old: Option<&Value>,
+    at: Option<&str>,
+) -> Vec<FieldError> {
+    let outcome = Run { at }.value(schema, value, old, &Path::start(""));
+    outcome.into_errors()
+}
+
+/// One validation.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    /// What stands before each field, and is not part of the messages.
+    at: Option<&'a str>,
+}
+
+impl Run<'_> {
+    /// A value, where what is as it was is let be.
+    fn value(self, schema: &Schema, value: &Value, old: Option<&Value>, path: &Path<'_>) -> Outcome {
+        let mut outcome = self.anew(schema, value, old, path);
+        if !outcome.errors.is_empty() && old.is_some_and(|old| correlate::same(schema, value, old)) {
+            outcome.errors.clear();
+        }
+        outcome
+    }
+
+    /// A value, where what is in it may be as it was.
+    fn anew(self, schema: &Schema, value: &Value, old: Option<&Value>, path: &Path<'_>) -> Outcome {
+        let mut outcome = Outcome::default();
+        if value.is_null() {
+            outcome.merge(self.kind(schema, value, path));
+            outcome.merge(self.allowed(schema, value, path));
+            return outcome;
+        }
+        if has_kind(schema) {
+            outcome.met(self.kind(schema, value, path));
+        }
+        outcome.met(self.junctors(schema, value, path));
+        match value {
+            Value::String(text) => {
+                outcome.met(self.text(schema, text, path));
+                if let Some(format) = schema.rules.checked.filter(|format| format.is_text()) {
+                    outcome.met(self.format(schema, format, text, path));
+                }
+            }
+            Value::Number(number) => outcome.met(self.number(schema, number, path)),
+            Value::Array(items) => outcome.met(self.items(schema, items, old, path)),
+            _ => {}
+        }
+        outcome.met(self.allowed(schema, value, path));
+        if let Value::Object(fields) = value {
+            outcome.met(self.fields(schema, fields, old, path));
+        }
+        outcome.matches += 1;
+        outcome
+    }
+
+    /// At least one of `anyOf`, one of `oneOf`, all of `allOf`, and not `not`. Within them nothing is let be:
+    /// they say what they say of the value as it is.
+    fn junctors(self, schema: &Schema, value: &Value, path: &Path<'_>) -> Outcome {
+        let rules = &schema.rules;
+        let branch = |schema: &Schema| self.anew(schema, value, None, path);
+        let mut outcome = Outcome::default();
+        if !rules.any_of.is_empty() {
+            self.any(&rules.any_of, branch, path, &mut outcome);
+        }
+        if !rules.one_of.is_empty() {
+            self.one(&rules.one_of, branch, path, &mut outcome);
+        }
+        if !rules.all_of.is_empty() {
+            self.all(&rules.all_of, branch, path, &mut outcome);
+        }
+        if rules.not.as_deref().is_some_and(|schema| branch(schema).errors.is_empty()) {
+            outcome.errors.push(self.unplaced(format!("{} must not validate the schema (not)", quote(path))));
+        }
+        outcome.matches += 1;
+        outcome
+    }
+
+    fn any(
+        self,
+        schemas: &[Schema],
+        branch: impl Fn(&Schema) -> Outcome,
+        path: &Path<'_>,
+        outcome: &mut Outcome,
+    ) {
+        let mut best: Option<Outcome> = None;
+        for schema in schemas {
+            let found = branch(schema);
+            if found.errors.is_empty() {
+                return outcome.merge(found);
+            }
+            if best.as_ref().is_none_or(|best| found.matches > best.matches) {
+                best = Some(found);
+            }
+        }
+        let detail = format!("{} must validate at least one schema (anyOf)", quote(path));
+        outcome.errors.push(self.unplaced(detail));
+        outcome.merge(best.unwrap_or_default());
+    }
+
+    fn one(
+        self,
+        schemas: &[Schema],
+        branch: impl Fn(&Schema) -> Outcome,
+        path: &Path<'_>,
+        outcome: &mut Outcome,
+    ) {
+        let (mut valid, mut first, mut best) = (0, None, None::<Outcome>);
+        for schema in schemas {
+            let found = branch(schema);
+            if found.errors.is_empty() {
+                valid += 1;
+                first.get_or_insert(found);
+            } else if best.as_ref().is_none_or(|best| found.matches > best.matches) {
+                best = Some(found);
+            }
+        }
+        let why = match valid {
+            1 => return outcome.merge(first.unwrap_or_default()),
+            0 => "Found none valid".to_owned(),
+            _ => format!("Found {valid} valid alternatives"),
+        };
+        let detail = format!("{} must validate one and only one schema (oneOf). {why}", quote(path));
+        outcome.errors.push(self.unplaced(detail));
+        if valid == 0 {
+            outcome.merge(best.unwrap_or_default());
+        }
+    }
+
+    fn all(
+        self,
+        schemas: &[Schema],
+        branch: impl Fn(&Schema) -> Outcome,
+        path: &Path<'_>,
+        outcome: &mut Outcome,
+    ) {
+        let mut valid = 0;
+        for schema in schemas {
+            let found = branch(schema);
+            valid += usize::from(found.errors.is_empty());
+            outcome.merge(found);
+        }
+        if valid < schemas.len() {
+            let none = if valid == 0 { ". None validated" } else { "" };
+            let detail = format!("{} must validate all the schemas (allOf){none}", quote(path));
+            outcome.errors.push(self.unplaced(detail));
+        }
+    }
+}
+
+fn has_kind(schema: &Schema) -> bool {
+    schema.kind.is_some() || schema.int_or_string || schema.rules.checked.is_some()
+}
+
+fn quote(path: &Path<'_>) -> String {
+    crate::shown::quoted(&path.to_string())
+}
+
+/// Whether a schema wants this kind, by its type or as an int-or-string.
+fn wants(schema: &Schema, kind: Kind) -> bool {
+    if schema.int_or_string {
+        return matches!(kind, Kind::Integer | Kind::String);
+    }
+    schema.kind == Some(kind)
+}

@@ -1,0 +1,73 @@
+//! What a part of a validation found.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{MOST_ERRORS, Run};
+use crate::invalid::{FieldError, Problem};
+use crate::schema::path::Path;
+
+/// What is wrong, and how much was looked at: of the branches of an `anyOf` that all fail, the one that came
+/// furthest is told.
+#[derive(Default)]
+pub(super) struct Outcome {
+    pub(super) errors: Vec<FieldError>,
+    pub(super) matches: u32,
+}
+
+impl Outcome {
+    pub(super) fn merge(&mut self, other: Self) {
+        let room = MOST_ERRORS.saturating_sub(self.errors.len());
+        self.errors.extend(other.errors.into_iter().take(room));
+        self.matches = self.matches.saturating_add(other.matches);
+    }
+
+    /// Merges the answer of a validator that applied.
+    pub(super) fn met(&mut self, other: Self) {
+        self.merge(other);
+        self.matches = self.matches.saturating_add(1);
+    }
+
+    pub(super) fn of(errors: impl IntoIterator<Item = FieldError>) -> Self {
+        Self { errors: errors.into_iter().collect(), matches: 0 }
+    }
+
+    /// Whether more of the same kind would not be told.
+    pub(super) const fn is_full(&self) -> bool {
+        self.errors.len() >= MOST_ERRORS
+    }
+
+    /// Each once: branches say the same.
+    pub(super) fn into_errors(self) -> Vec<FieldError> {
+        let mut seen = BTreeSet::new();
+        self.errors.into_iter().filter(|error| seen.insert(error.to_string())).collect()
+    }
+}
+
+impl Run<'_> {
+    pub(super) fn error(self, path: &Path<'_>, problem: Problem, detail: impl Into<String>) -> FieldError {
+        FieldError::new(self.name(path), problem, detail)
+    }
+
+    /// The common case: what is wrong is said with the field again, in the validator's own words.
+    pub(super) fn invalid(self, path: &Path<'_>, value: impl Into<Value>, said: &str) -> FieldError {
+        self.error(path, Problem::Invalid(value.into()), format!("{path} in body {said}"))
+    }
+
+    /// An error that names its field in its text only, as Kubernetes has those of junctors and of ranges.
+    pub(super) fn unplaced(self, detail: String) -> FieldError {
+        let at = self.at.unwrap_or("<nil>");
+        FieldError::new(at, Problem::Invalid(Value::String(String::new())), detail)
+    }
+
+    fn name(self, path: &Path<'_>) -> String {
+        let path = path.to_string();
+        match (self.at, path.trim_start_matches('.')) {
+            (None, "") => "<nil>".into(),
+            (None, path) => path.into(),
+            (Some(at), "") => at.into(),
+            (Some(at), path) => format!("{at}.{path}"),
+        }
+    }
+}

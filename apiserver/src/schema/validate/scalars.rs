@@ -1,0 +1,131 @@
+//! Types, texts, formats and enumerations.
+
+use serde_json::{Number, Value};
+
+use super::numbers::{as_float, is_whole};
+use super::outcome::Outcome;
+use super::{Run, wants};
+use crate::invalid::{FieldError, Problem};
+use crate::schema::formats::Format;
+use crate::schema::node::{Kind, Schema};
+use crate::schema::path::Path;
+use crate::shown::{json, quoted};
+
+impl Run<'_> {
+    pub(super) fn kind(self, schema: &Schema, value: &Value, path: &Path<'_>) -> Outcome {
+        let typed = schema.kind.is_some() || schema.int_or_string;
+        let Some(found) = kind_of(value) else {
+            return if typed && !schema.nullable {
+                Outcome::of([self.mistyped(path, wanted(schema), "null")])
+            } else {
+                Outcome { errors: Vec::new(), matches: 1 }
+            };
+        };
+        let met = wants(schema, found)
+            || match value {
+                Value::Number(number) if found == Kind::Number => {
+                    is_whole(number) && wants(schema, Kind::Integer)
+                }
+                Value::Number(_) => wants(schema, Kind::Number),
+                _ => false,
+            };
+        let unformatted = schema.rules.checked.is_some() && !matches!(found, Kind::String | Kind::Array);
+        if unformatted && !met {
+            let format = schema.rules.format.as_deref().unwrap_or_default();
+            return Outcome::of([self.mistyped(path, format, format_of(found))]);
+        }
+        if typed && !met {
+            return Outcome::of([self.mistyped(path, wanted(schema), found.name())]);
+        }
+        Outcome { errors: Vec::new(), matches: 1 }
+    }
+
+    pub(super) fn text(self, schema: &Schema, text: &str, path: &Path<'_>) -> Outcome {
+        let rules = &schema.rules;
+        let length = || i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
+        if let Some(most) = rules.max_length.filter(|most| length() > *most) {
+            let bytes = if most == 1 { "byte" } else { "bytes" };
+            let detail = match most {
+                0.. => format!("may not be more than {most} {bytes}"),
+                _ => "value is too long".into(),
+            };
+            return Outcome::of([self.error(path, Problem::TooLong, detail)]);
+        }
+        if let Some(least) = rules.min_length.filter(|least| length() < *least) {
+            let said = format!("should be at least {least} chars long");
+            return Outcome::of([self.invalid(path, text, &said)]);
+        }
+        let unmatched = rules.pattern.as_ref().filter(|pattern| !pattern.matches(text));
+        Outcome::of(
+            unmatched
+                .map(|pattern| self.invalid(path, text, &format!("should match '{}'", pattern.as_str()))),
+        )
+    }
+
+    pub(super) fn format(self, schema: &Schema, format: Format, text: &str, path: &Path<'_>) -> Outcome {
+        let name = schema.rules.format.as_deref().unwrap_or_default();
+        Outcome::of((!format.holds(text)).then(|| self.mistyped(path, name, text)))
+    }
+
+    pub(super) fn allowed(self, schema: &Schema, value: &Value, path: &Path<'_>) -> Outcome {
+        let allowed = &schema.rules.allowed;
+        if allowed.is_empty() || allowed.iter().any(|one| is_same(value, one)) {
+            return Outcome::default();
+        }
+        let shown = allowed.iter().map(|one| match one {
+            Value::String(text) => quoted(text),
+            _ => quoted(&json(one)),
+        });
+        let detail = format!("supported values: {}", shown.collect::<Vec<_>>().join(", "));
+        Outcome::of([self.error(path, Problem::NotSupported(value.clone()), detail)])
+    }
+
+    /// A type error shows the type that was found, or the text that is not of its format.
+    fn mistyped(self, path: &Path<'_>, wanted: &str, found: &str) -> FieldError {
+        let detail = format!("{path} in body must be of type {wanted}: {}", quoted(found));
+        self.error(path, Problem::TypeInvalid(found.into()), detail)
+    }
+}
+
+/// The kind of a value; null has none. What does not fit into 64 bits with a sign is no integer.
+fn kind_of(value: &Value) -> Option<Kind> {
+    Some(match value {
+        Value::Null => return None,
+        Value::Bool(_) => Kind::Boolean,
+        Value::Number(number) if number.as_i64().is_some() => Kind::Integer,
+        Value::Number(_) => Kind::Number,
+        Value::String(_) => Kind::String,
+        Value::Array(_) => Kind::Array,
+        Value::Object(_) => Kind::Object,
+    })
+}
+
+/// The type that a schema names.
+fn wanted(schema: &Schema) -> &'static str {
+    if schema.int_or_string { "integer,string" } else { schema.kind.map_or("", Kind::name) }
+}
+
+/// The format that Kubernetes ascribes to a value which has none.
+const fn format_of(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Integer => "int64",
+        Kind::Number => "float64",
+        _ => "",
+    }
+}
+
+/// Equal, where numbers are equal if they are the same number. A null is never among what is allowed.
+fn is_same(value: &Value, allowed: &Value) -> bool {
+    match (value, allowed) {
+        (Value::Null, _) => false,
+        (Value::Number(a), Value::Number(b)) => same_number(a, b),
+        (a, b) => a == b,
+    }
+}
+
+fn same_number(a: &Number, b: &Number) -> bool {
+    match (a.as_i64(), b.as_i64()) {
+        (Some(a), Some(b)) => a == b,
+        _ => as_float(a) == as_float(b),
+    }
+}

@@ -1,0 +1,154 @@
+//! Making a server, and ending it.
+
+#[cfg(feature = "server")]
+use std::future::Future;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use machinery_store::Backend;
+use machinery_sync::Swap;
+use serde_json::Value;
+use thiserror::Error;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::shared::{Limits, Shared, World};
+use crate::auth::Identity;
+use crate::auth::authenticate::Authenticator;
+use crate::auth::rbac::Rules;
+use crate::http::Service;
+use crate::kind::Registry;
+use crate::storage::Objects;
+use crate::{native, upkeep};
+
+/// A running API server. Dropping it stops its upkeep; [`ApiServer::stop`] also waits for it.
+pub struct ApiServer {
+    shared: Arc<Shared>,
+    tasks: TaskTracker,
+}
+
+/// Makes an [`ApiServer`].
+#[must_use = "a builder is nothing until it starts"]
+pub struct Builder {
+    backend: Arc<dyn Backend>,
+    crds: Vec<Value>,
+    authenticator: Authenticator,
+    rbac: bool,
+    limits: Limits,
+    world: World,
+}
+
+/// Why a server did not start.
+#[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
+pub enum StartError {
+    /// The store cannot be used.
+    #[error("the store cannot be used: {0}")]
+    Store(String),
+    /// A definition was refused.
+    #[error("the CustomResourceDefinition {name:?} was refused: {why}")]
+    Definition {
+        /// Its name.
+        name: String,
+        /// Why.
+        why: String,
+    },
+}
+
+impl ApiServer {
+    /// Begins a server on a store.
+    pub fn builder(backend: impl Backend) -> Builder {
+        Builder::new(Arc::new(backend))
+    }
+
+    /// The server for a client that is known: what `kube::Client::new` takes.
+    pub fn service(&self, identity: Identity) -> Service {
+        Service::new(self.shared.clone(), Some(Arc::new(identity)))
+    }
+
+    /// The server for whoever shows by a token that they may.
+    pub fn open_service(&self) -> Service {
+        Service::new(self.shared.clone(), None)
+    }
+
+    pub(crate) const fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Runs a task that ends by itself when the server is stopped.
+    #[cfg(feature = "server")]
+    pub(crate) fn go_on(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks.spawn(task);
+    }
+
+    /// Ends all watches and the upkeep, and waits until nothing runs any more.
+    pub async fn stop(self) {
+        self.shared.stopping.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+impl Drop for ApiServer {
+    fn drop(&mut self) {
+        self.shared.stopping.cancel();
+    }
+}
+
+impl Builder {
+    fn new(backend: Arc<dyn Backend>) -> Self {
+        let world = World { clock: Box::new(Timestamp::now), random: Box::new(crate::server::chance::fill) };
+        Self {
+            backend,
+            crds: Vec::new(),
+            authenticator: Authenticator::default(),
+            rbac: false,
+            limits: Limits::default(),
+            world,
+        }
+    }
+
+    /// Definitions that are there when it has started.
+    pub fn crds(mut self, crds: impl IntoIterator<Item = Value>) -> Self {
+        self.crds.extend(crds);
+        self
+    }
+
+    /// Asks roles and bindings who may do what. Without it whoever is known may do everything.
+    pub fn rbac(mut self) -> Self {
+        self.rbac = true;
+        self
+    }
+
+    /// How much is too much.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Another clock than the machine's.
+    pub fn clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
+        self.world.clock = Box::new(clock);
+        self
+    }
+
+    /// Starts it: namespaces, roles and definitions that it must have are there then.
+    ///
+    /// # Errors
+    /// The store cannot be used, or a definition was refused.
+    pub async fn start(self) -> Result<ApiServer, StartError> {
+        let shared = Arc::new(Shared {
+            objects: Objects::new(self.backend),
+            registry: Swap::new(Arc::new(Registry::new(native::kinds(), None))),
+            authenticator: Swap::new(Arc::new(self.authenticator)),
+            rules: self.rbac.then(|| Swap::new(Arc::new(Rules::default()))),
+            limits: self.limits,
+            world: self.world,
+            defining: tokio::sync::Mutex::new(()),
+            stopping: CancellationToken::new(),
+        });
+        let server = ApiServer { shared, tasks: TaskTracker::new() };
+        upkeep::begin(&server.shared, &server.tasks, self.crds).await?;
+        Ok(server)
+    }
+}

@@ -1,0 +1,84 @@
+//! What all requests share.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use machinery_sync::Swap;
+
+use crate::auth::authenticate::Authenticator;
+use crate::auth::rbac::Rules;
+use crate::kind::Registry;
+use crate::storage::Objects;
+
+/// What one server is.
+pub(crate) struct Shared {
+    pub(crate) objects: Objects,
+    pub(crate) registry: Swap<Registry>,
+    pub(crate) authenticator: Swap<Authenticator>,
+    /// Who may do what. `None`: everybody who is known may do everything.
+    pub(crate) rules: Option<Swap<Rules>>,
+    pub(crate) limits: Limits,
+    pub(crate) world: World,
+    /// Held while kinds are made those of their definitions.
+    pub(crate) defining: tokio::sync::Mutex<()>,
+    /// Watches end when it is cancelled.
+    pub(crate) stopping: tokio_util::sync::CancellationToken,
+}
+
+/// What comes from outside of any request.
+pub(crate) struct World {
+    pub(crate) clock: Clock,
+    /// Fills with what nobody can guess.
+    pub(crate) random: Chance,
+}
+
+pub(crate) type Clock = Box<dyn Fn() -> Timestamp + Send + Sync>;
+pub(crate) type Chance = Box<dyn Fn(&mut [u8]) + Send + Sync>;
+
+/// How much is too much.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a request's body.
+    pub body_bytes: usize,
+    /// Requests that are worked on at the same time, watches not counted.
+    pub in_flight: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { body_bytes: 3 << 20, in_flight: 400 }
+    }
+}
+
+impl World {
+    pub(crate) fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    /// As Kubernetes writes times: RFC 3339, in seconds.
+    pub(crate) fn time(&self) -> String {
+        crate::strategy::time(self.now())
+    }
+
+    pub(crate) fn bytes<const N: usize>(&self) -> [u8; N] {
+        let mut bytes = [0; N];
+        (self.random)(&mut bytes);
+        bytes
+    }
+
+    /// A random UUID, version 4.
+    pub(crate) fn uid(&self) -> String {
+        let mut bytes: [u8; 16] = self.bytes();
+        bytes[6] = bytes[6] & 0x0f | 0x40;
+        bytes[8] = bytes[8] & 0x3f | 0x80;
+        let hex = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let parts = [&bytes[..4], &bytes[4..6], &bytes[6..8], &bytes[8..10], &bytes[10..]];
+        parts.map(hex).join("-")
+    }
+}
+
+impl Shared {
+    pub(crate) fn kinds(&self) -> Arc<Registry> {
+        self.registry.load()
+    }
+}

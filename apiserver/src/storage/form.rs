@@ -1,0 +1,147 @@
+//! The form in which an object is stored: JSON that is handed out without being read.
+//!
+//! ```text
+//! 1 byte: this format, 1 │ 4 bytes: where the revision goes │ 8 bytes: the print of the schema │ JSON
+//! ```
+//! Numbers are little-endian. The JSON has no `resourceVersion`: that is the revision that put it, and is spliced in as
+//! the first of its metadata.
+
+use std::io::Write;
+
+use machinery_objects::Revision;
+use serde_json::{Map, Value};
+use thiserror::Error;
+
+const FORMAT: u8 = 1;
+const HEADER: usize = 13;
+
+/// A stored object.
+#[derive(Clone, Copy)]
+pub(crate) struct Stored<'a> {
+    /// Which schema it was written under.
+    pub(crate) print: u64,
+    splice: usize,
+    json: &'a [u8],
+}
+
+/// Bytes that are no stored object.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("what is stored is no object of this server: {why}")]
+pub(crate) struct NotStored {
+    why: String,
+}
+
+/// An object in its stored form. Its metadata must be an object; its revision is left out.
+pub(crate) fn encode(object: &Map<String, Value>, print: u64) -> Vec<u8> {
+    let mut bytes = vec![0; HEADER];
+    let mut splice = 0;
+    bytes.push(b'{');
+    for (at, (key, value)) in object.iter().enumerate() {
+        field(&mut bytes, at, key);
+        match value {
+            Value::Object(metadata) if key == "metadata" => {
+                bytes.push(b'{');
+                splice = bytes.len() - HEADER;
+                let kept = metadata.iter().filter(|(key, _)| *key != "resourceVersion");
+                for (at, (key, value)) in kept.enumerate() {
+                    field(&mut bytes, at, key);
+                    json(&mut bytes, value);
+                }
+                bytes.push(b'}');
+            }
+            _ => json(&mut bytes, value),
+        }
+    }
+    bytes.push(b'}');
+    bytes[0] = FORMAT;
+    let splice = u32::try_from(splice).expect("an object is smaller than the store's largest value");
+    bytes[1..5].copy_from_slice(&splice.to_le_bytes());
+    bytes[5..HEADER].copy_from_slice(&print.to_le_bytes());
+    bytes
+}
+
+impl<'a> Stored<'a> {
+    /// Looks at the header only.
+    pub(crate) fn of(bytes: &'a [u8]) -> Result<Self, NotStored> {
+        let not = |why: &str| NotStored { why: why.into() };
+        let (header, json) = bytes.split_at_checked(HEADER).ok_or_else(|| not("it is too short"))?;
+        if header[0] != FORMAT {
+            return Err(not(&format!("its format is {}, and {FORMAT} is known", header[0])));
+        }
+        let splice = u32::from_le_bytes([header[1], header[2], header[3], header[4]]) as usize;
+        if splice >= json.len() || json[..splice].last() != Some(&b'{') {
+            return Err(not("the revision has no place in it"));
+        }
+        let print = header[5..].iter().rev().fold(0, |print, byte| print << 8 | u64::from(*byte));
+        Ok(Self { print, splice, json })
+    }
+
+    /// Appends its JSON, with the revision.
+    pub(crate) fn write(&self, revision: Revision, out: &mut Vec<u8>) {
+        let (before, after) = self.json.split_at(self.splice);
+        out.reserve(self.json.len() + 48);
+        out.extend_from_slice(before);
+        let comma = if after.first() == Some(&b'}') { "" } else { "," };
+        write!(out, r#""resourceVersion":"{revision}"{comma}"#).expect("a vector takes all");
+        out.extend_from_slice(after);
+    }
+
+    /// Reads it, with the revision.
+    pub(crate) fn read(&self, revision: Revision) -> Result<Value, NotStored> {
+        let mut object: Value =
+            serde_json::from_slice(self.json).map_err(|error| NotStored { why: error.to_string() })?;
+        object["metadata"]["resourceVersion"] = revision.to_string().into();
+        Ok(object)
+    }
+
+    /// The JSON without a revision.
+    pub(crate) const fn json(&self) -> &'a [u8] {
+        self.json
+    }
+}
+
+fn field(bytes: &mut Vec<u8>, at: usize, key: &str) {
+    if at > 0 {
+        bytes.push(b',');
+    }
+    serde_json::to_writer(&mut *bytes, key).expect("a text is JSON");
+    bytes.push(b':');
+}
+
+fn json(bytes: &mut Vec<u8>, value: &Value) {
+    serde_json::to_writer(&mut *bytes, value).expect("a value is JSON");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(object: Value) {
+        let bytes = encode(object.as_object().expect("an object"), 0x0102_0304_0506_0708);
+        let stored = Stored::of(&bytes).expect("it is one");
+        assert_eq!(stored.print, 0x0102_0304_0506_0708);
+        let mut expected = object;
+        expected["metadata"]["resourceVersion"] = "42".into();
+        assert_eq!(stored.read(Revision(42)).expect("it is JSON"), expected);
+        let mut written = Vec::new();
+        stored.write(Revision(42), &mut written);
+        assert_eq!(serde_json::from_slice::<Value>(&written).expect("it is JSON"), expected);
+    }
+
+    #[test]
+    fn an_object_comes_back_with_its_revision() {
+        check(json!({"apiVersion": "v1", "kind": "X", "metadata": {"name": "a", "resourceVersion": "7"}}));
+        check(json!({"metadata": {}, "spec": {"metadata": {"a": 1}}}));
+        check(json!({"a\"b": [1, {"x": null}], "metadata": {"labels": {"ä": "\u{0}"}}, "zz": "}{"}));
+    }
+
+    #[test]
+    fn other_bytes_are_refused() {
+        for bytes in
+            [&b""[..], b"\x01", b"\x02\0\0\0\0\0\0\0\0\0\0\0\0{}", b"\x01\x09\0\0\0\0\0\0\0\0\0\0\0{}"]
+        {
+            assert!(Stored::of(bytes).is_err(), "{bytes:?}");
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Where an object is: the key that orders objects as Kubernetes lists them.
+
+use std::sync::Arc;
+
+use machinery_store::Span;
+
+/// Where the objects of one kind are, whatever its version.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Place {
+    /// `GROUP/PLURAL/`. The oldest group, which has no name, is `core`; no other can be called so, as it has no dot and is
+    /// not one of Kubernetes'.
+    prefix: Arc<str>,
+}
+
+impl Place {
+    pub(crate) fn of(group: &str, plural: &str) -> Self {
+        let group = if group.is_empty() { "core" } else { group };
+        Self { prefix: format!("{group}/{plural}/").into() }
+    }
+
+    /// The key of one object. The names are checked: none has a slash.
+    pub(crate) fn key(&self, namespace: Option<&str>, name: &str) -> Arc<str> {
+        match namespace {
+            Some(namespace) => format!("{}{namespace}/{name}", self.prefix).into(),
+            None => format!("{}{name}", self.prefix).into(),
+        }
+    }
+
+    /// All objects, or those of one namespace.
+    pub(crate) fn span(&self, namespace: Option<&str>) -> Span {
+        Span::Prefix(self.start(namespace))
+    }
+
+    /// What all of these keys begin with.
+    pub(crate) fn start(&self, namespace: Option<&str>) -> Arc<str> {
+        namespace
+            .map_or_else(|| self.prefix.clone(), |namespace| format!("{}{namespace}/", self.prefix).into())
+    }
+}

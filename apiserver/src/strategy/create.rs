@@ -1,0 +1,44 @@
+//! A new object.
+
+use serde_json::Value;
+
+use super::{Context, meta_text, metadata_mut};
+use crate::invalid::invalid;
+use crate::kind::Part;
+use crate::meta::{Creation, for_create};
+use crate::refusal::Refusal;
+
+/// What makes one try of a create different from another.
+#[derive(Clone, Copy)]
+pub(crate) struct New<'a> {
+    pub(crate) uid: &'a str,
+    /// What a generated name ends with.
+    pub(crate) chance: u64,
+}
+
+/// What is stored of a new object, which has the shape of its kind by now.
+pub(crate) fn create(mut object: Value, new: New<'_>, context: &Context<'_>) -> Result<Value, Refusal> {
+    let kind = context.kind;
+    if kind.has_status
+        && let Some(object) = object.as_object_mut()
+    {
+        object.remove("status");
+    }
+    let creation = Creation {
+        namespace: context.namespace,
+        names: kind.name_rule,
+        generations: kind.has_generation,
+        now: context.now,
+        uid: new.uid,
+        chance: new.chance,
+    };
+    let mut errors = for_create(metadata_mut(&mut object), &creation)?;
+    kind.hooks.creating(&mut object);
+    errors.extend(kind.validate(&object, None, Part::Main));
+    errors.extend(kind.hooks.validate(&object, None));
+    if !errors.is_empty() {
+        return Err(invalid(&kind.group, &kind.names.kind, meta_text(&object, "name"), &errors));
+    }
+    context.record(None, &mut object, None);
+    Ok(object)
+}

@@ -1,0 +1,142 @@
+//! What a write makes of an object: pure steps from what is there and what is asked to what is to be.
+
+mod create;
+mod delete;
+mod update;
+
+pub(crate) use create::{New, create};
+pub(crate) use delete::{Deletion, delete};
+pub(crate) use update::update;
+
+use jiff::Timestamp;
+
+use serde_json::{Map, Value};
+
+use crate::kind::Kind;
+use crate::managed;
+use crate::refusal::{About, Refusal};
+
+/// Who writes, when, and how.
+#[derive(Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) kind: &'a Kind,
+    pub(crate) now: Timestamp,
+    pub(crate) manager: &'a str,
+    /// Of the path.
+    pub(crate) namespace: Option<&'a str>,
+}
+
+impl Context<'_> {
+    /// Notes in the object who manages what of it.
+    fn record(&self, old: Option<&Value>, new: &mut Value, subresource: Option<&str>) {
+        let write = managed::Write {
+            manager: self.manager,
+            subresource,
+            api_version: &self.kind.api_version,
+            now: &time(self.now),
+            lists: self.kind.shape.lists(),
+            served: &|_| true,
+        };
+        managed::updated(old, new, &write);
+        if let Some(old) = old {
+            managed::keep_times(old, new);
+        }
+    }
+}
+
+/// A time as objects have it: RFC 3339, in UTC, to the second.
+pub(crate) fn time(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// What a step decided.
+pub(crate) enum Step {
+    /// The object is as it should be.
+    Keep,
+    Put(Value),
+    /// It goes: with this as its last state.
+    Delete(Value),
+}
+
+/// An object's metadata; an empty one where there is none.
+pub(crate) fn metadata(object: &Value) -> &Map<String, Value> {
+    static EMPTY: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
+    object.get("metadata").and_then(Value::as_object).unwrap_or(&EMPTY)
+}
+
+/// An object's metadata, to change it.
+pub(crate) fn metadata_mut(object: &mut Value) -> &mut Map<String, Value> {
+    if !object.get("metadata").is_some_and(Value::is_object) {
+        object["metadata"] = Value::Object(Map::new());
+    }
+    object["metadata"].as_object_mut().expect("it is one by now")
+}
+
+/// A text of the metadata; empty where there is none.
+pub(crate) fn meta_text<'a>(object: &'a Value, field: &str) -> &'a str {
+    metadata(object).get(field).and_then(Value::as_str).unwrap_or_default()
+}
+
+pub(crate) fn has_finalizers(object: &Value) -> bool {
+    metadata(object).get("finalizers").and_then(Value::as_array).is_some_and(|all| !all.is_empty())
+}
+
+pub(crate) fn is_deleting(object: &Value) -> bool {
+    metadata(object).get("deletionTimestamp").is_some_and(|time| !time.is_null())
+}
+
+/// 409: somebody else was first.
+pub(crate) fn conflict(kind: &Kind, name: &str, why: &str) -> Refusal {
+    let message = format!("Operation cannot be fulfilled on {} {name:?}: {why}", kind.resource());
+    Refusal { about: about(kind, name), ..Refusal::new(409, "Conflict", message) }
+}
+
+pub(crate) const MODIFIED: &str =
+    "the object has been modified; please apply your changes to the latest version and try again";
+
+/// 404.
+pub(crate) fn not_found(kind: &Kind, name: &str) -> Refusal {
+    let message = format!("{} {name:?} not found", kind.resource());
+    Refusal { about: about(kind, name), ..Refusal::new(404, "NotFound", message) }
+}
+
+/// 409: it is there already.
+pub(crate) fn already_exists(kind: &Kind, name: &str) -> Refusal {
+    let message = format!("{} {name:?} already exists", kind.resource());
+    Refusal { about: about(kind, name), ..Refusal::new(409, "AlreadyExists", message) }
+}
+
+/// What a refusal is about, by the plural, as Kubernetes says it of these.
+pub(crate) fn about(kind: &Kind, name: &str) -> About {
+    About {
+        group: kind.group.to_string(),
+        kind: kind.names.plural.clone(),
+        name: name.into(),
+        uid: String::new(),
+    }
+}
+
+/// Whether two states of an object are the same.
+pub(crate) fn same(a: &Value, b: &Value) -> bool {
+    let plain = |object: &Value| {
+        let mut object = object.clone();
+        metadata_mut(&mut object).remove("resourceVersion");
+        object
+    };
+    plain(a) == plain(b)
+}
+
+/// All but the metadata and, if it is apart, the status: what a generation counts.
+pub(crate) fn wanted_differs(kind: &Kind, a: &Value, b: &Value) -> bool {
+    let wanted = |object: &Value| {
+        let mut object = object.as_object().cloned().unwrap_or_default();
+        for field in ["metadata", "apiVersion", "kind"] {
+            object.remove(field);
+        }
+        if kind.has_status {
+            object.remove("status");
+        }
+        object
+    };
+    wanted(a) != wanted(b)
+}

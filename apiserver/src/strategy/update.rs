@@ -1,0 +1,111 @@
+//! A changed object.
+
+use serde_json::Value;
+
+use super::{
+    Context, MODIFIED, Step, conflict, has_finalizers, is_deleting, meta_text, metadata, metadata_mut, same,
+    wanted_differs,
+};
+use crate::invalid::invalid;
+use crate::kind::Part;
+use crate::meta::{Update, for_update};
+use crate::refusal::Refusal;
+
+/// What becomes of an object that one part of is replaced. `new` has the shape of its kind.
+/// One that was sent whole is held against the UID that it names; in a patch that is a field like others.
+pub(crate) fn update(
+    mut new: Value,
+    old: &Value,
+    part: Part,
+    whole: bool,
+    context: &Context<'_>,
+) -> Result<Step, Refusal> {
+    let kind = context.kind;
+    let name = meta_text(old, "name");
+    let names_this =
+        |field| matches!(meta_text(&new, field), text if text.is_empty() || text == meta_text(old, field));
+    if names_this("name") && (!kind.namespaced || names_this("namespace")) {
+        holds_still(&new, old, whole, context)?;
+    }
+    only(&mut new, old, part, kind.has_status);
+    let how = Update {
+        group: &kind.group,
+        plural: &kind.names.plural,
+        namespace: context.namespace,
+        name,
+        unconditional: kind.may_overwrite,
+    };
+    let mut errors = for_update(metadata_mut(&mut new), metadata(old), &how)?;
+    kind.hooks.updating(&mut new, old, part);
+    if kind.has_generation && part == Part::Main && wanted_differs(kind, &new, old) {
+        let generation = metadata(old).get("generation").and_then(Value::as_i64).unwrap_or(0);
+        metadata_mut(&mut new).insert("generation".into(), (generation + 1).into());
+    }
+    errors.extend(kind.validate(&new, Some(old), part));
+    errors.extend(kind.hooks.validate(&new, Some(old)));
+    if !errors.is_empty() {
+        return Err(invalid(&kind.group, &kind.names.kind, name, &errors));
+    }
+    context.record(Some(old), &mut new, part.subresource());
+    if is_deleting(&new) && !has_finalizers(&new) && !kind.hooks.holds(&new) {
+        return Ok(Step::Delete(new));
+    }
+    Ok(if same(&new, old) { Step::Keep } else { Step::Put(new) })
+}
+
+/// The revision and the UID that the request names are those of the object.
+fn holds_still(new: &Value, old: &Value, whole: bool, context: &Context<'_>) -> Result<(), Refusal> {
+    let (kind, name) = (context.kind, meta_text(old, "name"));
+    match meta_text(new, "resourceVersion") {
+        // That one must be given is said with all else that is wrong.
+        "" => {}
+        version if version == meta_text(old, "resourceVersion") => {}
+        _ => return Err(conflict(kind, name, MODIFIED)),
+    }
+    match (meta_text(new, "uid"), meta_text(old, "uid")) {
+        (asked, there) if asked.is_empty() || asked == there || !whole => Ok(()),
+        (asked, there) => {
+            let why =
+                format!("Precondition failed: UID in precondition: {asked}, UID in object meta: {there}");
+            Err(conflict(kind, name, &why))
+        }
+    }
+}
+
+/// Takes all but one part from what was there.
+fn only(new: &mut Value, old: &Value, part: Part, status_is_apart: bool) {
+    let restore = |new: &mut Value, field: &str| {
+        let Some(new) = new.as_object_mut() else { return };
+        match old.get(field) {
+            Some(value) => new.insert(field.into(), value.clone()),
+            None => new.remove(field),
+        };
+    };
+    match part {
+        Part::Main if status_is_apart => restore(new, "status"),
+        Part::Main => {}
+        Part::Status => {
+            let status = new.get("status").cloned();
+            let managers = metadata(new).get("managedFields").cloned();
+            *new = old.clone();
+            match status {
+                Some(status) => new["status"] = status,
+                None => drop(new.as_object_mut().and_then(|new| new.remove("status"))),
+            }
+            let metadata = metadata_mut(new);
+            match managers {
+                Some(managers) => metadata.insert("managedFields".into(), managers),
+                None => metadata.remove("managedFields"),
+            };
+        }
+        Part::Finalize => {
+            let finalizers = new.get("spec").and_then(|spec| spec.get("finalizers")).cloned();
+            *new = old.clone();
+            if let Some(finalizers) = finalizers {
+                new["spec"]["finalizers"] = finalizers;
+            } else if let Some(spec) = new.get_mut("spec").and_then(Value::as_object_mut) {
+                spec.remove("finalizers");
+            }
+        }
+    }
+}

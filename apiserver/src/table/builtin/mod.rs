@@ -1,0 +1,136 @@
+//! The columns of the built-in kinds.
+
+mod core;
+mod event;
+mod pod;
+mod rbac;
+mod workload;
+
+use jiff::Timestamp;
+use serde_json::Value;
+
+use super::column::{CREATED, Columns, NAME, definition, text};
+
+/// The columns of a kind that is built in.
+#[derive(Debug)]
+pub(crate) struct BuiltIn {
+    heads: &'static [Head],
+    pub(super) cells: fn(&Value, Timestamp) -> Vec<Value>,
+    pub(super) conditions: fn(&Value) -> Option<Value>,
+}
+
+/// The columns of a built-in kind. A kind without columns of its own has a name and the time when it was created.
+pub(crate) fn builtin(group: &str, kind: &str) -> Columns {
+    Columns::BuiltIn(match (group, kind) {
+        ("", "ConfigMap") => &core::CONFIG_MAP,
+        ("", "Event") | ("events.k8s.io", "Event") => &event::EVENT,
+        ("", "Namespace") => &core::NAMESPACE,
+        ("", "Node") => &core::NODE,
+        ("", "Pod") => &pod::POD,
+        ("", "Secret") => &core::SECRET,
+        ("", "Service") => &core::SERVICE,
+        ("", "ServiceAccount") => &core::SERVICE_ACCOUNT,
+        ("apiextensions.k8s.io", "CustomResourceDefinition") => &core::CRD,
+        ("apps", "Deployment") => &workload::DEPLOYMENT,
+        ("apps", "ReplicaSet") => &workload::REPLICA_SET,
+        ("autoscaling", "Scale") => &workload::SCALE,
+        ("coordination.k8s.io", "Lease") => &core::LEASE,
+        ("rbac.authorization.k8s.io", "ClusterRoleBinding" | "RoleBinding") => &rbac::BINDING,
+        _ => &DEFAULT,
+    })
+}
+
+impl BuiltIn {
+    pub(super) fn definitions(&self) -> Value {
+        self.heads
+            .iter()
+            .map(|head| definition(head.name, head.kind, head.format, head.description, head.priority))
+            .collect()
+    }
+}
+
+#[derive(Debug)]
+struct Head {
+    name: &'static str,
+    kind: &'static str,
+    format: &'static str,
+    priority: i64,
+    description: &'static str,
+}
+
+impl Head {
+    const NAME: Self = Self { name: "Name", kind: "string", format: "name", priority: 0, description: NAME };
+    const AGE: Self = Self::text("Age", CREATED);
+    const CREATED: Self = Self::of("Created At", "date", CREATED);
+
+    const fn of(name: &'static str, kind: &'static str, description: &'static str) -> Self {
+        Self { name, kind, format: "", priority: 0, description }
+    }
+
+    const fn text(name: &'static str, description: &'static str) -> Self {
+        Self::of(name, "string", description)
+    }
+
+    /// Shown with `-o wide` only.
+    const fn wide(name: &'static str, description: &'static str) -> Self {
+        Self { priority: 1, ..Self::text(name, description) }
+    }
+}
+
+static DEFAULT: BuiltIn = BuiltIn {
+    heads: &[Head::NAME, Head::CREATED],
+    cells: |object, _| vec![text(&object["metadata"]["name"]), created(object)],
+    conditions: nothing_more,
+};
+
+fn nothing_more(_: &Value) -> Option<Value> {
+    None
+}
+
+/// When the object was created, as it is written.
+fn created(object: &Value) -> Value {
+    object["metadata"]["creationTimestamp"].as_str().unwrap_or(super::age::ZERO).into()
+}
+
+/// The text, or what stands for none.
+fn or(value: &Value, none: &str) -> Value {
+    value.as_str().filter(|text| !text.is_empty()).unwrap_or(none).into()
+}
+
+/// The number, or 0.
+fn count(value: &Value) -> i64 {
+    value.as_i64().unwrap_or(0)
+}
+
+/// The items of a list; none if it is no list.
+fn each(value: &Value) -> impl DoubleEndedIterator<Item = &Value> {
+    value.as_array().into_iter().flatten()
+}
+
+/// How many there are.
+fn size(value: &Value) -> usize {
+    match value {
+        Value::Array(list) => list.len(),
+        Value::Object(map) => map.len(),
+        _ => 0,
+    }
+}
+
+/// The texts that are there, with something between them.
+fn joined<'a>(values: impl IntoIterator<Item = &'a Value>, between: &str) -> String {
+    values.into_iter().filter_map(Value::as_str).collect::<Vec<_>>().join(between)
+}
+
+/// `app=web,tier=front`; `<none>` for none.
+fn pairs(labels: &Value) -> String {
+    let pairs: Vec<String> = labels
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
+        .collect();
+    if pairs.is_empty() { "<none>".into() } else { pairs.join(",") }
+}
+
+#[cfg(test)]
+mod tests;

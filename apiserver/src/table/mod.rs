@@ -1,0 +1,13 @@
+//! Answers as tables, which is what `kubectl get` shows, and objects cut down to their metadata.
+
+mod age;
+mod builtin;
+mod column;
+mod partial;
+mod path;
+mod render;
+
+pub(crate) use builtin::builtin;
+pub(crate) use column::{Columns, check_columns, crd_columns};
+pub(crate) use partial::{partial, partial_list};
+pub(crate) use render::{Include, Tables};

@@ -1,0 +1,73 @@
+//! Paths of printer columns: the part of Kubernetes' JSONPath that selects values.
+//!
+//! Not there: text around `{…}`, and `range` with `end`, which make templates and no columns. Kubernetes shows what they
+//! select as nothing.
+
+mod find;
+mod parse;
+mod show;
+
+pub(crate) use show::shown;
+
+/// A path that was read: `.status.conditions[?(@.type=="Ready")].status`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Path(Vec<Step>);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Step {
+    Field(String),
+    /// `[2]`, `[-1]`, `[1:3]`, `[::2]`, `[*]`.
+    Slice(Slice),
+    /// `.*`
+    Wildcard,
+    /// `..`
+    Recursive,
+    /// `[?(@.a == "b")]`
+    Filter(Filter),
+    /// `[0,2]`
+    Union(Vec<Vec<Step>>),
+    /// A constant, which stands for every input. Filters compare with them.
+    Literal(serde_json::Value),
+    /// What Kubernetes reads without complaint and then can do nothing with: a bare word, an unknown operator.
+    Never,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Slice {
+    from: i64,
+    to: To,
+    step: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum To {
+    /// `[2]`: the one element.
+    One,
+    At(i64),
+    End,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Filter {
+    left: Vec<Step>,
+    test: Test,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Test {
+    Exists,
+    Compare(Operator, Vec<Step>),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Operator {
+    Less,
+    LessEqual,
+    Greater,
+    GreaterEqual,
+    Equal,
+    NotEqual,
+}
+
+#[cfg(test)]
+mod tests;

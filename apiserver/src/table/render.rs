@@ -1,0 +1,114 @@
+//! Objects as a table.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::column::Columns;
+use super::partial::{cut, is_status};
+use crate::accept::MetaVersion;
+use crate::invalid::{FieldError, Problem};
+use crate::refusal::Refusal;
+
+/// What of its object a row carries: the query parameter `includeObject`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Include {
+    None,
+    #[default]
+    Metadata,
+    Object,
+}
+
+/// Makes tables of the objects of one kind.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tables<'a> {
+    pub(crate) columns: &'a Columns,
+    pub(crate) version: MetaVersion,
+    pub(crate) include: Include,
+    /// Ages are told as of now.
+    pub(crate) now: Timestamp,
+}
+
+impl Include {
+    /// Reads the query parameter.
+    ///
+    /// # Errors
+    /// 400 for what it cannot be.
+    pub(crate) fn parse(text: &str) -> Result<Self, Refusal> {
+        Ok(match text {
+            "" | "Metadata" => Self::Metadata,
+            "None" => Self::None,
+            "Object" => Self::Object,
+            _ => {
+                let detail = "must be 'Metadata', 'Object', 'None', or empty";
+                let error = FieldError::new("includeObject", Problem::Invalid(text.into()), detail);
+                return Err(Refusal::bad_request(format!(
+                    "Unable to convert to Table as requested: {error}"
+                )));
+            }
+        })
+    }
+}
+
+impl Tables<'_> {
+    /// A list or an object as a table. A `Status` stays what it is.
+    pub(crate) fn table(&self, mut answer: Value) -> Value {
+        if is_status(&answer) {
+            return answer;
+        }
+        match answer.get_mut("items").and_then(Value::as_array_mut).map(std::mem::take) {
+            Some(items) => {
+                let rows = items.into_iter().map(|item| self.row(item)).collect();
+                self.whole(answer["metadata"].take(), rows, true)
+            }
+            None => self.event(answer, true),
+        }
+    }
+
+    /// The object of a watch event as a table. Its columns are defined in the first one only. A `Status` stays.
+    pub(crate) fn event(&self, object: Value, first: bool) -> Value {
+        if is_status(&object) {
+            return object;
+        }
+        let mut metadata = Map::new();
+        if let Some(revision) = object["metadata"].get("resourceVersion") {
+            metadata.insert("resourceVersion".into(), revision.clone());
+        }
+        let rows = vec![self.row(object)];
+        self.whole(metadata.into(), rows, first)
+    }
+
+    /// Everything of a list's table but its rows, which whoever writes it as it goes puts in.
+    pub(crate) fn frame(&self, list_metadata: Value) -> Value {
+        self.whole(list_metadata, Vec::new(), true)
+    }
+
+    /// One row.
+    pub(crate) fn row(&self, mut object: Value) -> Value {
+        let cells = self.columns.cells(&object, self.now);
+        let conditions = self.columns.conditions(&object);
+        let ends_initial_events = object["metadata"]["annotations"]["k8s.io/initial-events-end"] == "true";
+        let object = match self.include {
+            Include::Object => object,
+            Include::None if !ends_initial_events => Value::Null,
+            Include::None | Include::Metadata => cut(&mut object, self.version),
+        };
+        let mut row = json!({"cells": cells, "object": object});
+        if let Some(conditions) = conditions {
+            row["conditions"] = conditions;
+        }
+        row
+    }
+
+    fn whole(&self, metadata: Value, rows: Vec<Value>, defined: bool) -> Value {
+        json!({
+            "kind": "Table",
+            "apiVersion": self.version.api_version(),
+            "metadata": if metadata.is_null() { json!({}) } else { metadata },
+            "columnDefinitions": if defined { self.columns.definitions() } else { Value::Null },
+            "rows": rows,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! A certificate authority of one server: it makes certificates for the server and for its clients.
+
+use jiff::{SignedDuration, Timestamp};
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose,
+};
+use rustls::pki_types::CertificateDer;
+use x509_parser::certificate::X509Certificate;
+
+const AUTHORITY_DAYS: i64 = 3650;
+/// What verifies certificates takes none for a server that is good for much longer.
+const LEAF_DAYS: i64 = 365;
+
+/// What an authority that we have made is called.
+const NAME: &str = "machinery";
+
+/// A certificate with its key, both in PEM.
+pub(crate) struct Pair {
+    pub(crate) certificate: String,
+    pub(crate) key: String,
+}
+
+impl std::fmt::Debug for Pair {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pair").field("certificate", &self.certificate).finish_non_exhaustive()
+    }
+}
+
+pub(super) struct Authority(Issuer<'static, KeyPair>);
+
+impl Authority {
+    /// The one with this certificate and this key.
+    pub(super) fn of(certificate: &CertificateDer<'_>, key: KeyPair) -> Result<Self, rcgen::Error> {
+        Issuer::from_ca_cert_der(certificate, key).map(Self)
+    }
+
+    /// A certificate for `key`. Made anew for the same key, it verifies what was made before as well.
+    pub(super) fn certificate(key: &KeyPair, now: Timestamp) -> Result<String, rcgen::Error> {
+        let mut params = params(&[], NAME, None, now, AUTHORITY_DAYS)?;
+        // What it has made makes no certificates itself.
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+        params.use_authority_key_identifier_extension = false;
+        Ok(params.self_signed(key)?.pem())
+    }
+
+    /// One by which clients know a server that is reached under these names and addresses. It is none for a client.
+    pub(super) fn server(&self, hosts: &[String], now: Timestamp) -> Result<Pair, rcgen::Error> {
+        let mut params = params(hosts, "machinery-apiserver", None, now, LEAF_DAYS)?;
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        self.pair(&params)
+    }
+
+    /// One by which the server knows `user`, who is in `group`. It is none for a server.
+    pub(super) fn client(&self, user: &str, group: &str, now: Timestamp) -> Result<Pair, rcgen::Error> {
+        let mut params = params(&[], user, Some(group), now, LEAF_DAYS)?;
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        self.pair(&params)
+    }
+
+    fn pair(&self, params: &CertificateParams) -> Result<Pair, rcgen::Error> {
+        let key = KeyPair::generate()?;
+        let certificate = params.signed_by(&key, &self.0)?.pem();
+        Ok(Pair { certificate, key: key.serialize_pem() })
+    }
+}
+
+/// Whether we have made this one for an authority, and may make it again.
+pub(super) fn is_ours(certificate: &X509Certificate<'_>) -> bool {
+    let mut names = certificate.subject().iter_attributes();
+    names.next().is_some_and(|name| name.as_str().is_ok_and(|name| name == NAME)) && names.next().is_none()
+}
+
+/// Good from the day before, for clocks that are slow, until so many days after `now`.
+fn params(
+    hosts: &[String],
+    name: &str,
+    group: Option<&str>,
+    now: Timestamp,
+    days: i64,
+) -> Result<CertificateParams, rcgen::Error> {
+    let mut params = CertificateParams::new(hosts)?;
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, name);
+    if let Some(group) = group {
+        params.distinguished_name.push(DnType::OrganizationName, group);
+    }
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.use_authority_key_identifier_extension = true;
+    let day = |days: i64| {
+        let at = now.checked_add(SignedDuration::from_hours(24 * days)).map_err(|_| rcgen::Error::Time)?;
+        let date = at.to_zoned(jiff::tz::TimeZone::UTC).date();
+        let [month, day] = [date.month(), date.day()].map(i8::unsigned_abs);
+        Ok::<_, rcgen::Error>(rcgen::date_time_ymd(i32::from(date.year()), month, day))
+    };
+    (params.not_before, params.not_after) = (day(-1)?, day(days)?);
+    Ok(params)
+}

@@ -1,0 +1,208 @@
+//! The certificates that a server makes for itself, in a directory that only it may read:
+//! `ca.crt`, `server.crt`, `admin.crt`, and their keys.
+
+use std::path::{Path, PathBuf};
+
+use jiff::Timestamp;
+use rcgen::{KeyPair, PublicKeyData as _};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject as _;
+
+use super::authority::{self, Authority, Pair};
+use super::pem;
+use crate::auth::identity::{Identity, MASTERS};
+use crate::auth::private::{self, FileError};
+
+/// What is good for less than thirty days is made anew.
+const SPARE_SECONDS: i64 = 30 * 24 * 3600;
+
+/// Under these a server is always reached.
+const LOCAL: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+
+/// The directory, and the names and addresses that the server's certificate is for.
+#[derive(Clone, Debug)]
+pub(crate) struct Own {
+    directory: PathBuf,
+    hosts: Vec<String>,
+}
+
+/// What is in it.
+#[derive(Debug)]
+pub(crate) struct Certificates {
+    /// What verifies the server, and its clients; PEM.
+    pub(crate) ca: String,
+    pub(crate) server: Pair,
+    /// A client's who may do everything.
+    pub(crate) admin: Pair,
+    /// What was made now and why, or must be replaced by hand: a line each, for people.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Own {
+    /// For the local host and these `hosts`: names and addresses.
+    pub(crate) fn new(directory: impl Into<PathBuf>, hosts: impl IntoIterator<Item = String>) -> Self {
+        let mut all = LOCAL.map(str::to_owned).to_vec();
+        for host in hosts {
+            if !all.contains(&host) {
+                all.push(host);
+            }
+        }
+        Self { directory: directory.into(), hosts: all }
+    }
+
+    /// Reads what is there. Makes what is not; and again what ends within thirty days, what another authority has made,
+    /// and the server's, if it is not for all its hosts. The key of the authority stays, so what it has made does too.
+    ///
+    /// A file that is there and cannot be read is an error, and nothing is written over it.
+    pub(crate) fn open(&self, now: Timestamp) -> Result<Certificates, FileError> {
+        private::make_directory(&self.directory)?;
+        let mut notes = Vec::new();
+        let (ca, der, authority) = self.authority(now, &mut notes)?;
+        let of_admin = Fits { ca: &der, hosts: &[], now };
+        let of_server = Fits { hosts: &self.hosts, ..of_admin };
+        let user = Identity::admin().user;
+        let server = self.leaf("server", &of_server, &mut notes, || authority.server(&self.hosts, now))?;
+        let admin = self.leaf("admin", &of_admin, &mut notes, || authority.client(&user, MASTERS, now))?;
+        Ok(Certificates { ca, server, admin, notes })
+    }
+
+    /// Where the server's certificate and its key are, and the authority's certificate.
+    pub(super) fn paths(&self) -> [PathBuf; 3] {
+        ["server.crt", "server.key", "ca.crt"].map(|name| self.directory.join(name))
+    }
+
+    fn authority(
+        &self,
+        now: Timestamp,
+        notes: &mut Vec<String>,
+    ) -> Result<(String, CertificateDer<'static>, Authority), FileError> {
+        let [path, key_path] = self.pair_paths("ca");
+        let wrong = |what: &dyn std::fmt::Display| {
+            FileError::new(&path, what, "put another one there with its key, or remove ca.* to begin anew")
+        };
+        let (why, key) = match self.read("ca")? {
+            There::Pair(pair, der, key) => {
+                let (is_ca, ours, (day, left)) = {
+                    let certificate = pem::parsed(&der).map_err(|what| wrong(&what))?;
+                    (certificate.is_ca(), authority::is_ours(&certificate), pem::end(&certificate, now))
+                };
+                if !is_ca {
+                    return Err(wrong(&"its certificate may make no others"));
+                }
+                if left >= SPARE_SECONDS || !ours && left > 0 {
+                    if left < SPARE_SECONDS {
+                        notes.push(format!("{}: it ends on {day}; put a new one there", path.display()));
+                    }
+                    let authority = Authority::of(&der, key).map_err(|error| wrong(&error))?;
+                    return Ok((pair.certificate, der, authority));
+                }
+                if !ours {
+                    return Err(wrong(&format_args!("it ended on {day}")));
+                }
+                (format!("the last one ends on {day}"), key)
+            }
+            // The process has ended between the two. With the same key, what was made by it is still good.
+            There::Key(key) => ("there was none".to_owned(), key),
+            There::Nothing => {
+                let key = KeyPair::generate().map_err(|error| wrong(&error))?;
+                private::write(&key_path, &key.serialize_pem())?;
+                ("there was none".to_owned(), key)
+            }
+        };
+        let pem = Authority::certificate(&key, now).map_err(|error| not_made(&path, &error))?;
+        private::write(&path, &pem)?;
+        notes.push(format!("made {}: {why}", path.display()));
+        let der = CertificateDer::from_pem_slice(pem.as_bytes()).expect("it was made just now");
+        let authority = Authority::of(&der, key).map_err(|error| not_made(&path, &error))?;
+        Ok((pem, der, authority))
+    }
+
+    fn leaf(
+        &self,
+        name: &str,
+        fits: &Fits<'_>,
+        notes: &mut Vec<String>,
+        make: impl FnOnce() -> Result<Pair, rcgen::Error>,
+    ) -> Result<Pair, FileError> {
+        let why = match self.read(name)? {
+            There::Nothing | There::Key(_) => "there was none".to_owned(),
+            There::Pair(pair, der, _) => match fits.why_not(&der) {
+                Some(why) => why,
+                None => return Ok(pair),
+            },
+        };
+        let [path, key_path] = self.pair_paths(name);
+        let pair = make().map_err(|error| not_made(&path, &error))?;
+        // Should the process end between these, there is a key alone, and both are made again.
+        private::remove(&path)?;
+        private::write(&key_path, &pair.key)?;
+        private::write(&path, &pair.certificate)?;
+        notes.push(format!("made {}: {why}", path.display()));
+        Ok(pair)
+    }
+
+    fn read(&self, name: &str) -> Result<There, FileError> {
+        let [path, key_path] = self.pair_paths(name);
+        let wrong = |path: &Path, what: &str| {
+            let remedy = format_args!("put the right file back, or remove {name}.* to have both made anew");
+            FileError::new(path, what, remedy)
+        };
+        let (certificate, key) = match (private::read(&path)?, private::read(&key_path)?) {
+            (None, None) => return Ok(There::Nothing),
+            (Some(_), None) => return Err(wrong(&key_path, "its certificate is there, and it is not")),
+            (certificate, Some(key)) => (certificate, key),
+        };
+        private::check_mode(&key_path)?;
+        let pair = KeyPair::from_pem(&key).map_err(|_| wrong(&key_path, "it is no key in PEM of PKCS #8"))?;
+        let Some(certificate) = certificate else { return Ok(There::Key(pair)) };
+        let der = CertificateDer::from_pem_slice(certificate.as_bytes());
+        let der = der.map_err(|_| wrong(&path, "it is no certificate in PEM"))?;
+        let public = pair.subject_public_key_info();
+        let fits = pem::parsed(&der).map(|parsed| parsed.public_key().raw == public);
+        if !fits.map_err(|what| wrong(&path, what))? {
+            return Err(wrong(&path, "it is not for the key beside it"));
+        }
+        Ok(There::Pair(Pair { certificate, key }, der, pair))
+    }
+
+    fn pair_paths(&self, name: &str) -> [PathBuf; 2] {
+        ["crt", "key"].map(|ending| self.directory.join(format!("{name}.{ending}")))
+    }
+}
+
+/// Which files of a pair are there.
+enum There {
+    Nothing,
+    Key(KeyPair),
+    Pair(Pair, CertificateDer<'static>, KeyPair),
+}
+
+/// What a certificate must be to be kept.
+#[derive(Clone, Copy)]
+struct Fits<'a> {
+    ca: &'a CertificateDer<'static>,
+    hosts: &'a [String],
+    now: Timestamp,
+}
+
+impl Fits<'_> {
+    fn why_not(&self, der: &CertificateDer<'static>) -> Option<String> {
+        let (Ok(certificate), Ok(ca)) = (pem::parsed(der), pem::parsed(self.ca)) else {
+            return Some("the last one cannot be read".into());
+        };
+        let issued = certificate.issuer().as_raw() == ca.subject().as_raw()
+            && certificate.verify_signature(Some(ca.public_key())).is_ok();
+        if !issued {
+            return Some("the last one is of another authority".into());
+        }
+        if !pem::is_for(&certificate, self.hosts) {
+            return Some(format!("the last one is not for all of {}", self.hosts.join(", ")));
+        }
+        let (day, left) = pem::end(&certificate, self.now);
+        (left < SPARE_SECONDS).then(|| format!("the last one ends on {day}"))
+    }
+}
+
+fn not_made(path: &Path, error: &rcgen::Error) -> FileError {
+    FileError::new(path, format_args!("making it failed: {error}"), "check the clock and the host names")
+}

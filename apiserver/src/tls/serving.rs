@@ -1,0 +1,128 @@
+//! What connections are served with, replaced while it runs.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use machinery_sync::Swap;
+use rustls::crypto::ring;
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::version::{TLS12, TLS13};
+use rustls::{RootCertStore, ServerConfig};
+
+use super::own::Own;
+use super::pem;
+use crate::auth::private::FileError;
+
+/// What is soon to end is worth a word.
+const SPARE_SECONDS: i64 = 30 * 24 * 3600;
+
+/// Where the certificates are from.
+#[derive(Clone, Debug)]
+pub(crate) enum Source {
+    /// The server makes them. Clients are known by the same authority.
+    Own(Own),
+    /// Somebody else does, and replaces these files.
+    Files {
+        /// The server's certificate, and those between it and an authority.
+        certificate: PathBuf,
+        key: PathBuf,
+        /// What verifies clients. None: clients show no certificates.
+        client_ca: Option<PathBuf>,
+    },
+}
+
+/// TLS 1.2 and 1.3, for HTTP/2 and HTTP/1.1. A client need not show a certificate; one that is shown must be good.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    source: Source,
+    config: Swap<ServerConfig>,
+}
+
+impl Serving {
+    /// Reads the certificates, or makes them. What is said besides is for people: what was made, what ends soon.
+    pub(crate) fn open(source: Source, now: Timestamp) -> Result<(Self, Vec<String>), FileError> {
+        let (config, notes) = load(&source, now)?;
+        Ok((Self { source, config: Swap::new(Arc::new(config)) }, notes))
+    }
+
+    /// What the next connection is served with; ask for each of them. Those that there are stay as they are.
+    ///
+    /// The whole of it is replaced, not only the certificate: who verified with an authority that is no more
+    /// does not come in again by what was remembered of its connection.
+    pub(crate) fn config(&self) -> Arc<ServerConfig> {
+        self.config.load()
+    }
+
+    /// Reads the certificates again, and renews our own ones that end soon: to be called now and then, and when
+    /// somebody asks for it. If a file is not good, what was read before is kept, and the error says why.
+    pub(crate) fn reload(&self, now: Timestamp) -> Result<Vec<String>, FileError> {
+        let (config, notes) = load(&self.source, now)?;
+        self.config.swap(Arc::new(config));
+        Ok(notes)
+    }
+}
+
+fn load(source: &Source, now: Timestamp) -> Result<(ServerConfig, Vec<String>), FileError> {
+    match source {
+        Source::Own(own) => {
+            let mut notes = own.open(now)?.notes;
+            let [certificate, key, ca] = own.paths();
+            let (config, more) = config(&certificate, &key, Some(&ca), now)?;
+            notes.extend(more);
+            Ok((config, notes))
+        }
+        Source::Files { certificate, key, client_ca } => config(certificate, key, client_ca.as_deref(), now),
+    }
+}
+
+fn config(
+    certificate: &Path,
+    key_path: &Path,
+    client_ca: Option<&Path>,
+    now: Timestamp,
+) -> Result<(ServerConfig, Vec<String>), FileError> {
+    let provider = Arc::new(ring::default_provider());
+    let chain = pem::certificates(certificate)?;
+    let first = chain.first().expect("a file without certificates is refused");
+    let replace = "put a new one there";
+    let parsed = pem::parsed(first).map_err(|what| FileError::new(certificate, what, replace))?;
+    let (day, left) = pem::end(&parsed, now);
+    if left <= 0 {
+        return Err(FileError::new(certificate, format_args!("it ended on {day}"), replace));
+    }
+    let soon = left < SPARE_SECONDS;
+    let notes = soon.then(|| format!("{}: it ends on {day}; {replace}", certificate.display()));
+    let key = pem::key(key_path)?;
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(&[&TLS13, &TLS12])
+        .expect("ring has ciphers for both versions");
+    let builder = match client_ca {
+        None => builder.with_no_client_auth(),
+        Some(path) => {
+            let verifier = WebPkiClientVerifier::builder_with_provider(roots(path)?, provider);
+            let verifier = verifier.allow_unauthenticated().build();
+            let verifier = verifier
+                .map_err(|error| FileError::new(path, error, "put an authority's certificate there"))?;
+            builder.with_client_cert_verifier(verifier)
+        }
+    };
+    let mut config = builder.with_single_cert(chain, key).map_err(|error| {
+        let what = format_args!("it and {} cannot be used: {error}", key_path.display()).to_string();
+        FileError::new(certificate, what, "put a certificate and its key there")
+    })?;
+    config.alpn_protocols = [&b"h2"[..], b"http/1.1"].map(<[u8]>::to_vec).into();
+    // Each connection shows its certificate anew: none is let in by one that has ended since.
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    Ok((config, notes.into_iter().collect()))
+}
+
+fn roots(path: &Path) -> Result<Arc<RootCertStore>, FileError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in pem::certificates(path)? {
+        let added = roots.add(certificate);
+        added.map_err(|error| FileError::new(path, error, "put an authority's certificate there"))?;
+    }
+    Ok(Arc::new(roots))
+}

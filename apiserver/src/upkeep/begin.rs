@@ -1,0 +1,90 @@
+//! What must be there before the first request, and the tasks that go on.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use machinery_store::Entry;
+use serde_json::{Value, json};
+use tokio_util::task::TaskTracker;
+
+use super::{definitions, events, garbage, namespaces, roles};
+use crate::auth::rbac::defaults;
+use crate::kind::Kind;
+use crate::native;
+use crate::refusal::Refusal;
+use crate::server::{Shared, StartError};
+use crate::storage::{Lost, Write, encode};
+use crate::strategy::{self, Context, New, meta_text};
+
+const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
+
+/// Makes what must be there, and starts what goes on.
+pub(crate) async fn begin(
+    shared: &Arc<Shared>,
+    tasks: &TaskTracker,
+    crds: Vec<Value>,
+) -> Result<(), StartError> {
+    let namespace = native::namespace();
+    for name in NAMESPACES {
+        let object = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        ensure(shared, &namespace, object).await.map_err(store)?;
+    }
+    if shared.rules.is_some() {
+        for object in defaults() {
+            let kind = native::kinds().find(|kind| kind.names.kind == object["kind"]);
+            if let Some(kind) = kind {
+                ensure(shared, &kind, object).await.map_err(store)?;
+            }
+        }
+        roles::pass(shared).await.map_err(store)?;
+    }
+    let definition = native::definition();
+    for crd in crds {
+        let name = meta_text(&crd, "name").to_owned();
+        let refused = |refusal: Refusal| StartError::Definition { name, why: refusal.message };
+        ensure(shared, &definition, crd).await.map_err(refused)?;
+    }
+    definitions::pass(shared).await.map_err(store)?;
+    go_on(shared, tasks, definitions::run(shared.clone()));
+    go_on(shared, tasks, namespaces::run(shared.clone()));
+    go_on(shared, tasks, garbage::run(shared.clone()));
+    go_on(shared, tasks, events::run(shared.clone()));
+    if shared.rules.is_some() {
+        go_on(shared, tasks, roles::run(shared.clone()));
+    }
+    Ok(())
+}
+
+fn store(refusal: Refusal) -> StartError {
+    StartError::Store(refusal.message)
+}
+
+fn go_on(shared: &Shared, tasks: &TaskTracker, task: impl Future<Output = ()> + Send + 'static) {
+    let stopping = shared.stopping.clone();
+    tasks.spawn(async move {
+        tokio::select! {
+            biased;
+            () = stopping.cancelled() => {}
+            () = task => {}
+        }
+    });
+}
+
+/// Creates an object, if it is not there.
+async fn ensure(shared: &Shared, kind: &Kind, mut object: Value) -> Result<(), Refusal> {
+    kind.check_types(&object)?;
+    kind.reshape(&mut object);
+    let context = Context { kind, now: shared.world.now(), manager: "machinery", namespace: None };
+    let uid = shared.world.uid();
+    let namespaced = kind.namespaced.then(|| meta_text(&object, "namespace").to_owned());
+    let context = Context { namespace: namespaced.as_deref(), ..context };
+    let object = strategy::create(object, New { uid: &uid, chance: 0 }, &context)?;
+    let key = kind.place.key(namespaced.as_deref(), meta_text(&object, "name"));
+    let bytes = encode(object.as_object().expect("it has the shape of an object"), kind.print);
+    let step =
+        |there: Option<&Entry>| Ok(if there.is_some() { Write::Keep } else { Write::Put(bytes.clone()) });
+    match shared.objects.change(&key, None, &[], step).await {
+        Ok(_) | Err(Lost::Guard(_)) => Ok(()),
+        Err(Lost::Refused(refusal)) => Err(*refusal),
+    }
+}

@@ -1,0 +1,185 @@
+//! Kinds follow their definitions. A kind is served first, and said to be established then: who sees that can use it.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use machinery_store::{Entry, Range};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::follow::Changes;
+use super::writes;
+use crate::crd::{self, CLEANUP, condition, set_condition};
+use crate::kind::{Kind, Names, Part, Registry};
+use crate::native;
+use crate::refusal::Refusal;
+use crate::server::Shared;
+use crate::storage::Moment;
+use crate::strategy::{is_deleting, metadata_mut};
+use crate::verbs::output::read;
+
+/// How often is looked again while objects of a kind that goes are still there.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Follows until the server stops.
+pub(super) async fn run(shared: Arc<Shared>) {
+    let kind = native::definition();
+    let mut changes = Changes::new(shared.clone(), kind.place.span(None));
+    changes.next().await;
+    loop {
+        let waiting = pass(&shared).await.unwrap_or(true);
+        if waiting {
+            let _ = timeout(LOOK, changes.next()).await;
+        } else {
+            changes.next().await;
+        }
+    }
+}
+
+/// Makes the kinds those of the definitions there are, for somebody who has just written one.
+pub(crate) async fn settle(shared: &Shared) -> Result<(), Refusal> {
+    pass(shared).await.map(|_| ())
+}
+
+/// Makes the kinds those of the definitions there are, and says so in them. True: something is still to be done.
+pub(super) async fn pass(shared: &Shared) -> Result<bool, Refusal> {
+    let _one_at_a_time = shared.defining.lock().await;
+    let kind = native::definition();
+    let entries = shared.objects.list(Range::of(kind.place.span(None)), Moment::Newest).await?.entries;
+    let mut definitions = Vec::new();
+    for entry in entries {
+        let object = read(&kind, &entry, entry.modified)?;
+        definitions.push((entry, object));
+    }
+    // Of two that want the same name, the older one has it.
+    definitions.sort_by_key(|(entry, _)| entry.created);
+    let plans = plan(&definitions);
+    let made = plans.iter().flat_map(|plan| plan.kinds.iter().cloned());
+    shared.registry.swap(Arc::new(Registry::new(native::kinds().chain(made), Some(&shared.kinds()))));
+    let mut waiting = false;
+    for ((entry, object), plan) in definitions.iter().zip(&plans) {
+        tell(shared, &kind, entry, object, plan).await?;
+        if is_deleting(object) {
+            waiting |= clean(shared, &kind, entry, object, plan).await?;
+        }
+    }
+    Ok(waiting)
+}
+
+/// What one definition comes to.
+struct Plan {
+    names: Names,
+    /// What is wrong with its names, if something is.
+    conflict: Option<(&'static str, String)>,
+    kinds: Vec<Arc<Kind>>,
+}
+
+fn plan(definitions: &[(Arc<Entry>, Value)]) -> Vec<Plan> {
+    let mut taken: BTreeSet<(String, &'static str, String)> = BTreeSet::new();
+    let mut plans = Vec::new();
+    for (_, object) in definitions {
+        let group = object["spec"]["group"].as_str().unwrap_or_default().to_owned();
+        let names = crd::names(&object["spec"]);
+        let mut wanted = vec![("resource", names.plural.clone()), ("resource", names.singular.clone())];
+        wanted.extend(names.short_names.iter().map(|name| ("resource", name.clone())));
+        wanted.extend([("kind", names.kind.clone()), ("kind", names.list_kind.clone())]);
+        let clash = wanted.iter().find(|(what, name)| taken.contains(&(group.clone(), *what, name.clone())));
+        let conflict = clash.map(|(what, name)| match *what {
+            "kind" => ("KindConflict", format!("{name:?} is already in use")),
+            _ => ("PluralConflict", format!("{name:?} is already in use")),
+        });
+        let mut kinds = Vec::new();
+        if conflict.is_none() {
+            taken.extend(wanted.into_iter().map(|(what, name)| (group.clone(), what, name)));
+            // One that was stored is whole: it was held against the same rules.
+            kinds = crd::kinds(object).unwrap_or_default().into_iter().map(Arc::new).collect();
+        }
+        plans.push(Plan { names, conflict, kinds });
+    }
+    plans
+}
+
+/// Says in the definition what has become of it.
+async fn tell(
+    shared: &Shared,
+    kind: &Kind,
+    entry: &Arc<Entry>,
+    object: &Value,
+    plan: &Plan,
+) -> Result<(), Refusal> {
+    let now = shared.world.time();
+    let told = |object: &mut Value| {
+        match &plan.conflict {
+            Some((reason, message)) => {
+                set_condition(object, "NamesAccepted", "False", reason, message, &now);
+                if condition(object, "Established") != Some("True") {
+                    let message = "not all names are accepted";
+                    set_condition(object, "Established", "False", "NotAccepted", message, &now);
+                }
+            }
+            None => {
+                object["status"]["acceptedNames"] = accepted(&plan.names);
+                let message = "no conflicts found";
+                set_condition(object, "NamesAccepted", "True", "NoConflicts", message, &now);
+                let message = "the initial names have been accepted";
+                set_condition(object, "Established", "True", "InitialNamesAccepted", message, &now);
+            }
+        }
+        if is_deleting(object) && condition(object, "Terminating") != Some("True") {
+            let message = "CustomResource deletion is pending";
+            set_condition(object, "Terminating", "True", "InstanceDeletionPending", message, &now);
+        }
+    };
+    let mut after = object.clone();
+    told(&mut after);
+    if after == *object {
+        return Ok(());
+    }
+    writes::update(shared, kind, entry, Part::Status, told).await
+}
+
+fn accepted(names: &Names) -> Value {
+    let mut accepted = json!({
+        "kind": names.kind, "listKind": names.list_kind, "plural": names.plural, "singular": names.singular,
+    });
+    for (field, texts) in [("shortNames", &names.short_names), ("categories", &names.categories)] {
+        if !texts.is_empty() {
+            accepted[field] = json!(texts);
+        }
+    }
+    accepted
+}
+
+/// Deletes the objects of a kind whose definition goes, and lets the definition go after them. True: some are still there.
+async fn clean(
+    shared: &Shared,
+    kind: &Kind,
+    entry: &Arc<Entry>,
+    object: &Value,
+    plan: &Plan,
+) -> Result<bool, Refusal> {
+    let holds =
+        object["metadata"]["finalizers"].as_array().is_some_and(|all| all.iter().any(|one| one == CLEANUP));
+    if !holds {
+        return Ok(false);
+    }
+    let of = plan.kinds.iter().find(|kind| kind.is_stored).or(plan.kinds.first());
+    if let Some(of) = of {
+        let left = shared.objects.list(Range::of(of.place.span(None)), Moment::Newest).await?.entries;
+        for entry in &left {
+            writes::delete(shared, of, entry).await?;
+        }
+        if !left.is_empty() {
+            return Ok(true);
+        }
+    }
+    writes::update(shared, kind, entry, Part::Main, |object| {
+        let metadata = metadata_mut(object);
+        if let Some(finalizers) = metadata.get_mut("finalizers").and_then(Value::as_array_mut) {
+            finalizers.retain(|finalizer| finalizer != CLEANUP);
+        }
+    })
+    .await?;
+    Ok(false)
+}

@@ -1,0 +1,69 @@
+//! Events expire: an hour after they were last written.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use machinery_store::Range;
+use serde_json::Value;
+use tokio::time::sleep;
+
+use super::writes;
+use crate::native;
+use crate::refusal::Refusal;
+use crate::server::Shared;
+use crate::storage::Moment;
+use crate::strategy::meta_text;
+use crate::verbs::output::read;
+
+const LASTS: SignedDuration = SignedDuration::from_hours(1);
+const LOOK: Duration = Duration::from_secs(60);
+
+/// Looks until the server stops.
+pub(super) async fn run(shared: Arc<Shared>) {
+    loop {
+        sleep(LOOK).await;
+        let _ = pass(&shared).await;
+    }
+}
+
+pub(super) async fn pass(shared: &Shared) -> Result<(), Refusal> {
+    let now = shared.world.now();
+    for kind in native::kinds().filter(|kind| kind.names.kind == "Event" && kind.is_stored) {
+        let listed = shared.objects.list(Range::of(kind.place.span(None)), Moment::Newest).await?;
+        for entry in listed.entries {
+            let object = read(&kind, &entry, entry.modified)?;
+            if written(&object).is_some_and(|time| now.duration_since(time) > LASTS) {
+                writes::delete(shared, &kind, &entry).await?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// When an event was last written, by all the times in it.
+fn written(event: &Value) -> Option<Timestamp> {
+    let fields = ["lastTimestamp", "eventTime", "firstTimestamp", "deprecatedLastTimestamp"];
+    let own = fields.iter().filter_map(|field| event[*field].as_str());
+    let series = event["series"]["lastObservedTime"].as_str();
+    let managers = event["metadata"]["managedFields"].as_array().into_iter().flatten();
+    let managed = managers.filter_map(|entry| entry["time"].as_str());
+    let all = own.chain(series).chain(managed).chain([meta_text(event, "creationTimestamp")]);
+    all.filter_map(|text| text.parse().ok()).max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn the_last_of_all_times_counts() {
+        let event = json!({
+            "metadata": {"creationTimestamp": "2026-11-21T09:00:00Z", "managedFields": [{"time": "2026-11-21T09:05:00Z"}]},
+            "lastTimestamp": "2026-11-21T09:30:38Z", "series": {"lastObservedTime": "2026-11-21T09:40:00.000000Z"},
+        });
+        assert_eq!(written(&event), "2026-11-21T09:40:00Z".parse().ok());
+        assert_eq!(written(&json!({})), None);
+    }
+}

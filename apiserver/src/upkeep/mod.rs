@@ -1,0 +1,14 @@
+//! What the server does without being asked: kinds follow their definitions, roles and bindings take effect, namespaces
+//! and owned objects go when they should, events expire.
+
+mod begin;
+mod definitions;
+mod events;
+mod follow;
+mod garbage;
+mod namespaces;
+mod roles;
+mod writes;
+
+pub(crate) use begin::begin;
+pub(crate) use definitions::settle;

@@ -1,0 +1,122 @@
+//! Creating an object.
+
+use std::sync::Arc;
+
+use http::Response;
+use machinery_objects::Revision;
+use machinery_store::{Condition, Entry};
+use serde_json::Value;
+
+use super::Job;
+use super::output::{Output, read};
+use crate::accept::Place as Form;
+use crate::http::{Body, answer};
+use crate::kind::Kind;
+use crate::meta::finalizer_warnings;
+use crate::refusal::Refusal;
+use crate::request::WriteOptions;
+use crate::storage::{Lost, Moment, Place, Stored, Write, encode};
+use crate::strategy::{self, Context, New, already_exists, is_deleting, meta_text, metadata};
+
+/// How many names are tried where the server makes them.
+const NAMES: usize = 8;
+
+pub(super) async fn create(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
+    let output = Output::of(job, Form::Object)?;
+    let options = WriteOptions::create(&job.asked.query)?;
+    let manager = job.manager(options.field_manager.as_deref(), "CreateOptions")?;
+    let input = job.body(options.field_validation)?;
+    if let Some(why) = job.kind.no_creates {
+        return Err(forbidden(job.kind, meta_text(&input.object, "name"), why));
+    }
+    let generates = meta_text(&input.object, "name").is_empty();
+    let mut tries = if generates { NAMES } else { 1 };
+    loop {
+        tries -= 1;
+        match once(job, input.object.clone(), &manager, options.dry_run).await {
+            Err(refusal) if refusal.reason == "AlreadyExists" && tries > 0 => {}
+            Err(refusal) => return Err(refusal.warning(&input.warnings)),
+            Ok(object) => {
+                let mut warnings = input.warnings;
+                warnings.extend(finalizer_warnings(metadata(&object), None));
+                return Ok(answer::with_warnings(output.object(201, job, object)?, &warnings));
+            }
+        }
+    }
+}
+
+async fn once(job: &Job<'_>, object: Value, manager: &str, dry_run: bool) -> Result<Value, Refusal> {
+    let (kind, world) = (job.kind, &job.shared.world);
+    let namespace = job.namespace();
+    let context = Context { kind, now: world.now(), manager, namespace };
+    let uid = world.uid();
+    let new = New { uid: &uid, chance: u64::from_le_bytes(world.bytes()) };
+    let mut object = strategy::create(object, new, &context)?;
+    let name = meta_text(&object, "name").to_owned();
+    let key = kind.place.key(namespace, &name);
+    loop {
+        let guards = match namespace {
+            Some(namespace) => vec![active(job, namespace, &name).await?],
+            None => Vec::new(),
+        };
+        if dry_run {
+            if let Some(there) = job.shared.objects.get(&key, Moment::Newest).await? {
+                return Err(exists(kind, &there, &name));
+            }
+            return Ok(object);
+        }
+        let bytes = encode(object.as_object().expect("it has the shape of an object"), kind.print);
+        let step = |there: Option<&Entry>| match there {
+            Some(there) => Err(exists(kind, there, &name)),
+            None => Ok(Write::Put(bytes.clone())),
+        };
+        match job.shared.objects.change(&key, None, &guards, step).await {
+            Ok(done) => {
+                strategy::metadata_mut(&mut object)
+                    .insert("resourceVersion".into(), done.revision.to_string().into());
+                return Ok(object);
+            }
+            Err(Lost::Guard(_)) => {} // the namespace has changed: look again
+            Err(Lost::Refused(refusal)) => return Err(*refusal),
+        }
+    }
+}
+
+/// 409: there is one of this name already, or still.
+fn exists(kind: &Kind, there: &Entry, name: &str) -> Refusal {
+    let mut refusal = already_exists(kind, name);
+    if read(kind, there, there.modified).is_ok_and(|object| is_deleting(&object)) {
+        refusal.message = format!("object is being deleted: {}", refusal.message);
+    }
+    refusal
+}
+
+/// The namespace is there and stays: nothing is created in one that goes.
+async fn active(job: &Job<'_>, namespace: &str, name: &str) -> Result<Condition, Refusal> {
+    let key = Place::of("", "namespaces").key(None, namespace);
+    let entry: Option<Arc<Entry>> = job.shared.objects.get(&key, Moment::Newest).await?;
+    let Some(entry) = entry else { return Err(no_namespace(namespace)) };
+    let object = Stored::of(&entry.value).and_then(|stored| stored.read(Revision::ZERO));
+    if object.is_ok_and(|object| is_deleting(&object)) {
+        let why =
+            format!("unable to create new content in namespace {namespace} because it is being terminated");
+        let mut refusal = forbidden(job.kind, name, &why);
+        refusal.causes.push(crate::refusal::Cause {
+            reason: "NamespaceTerminating",
+            message: format!("namespace {namespace} is being terminated"),
+            field: "metadata.namespace".into(),
+        });
+        return Err(refusal);
+    }
+    Ok(Condition::At(key, entry.modified))
+}
+
+fn no_namespace(name: &str) -> Refusal {
+    let about = crate::refusal::About { kind: "namespaces".into(), name: name.into(), ..Default::default() };
+    Refusal { about, ..Refusal::new(404, "NotFound", format!("namespaces {name:?} not found")) }
+}
+
+fn forbidden(kind: &Kind, name: &str, why: &str) -> Refusal {
+    let message = format!("{} {name:?} is forbidden: {why}", kind.resource());
+    Refusal { about: strategy::about(kind, name), ..Refusal::new(403, "Forbidden", message) }
+}

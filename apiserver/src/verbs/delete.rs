@@ -1,0 +1,144 @@
+//! Deleting an object, or all that are selected.
+
+use std::sync::Arc;
+
+use http::Response;
+use http::header::CONTENT_TYPE;
+use machinery_store::{Entry, Range};
+use serde_json::{Value, json};
+
+use super::Job;
+use super::list::selection;
+use super::output::{Output, read};
+use crate::accept::Place;
+use crate::http::{Body, answer};
+use crate::kind::Kind;
+use crate::protobuf;
+use crate::refusal::Refusal;
+use crate::request::{DeleteOptions, Format, ListOptions, Propagation};
+use crate::storage::{Lost, Moment, Write, encode};
+use crate::strategy::{self, Context, Deletion, Step, meta_text, metadata_mut, not_found};
+use crate::watch::Seen;
+use crate::{json, yaml};
+
+pub(super) async fn delete(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
+    let output = Output::of(job, Place::Object)?;
+    let options = options(job)?;
+    let entry = job.shared.objects.get(&job.key(), Moment::Newest).await?;
+    let entry = entry.ok_or_else(|| not_found(job.kind, job.name()))?;
+    let (object, is_gone) = one(job, &entry, &options).await?;
+    if is_gone && !job.kind.answers_deleted {
+        return Ok(answer::value(200, output.form, &success(job.kind, &object)));
+    }
+    output.object(200, job, object)
+}
+
+pub(super) async fn collection(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
+    let output = Output::of(job, Place::Object)?;
+    let list = ListOptions::parse(&job.asked.query)?;
+    let selection = selection(job, &list)?;
+    let options = options(job)?;
+    let range = Range::of(job.kind.place.span(job.namespace()));
+    let listed = job.shared.objects.list(range, Moment::Newest).await?;
+    let selected = listed.entries.iter().filter(|entry| selection.sees(entry));
+    let mut items = Vec::new();
+    for entry in selected {
+        let before = read(job.kind, entry, entry.modified)?;
+        match one(job, entry, &options).await {
+            Ok(_) => items.push(before),
+            Err(refusal) if refusal.code == 404 => {} // somebody else deleted it meanwhile
+            Err(refusal) => return Err(refusal),
+        }
+    }
+    let list = json!({
+        "apiVersion": job.kind.api_version, "kind": job.kind.names.list_kind,
+        "metadata": {"resourceVersion": listed.at.to_string()}, "items": items,
+    });
+    output.object(200, job, list)
+}
+
+/// Deletes one object. Returns it, as it was or as it is marked, and whether it is gone.
+async fn one(job: &Job<'_>, entry: &Arc<Entry>, options: &DeleteOptions) -> Result<(Value, bool), Refusal> {
+    let kind = job.kind;
+    let namespace = object_namespace(kind, entry);
+    let context = Context { kind, now: job.shared.world.now(), manager: "", namespace: namespace.as_deref() };
+    let deletion = Deletion {
+        uid: options.uid.clone(),
+        version: options.resource_version.clone(),
+        propagation: propagation(options),
+    };
+    let (mut answer, mut is_gone) = (Value::Null, false);
+    let mut step = |there: Option<&Entry>| {
+        let there = there.ok_or_else(|| not_found(kind, job.name()))?;
+        let old = read(kind, there, there.modified)?;
+        Ok(match strategy::delete(&old, &deletion, &context)? {
+            Step::Keep => {
+                (answer, is_gone) = (old, false);
+                Write::Keep
+            }
+            Step::Put(new) => {
+                let bytes = encode(new.as_object().expect("it has the shape of an object"), kind.print);
+                (answer, is_gone) = (new, false);
+                Write::Put(bytes)
+            }
+            Step::Delete(last) => {
+                (answer, is_gone) = (last, true);
+                Write::Delete
+            }
+        })
+    };
+    if options.dry_run {
+        step(Some(entry))?;
+        return Ok((answer, is_gone));
+    }
+    let done = job.shared.objects.change(&entry.key, Some(entry.clone()), &[], step).await;
+    match done {
+        Ok(done) if !is_gone => {
+            metadata_mut(&mut answer).insert("resourceVersion".into(), done.revision.to_string().into());
+            Ok((answer, false))
+        }
+        Ok(_) => Ok((answer, true)),
+        Err(Lost::Refused(refusal)) => Err(*refusal),
+        Err(Lost::Guard(conflict)) => {
+            Err(Refusal::new(500, "InternalError", format!("{:?} was changed", conflict.key)))
+        }
+    }
+}
+
+fn object_namespace(kind: &Kind, entry: &Entry) -> Option<String> {
+    let below = entry.key.strip_prefix(&*kind.place.start(None))?;
+    kind.namespaced.then(|| below.split_once('/').map(|(namespace, _)| namespace.to_owned()))?
+}
+
+/// The options in the body, or else in the query.
+fn options(job: &Job<'_>) -> Result<DeleteOptions, Refusal> {
+    let bytes = &job.asked.body;
+    if bytes.is_empty() {
+        return DeleteOptions::parse(&job.asked.query, None);
+    }
+    let malformed = |why: String| Refusal::bad_request(format!("the DeleteOptions cannot be read: {why}"));
+    let body = match Format::of(job.asked.header(CONTENT_TYPE), Format::BUILT_IN)? {
+        Format::Json => json::read(bytes).map_err(|error| malformed(error.0))?.value,
+        Format::Yaml => yaml::read(bytes).map_err(|error| malformed(error.0))?.value,
+        Format::Protobuf => {
+            protobuf::decode(bytes, protobuf::Expected { api_version: "v1", kind: "DeleteOptions" })?
+        }
+    };
+    DeleteOptions::parse(&job.asked.query, Some(&body))
+}
+
+fn propagation(options: &DeleteOptions) -> Option<Propagation> {
+    let orphan = |orphan| if orphan { Propagation::Orphan } else { Propagation::Background };
+    options.propagation.or(options.orphan_dependents.map(orphan))
+}
+
+/// What is said of an object that is gone.
+fn success(kind: &Kind, object: &Value) -> Value {
+    let mut details = json!({
+        "name": meta_text(object, "name"), "kind": kind.names.plural, "uid": meta_text(object, "uid"),
+    });
+    if !kind.group.is_empty() {
+        details["group"] = (*kind.group).into();
+    }
+    json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "details": details})
+}

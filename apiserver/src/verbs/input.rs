@@ -1,0 +1,80 @@
+//! What comes in a request's body: an object of the kind, in its shape.
+
+use http::header::{CONTENT_TYPE, USER_AGENT};
+use serde_json::Value;
+
+use super::Job;
+use crate::managed::manager_name;
+use crate::meta::{coerce, dedup_owners};
+use crate::protobuf;
+use crate::refusal::Refusal;
+use crate::request::{Expected, FieldValidation, Format, cannot_be_handled, object, strict_problems};
+use crate::strategy::metadata_mut;
+
+/// An object as it is to be worked with, and what its writer should know.
+pub(super) struct Input {
+    pub(super) object: Value,
+    pub(super) warnings: Vec<String>,
+}
+
+impl Job<'_> {
+    fn expected(&self) -> Expected<'_> {
+        let kind = self.kind;
+        Expected {
+            group: &kind.group,
+            version: &kind.version,
+            kind: &kind.names.kind,
+            built_in: kind.built_in,
+        }
+    }
+
+    /// The object in the body.
+    pub(super) fn body(&self, validation: FieldValidation) -> Result<Input, Refusal> {
+        let kind = self.kind;
+        let supported = if kind.built_in { Format::BUILT_IN } else { Format::CUSTOM };
+        let format = Format::of(self.asked.header(CONTENT_TYPE), supported)?;
+        let expected = self.expected();
+        if format == Format::Protobuf {
+            let mut value = protobuf::decode(
+                &self.asked.body,
+                protobuf::Expected { api_version: &kind.api_version, kind: &kind.names.kind },
+            )?;
+            expected.check(&mut value, &[])?;
+            return self.shaped(value, &[], validation);
+        }
+        let read = object(&self.asked.body, format, &expected)?;
+        self.shaped(read.value, &read.duplicates, validation)
+    }
+
+    /// An object in the shape of its kind: what the kind does not know is named or dropped, what is left out filled in.
+    pub(super) fn shaped(
+        &self,
+        mut object: Value,
+        duplicates: &[String],
+        validation: FieldValidation,
+    ) -> Result<Input, Refusal> {
+        let kind = self.kind;
+        kind.check_types(&object)?;
+        let coerced = coerce(&object["metadata"])
+            .map_err(|why| cannot_be_handled(&kind.names.kind, &kind.version, &kind.names.kind, &why))?;
+        let mut unknown = kind.unknown_fields(&object);
+        unknown.extend(coerced.unknown);
+        unknown.sort();
+        object["metadata"] = Value::Object(coerced.meta);
+        let mut warnings = match (validation, strict_problems(duplicates, &unknown)) {
+            (FieldValidation::Ignore, _) => Vec::new(),
+            (FieldValidation::Strict, problems) if !problems.is_empty() => {
+                return Err(self.expected().not_strict(&problems));
+            }
+            (_, problems) => problems,
+        };
+        warnings.extend(dedup_owners(metadata_mut(&mut object)));
+        kind.reshape(&mut object);
+        Ok(Input { object, warnings })
+    }
+
+    /// Who manages what this request writes.
+    pub(super) fn manager(&self, given: Option<&str>, options: &str) -> Result<String, Refusal> {
+        manager_name(given, self.asked.header(USER_AGENT), options)
+    }
+}

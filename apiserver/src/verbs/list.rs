@@ -1,0 +1,207 @@
+//! Reading the objects that are selected.
+
+use std::io::Write as _;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::stream;
+use http::Response;
+use machinery_objects::Revision;
+use machinery_store::{Entry, Range};
+use serde_json::{Value, json};
+
+use super::Job;
+use super::output::{Output, read, write};
+use crate::accept::Place;
+use crate::http::{Body, answer};
+use crate::kind::Kind;
+use crate::refusal::Refusal;
+use crate::request::{ContinueAt, ContinueToken, FieldLabels, ListAt, ListOptions, check_fields};
+use crate::select::Selection;
+use crate::storage::{Moment, expired};
+use crate::watch::Seen;
+
+/// A part of a long list is sent when it is so long.
+const PART: usize = 64 << 10;
+/// Entries that are looked at in one go where a selector passes over most.
+const STRIDE: usize = 4096;
+
+pub(super) async fn list(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
+    let output = Output::of(job, Place::Object)?;
+    let options = ListOptions::parse(&job.asked.query)?;
+    let selection = selection(job, &options)?;
+    let found = find(job, &options, &selection).await?;
+    let metadata = found.metadata(job.kind.built_in);
+    if output.is_plain() {
+        let head = head(job.kind, &metadata);
+        return Ok(answer::bytes(
+            200,
+            output.form.content_type(),
+            parts(head, job.kind.clone(), found.entries)?,
+        ));
+    }
+    let items = found.entries.iter().map(|entry| read(job.kind, entry, entry.modified));
+    let list = json!({
+        "apiVersion": job.kind.api_version, "kind": job.kind.names.list_kind, "metadata": metadata,
+        "items": items.collect::<Result<Vec<Value>, Refusal>>()?,
+    });
+    output.object(200, job, list)
+}
+
+/// What a list, a watch or the deletion of a collection selects.
+pub(super) fn selection(job: &Job<'_>, options: &ListOptions) -> Result<Selection, Refusal> {
+    let fields: Vec<String> = job.kind.selectable.iter().map(|selectable| selectable.field.clone()).collect();
+    let labels = match job.kind.built_in && fields.is_empty() {
+        true => FieldLabels::Names,
+        false => FieldLabels::These { namespaced: job.kind.namespaced, fields: &fields },
+    };
+    check_fields(&options.fields, labels)?;
+    let kind = job.kind.clone();
+    Ok(Selection { kind, labels: options.labels.clone(), fields: options.fields.clone() })
+}
+
+/// A page.
+struct Found {
+    at: Revision,
+    entries: Vec<Arc<Entry>>,
+    next: Option<String>,
+    remaining: Option<u64>,
+}
+
+impl Found {
+    fn metadata(&self, built_in: bool) -> Value {
+        let mut metadata = json!({"resourceVersion": self.at.to_string()});
+        if !built_in {
+            metadata["continue"] = "".into(); // as lists of custom resources have it
+        }
+        if let Some(next) = &self.next {
+            metadata["continue"] = next.as_str().into();
+        }
+        if let Some(remaining) = self.remaining.filter(|_| self.next.is_some()) {
+            metadata["remainingItemCount"] = remaining.into();
+        }
+        metadata
+    }
+}
+
+async fn find(job: &Job<'_>, options: &ListOptions, selection: &Selection) -> Result<Found, Refusal> {
+    let start = job.kind.place.start(job.namespace());
+    let mut range = Range::of(job.kind.place.span(job.namespace()));
+    let moment = match &options.at {
+        ListAt::Newest | ListAt::Any => Moment::Newest,
+        ListAt::NotOlderThan(least) => Moment::AtLeast(Revision(*least)),
+        ListAt::Exact(at) => Moment::Exactly(Revision(*at)),
+        ListAt::After(token) => {
+            // A page ends with a key and goes on with the first text behind it.
+            range.after = Some(format!("{start}{}", token.start().trim_end_matches('\0')).into());
+            match token.at {
+                ContinueAt::Revision(at) => Moment::Exactly(Revision(at)),
+                ContinueAt::Newest => Moment::Newest,
+            }
+        }
+    };
+    let limit = options.limit.and_then(|limit| NonZeroUsize::try_from(limit).ok());
+    let everything = selection.is_everything();
+    range.limit = match limit {
+        Some(limit) if everything => Some(limit),
+        Some(_) => NonZeroUsize::new(STRIDE),
+        None => None,
+    };
+    range.count = everything && limit.is_some();
+    let mut listed = read_page(job, range.clone(), moment, &options.at).await?;
+    let (at, remaining) = (listed.at, listed.remaining);
+    let mut entries: Vec<Arc<Entry>> = Vec::new();
+    loop {
+        let mut rest = listed.entries.into_iter();
+        entries.extend(
+            rest.by_ref()
+                .filter(|entry| selection.sees(entry))
+                .take(limit.map_or(usize::MAX, |limit| limit.get() - entries.len())),
+        );
+        let full = limit.is_some_and(|limit| entries.len() >= limit.get());
+        let more = rest.len() > 0 || listed.next.is_some();
+        match listed.next {
+            Some(next) if !full => {
+                listed = read_page(job, range.clone().resume(next), Moment::Newest, &options.at).await?
+            }
+            _ => {
+                let last = entries.last().filter(|_| full && more);
+                let next = last.and_then(|last| {
+                    let below = last.key.strip_prefix(&*start)?;
+                    ContinueToken::new(ContinueAt::Revision(at.0), format!("{below}\0"))
+                });
+                return Ok(Found { at, entries, next: next.map(|token| token.encode()), remaining });
+            }
+        }
+    }
+}
+
+async fn read_page(
+    job: &Job<'_>,
+    range: Range,
+    moment: Moment,
+    at: &ListAt,
+) -> Result<crate::storage::Listed, Refusal> {
+    let page = job.shared.objects.list(range, moment).await;
+    page.map_err(|refusal| match at {
+        ListAt::After(token) if refusal.reason == "Expired" => {
+            let again = ContinueToken::new(ContinueAt::Newest, token.start());
+            let mut refusal = expired(TOO_OLD);
+            refusal.next = again.map(|token| token.encode());
+            refusal
+        }
+        _ => refusal,
+    })
+}
+
+const TOO_OLD: &str = "The provided continue parameter is too old to display a consistent list result. You can start a new \
+     list without the continue parameter, or use the continue token in this response to retrieve the remainder of the \
+     results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or \
+     deleted between the time the first chunk was returned and now may show up in the list.";
+
+/// All before the items.
+fn head(kind: &Kind, metadata: &Value) -> Vec<u8> {
+    let mut head = Vec::with_capacity(PART);
+    let (version, list_kind) = (json!(kind.api_version), json!(kind.names.list_kind));
+    write!(head, r#"{{"apiVersion":{version},"kind":{list_kind},"metadata":{metadata},"items":["#)
+        .expect("a vector takes all");
+    head
+}
+
+/// The list as bytes, made as they are sent: a long list is never in memory as a whole.
+fn parts(head: Vec<u8>, kind: Arc<Kind>, entries: Vec<Arc<Entry>>) -> Result<Body, Refusal> {
+    let mut making = Making { kind, entries: entries.into_iter(), first: true, ended: false };
+    let first = making.part(head)?;
+    if making.ended {
+        return Ok(Body::whole(first));
+    }
+    let rest = stream::iter(std::iter::from_fn(move || {
+        (!making.ended).then(|| making.part(Vec::with_capacity(PART + 4096)))?.ok().map(Bytes::from)
+    }));
+    Ok(Body::parts(futures::StreamExt::chain(stream::iter([Bytes::from(first)]), rest)))
+}
+
+struct Making {
+    kind: Arc<Kind>,
+    entries: std::vec::IntoIter<Arc<Entry>>,
+    first: bool,
+    ended: bool,
+}
+
+impl Making {
+    fn part(&mut self, mut bytes: Vec<u8>) -> Result<Vec<u8>, Refusal> {
+        while bytes.len() < PART {
+            let Some(entry) = self.entries.next() else {
+                bytes.extend_from_slice(b"]}\n");
+                self.ended = true;
+                break;
+            };
+            if !std::mem::take(&mut self.first) {
+                bytes.push(b',');
+            }
+            write(&self.kind, &entry, entry.modified, &mut bytes)?;
+        }
+        Ok(bytes)
+    }
+}

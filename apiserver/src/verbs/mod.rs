@@ -1,0 +1,111 @@
+//! What requests for objects do.
+
+mod create;
+mod delete;
+mod get;
+mod input;
+mod list;
+pub(crate) mod output;
+mod update;
+mod watch;
+
+use std::sync::Arc;
+
+use http::Response;
+use tokio::time::timeout;
+
+use crate::http::{Body, answer};
+use crate::kind::{Kind, Part};
+use crate::refusal::Refusal;
+use crate::request::{Verb, not_allowed, time_limit};
+use crate::server::{Asked, Shared};
+use crate::upkeep;
+
+/// A request for objects of a kind that there is.
+pub(crate) struct Job<'a> {
+    pub(crate) shared: &'a Arc<Shared>,
+    pub(crate) asked: &'a Asked,
+    pub(crate) kind: &'a Arc<Kind>,
+    pub(crate) part: Part,
+}
+
+impl Job<'_> {
+    pub(crate) fn namespace(&self) -> Option<&str> {
+        self.asked.resource.namespace.as_deref()
+    }
+
+    /// The name in the path. Whoever asks for it is on a path that has one.
+    pub(crate) fn name(&self) -> &str {
+        self.asked.resource.name.as_deref().unwrap_or_default()
+    }
+
+    pub(crate) fn key(&self) -> Arc<str> {
+        self.kind.place.key(self.namespace(), self.name())
+    }
+}
+
+/// Does what is asked.
+pub(crate) async fn serve(shared: &Arc<Shared>, asked: Asked) -> Result<Response<Body>, Refusal> {
+    let resource = &asked.resource;
+    let registry = shared.kinds();
+    let Some(kind) = registry.find(&resource.group, &resource.version, &resource.plural) else {
+        return Ok(answer::nothing_there());
+    };
+    let Some(part) = part(kind, &asked) else { return Ok(answer::nothing_there()) };
+    let is_of_all = matches!(asked.verb, Verb::List | Verb::Watch);
+    match (kind.namespaced, &resource.namespace) {
+        (true, Some(_)) | (false, None) => {}
+        (true, None) if is_of_all => {}
+        _ => return Ok(answer::nothing_there()),
+    }
+    if !kind.can(asked.verb.name()) || (part != Part::Main && !of_parts(asked.verb)) {
+        return Err(not_allowed(resource, asked.verb.name()));
+    }
+    let job = Job { shared, asked: &asked, kind, part };
+    let limit = time_limit(&asked.query)?.filter(|_| asked.verb != Verb::Watch);
+    let answer = match limit {
+        Some(limit) => timeout(limit, done(&job)).await.unwrap_or_else(|_| Err(late())),
+        None => done(&job).await,
+    };
+    let warnings: Vec<String> = kind.deprecation.iter().cloned().collect();
+    let answer = answer.map_err(|refusal| refusal.warning(&warnings))?;
+    if kind.defines_kinds && !asked.verb.reads() {
+        // Who has the answer may use the kind.
+        upkeep::settle(shared).await?;
+    }
+    Ok(answer::with_warnings(answer, &warnings))
+}
+
+async fn done(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
+    match job.asked.verb {
+        Verb::Get => get::get(job).await,
+        Verb::List => list::list(job).await,
+        Verb::Watch => watch::watch(job).await,
+        Verb::Create => create::create(job).await,
+        Verb::Update => update::replace(job).await,
+        Verb::Patch => update::patch(job).await,
+        Verb::Delete => delete::delete(job).await,
+        Verb::DeleteCollection => delete::collection(job).await,
+    }
+}
+
+/// 504: the client's own limit. What was begun may still happen.
+fn late() -> Refusal {
+    let message = "the request did not complete within the time that its client gave it";
+    Refusal::new(504, "Timeout", message)
+}
+
+fn part(kind: &Kind, asked: &Asked) -> Option<Part> {
+    match asked.resource.subresource.as_deref() {
+        None => Some(Part::Main),
+        Some("status") if kind.has_status => Some(Part::Status),
+        Some("finalize") if kind.group.is_empty() && kind.names.plural == "namespaces" => {
+            Some(Part::Finalize)
+        }
+        Some(_) => None,
+    }
+}
+
+const fn of_parts(verb: Verb) -> bool {
+    matches!(verb, Verb::Get | Verb::Update | Verb::Patch)
+}

@@ -1,0 +1,98 @@
+//! Objects in the form that the client asked for.
+
+use http::Response;
+use http::header::{ACCEPT, USER_AGENT};
+use machinery_objects::Revision;
+use machinery_store::Entry;
+use serde_json::Value;
+
+use super::Job;
+use crate::accept::{Form, Media, Place, Shape, negotiate};
+use crate::http::{Body, answer};
+use crate::kind::Kind;
+use crate::refusal::Refusal;
+use crate::storage::Stored;
+use crate::table::{Include, Tables, partial, partial_list};
+
+/// How to answer.
+pub(super) struct Output {
+    pub(super) form: Form,
+    pub(super) include: Include,
+}
+
+impl Output {
+    pub(super) fn of(job: &Job<'_>, place: Place) -> Result<Self, Refusal> {
+        let mut form = negotiate(job.asked.header(ACCEPT), place)?;
+        form.pretty |= job.asked.query.pretty(job.asked.header(USER_AGENT));
+        let include = Include::parse(job.asked.query.first("includeObject").unwrap_or_default())?;
+        Ok(Self { form, include })
+    }
+
+    /// Whether objects go out as they are stored.
+    pub(super) fn is_plain(&self) -> bool {
+        self.form.media == Media::Json && self.form.shape == Shape::Whole && !self.form.pretty
+    }
+
+    /// An answer of one object.
+    pub(super) fn object(&self, code: u16, job: &Job<'_>, object: Value) -> Result<Response<Body>, Refusal> {
+        Ok(answer::value(code, self.form, &self.shaped(job, object)?))
+    }
+
+    /// An answer of one object that is stored.
+    pub(super) fn entry(&self, code: u16, job: &Job<'_>, entry: &Entry) -> Result<Response<Body>, Refusal> {
+        if self.is_plain() {
+            let mut bytes = Vec::new();
+            write(job.kind, entry, entry.modified, &mut bytes)?;
+            bytes.push(b'\n');
+            return Ok(answer::bytes(code, self.form.content_type(), Body::whole(bytes)));
+        }
+        self.object(code, job, read(job.kind, entry, entry.modified)?)
+    }
+
+    /// What an object, or a list, looks like in this form.
+    pub(super) fn shaped(&self, job: &Job<'_>, object: Value) -> Result<Value, Refusal> {
+        match self.form.shape {
+            Shape::Whole | Shape::Discovery(_) => Ok(object),
+            Shape::Table(version) => {
+                let (include, now) = (self.include, job.shared.world.now());
+                Ok(Tables { columns: &job.kind.columns, version, include, now }.table(object))
+            }
+            Shape::Metadata(version) => partial(object, version),
+            Shape::MetadataList(version) => partial_list(object, version),
+        }
+    }
+}
+
+/// Appends an entry as its kind has it now: the bytes that are stored, if they were written under this shape.
+pub(crate) fn write(
+    kind: &Kind,
+    entry: &Entry,
+    revision: Revision,
+    out: &mut Vec<u8>,
+) -> Result<(), Refusal> {
+    let stored = stored(entry)?;
+    if stored.print == kind.print {
+        stored.write(revision, out);
+    } else {
+        serde_json::to_writer(out, &read(kind, entry, revision)?).expect("a value is JSON");
+    }
+    Ok(())
+}
+
+/// An entry as its kind has it now.
+pub(crate) fn read(kind: &Kind, entry: &Entry, revision: Revision) -> Result<Value, Refusal> {
+    let stored = stored(entry)?;
+    let mut object = stored.read(revision).map_err(|error| unreadable(entry, &error))?;
+    if stored.print != kind.print {
+        kind.reshape(&mut object);
+    }
+    Ok(object)
+}
+
+fn stored(entry: &Entry) -> Result<Stored<'_>, Refusal> {
+    Stored::of(&entry.value).map_err(|error| unreadable(entry, &error))
+}
+
+fn unreadable(entry: &Entry, error: &dyn std::fmt::Display) -> Refusal {
+    Refusal::new(500, "InternalError", format!("{:?} cannot be read: {error}", entry.key))
+}

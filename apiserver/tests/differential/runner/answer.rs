@@ -1,0 +1,69 @@
+//! Answers as they come: whole ones, and those that go on line by line.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::Result;
+use super::client::{Opened, Piece, Pieces, whole};
+
+/// A whole answer.
+pub(super) struct Answer {
+    pub(super) status: u16,
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) bytes: Vec<u8>,
+}
+
+/// An answer that goes on.
+pub(super) struct Stream {
+    pieces: Box<dyn Pieces>,
+    /// What came and is not a line yet.
+    bytes: Vec<u8>,
+}
+
+pub(super) enum Line {
+    Event(Value),
+    End,
+    Late,
+}
+
+impl Answer {
+    /// All of it.
+    pub(super) fn read(opened: Opened) -> Result<Self> {
+        let Opened { status, headers, mut pieces } = opened;
+        Ok(Self { status, headers, bytes: whole(&mut *pieces)? })
+    }
+
+    /// Its body, if that is JSON.
+    pub(super) fn json(&self) -> Option<Value> {
+        // Some of it comes as `text/plain`.
+        matches!(self.bytes.first(), Some(b'{')).then(|| serde_json::from_slice(&self.bytes).ok()).flatten()
+    }
+
+    /// For people.
+    pub(super) fn shown(&self) -> String {
+        format!("{} {}", self.status, String::from_utf8_lossy(&self.bytes[..self.bytes.len().min(2000)]))
+    }
+}
+
+impl Stream {
+    pub(super) fn new(pieces: Box<dyn Pieces>) -> Self {
+        Self { pieces, bytes: Vec::new() }
+    }
+
+    /// The next one.
+    pub(super) fn line(&mut self, patience: Duration) -> Result<Line> {
+        loop {
+            if let Some(at) = self.bytes.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<_> = self.bytes.drain(..=at).collect();
+                return Ok(Line::Event(serde_json::from_slice(&line)?));
+            }
+            match self.pieces.next(patience)? {
+                Piece::Bytes(bytes) => self.bytes.extend(bytes),
+                Piece::End if self.bytes.is_empty() => return Ok(Line::End),
+                Piece::End => self.bytes.push(b'\n'),
+                Piece::Late => return Ok(Line::Late),
+            }
+        }
+    }
+}

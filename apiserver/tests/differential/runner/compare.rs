@@ -1,0 +1,143 @@
+//! Compares answers with what is expected, and says where they part.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+use super::case::{Case, Step};
+
+/// A place where an answer is not as expected.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Difference {
+    /// The number of the step, from one.
+    pub(crate) step: usize,
+    /// What was sent.
+    pub(crate) to: String,
+    /// Where in the answer, as a JSON pointer.
+    pub(crate) place: String,
+    /// None: nothing should be there.
+    pub(crate) expected: Option<Value>,
+    /// None: nothing is there.
+    pub(crate) found: Option<Value>,
+    /// Why something else is expected of us than what was recorded.
+    pub(crate) why: Option<String>,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |value: &Option<Value>| value.as_ref().map_or_else(|| "nothing".into(), Value::to_string);
+        writeln!(f, "  step {}: {}", self.step, self.to)?;
+        writeln!(f, "    at       {}", self.place)?;
+        writeln!(f, "    expected {}", shown(&self.expected))?;
+        write!(f, "    found    {}", shown(&self.found))?;
+        self.why.as_ref().map_or(Ok(()), |why| write!(f, "\n    because  {why}"))
+    }
+}
+
+/// Whose answers are compared with the recorded ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whose {
+    /// The genuine machinery's, once more: all of them must be the same.
+    Theirs,
+    /// Ours: where a step says that we differ, what it says holds.
+    Ours,
+}
+
+/// Where the answers to a case part from the recorded ones. Answers that are missing are differences too.
+pub(crate) fn differences(case: &Case, whose: Whose, recorded: &[Value], found: &[Value]) -> Vec<Difference> {
+    let compared =
+        case.steps.iter().enumerate().filter(|(_, step)| step.request.is_some() || step.events.is_some());
+    let mut all = Vec::new();
+    for (at, (number, step)) in compared.enumerate() {
+        let (recorded, found) = (recorded.get(at), found.get(at));
+        let to = line(step);
+        let differs = step.differs.as_ref().filter(|_| whose == Whose::Ours);
+        let mut add = |place: &str, expected: Option<&Value>, found: Option<&Value>| {
+            let (expected, found) = (expected.cloned(), found.cloned());
+            let why = differs.map(|it| it.why.clone());
+            all.push(Difference {
+                step: number + 1,
+                to: to.clone(),
+                place: place.into(),
+                expected,
+                found,
+                why,
+            });
+        };
+        match differs {
+            Some(differs) => walk("", Some(&differs.answer), found, true, &mut add),
+            None => walk("", recorded, found, false, &mut add),
+        }
+    }
+    all
+}
+
+fn line(step: &Step) -> String {
+    let events = || step.events.as_ref().map(|name| format!("events of {name}"));
+    step.request.clone().or_else(events).unwrap_or_default()
+}
+
+/// What is in one of them only is one difference, however much it is. `partly`: what is not expected may be there.
+fn walk(
+    place: &str,
+    expected: Option<&Value>,
+    found: Option<&Value>,
+    partly: bool,
+    add: &mut impl FnMut(&str, Option<&Value>, Option<&Value>),
+) {
+    match (expected, found) {
+        (Some(Value::Object(one)), Some(Value::Object(other))) => {
+            for key in keys(one, other).filter(|key| !partly || one.contains_key(*key)) {
+                let place = format!("{place}/{}", key.replace('~', "~0").replace('/', "~1"));
+                walk(&place, one.get(key), other.get(key), partly, add);
+            }
+        }
+        (Some(Value::Array(one)), Some(Value::Array(other))) => {
+            for at in 0..one.len().max(other.len()) {
+                walk(&format!("{place}/{at}"), one.get(at), other.get(at), partly, add);
+            }
+        }
+        (expected, found) if expected == found => {}
+        (expected, found) => add(place, expected, found),
+    }
+}
+
+fn keys<'a>(one: &'a Map<String, Value>, other: &'a Map<String, Value>) -> impl Iterator<Item = &'a String> {
+    one.keys().chain(other.keys().filter(|key| !one.contains_key(*key)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn check(partly: bool, expected: Value, found: Value, places: &[&str]) {
+        let mut all = Vec::new();
+        walk("", Some(&expected), Some(&found), partly, &mut |place, _, _| all.push(place.to_owned()));
+        assert_eq!(all, places);
+    }
+
+    #[test]
+    fn a_difference_is_named_by_its_place() {
+        check(false, json!({"a": [1, 2], "b/c": {"d": 1}}), json!({"a": [1, 2], "b/c": {"d": 1}}), &[]);
+        check(
+            false,
+            json!({"a": [1, 2], "b/c": {"d": 1}}),
+            json!({"a": [1], "b/c": {"e": 1}}),
+            &["/a/1", "/b~1c/d", "/b~1c/e"],
+        );
+        check(false, json!({"a": null}), json!({}), &["/a"]);
+        check(false, json!("a"), json!({"a": 1}), &[""]);
+    }
+
+    #[test]
+    fn what_we_answer_on_purpose_may_say_more() {
+        check(
+            true,
+            json!({"status": 400, "body": {"reason": "BadRequest"}}),
+            json!({"status": 400, "body": {"reason": "BadRequest", "code": 400}}),
+            &[],
+        );
+        check(true, json!({"status": 400}), json!({"status": 500}), &["/status"]);
+    }
+}

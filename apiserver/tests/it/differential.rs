@@ -1,0 +1,141 @@
+//! What the genuine Kubernetes API machinery answered, ours must answer too. Cases that it does not yet are in
+//! `tests/differential/behind.txt`; one that is there and passes fails this test, so that the list only shrinks.
+
+#[path = "../differential/runner/mod.rs"]
+mod runner;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::{BodyExt, Full};
+use machinery_apiserver::{ApiServer, Body, Identity, Service};
+use machinery_store::{Memory, Options};
+use runner::case::{self, Theme};
+use runner::client::{Client, Opened, Piece, Pieces, Request};
+use runner::compare::{self, Whose};
+use runner::record::Record;
+use runner::run;
+use std::sync::Arc;
+use tokio::runtime::Runtime;
+use tower_service::Service as _;
+
+#[test]
+fn ours_answers_what_the_genuine_one_answers() {
+    let behind: BTreeSet<String> = std::fs::read_to_string(case::home().join("behind.txt"))
+        .unwrap()
+        .lines()
+        .filter(|line| !line.is_empty() && !line.starts_with('#'))
+        .map(str::to_owned)
+        .collect();
+    let (mut wrong, mut report, mut cases, mut requests) = (BTreeSet::new(), String::new(), 0, 0);
+    for name in case::themes().unwrap() {
+        let theme = Theme::read(&name).unwrap();
+        let record = Record::read(&name).unwrap();
+        assert!(record.stale(&theme).is_empty(), "record {name} again: {:?}", record.stale(&theme));
+        let mut client = Ours::start();
+        requests += theme.requests();
+        let prepared = run::prepare(&theme, &mut client);
+        for case in &theme.cases {
+            cases += 1;
+            let title = format!("{name}: {}", case.name);
+            if let Err(error) = &prepared {
+                let _ = writeln!(report, "{title}\n  {error}");
+                wrong.insert(title);
+                continue;
+            }
+            let played = run::play(&theme, case, &mut client);
+            let recorded = &record.cases[&case.name].answers;
+            let differences = compare::differences(case, Whose::Ours, recorded, &played.answers);
+            if differences.is_empty() && played.trouble.is_none() {
+                continue;
+            }
+            let _ = writeln!(report, "{title}");
+            for difference in &differences {
+                let _ = writeln!(report, "{difference}");
+            }
+            if let Some(trouble) = played.trouble {
+                let _ = writeln!(report, "  {trouble}");
+            }
+            wrong.insert(title);
+        }
+    }
+    println!("{cases} cases of {requests} requests, {} behind", wrong.len());
+    if let Ok(path) = std::env::var("DIFFERENTIAL_REPORT") {
+        std::fs::write(path, &report).unwrap();
+    }
+    let news: Vec<&String> = wrong.difference(&behind).collect();
+    assert!(news.is_empty(), "{report}\nthese differ, and did not: {news:#?}");
+    let passed: Vec<&String> = behind.difference(&wrong).collect();
+    assert!(passed.is_empty(), "these pass by now; take them from behind.txt: {passed:#?}");
+    assert!(requests >= 300, "{requests}");
+}
+
+struct Ours {
+    runtime: Arc<Runtime>,
+    service: Service,
+    _server: ApiServer,
+}
+
+impl Ours {
+    fn start() -> Self {
+        let runtime = Arc::new(Runtime::new().unwrap());
+        let builder = ApiServer::builder(Memory::new(Options::default()));
+        let server = runtime.block_on(builder.start()).unwrap();
+        Self { service: server.service(Identity::admin()), runtime, _server: server }
+    }
+
+    fn send(&mut self, request: &Request) -> http::Response<Body> {
+        let mut built = http::Request::builder().method(request.method.as_str()).uri(&*request.path);
+        for (name, value) in &request.headers {
+            built = built.header(name, value);
+        }
+        let body = Full::new(Bytes::from(request.body.clone().unwrap_or_default()));
+        let request = built.body(body).unwrap();
+        self.runtime.block_on(self.service.call(request)).unwrap()
+    }
+}
+
+impl Client for Ours {
+    fn open(&mut self, request: &Request) -> runner::Result<Opened> {
+        let response = self.send(request);
+        let (head, body) = response.into_parts();
+        let headers = head.headers.iter().map(|(name, value)| {
+            (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+        });
+        let (status, headers) = (head.status.as_u16(), headers.collect());
+        Ok(Opened { status, headers, pieces: Box::new(Coming { runtime: self.runtime.clone(), body }) })
+    }
+
+    fn namespace(&mut self, name: &str) -> runner::Result<()> {
+        let namespace =
+            serde_json::json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+        let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+        let body = Some(namespace.to_string().into_bytes());
+        let request = Request { method: "POST".into(), path: "/api/v1/namespaces".into(), headers, body };
+        match self.send(&request).status().as_u16() {
+            201 | 409 => Ok(()),
+            other => Err(format!("the namespace {name} was refused: {other}").into()),
+        }
+    }
+}
+
+struct Coming {
+    runtime: Arc<Runtime>,
+    body: Body,
+}
+
+impl Pieces for Coming {
+    fn next(&mut self, patience: Duration) -> runner::Result<Piece> {
+        let frame = async { tokio::time::timeout(patience, self.body.frame()).await };
+        Ok(match self.runtime.block_on(frame) {
+            Err(_) => Piece::Late,
+            Ok(None) => Piece::End,
+            Ok(Some(Ok(frame))) => {
+                Piece::Bytes(frame.into_data().map(|bytes| bytes.to_vec()).unwrap_or_default())
+            }
+            Ok(Some(Err(never))) => match never {},
+        })
+    }
+}

@@ -1,0 +1,173 @@
+//! Objects come, are changed, and go.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use crate::client::widgets;
+
+const ALL: &str = "/apis/example.com/v1/namespaces/default/widgets";
+const ONE: &str = "/apis/example.com/v1/namespaces/default/widgets/a";
+
+fn widget(name: &str, spec: Value) -> Value {
+    json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec})
+}
+
+#[tokio::test]
+async fn an_object_is_created_read_changed_and_deleted() {
+    let (_server, client) = widgets().await;
+    let created = client.post(ALL, &widget("a", json!({"color": "red"}))).await;
+    assert_eq!(created.code, 201, "{created:#?}");
+    let created = created.body;
+    assert_eq!(created["spec"], json!({"color": "red", "size": 3}));
+    assert_eq!(created["metadata"]["generation"], 1);
+    assert_eq!(created["metadata"]["namespace"], "default");
+    assert_eq!(client.get(ONE).await.fine(), created);
+
+    let mut changed = created.clone();
+    changed["spec"]["size"] = 4.into();
+    let changed = client.put(ONE, &changed).await.fine();
+    assert_eq!(changed["metadata"]["generation"], 2);
+    assert_ne!(changed["metadata"]["resourceVersion"], created["metadata"]["resourceVersion"]);
+    assert_eq!(client.put(ONE, &created).await.refused().1, "Conflict");
+
+    let deleted = client.delete(ONE).await.fine();
+    assert_eq!((&deleted["status"], &deleted["details"]["name"]), (&json!("Success"), &json!("a")));
+    assert_eq!(client.get(ONE).await.refused(), (404, "NotFound", r#"widgets.example.com "a" not found"#));
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_refused() {
+    let (_server, client) = widgets().await;
+    let wrong = client.post(ALL, &widget("a", json!({"color": "pink", "size": 0}))).await;
+    assert_eq!((wrong.code, wrong.refused().1), (422, "Invalid"), "{wrong:#?}");
+    assert_eq!(wrong.body["details"]["causes"].as_array().unwrap().len(), 2, "{wrong:#?}");
+    client.post(ALL, &widget("a", json!({}))).await.fine();
+    assert_eq!(client.post(ALL, &widget("a", json!({}))).await.refused().1, "AlreadyExists");
+    let nowhere = "/apis/example.com/v1/namespaces/nowhere/widgets";
+    assert_eq!(client.post(nowhere, &widget("a", json!({}))).await.refused().1, "NotFound");
+    assert_eq!(client.get("/apis/example.com/v1/gadgets").await.code, 404);
+}
+
+#[tokio::test]
+async fn status_is_apart() {
+    let (_server, client) = widgets().await;
+    let mut object = client.post(ALL, &widget("a", json!({}))).await.fine();
+    object["status"] = json!({"ready": true});
+    object["spec"]["size"] = 9.into();
+    let object = client.put(&format!("{ONE}/status"), &object).await.fine();
+    assert_eq!((&object["status"], &object["spec"]["size"]), (&json!({"ready": true}), &json!(3)));
+    assert_eq!(object["metadata"]["generation"], 1);
+    let object = client.merge(ONE, &json!({"status": {"ready": false}, "spec": {"size": 5}})).await.fine();
+    assert_eq!((&object["status"], &object["spec"]["size"]), (&json!({"ready": true}), &json!(5)));
+}
+
+#[tokio::test]
+async fn a_finalizer_holds_an_object() {
+    let (_server, client) = widgets().await;
+    let mut object = widget("a", json!({}));
+    object["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    client.post(ALL, &object).await.fine();
+    let held = client.delete(ONE).await.fine();
+    assert!(held["metadata"]["deletionTimestamp"].is_string());
+    assert_eq!(held["metadata"]["generation"], 2);
+    client.merge(ONE, &json!({"metadata": {"finalizers": null}})).await.fine();
+    assert_eq!(client.get(ONE).await.code, 404);
+}
+
+#[tokio::test]
+async fn lists_are_paged_and_selected() {
+    let (_server, client) = widgets().await;
+    for (name, color) in [("a", "red"), ("b", "green"), ("c", "red"), ("d", "blue")] {
+        client.post(ALL, &widget(name, json!({"color": color}))).await.fine();
+    }
+    let names = |list: &Value| -> Vec<String> {
+        let items = list["items"].as_array().unwrap();
+        items.iter().map(|item| item["metadata"]["name"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(names(&client.get(ALL).await.fine()), ["a", "b", "c", "d"]);
+    let page = client.get(&format!("{ALL}?limit=3")).await.fine();
+    assert_eq!(
+        (names(&page), &page["metadata"]["remainingItemCount"]),
+        (vec!["a".into(), "b".into(), "c".into()], &json!(1))
+    );
+    let next = page["metadata"]["continue"].as_str().unwrap();
+    client.delete(&format!("{ALL}/d")).await.fine();
+    let rest = client.get(&format!("{ALL}?limit=3&continue={next}")).await.fine();
+    assert_eq!(names(&rest), ["d"], "of the moment of the first page");
+    assert_eq!(names(&client.get(&format!("{ALL}?fieldSelector=spec.color%3Dred")).await.fine()), ["a", "c"]);
+    assert_eq!(client.get(&format!("{ALL}?fieldSelector=spec.size%3D3")).await.code, 400);
+    assert_eq!(names(&client.get("/apis/example.com/v1/widgets").await.fine()), ["a", "b", "c"]);
+}
+
+#[tokio::test]
+async fn a_kind_comes_with_its_definition_and_goes_with_it() {
+    let (_server, client) = widgets().await;
+    client.post(ALL, &widget("a", json!({}))).await.fine();
+    let definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com";
+    let conditions = client.get(definition).await.fine()["status"]["conditions"].clone();
+    assert!(
+        conditions
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|one| one["type"] == "Established" && one["status"] == "True")
+    );
+    let found = client.get("/apis/example.com/v1").await.fine();
+    assert_eq!(found["resources"][0]["name"], "widgets");
+    client.delete(definition).await.fine();
+    for _ in 0..1000 {
+        if client.get(definition).await.code == 404 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    assert_eq!(client.get(ALL).await.code, 404);
+    assert_eq!(client.get("/apis/example.com/v1").await.code, 404);
+}
+
+#[tokio::test]
+async fn a_namespace_goes_with_all_that_is_in_it() {
+    let (_server, client) = widgets().await;
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}});
+    client.post("/api/v1/namespaces", &namespace).await.fine();
+    let inside = "/apis/example.com/v1/namespaces/n/widgets";
+    client.post(inside, &widget("a", json!({}))).await.fine();
+    client.delete("/api/v1/namespaces/n").await.fine();
+    assert_eq!(client.post(inside, &widget("b", json!({}))).await.code, 403);
+    for _ in 0..1000 {
+        if client.get("/api/v1/namespaces/n").await.code == 404 {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    assert_eq!(client.get("/api/v1/namespaces/n").await.code, 404);
+    assert!(client.get(inside).await.fine()["items"].as_array().unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn what_is_owned_goes_after_its_owner() {
+    let (_server, client) = widgets().await;
+    let owner = client.post(ALL, &widget("owner", json!({}))).await.fine();
+    let mut owned = widget("owned", json!({}));
+    owned["metadata"]["ownerReferences"] = json!([{
+        "apiVersion": "example.com/v1", "kind": "Widget", "name": "owner", "uid": owner["metadata"]["uid"],
+    }]);
+    client.post(ALL, &owned).await.fine();
+    client.delete(&format!("{ALL}/owner")).await.fine();
+    for _ in 0..1000 {
+        if client.get(&format!("{ALL}/owned")).await.code == 404 {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("it is still there");
+}
+
+#[tokio::test]
+async fn a_dry_run_changes_nothing() {
+    let (_server, client) = widgets().await;
+    client.post(&format!("{ALL}?dryRun=All"), &widget("a", json!({}))).await.fine();
+    assert_eq!(client.get(ONE).await.code, 404);
+    let made = client.ask(Method::POST, ALL, &[("content-type", "application/json")], "{").await;
+    assert_eq!(made.code, 400);
+}

@@ -1,0 +1,123 @@
+//! `cargo xtask record differential`: asks the genuine Kubernetes API machinery all that the differential cases ask, and
+//! keeps its answers beside them. Only this needs Go and curl; the tests read what it wrote.
+
+mod curl;
+mod page;
+mod peer;
+#[path = "../../apiserver/tests/differential/runner/mod.rs"]
+mod runner;
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow};
+use clap::ValueEnum;
+use curl::Curl;
+use peer::Peer;
+use runner::case::{self, Theme};
+use runner::compare::{self, Whose};
+use runner::record::{Record, Recorded};
+use runner::run;
+
+use crate::workspace::Workspace;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// What to record
+    what: What,
+    /// Only these themes, by the names of their files
+    themes: Vec<String>,
+    /// Writes nothing: says where the answers are not those of last time
+    #[arg(long)]
+    check: bool,
+    /// A program to ask that was built before
+    #[arg(long)]
+    peer: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum What {
+    /// The answers that the apiserver's own are compared with
+    Differential,
+}
+
+/// True: all that was asked was answered, and with `--check` as it was recorded.
+pub(crate) fn run(workspace: &Workspace, args: &Args) -> anyhow::Result<bool> {
+    let What::Differential = args.what;
+    let themes = if args.themes.is_empty() { case::themes().map_err(plain)? } else { args.themes.clone() };
+    let themes =
+        themes.iter().map(|name| Theme::read(name)).collect::<runner::Result<Vec<_>>>().map_err(plain)?;
+    let program = match &args.peer {
+        Some(program) => program.clone(),
+        None => peer::build(workspace)?,
+    };
+    let directory = workspace.target.join("differential");
+    let _ = fs::remove_dir_all(&directory);
+    fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    let peer = Peer::start(&program, &directory)?;
+    println!("{} at {}", peer.address.version, peer.address.url);
+
+    let mut fine = true;
+    let mut requests = 0;
+    for theme in &themes {
+        let (record, answered) = ask(theme, &peer)?;
+        let same = same_as_recorded(theme, &record, args.check);
+        println!(
+            "{:20} {:4} requests, {}",
+            theme.name,
+            theme.requests(),
+            if same { "as recorded" } else { "new answers" }
+        );
+        fine &= answered && (same || !args.check);
+        requests += theme.requests();
+        if !args.check && answered {
+            write(theme, &record)?;
+        }
+    }
+    println!("{requests} requests");
+    Ok(fine)
+}
+
+/// All answers to a theme, and whether no case stopped half-way.
+fn ask(theme: &Theme, peer: &Peer) -> anyhow::Result<(Record, bool)> {
+    let mut client = Curl { server: &peer.address };
+    run::prepare(theme, &mut client).map_err(plain).with_context(|| theme.name.clone())?;
+    let mut record = Record { server: peer.address.version.clone(), ..Record::default() };
+    let mut answered = true;
+    for case in &theme.cases {
+        let played = run::play(theme, case, &mut client);
+        if let Some(trouble) = played.trouble {
+            println!("{} {}: {trouble}", theme.name, case.name);
+            answered = false;
+        }
+        let recorded = Recorded { print: case.print.clone(), answers: played.answers };
+        record.cases.insert(case.name.clone(), recorded);
+    }
+    Ok((record, answered))
+}
+
+/// True: nothing is another answer than last time.
+fn same_as_recorded(theme: &Theme, record: &Record, tell: bool) -> bool {
+    let Ok(last) = Record::read(&theme.name) else { return false };
+    let stale = last.stale(theme);
+    let mut same = stale.is_empty() && last.cases.len() == record.cases.len();
+    for case in theme.cases.iter().filter(|case| !stale.contains(&case.name.as_str())) {
+        let (recorded, found) = (&last.cases[&case.name], &record.cases[&case.name]);
+        let differences = compare::differences(case, Whose::Theirs, &recorded.answers, &found.answers);
+        same &= differences.is_empty();
+        for difference in differences.iter().filter(|_| tell) {
+            println!("{} {}:\n{difference}", theme.name, case.name);
+        }
+    }
+    same
+}
+
+fn write(theme: &Theme, record: &Record) -> anyhow::Result<()> {
+    let path = Record::path(&theme.name);
+    let text = page::page(&serde_json::to_value(record)?);
+    fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn plain(error: Box<dyn std::error::Error + Send + Sync>) -> anyhow::Error {
+    anyhow!("{error}")
+}
