@@ -61,6 +61,7 @@ pub(crate) fn kinds(crd: &Value) -> Result<Vec<Kind>, Vec<FieldError>> {
             deprecation: deprecation(version, &api_version, &names.kind),
             no_creates: (condition(crd, "Terminating") == Some("True"))
                 .then_some("create not allowed while custom resource definition is terminating"),
+            review: None,
             defines_kinds: false,
             answers_deleted: false,
             place: Place::of(group, &names.plural),

@@ -49,6 +49,8 @@ pub(crate) struct Kind {
     pub(crate) deprecation: Option<String>,
     /// Why nothing can be created just now.
     pub(crate) no_creates: Option<&'static str>,
+    /// What is asked by creating one, if nothing is stored then.
+    pub(crate) review: Option<Review>,
     /// Whether its objects are kinds.
     pub(crate) defines_kinds: bool,
     /// Whether a deletion is answered with what was deleted, and not with a status.
@@ -66,6 +68,21 @@ pub(crate) struct Names {
     pub(crate) singular: String,
     pub(crate) short_names: Vec<String>,
     pub(crate) categories: Vec<String>,
+}
+
+/// A question about access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Review {
+    /// Who am I?
+    Oneself,
+    /// What may I do?
+    OwnRules,
+    /// May I?
+    OwnAccess,
+    /// May they?
+    Access,
+    /// Whose is this token?
+    Token,
 }
 
 /// Which fields there are.

@@ -45,6 +45,7 @@ pub(super) fn kind() -> Kind {
         is_stored: true,
         deprecation: None,
         no_creates: None,
+        review: None,
         defines_kinds: true,
         answers_deleted: true,
         place: Place::of(GROUP, "customresourcedefinitions"),

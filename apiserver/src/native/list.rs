@@ -8,9 +8,10 @@ use machinery_objects::NameRule::{DnsLabel, DnsSubdomain, PathSegment};
 use super::config::{ConfigMaps, Secrets};
 use super::event::Events;
 use super::namespace::Namespaces;
+use super::rules::Rules;
 use crate::builtin::table;
 use crate::discovery::CUSTOM_VERBS;
-use crate::kind::{Hooks, Kind, Names, Plain, Selectable, Shape};
+use crate::kind::{Hooks, Kind, Names, Plain, Review, Selectable, Shape};
 use crate::storage::Place;
 use crate::table::builtin as columns;
 
@@ -55,6 +56,7 @@ struct Native {
     careful: bool,
     fields: &'static [&'static str],
     answers_deleted: bool,
+    review: Option<Review>,
     hooks: fn() -> Arc<dyn Hooks>,
 }
 
@@ -73,14 +75,25 @@ const fn native(group: &'static str, kind: &'static str, plural: &'static str) -
         careful: false,
         fields: &[],
         answers_deleted: false,
+        review: None,
         hooks: plain,
     }
+}
+
+fn rules() -> Arc<dyn Hooks> {
+    Arc::new(Rules)
 }
 
 fn plain() -> Arc<dyn Hooks> {
     Arc::new(Plain)
 }
 
+const fn question(group: &'static str, kind: &'static str, plural: &'static str, review: Review) -> Native {
+    Native { namespaced: false, review: Some(review), ..native(group, kind, plural) }
+}
+
+const AUTHENTICATION: &str = "authentication.k8s.io";
+const AUTHORIZATION: &str = "authorization.k8s.io";
 const RBAC: &str = "rbac.authorization.k8s.io";
 
 const LIST: &[Native] = &[
@@ -181,13 +194,28 @@ const LIST: &[Native] = &[
         hooks: || Arc::new(Events::New),
         ..native("events.k8s.io", "Event", "events")
     },
-    Native { names: PathSegment, ..native(RBAC, "Role", "roles") },
-    Native { names: PathSegment, ..native(RBAC, "RoleBinding", "rolebindings") },
-    Native { names: PathSegment, namespaced: false, ..native(RBAC, "ClusterRole", "clusterroles") },
+    Native { names: PathSegment, hooks: rules, ..native(RBAC, "Role", "roles") },
+    Native { names: PathSegment, hooks: rules, ..native(RBAC, "RoleBinding", "rolebindings") },
     Native {
         names: PathSegment,
         namespaced: false,
+        hooks: rules,
+        ..native(RBAC, "ClusterRole", "clusterroles")
+    },
+    Native {
+        names: PathSegment,
+        namespaced: false,
+        hooks: rules,
         ..native(RBAC, "ClusterRoleBinding", "clusterrolebindings")
+    },
+    question(AUTHENTICATION, "SelfSubjectReview", "selfsubjectreviews", Review::Oneself),
+    question(AUTHENTICATION, "TokenReview", "tokenreviews", Review::Token),
+    question(AUTHORIZATION, "SelfSubjectAccessReview", "selfsubjectaccessreviews", Review::OwnAccess),
+    question(AUTHORIZATION, "SelfSubjectRulesReview", "selfsubjectrulesreviews", Review::OwnRules),
+    question(AUTHORIZATION, "SubjectAccessReview", "subjectaccessreviews", Review::Access),
+    Native {
+        namespaced: true,
+        ..question(AUTHORIZATION, "LocalSubjectAccessReview", "localsubjectaccessreviews", Review::Access)
     },
 ];
 
@@ -226,11 +254,12 @@ impl Native {
             name_rule: self.names,
             columns: columns(self.group, self.kind),
             selectable: self.fields.iter().map(selectable).collect(),
-            verbs: CUSTOM_VERBS,
+            verbs: if self.review.is_some() { &["create"] } else { CUSTOM_VERBS },
             print: print(&api_version, self.kind),
-            is_stored: !is_new_event,
+            is_stored: !is_new_event && self.review.is_none(),
             deprecation: None,
             no_creates: None,
+            review: self.review,
             defines_kinds: false,
             answers_deleted: self.answers_deleted,
             place: Place::of(if is_new_event { "" } else { self.group }, self.plural),

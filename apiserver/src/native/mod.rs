@@ -7,6 +7,7 @@ mod list;
 mod namespace;
 pub(crate) mod openapi;
 mod pruned;
+mod rules;
 
 pub(crate) use pruned::prune;
 

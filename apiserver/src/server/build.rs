@@ -34,6 +34,7 @@ pub struct Builder {
     crds: Vec<Value>,
     authenticator: Authenticator,
     rbac: bool,
+    collects: bool,
     limits: Limits,
     world: World,
 }
@@ -103,6 +104,7 @@ impl Builder {
             crds: Vec::new(),
             authenticator: Authenticator::default(),
             rbac: false,
+            collects: true,
             limits: Limits::default(),
             world,
         }
@@ -117,6 +119,12 @@ impl Builder {
     /// Asks roles and bindings who may do what. Without it whoever is known may do everything.
     pub fn rbac(mut self) -> Self {
         self.rbac = true;
+        self
+    }
+
+    /// Leaves garbage collection to somebody else: what is owned stays, and so does who waits for it.
+    pub fn without_garbage_collection(mut self) -> Self {
+        self.collects = false;
         self
     }
 
@@ -148,7 +156,7 @@ impl Builder {
             stopping: CancellationToken::new(),
         });
         let server = ApiServer { shared, tasks: TaskTracker::new() };
-        upkeep::begin(&server.shared, &server.tasks, self.crds).await?;
+        upkeep::begin(&server.shared, &server.tasks, self.crds, self.collects).await?;
         Ok(server)
     }
 }

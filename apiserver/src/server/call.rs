@@ -55,6 +55,11 @@ impl Shared {
         let target = Target::parse(call.uri.path())?;
         let query = Query::parse(call.uri.query())?;
         let identity = self.authenticator.load().identify(&call.headers, call.identity.as_ref())?;
+        if call.headers.keys().any(|name| name.as_str().starts_with("impersonate-")) {
+            // As long as nobody can, nobody is taken for whom they say.
+            let message = "this server cannot be asked for somebody else: leave out the Impersonate headers";
+            return Err(Refusal::new(403, "Forbidden", message));
+        }
         match target {
             Target::Resource(resource) => {
                 let verb = Verb::of(&call.method, &resource, &query)?;

@@ -23,6 +23,7 @@ pub(crate) async fn begin(
     shared: &Arc<Shared>,
     tasks: &TaskTracker,
     crds: Vec<Value>,
+    collects: bool,
 ) -> Result<(), StartError> {
     let namespace = native::namespace();
     for name in NAMESPACES {
@@ -47,7 +48,9 @@ pub(crate) async fn begin(
     definitions::pass(shared).await.map_err(store)?;
     go_on(shared, tasks, definitions::run(shared.clone()));
     go_on(shared, tasks, namespaces::run(shared.clone()));
-    go_on(shared, tasks, garbage::run(shared.clone()));
+    if collects {
+        go_on(shared, tasks, garbage::run(shared.clone()));
+    }
     go_on(shared, tasks, events::run(shared.clone()));
     if shared.rules.is_some() {
         go_on(shared, tasks, roles::run(shared.clone()));

@@ -52,6 +52,7 @@ async fn once(job: &Job<'_>, object: Value, manager: &str, dry_run: bool) -> Res
     let uid = world.uid();
     let new = New { uid: &uid, chance: u64::from_le_bytes(world.bytes()) };
     let mut object = strategy::create(object, new, &context)?;
+    job.may_grant(&object, None)?;
     let name = meta_text(&object, "name").to_owned();
     let key = kind.place.key(namespace, &name);
     loop {

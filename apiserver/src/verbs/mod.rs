@@ -6,14 +6,17 @@ mod get;
 mod input;
 mod list;
 pub(crate) mod output;
+mod review;
 mod update;
 mod watch;
 
 use std::sync::Arc;
 
 use http::Response;
+use serde_json::Value;
 use tokio::time::timeout;
 
+use crate::auth::rbac::GROUP;
 use crate::http::{Body, answer};
 use crate::kind::{Kind, Part};
 use crate::refusal::Refusal;
@@ -37,6 +40,16 @@ impl Job<'_> {
     /// The name in the path. Whoever asks for it is on a path that has one.
     pub(crate) fn name(&self) -> &str {
         self.asked.resource.name.as_deref().unwrap_or_default()
+    }
+
+    /// Whether who asks may give what a role or a binding gives. Of other objects there is nothing to say.
+    pub(crate) fn may_grant(&self, object: &Value, old: Option<&Value>) -> Result<(), Refusal> {
+        match &self.shared.rules {
+            Some(rules) if &*self.kind.group == GROUP => {
+                rules.load().may_grant(&self.asked.identity, object, old)
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn key(&self) -> Arc<str> {
@@ -81,7 +94,10 @@ async fn done(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
         Verb::Get => get::get(job).await,
         Verb::List => list::list(job).await,
         Verb::Watch => watch::watch(job).await,
-        Verb::Create => create::create(job).await,
+        Verb::Create => match job.kind.review {
+            Some(review) => review::review(job, review).await,
+            None => create::create(job).await,
+        },
         Verb::Update => update::replace(job).await,
         Verb::Patch => update::patch(job).await,
         Verb::Delete => delete::delete(job).await,

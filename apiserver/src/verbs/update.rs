@@ -80,6 +80,7 @@ async fn change(
         let new = next(&old)?;
         let step = strategy::update(new, &old, job.part, whole, &context)?;
         if let Step::Put(new) | Step::Delete(new) = &step {
+            job.may_grant(new, Some(&old))?;
             warnings.extend(finalizer_warnings(metadata(new), Some(metadata(&old))));
         }
         deleted = matches!(step, Step::Delete(_));

@@ -3,4 +3,6 @@
 
 mod client;
 mod differential;
+mod kube_rs;
+mod kubectl;
 mod objects;

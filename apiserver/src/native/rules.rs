@@ -1,0 +1,19 @@
+//! Roles and bindings: what is different about them.
+
+use serde_json::Value;
+
+use crate::auth::rbac::validate;
+use crate::invalid::FieldError;
+use crate::kind::Hooks;
+
+pub(super) struct Rules;
+
+impl Hooks for Rules {
+    fn default(&self, object: &mut Value) {
+        validate::fill_in(object);
+    }
+
+    fn validate(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
+        validate::validate(new, old)
+    }
+}

