@@ -37,6 +37,10 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let crds = arguments.crds.as_deref().map(crds::read).transpose()?.unwrap_or_default();
+    // An address that is taken is found out before anything is made.
+    std::net::TcpListener::bind(arguments.listen).with_context(|| {
+        format!("cannot listen on {}; end what listens there, or choose another address", arguments.listen)
+    })?;
     // Signals from here on end it in good order.
     let mut terminate = signal(SignalKind::terminate()).context("cannot hear of SIGTERM")?;
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot hear of Ctrl-C")?;

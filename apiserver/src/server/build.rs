@@ -9,6 +9,7 @@ use machinery_store::Backend;
 use machinery_sync::Swap;
 use serde_json::Value;
 use thiserror::Error;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -153,6 +154,7 @@ impl Builder {
             limits: self.limits,
             world: self.world,
             defining: tokio::sync::Mutex::new(()),
+            places: Semaphore::new(self.limits.in_flight),
             stopping: CancellationToken::new(),
         });
         let server = ApiServer { shared, tasks: TaskTracker::new() };

@@ -73,6 +73,10 @@ impl Shared {
                     name: resource.name.as_deref().unwrap_or_default(),
                 };
                 self.allow(&identity, &Attributes::of(verb.name(), asks).selecting(&fields))?;
+                let _place = match verb {
+                    Verb::Watch => None,
+                    _ => Some(self.places.try_acquire().map_err(|_| too_many())?),
+                };
                 let Call { headers, body, .. } = call;
                 let asked = Asked { verb, resource, query, identity, headers, body };
                 verbs::serve(&self, asked).await
@@ -93,4 +97,10 @@ impl Shared {
         let decision = rules.load().allows(identity, attributes);
         if decision.allowed { Ok(()) } else { Err(attributes.refusal(identity, &decision.reason())) }
     }
+}
+
+/// 429: as many are worked on as may. Clients wait and ask again.
+fn too_many() -> Refusal {
+    let message = "the server works on as many requests as it may: ask again";
+    Refusal { retry_after: Some(1), ..Refusal::new(429, "TooManyRequests", message) }
 }

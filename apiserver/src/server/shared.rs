@@ -21,6 +21,8 @@ pub(crate) struct Shared {
     pub(crate) world: World,
     /// Held while kinds are made those of their definitions.
     pub(crate) defining: tokio::sync::Mutex<()>,
+    /// A place for each request that may be worked on.
+    pub(crate) places: tokio::sync::Semaphore,
     /// Watches end when it is cancelled.
     pub(crate) stopping: tokio_util::sync::CancellationToken,
 }
@@ -40,7 +42,7 @@ pub(crate) type Chance = Box<dyn Fn(&mut [u8]) + Send + Sync>;
 pub struct Limits {
     /// Bytes of a request's body.
     pub body_bytes: usize,
-    /// Requests that are worked on at the same time, watches not counted.
+    /// Requests that are worked on at the same time, watches not counted. Others get 429.
     pub in_flight: usize,
 }
 
@@ -57,7 +59,7 @@ impl World {
 
     /// As Kubernetes writes times: RFC 3339, in seconds.
     pub(crate) fn time(&self) -> String {
-        crate::strategy::time(self.now())
+        crate::meta::time::shown(self.now())
     }
 
     pub(crate) fn bytes<const N: usize>(&self) -> [u8; N] {

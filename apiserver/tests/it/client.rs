@@ -21,7 +21,7 @@ pub(crate) struct Client(Service);
 pub(crate) async fn widgets() -> (ApiServer, Client) {
     let server =
         ApiServer::builder(Memory::new(Options::default())).crds([definition()]).start().await.unwrap();
-    let client = Client(server.service(Identity::admin()));
+    let client = Client::of(&server);
     (server, client)
 }
 
@@ -51,6 +51,11 @@ pub(crate) fn definition() -> Value {
 }
 
 impl Client {
+    /// One who may do everything.
+    pub(crate) fn of(server: &ApiServer) -> Self {
+        Self(server.service(Identity::admin()))
+    }
+
     pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> http::Response<Body> {
         self.0.clone().call(request).await.unwrap()
     }

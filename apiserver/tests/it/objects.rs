@@ -1,9 +1,11 @@
 //! Objects come, are changed, and go.
 
 use http::Method;
+use machinery_apiserver::{ApiServer, Limits};
+use machinery_store::{Memory, Options};
 use serde_json::{Value, json};
 
-use crate::client::widgets;
+use crate::client::{Client, widgets};
 
 const ALL: &str = "/apis/example.com/v1/namespaces/default/widgets";
 const ONE: &str = "/apis/example.com/v1/namespaces/default/widgets/a";
@@ -170,4 +172,13 @@ async fn a_dry_run_changes_nothing() {
     assert_eq!(client.get(ONE).await.code, 404);
     let made = client.ask(Method::POST, ALL, &[("content-type", "application/json")], "{").await;
     assert_eq!(made.code, 400);
+}
+
+#[tokio::test]
+async fn more_requests_than_may_be_worked_on_are_told_to_ask_again() {
+    let limits = Limits { in_flight: 0, ..Limits::default() };
+    let server = ApiServer::builder(Memory::new(Options::default())).limits(limits).start().await.unwrap();
+    let client = Client::of(&server);
+    assert_eq!(client.get("/api/v1/namespaces").await.refused().1, "TooManyRequests");
+    assert_eq!(client.get("/readyz").await.code, 200);
 }
