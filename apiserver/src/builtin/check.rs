@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::quantity;
 use super::time::{Moment, Precision};
 use super::types::{Base, Field, Shape, Type, table};
-use crate::refusal::Refusal;
+use crate::json::plain_type_name;
 
 /// Go takes the same texts: padded, whatever the bits past the last byte.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -41,11 +41,6 @@ pub(crate) fn type_errors(of: &Type, value: &Value) -> Vec<TypeError> {
     let mut walk = Walk::default();
     walk.message(of, value);
     walk.wrong
-}
-
-/// 400: a body that is not of the kind that is asked for, or not decodable as it.
-pub(crate) fn cannot_be_handled(kind: &str, version: &str, expected: &str, error: &str) -> Refusal {
-    Refusal::bad_request(format!("{kind} in version {version:?} cannot be handled as a {expected}: {error}"))
 }
 
 /// Bytes of a text, or Go's error.
@@ -174,15 +169,7 @@ impl<'a> Walk<'a> {
     }
 
     fn mismatch(&mut self, value: &Value, go: &str) {
-        let said = match value {
-            Value::Null => "null",
-            Value::Bool(_) => "bool",
-            Value::Number(_) => "number",
-            Value::String(_) => "string",
-            Value::Array(_) => "array",
-            Value::Object(_) => "object",
-        };
-        self.say(said, go);
+        self.say(plain_type_name(value), go);
     }
 
     fn say(&mut self, value: &str, go: &str) {
@@ -282,7 +269,7 @@ mod tests {
 
     #[test]
     fn a_refusal_names_both_kinds() {
-        let refusal = cannot_be_handled("Pod", "v1", "ConfigMap", "no");
+        let refusal = crate::request::cannot_be_handled("Pod", "v1", "ConfigMap", "no");
         assert_eq!(
             (refusal.code, refusal.message.as_str()),
             (400, "Pod in version \"v1\" cannot be handled as a ConfigMap: no")

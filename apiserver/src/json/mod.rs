@@ -7,5 +7,5 @@ mod read;
 mod tests;
 
 pub(crate) use character::is_printable;
-pub(crate) use names::type_name;
+pub(crate) use names::{plain_type_name, type_name};
 pub(crate) use read::{MAX_DEPTH, Malformed, Read, number, read};

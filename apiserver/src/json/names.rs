@@ -5,12 +5,19 @@ use serde_json::Value;
 /// As Go calls it in an error: numbers that are not whole with what they are.
 pub(crate) fn type_name(value: &Value) -> String {
     match value {
-        Value::Null => "null".into(),
-        Value::Bool(_) => "bool".into(),
         Value::Number(number) if number.is_f64() => format!("number {number}"),
-        Value::Number(_) => "number".into(),
-        Value::String(_) => "string".into(),
-        Value::Array(_) => "array".into(),
-        Value::Object(_) => "object".into(),
+        _ => plain_type_name(value).into(),
+    }
+}
+
+/// The same, of a number without saying which.
+pub(crate) const fn plain_type_name(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
     }
 }

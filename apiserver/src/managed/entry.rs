@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::{FieldSet, Malformed};
+use crate::meta::time::shown;
 
 /// Who owns what.
 pub(super) type Managed = BTreeMap<Manager, Owned>;
@@ -99,7 +100,7 @@ fn time(entry: &Map<String, Value>) -> Result<String, Malformed> {
         None | Some(Value::Null) => Ok(String::new()),
         Some(Value::String(text)) => {
             let time: Timestamp = text.parse().map_err(|_| Malformed)?;
-            Ok(time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string())
+            Ok(shown(time))
         }
         Some(_) => Err(Malformed),
     }

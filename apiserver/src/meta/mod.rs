@@ -5,7 +5,7 @@ mod create;
 pub(crate) mod names;
 mod owners;
 mod place;
-mod time;
+pub(crate) mod time;
 mod update;
 mod validate;
 mod warn;

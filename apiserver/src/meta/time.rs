@@ -6,7 +6,7 @@ use jiff::Timestamp;
 const LAYOUT: &str = "2006-01-02T15:04:05Z07:00";
 
 /// As objects have it.
-pub(super) fn shown(time: Timestamp) -> String {
+pub(crate) fn shown(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 

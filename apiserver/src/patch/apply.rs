@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::json::Operation;
 use super::{PatchKind, PatchMeta, json, merge, strategic};
+use crate::json::plain_type_name;
 use crate::refusal::Refusal;
 
 /// A patch.
@@ -44,7 +45,7 @@ impl Patch {
         }
         let mismatch = format!(
             "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
-            go_name(&body)
+            plain_type_name(&body)
         );
         match (kind, &body) {
             (PatchKind::Merge, Value::Object(_)) => Ok(Self::Merge(body)),
@@ -77,18 +78,6 @@ impl Patch {
             operation.unknown.iter().map(said).collect::<Vec<_>>()
         };
         operations.iter().enumerate().flat_map(of).collect()
-    }
-}
-
-/// What Go's JSON calls a value in its messages.
-pub(super) const fn go_name(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 

@@ -6,8 +6,9 @@ use super::decode::Decoder;
 use super::encode::{self, WrongType};
 use super::special::text;
 use super::wire::{Malformed, Reader, write_bytes, write_message};
-use crate::builtin::{Type, cannot_be_handled, table};
+use crate::builtin::{Type, table};
 use crate::refusal::Refusal;
+use crate::request::cannot_be_handled;
 
 /// What every body begins with.
 pub(super) const MAGIC: [u8; 4] = *b"k8s\0";

@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::{Context, Step, conflict, has_finalizers, is_deleting, meta_text, metadata_mut, time};
+use super::{Context, Step, conflict, has_finalizers, is_deleting, meta_text, metadata_mut};
 use crate::kind::Kind;
+use crate::meta::time::shown;
 use crate::refusal::Refusal;
 use crate::request::Propagation;
 
@@ -51,7 +52,7 @@ pub(crate) fn delete(old: &Value, deletion: &Deletion, context: &Context<'_>) ->
     }
     if !marked {
         let metadata = metadata_mut(&mut new);
-        metadata.insert("deletionTimestamp".into(), time(context.now).into());
+        metadata.insert("deletionTimestamp".into(), shown(context.now).into());
         metadata.insert("deletionGracePeriodSeconds".into(), 0.into());
         if kind.has_generation && !kind.defines_kinds {
             let generation = metadata.get("generation").and_then(Value::as_i64).unwrap_or(0);

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 
 use crate::kind::Kind;
 use crate::managed;
+use crate::meta::time::shown;
 use crate::refusal::{About, Refusal};
 
 /// Who writes, when, and how.
@@ -33,7 +34,7 @@ impl Context<'_> {
             manager: self.manager,
             subresource,
             api_version: &self.kind.api_version,
-            now: &time(self.now),
+            now: &shown(self.now),
             lists: self.kind.shape.lists(),
             served: &|_| true,
         };
@@ -42,11 +43,6 @@ impl Context<'_> {
             managed::keep_times(old, new);
         }
     }
-}
-
-/// A time as objects have it: RFC 3339, in UTC, to the second.
-pub(crate) fn time(time: Timestamp) -> String {
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// What a step decided.

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::limits::OPERATIONS;
 use super::pointer::Pointer;
-use crate::patch::apply::go_name;
+use crate::json::plain_type_name;
 use crate::patch::refused::{rejected, too_large};
 use crate::refusal::Refusal;
 
@@ -78,6 +78,6 @@ fn text<'a>(members: &'a Map<String, Value>, name: &str) -> Result<Option<&'a st
 }
 
 fn mismatch(value: &Value, into: &str) -> Refusal {
-    let name = go_name(value);
+    let name = plain_type_name(value);
     Refusal::bad_request(format!("error decoding patch: json: cannot unmarshal {name} into {into}"))
 }
