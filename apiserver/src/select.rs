@@ -1,11 +1,16 @@
 //! Which objects of a kind a list or a watch is about.
 
-use machinery_objects::{FieldSelector, LabelSelector, NAME, NAMESPACE};
-use machinery_store::Entry;
-use serde_json::Value;
+use std::borrow::{Borrow, Cow};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use machinery_objects::{FieldSelector, LabelSelector, NAME, NAMESPACE};
+use machinery_store::Entry;
+use serde::Deserialize;
+use serde_json::Value;
+
 use crate::kind::Kind;
+use crate::storage::Stored;
 use crate::strategy::{meta_text, metadata};
 use crate::verbs::output::read;
 use crate::watch::Seen;
@@ -36,8 +41,141 @@ impl Selection {
 
 /// What cannot be read is not selected: it is counted, and shown by the name under which it is asked for.
 impl Seen for Selection {
+    /// Most are passed over by what is cheapest to know: the key, then the labels, and the object as a whole at last.
     fn sees(&self, entry: &Entry) -> bool {
-        self.is_everything()
-            || read(&self.kind, entry, entry.modified).is_ok_and(|object| self.matches(&object))
+        if self.is_everything() {
+            return true;
+        }
+        if !self.sees_key(&entry.key) {
+            return false;
+        }
+        if self.fields.terms().iter().any(|term| !is_of_key(term.field())) {
+            return read(&self.kind, entry, entry.modified).is_ok_and(|object| self.matches(&object));
+        }
+        self.labels.is_everything()
+            || Labelled::of(entry).is_some_and(|labelled| {
+                let labels = labelled.metadata.labels.unwrap_or_default();
+                self.labels.matches_by(|key| labels.get(key).map(|value| &*value.0))
+            })
+    }
+}
+
+impl Selection {
+    /// Whether the terms about name and namespace hold.
+    fn sees_key(&self, key: &str) -> bool {
+        let (namespace, name) = self.kind.place.names(key);
+        self.fields.terms().iter().all(|term| match term.field() {
+            NAME => term.matches(Some(name)),
+            NAMESPACE => term.matches(namespace),
+            _ => true,
+        })
+    }
+}
+
+fn is_of_key(field: &str) -> bool {
+    field == NAME || field == NAMESPACE
+}
+
+/// As much of a stored object as its labels: no shape of a kind changes these.
+#[derive(Deserialize)]
+struct Labelled<'a> {
+    #[serde(borrow)]
+    metadata: Metadata<'a>,
+}
+
+#[derive(Deserialize)]
+struct Metadata<'a> {
+    #[serde(borrow)]
+    labels: Option<BTreeMap<Text<'a>, Text<'a>>>,
+}
+
+/// A text that is borrowed unless it has escapes.
+#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(transparent)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'a> Labelled<'a> {
+    fn of(entry: &'a Entry) -> Option<Self> {
+        serde_json::from_slice(Stored::of(&entry.value).ok()?.json()).ok()
+    }
+}
+
+impl Borrow<str> for Text<'_> {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use machinery_objects::Revision;
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+    use crate::storage::encode;
+
+    fn kind(group: &str, plural: &str) -> Arc<Kind> {
+        let kinds = crate::native::kinds();
+        let kind = kinds.into_iter().find(|kind| &*kind.group == group && kind.names.plural == plural);
+        kind.unwrap_or_else(|| panic!("{plural} are built in")).into()
+    }
+
+    fn entry(kind: &Kind, object: &Value) -> Entry {
+        let text = |field| Some(meta_text(object, field)).filter(|text| !text.is_empty());
+        let key = kind.place.key(text("namespace"), text("name").unwrap_or_default());
+        let value = encode(object.as_object().expect("an object"), kind.print).into();
+        Entry { key, value, created: Revision(1), modified: Revision(7) }
+    }
+
+    /// What is seen of the stored form is what is seen of the object.
+    #[track_caller]
+    fn check(kind: &Arc<Kind>, object: &Value, labels: &str, fields: &str) -> bool {
+        let (labels, fields) = (labels.parse().expect("labels"), fields.parse().expect("fields"));
+        let selection = Selection { kind: kind.clone(), labels, fields };
+        let seen = selection.sees(&entry(kind, object));
+        assert_eq!(seen, selection.matches(object), "{object}");
+        seen
+    }
+
+    #[test]
+    fn what_is_seen_of_the_bytes_is_what_the_object_is() {
+        let object = json!({"metadata": {"name": "a", "namespace": "b", "labels": {"x": "1", "y/z": ""}}});
+        let maps = kind("", "configmaps");
+        for (labels, fields, expected) in [
+            ("", "", true),
+            ("x=1", "", true),
+            ("x=2", "", false),
+            ("y/z,!w", "metadata.name=a", true),
+            ("x=1", "metadata.name!=a", false),
+            ("", "metadata.namespace=b", true),
+            ("", "metadata.namespace=a", false),
+        ] {
+            assert_eq!(check(&maps, &object, labels, fields), expected, "{labels} {fields}");
+        }
+        let bare = json!({"metadata": {"name": "a"}});
+        let spaces = kind("", "namespaces");
+        assert!(check(&spaces, &bare, "!x", "metadata.name=a,metadata.namespace="));
+        assert!(!check(&spaces, &bare, "x", ""));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_not_selected() {
+        let maps = kind("", "configmaps");
+        let (key, value) = ("core/configmaps/b/a".into(), b"nothing"[..].into());
+        let broken = Entry { key, value, created: Revision(1), modified: Revision(7) };
+        let labels = "!x".parse().expect("labels");
+        assert!(!Selection { kind: maps, labels, fields: FieldSelector::default() }.sees(&broken));
+    }
+
+    proptest! {
+        #[test]
+        fn any_labels_are_read_from_the_bytes(
+            labels in proptest::collection::btree_map("[a-c\"\\\\\u{e4}]{1,2}", "[a-c\"\n\u{e4}]{0,2}", 0..4),
+            asked in "(!?[a-c]|[a-c]=[a-c]?|[a-c]!=[a-c]|[a-c] (in|notin) \\([a-c],[a-c]?\\))",
+        ) {
+            let object = json!({"metadata": {"name": "n", "namespace": "s", "labels": labels}});
+            check(&kind("", "configmaps"), &object, &asked, "");
+        }
     }
 }

@@ -36,4 +36,10 @@ impl Place {
         namespace
             .map_or_else(|| self.prefix.clone(), |namespace| format!("{}{namespace}/", self.prefix).into())
     }
+
+    /// The namespace and the name in a key of this kind.
+    pub(crate) fn names<'k>(&self, key: &'k str) -> (Option<&'k str>, &'k str) {
+        let names = key.strip_prefix(&*self.prefix).unwrap_or(key);
+        names.split_once('/').map_or((None, names), |(namespace, name)| (Some(namespace), name))
+    }
 }
