@@ -118,7 +118,7 @@ mod tests {
     fn kind(group: &str, plural: &str) -> Arc<Kind> {
         let kinds = crate::native::kinds();
         let kind = kinds.into_iter().find(|kind| &*kind.group == group && kind.names.plural == plural);
-        kind.unwrap_or_else(|| panic!("{plural} are built in")).into()
+        kind.unwrap_or_else(|| panic!("{plural} are built in"))
     }
 
     fn entry(kind: &Kind, object: &Value) -> Entry {
