@@ -105,6 +105,6 @@ mod yaml;
 pub use auth::Identity;
 pub use http::{Body, Service};
 #[cfg(feature = "server")]
-pub use listen::{Access, Listen, ListenError};
+pub use listen::{Access, CertificateFiles, Listen, ListenError, Reloaded};
 pub use refusal::{About, Cause, Refusal};
 pub use server::{ApiServer, Builder, Limits, StartError};

@@ -60,6 +60,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
             address: arguments.listen,
             hosts: arguments.host,
             directory: directory.join("pki"),
+            certificates: None,
             kubeconfig: Some(arguments.kubeconfig_out.unwrap_or_else(|| directory.join("kubeconfig"))),
             insecure: arguments.insecure_http,
         })

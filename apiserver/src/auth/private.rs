@@ -61,6 +61,40 @@ pub(crate) fn check_mode(path: &Path) -> Result<(), FileError> {
     Err(FileError::new(path, format_args!("others than its owner may use it (mode {mode:o})"), remedy))
 }
 
+/// Refuses a path at which no file of ours can be written, and leaves everything as it is.
+#[cfg(feature = "server")]
+pub(crate) fn check_writable(path: &Path) -> Result<(), FileError> {
+    if path.is_dir() || path.file_name().is_none() {
+        return Err(FileError::new(
+            path,
+            "it is a directory, and no file can be written there",
+            "name a file",
+        ));
+    }
+    // What is not there yet is made in the first directory above it that is.
+    let above =
+        path.ancestors().skip(1).map(|above| if above == Path::new("") { Path::new(".") } else { above });
+    let there = above.into_iter().find(|above| fs::symlink_metadata(above).is_ok()).unwrap_or(Path::new("/"));
+    if !there.is_dir() {
+        let what = format_args!("{} is no directory", there.display());
+        return Err(FileError::new(path, what, "name a path in a directory"));
+    }
+    let probe = there.join(format!(".machinery-{}", std::process::id()));
+    put(&probe, "").map_err(|error| FileError::of(path, "writing", &error))?;
+    remove(&probe)
+}
+
+/// Says apart a file from what it was before: when it was written, how long it is, and which one it is. `None`: it is
+/// not there.
+#[cfg(feature = "server")]
+pub(crate) type Stamp = Option<(i64, i64, u64, u64)>;
+
+#[cfg(feature = "server")]
+pub(crate) fn stamp(path: &Path) -> Stamp {
+    let found = fs::metadata(path).ok()?;
+    Some((found.mtime(), found.mtime_nsec(), found.size(), found.ino()))
+}
+
 /// Makes the directory and those above it. The ones that it makes are for their owner alone (0700).
 pub(crate) fn make_directory(path: &Path) -> Result<(), FileError> {
     let made = DirBuilder::new().recursive(true).mode(0o700).create(path);

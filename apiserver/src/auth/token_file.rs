@@ -26,6 +26,10 @@ impl TokenFile {
         Ok(Self { path: path.into(), tokens: Swap::new(Arc::new(tokens)) })
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Reads the file again. If it is not good, what was read before is kept, and the error says why.
     pub(crate) fn reload(&self) -> Result<(), FileError> {
         self.tokens.swap(Arc::new(tokens(&self.path)?));
@@ -36,6 +40,15 @@ impl TokenFile {
     pub(crate) fn tokens(&self) -> Arc<Tokens> {
         self.tokens.load()
     }
+}
+
+/// Whether the file can be used, or is to be made. Changes nothing.
+pub(crate) fn check(path: &Path) -> Result<(), FileError> {
+    if private::read(path)?.is_none() {
+        return Ok(());
+    }
+    private::check_mode(path)?;
+    tokens(path).map(|_| ())
 }
 
 /// The token of `identity` in the file; one is made of `random` and added, with the file if need be, where it has none.

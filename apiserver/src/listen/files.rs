@@ -4,14 +4,15 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use thiserror::Error;
 use tokio::net::TcpListener;
 
 use super::connection;
-use crate::auth::authenticate::Authenticator;
-use crate::auth::token::Tokens;
+use super::reload::{Reloaded, Reloads};
+use crate::auth::Identity;
+use crate::auth::private::{self, FileError};
 use crate::auth::token_file::{self, TokenFile};
-use crate::auth::{Identity, private};
 use crate::server::ApiServer;
 use crate::tls::kubeconfig::{Credential, kubeconfig};
 use crate::tls::own::Own;
@@ -26,11 +27,24 @@ pub struct Listen {
     pub hosts: Vec<String>,
     /// The directory of its certificates and tokens: made if it is not there, for its owner only.
     pub directory: PathBuf,
+    /// Certificates that somebody else makes and replaces. None: the server makes its own, in that directory.
+    pub certificates: Option<CertificateFiles>,
     /// Where the kubeconfig is written. None: in that directory.
     pub kubeconfig: Option<PathBuf>,
     /// HTTP without TLS. Clients drop the credentials of a kubeconfig for such a server, so whoever reaches it may do
     /// everything.
     pub insecure: bool,
+}
+
+/// Where the certificates of a server are that does not make its own. All in PEM.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateFiles {
+    /// The server's, and those between it and an authority.
+    pub certificate: PathBuf,
+    /// Its private key.
+    pub key: PathBuf,
+    /// What verifies clients. None: clients show no certificates.
+    pub client_ca: Option<PathBuf>,
 }
 
 /// How a listening server is reached.
@@ -48,6 +62,7 @@ pub struct Access {
     pub token: String,
     /// What was made or ends soon: a line each, for people.
     pub notes: Vec<String>,
+    reloads: Arc<Reloads>,
 }
 
 /// Why a server does not listen.
@@ -67,6 +82,78 @@ pub enum ListenError {
     File(String),
 }
 
+impl Listen {
+    /// On this machine, with certificates that are made in `directory`.
+    pub fn at(address: SocketAddr, directory: impl Into<PathBuf>) -> Self {
+        Self {
+            address,
+            hosts: Vec::new(),
+            directory: directory.into(),
+            certificates: None,
+            kubeconfig: None,
+            insecure: false,
+        }
+    }
+
+    /// Whether all files that are there can be used, and the kubeconfig can be written. Makes and changes nothing.
+    ///
+    /// # Errors
+    /// What [`ApiServer::listen`] would refuse, of files.
+    pub fn check(&self, now: Timestamp) -> Result<(), ListenError> {
+        if !self.insecure {
+            self.source().check(now).map_err(file)?;
+        }
+        token_file::check(&self.tokens()).map_err(file)?;
+        private::check_writable(&self.kubeconfig()).map_err(file)
+    }
+
+    fn source(&self) -> Source {
+        match &self.certificates {
+            None => Source::Own(Own::new(&self.directory, self.hosts.clone())),
+            Some(CertificateFiles { certificate, key, client_ca }) => Source::Files {
+                certificate: certificate.clone(),
+                key: key.clone(),
+                client_ca: client_ca.clone(),
+            },
+        }
+    }
+
+    fn tokens(&self) -> PathBuf {
+        self.directory.join("tokens.csv")
+    }
+
+    fn kubeconfig(&self) -> PathBuf {
+        self.kubeconfig.clone().unwrap_or_else(|| self.directory.join("kubeconfig"))
+    }
+
+    /// As clients write it. Certificates that we have not made are for the names that they are for.
+    fn url(&self, address: SocketAddr) -> String {
+        let scheme = if self.insecure { "http" } else { "https" };
+        match self.hosts.first() {
+            Some(host) if self.certificates.is_some() => {
+                let host = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+                format!("{scheme}://{host}:{}", address.port())
+            }
+            _ => format!("{scheme}://{}", reachable(address)),
+        }
+    }
+}
+
+impl Access {
+    /// Reads certificates and tokens again, and makes our own certificates anew that end soon. A file that is not good is
+    /// refused, and what was read before is kept. Connections that there are stay; whoever was let in by a token
+    /// that is no more is refused from the next request on.
+    pub fn reload(&self) -> Reloaded {
+        self.reloads.reload()
+    }
+
+    /// Whether a file of certificates or tokens is another one than at the last [`reload`](Self::reload), or our own
+    /// certificates are to be looked at because a day has passed.
+    pub fn is_outdated(&self) -> bool {
+        self.reloads.is_outdated()
+    }
+}
+
 impl ApiServer {
     /// Listens until the server is stopped.
     ///
@@ -77,30 +164,30 @@ impl ApiServer {
             TcpListener::bind(listen.address).await.and_then(|socket| Ok((socket.local_addr()?, socket)));
         let (address, socket) =
             socket.map_err(|why| ListenError::Address { address: listen.address, why })?;
-        let file = |error: private::FileError| ListenError::File(error.to_string());
         private::make_directory(&listen.directory).map_err(file)?;
         let now = self.shared().world.now();
-        let tokens = listen.directory.join("tokens.csv");
+        let path = listen.tokens();
         let random = self.shared().world.bytes();
-        let token = token_file::ensure(&tokens, &Identity::admin(), random).map_err(file)?;
-        let tokens: Arc<Tokens> = TokenFile::open(&tokens).map_err(file)?.tokens();
-        self.shared().authenticator.swap(Arc::new(Authenticator { tokens, anonymous: false }));
-        let own = Own::new(&listen.directory, listen.hosts.clone());
-        let (serving, ca, notes) = if listen.insecure {
-            (None, None, Vec::new())
+        let token = token_file::ensure(&path, &Identity::admin(), random).map_err(file)?;
+        let tokens = TokenFile::open(&path).map_err(file)?;
+        let (serving, notes) = if listen.insecure {
+            (None, Vec::new())
         } else {
-            let ca = own.open(now).map_err(file)?;
-            let (serving, more) = Serving::open(Source::Own(own), now).map_err(file)?;
-            let notes = ca.notes.into_iter().chain(more).collect();
-            (Some(Arc::new(serving)), Some(ca.ca), notes)
+            let (serving, notes) = Serving::open(listen.source(), now).map_err(file)?;
+            (Some(Arc::new(serving)), notes)
         };
-        let scheme = if listen.insecure { "http" } else { "https" };
-        let url = format!("{scheme}://{}", reachable(address));
-        let path = listen.kubeconfig.unwrap_or_else(|| listen.directory.join("kubeconfig"));
-        write_kubeconfig(&path, &url, ca.as_deref(), &token).map_err(file)?;
+        let ca = serving.as_ref().map(|serving| serving.ca()).transpose().map_err(file)?.flatten();
+        let (url, kubeconfig) = (listen.url(address), listen.kubeconfig());
+        write_kubeconfig(&kubeconfig, &url, ca.as_deref(), &token).map_err(file)?;
+        let reloads = Arc::new(Reloads::new(self.shared().clone(), tokens, serving.clone()));
         self.go_on(connection::accept(self.shared().clone(), socket, serving));
-        Ok(Access { url, address, kubeconfig: path, ca, token, notes })
+        Ok(Access { url, address, kubeconfig, ca, token, notes, reloads })
     }
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "it is what map_err is given")]
+fn file(error: FileError) -> ListenError {
+    ListenError::File(error.to_string())
 }
 
 /// An address that a client on this machine can reach.
@@ -115,6 +202,6 @@ fn reachable(address: SocketAddr) -> SocketAddr {
     address
 }
 
-fn write_kubeconfig(path: &Path, url: &str, ca: Option<&str>, token: &str) -> Result<(), private::FileError> {
+fn write_kubeconfig(path: &Path, url: &str, ca: Option<&str>, token: &str) -> Result<(), FileError> {
     private::write(path, &kubeconfig(url, ca, Credential::Token(token)))
 }

@@ -2,5 +2,7 @@
 
 mod connection;
 mod files;
+mod reload;
 
-pub use files::{Access, Listen, ListenError};
+pub use files::{Access, CertificateFiles, Listen, ListenError};
+pub use reload::Reloaded;

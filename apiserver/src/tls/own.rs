@@ -66,6 +66,11 @@ impl Own {
         Ok(Certificates { ca, server, admin, notes })
     }
 
+    /// Whether what is there can be read. Makes and changes nothing.
+    pub(super) fn check(&self) -> Result<(), FileError> {
+        ["ca", "server", "admin"].iter().try_for_each(|name| self.read(name).map(|_| ()))
+    }
+
     /// Where the server's certificate and its key are, and the authority's certificate.
     pub(super) fn paths(&self) -> [PathBuf; 3] {
         ["server.crt", "server.key", "ca.crt"].map(|name| self.directory.join(name))

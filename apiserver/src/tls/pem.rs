@@ -3,6 +3,8 @@
 use std::net::IpAddr;
 use std::path::Path;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -47,6 +49,22 @@ pub(super) fn end(certificate: &X509Certificate<'_>, now: Timestamp) -> (String,
     let end = certificate.validity().not_after.timestamp();
     let day = Timestamp::from_second(end).map(|end| end.strftime("%Y-%m-%d").to_string());
     (day.unwrap_or_else(|_| format!("second {end}")), end.saturating_sub(now.as_second()))
+}
+
+/// Whether it is its own authority.
+pub(super) fn stands_for_itself(der: &CertificateDer<'static>) -> bool {
+    parsed(der).is_ok_and(|certificate| certificate.subject().as_raw() == certificate.issuer().as_raw())
+}
+
+/// In PEM.
+pub(super) fn written(der: &CertificateDer<'static>) -> String {
+    let text = STANDARD.encode(der);
+    let mut pem = String::from("-----BEGIN CERTIFICATE-----\n");
+    for line in text.as_bytes().chunks(64) {
+        pem.extend(line.iter().map(|byte| char::from(*byte)));
+        pem.push('\n');
+    }
+    pem + "-----END CERTIFICATE-----\n"
 }
 
 /// Whether clients take it for that of each of these hosts.

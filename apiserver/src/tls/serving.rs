@@ -12,7 +12,7 @@ use rustls::{RootCertStore, ServerConfig};
 
 use super::own::Own;
 use super::pem;
-use crate::auth::private::FileError;
+use crate::auth::private::{self, FileError};
 
 /// What is soon to end is worth a word.
 const SPARE_SECONDS: i64 = 30 * 24 * 3600;
@@ -54,12 +54,49 @@ impl Serving {
         self.config.load()
     }
 
+    /// The files that it is read from.
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        match &self.source {
+            Source::Own(own) => own.paths().into(),
+            Source::Files { certificate, key, client_ca } => {
+                [certificate, key].into_iter().chain(client_ca).cloned().collect()
+            }
+        }
+    }
+
+    /// What clients verify the server by, in PEM. `None`: what their system trusts.
+    ///
+    /// Of certificates that are not ours, that is the last of the chain if it stands for itself: others are replaced sooner
+    /// than a kubeconfig is.
+    pub(crate) fn ca(&self) -> Result<Option<String>, FileError> {
+        match &self.source {
+            Source::Own(own) => {
+                let [.., path] = own.paths();
+                private::read(&path)
+            }
+            Source::Files { certificate, .. } => {
+                let chain = pem::certificates(certificate)?;
+                Ok(chain.last().filter(|last| pem::stands_for_itself(last)).map(pem::written))
+            }
+        }
+    }
+
     /// Reads the certificates again, and renews our own ones that end soon: to be called now and then, and when
     /// somebody asks for it. If a file is not good, what was read before is kept, and the error says why.
     pub(crate) fn reload(&self, now: Timestamp) -> Result<Vec<String>, FileError> {
         let (config, notes) = load(&self.source, now)?;
         self.config.swap(Arc::new(config));
         Ok(notes)
+    }
+}
+
+impl Source {
+    /// Whether what is there can be used. Makes and changes nothing.
+    pub(crate) fn check(&self, now: Timestamp) -> Result<(), FileError> {
+        match self {
+            Self::Own(own) => own.check(),
+            Self::Files { .. } => load(self, now).map(|_| ()),
+        }
     }
 }
 

@@ -36,13 +36,7 @@ fn program() -> PathBuf {
 impl Kubectl {
     async fn start(server: &ApiServer) -> Self {
         let home = tempfile::tempdir().unwrap();
-        let listen = Listen {
-            address: "127.0.0.1:0".parse().unwrap(),
-            hosts: Vec::new(),
-            directory: home.path().join("pki"),
-            kubeconfig: None,
-            insecure: false,
-        };
+        let listen = Listen::at("127.0.0.1:0".parse().unwrap(), home.path().join("pki"));
         Self { program: program(), access: server.listen(listen).await.unwrap(), home }
     }
 

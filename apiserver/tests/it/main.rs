@@ -6,3 +6,4 @@ mod differential;
 mod kube_rs;
 mod kubectl;
 mod objects;
+mod reload;

@@ -1,0 +1,99 @@
+//! Certificates and tokens that are replaced while the server runs.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use machinery_sync::Mutex;
+
+use crate::auth::authenticate::Authenticator;
+use crate::auth::private::{self, Stamp};
+use crate::auth::token_file::TokenFile;
+use crate::server::Shared;
+use crate::tls::serving::Serving;
+
+/// What came of reading the files again: lines for people.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reloaded {
+    /// What was made, or ends soon.
+    pub notes: Vec<String>,
+    /// Files that are not good, each with the way out. What was read before them goes on.
+    pub refused: Vec<String>,
+}
+
+/// The files of a listening server.
+pub(super) struct Reloads {
+    shared: Arc<Shared>,
+    tokens: TokenFile,
+    serving: Option<Arc<Serving>>,
+    seen: Mutex<Seen>,
+}
+
+/// How the files were when they were read last.
+struct Seen {
+    files: Vec<(PathBuf, Stamp)>,
+    at: Timestamp,
+}
+
+impl Reloads {
+    /// Lets in who has a token, from now on.
+    pub(super) fn new(shared: Arc<Shared>, tokens: TokenFile, serving: Option<Arc<Serving>>) -> Self {
+        let mut files = vec![tokens.path().to_owned()];
+        files.extend(serving.iter().flat_map(|serving| serving.paths()));
+        let files = files.into_iter().map(|path| (private::stamp(&path), path)).map(|(s, path)| (path, s));
+        let seen = Mutex::new(Seen { files: files.collect(), at: shared.world.now() });
+        let this = Self { shared, tokens, serving, seen };
+        this.let_in();
+        this
+    }
+
+    pub(super) fn is_outdated(&self) -> bool {
+        let seen = self.seen.lock();
+        let day = SignedDuration::from_hours(24);
+        self.shared.world.now().duration_since(seen.at) >= day
+            || seen.files.iter().any(|(path, stamp)| private::stamp(path) != *stamp)
+    }
+
+    pub(super) fn reload(&self) -> Reloaded {
+        let now = self.shared.world.now();
+        // Looked at before they are read: what changes meanwhile is read again.
+        self.look(now);
+        let mut reloaded = Reloaded::default();
+        match self.tokens.reload() {
+            Ok(()) => self.let_in(),
+            Err(error) => reloaded.refused.push(error.to_string()),
+        }
+        match self.serving.as_ref().map(|serving| serving.reload(now)) {
+            Some(Ok(notes)) => {
+                if !notes.is_empty() {
+                    // What we have just made is not news.
+                    self.look(now);
+                }
+                reloaded.notes = notes;
+            }
+            Some(Err(error)) => reloaded.refused.push(error.to_string()),
+            None => {}
+        }
+        reloaded
+    }
+
+    fn look(&self, now: Timestamp) {
+        let mut seen = self.seen.lock();
+        seen.at = now;
+        for (path, stamp) in &mut seen.files {
+            *stamp = private::stamp(Path::new(path));
+        }
+    }
+
+    fn let_in(&self) {
+        let tokens = self.tokens.tokens();
+        self.shared.authenticator.swap(Arc::new(Authenticator { tokens, anonymous: false }));
+    }
+}
+
+impl fmt::Debug for Reloads {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reloads").finish_non_exhaustive()
+    }
+}

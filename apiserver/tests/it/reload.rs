@@ -1,0 +1,153 @@
+//! Certificates and tokens that are replaced under a server, seen from real connections.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use machinery_apiserver::{Access, ApiServer, CertificateFiles, Listen};
+use machinery_store::{Memory, Options};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+/// A connection that is kept.
+struct Connection(TlsStream<TcpStream>);
+
+impl Connection {
+    /// One of a client that trusts what is in `ca` alone.
+    async fn to(access: &Access, ca: &str) -> std::io::Result<Self> {
+        let mut roots = RootCertStore::empty();
+        roots.add(CertificateDer::from_pem_slice(ca.as_bytes()).unwrap()).unwrap();
+        let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+        let config =
+            ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let config = Arc::new(config.with_root_certificates(roots).with_no_client_auth());
+        let stream = TcpStream::connect(access.address).await?;
+        let name = ServerName::try_from("localhost").unwrap();
+        Ok(Self(tokio_rustls::TlsConnector::from(config).connect(name, stream).await?))
+    }
+
+    /// The code that a list of namespaces is answered with.
+    async fn asks(&mut self, token: &str) -> u16 {
+        let request = format!(
+            "GET /api/v1/namespaces?limit=1 HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\r\n"
+        );
+        self.0.write_all(request.as_bytes()).await.unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(self.0.read_u8().await.unwrap());
+        }
+        let head = String::from_utf8(head).unwrap().to_lowercase();
+        let length = head.split("content-length: ").nth(1).map(|rest| rest.split("\r\n").next().unwrap());
+        let mut body = vec![0; length.expect("a length").parse().unwrap()];
+        self.0.read_exact(&mut body).await.unwrap();
+        head.split(' ').nth(1).unwrap().parse().unwrap()
+    }
+}
+
+async fn server() -> (ApiServer, tempfile::TempDir) {
+    let server = ApiServer::builder(Memory::new(Options::default())).rbac().start().await.unwrap();
+    (server, tempfile::tempdir().unwrap())
+}
+
+fn at(home: &Path) -> Listen {
+    Listen::at("127.0.0.1:0".parse().unwrap(), home.join("pki"))
+}
+
+/// Puts a certificate for `localhost` there, with its key. Returns it.
+fn put(home: &Path) -> String {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    std::fs::write(home.join("tls.crt"), made.cert.pem()).unwrap();
+    std::fs::write(home.join("tls.key"), made.signing_key.serialize_pem()).unwrap();
+    made.cert.pem()
+}
+
+#[tokio::test]
+async fn tokens_are_replaced_and_bad_ones_are_not() {
+    let (server, home) = server().await;
+    let access = server.listen(at(home.path())).await.unwrap();
+    let ca = access.ca.clone().unwrap();
+    let mut kept = Connection::to(&access, &ca).await.unwrap();
+    assert_eq!([kept.asks(&access.token).await, kept.asks("another").await], [200, 401]);
+    assert!(!access.is_outdated());
+
+    let tokens = home.path().join("pki/tokens.csv");
+    std::fs::write(&tokens, "another,ann,1,system:masters\n").unwrap();
+    assert!(access.is_outdated());
+    let reloaded = access.reload();
+    assert_eq!((reloaded.notes.len(), reloaded.refused.len()), (0, 0), "{reloaded:?}");
+    assert!(!access.is_outdated());
+    assert_eq!([kept.asks(&access.token).await, kept.asks("another").await], [401, 200]);
+
+    std::fs::write(&tokens, "another\n").unwrap();
+    let refused = access.reload().refused;
+    assert_eq!(refused.len(), 1);
+    assert!(refused[0].contains("tokens.csv: line 1: it has less than three columns"), "{refused:?}");
+    assert_eq!(kept.asks("another").await, 200);
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn certificates_are_replaced_and_connections_stay() {
+    let (server, home) = server().await;
+    let [certificate, key] = ["tls.crt", "tls.key"].map(|name| home.path().join(name));
+    let first = put(home.path());
+    let files = CertificateFiles { certificate: certificate.clone(), key: key.clone(), client_ca: None };
+    let listen = Listen { certificates: Some(files), hosts: vec!["localhost".into()], ..at(home.path()) };
+    listen.check(Timestamp::now()).unwrap();
+    let access = server.listen(listen).await.unwrap();
+    assert_eq!(access.url, format!("https://localhost:{}", access.address.port()));
+    let token = access.token.as_str();
+    let mut old = Connection::to(&access, &first).await.unwrap();
+    assert_eq!(old.asks(token).await, 200);
+
+    let second = put(home.path());
+    assert!(access.is_outdated());
+    assert_eq!(access.reload().refused, [""; 0]);
+    assert!(Connection::to(&access, &first).await.is_err(), "the first certificate is shown no more");
+    let mut new = Connection::to(&access, &second).await.unwrap();
+    assert_eq!([old.asks(token).await, new.asks(token).await], [200, 200]);
+
+    // A certificate with another one's key, and then none at all.
+    let good = std::fs::read(&key).unwrap();
+    put(home.path());
+    std::fs::write(&key, good).unwrap();
+    for (text, expected) in [(None, "cannot be used"), (Some("no certificate"), "no certificate in it")] {
+        if let Some(text) = text {
+            std::fs::write(&certificate, text).unwrap();
+        }
+        let refused = access.reload().refused;
+        assert_eq!(refused.len(), 1);
+        assert!(refused[0].contains("tls.crt") && refused[0].contains(expected), "{refused:?}");
+        let mut newer = Connection::to(&access, &second).await.unwrap();
+        assert_eq!([old.asks(token).await, newer.asks(token).await], [200, 200]);
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_check_names_what_cannot_be_used_and_makes_nothing() {
+    let home = tempfile::tempdir().unwrap();
+    let check = |listen: &Listen, expected: &str| {
+        let error = listen.check(Timestamp::now()).unwrap_err().to_string();
+        assert!(error.contains(expected) && !error.contains('\n'), "{error}");
+    };
+    at(home.path()).check(Timestamp::now()).unwrap();
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0);
+
+    let files = CertificateFiles {
+        certificate: home.path().join("tls.crt"),
+        key: home.path().join("tls.key"),
+        client_ca: None,
+    };
+    check(&Listen { certificates: Some(files), ..at(home.path()) }, "tls.crt: there is no such file");
+    let file = home.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let into = |path| Listen { kubeconfig: Some(path), ..at(home.path()) };
+    check(&into(file.join("config")), "is no directory");
+    check(&into(home.path().to_owned()), "it is a directory");
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 1);
+}
