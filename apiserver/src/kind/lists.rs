@@ -15,6 +15,14 @@ impl Shape {
             Self::Typed(of) => *of,
         }
     }
+
+    /// What strategic merges go by. Custom resources have none.
+    pub(crate) fn patched_by(&self) -> Option<&dyn PatchMeta> {
+        match self {
+            Self::Custom(_) => None,
+            Self::Typed(of) => Some(*of),
+        }
+    }
 }
 
 impl ListMeta for Schema {

@@ -7,8 +7,8 @@ use machinery_objects::Revision;
 use machinery_store::{Condition, Entry};
 use serde_json::Value;
 
-use super::Job;
 use super::output::{Output, read};
+use super::{Job, Matter};
 use crate::accept::Place as Form;
 use crate::http::{Body, answer};
 use crate::kind::Kind;
@@ -29,53 +29,73 @@ pub(super) async fn create(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     if let Some(why) = job.kind.no_creates {
         return Err(forbidden(job.kind, meta_text(&input.object, "name"), why));
     }
-    let generates = meta_text(&input.object, "name").is_empty();
-    let mut tries = if generates { NAMES } else { 1 };
-    loop {
-        tries -= 1;
-        match once(job, input.object.clone(), &manager, options.dry_run).await {
-            Err(refusal) if refusal.reason == "AlreadyExists" && tries > 0 => {}
-            Err(refusal) => return Err(refusal.warning(&input.warnings)),
-            Ok(object) => {
-                let mut warnings = input.warnings;
-                warnings.extend(finalizer_warnings(metadata(&object), None));
-                return Ok(answer::with_warnings(output.object(201, job, object)?, &warnings));
-            }
+    match made(job, &input.object, &manager, options.dry_run).await {
+        Err(refusal) => Err(refusal.warning(&input.warnings)),
+        Ok(Made { object, .. }) => {
+            let mut warnings = input.warnings;
+            warnings.extend(finalizer_warnings(metadata(&object), None));
+            Ok(answer::with_warnings(output.object(201, job, object)?, &warnings))
         }
     }
 }
 
-async fn once(job: &Job<'_>, object: Value, manager: &str, dry_run: bool) -> Result<Value, Refusal> {
-    let (kind, world) = (job.kind, &job.shared.world);
-    let namespace = job.namespace();
+/// An object that was made.
+pub(crate) struct Made {
+    pub(crate) object: Value,
+    pub(crate) key: Arc<str>,
+    /// None, if everything was done but the last.
+    pub(crate) revision: Option<Revision>,
+}
+
+/// Makes an object of this, which has the shape of its kind.
+pub(crate) async fn made(
+    matter: &Matter<'_>,
+    object: &Value,
+    manager: &str,
+    dry_run: bool,
+) -> Result<Made, Refusal> {
+    let generates = meta_text(object, "name").is_empty();
+    let mut tries = if generates { NAMES } else { 1 };
+    loop {
+        tries -= 1;
+        match once(matter, object.clone(), manager, dry_run).await {
+            Err(refusal) if refusal.reason == "AlreadyExists" && tries > 0 => {}
+            other => return other,
+        }
+    }
+}
+
+async fn once(matter: &Matter<'_>, object: Value, manager: &str, dry_run: bool) -> Result<Made, Refusal> {
+    let (kind, world) = (matter.kind, &matter.shared.world);
+    let namespace = matter.namespace();
     let context = Context { kind, now: world.now(), manager, namespace };
     let uid = world.uid();
     let new = New { uid: &uid, chance: u64::from_le_bytes(world.bytes()) };
     let mut object = strategy::create(object, new, &context)?;
-    job.may_grant(&object, None)?;
+    matter.may_grant(&object, None)?;
     let name = meta_text(&object, "name").to_owned();
     let key = kind.place.key(namespace, &name);
     loop {
         let guards = match namespace {
-            Some(namespace) => vec![active(job, namespace, &name).await?],
+            Some(namespace) => vec![active(matter, namespace, &name).await?],
             None => Vec::new(),
         };
         if dry_run {
-            if let Some(there) = job.shared.objects.get(&key, Moment::Newest).await? {
+            if let Some(there) = matter.shared.objects.get(&key, Moment::Newest).await? {
                 return Err(exists(kind, &there, &name));
             }
-            return Ok(object);
+            return Ok(Made { object, key, revision: None });
         }
         let bytes = encode(object.as_object().expect("it has the shape of an object"), kind.print);
         let step = |there: Option<&Entry>| match there {
             Some(there) => Err(exists(kind, there, &name)),
             None => Ok(Write::Put(bytes.clone())),
         };
-        match job.shared.objects.change(&key, None, &guards, step).await {
+        match matter.shared.objects.change(&key, None, &guards, step).await {
             Ok(done) => {
                 strategy::metadata_mut(&mut object)
                     .insert("resourceVersion".into(), done.revision.to_string().into());
-                return Ok(object);
+                return Ok(Made { object, key, revision: Some(done.revision) });
             }
             Err(Lost::Guard(_)) => {} // the namespace has changed: look again
             Err(Lost::Refused(refusal)) => return Err(*refusal),
@@ -93,15 +113,15 @@ fn exists(kind: &Kind, there: &Entry, name: &str) -> Refusal {
 }
 
 /// The namespace is there and stays: nothing is created in one that goes.
-async fn active(job: &Job<'_>, namespace: &str, name: &str) -> Result<Condition, Refusal> {
+async fn active(matter: &Matter<'_>, namespace: &str, name: &str) -> Result<Condition, Refusal> {
     let key = Place::of("", "namespaces").key(None, namespace);
-    let entry: Option<Arc<Entry>> = job.shared.objects.get(&key, Moment::Newest).await?;
+    let entry: Option<Arc<Entry>> = matter.shared.objects.get(&key, Moment::Newest).await?;
     let Some(entry) = entry else { return Err(no_namespace(namespace)) };
     let object = Stored::of(&entry.value).and_then(|stored| stored.read(Revision::ZERO));
     if object.is_ok_and(|object| is_deleting(&object)) {
         let why =
             format!("unable to create new content in namespace {namespace} because it is being terminated");
-        let mut refusal = forbidden(job.kind, name, &why);
+        let mut refusal = forbidden(matter.kind, name, &why);
         refusal.causes.push(crate::refusal::Cause {
             reason: "NamespaceTerminating",
             message: format!("namespace {namespace} is being terminated"),

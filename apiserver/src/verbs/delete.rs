@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use http::Response;
 use http::header::CONTENT_TYPE;
+use machinery_objects::Revision;
 use machinery_store::{Entry, Range};
 use serde_json::{Value, json};
 
-use super::Job;
 use super::list::selection;
 use super::output::{Output, read};
+use super::{Job, Matter};
 use crate::accept::Place;
 use crate::http::{Body, answer};
 use crate::kind::Kind;
@@ -26,11 +27,11 @@ pub(super) async fn delete(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     let options = options(job)?;
     let entry = job.shared.objects.get(&job.key(), Moment::Newest).await?;
     let entry = entry.ok_or_else(|| not_found(job.kind, job.name()))?;
-    let (object, is_gone) = one(job, &entry, &options).await?;
-    if is_gone && !job.kind.answers_deleted {
-        return Ok(answer::value(200, output.form, &success(job.kind, &object)));
+    let erased = one(job, &entry, options.dry_run, |_| Ok(deletion(&options))).await?;
+    if erased.is_gone && !job.kind.answers_deleted {
+        return Ok(answer::value(200, output.form, &success(job.kind, &erased.object)));
     }
-    output.object(200, job, object)
+    output.object(200, job, erased.object)
 }
 
 pub(super) async fn collection(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
@@ -44,7 +45,7 @@ pub(super) async fn collection(job: &Job<'_>) -> Result<Response<Body>, Refusal>
     let mut items = Vec::new();
     for entry in selected {
         let before = read(job.kind, entry, entry.modified)?;
-        match one(job, entry, &options).await {
+        match one(job, entry, options.dry_run, |_| Ok(deletion(&options))).await {
             Ok(_) => items.push(before),
             Err(refusal) if refusal.code == 404 => {} // somebody else deleted it meanwhile
             Err(refusal) => return Err(refusal),
@@ -57,47 +58,57 @@ pub(super) async fn collection(job: &Job<'_>) -> Result<Response<Body>, Refusal>
     output.object(200, job, list)
 }
 
-/// Deletes one object. Returns it, as it was or as it is marked, and whether it is gone.
-async fn one(job: &Job<'_>, entry: &Arc<Entry>, options: &DeleteOptions) -> Result<(Value, bool), Refusal> {
-    let kind = job.kind;
+/// An object that was deleted, as it was or as it is marked.
+pub(crate) struct Erased {
+    pub(crate) object: Value,
+    pub(crate) is_gone: bool,
+    /// Of the object, or of its end. None, if everything was done but the last.
+    pub(crate) revision: Option<Revision>,
+}
+
+/// Deletes one object, as `how` says of what is there.
+pub(crate) async fn one(
+    matter: &Matter<'_>,
+    entry: &Arc<Entry>,
+    dry_run: bool,
+    mut how: impl FnMut(&Value) -> Result<Deletion, Refusal>,
+) -> Result<Erased, Refusal> {
+    let kind = matter.kind;
     let namespace = object_namespace(kind, entry);
-    let context = Context { kind, now: job.shared.world.now(), manager: "", namespace: namespace.as_deref() };
-    let deletion = Deletion {
-        uid: options.uid.clone(),
-        version: options.resource_version.clone(),
-        propagation: propagation(options),
-    };
-    let (mut answer, mut is_gone) = (Value::Null, false);
+    let (now, namespace) = (matter.shared.world.now(), namespace.as_deref());
+    let context = Context { kind, now, manager: "", namespace };
+    let (mut object, mut is_gone) = (Value::Null, false);
     let mut step = |there: Option<&Entry>| {
-        let there = there.ok_or_else(|| not_found(kind, job.name()))?;
+        let there = there.ok_or_else(|| not_found(kind, matter.name()))?;
         let old = read(kind, there, there.modified)?;
-        Ok(match strategy::delete(&old, &deletion, &context)? {
+        Ok(match strategy::delete(&old, &how(&old)?, &context)? {
             Step::Keep => {
-                (answer, is_gone) = (old, false);
+                (object, is_gone) = (old, false);
                 Write::Keep
             }
             Step::Put(new) => {
                 let bytes = encode(new.as_object().expect("it has the shape of an object"), kind.print);
-                (answer, is_gone) = (new, false);
+                (object, is_gone) = (new, false);
                 Write::Put(bytes)
             }
             Step::Delete(last) => {
-                (answer, is_gone) = (last, true);
+                (object, is_gone) = (last, true);
                 Write::Delete
             }
         })
     };
-    if options.dry_run {
+    if dry_run {
         step(Some(entry))?;
-        return Ok((answer, is_gone));
+        return Ok(Erased { object, is_gone, revision: None });
     }
-    let done = job.shared.objects.change(&entry.key, Some(entry.clone()), &[], step).await;
+    let done = matter.shared.objects.change(&entry.key, Some(entry.clone()), &[], step).await;
     match done {
-        Ok(done) if !is_gone => {
-            metadata_mut(&mut answer).insert("resourceVersion".into(), done.revision.to_string().into());
-            Ok((answer, false))
+        Ok(done) => {
+            if !is_gone {
+                metadata_mut(&mut object).insert("resourceVersion".into(), done.revision.to_string().into());
+            }
+            Ok(Erased { object, is_gone, revision: Some(done.revision) })
         }
-        Ok(_) => Ok((answer, true)),
         Err(Lost::Refused(refusal)) => Err(*refusal),
         Err(Lost::Guard(conflict)) => {
             Err(Refusal::new(500, "InternalError", format!("{:?} was changed", conflict.key)))
@@ -127,9 +138,13 @@ fn options(job: &Job<'_>) -> Result<DeleteOptions, Refusal> {
     DeleteOptions::parse(&job.asked.query, Some(&body))
 }
 
-fn propagation(options: &DeleteOptions) -> Option<Propagation> {
+fn deletion(options: &DeleteOptions) -> Deletion {
     let orphan = |orphan| if orphan { Propagation::Orphan } else { Propagation::Background };
-    options.propagation.or(options.orphan_dependents.map(orphan))
+    Deletion {
+        uid: options.uid.clone(),
+        version: options.resource_version.clone(),
+        propagation: options.propagation.or(options.orphan_dependents.map(orphan)),
+    }
 }
 
 /// What is said of an object that is gone.

@@ -3,7 +3,7 @@
 use http::header::{CONTENT_TYPE, USER_AGENT};
 use serde_json::Value;
 
-use super::Job;
+use super::{Job, Matter};
 use crate::managed::manager_name;
 use crate::meta::{coerce, dedup_owners};
 use crate::protobuf;
@@ -12,22 +12,12 @@ use crate::request::{Expected, FieldValidation, Format, cannot_be_handled, objec
 use crate::strategy::metadata_mut;
 
 /// An object as it is to be worked with, and what its writer should know.
-pub(super) struct Input {
-    pub(super) object: Value,
-    pub(super) warnings: Vec<String>,
+pub(crate) struct Input {
+    pub(crate) object: Value,
+    pub(crate) warnings: Vec<String>,
 }
 
 impl Job<'_> {
-    fn expected(&self) -> Expected<'_> {
-        let kind = self.kind;
-        Expected {
-            group: &kind.group,
-            version: &kind.version,
-            kind: &kind.names.kind,
-            built_in: kind.built_in,
-        }
-    }
-
     /// The object in the body.
     pub(super) fn body(&self, validation: FieldValidation) -> Result<Input, Refusal> {
         let kind = self.kind;
@@ -46,8 +36,25 @@ impl Job<'_> {
         self.shaped(read.value, &read.duplicates, validation)
     }
 
+    /// Who manages what this request writes.
+    pub(super) fn manager(&self, given: Option<&str>, options: &str) -> Result<String, Refusal> {
+        manager_name(given, self.asked.header(USER_AGENT), options)
+    }
+}
+
+impl Matter<'_> {
+    pub(crate) fn expected(&self) -> Expected<'_> {
+        let kind = self.kind;
+        Expected {
+            group: &kind.group,
+            version: &kind.version,
+            kind: &kind.names.kind,
+            built_in: kind.built_in,
+        }
+    }
+
     /// An object in the shape of its kind: what the kind does not know is named or dropped, what is left out filled in.
-    pub(super) fn shaped(
+    pub(crate) fn shaped(
         &self,
         mut object: Value,
         duplicates: &[String],
@@ -71,10 +78,5 @@ impl Job<'_> {
         warnings.extend(dedup_owners(metadata_mut(&mut object)));
         kind.reshape(&mut object);
         Ok(Input { object, warnings })
-    }
-
-    /// Who manages what this request writes.
-    pub(super) fn manager(&self, given: Option<&str>, options: &str) -> Result<String, Refusal> {
-        manager_name(given, self.asked.header(USER_AGENT), options)
     }
 }

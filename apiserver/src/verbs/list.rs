@@ -1,7 +1,7 @@
 //! Reading the objects that are selected.
 
 use std::io::Write as _;
-use std::num::NonZeroUsize;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -11,8 +11,8 @@ use machinery_objects::Revision;
 use machinery_store::{Entry, Range};
 use serde_json::{Value, json};
 
-use super::Job;
 use super::output::{Output, read, write};
+use super::{Job, Matter};
 use crate::accept::Place;
 use crate::http::{Body, answer};
 use crate::kind::Kind;
@@ -31,7 +31,7 @@ pub(super) async fn list(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     let output = Output::of(job, Place::Object)?;
     let options = ListOptions::parse(&job.asked.query)?;
     let selection = selection(job, &options)?;
-    let found = find(job, &options, &selection).await?;
+    let found = find(job, &options.at, options.limit, &selection).await?;
     let metadata = found.metadata(job.kind.built_in);
     if output.is_plain() {
         let head = head(job.kind, &metadata);
@@ -62,11 +62,12 @@ pub(super) fn selection(job: &Job<'_>, options: &ListOptions) -> Result<Selectio
 }
 
 /// A page.
-struct Found {
-    at: Revision,
-    entries: Vec<Arc<Entry>>,
-    next: Option<String>,
-    remaining: Option<u64>,
+pub(crate) struct Found {
+    pub(crate) at: Revision,
+    pub(crate) entries: Vec<Arc<Entry>>,
+    /// Where the list goes on.
+    pub(crate) next: Option<String>,
+    pub(crate) remaining: Option<u64>,
 }
 
 impl Found {
@@ -85,10 +86,16 @@ impl Found {
     }
 }
 
-async fn find(job: &Job<'_>, options: &ListOptions, selection: &Selection) -> Result<Found, Refusal> {
-    let start = job.kind.place.start(job.namespace());
-    let mut range = Range::of(job.kind.place.span(job.namespace()));
-    let moment = match &options.at {
+/// A page of what is selected, in the order of the keys.
+pub(crate) async fn find(
+    matter: &Matter<'_>,
+    at: &ListAt,
+    limit: Option<NonZeroU64>,
+    selection: &Selection,
+) -> Result<Found, Refusal> {
+    let start = matter.kind.place.start(matter.namespace());
+    let mut range = Range::of(matter.kind.place.span(matter.namespace()));
+    let moment = match at {
         ListAt::Newest | ListAt::Any => Moment::Newest,
         ListAt::NotOlderThan(least) => Moment::AtLeast(Revision(*least)),
         ListAt::Exact(at) => Moment::Exactly(Revision(*at)),
@@ -101,7 +108,7 @@ async fn find(job: &Job<'_>, options: &ListOptions, selection: &Selection) -> Re
             }
         }
     };
-    let limit = options.limit.and_then(|limit| NonZeroUsize::try_from(limit).ok());
+    let limit = limit.and_then(|limit| NonZeroUsize::try_from(limit).ok());
     let everything = selection.is_everything();
     range.limit = match limit {
         Some(limit) if everything => Some(limit),
@@ -109,8 +116,8 @@ async fn find(job: &Job<'_>, options: &ListOptions, selection: &Selection) -> Re
         None => None,
     };
     range.count = everything && limit.is_some();
-    let mut listed = read_page(job, range.clone(), moment, &options.at).await?;
-    let (at, remaining) = (listed.at, listed.remaining);
+    let mut listed = read_page(matter, range.clone(), moment, at).await?;
+    let (revision, remaining) = (listed.at, listed.remaining);
     let mut entries: Vec<Arc<Entry>> = Vec::new();
     loop {
         let mut rest = listed.entries.into_iter();
@@ -123,27 +130,32 @@ async fn find(job: &Job<'_>, options: &ListOptions, selection: &Selection) -> Re
         let more = rest.len() > 0 || listed.next.is_some();
         match listed.next {
             Some(next) if !full => {
-                listed = read_page(job, range.clone().resume(next), Moment::Newest, &options.at).await?
+                listed = read_page(matter, range.clone().resume(next), Moment::Newest, at).await?
             }
             _ => {
                 let last = entries.last().filter(|_| full && more);
                 let next = last.and_then(|last| {
                     let below = last.key.strip_prefix(&*start)?;
-                    ContinueToken::new(ContinueAt::Revision(at.0), format!("{below}\0"))
+                    ContinueToken::new(ContinueAt::Revision(revision.0), format!("{below}\0"))
                 });
-                return Ok(Found { at, entries, next: next.map(|token| token.encode()), remaining });
+                return Ok(Found {
+                    at: revision,
+                    entries,
+                    next: next.map(|token| token.encode()),
+                    remaining,
+                });
             }
         }
     }
 }
 
 async fn read_page(
-    job: &Job<'_>,
+    matter: &Matter<'_>,
     range: Range,
     moment: Moment,
     at: &ListAt,
 ) -> Result<crate::storage::Listed, Refusal> {
-    let page = job.shared.objects.list(range, moment).await;
+    let page = matter.shared.objects.list(range, moment).await;
     page.map_err(|refusal| match at {
         ListAt::After(token) if refusal.reason == "Expired" => {
             let again = ContinueToken::new(ContinueAt::Newest, token.start());

@@ -1,22 +1,24 @@
 //! What requests for objects do.
 
-mod create;
-mod delete;
+pub(crate) mod create;
+pub(crate) mod delete;
 mod get;
 mod input;
-mod list;
+pub(crate) mod list;
+mod matter;
 pub(crate) mod output;
 mod review;
-mod update;
+pub(crate) mod update;
 mod watch;
 
+use std::ops::Deref;
 use std::sync::Arc;
 
+pub(crate) use matter::Matter;
+
 use http::Response;
-use serde_json::Value;
 use tokio::time::timeout;
 
-use crate::auth::rbac::GROUP;
 use crate::http::{Body, answer};
 use crate::kind::{Kind, Part};
 use crate::refusal::Refusal;
@@ -26,34 +28,15 @@ use crate::upkeep;
 
 /// A request for objects of a kind that there is.
 pub(crate) struct Job<'a> {
-    pub(crate) shared: &'a Arc<Shared>,
+    pub(crate) matter: Matter<'a>,
     pub(crate) asked: &'a Asked,
-    pub(crate) kind: &'a Arc<Kind>,
-    pub(crate) part: Part,
 }
 
-impl Job<'_> {
-    pub(crate) fn namespace(&self) -> Option<&str> {
-        self.asked.resource.namespace.as_deref()
-    }
+impl<'a> Deref for Job<'a> {
+    type Target = Matter<'a>;
 
-    /// The name in the path. Whoever asks for it is on a path that has one.
-    pub(crate) fn name(&self) -> &str {
-        self.asked.resource.name.as_deref().unwrap_or_default()
-    }
-
-    /// Whether who asks may give what a role or a binding gives. Of other objects there is nothing to say.
-    pub(crate) fn may_grant(&self, object: &Value, old: Option<&Value>) -> Result<(), Refusal> {
-        match &self.shared.rules {
-            Some(rules) if &*self.kind.group == GROUP => {
-                rules.load().may_grant(&self.asked.identity, object, old)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    pub(crate) fn key(&self) -> Arc<str> {
-        self.kind.place.key(self.namespace(), self.name())
+    fn deref(&self) -> &Matter<'a> {
+        &self.matter
     }
 }
 
@@ -74,7 +57,15 @@ pub(crate) async fn serve(shared: &Arc<Shared>, asked: Asked) -> Result<Response
     if !kind.can(asked.verb.name()) || (part != Part::Main && !of_parts(asked.verb)) {
         return Err(not_allowed(resource, asked.verb.name()));
     }
-    let job = Job { shared, asked: &asked, kind, part };
+    let matter = Matter {
+        shared,
+        kind,
+        part,
+        identity: &asked.identity,
+        namespace: resource.namespace.as_deref(),
+        name: resource.name.as_deref().unwrap_or_default(),
+    };
+    let job = Job { matter, asked: &asked };
     let limit = time_limit(&asked.query)?.filter(|_| asked.verb != Verb::Watch);
     let answer = match limit {
         Some(limit) => timeout(limit, done(&job)).await.unwrap_or_else(|_| Err(late())),

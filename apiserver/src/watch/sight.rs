@@ -11,6 +11,8 @@ pub(crate) enum Sight {
     Modified(Arc<Entry>),
     /// With its last state that was selected; the revision is that of the change.
     Deleted(Arc<Entry>),
+    /// It is there, and no longer selected: with its last state that was. On the wire that is a deletion, too.
+    Left(Arc<Entry>),
 }
 
 /// Whether a state is selected.
@@ -31,6 +33,9 @@ impl Sight {
             (None, None) => None,
             (None, Some(after)) => Some(Self::Added(after.clone())),
             (Some(_), Some(after)) => Some(Self::Modified(after.clone())),
+            (Some(before), None) if matches!(event.change, Change::Put(_)) => {
+                Some(Self::Left(before.clone()))
+            }
             (Some(before), None) => Some(Self::Deleted(before.clone())),
         }
     }
@@ -40,13 +45,13 @@ impl Sight {
         match self {
             Self::Added(_) => "ADDED",
             Self::Modified(_) => "MODIFIED",
-            Self::Deleted(_) => "DELETED",
+            Self::Deleted(_) | Self::Left(_) => "DELETED",
         }
     }
 
     pub(crate) const fn entry(&self) -> &Arc<Entry> {
         match self {
-            Self::Added(entry) | Self::Modified(entry) | Self::Deleted(entry) => entry,
+            Self::Added(entry) | Self::Modified(entry) | Self::Deleted(entry) | Self::Left(entry) => entry,
         }
     }
 }

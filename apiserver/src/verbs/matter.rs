@@ -1,0 +1,44 @@
+//! What something is to be done with, whether a request came for it or the program itself asks.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::auth::Identity;
+use crate::auth::rbac::GROUP;
+use crate::kind::{Kind, Part};
+use crate::refusal::Refusal;
+use crate::server::Shared;
+
+/// Which object, or which objects, of a kind that there is; and who asks.
+pub(crate) struct Matter<'a> {
+    pub(crate) shared: &'a Arc<Shared>,
+    pub(crate) kind: &'a Arc<Kind>,
+    pub(crate) part: Part,
+    pub(crate) identity: &'a Identity,
+    pub(crate) namespace: Option<&'a str>,
+    /// Empty where it is about many, or about one that has no name yet.
+    pub(crate) name: &'a str,
+}
+
+impl Matter<'_> {
+    pub(crate) const fn namespace(&self) -> Option<&str> {
+        self.namespace
+    }
+
+    pub(crate) const fn name(&self) -> &str {
+        self.name
+    }
+
+    /// Whether who asks may give what a role or a binding gives. Of other objects there is nothing to say.
+    pub(crate) fn may_grant(&self, object: &Value, old: Option<&Value>) -> Result<(), Refusal> {
+        match &self.shared.rules {
+            Some(rules) if &*self.kind.group == GROUP => rules.load().may_grant(self.identity, object, old),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn key(&self) -> Arc<str> {
+        self.kind.place.key(self.namespace, self.name)
+    }
+}
