@@ -83,6 +83,7 @@ mod kind;
 mod listen;
 mod managed;
 mod meta;
+mod metrics;
 mod native;
 mod openapi;
 mod patch;

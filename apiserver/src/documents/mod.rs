@@ -14,6 +14,7 @@ use serde_json::json;
 use crate::accept::{DiscoveryVersion, Form, Place, Shape, accepts_json, negotiate};
 use crate::discovery::Page;
 use crate::http::{Body, answer};
+use crate::metrics::CONTENT_TYPE;
 use crate::refusal::Refusal;
 use crate::request::Query;
 use crate::server::{Call, Shared};
@@ -51,9 +52,17 @@ pub(crate) async fn serve(
             None => Ok(answer::nothing_there()),
         },
         ["version"] => plain(call, Some(version())),
+        ["metrics"] => Ok(metrics(shared).await),
         ["healthz" | "livez" | "readyz", ..] => health::answer(shared, &parts, query).await,
         _ => Ok(answer::nothing_there()),
     }
+}
+
+/// What was counted. A store that does not answer leaves its last revision there.
+async fn metrics(shared: &Arc<Shared>) -> Response<Body> {
+    let revision = shared.objects.revision().await.ok().map(|revision| revision.0);
+    let page = shared.metrics.page(revision, shared.kinds().kinds().count());
+    answer::bytes(200, CONTENT_TYPE, Body::whole(page))
 }
 
 fn roots(call: &Call, documents: &Documents, core: bool) -> Result<Response<Body>, Refusal> {

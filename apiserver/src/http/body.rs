@@ -9,9 +9,14 @@ use bytes::Bytes;
 use futures::Stream;
 use futures::stream::BoxStream;
 use http_body::{Frame, SizeHint};
+use prometheus_client::metrics::counter::Counter;
 
 /// The body of an answer. Dropping it ends what makes it: a watch, a long list.
-pub struct Body(Kind);
+pub struct Body {
+    kind: Kind,
+    /// Of the bytes that were sent.
+    sent: Option<Counter>,
+}
 
 enum Kind {
     Whole(Option<Bytes>),
@@ -21,12 +26,17 @@ enum Kind {
 impl Body {
     /// These bytes.
     pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
-        Self(Kind::Whole(Some(bytes.into()).filter(|bytes: &Bytes| !bytes.is_empty())))
+        Self { kind: Kind::Whole(Some(bytes.into()).filter(|bytes: &Bytes| !bytes.is_empty())), sent: None }
     }
 
     /// Bytes as they come. Each part is sent on its own.
     pub(crate) fn parts(parts: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Self(Kind::Parts(Box::pin(parts)))
+        Self { kind: Kind::Parts(Box::pin(parts)), sent: None }
+    }
+
+    /// The same; what is sent of it is counted.
+    pub(crate) fn counted(self, sent: Counter) -> Self {
+        Self { sent: Some(sent), ..self }
     }
 }
 
@@ -38,19 +48,22 @@ impl http_body::Body for Body {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let part = match &mut self.0 {
+        let part = match &mut self.kind {
             Kind::Whole(bytes) => Poll::Ready(bytes.take()),
             Kind::Parts(parts) => parts.as_mut().poll_next(cx),
         };
+        if let (Some(sent), Poll::Ready(Some(bytes))) = (&self.sent, &part) {
+            sent.inc_by(bytes.len() as u64);
+        }
         part.map(|part| part.map(|bytes| Ok(Frame::data(bytes))))
     }
 
     fn is_end_stream(&self) -> bool {
-        matches!(self.0, Kind::Whole(None))
+        matches!(self.kind, Kind::Whole(None))
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.0 {
+        match &self.kind {
             Kind::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
             Kind::Parts(_) => SizeHint::default(),
         }
@@ -59,7 +72,7 @@ impl http_body::Body for Body {
 
 impl fmt::Debug for Body {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match &self.0 {
+        f.write_str(match &self.kind {
             Kind::Whole(_) => "Body::Whole",
             Kind::Parts(_) => "Body::Parts",
         })

@@ -53,7 +53,7 @@ pub(super) async fn accept(shared: Arc<Shared>, socket: TcpListener, serving: Op
         };
         let (shared, serving) = (shared.clone(), serving.clone());
         open.spawn(async move {
-            let _place = place;
+            let _place = (place, shared.metrics.connected());
             serve(shared, stream, serving).await;
         });
     }
@@ -69,7 +69,9 @@ async fn serve(shared: Arc<Shared>, stream: TcpStream, serving: Option<Arc<Servi
         return requests(shared.clone(), stream, Service::new(shared, admin)).await;
     };
     let handshake = TlsAcceptor::from(serving.config()).accept(stream);
-    let Ok(Ok(stream)) = timeout(HANDSHAKE, handshake).await else { return };
+    let Ok(Ok(stream)) = timeout(HANDSHAKE, handshake).await else {
+        return shared.metrics.handshake_failed();
+    };
     let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
     let identity = peer::identity(chain).map(Arc::new);
     requests(shared.clone(), stream, Service::new(shared, identity)).await;

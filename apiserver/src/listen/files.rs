@@ -99,9 +99,9 @@ impl Listen {
     ///
     /// # Errors
     /// What [`ApiServer::listen`] would refuse, of files.
-    pub fn check(&self, now: Timestamp) -> Result<(), ListenError> {
+    pub fn check(&self) -> Result<(), ListenError> {
         if !self.insecure {
-            self.source().check(now).map_err(file)?;
+            self.source().check(Timestamp::now()).map_err(file)?;
         }
         token_file::check(&self.tokens()).map_err(file)?;
         private::check_writable(&self.kubeconfig()).map_err(file)

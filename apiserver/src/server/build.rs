@@ -19,6 +19,7 @@ use crate::auth::authenticate::Authenticator;
 use crate::auth::rbac::Rules;
 use crate::http::Service;
 use crate::kind::Registry;
+use crate::metrics::Metrics;
 use crate::storage::Objects;
 use crate::{native, upkeep};
 
@@ -71,6 +72,14 @@ impl ApiServer {
     /// The server for whoever shows by a token that they may.
     pub fn open_service(&self) -> Service {
         Service::new(self.shared.clone(), None)
+    }
+
+    /// How many kinds it serves. One in several versions is one.
+    #[must_use]
+    pub fn kinds(&self) -> usize {
+        let kinds = self.shared.kinds();
+        let names = kinds.kinds().map(|kind| (&*kind.group, &*kind.names.plural));
+        names.collect::<std::collections::BTreeSet<_>>().len()
     }
 
     pub(crate) const fn shared(&self) -> &Arc<Shared> {
@@ -153,6 +162,7 @@ impl Builder {
             rules: self.rbac.then(|| Swap::new(Arc::new(Rules::default()))),
             limits: self.limits,
             world: self.world,
+            metrics: Metrics::new(self.limits.in_flight),
             defining: tokio::sync::Mutex::new(()),
             places: Semaphore::new(self.limits.in_flight),
             stopping: CancellationToken::new(),

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Response, Uri};
+use tokio::time::Instant;
 
 use super::Shared;
 use crate::auth::Identity;
 use crate::auth::rbac::{Attributes, On, Resource as Asks};
 use crate::http::{Body, answer};
+use crate::metrics::About;
 use crate::refusal::Refusal;
 use crate::request::{Query, Resource, Target, Verb, field_selector};
 use crate::{documents, verbs};
@@ -48,10 +50,16 @@ impl Asked {
 impl Shared {
     /// Answers a request. Never fails: what goes wrong is an answer, too.
     pub(crate) async fn answer(self: Arc<Self>, call: Call) -> Response<Body> {
-        self.route(call).await.unwrap_or_else(|refusal| answer::refused(&refusal))
+        let began = Instant::now();
+        let mut about = About::default();
+        let answer = self.clone().route(call, &mut about).await;
+        let answer = answer.unwrap_or_else(|refusal| answer::refused(&refusal));
+        let bytes = self.metrics.answered(about, answer.status().as_u16(), began.elapsed());
+        answer.map(|body| body.counted(bytes))
     }
 
-    async fn route(self: Arc<Self>, call: Call) -> Result<Response<Body>, Refusal> {
+    /// Carries it out. `about` is what it is counted under, once that is known.
+    async fn route(self: Arc<Self>, call: Call, about: &mut About) -> Result<Response<Body>, Refusal> {
         let target = Target::parse(call.uri.path())?;
         let query = Query::parse(call.uri.query())?;
         let identity = self.authenticator.load().identify(&call.headers, call.identity.as_ref())?;
@@ -63,6 +71,7 @@ impl Shared {
         match target {
             Target::Resource(resource) => {
                 let verb = Verb::of(&call.method, &resource, &query)?;
+                *about = self.metrics.about(&self.kinds(), verb, &resource);
                 let fields = query.first("fieldSelector").filter(|text| !text.is_empty());
                 let fields = fields.and_then(|text| field_selector(text).ok()).unwrap_or_default();
                 let asks = Asks {
@@ -75,13 +84,17 @@ impl Shared {
                 self.allow(&identity, &Attributes::of(verb.name(), asks).selecting(&fields))?;
                 let _place = match verb {
                     Verb::Watch => None,
-                    _ => Some(self.places.try_acquire().map_err(|_| too_many())?),
+                    _ => {
+                        let place = self.places.try_acquire().map_err(|_| too_many())?;
+                        Some((place, self.metrics.worked_on(verb.reads())))
+                    }
                 };
                 let Call { headers, body, .. } = call;
                 let asked = Asked { verb, resource, query, identity, headers, body };
                 verbs::serve(&self, asked).await
             }
             Target::Other(parts) => {
+                *about = About::document(&parts);
                 let verb = call.method.as_str().to_lowercase();
                 let path = call.uri.path();
                 if !documents::is_open(&parts) {

@@ -8,6 +8,7 @@ use machinery_sync::Swap;
 use crate::auth::authenticate::Authenticator;
 use crate::auth::rbac::Rules;
 use crate::kind::Registry;
+use crate::metrics::Metrics;
 use crate::storage::Objects;
 
 /// What one server is.
@@ -19,6 +20,7 @@ pub(crate) struct Shared {
     pub(crate) rules: Option<Swap<Rules>>,
     pub(crate) limits: Limits,
     pub(crate) world: World,
+    pub(crate) metrics: Metrics,
     /// Held while kinds are made those of their definitions.
     pub(crate) defining: tokio::sync::Mutex<()>,
     /// A place for each request that may be worked on.

@@ -8,6 +8,7 @@ use futures::stream;
 use http::Response;
 use machinery_objects::Revision;
 use machinery_store::{Range, Span, WatchError};
+use prometheus_client::metrics::counter::Counter;
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -16,6 +17,7 @@ use super::list::selection;
 use super::output::{Output, read, write};
 use crate::accept::{Place, Shape};
 use crate::http::{Body, answer};
+use crate::metrics::GoingOn;
 use crate::refusal::Refusal;
 use crate::request::{ListAt, ListOptions};
 use crate::select::Selection;
@@ -38,8 +40,17 @@ pub(super) async fn watch(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     let lasts = options.time_limit().unwrap_or(LASTS + Duration::from_secs(chance));
     let until = Instant::now() + lasts;
     let content_type = output.form.content_type();
-    let frames = Frames { output, shared: job.shared.clone(), kind: job.kind.clone(), first: true };
     let begin = begin(job, &options)?;
+    let about = job.shared.metrics.about(&job.shared.kinds(), job.asked.verb, &job.asked.resource);
+    let (open, events) = job.shared.metrics.watched(&about);
+    let frames = Frames {
+        output,
+        shared: job.shared.clone(),
+        kind: job.kind.clone(),
+        first: true,
+        events,
+        _open: open,
+    };
     let watching =
         Watching { frames, begin: Some((begin, selection)), feed: None, until, bookmarks: options.bookmarks };
     let span = job.kind.place.span(job.namespace());
@@ -156,12 +167,15 @@ struct Frames {
     kind: Arc<crate::kind::Kind>,
     /// Only the first table says what its columns are.
     first: bool,
+    events: Counter,
+    _open: GoingOn,
 }
 
 impl Frames {
     fn item(&mut self, item: Item) -> Result<Bytes, Refusal> {
         match item {
             Item::Sight(sight, revision) => {
+                self.events.inc();
                 let (kind, entry) = (self.kind.clone(), sight.entry());
                 if self.output.is_plain() {
                     let mut bytes = format!(r#"{{"type":"{}","object":"#, sight.name()).into_bytes();

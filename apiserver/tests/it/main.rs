@@ -5,5 +5,6 @@ mod client;
 mod differential;
 mod kube_rs;
 mod kubectl;
+mod metrics;
 mod objects;
 mod reload;

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use machinery_apiserver::{Access, ApiServer, CertificateFiles, Listen};
 use machinery_store::{Memory, Options};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -97,7 +96,7 @@ async fn certificates_are_replaced_and_connections_stay() {
     let first = put(home.path());
     let files = CertificateFiles { certificate: certificate.clone(), key: key.clone(), client_ca: None };
     let listen = Listen { certificates: Some(files), hosts: vec!["localhost".into()], ..at(home.path()) };
-    listen.check(Timestamp::now()).unwrap();
+    listen.check().unwrap();
     let access = server.listen(listen).await.unwrap();
     assert_eq!(access.url, format!("https://localhost:{}", access.address.port()));
     let token = access.token.as_str();
@@ -132,10 +131,10 @@ async fn certificates_are_replaced_and_connections_stay() {
 async fn a_check_names_what_cannot_be_used_and_makes_nothing() {
     let home = tempfile::tempdir().unwrap();
     let check = |listen: &Listen, expected: &str| {
-        let error = listen.check(Timestamp::now()).unwrap_err().to_string();
+        let error = listen.check().unwrap_err().to_string();
         assert!(error.contains(expected) && !error.contains('\n'), "{error}");
     };
-    at(home.path()).check(Timestamp::now()).unwrap();
+    at(home.path()).check().unwrap();
     assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0);
 
     let files = CertificateFiles {

@@ -61,6 +61,8 @@ pub(crate) fn defaults() -> Vec<Value> {
     ];
     let discovery = ["/api", "/api/*", "/apis", "/apis/*", "/openapi", "/openapi/*"];
     let health = ["/healthz", "/livez", "/readyz", "/version", "/version/"];
+    let monitoring =
+        ["/healthz", "/healthz/*", "/livez", "/livez/*", "/metrics", "/metrics/slis", "/readyz", "/readyz/*"];
     let authorization = ["selfsubjectaccessreviews", "selfsubjectrulesreviews"];
     vec![
         role("cluster-admin", &[], vec![rule(ALL, "*", ALL), paths(ALL, ALL)]),
@@ -80,6 +82,7 @@ pub(crate) fn defaults() -> Vec<Value> {
                 rule(&["create"], "authentication.k8s.io", &["selfsubjectreviews"]),
             ],
         ),
+        role("system:monitoring", &[], vec![paths(&["get"], &monitoring)]),
         role(
             "system:auth-delegator",
             &[],
@@ -90,6 +93,7 @@ pub(crate) fn defaults() -> Vec<Value> {
         ),
         binding("cluster-admin", &[MASTERS]),
         binding("system:discovery", &[AUTHENTICATED]),
+        binding("system:monitoring", &["system:monitoring"]),
         binding("system:basic-user", &[AUTHENTICATED]),
         binding("system:public-info-viewer", &[AUTHENTICATED, UNAUTHENTICATED]),
     ]

@@ -1,0 +1,99 @@
+//! What a request is counted under. All of it is ours to choose: nobody makes a series by asking.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use machinery_sync::Mutex;
+use prometheus_client::encoding::EncodeLabelSet;
+
+use crate::kind::Registry;
+use crate::request::{Resource, Verb};
+
+/// So many kinds are told apart, over the whole life of the server: definitions come and go, and series stay.
+const MOST_KINDS: usize = 1000;
+
+/// The kinds that were asked for until now.
+#[derive(Default)]
+pub(super) struct Known(Mutex<BTreeSet<[Arc<str>; 3]>>);
+
+/// What was asked for. What there is no kind of, and no document, is counted together.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(crate) struct About {
+    verb: &'static str,
+    group: Arc<str>,
+    version: Arc<str>,
+    resource: Arc<str>,
+    subresource: &'static str,
+    /// Of one object, of a namespace, or of all.
+    scope: &'static str,
+}
+
+impl Known {
+    fn has_place_for(&self, names: &[Arc<str>; 3]) -> bool {
+        let mut known = self.0.lock();
+        known.contains(names) || known.len() < MOST_KINDS && known.insert(names.clone())
+    }
+}
+
+impl Default for About {
+    /// A request that was not understood.
+    fn default() -> Self {
+        let empty: Arc<str> = "".into();
+        Self {
+            verb: "OTHER",
+            group: empty.clone(),
+            version: empty.clone(),
+            resource: empty,
+            subresource: "",
+            scope: "",
+        }
+    }
+}
+
+impl About {
+    pub(super) fn objects(known: &Known, registry: &Registry, verb: Verb, resource: &Resource) -> Self {
+        let verb = match verb {
+            Verb::Get => "GET",
+            Verb::List => "LIST",
+            Verb::Watch => "WATCH",
+            Verb::Create => "POST",
+            Verb::Update => "PUT",
+            Verb::Patch => "PATCH",
+            Verb::Delete => "DELETE",
+            Verb::DeleteCollection => "DELETECOLLECTION",
+        };
+        let scope = match (&resource.name, &resource.namespace) {
+            (Some(_), _) => "resource",
+            (None, _) if verb == "POST" => "resource",
+            (None, Some(_)) => "namespace",
+            (None, None) => "cluster",
+        };
+        let Some(kind) = registry.find(&resource.group, &resource.version, &resource.plural) else {
+            return Self { verb, scope, ..Self::default() };
+        };
+        let subresource = match resource.subresource.as_deref() {
+            Some("status") => "status",
+            Some("finalize") => "finalize",
+            _ => "",
+        };
+        let names = [kind.group.clone(), kind.version.clone(), kind.names.plural.as_str().into()];
+        if !known.has_place_for(&names) {
+            return Self { verb, scope, ..Self::default() };
+        }
+        let [group, version, resource] = names;
+        Self { verb, group, version, resource, subresource, scope }
+    }
+
+    /// A document, by where it begins.
+    pub(crate) fn document(parts: &[String]) -> Self {
+        const ROOTS: [&str; 8] =
+            ["/api", "/apis", "/openapi", "/version", "/healthz", "/livez", "/readyz", "/metrics"];
+        let first = parts.first().map_or("", String::as_str);
+        let root = ROOTS.into_iter().find(|root| &root[1..] == first).unwrap_or("");
+        Self { verb: "GET", subresource: root, ..Self::default() }
+    }
+
+    pub(crate) fn is_watch(&self) -> bool {
+        self.verb == "WATCH"
+    }
+}

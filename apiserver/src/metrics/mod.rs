@@ -1,0 +1,143 @@
+//! What the server counts, as Prometheus reads it. Where kube-apiserver counts the same, it has the same name.
+//!
+//! * [`about`]: what a request is counted under: there are only so many
+//! * [`page`]: all of it as text
+
+mod about;
+mod page;
+
+pub(crate) use about::About;
+pub(crate) use page::CONTENT_TYPE;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+use tokio::time::Duration;
+
+use about::Known;
+
+use crate::kind;
+use crate::request::{Resource, Verb};
+
+/// What is counted. Counting is done beside the work: nothing waits for it.
+pub(crate) struct Metrics {
+    registry: Registry,
+    known: Known,
+    requests: Family<Answered, Counter>,
+    seconds: Family<About, Histogram, fn() -> Histogram>,
+    bytes: Family<About, Counter>,
+    in_flight: Family<RequestKind, Gauge>,
+    long_running: Family<About, Gauge>,
+    events: Family<About, Counter>,
+    terminated: Family<Code, Counter>,
+    handshakes: Counter,
+    connections: Gauge,
+    revision: Gauge,
+    kinds: Gauge,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Answered {
+    #[prometheus(flatten)]
+    about: About,
+    code: u16,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestKind {
+    request_kind: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Code {
+    code: u16,
+}
+
+/// Something that is going on. It is counted for as long as this is there.
+pub(crate) struct GoingOn(Gauge);
+
+impl GoingOn {
+    fn new(gauge: &Gauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
+    }
+}
+
+impl Drop for GoingOn {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+/// As kube-apiserver has them: from 5 ms to a minute.
+const SECONDS: [f64; 18] =
+    [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0];
+
+impl Metrics {
+    /// Everything at nothing; `limit` is how many requests may be worked on.
+    pub(crate) fn new(limit: usize) -> Self {
+        let seconds: fn() -> Histogram = || Histogram::new(SECONDS);
+        let mut metrics = Self {
+            registry: Registry::default(),
+            known: Known::default(),
+            requests: Family::default(),
+            seconds: Family::new_with_constructor(seconds),
+            bytes: Family::default(),
+            in_flight: Family::default(),
+            long_running: Family::default(),
+            events: Family::default(),
+            terminated: Family::default(),
+            handshakes: Counter::default(),
+            connections: Gauge::default(),
+            revision: Gauge::default(),
+            kinds: Gauge::default(),
+        };
+        metrics.register(limit);
+        metrics
+    }
+
+    /// What a request for objects is counted under.
+    pub(crate) fn about(&self, kinds: &kind::Registry, verb: Verb, resource: &Resource) -> About {
+        About::objects(&self.known, kinds, verb, resource)
+    }
+
+    /// A request that is worked on, until the guard is dropped.
+    pub(crate) fn worked_on(&self, reads: bool) -> GoingOn {
+        let request_kind = if reads { "readOnly" } else { "mutating" };
+        GoingOn::new(&self.in_flight.get_or_create(&RequestKind { request_kind }))
+    }
+
+    /// A watch that is open, until the guard is dropped; and the counter of its events.
+    pub(crate) fn watched(&self, about: &About) -> (GoingOn, Counter) {
+        let going_on = GoingOn::new(&self.long_running.get_or_create(about));
+        (going_on, self.events.get_or_create(about).clone())
+    }
+
+    /// An open connection, until the guard is dropped.
+    #[cfg(feature = "server")]
+    pub(crate) fn connected(&self) -> GoingOn {
+        GoingOn::new(&self.connections)
+    }
+
+    /// Whoever came did not agree with us on TLS.
+    #[cfg(feature = "server")]
+    pub(crate) fn handshake_failed(&self) {
+        self.handshakes.inc();
+    }
+
+    /// A request was answered. Returns the counter of its bytes.
+    pub(crate) fn answered(&self, about: About, code: u16, took: Duration) -> Counter {
+        if !about.is_watch() {
+            self.seconds.get_or_create(&about).observe(took.as_secs_f64());
+        }
+        if matches!(code, 408 | 413 | 429 | 431) || code == 504 {
+            self.terminated.get_or_create(&Code { code }).inc();
+        }
+        let bytes = self.bytes.get_or_create(&about).clone();
+        self.requests.get_or_create(&Answered { about, code }).inc();
+        bytes
+    }
+}

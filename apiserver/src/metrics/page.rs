@@ -1,0 +1,91 @@
+//! All that is counted, as text.
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::Unit;
+
+use super::Metrics;
+
+/// OpenMetrics, which Prometheus asks for first.
+pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+impl Metrics {
+    /// As of now; `revision` and `kinds` are what the server has just then.
+    pub(crate) fn page(&self, revision: Option<u64>, kinds: usize) -> String {
+        if let Some(revision) = revision {
+            self.revision.set(i64::try_from(revision).unwrap_or(i64::MAX));
+        }
+        self.kinds.set(i64::try_from(kinds).unwrap_or(i64::MAX));
+        let mut text = String::new();
+        encode(&mut text, &self.registry).expect("a string takes all that is written");
+        text
+    }
+
+    pub(super) fn register(&mut self, limit: usize) {
+        let Self { registry, .. } = self;
+        registry.register(
+            "apiserver_request",
+            "Requests that were answered, by what was asked for and the answer's code",
+            self.requests.clone(),
+        );
+        registry.register_with_unit(
+            "apiserver_request_duration",
+            "How long requests took until their answer began; watches are not counted",
+            Unit::Seconds,
+            self.seconds.clone(),
+        );
+        registry.register(
+            "apiserver_current_inflight_requests",
+            "Requests that are worked on, watches not counted",
+            self.in_flight.clone(),
+        );
+        registry.register(
+            "apiserver_longrunning_requests",
+            "Watches that are open",
+            self.long_running.clone(),
+        );
+        registry.register(
+            "apiserver_watch_events",
+            "Events sent to watches, marks not counted",
+            self.events.clone(),
+        );
+        registry.register(
+            "apiserver_request_terminations",
+            "Requests that were refused or cut off because a limit was reached",
+            self.terminated.clone(),
+        );
+        registry.register(
+            "apiserver_tls_handshake_errors",
+            "Connections that no TLS came of",
+            self.handshakes.clone(),
+        );
+        registry.register("machinery_connections", "Connections that are open", self.connections.clone());
+        registry.register_with_unit(
+            "machinery_response",
+            "Bytes of answers and of watches, before compression and TLS",
+            Unit::Bytes,
+            self.bytes.clone(),
+        );
+        registry.register(
+            "machinery_store_revision",
+            "Where the store is: one more with each commit",
+            self.revision.clone(),
+        );
+        registry.register(
+            "machinery_kinds",
+            "Kinds that are served, each version counted",
+            self.kinds.clone(),
+        );
+        let most = Gauge::<i64>::default();
+        most.set(i64::try_from(limit).unwrap_or(i64::MAX));
+        registry.register(
+            "machinery_inflight_limit",
+            "Requests that may be worked on at the same time",
+            most,
+        );
+        let labels =
+            vec![("version", env!("CARGO_PKG_VERSION")), ("rust_version", env!("CARGO_PKG_RUST_VERSION"))];
+        registry.register("machinery_build", "Which server this is", Info::new(labels));
+    }
+}
