@@ -75,6 +75,7 @@ mod builtin;
 mod crd;
 mod discovery;
 mod documents;
+mod handle;
 mod http;
 mod invalid;
 mod json;
@@ -104,6 +105,7 @@ mod watch;
 mod yaml;
 
 pub use auth::Identity;
+pub use handle::Handle;
 pub use http::{Body, Service};
 #[cfg(feature = "server")]
 pub use listen::{Access, CertificateFiles, Listen, ListenError, Reloaded};

@@ -17,6 +17,7 @@ use super::shared::{Limits, Shared, World};
 use crate::auth::Identity;
 use crate::auth::authenticate::Authenticator;
 use crate::auth::rbac::Rules;
+use crate::handle::Caches;
 use crate::http::Service;
 use crate::kind::Registry;
 use crate::metrics::Metrics;
@@ -165,6 +166,7 @@ impl Builder {
             metrics: Metrics::new(self.limits.in_flight),
             defining: tokio::sync::Mutex::new(()),
             places: Semaphore::new(self.limits.in_flight),
+            decoded: Caches::default(),
             stopping: CancellationToken::new(),
         });
         let server = ApiServer { shared, tasks: TaskTracker::new() };

@@ -105,7 +105,8 @@ impl Shared {
         }
     }
 
-    fn allow(&self, identity: &Identity, attributes: &Attributes<'_>) -> Result<(), Refusal> {
+    /// Whether roles and bindings let somebody do that.
+    pub(crate) fn allow(&self, identity: &Identity, attributes: &Attributes<'_>) -> Result<(), Refusal> {
         let Some(rules) = &self.rules else { return Ok(()) };
         let decision = rules.load().allows(identity, attributes);
         if decision.allowed { Ok(()) } else { Err(attributes.refusal(identity, &decision.reason())) }

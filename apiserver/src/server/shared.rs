@@ -7,6 +7,7 @@ use machinery_sync::Swap;
 
 use crate::auth::authenticate::Authenticator;
 use crate::auth::rbac::Rules;
+use crate::handle::Caches;
 use crate::kind::Registry;
 use crate::metrics::Metrics;
 use crate::storage::Objects;
@@ -25,6 +26,8 @@ pub(crate) struct Shared {
     pub(crate) defining: tokio::sync::Mutex<()>,
     /// A place for each request that may be worked on.
     pub(crate) places: tokio::sync::Semaphore,
+    /// What handles have decoded.
+    pub(crate) decoded: Caches,
     /// Watches end when it is cancelled.
     pub(crate) stopping: tokio_util::sync::CancellationToken,
 }

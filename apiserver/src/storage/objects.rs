@@ -102,7 +102,7 @@ impl Objects {
     }
 
     /// Waits until the store has come to a revision, for a while.
-    async fn reach(&self, least: Revision) -> Result<(), Refusal> {
+    pub(crate) async fn reach(&self, least: Revision) -> Result<(), Refusal> {
         let until = tokio::time::Instant::now() + PATIENCE;
         loop {
             let current = self.revision().await?;

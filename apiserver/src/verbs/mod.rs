@@ -3,7 +3,7 @@
 pub(crate) mod create;
 pub(crate) mod delete;
 mod get;
-mod input;
+pub(crate) mod input;
 pub(crate) mod list;
 mod matter;
 pub(crate) mod output;

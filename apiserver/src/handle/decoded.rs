@@ -1,0 +1,185 @@
+//! Objects that were decoded: each state once, however many read it.
+
+use std::any::{Any, TypeId};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, OnceLock, Weak};
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use machinery_objects::{Kind, Revision};
+use machinery_sync::Mutex;
+
+use crate::refusal::Refusal;
+
+/// So many objects are kept although nobody holds them, for readers who come a little later.
+const RECENT: usize = 4096;
+/// And no more than so many bytes of them, as they are stored.
+const RECENT_BYTES: usize = 16 << 20;
+/// The table of what is held is looked through when it has so many places, or twice as many as were left the last time.
+const SWEEP: usize = 2 * RECENT;
+
+/// What was decoded of one kind, as one type. What somebody holds is never decoded again; of the rest, what came last is
+/// kept for a while.
+pub(super) struct Decoded<K> {
+    state: Mutex<State<K>>,
+}
+
+/// A state of an object, as one schema has it, and the revision that it shows: of one that went, that of its end.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Form {
+    pub(super) key: Arc<str>,
+    pub(super) print: u64,
+    pub(super) state: Revision,
+    pub(super) shown: Revision,
+}
+
+struct State<K> {
+    slots: HashMap<Form, Slot<K>, FixedState>,
+    recent: VecDeque<(Arc<K>, usize)>,
+    recent_bytes: usize,
+    sweep_at: usize,
+}
+
+enum Slot<K> {
+    /// Somebody is at it; whoever comes meanwhile waits for them.
+    Making(Arc<OnceLock<Result<Arc<K>, Refusal>>>),
+    Made(Weak<K>),
+}
+
+impl<K> Decoded<K> {
+    fn new(seed: u64) -> Self {
+        let slots = HashMap::with_hasher(FixedState::with_seed(seed));
+        let state = State { slots, recent: VecDeque::new(), recent_bytes: 0, sweep_at: SWEEP };
+        Self { state: Mutex::new(state) }
+    }
+
+    /// The object, decoded now if nobody has it. `bytes` is how long it is where it is stored.
+    pub(super) fn get(
+        &self,
+        form: &Form,
+        bytes: usize,
+        decode: impl FnOnce() -> Result<K, Refusal>,
+    ) -> Result<Arc<K>, Refusal> {
+        let making = {
+            let mut state = self.state.lock();
+            match state.slots.get(form) {
+                Some(Slot::Making(making)) => making.clone(),
+                Some(Slot::Made(object)) if let Some(object) = object.upgrade() => return Ok(object),
+                _ => {
+                    let making = Arc::new(OnceLock::new());
+                    state.slots.insert(form.clone(), Slot::Making(making.clone()));
+                    making
+                }
+            }
+        };
+        let made = making.get_or_init(|| decode().map(Arc::new)).clone();
+        let mut state = self.state.lock();
+        let ours = |slot: &Slot<K>| matches!(slot, Slot::Making(slot) if Arc::ptr_eq(slot, &making));
+        if state.slots.get(form).is_some_and(ours) {
+            match &made {
+                Ok(object) => state.keep(form.clone(), object, bytes),
+                Err(_) => drop(state.slots.remove(form)),
+            }
+        }
+        made
+    }
+
+    /// Takes in one that is known without being decoded: it was written just now.
+    pub(super) fn put(&self, form: Form, bytes: usize, object: &Arc<K>) {
+        self.state.lock().keep(form, object, bytes);
+    }
+}
+
+impl<K> State<K> {
+    fn keep(&mut self, form: Form, object: &Arc<K>, bytes: usize) {
+        self.slots.insert(form, Slot::Made(Arc::downgrade(object)));
+        self.recent.push_back((object.clone(), bytes));
+        self.recent_bytes += bytes;
+        while self.recent.len() > RECENT || (self.recent_bytes > RECENT_BYTES && self.recent.len() > 1) {
+            let Some((_, bytes)) = self.recent.pop_front() else { break };
+            self.recent_bytes -= bytes;
+        }
+        if self.slots.len() >= self.sweep_at {
+            self.slots.retain(|_, slot| match slot {
+                Slot::Making(_) => true,
+                Slot::Made(object) => object.strong_count() > 0,
+            });
+            self.sweep_at = SWEEP.max(2 * self.slots.len());
+        }
+    }
+}
+
+/// What was decoded in one server, by type and kind. What no handle uses any more is let go.
+#[derive(Default)]
+pub(crate) struct Caches(Mutex<BTreeMap<(TypeId, Kind), Arc<dyn Any + Send + Sync>>>);
+
+impl Caches {
+    pub(super) fn of<K: Send + Sync + 'static>(&self, kind: &Kind, seed: u64) -> Arc<Decoded<K>> {
+        let mut caches = self.0.lock();
+        caches.retain(|_, cache| Arc::strong_count(cache) > 1);
+        let new = || Arc::new(Decoded::<K>::new(seed)) as Arc<dyn Any + Send + Sync>;
+        let cache = caches.entry((TypeId::of::<K>(), kind.clone())).or_insert_with(new).clone();
+        cache.downcast().expect("it is under its own type")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn form(key: &str, state: u64) -> Form {
+        Form { key: key.into(), print: 1, state: Revision(state), shown: Revision(state) }
+    }
+
+    #[test]
+    fn what_is_held_is_not_decoded_again_and_what_is_not_is_let_go() {
+        let decoded = Decoded::new(7);
+        let held = decoded.get(&form("held", 1), 1, || Ok(0)).unwrap();
+        for at in 0..20 * RECENT as u64 {
+            decoded.get(&form("passing", at), 1, || Ok(at)).unwrap();
+        }
+        let again = decoded.get(&form("held", 1), 1, || unreachable!("somebody holds it")).unwrap();
+        assert!(Arc::ptr_eq(&held, &again));
+        let last = 20 * RECENT as u64 - 1;
+        decoded.get(&form("passing", last), 1, || unreachable!("it came a moment ago")).unwrap();
+        decoded.get(&form("passing", 0), 1, || Ok(1)).unwrap();
+        let state = decoded.state.lock();
+        assert!(state.recent.len() <= RECENT && state.slots.len() <= 2 * SWEEP, "{}", state.slots.len());
+    }
+
+    #[test]
+    fn large_objects_are_kept_by_their_size() {
+        let decoded = Decoded::new(7);
+        for at in 0..10 {
+            decoded.get(&form("large", at), RECENT_BYTES / 4, || Ok(at)).unwrap();
+        }
+        assert_eq!(decoded.state.lock().recent.len(), 4);
+    }
+
+    #[test]
+    fn what_cannot_be_decoded_is_tried_again() {
+        let decoded = Decoded::new(7);
+        let wrong = || Err(Refusal::bad_request("no"));
+        assert!(decoded.get(&form("a", 1), 1, wrong).is_err());
+        assert_eq!(*decoded.get(&form("a", 1), 1, || Ok(3)).unwrap(), 3);
+    }
+
+    #[test]
+    fn many_at_once_decode_once() {
+        let (decoded, counted) = (Decoded::new(7), std::sync::atomic::AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for at in 0..500 {
+                        let count = || {
+                            counted.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                            Ok(at)
+                        };
+                        assert_eq!(*decoded.get(&form("a", at), 1, count).unwrap(), at);
+                    }
+                });
+            }
+        });
+        assert_eq!(counted.into_inner(), 500);
+    }
+}

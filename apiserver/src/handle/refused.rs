@@ -1,0 +1,89 @@
+//! Refusals as what the caller can do about them.
+
+use std::time::Duration;
+
+use machinery_objects::{
+    Conflict, Continue, InvalidField, ListError, Revision, SourceError, WatchError, WriteError,
+};
+use machinery_store::WatchError as Lost;
+
+use crate::refusal::Refusal;
+
+/// Why a source did not answer.
+pub(super) fn source_error(refusal: Refusal) -> SourceError {
+    let retry_after = refusal.retry_after.map(|seconds| Duration::from_secs(seconds.into()));
+    let reason = refusal.message;
+    match refusal.code {
+        401 => SourceError::Unauthorized { reason },
+        403 => SourceError::Forbidden { reason },
+        429 => SourceError::TooManyRequests { retry_after },
+        500 => SourceError::Malformed { reason },
+        503 => SourceError::Unavailable { reason, retry_after },
+        504 => SourceError::TimedOut,
+        _ => {
+            let causes = refusal.causes.into_iter();
+            let field = |cause: crate::Cause| InvalidField { field: cause.field, reason: cause.message };
+            SourceError::Invalid { reason, causes: causes.map(field).collect() }
+        }
+    }
+}
+
+/// Why there is no list. `newest` is how far the store is.
+pub(super) fn list_error(refusal: Refusal, newest: Option<Revision>) -> ListError {
+    if refusal.reason == "Expired" {
+        return ListError::Expired { rest: refusal.next.as_deref().and_then(Continue::new) };
+    }
+    if is_of_the_future(&refusal) {
+        let retry_after = refusal.retry_after.map(|seconds| Duration::from_secs(seconds.into()));
+        return ListError::FutureRevision { newest: newest.map(Into::into), retry_after };
+    }
+    source_error(refusal).into()
+}
+
+/// Why a watch did not begin.
+pub(super) fn watch_error(refusal: Refusal, newest: Option<Revision>) -> WatchError {
+    match list_error(refusal, newest) {
+        ListError::Expired { .. } => WatchError::Expired,
+        ListError::FutureRevision { newest, retry_after } => {
+            WatchError::FutureRevision { newest, retry_after }
+        }
+        ListError::Source(error) => error.into(),
+        other => SourceError::Malformed { reason: other.to_string() }.into(),
+    }
+}
+
+/// Why a watch ended. Of what was read too slowly the rest is compacted: only a list helps.
+pub(super) fn lost(error: Lost) -> WatchError {
+    match error {
+        Lost::Compacted { .. } | Lost::TooSlow { .. } => WatchError::Expired,
+        Lost::Future { current, .. } => {
+            WatchError::FutureRevision { newest: Some(current.into()), retry_after: None }
+        }
+        Lost::TooMany { .. } => SourceError::TooManyRequests { retry_after: None }.into(),
+        other => SourceError::Unavailable { reason: other.to_string(), retry_after: None }.into(),
+    }
+}
+
+/// Why something was not written. `known` is the condition that did not hold, if one of ours did not.
+pub(super) fn write_error(refusal: Refusal, known: Option<Conflict>) -> WriteError {
+    match refusal.reason {
+        "AlreadyExists" => WriteError::AlreadyExists { uid: None },
+        "Conflict" => {
+            let reason = refusal.message;
+            WriteError::Conflict(known.unwrap_or(Conflict::Unspecified { reason }))
+        }
+        "NotFound" => WriteError::NotFound,
+        "Timeout" => WriteError::UnknownOutcome { reason: refusal.message },
+        _ => source_error(refusal).into(),
+    }
+}
+
+/// An object that is not what the program takes it for.
+pub(super) fn unreadable<K>(key: &str, error: &dyn std::fmt::Display) -> Refusal {
+    let name = std::any::type_name::<K>();
+    Refusal::new(500, "InternalError", format!("{key:?} cannot be read as a {name}: {error}"))
+}
+
+fn is_of_the_future(refusal: &Refusal) -> bool {
+    refusal.causes.iter().any(|cause| cause.reason == "ResourceVersionTooLarge")
+}

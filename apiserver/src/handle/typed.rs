@@ -1,0 +1,178 @@
+//! A handle: the objects of one kind as one type, for one identity.
+
+use std::fmt;
+use std::sync::Arc;
+
+#[cfg(feature = "k8s")]
+use kube_core::Resource;
+#[cfg(feature = "k8s")]
+use machinery_objects::KnownScope;
+use machinery_objects::{FieldSelector, Kind as ObjectKind, Revision, Scope, SourceError};
+use machinery_store::Entry;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::decoded::{Decoded, Form};
+use super::refused::{source_error, unreadable};
+use crate::auth::Identity;
+use crate::auth::rbac::{Attributes, Resource as Asks};
+use crate::kind::{Kind, Part};
+use crate::managed::manager_name;
+use crate::refusal::Refusal;
+use crate::server::{ApiServer, Shared};
+use crate::storage::Stored;
+use crate::verbs::Matter;
+use crate::verbs::output::{read, write};
+
+/// The objects of one kind, as `K`, for the program that the server is in: a
+/// [`ListWatch`](machinery_objects::ListWatch) of `Arc<K>` and a [`Writer`](machinery_objects::Writer) of `K`.
+///
+/// `K` is any type that serde makes into an object of that kind and back, `apiVersion` and `kind` aside: those of kube, one
+/// of your own, a `serde_json::Value`.
+///
+/// - What it reads and writes goes the way that requests on the wire go: same rules, same defaults, same hooks. What `K`
+///   says and the kind does not know is refused, and not dropped: nobody would see the warning.
+/// - A write encodes the object once, to store it. Reads encode nothing, and a state of an object is decoded once for all
+///   handles of the server with this `K`, as long as somebody holds it; besides, the last 4096 are kept, up to 16 MiB of
+///   them as they are stored.
+/// - Roles and bindings allow its identity what they allow it on the wire. The limit of requests at the same time is for
+///   the wire: the program limits itself.
+/// - The kind need not be there yet: until it is, everything is [`SourceError::NotServed`].
+///
+/// Cheap to clone. After [`ApiServer::stop`] no watch begins any more.
+pub struct Handle<K> {
+    pub(super) shared: Arc<Shared>,
+    pub(super) kind: ObjectKind,
+    pub(super) identity: Arc<Identity>,
+    /// Under which name it manages fields.
+    pub(super) manager: Arc<str>,
+    pub(super) decoded: Arc<Decoded<K>>,
+}
+
+impl ApiServer {
+    /// The objects of a type of kube, in this process.
+    ///
+    /// # Panics
+    /// The type says of itself what no kind can be called.
+    #[cfg(feature = "k8s")]
+    pub fn handle<K>(&self, identity: Identity) -> Handle<K>
+    where
+        K: Resource<DynamicType = ()> + Serialize + DeserializeOwned + Send + Sync + 'static,
+        K::Scope: KnownScope,
+    {
+        let kind = ObjectKind::of::<K>().expect("a type of kube says what Kubernetes allows");
+        self.handle_of(kind, identity)
+    }
+
+    /// The objects of a kind as any type, in this process.
+    pub fn handle_of<K>(&self, kind: ObjectKind, identity: Identity) -> Handle<K>
+    where
+        K: Serialize + DeserializeOwned + Send + Sync + 'static,
+    {
+        let shared = self.shared().clone();
+        let seed = u64::from_le_bytes(shared.world.bytes());
+        let decoded = shared.decoded.of(&kind, seed);
+        let manager = manager_name(None, Some(&identity.user), "").unwrap_or_default().into();
+        Handle { shared, kind, identity: Arc::new(identity), manager, decoded }
+    }
+}
+
+impl<K> Handle<K> {
+    /// What it is of.
+    #[must_use]
+    pub const fn kind(&self) -> &ObjectKind {
+        &self.kind
+    }
+
+    /// The kind as it is served now, if that can be done with it.
+    pub(super) fn served(&self, verb: &str) -> Result<Arc<Kind>, SourceError> {
+        let registry = self.shared.kinds();
+        let found = registry.find(self.kind.group(), self.kind.version(), self.kind.plural());
+        let namespaced = self.kind.scope() == Scope::Namespaced;
+        let reason = match found {
+            None => format!("there is no {} in {}", self.kind, self.kind.api_version()),
+            Some(kind) if kind.namespaced != namespaced => {
+                format!("{} are {:?} to the program, and not to the server", self.kind, self.kind.scope())
+            }
+            // A question is answered, and not stored.
+            Some(kind) if kind.review.is_some() || !kind.can(verb) => {
+                format!("{} have no {verb}", self.kind)
+            }
+            Some(kind) => return Ok(kind.clone()),
+        };
+        Err(SourceError::NotServed { reason })
+    }
+
+    pub(super) fn matter<'a>(
+        &'a self,
+        kind: &'a Arc<Kind>,
+        part: Part,
+        namespace: Option<&'a str>,
+        name: &'a str,
+    ) -> Matter<'a> {
+        Matter { shared: &self.shared, kind, part, identity: &self.identity, namespace, name }
+    }
+
+    /// Whether roles and bindings let its identity do that.
+    pub(super) fn allow(
+        &self,
+        verb: &str,
+        matter: &Matter<'_>,
+        fields: &FieldSelector,
+    ) -> Result<(), SourceError> {
+        let kind = matter.kind;
+        let itself = (kind.names.plural == "namespaces").then_some(matter.name());
+        let asks = Asks {
+            group: &kind.group,
+            resource: &kind.names.plural,
+            subresource: matter.part.subresource().unwrap_or_default(),
+            namespace: matter.namespace().or(itself).unwrap_or_default(),
+            name: matter.name(),
+        };
+        let attributes = Attributes::of(verb, asks).selecting(fields);
+        self.shared.allow(&self.identity, &attributes).map_err(source_error)
+    }
+}
+
+impl<K: DeserializeOwned> Handle<K> {
+    /// What an entry is, shown at a revision.
+    pub(super) fn object(&self, kind: &Kind, entry: &Entry, shown: Revision) -> Result<Arc<K>, SourceError> {
+        let form = form(kind, &entry.key, entry.modified, shown);
+        let decode = || decode(kind, entry, shown);
+        self.decoded.get(&form, entry.value.len(), decode).map_err(source_error)
+    }
+}
+
+pub(super) fn form(kind: &Kind, key: &Arc<str>, state: Revision, shown: Revision) -> Form {
+    Form { key: key.clone(), print: kind.print, state, shown }
+}
+
+fn decode<K: DeserializeOwned>(kind: &Kind, entry: &Entry, shown: Revision) -> Result<K, Refusal> {
+    let as_is = Stored::of(&entry.value).is_ok_and(|stored| stored.print == kind.print);
+    if as_is {
+        let mut bytes = Vec::new();
+        write(kind, entry, shown, &mut bytes)?;
+        return serde_json::from_slice(&bytes).map_err(|error| unreadable::<K>(&entry.key, &error));
+    }
+    let object = read(kind, entry, shown)?;
+    K::deserialize(object).map_err(|error| unreadable::<K>(&entry.key, &error))
+}
+
+impl<K> Clone for Handle<K> {
+    fn clone(&self) -> Self {
+        let Self { shared, kind, identity, manager, decoded } = self;
+        Self {
+            shared: shared.clone(),
+            kind: kind.clone(),
+            identity: identity.clone(),
+            manager: manager.clone(),
+            decoded: decoded.clone(),
+        }
+    }
+}
+
+impl<K> fmt::Debug for Handle<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Handle({} for {})", self.kind, self.identity.user)
+    }
+}

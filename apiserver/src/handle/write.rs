@@ -1,0 +1,333 @@
+//! Writing through a handle.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use machinery_objects::{
+    Conflict, Deleted, Deletion, Fence, FieldSelector, InvalidField, NameRule, ObjectKey, Patch, PatchFormat,
+    Preconditions, Propagation, ResourceVersion, Revision, SourceError, Uid, WriteError, WriteToken, Writer,
+    WriterCapabilities, Written, Wrote,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::Handle;
+use super::refused::{source_error, unreadable, write_error};
+use super::typed::form;
+use crate::json::{self, MAX_DEPTH};
+use crate::kind::{Kind, Part};
+use crate::patch::{self, PatchKind};
+use crate::refusal::Refusal;
+use crate::request::{self, FieldValidation};
+use crate::storage::Moment;
+use crate::strategy::{self, MODIFIED, meta_text, metadata_mut};
+use crate::upkeep;
+use crate::verbs::{Matter, create, delete, update};
+
+#[async_trait]
+impl<K> Writer<K> for Handle<K>
+where
+    K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static,
+{
+    fn capabilities(&self) -> WriterCapabilities {
+        let mut capabilities = WriterCapabilities::LEAST;
+        capabilities.patches = true;
+        capabilities
+    }
+
+    /// Where the name is only generated, [`WriteError::AlreadyExists`] says that no free one was found.
+    async fn create(&self, object: &K, fence: Option<&Fence>) -> Result<Written<K>, WriteError> {
+        unfenced(fence)?;
+        let kind = self.served("create")?;
+        let mut object = self.value(&kind, object)?;
+        let namespace = namespace(&kind, &object)?;
+        let matter = self.matter(&kind, Part::Main, namespace.as_deref(), "");
+        self.allow("create", &matter, &FieldSelector::default())?;
+        if let Some(why) = kind.no_creates {
+            return Err(SourceError::Forbidden { reason: why.into() }.into());
+        }
+        object = shaped(&matter, object)?;
+        let made = match create::made(&matter, &object, &self.manager, false).await {
+            Ok(made) => made,
+            // A namespace that is not there.
+            Err(refusal) if refusal.code == 404 => return Err(source_error(refusal).into()),
+            Err(refusal) => return Err(self.write_error(&kind, refusal, None, &object).await),
+        };
+        self.settle(&kind).await?;
+        self.written(&kind, &made.key, made.object, made.revision.unwrap_or_default(), false)
+    }
+
+    async fn update(&self, object: &K, only_if: &Preconditions) -> Result<Written<K>, WriteError> {
+        let kind = self.served("update")?;
+        self.replace(&kind, Part::Main, object, only_if).await
+    }
+
+    async fn update_status(&self, object: &K, only_if: &Preconditions) -> Result<Written<K>, WriteError> {
+        let kind = self.served("update")?;
+        if !kind.has_status {
+            return Err(SourceError::Unsupported { what: "status" }.into());
+        }
+        self.replace(&kind, Part::Status, object, only_if).await
+    }
+
+    async fn delete(&self, key: &ObjectKey, deletion: &Deletion) -> Result<Deleted<K>, WriteError> {
+        unfenced(deletion.only_if.fence.as_ref())?;
+        let kind = self.served("delete")?;
+        let matter = self.matter(&kind, Part::Main, key.namespace(), key.name());
+        self.allow("delete", &matter, &FieldSelector::default())?;
+        let there = match kind.namespaced == key.namespace().is_some() {
+            true => self.shared.objects.get(&matter.key(), Moment::Newest).await.map_err(source_error)?,
+            false => None,
+        };
+        let entry = there.ok_or(WriteError::NotFound)?;
+        let propagation = match deletion.propagation {
+            Propagation::Background => request::Propagation::Background,
+            Propagation::Foreground => request::Propagation::Foreground,
+            Propagation::Orphan => request::Propagation::Orphan,
+        };
+        let mut held = Held::of(&kind, &deletion.only_if);
+        let how = |old: &Value| {
+            held.check(old, None)?;
+            Ok(strategy::Deletion { propagation: Some(propagation), ..strategy::Deletion::default() })
+        };
+        let erased = delete::one(&matter, &entry, false, how).await;
+        let erased = erased.map_err(|refusal| write_error(refusal, held.broken))?;
+        self.settle(&kind).await?;
+        let revision = erased.revision.unwrap_or_default();
+        if erased.is_gone {
+            let uid = Uid::new(meta_text(&erased.object, "uid"));
+            let wrote = Wrote::Removed(Some(revision.into()));
+            return Ok(Deleted::Gone(WriteToken { key: key.clone(), uid, wrote }));
+        }
+        self.written(&kind, &entry.key, erased.object, revision, false).map(Deleted::Marked)
+    }
+
+    async fn patch(
+        &self,
+        key: &ObjectKey,
+        patch: &Patch,
+        only_if: &Preconditions,
+    ) -> Result<Written<K>, WriteError> {
+        unfenced(only_if.fence.as_ref())?;
+        let kind = self.served("patch")?;
+        let format = match &patch.format {
+            PatchFormat::Json => PatchKind::Json,
+            PatchFormat::Merge => PatchKind::Merge,
+            _ => return Err(SourceError::Unsupported { what: "server-side apply" }.into()),
+        };
+        if patch.status && !kind.has_status {
+            return Err(SourceError::Unsupported { what: "status" }.into());
+        }
+        let part = if patch.status { Part::Status } else { Part::Main };
+        let matter = self.matter(&kind, part, key.namespace(), key.name());
+        self.allow("patch", &matter, &FieldSelector::default())?;
+        if kind.namespaced != key.namespace().is_some() {
+            return Err(WriteError::NotFound);
+        }
+        let read = json::read(&patch.body).map_err(|error| invalid(error.0, Vec::new()))?;
+        let changes = patch::Patch::new(format, read.value).map_err(source_error)?;
+        let mut held = Held::of(&kind, only_if);
+        let next = |old: &Value| {
+            held.check(old, None)?;
+            let patched = changes.apply(old, kind.shape.patched_by())?;
+            Ok(matter.shaped(patched, &read.duplicates, FieldValidation::Strict)?.object)
+        };
+        let changed = update::change(&matter, &self.manager, false, false, next).await;
+        let changed = changed.map_err(|refusal| write_error(refusal, held.broken))?;
+        self.changed(&kind, &matter, changed).await
+    }
+}
+
+impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> {
+    async fn replace(
+        &self,
+        kind: &Arc<Kind>,
+        part: Part,
+        object: &K,
+        only_if: &Preconditions,
+    ) -> Result<Written<K>, WriteError> {
+        unfenced(only_if.fence.as_ref())?;
+        let object = self.value(kind, object)?;
+        let namespace = namespace(kind, &object)?;
+        let name = meta_text(&object, "name").to_owned();
+        NameRule::PathSegment
+            .check(&name)
+            .map_err(|error| at("metadata.name", &format!("{name:?} can be no name: {error}")))?;
+        let matter = self.matter(kind, part, namespace.as_deref(), &name);
+        self.allow("update", &matter, &FieldSelector::default())?;
+        let object = shaped(&matter, object)?;
+        let mut held = Held::of(kind, only_if);
+        let next = |old: &Value| {
+            held.check(old, Some(&object))?;
+            let mut new = object.clone();
+            // Who names no version replaces what is there, whichever it is.
+            let version = meta_text(old, "resourceVersion").to_owned();
+            metadata_mut(&mut new).insert("resourceVersion".into(), version.into());
+            Ok(new)
+        };
+        let changed = update::change(&matter, &self.manager, false, true, next).await;
+        let changed = changed.map_err(|refusal| write_error(refusal, held.broken))?;
+        self.changed(kind, &matter, changed).await
+    }
+
+    async fn changed(
+        &self,
+        kind: &Arc<Kind>,
+        matter: &Matter<'_>,
+        changed: update::Changed,
+    ) -> Result<Written<K>, WriteError> {
+        self.settle(kind).await?;
+        let revision = changed.revision.unwrap_or_default();
+        self.written(kind, &matter.key(), changed.object, revision, changed.is_gone)
+    }
+
+    /// An object as JSON that says what it is.
+    fn value(&self, kind: &Kind, object: &K) -> Result<Value, SourceError> {
+        let mut object =
+            serde_json::to_value(object).map_err(|error| invalid(error.to_string(), Vec::new()))?;
+        if depth(&object) > MAX_DEPTH {
+            return Err(invalid(format!("it is deeper than {MAX_DEPTH} levels"), Vec::new()));
+        }
+        if let Some(object) = object.as_object_mut() {
+            object.entry("apiVersion").or_insert_with(|| kind.api_version.as_str().into());
+            object.entry("kind").or_insert_with(|| kind.names.kind.as_str().into());
+        }
+        Ok(object)
+    }
+
+    /// What was written, as the program has it. Who watches need not decode it again.
+    fn written(
+        &self,
+        kind: &Kind,
+        key: &Arc<str>,
+        object: Value,
+        at: Revision,
+        is_gone: bool,
+    ) -> Result<Written<K>, WriteError> {
+        let text = |field| Some(meta_text(&object, field)).filter(|text| !text.is_empty());
+        let name = text("name").unwrap_or_default();
+        let token = WriteToken {
+            key: ObjectKey::new(text("namespace").filter(|_| kind.namespaced), name).unwrap_or_default(),
+            uid: text("uid").and_then(Uid::new),
+            wrote: if is_gone { Wrote::Removed(Some(at.into())) } else { Wrote::Stored(at.into()) },
+        };
+        let bytes = length(&object);
+        let object = K::deserialize(object).map_err(|error| source_error(unreadable::<K>(key, &error)))?;
+        if !is_gone {
+            self.decoded.put(form(kind, key, at, at), bytes, &Arc::new(object.clone()));
+        }
+        Ok(Written { object, token })
+    }
+
+    /// Who has the answer may use the kind.
+    async fn settle(&self, kind: &Kind) -> Result<(), SourceError> {
+        if kind.defines_kinds { upkeep::settle(&self.shared).await.map_err(source_error) } else { Ok(()) }
+    }
+
+    async fn write_error(
+        &self,
+        kind: &Kind,
+        refusal: Refusal,
+        known: Option<Conflict>,
+        object: &Value,
+    ) -> WriteError {
+        let error = write_error(refusal, known);
+        let WriteError::AlreadyExists { .. } = error else { return error };
+        let namespace = Some(meta_text(object, "namespace")).filter(|_| kind.namespaced);
+        let key = kind.place.key(namespace, meta_text(object, "name"));
+        let there = self.shared.objects.get(&key, Moment::Newest).await.ok().flatten();
+        let there = there.and_then(|entry| crate::verbs::output::read(kind, &entry, entry.modified).ok());
+        WriteError::AlreadyExists { uid: there.and_then(|there| Uid::new(meta_text(&there, "uid"))) }
+    }
+}
+
+/// Conditions that are looked at together with what is there.
+struct Held<'a> {
+    kind: &'a Kind,
+    only_if: &'a Preconditions,
+    /// The one that did not hold.
+    broken: Option<Conflict>,
+}
+
+impl<'a> Held<'a> {
+    const fn of(kind: &'a Kind, only_if: &'a Preconditions) -> Self {
+        Self { kind, only_if, broken: None }
+    }
+
+    /// Holds them, and what an object says of itself, against what is there.
+    fn check(&mut self, old: &Value, new: Option<&Value>) -> Result<(), Refusal> {
+        let (uid, version) = (meta_text(old, "uid"), meta_text(old, "resourceVersion"));
+        let own = |field| new.map(|new| meta_text(new, field)).filter(|text| !text.is_empty());
+        let asked = self.only_if.uid.as_ref().map(Uid::as_str);
+        let differs = |asked: Option<&str>, there| asked.is_some_and(|asked| asked != there);
+        let asked_version = self.only_if.version.as_ref().map(ToString::to_string);
+        self.broken = if differs(asked, uid) || differs(own("uid"), uid) {
+            Some(Conflict::Uid { found: Uid::new(uid) })
+        } else if differs(asked_version.as_deref(), version) || differs(own("resourceVersion"), version) {
+            Some(Conflict::Version { found: ResourceVersion::new(version) })
+        } else {
+            None
+        };
+        match self.broken {
+            Some(_) => Err(strategy::conflict(self.kind, meta_text(old, "name"), MODIFIED)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Fences are conditions on another object. There are none yet.
+fn unfenced(fence: Option<&Fence>) -> Result<(), SourceError> {
+    if fence.is_some() { Err(SourceError::Unsupported { what: "fences" }) } else { Ok(()) }
+}
+
+/// The object in the shape of its kind. What the kind does not know is a mistake of the program.
+fn shaped(matter: &Matter<'_>, mut object: Value) -> Result<Value, SourceError> {
+    matter.expected().check(&mut object, &[]).map_err(source_error)?;
+    let shaped = matter.shaped(object, &[], FieldValidation::Strict).map_err(source_error)?;
+    Ok(shaped.object)
+}
+
+/// The namespace that an object says it is in, where its kind is in one.
+fn namespace(kind: &Kind, object: &Value) -> Result<Option<String>, SourceError> {
+    if !kind.namespaced {
+        return Ok(None);
+    }
+    let namespace = meta_text(object, "namespace");
+    match NameRule::PathSegment.check(namespace) {
+        Ok(()) => Ok(Some(namespace.into())),
+        Err(_) if namespace.is_empty() => {
+            Err(at("metadata.namespace", &format!("{} are in a namespace: say in which", kind.resource())))
+        }
+        Err(error) => Err(at("metadata.namespace", &format!("{namespace:?} can be no namespace: {error}"))),
+    }
+}
+
+fn at(field: &str, reason: &str) -> SourceError {
+    invalid(reason.into(), vec![InvalidField { field: field.into(), reason: reason.into() }])
+}
+
+fn invalid(reason: String, causes: Vec<InvalidField>) -> SourceError {
+    SourceError::Invalid { reason, causes }
+}
+
+/// How deep objects and arrays are nested. Whoever made the value had the stack for it.
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
+        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// About how long it is as JSON.
+fn length(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len() + 2,
+        Value::Array(items) => items.iter().map(|item| length(item) + 1).sum::<usize>() + 1,
+        Value::Object(fields) => {
+            fields.iter().map(|(name, field)| name.len() + 4 + length(field)).sum::<usize>() + 1
+        }
+        _ => 4,
+    }
+}
