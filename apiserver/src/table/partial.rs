@@ -29,7 +29,7 @@ pub(crate) fn partial_list(mut list: Value, version: MetaVersion) -> Result<Valu
     if is_status(&list) {
         return Ok(list);
     }
-    let metadata = list["metadata"].take();
+    let metadata = list_metadata(list["metadata"].take());
     let Some(items) = list["items"].as_array_mut() else {
         let message = format!(
             "you requested PartialObjectMetadataList, but the requested object is not a list ({})",
@@ -41,7 +41,7 @@ pub(crate) fn partial_list(mut list: Value, version: MetaVersion) -> Result<Valu
     Ok(json!({
         "kind": "PartialObjectMetadataList",
         "apiVersion": version.api_version(),
-        "metadata": if metadata.is_null() { json!({}) } else { metadata },
+        "metadata": metadata,
         "items": items,
     }))
 }
@@ -50,6 +50,13 @@ pub(crate) fn partial_list(mut list: Value, version: MetaVersion) -> Result<Valu
 pub(super) fn cut(object: &mut Value, version: MetaVersion) -> Value {
     let metadata = object.get_mut("metadata").map(Value::take).unwrap_or_else(|| json!({}));
     json!({"kind": "PartialObjectMetadata", "apiVersion": version.api_version(), "metadata": metadata})
+}
+
+/// The metadata of a list in a form of its own: nothing is said of pages where there is one, also for custom resources.
+pub(super) fn list_metadata(mut metadata: Value) -> Value {
+    let Some(fields) = metadata.as_object_mut() else { return json!({}) };
+    fields.retain(|_, value| value != "");
+    metadata
 }
 
 pub(super) fn is_status(object: &Value) -> bool {
@@ -86,6 +93,9 @@ mod tests {
         });
         assert_eq!(partial_list(list.clone(), MetaVersion::V1beta1), Ok(expected));
         assert_eq!(partial(list, MetaVersion::V1).expect_err("a list").code, 406);
+        let list = json!({"metadata": {"resourceVersion": "7", "continue": ""}, "items": []});
+        let found = partial_list(list, MetaVersion::V1).expect("a list");
+        assert_eq!(found["metadata"], json!({"resourceVersion": "7"}));
     }
 
     #[test]

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::column::Columns;
-use super::partial::{cut, is_status};
+use super::partial::{cut, is_status, list_metadata};
 use crate::accept::MetaVersion;
 use crate::invalid::{FieldError, Problem};
 use crate::refusal::Refusal;
@@ -103,7 +103,7 @@ impl Tables<'_> {
         json!({
             "kind": "Table",
             "apiVersion": self.version.api_version(),
-            "metadata": if metadata.is_null() { json!({}) } else { metadata },
+            "metadata": list_metadata(metadata),
             "columnDefinitions": if defined { self.columns.definitions() } else { Value::Null },
             "rows": rows,
         })

@@ -108,7 +108,11 @@ pub(crate) struct Differs {
     /// The reason, for people.
     pub(crate) why: String,
     /// What must be in our answer. What is not named here is free.
+    #[serde(default)]
     pub(crate) answer: Value,
+    /// Instead: how the places end that are free. All others are as they were recorded.
+    #[serde(default)]
+    pub(crate) at: Vec<String>,
 }
 
 /// The directory that holds `cases/`, `kinds/` and `recorded/`.
