@@ -60,7 +60,7 @@ impl Hooks for Definitions {
             errors.extend(unchanged(crd, old));
         }
         if errors.is_empty()
-            && let Err(found) = kinds(crd)
+            && let Err(found) = kinds(crd, &names::names(&crd["spec"]["names"]))
         {
             errors.extend(found);
         }

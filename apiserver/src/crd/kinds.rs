@@ -7,69 +7,96 @@ use serde_json::Value;
 use std::hash::BuildHasher;
 
 use super::condition;
-use super::names::names;
 use crate::discovery::CUSTOM_VERBS;
 use crate::invalid::FieldError;
-use crate::kind::{Kind, Plain, Selectable, Shape};
+use crate::kind::{Kind, Names, Plain, Selectable, Shape};
 use crate::schema::Schema;
 use crate::storage::Place;
 use crate::table::{Columns, crd_columns};
 use machinery_objects::NameRule;
 
-/// The kinds of a definition, or what is wrong with their schemas and columns.
-pub(crate) fn kinds(crd: &Value) -> Result<Vec<Kind>, Vec<FieldError>> {
+/// What a definition makes.
+#[derive(Default)]
+pub(crate) struct Made {
+    /// In the version that is stored, also where that is not served.
+    pub(crate) stored: Option<Arc<Kind>>,
+    pub(crate) served: Vec<Arc<Kind>>,
+}
+
+/// The kinds of a definition, called so, or what is wrong with their schemas.
+pub(crate) fn kinds(crd: &Value, names: &Names) -> Result<Made, Vec<FieldError>> {
+    let versions = crd["spec"]["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let (mut all, mut errors) = (Vec::new(), Vec::new());
+    for (at, version) in versions.iter().enumerate() {
+        match kind(crd, names, at, version) {
+            Ok(kind) => all.push((version, kind)),
+            Err(found) => errors.extend(found),
+        }
+    }
+    if !errors.is_empty() {
+        return Err(errors);
+    }
+    let (stored, others): (Vec<_>, Vec<_>) =
+        all.into_iter().partition(|(version, _)| version["storage"] == true);
+    let mut made = Made::default();
+    for (version, kind) in stored {
+        let kind = Arc::new(kind);
+        made.stored = Some(kind.clone());
+        made.served.extend((version["served"] == true).then_some(kind));
+    }
+    for (_, kind) in others.into_iter().filter(|(version, _)| version["served"] == true) {
+        made.served.push(Arc::new(Kind { stored: made.stored.clone(), ..kind }));
+    }
+    Ok(made)
+}
+
+fn kind(crd: &Value, names: &Names, at: usize, version: &Value) -> Result<Kind, Vec<FieldError>> {
     let spec = &crd["spec"];
     let group = spec["group"].as_str().unwrap_or_default();
-    let names = names(spec);
-    let versions = spec["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let mut kinds = Vec::new();
-    for (at, version) in versions.iter().enumerate().filter(|(_, version)| version["served"] == true) {
-        let path = format!("spec.versions[{at}]");
-        let schema =
-            Schema::parse(&version["schema"]["openAPIV3Schema"], &format!("{path}.schema.openAPIV3Schema"))?;
-        if version["subresources"]["status"].is_object() {
-            let at = format!("{path}.schema.openAPIV3Schema");
-            let wrong = Schema::check_root_with_status(&version["schema"]["openAPIV3Schema"], &at);
-            if !wrong.is_empty() {
-                return Err(wrong);
-            }
+    let path = format!("spec.versions[{at}]");
+    let schema =
+        Schema::parse(&version["schema"]["openAPIV3Schema"], &format!("{path}.schema.openAPIV3Schema"))?;
+    if version["subresources"]["status"].is_object() {
+        let at = format!("{path}.schema.openAPIV3Schema");
+        let wrong = Schema::check_root_with_status(&version["schema"]["openAPIV3Schema"], &at);
+        if !wrong.is_empty() {
+            return Err(wrong);
         }
-        let name = version["name"].as_str().unwrap_or_default();
-        let api_version = format!("{group}/{name}");
-        // What is stored under one shape is read as it is only while that shape, and the version in the text, stay.
-        let print = FixedState::with_seed(PRINT).hash_one((
-            &api_version,
-            version["schema"].to_string(),
-            version["subresources"].to_string(),
-        ));
-        kinds.push(Kind {
-            group: group.into(),
-            version: name.into(),
-            names: names.clone(),
-            namespaced: spec["scope"] == "Namespaced",
-            built_in: false,
-            shape: Shape::Custom(Box::new(schema)),
-            has_status: version["subresources"]["status"].is_object(),
-            has_generation: true,
-            may_overwrite: false,
-            name_rule: NameRule::DnsSubdomain,
-            columns: columns(version),
-            selectable: selectable(version),
-            verbs: CUSTOM_VERBS,
-            print,
-            is_stored: version["storage"] == true,
-            deprecation: deprecation(version, &api_version, &names.kind),
-            no_creates: (condition(crd, "Terminating") == Some("True"))
-                .then_some("create not allowed while custom resource definition is terminating"),
-            review: None,
-            defines_kinds: false,
-            answers_deleted: false,
-            place: Place::of(group, &names.plural),
-            hooks: Arc::new(Plain),
-            api_version,
-        });
     }
-    Ok(kinds)
+    let name = version["name"].as_str().unwrap_or_default();
+    let api_version = format!("{group}/{name}");
+    // What is stored under one shape is read as it is only while that shape, and the version in the text, stay.
+    let print = FixedState::with_seed(PRINT).hash_one((
+        &api_version,
+        version["schema"].to_string(),
+        version["subresources"].to_string(),
+    ));
+    Ok(Kind {
+        group: group.into(),
+        version: name.into(),
+        names: names.clone(),
+        namespaced: spec["scope"] == "Namespaced",
+        built_in: false,
+        shape: Shape::Custom(Box::new(schema)),
+        has_status: version["subresources"]["status"].is_object(),
+        has_generation: true,
+        may_overwrite: false,
+        name_rule: NameRule::DnsSubdomain,
+        columns: columns(version),
+        selectable: selectable(version),
+        verbs: CUSTOM_VERBS,
+        print,
+        stored: None,
+        deprecation: deprecation(version, &api_version, &names.kind),
+        no_creates: (condition(crd, "Terminating") == Some("True"))
+            .then_some("create not allowed while custom resource definition is terminating"),
+        review: None,
+        defines_kinds: false,
+        answers_deleted: false,
+        place: Place::of(group, &names.plural),
+        hooks: Arc::new(Plain),
+        api_version,
+    })
 }
 
 const PRINT: u64 = 0x6d61_6368_696e_6572;

@@ -1,11 +1,13 @@
 //! CustomResourceDefinitions: kinds that are made while the server runs.
 
+mod accept;
 mod conditions;
 mod hooks;
 mod kinds;
 mod names;
 
+pub(crate) use accept::{Accepted, Taken};
 pub(crate) use conditions::{condition, set_condition};
 pub(crate) use hooks::{CLEANUP, Definitions};
-pub(crate) use kinds::kinds;
+pub(crate) use kinds::{Made, kinds};
 pub(crate) use names::names;

@@ -6,9 +6,8 @@ use serde_json::Value;
 use crate::invalid::{FieldError, Problem};
 use crate::kind::Names;
 
-/// The names that a definition asks for.
-pub(crate) fn names(spec: &Value) -> Names {
-    let names = &spec["names"];
+/// The names that a definition asks for in its spec, or that its status says are accepted.
+pub(crate) fn names(names: &Value) -> Names {
     let text = |field: &str| names[field].as_str().unwrap_or_default().to_owned();
     let texts = |field: &str| {
         let all = names[field].as_array().into_iter().flatten();
@@ -27,7 +26,7 @@ pub(crate) fn names(spec: &Value) -> Names {
 /// What is wrong with the names, the group and the scope of a definition.
 pub(super) fn errors(crd: &Value) -> Vec<FieldError> {
     let spec = &crd["spec"];
-    let names = names(spec);
+    let names = names(&spec["names"]);
     let group = spec["group"].as_str().unwrap_or_default();
     let mut errors = Vec::new();
     let expected = format!("{}.{group}", names.plural);

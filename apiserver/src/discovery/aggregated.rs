@@ -25,7 +25,7 @@ fn version(version: &Version) -> Value {
 fn resource(kind: &KindInfo) -> Value {
     let mut entry = Map::new();
     entry.insert("resource".into(), kind.plural.clone().into());
-    entry.insert("responseKind".into(), response(&kind.group, &kind.version, &kind.kind));
+    entry.insert("responseKind".into(), response(kind, &kind.group, &kind.version, &kind.kind));
     entry.insert("scope".into(), if kind.namespaced { "Namespaced" } else { "Cluster" }.into());
     entry.insert("singularResource".into(), kind.singular.clone().into());
     entry.insert("verbs".into(), json!(kind.verbs));
@@ -35,19 +35,25 @@ fn resource(kind: &KindInfo) -> Value {
         }
     }
     if !kind.subresources.is_empty() {
-        entry.insert("subresources".into(), kind.subresources.iter().map(subresource).collect());
+        entry.insert(
+            "subresources".into(),
+            kind.subresources.iter().map(|sub| subresource(kind, sub)).collect(),
+        );
     }
     entry.into()
 }
 
-fn subresource(sub: &Subresource) -> Value {
+fn subresource(kind: &KindInfo, sub: &Subresource) -> Value {
     json!({
         "subresource": sub.name,
-        "responseKind": response(&sub.group, &sub.version, &sub.kind),
+        "responseKind": response(kind, &sub.group, &sub.version, &sub.kind),
         "verbs": sub.verbs,
     })
 }
 
-fn response(group: &str, version: &str, kind: &str) -> Value {
+/// What is answered. A built-in kind does not say again that it is of the group and the version in which it is told.
+fn response(of: &KindInfo, group: &str, version: &str, kind: &str) -> Value {
+    let is_told = of.built_in && (group, version) == (&*of.group, &*of.version);
+    let (group, version) = if is_told { ("", "") } else { (group, version) };
     json!({"group": group, "version": version, "kind": kind})
 }

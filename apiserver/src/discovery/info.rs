@@ -7,6 +7,9 @@ use sha2::{Digest as _, Sha256};
 /// What can be done with custom resources, in the order that they are told in.
 pub(crate) const CUSTOM_VERBS: &[&str] =
     &["delete", "deletecollection", "get", "list", "patch", "create", "update", "watch"];
+/// What can be done with built-in kinds.
+pub(crate) const BUILT_IN_VERBS: &[&str] =
+    &["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"];
 /// What can be done with custom resources whose definition is being deleted.
 pub(crate) const TERMINATING_VERBS: &[&str] = &["delete", "deletecollection", "get", "list", "watch"];
 /// What can be done with `status` and `scale`.
@@ -25,6 +28,8 @@ pub(crate) struct KindInfo {
     pub(crate) short_names: Vec<String>,
     pub(crate) categories: Vec<String>,
     pub(crate) namespaced: bool,
+    /// Whether it comes with the server.
+    pub(crate) built_in: bool,
     pub(crate) verbs: &'static [&'static str],
     /// Of the version that is stored; empty for what is not stored.
     pub(crate) storage_version_hash: String,

@@ -8,7 +8,9 @@ mod plain;
 mod version;
 
 pub(crate) use groups::Discovery;
-pub(crate) use info::{CUSTOM_VERBS, KindInfo, Subresource, TERMINATING_VERBS, storage_version_hash};
+pub(crate) use info::{
+    BUILT_IN_VERBS, CUSTOM_VERBS, KindInfo, Subresource, TERMINATING_VERBS, storage_version_hash,
+};
 pub(crate) use page::Page;
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ fn kind(group: &str, version: &str, kind: &str) -> KindInfo {
         short_names: Vec::new(),
         categories: Vec::new(),
         namespaced: true,
+        built_in: false,
         verbs: CUSTOM_VERBS,
         storage_version_hash: String::new(),
         subresources: Vec::new(),
@@ -34,7 +35,8 @@ fn discovery() -> Discovery {
         ..kind("example.com", "v1", "Widget")
     };
     widget.subresources = vec![widget.status(), Subresource::scale()];
-    let node = KindInfo { namespaced: false, verbs: TERMINATING_VERBS, ..kind("", "v1", "Node") };
+    let node =
+        KindInfo { namespaced: false, built_in: true, verbs: TERMINATING_VERBS, ..kind("", "v1", "Node") };
     let kinds = [
         widget,
         kind("example.com", "v1beta1", "Widget"),
@@ -145,7 +147,9 @@ fn everything_in_one_document() {
     );
     let core = read(discovery.aggregated_api(DiscoveryVersion::V2));
     assert_eq!(core["items"].as_array().map(Vec::len), Some(1));
-    assert_eq!(core["items"][0]["versions"][0]["resources"][0]["scope"], "Cluster");
+    let node = &core["items"][0]["versions"][0]["resources"][0];
+    assert_eq!(node["scope"], "Cluster");
+    assert_eq!(node["responseKind"], json!({"group": "", "version": "", "kind": "Node"}));
     assert_eq!(read(Discovery::default().aggregated_api(DiscoveryVersion::V2))["items"], json!([]));
 }
 

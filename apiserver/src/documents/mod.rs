@@ -7,7 +7,7 @@ pub(crate) use rendered::Documents;
 
 use std::sync::Arc;
 
-use http::header::{ACCEPT, ETAG, IF_NONE_MATCH};
+use http::header::{ACCEPT, CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY};
 use http::{Method, Response};
 use serde_json::json;
 
@@ -73,7 +73,11 @@ fn roots(call: &Call, documents: &Documents, core: bool) -> Result<Response<Body
         false => discovery.aggregated_apis(version),
     };
     match form.shape {
-        Shape::Discovery(version) => known(call, form, aggregated(version)),
+        Shape::Discovery(version) => {
+            let answer = known(call, form, aggregated(version))?;
+            // Two forms at one path: whoever keeps the answer for another must know.
+            Ok(answer::with(answer::with(answer, VARY, "Accept"), CACHE_CONTROL, "public"))
+        }
         _ if core => Ok(answer::value(200, form, &discovery.api_versions("127.0.0.1"))),
         _ => known(call, form, discovery.groups()),
     }

@@ -38,8 +38,9 @@ fn described(kind: &Kind) -> Described {
         short_names: names.short_names.clone(),
         categories: names.categories.clone(),
         namespaced: kind.namespaced,
+        built_in: kind.built_in,
         verbs: kind.told_verbs(),
-        storage_version_hash: storage_version_hash(&kind.group, &kind.version, &names.kind),
+        storage_version_hash: storage_version_hash(&kind.group, &kind.home().version, &names.kind),
         subresources: Vec::new(),
     };
     if kind.has_status {
@@ -50,5 +51,5 @@ fn described(kind: &Kind) -> Described {
         Shape::Typed(of) => Some(native::openapi::schema(of)),
     };
     let selectable = kind.selectable.iter().map(|one| one.field.clone()).collect();
-    Described { info: Arc::new(info), schema, selectable, built_in: kind.built_in }
+    Described { info: Arc::new(info), schema, selectable }
 }

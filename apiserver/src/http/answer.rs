@@ -56,6 +56,17 @@ pub(crate) fn with_warnings(mut response: Response<Body>, warnings: &[String]) -
     response
 }
 
+/// The same answer with what the client should know before all else.
+pub(crate) fn with_first_warnings(mut response: Response<Body>, warnings: &[String]) -> Response<Body> {
+    let said: Vec<HeaderValue> = response.headers().get_all(WARNING).iter().cloned().collect();
+    response.headers_mut().remove(WARNING);
+    let mut response = with_warnings(response, warnings);
+    for header in said {
+        response.headers_mut().append(WARNING, header);
+    }
+    response
+}
+
 /// The same answer with a header.
 pub(crate) fn with(mut response: Response<Body>, name: HeaderName, value: &str) -> Response<Body> {
     if let Ok(value) = HeaderValue::from_str(value) {

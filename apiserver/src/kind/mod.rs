@@ -43,8 +43,8 @@ pub(crate) struct Kind {
     pub(crate) verbs: &'static [&'static str],
     /// Says apart what is stored under one shape from what is stored under another.
     pub(crate) print: u64,
-    /// Whether this is the version that is stored.
-    pub(crate) is_stored: bool,
+    /// The kind in the version that is stored, where that is another one.
+    pub(crate) stored: Option<Arc<Kind>>,
     /// What whoever uses this version should know.
     pub(crate) deprecation: Option<String>,
     /// Why nothing can be created just now.
@@ -119,6 +119,11 @@ impl Kind {
             Some(Value::Null) | None => String::new(),
             Some(other) => other.to_string(),
         })
+    }
+
+    /// In the version that is stored.
+    pub(crate) fn home(&self) -> &Self {
+        self.stored.as_deref().unwrap_or(self)
     }
 
     /// What can be done with its objects just now, as discovery tells it.

@@ -36,11 +36,17 @@ impl Registry {
         self.kinds.get(&Path { group: group.into(), version: version.into(), plural: plural.into() })
     }
 
-    /// The version of a kind that is stored, or else any.
+    /// A kind in the version that is stored.
     pub(crate) fn stored(&self, group: &str, plural: &str) -> Option<&Arc<Kind>> {
         let mut of = self.kinds.values().filter(|kind| &*kind.group == group && kind.names.plural == plural);
-        let first = of.clone().next();
-        of.find(|kind| kind.is_stored).or(first)
+        of.next().map(|kind| kind.stored.as_ref().unwrap_or(kind))
+    }
+
+    /// Each kind that is stored once, in the version that is.
+    pub(crate) fn homes(&self) -> impl Iterator<Item = &Arc<Kind>> {
+        let stored = self.kinds.values().filter(|kind| kind.review.is_none());
+        let homes = stored.map(|kind| kind.stored.as_ref().unwrap_or(kind));
+        homes.map(|kind| (&kind.place, kind)).collect::<BTreeMap<_, _>>().into_values()
     }
 
     pub(crate) fn kinds(&self) -> impl Iterator<Item = &Arc<Kind>> {

@@ -35,18 +35,32 @@ impl Kind {
 
     /// Drops what the kind does not know, and fills in what is left out. An object of another version becomes one of this.
     pub(crate) fn reshape(&self, object: &mut Value) {
+        self.convert(object);
+        if let Shape::Custom(schema) = &self.shape {
+            schema.default(object);
+        }
+        self.hooks.default(object);
+    }
+
+    /// Makes an object that was written in this version what is read of it in this version: what the version that is stored
+    /// does not know is lost.
+    pub(crate) fn through_store(&self, object: &mut Value) {
+        if let Some(stored) = &self.stored {
+            stored.reshape(object);
+            self.convert(object);
+        }
+    }
+
+    /// An object of another version becomes one of this, without what this does not know.
+    pub(crate) fn convert(&self, object: &mut Value) {
         if object["apiVersion"] != self.api_version.as_str() {
             self.hooks.convert(object);
             object["apiVersion"] = self.api_version.as_str().into();
         }
         match &self.shape {
-            Shape::Custom(schema) => {
-                schema.prune(object);
-                schema.default(object);
-            }
+            Shape::Custom(schema) => schema.prune(object),
             Shape::Typed(of) => native::prune(of, object),
         }
-        self.hooks.default(object);
     }
 
     /// What is wrong with an object's fields, apart from its metadata.

@@ -6,7 +6,7 @@ use machinery_objects::NameRule;
 use serde_json::Value;
 
 use crate::crd::Definitions;
-use crate::discovery::CUSTOM_VERBS;
+use crate::discovery::BUILT_IN_VERBS;
 use crate::kind::{Kind, Names, Shape};
 use crate::schema::Schema;
 use crate::storage::Place;
@@ -40,9 +40,9 @@ pub(super) fn kind() -> Kind {
         name_rule: NameRule::DnsSubdomain,
         columns: columns(GROUP, name),
         selectable: Vec::new(),
-        verbs: CUSTOM_VERBS,
+        verbs: BUILT_IN_VERBS,
         print: 1,
-        is_stored: true,
+        stored: None,
         deprecation: None,
         no_creates: None,
         review: None,

@@ -10,7 +10,7 @@ use super::event::Events;
 use super::namespace::Namespaces;
 use super::rules::Rules;
 use crate::builtin::table;
-use crate::discovery::CUSTOM_VERBS;
+use crate::discovery::BUILT_IN_VERBS;
 use crate::kind::{Hooks, Kind, Names, Plain, Review, Selectable, Shape};
 use crate::storage::Place;
 use crate::table::builtin as columns;
@@ -254,9 +254,9 @@ impl Native {
             name_rule: self.names,
             columns: columns(self.group, self.kind),
             selectable: self.fields.iter().map(selectable).collect(),
-            verbs: if self.review.is_some() { &["create"] } else { CUSTOM_VERBS },
+            verbs: if self.review.is_some() { &["create"] } else { BUILT_IN_VERBS },
             print: print(&api_version, self.kind),
-            is_stored: !is_new_event && self.review.is_none(),
+            stored: is_new_event.then(core_event),
             deprecation: None,
             no_creates: None,
             review: self.review,
@@ -267,6 +267,12 @@ impl Native {
             api_version,
         }
     }
+}
+
+/// Events are stored in the old form.
+fn core_event() -> Arc<Kind> {
+    let core = LIST.iter().find(|native| native.group.is_empty() && native.kind == "Event");
+    Arc::new(core.expect("it is in the list").kind())
 }
 
 /// What is written in this form is handed out as it is while the form stays: whoever changes it changes the number.

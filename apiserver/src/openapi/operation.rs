@@ -61,7 +61,7 @@ impl Paths<'_> {
         let info = &self.described.info;
         let (action, id) = (action(verb), self.id(verb, everywhere));
         // A custom resource's subresource counts as the resource, whatever kind it has.
-        let kind = match self.sub.filter(|_| self.described.built_in) {
+        let kind = match self.sub.filter(|_| self.described.info.built_in) {
             Some(sub) => json!({"group": sub.group, "version": sub.version, "kind": sub.kind}),
             None => self.described.gvk(&info.kind),
         };
@@ -70,7 +70,7 @@ impl Paths<'_> {
             "operationId": id,
             "tags": [name::tag(&info.group, &info.version)],
             "parameters": parameter::of(action),
-            "responses": responses(verb, answer),
+            "responses": responses(verb, info.built_in, answer),
             "x-kubernetes-action": action,
             "x-kubernetes-group-version-kind": kind,
         });
@@ -125,7 +125,7 @@ impl Paths<'_> {
         };
         match verb {
             "create" | "update" => body(&self.body, BODIES, true),
-            "patch" if self.described.built_in => body(&meta_reference("Patch"), &PATCHES, true),
+            "patch" if self.described.info.built_in => body(&meta_reference("Patch"), &PATCHES, true),
             "patch" => body(&meta_reference("Patch"), &PATCHES[..3], true),
             "delete" | "deletecollection" => body(&meta_reference("DeleteOptions"), BODIES, false),
             _ => None,
@@ -168,10 +168,11 @@ fn content(schema: &Value, types: &[&str]) -> Value {
     types.iter().map(|media| ((*media).to_owned(), json!({"schema": schema}))).collect::<Map<_, _>>().into()
 }
 
-fn responses(verb: &str, answer: &Value) -> Value {
+fn responses(verb: &str, built_in: bool, answer: &Value) -> Value {
     let mut responses = Map::new();
     let codes: &[(&str, &str)] = match verb {
         "create" => &[("200", "OK"), ("201", "Created"), ("202", "Accepted")],
+        "patch" if !built_in => &[("200", "OK")],
         "update" | "patch" => &[("200", "OK"), ("201", "Created")],
         "delete" => &[("200", "OK"), ("202", "Accepted")],
         _ => &[("200", "OK")],

@@ -20,8 +20,6 @@ pub(crate) struct Described {
     pub(crate) schema: Option<Value>,
     /// The paths of fields that field selectors may name, without the dot: `spec.node`.
     pub(crate) selectable: Vec<String>,
-    /// Whether it is built in: such kinds can be patched strategically.
-    pub(crate) built_in: bool,
 }
 
 pub(super) const PREFIX: &str = "#/components/schemas/";

@@ -17,6 +17,7 @@ fn info(group: &str, version: &str, namespaced: bool) -> KindInfo {
         short_names: Vec::new(),
         categories: Vec::new(),
         namespaced,
+        built_in: false,
         verbs: CUSTOM_VERBS,
         storage_version_hash: String::new(),
         subresources: Vec::new(),
@@ -26,12 +27,7 @@ fn info(group: &str, version: &str, namespaced: bool) -> KindInfo {
 }
 
 fn described(info: KindInfo, schema: Option<Value>) -> Arc<Described> {
-    Arc::new(Described {
-        info: Arc::new(info),
-        schema,
-        selectable: vec!["spec.size".into()],
-        built_in: false,
-    })
+    Arc::new(Described { info: Arc::new(info), schema, selectable: vec!["spec.size".into()] })
 }
 
 fn widget() -> Value {

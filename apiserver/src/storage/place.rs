@@ -5,7 +5,7 @@ use std::sync::Arc;
 use machinery_store::Span;
 
 /// Where the objects of one kind are, whatever its version.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Place {
     /// `GROUP/PLURAL/`. The oldest group, which has no name, is `core`; no other can be called so, as it has no dot and is
     /// not one of Kubernetes'.

@@ -39,6 +39,7 @@ pub(crate) fn create(mut object: Value, new: New<'_>, context: &Context<'_>) -> 
     if !errors.is_empty() {
         return Err(invalid(&kind.group, &kind.names.kind, meta_text(&object, "name"), &errors));
     }
+    kind.through_store(&mut object);
     context.record(None, &mut object, None);
     Ok(object)
 }

@@ -37,14 +37,15 @@ pub(crate) fn update(
     };
     let mut errors = for_update(metadata_mut(&mut new), metadata(old), &how)?;
     kind.hooks.updating(&mut new, old, part);
-    if kind.has_generation && part == Part::Main && wanted_differs(kind, &new, old) {
-        let generation = metadata(old).get("generation").and_then(Value::as_i64).unwrap_or(0);
-        metadata_mut(&mut new).insert("generation".into(), (generation + 1).into());
-    }
     errors.extend(kind.validate(&new, Some(old), part));
     errors.extend(kind.hooks.validate(&new, Some(old)));
     if !errors.is_empty() {
         return Err(invalid(&kind.group, &kind.names.kind, name, &errors));
+    }
+    kind.through_store(&mut new);
+    if kind.has_generation && part == Part::Main && wanted_differs(kind, &new, old) {
+        let generation = metadata(old).get("generation").and_then(Value::as_i64).unwrap_or(0);
+        metadata_mut(&mut new).insert("generation".into(), (generation + 1).into());
     }
     context.record(Some(old), &mut new, part.subresource());
     if is_deleting(&new) && !has_finalizers(&new) && !kind.hooks.holds(&new) {
@@ -86,17 +87,20 @@ fn only(new: &mut Value, old: &Value, part: Part, status_is_apart: bool) {
         Part::Main => {}
         Part::Status => {
             let status = new.get("status").cloned();
-            let managers = metadata(new).get("managedFields").cloned();
+            let kept = ["managedFields", "resourceVersion"];
+            let kept = kept.map(|field| (field, metadata(new).get(field).cloned()));
             *new = old.clone();
             match status {
                 Some(status) => new["status"] = status,
                 None => drop(new.as_object_mut().and_then(|new| new.remove("status"))),
             }
             let metadata = metadata_mut(new);
-            match managers {
-                Some(managers) => metadata.insert("managedFields".into(), managers),
-                None => metadata.remove("managedFields"),
-            };
+            for (field, value) in kept {
+                match value {
+                    Some(value) => metadata.insert(field.into(), value),
+                    None => metadata.remove(field),
+                };
+            }
         }
         Part::Finalize => {
             let finalizers = new.get("spec").and_then(|spec| spec.get("finalizers")).cloned();

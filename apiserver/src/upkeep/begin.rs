@@ -13,8 +13,9 @@ use crate::kind::Kind;
 use crate::native;
 use crate::refusal::Refusal;
 use crate::server::{Shared, StartError};
-use crate::storage::{Lost, Write, encode};
+use crate::storage::{Lost, Write};
 use crate::strategy::{self, Context, New, meta_text};
+use crate::verbs::output::stored_bytes;
 
 const NAMESPACES: [&str; 4] = ["default", "kube-node-lease", "kube-public", "kube-system"];
 
@@ -83,7 +84,7 @@ async fn ensure(shared: &Shared, kind: &Kind, mut object: Value) -> Result<(), R
     let context = Context { namespace: namespaced.as_deref(), ..context };
     let object = strategy::create(object, New { uid: &uid, chance: 0 }, &context)?;
     let key = kind.place.key(namespaced.as_deref(), meta_text(&object, "name"));
-    let bytes = encode(object.as_object().expect("it has the shape of an object"), kind.print);
+    let bytes = stored_bytes(kind, &object);
     let step =
         |there: Option<&Entry>| Ok(if there.is_some() { Write::Keep } else { Write::Put(bytes.clone()) });
     match shared.objects.change(&key, None, &[], step).await {

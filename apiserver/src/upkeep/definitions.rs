@@ -1,6 +1,5 @@
 //! Kinds follow their definitions. A kind is served first, and said to be established then: who sees that can use it.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +9,7 @@ use tokio::time::timeout;
 
 use super::follow::Changes;
 use super::writes;
-use crate::crd::{self, CLEANUP, condition, set_condition};
+use crate::crd::{self, Accepted, CLEANUP, Made, Taken, condition, set_condition};
 use crate::kind::{Kind, Names, Part, Registry};
 use crate::native;
 use crate::refusal::Refusal;
@@ -55,7 +54,7 @@ pub(super) async fn pass(shared: &Shared) -> Result<bool, Refusal> {
     // Of two that want the same name, the older one has it.
     definitions.sort_by_key(|(entry, _)| entry.created);
     let plans = plan(&definitions);
-    let made = plans.iter().flat_map(|plan| plan.kinds.iter().cloned());
+    let made = plans.iter().flat_map(|plan| plan.made.served.iter().cloned());
     shared.registry.swap(Arc::new(Registry::new(native::kinds().chain(made), Some(&shared.kinds()))));
     let mut waiting = false;
     for ((entry, object), plan) in definitions.iter().zip(&plans) {
@@ -69,35 +68,26 @@ pub(super) async fn pass(shared: &Shared) -> Result<bool, Refusal> {
 
 /// What one definition comes to.
 struct Plan {
-    names: Names,
-    /// What is wrong with its names, if something is.
-    conflict: Option<(&'static str, String)>,
-    kinds: Vec<Arc<Kind>>,
+    accepted: Accepted,
+    made: Made,
 }
 
 fn plan(definitions: &[(Arc<Entry>, Value)]) -> Vec<Plan> {
-    let mut taken: BTreeSet<(String, &'static str, String)> = BTreeSet::new();
-    let mut plans = Vec::new();
-    for (_, object) in definitions {
-        let group = object["spec"]["group"].as_str().unwrap_or_default().to_owned();
-        let names = crd::names(&object["spec"]);
-        let mut wanted = vec![("resource", names.plural.clone()), ("resource", names.singular.clone())];
-        wanted.extend(names.short_names.iter().map(|name| ("resource", name.clone())));
-        wanted.extend([("kind", names.kind.clone()), ("kind", names.list_kind.clone())]);
-        let clash = wanted.iter().find(|(what, name)| taken.contains(&(group.clone(), *what, name.clone())));
-        let conflict = clash.map(|(what, name)| match *what {
-            "kind" => ("KindConflict", format!("{name:?} is already in use")),
-            _ => ("PluralConflict", format!("{name:?} is already in use")),
-        });
-        let mut kinds = Vec::new();
-        if conflict.is_none() {
-            taken.extend(wanted.into_iter().map(|(what, name)| (group.clone(), what, name)));
-            // One that was stored is whole: it was held against the same rules.
-            kinds = crd::kinds(object).unwrap_or_default().into_iter().map(Arc::new).collect();
-        }
-        plans.push(Plan { names, conflict, kinds });
+    let group = |object: &Value| object["spec"]["group"].as_str().unwrap_or_default().to_owned();
+    let had = |object: &Value| crd::names(&object["status"]["acceptedNames"]);
+    let mut taken = Taken::default();
+    for (at, (_, object)) in definitions.iter().enumerate() {
+        taken.note(at, &group(object), &had(object));
     }
-    plans
+    let plan = |(at, (_, object)): (usize, &(Arc<Entry>, Value))| {
+        let wanted = crd::names(&object["spec"]["names"]);
+        let accepted = taken.accept(at, &group(object), &wanted, &had(object));
+        let serves = accepted.conflict.is_none() || condition(object, "Established") == Some("True");
+        // One that was stored is whole: it was held against the same rules.
+        let made = serves.then(|| crd::kinds(object, &accepted.names).unwrap_or_default());
+        Plan { accepted, made: made.unwrap_or_default() }
+    };
+    definitions.iter().enumerate().map(plan).collect()
 }
 
 /// Says in the definition what has become of it.
@@ -110,7 +100,8 @@ async fn tell(
 ) -> Result<(), Refusal> {
     let now = shared.world.time();
     let told = |object: &mut Value| {
-        match &plan.conflict {
+        object["status"]["acceptedNames"] = accepted(&plan.accepted.names);
+        match &plan.accepted.conflict {
             Some((reason, message)) => {
                 set_condition(object, "NamesAccepted", "False", reason, message, &now);
                 if condition(object, "Established") != Some("True") {
@@ -119,16 +110,15 @@ async fn tell(
                 }
             }
             None => {
-                object["status"]["acceptedNames"] = accepted(&plan.names);
                 let message = "no conflicts found";
                 set_condition(object, "NamesAccepted", "True", "NoConflicts", message, &now);
                 let message = "the initial names have been accepted";
                 set_condition(object, "Established", "True", "InitialNamesAccepted", message, &now);
             }
         }
-        if is_deleting(object) && condition(object, "Terminating") != Some("True") {
-            let message = "CustomResource deletion is pending";
-            set_condition(object, "Terminating", "True", "InstanceDeletionPending", message, &now);
+        if is_deleting(object) {
+            let message = "CustomResource deletion is in progress";
+            set_condition(object, "Terminating", "True", "InstanceDeletionInProgress", message, &now);
         }
     };
     let mut after = object.clone();
@@ -140,9 +130,12 @@ async fn tell(
 }
 
 fn accepted(names: &Names) -> Value {
-    let mut accepted = json!({
-        "kind": names.kind, "listKind": names.list_kind, "plural": names.plural, "singular": names.singular,
-    });
+    let mut accepted = json!({"kind": names.kind, "plural": names.plural});
+    for (field, text) in [("listKind", &names.list_kind), ("singular", &names.singular)] {
+        if !text.is_empty() {
+            accepted[field] = text.as_str().into();
+        }
+    }
     for (field, texts) in [("shortNames", &names.short_names), ("categories", &names.categories)] {
         if !texts.is_empty() {
             accepted[field] = json!(texts);
@@ -164,8 +157,7 @@ async fn clean(
     if !holds {
         return Ok(false);
     }
-    let of = plan.kinds.iter().find(|kind| kind.is_stored).or(plan.kinds.first());
-    if let Some(of) = of {
+    if let Some(of) = &plan.made.stored {
         let left = shared.objects.list(Range::of(of.place.span(None)), Moment::Newest).await?.entries;
         for entry in &left {
             writes::delete(shared, of, entry).await?;

@@ -29,7 +29,7 @@ pub(super) async fn run(shared: Arc<Shared>) {
 
 pub(super) async fn pass(shared: &Shared) -> Result<(), Refusal> {
     let now = shared.world.now();
-    for kind in native::kinds().filter(|kind| kind.names.kind == "Event" && kind.is_stored) {
+    for kind in native::kinds().filter(|kind| kind.names.kind == "Event" && kind.stored.is_none()) {
         let listed = shared.objects.list(Range::of(kind.place.span(None)), Moment::Newest).await?;
         for entry in listed.entries {
             let object = read(&kind, &entry, entry.modified)?;

@@ -52,7 +52,7 @@ async fn empty(shared: &Shared, kind: &Kind, entry: &Arc<Entry>, object: &Value)
     let name = meta_text(object, "name");
     let registry = shared.kinds();
     let mut is_empty = true;
-    for of in registry.kinds().filter(|of| of.namespaced && of.is_stored) {
+    for of in registry.homes().filter(|of| of.namespaced) {
         let left = shared.objects.list(Range::of(of.place.span(Some(name))), Moment::Newest).await?.entries;
         is_empty &= left.is_empty();
         for entry in &left {

@@ -8,9 +8,9 @@ use serde_json::Value;
 use crate::kind::{Kind, Part};
 use crate::refusal::Refusal;
 use crate::server::Shared;
-use crate::storage::{Lost, Write, encode};
+use crate::storage::{Lost, Write};
 use crate::strategy::{self, Context, Deletion, Step};
-use crate::verbs::output::read;
+use crate::verbs::output::{read, stored_bytes};
 
 /// Under which name the server manages fields.
 const MANAGER: &str = "machinery";
@@ -64,9 +64,7 @@ pub(super) fn namespace(kind: &Kind, entry: &Entry) -> Option<String> {
 fn written(step: Step, kind: &Kind) -> Write {
     match step {
         Step::Keep => Write::Keep,
-        Step::Put(new) => {
-            Write::Put(encode(new.as_object().expect("it has the shape of an object"), kind.print))
-        }
+        Step::Put(new) => Write::Put(stored_bytes(kind, &new)),
         Step::Delete(_) => Write::Delete,
     }
 }

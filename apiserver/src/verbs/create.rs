@@ -7,7 +7,7 @@ use machinery_objects::Revision;
 use machinery_store::{Condition, Entry};
 use serde_json::Value;
 
-use super::output::{Output, read};
+use super::output::{Output, read, stored_bytes};
 use super::{Job, Matter};
 use crate::accept::Place as Form;
 use crate::http::{Body, answer};
@@ -15,7 +15,7 @@ use crate::kind::Kind;
 use crate::meta::finalizer_warnings;
 use crate::refusal::Refusal;
 use crate::request::WriteOptions;
-use crate::storage::{Lost, Moment, Place, Stored, Write, encode};
+use crate::storage::{Lost, Moment, Place, Stored, Write};
 use crate::strategy::{self, Context, New, already_exists, is_deleting, meta_text, metadata};
 
 /// How many names are tried where the server makes them.
@@ -86,7 +86,7 @@ async fn once(matter: &Matter<'_>, object: Value, manager: &str, dry_run: bool) 
             }
             return Ok(Made { object, key, revision: None });
         }
-        let bytes = encode(object.as_object().expect("it has the shape of an object"), kind.print);
+        let bytes = stored_bytes(kind, &object);
         let step = |there: Option<&Entry>| match there {
             Some(there) => Err(exists(kind, there, &name)),
             None => Ok(Write::Put(bytes.clone())),

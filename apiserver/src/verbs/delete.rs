@@ -9,7 +9,7 @@ use machinery_store::{Entry, Range};
 use serde_json::{Value, json};
 
 use super::list::selection;
-use super::output::{Output, read};
+use super::output::{Output, read, stored_bytes};
 use super::{Job, Matter};
 use crate::accept::Place;
 use crate::http::{Body, answer};
@@ -17,7 +17,7 @@ use crate::kind::Kind;
 use crate::protobuf;
 use crate::refusal::Refusal;
 use crate::request::{DeleteOptions, Format, ListOptions, Propagation};
-use crate::storage::{Lost, Moment, Write, encode};
+use crate::storage::{Lost, Moment, Write};
 use crate::strategy::{self, Context, Deletion, Step, meta_text, metadata_mut, not_found};
 use crate::watch::Seen;
 use crate::{json, yaml};
@@ -87,7 +87,7 @@ pub(crate) async fn one(
                 Write::Keep
             }
             Step::Put(new) => {
-                let bytes = encode(new.as_object().expect("it has the shape of an object"), kind.print);
+                let bytes = stored_bytes(kind, &new);
                 (object, is_gone) = (new, false);
                 Write::Put(bytes)
             }

@@ -24,6 +24,7 @@ use crate::kind::{Kind, Part};
 use crate::refusal::Refusal;
 use crate::request::{Verb, not_allowed, time_limit};
 use crate::server::{Asked, Shared};
+use crate::strategy::not_found;
 use crate::upkeep;
 
 /// A request for objects of a kind that there is.
@@ -47,13 +48,18 @@ pub(crate) async fn serve(shared: &Arc<Shared>, asked: Asked) -> Result<Response
     let Some(kind) = registry.find(&resource.group, &resource.version, &resource.plural) else {
         return Ok(answer::nothing_there());
     };
-    let Some(part) = part(kind, &asked) else { return Ok(answer::nothing_there()) };
     let is_of_all = matches!(asked.verb, Verb::List | Verb::Watch);
     match (kind.namespaced, &resource.namespace) {
         (true, Some(_)) | (false, None) => {}
         (true, None) if is_of_all => {}
         _ => return Ok(answer::nothing_there()),
     }
+    let Some(part) = part(kind, &asked) else {
+        return match kind.built_in {
+            true => Ok(answer::nothing_there()),
+            false => Err(not_found(kind, resource.name.as_deref().unwrap_or_default())),
+        };
+    };
     if !kind.can(asked.verb.name()) || (part != Part::Main && !of_parts(asked.verb)) {
         return Err(not_allowed(resource, asked.verb.name()));
     }
@@ -72,12 +78,15 @@ pub(crate) async fn serve(shared: &Arc<Shared>, asked: Asked) -> Result<Response
         None => done(&job).await,
     };
     let warnings: Vec<String> = kind.deprecation.iter().cloned().collect();
-    let answer = answer.map_err(|refusal| refusal.warning(&warnings))?;
+    let answer = answer.map_err(|mut refusal| {
+        refusal.warnings.splice(0..0, warnings.iter().cloned());
+        refusal
+    })?;
     if kind.defines_kinds && !asked.verb.reads() {
         // Who has the answer may use the kind.
         upkeep::settle(shared).await?;
     }
-    Ok(answer::with_warnings(answer, &warnings))
+    Ok(answer::with_first_warnings(answer, &warnings))
 }
 
 async fn done(job: &Job<'_>) -> Result<Response<Body>, Refusal> {

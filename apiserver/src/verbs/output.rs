@@ -11,7 +11,7 @@ use crate::accept::{Form, Media, Place, Shape, negotiate};
 use crate::http::{Body, answer};
 use crate::kind::Kind;
 use crate::refusal::Refusal;
-use crate::storage::Stored;
+use crate::storage::{Stored, encode};
 use crate::table::{Include, Tables, partial, partial_list};
 
 /// How to answer.
@@ -71,7 +71,7 @@ pub(crate) fn write(
     out: &mut Vec<u8>,
 ) -> Result<(), Refusal> {
     let stored = stored(entry)?;
-    if stored.print == kind.print {
+    if stored.print == kind.print && kind.stored.is_none() {
         stored.write(revision, out);
     } else {
         serde_json::to_writer(out, &read(kind, entry, revision)?).expect("a value is JSON");
@@ -83,10 +83,26 @@ pub(crate) fn write(
 pub(crate) fn read(kind: &Kind, entry: &Entry, revision: Revision) -> Result<Value, Refusal> {
     let stored = stored(entry)?;
     let mut object = stored.read(revision).map_err(|error| unreadable(entry, &error))?;
-    if stored.print != kind.print {
-        kind.reshape(&mut object);
+    if stored.print != kind.home().print {
+        kind.home().reshape(&mut object);
+    }
+    if kind.stored.is_some() {
+        kind.convert(&mut object);
     }
     Ok(object)
+}
+
+/// The bytes to store of an object of a kind: in the version that is stored.
+pub(crate) fn stored_bytes(kind: &Kind, object: &Value) -> Vec<u8> {
+    let shaped = "it has the shape of an object";
+    match &kind.stored {
+        None => encode(object.as_object().expect(shaped), kind.print),
+        Some(stored) => {
+            let mut object = object.clone();
+            stored.reshape(&mut object);
+            encode(object.as_object().expect(shaped), stored.print)
+        }
+    }
 }
 
 fn stored(entry: &Entry) -> Result<Stored<'_>, Refusal> {

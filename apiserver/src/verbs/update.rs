@@ -7,7 +7,7 @@ use machinery_store::Entry;
 use serde_json::Value;
 
 use super::input::Input;
-use super::output::{Output, read};
+use super::output::{Output, read, stored_bytes};
 use super::{Job, Matter};
 use crate::accept::Place;
 use crate::http::{Body, answer};
@@ -16,7 +16,7 @@ use crate::meta::finalizer_warnings;
 use crate::patch::{Patch, PatchKind};
 use crate::refusal::Refusal;
 use crate::request::WriteOptions;
-use crate::storage::{Lost, Moment, Outcome, Write, encode};
+use crate::storage::{Lost, Moment, Outcome, Write};
 use crate::strategy::{self, Context, Step, metadata, metadata_mut, not_found};
 
 pub(super) async fn replace(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
@@ -104,7 +104,7 @@ pub(crate) async fn change(
                 Write::Keep
             }
             Step::Put(new) => {
-                let bytes = encode(new.as_object().expect("it has the shape of an object"), kind.print);
+                let bytes = stored_bytes(kind, &new);
                 object = new;
                 Write::Put(bytes)
             }
