@@ -17,7 +17,7 @@ use crate::http::{Body, answer};
 use crate::metrics::CONTENT_TYPE;
 use crate::refusal::Refusal;
 use crate::request::Query;
-use crate::server::{Call, Shared};
+use crate::server::{Head, Shared};
 
 /// Whether anybody may ask: those who look after a server are not always known to it.
 pub(crate) fn is_open(parts: &[String]) -> bool {
@@ -28,7 +28,7 @@ pub(crate) fn is_open(parts: &[String]) -> bool {
 /// Answers with a document.
 pub(crate) async fn serve(
     shared: &Arc<Shared>,
-    call: &Call,
+    call: &Head,
     parts: &[String],
     query: &Query,
 ) -> Result<Response<Body>, Refusal> {
@@ -65,7 +65,7 @@ async fn metrics(shared: &Arc<Shared>) -> Response<Body> {
     answer::bytes(200, CONTENT_TYPE, Body::whole(page))
 }
 
-fn roots(call: &Call, documents: &Documents, core: bool) -> Result<Response<Body>, Refusal> {
+fn roots(call: &Head, documents: &Documents, core: bool) -> Result<Response<Body>, Refusal> {
     let form = negotiate(call.header(ACCEPT), Place::Roots)?;
     let discovery = &documents.discovery;
     let aggregated = |version: DiscoveryVersion| match core {
@@ -83,18 +83,18 @@ fn roots(call: &Call, documents: &Documents, core: bool) -> Result<Response<Body
     }
 }
 
-fn plain(call: &Call, document: Option<serde_json::Value>) -> Result<Response<Body>, Refusal> {
+fn plain(call: &Head, document: Option<serde_json::Value>) -> Result<Response<Body>, Refusal> {
     let form = negotiate(call.header(ACCEPT), Place::Plain)?;
     Ok(document.map_or_else(answer::nothing_there, |document| answer::value(200, form, &document)))
 }
 
-fn page(call: &Call, page: &Page) -> Result<Response<Body>, Refusal> {
+fn page(call: &Head, page: &Page) -> Result<Response<Body>, Refusal> {
     accepts_json(call.header(ACCEPT))?;
     known(call, Form::default(), page)
 }
 
 /// The document, or that the client has it already.
-fn known(call: &Call, form: Form, page: &Page) -> Result<Response<Body>, Refusal> {
+fn known(call: &Head, form: Form, page: &Page) -> Result<Response<Body>, Refusal> {
     let (code, body) = match page.is_known(call.header(IF_NONE_MATCH)) {
         true => (304, Body::whole("")),
         false => (200, Body::whole(page.json.clone())),

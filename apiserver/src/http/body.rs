@@ -10,12 +10,15 @@ use futures::Stream;
 use futures::stream::BoxStream;
 use http_body::{Frame, SizeHint};
 use prometheus_client::metrics::counter::Counter;
+use tokio::sync::OwnedSemaphorePermit;
 
 /// The body of an answer. Dropping it ends what makes it: a watch, a long list.
 pub struct Body {
     kind: Kind,
     /// Of the bytes that were sent.
     sent: Option<Counter>,
+    /// A place that is given back with the body.
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 enum Kind {
@@ -26,17 +29,26 @@ enum Kind {
 impl Body {
     /// These bytes.
     pub(crate) fn whole(bytes: impl Into<Bytes>) -> Self {
-        Self { kind: Kind::Whole(Some(bytes.into()).filter(|bytes: &Bytes| !bytes.is_empty())), sent: None }
+        Self::of(Kind::Whole(Some(bytes.into()).filter(|bytes: &Bytes| !bytes.is_empty())))
     }
 
     /// Bytes as they come. Each part is sent on its own.
     pub(crate) fn parts(parts: impl Stream<Item = Bytes> + Send + 'static) -> Self {
-        Self { kind: Kind::Parts(Box::pin(parts)), sent: None }
+        Self::of(Kind::Parts(Box::pin(parts)))
     }
 
     /// The same; what is sent of it is counted.
     pub(crate) fn counted(self, sent: Counter) -> Self {
         Self { sent: Some(sent), ..self }
+    }
+
+    /// The same one, with a place that it keeps until it ends or is dropped.
+    pub(crate) fn holding(self, place: OwnedSemaphorePermit) -> Self {
+        Self { _place: Some(place), ..self }
+    }
+
+    const fn of(kind: Kind) -> Self {
+        Self { kind, sent: None, _place: None }
     }
 }
 

@@ -1,12 +1,15 @@
 //! What the server counts, as Prometheus reads it. Where kube-apiserver counts the same, it has the same name.
 //!
 //! * [`about`]: what a request is counted under: there are only so many
+//! * [`counted`]: what limits refused or cut off
 //! * [`page`]: all of it as text
 
 mod about;
+mod counted;
 mod page;
 
 pub(crate) use about::About;
+pub(crate) use counted::{Counted, Event};
 pub(crate) use page::CONTENT_TYPE;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -37,6 +40,7 @@ pub(crate) struct Metrics {
     connections: Gauge,
     revision: Gauge,
     kinds: Gauge,
+    pub(crate) counted: Counted,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -94,6 +98,7 @@ impl Metrics {
             connections: Gauge::default(),
             revision: Gauge::default(),
             kinds: Gauge::default(),
+            counted: Counted::default(),
         };
         metrics.register(limit);
         metrics

@@ -24,6 +24,7 @@ impl Metrics {
 
     pub(super) fn register(&mut self, limit: usize) {
         let Self { registry, .. } = self;
+        self.counted.register(registry);
         registry.register(
             "apiserver_request",
             "Requests that were answered, by what was asked for and the answer's code",

@@ -9,11 +9,12 @@ use machinery_store::Backend;
 use machinery_sync::Swap;
 use serde_json::Value;
 use thiserror::Error;
-use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::shared::{Limits, Shared, World};
+use super::limits::Limits;
+use super::places::Places;
+use super::shared::{Shared, World};
 use crate::auth::Identity;
 use crate::auth::authenticate::Authenticator;
 use crate::auth::rbac::Rules;
@@ -165,8 +166,8 @@ impl Builder {
             world: self.world,
             metrics: Metrics::new(self.limits.in_flight),
             defining: tokio::sync::Mutex::new(()),
-            places: Semaphore::new(self.limits.in_flight),
             decoded: Caches::default(),
+            places: Places::new(&self.limits),
             stopping: CancellationToken::new(),
         });
         let server = ApiServer { shared, tasks: TaskTracker::new() };

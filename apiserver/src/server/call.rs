@@ -1,16 +1,19 @@
 //! The way of one request: read once, known who it is from, allowed, done, answered.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures::FutureExt as _;
 use http::{HeaderMap, Method, Response, Uri};
 use tokio::time::Instant;
 
-use super::Shared;
+use super::{Incoming, Shared};
 use crate::auth::Identity;
 use crate::auth::rbac::{Attributes, On, Resource as Asks};
 use crate::http::{Body, answer};
 use crate::metrics::About;
+use crate::metrics::Event;
 use crate::refusal::Refusal;
 use crate::request::{Query, Resource, Target, Verb, field_selector};
 use crate::{documents, verbs};
@@ -20,7 +23,7 @@ pub(crate) struct Call {
     pub(crate) method: Method,
     pub(crate) uri: Uri,
     pub(crate) headers: HeaderMap,
-    pub(crate) body: Bytes,
+    pub(crate) body: Incoming,
     /// Who it is from, if the connection says so.
     pub(crate) identity: Option<Arc<Identity>>,
 }
@@ -35,7 +38,13 @@ pub(crate) struct Asked {
     pub(crate) body: Bytes,
 }
 
-impl Call {
+/// A request for a document: its body says nothing.
+pub(crate) struct Head {
+    pub(crate) method: Method,
+    pub(crate) headers: HeaderMap,
+}
+
+impl Head {
     pub(crate) fn header(&self, name: http::header::HeaderName) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
@@ -52,25 +61,72 @@ impl Shared {
     pub(crate) async fn answer(self: Arc<Self>, call: Call) -> Response<Body> {
         let began = Instant::now();
         let mut about = About::default();
-        let answer = self.clone().route(call, &mut about).await;
+        let answer = AssertUnwindSafe(self.clone().route(call, &mut about)).catch_unwind().await;
+        let answer = answer.unwrap_or_else(|_| {
+            // The panic's own words are on the standard error. Other requests go on: none waits for a lock of this one.
+            self.metrics.counted.add(Event::Panic);
+            let message = "this request made the server panic: its log says where";
+            Err(Refusal::new(500, "InternalError", message))
+        });
         let answer = answer.unwrap_or_else(|refusal| answer::refused(&refusal));
         let bytes = self.metrics.answered(about, answer.status().as_u16(), began.elapsed());
         answer.map(|body| body.counted(bytes))
     }
 
     /// Carries it out. `about` is what it is counted under, once that is known.
+    ///
+    /// Who does not show who they are learns nothing, not even what a path means, and nothing of what they send is kept.
     async fn route(self: Arc<Self>, call: Call, about: &mut About) -> Result<Response<Body>, Refusal> {
-        let target = Target::parse(call.uri.path())?;
-        let query = Query::parse(call.uri.query())?;
         let identity = self.authenticator.load().identify(&call.headers, call.identity.as_ref())?;
-        if call.headers.keys().any(|name| name.as_str().starts_with("impersonate-")) {
+        let Call { method, uri, headers, body, .. } = call;
+        let (target, query) = match self.admit(&method, &uri, &headers, &identity, about) {
+            Ok(admitted) => admitted,
+            Err(refusal) => {
+                body.pass_over(&self).await;
+                return Err(refusal);
+            }
+        };
+        match target {
+            Admitted::Resource(verb, resource) => {
+                let received = body.read(&self, &headers).await?;
+                let body = received.bytes.clone();
+                let asked = Asked { verb, resource, query, identity, headers, body };
+                if verb == Verb::Watch {
+                    let full = |_: &Refusal| self.metrics.counted.add(Event::TooManyWatches);
+                    let place = self.places.watch().inspect_err(full)?;
+                    return Ok(verbs::serve(&self, asked).await?.map(|body| body.holding(place)));
+                }
+                let full = |_: &Refusal| self.metrics.counted.add(Event::TooManyRequests);
+                let _place = self.places.request().inspect_err(full)?;
+                let _worked_on = self.metrics.worked_on(verb.reads());
+                verbs::serve(&self, asked).await
+            }
+            Admitted::Other(parts) => {
+                body.pass_over(&self).await;
+                documents::serve(&self, &Head { method, headers }, &parts, &query).await
+            }
+        }
+    }
+
+    /// What a request asks for, if who sends it may.
+    fn admit(
+        &self,
+        method: &Method,
+        uri: &Uri,
+        headers: &HeaderMap,
+        identity: &Identity,
+        about: &mut About,
+    ) -> Result<(Admitted, Query), Refusal> {
+        let target = Target::parse(uri.path())?;
+        let query = Query::parse(uri.query())?;
+        if headers.keys().any(|name| name.as_str().starts_with("impersonate-")) {
             // As long as nobody can, nobody is taken for whom they say.
             let message = "this server cannot be asked for somebody else: leave out the Impersonate headers";
             return Err(Refusal::new(403, "Forbidden", message));
         }
         match target {
             Target::Resource(resource) => {
-                let verb = Verb::of(&call.method, &resource, &query)?;
+                let verb = Verb::of(method, &resource, &query)?;
                 *about = self.metrics.about(&self.kinds(), verb, &resource);
                 let fields = query.first("fieldSelector").filter(|text| !text.is_empty());
                 let fields = fields.and_then(|text| field_selector(text).ok()).unwrap_or_default();
@@ -81,26 +137,16 @@ impl Shared {
                     namespace: resource.authorized_in().unwrap_or_default(),
                     name: resource.name.as_deref().unwrap_or_default(),
                 };
-                self.allow(&identity, &Attributes::of(verb.name(), asks).selecting(&fields))?;
-                let _place = match verb {
-                    Verb::Watch => None,
-                    _ => {
-                        let place = self.places.try_acquire().map_err(|_| too_many())?;
-                        Some((place, self.metrics.worked_on(verb.reads())))
-                    }
-                };
-                let Call { headers, body, .. } = call;
-                let asked = Asked { verb, resource, query, identity, headers, body };
-                verbs::serve(&self, asked).await
+                self.allow(identity, &Attributes::of(verb.name(), asks).selecting(&fields))?;
+                Ok((Admitted::Resource(verb, resource), query))
             }
             Target::Other(parts) => {
                 *about = About::document(&parts);
-                let verb = call.method.as_str().to_lowercase();
-                let path = call.uri.path();
+                let verb = method.as_str().to_lowercase();
                 if !documents::is_open(&parts) {
-                    self.allow(&identity, &Attributes { verb: &verb, on: On::Path(path) })?;
+                    self.allow(identity, &Attributes { verb: &verb, on: On::Path(uri.path()) })?;
                 }
-                documents::serve(&self, &call, &parts, &query).await
+                Ok((Admitted::Other(parts), query))
             }
         }
     }
@@ -113,8 +159,8 @@ impl Shared {
     }
 }
 
-/// 429: as many are worked on as may. Clients wait and ask again.
-fn too_many() -> Refusal {
-    let message = "the server works on as many requests as it may: ask again";
-    Refusal { retry_after: Some(1), ..Refusal::new(429, "TooManyRequests", message) }
+/// What may be done.
+enum Admitted {
+    Resource(Verb, Resource),
+    Other(Vec<String>),
 }

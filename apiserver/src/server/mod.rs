@@ -3,9 +3,13 @@
 mod build;
 mod call;
 mod chance;
+mod incoming;
+mod limits;
+mod places;
 mod shared;
 
 pub use build::{ApiServer, Builder, StartError};
-pub(crate) use call::{Asked, Call};
-pub use shared::Limits;
+pub(crate) use call::{Asked, Call, Head};
+pub(crate) use incoming::Incoming;
+pub use limits::Limits;
 pub(crate) use shared::Shared;

@@ -10,6 +10,8 @@ use crate::auth::rbac::Rules;
 use crate::handle::Caches;
 use crate::kind::Registry;
 use crate::metrics::Metrics;
+use crate::server::limits::Limits;
+use crate::server::places::Places;
 use crate::storage::Objects;
 
 /// What one server is.
@@ -24,10 +26,10 @@ pub(crate) struct Shared {
     pub(crate) metrics: Metrics,
     /// Held while kinds are made those of their definitions.
     pub(crate) defining: tokio::sync::Mutex<()>,
-    /// A place for each request that may be worked on.
-    pub(crate) places: tokio::sync::Semaphore,
     /// What handles have decoded.
     pub(crate) decoded: Caches,
+    /// What there is to give to requests.
+    pub(crate) places: Places,
     /// Watches end when it is cancelled.
     pub(crate) stopping: tokio_util::sync::CancellationToken,
 }
@@ -41,21 +43,6 @@ pub(crate) struct World {
 
 pub(crate) type Clock = Box<dyn Fn() -> Timestamp + Send + Sync>;
 pub(crate) type Chance = Box<dyn Fn(&mut [u8]) + Send + Sync>;
-
-/// How much is too much.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Bytes of a request's body.
-    pub body_bytes: usize,
-    /// Requests that are worked on at the same time, watches not counted. Others get 429.
-    pub in_flight: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { body_bytes: 3 << 20, in_flight: 400 }
-    }
-}
 
 impl World {
     pub(crate) fn now(&self) -> Timestamp {

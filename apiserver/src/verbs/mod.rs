@@ -21,6 +21,7 @@ use tokio::time::timeout;
 
 use crate::http::{Body, answer};
 use crate::kind::{Kind, Part};
+use crate::metrics::Event;
 use crate::refusal::Refusal;
 use crate::request::{Verb, not_allowed, time_limit};
 use crate::server::{Asked, Shared};
@@ -72,10 +73,15 @@ pub(crate) async fn serve(shared: &Arc<Shared>, asked: Asked) -> Result<Response
         name: resource.name.as_deref().unwrap_or_default(),
     };
     let job = Job { matter, asked: &asked };
-    let limit = time_limit(&asked.query)?.filter(|_| asked.verb != Verb::Watch);
-    let answer = match limit {
-        Some(limit) => timeout(limit, done(&job)).await.unwrap_or_else(|_| Err(late())),
-        None => done(&job).await,
+    let asked_for = time_limit(&asked.query)?;
+    let answer = if asked.verb == Verb::Watch {
+        done(&job).await
+    } else {
+        let limit = asked_for.map_or(shared.limits.work, |limit| limit.min(shared.limits.work));
+        timeout(limit, done(&job)).await.unwrap_or_else(|_| {
+            shared.metrics.counted.add(Event::LateAnswer);
+            Err(late())
+        })
     };
     let warnings: Vec<String> = kind.deprecation.iter().cloned().collect();
     let answer = answer.map_err(|mut refusal| {
@@ -105,9 +111,9 @@ async fn done(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     }
 }
 
-/// 504: the client's own limit. What was begun may still happen.
+/// 504: past the server's limit, or the client's own. What was begun may still happen.
 fn late() -> Refusal {
-    let message = "the request did not complete within the time that its client gave it";
+    let message = "Timeout: request did not complete within the allotted timeout";
     Refusal::new(504, "Timeout", message)
 }
 

@@ -1,9 +1,17 @@
 //! Objects come, are changed, and go.
 
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use bytes::Bytes;
 use http::Method;
-use machinery_apiserver::{ApiServer, Limits};
+use http_body::Frame;
+use http_body_util::{Full, StreamBody};
+use machinery_apiserver::{ApiServer, Identity, Limits};
 use machinery_store::{Memory, Options};
 use serde_json::{Value, json};
+use tower_service::Service as _;
 
 use crate::client::{Client, widgets};
 
@@ -181,4 +189,56 @@ async fn more_requests_than_may_be_worked_on_are_told_to_ask_again() {
     let client = Client::of(&server);
     assert_eq!(client.get("/api/v1/namespaces").await.refused().1, "TooManyRequests");
     assert_eq!(client.get("/readyz").await.code, 200);
+}
+
+#[tokio::test]
+async fn a_panic_is_one_requests_own() {
+    let broken = Arc::new(AtomicBool::new(false));
+    let clock = broken.clone();
+    let server = ApiServer::builder(Memory::new(Options::default())).clock(move || {
+        assert!(!clock.load(Ordering::Relaxed), "no clock");
+        jiff::Timestamp::UNIX_EPOCH
+    });
+    let server = server.start().await.unwrap();
+    let client = Client::of(&server);
+    let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "n"}});
+    broken.store(true, Ordering::Relaxed);
+    let refused = client.post("/api/v1/namespaces", &namespace).await;
+    assert_eq!(refused.refused().1, "InternalError", "{refused:?}");
+    broken.store(false, Ordering::Relaxed);
+    client.post("/api/v1/namespaces", &namespace).await.fine();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_that_does_not_come_is_not_waited_for() {
+    let (server, _client) = widgets().await;
+    let body = StreamBody::new(futures::stream::pending::<Result<Frame<Bytes>, Infallible>>());
+    let request = http::Request::post(ALL).body(body).unwrap();
+    let answer = server.service(Identity::admin()).call(request).await.unwrap();
+    assert_eq!(answer.status(), 408);
+}
+
+#[tokio::test]
+async fn bodies_are_together_no_more_than_there_is_room_for() {
+    let limits = Limits { bodies_bytes: 1000, ..Limits::default() };
+    let server = ApiServer::builder(Memory::new(Options::default())).limits(limits).start().await.unwrap();
+    let client = Client::of(&server);
+    let of = |length| json!({"metadata": {"name": "n"}, "filling": "x".repeat(length)});
+    assert_eq!(client.post("/api/v1/namespaces", &of(2000)).await.refused().1, "TooManyRequests");
+    client.post("/api/v1/namespaces", &of(10)).await.fine();
+    client.post("/api/v1/namespaces?dryRun=All", &of(900)).await.refused();
+    client.delete("/api/v1/namespaces/n").await.fine();
+}
+
+#[tokio::test]
+async fn more_watches_than_may_be_are_told_to_ask_again() {
+    let limits = Limits { watches: 1, ..Limits::default() };
+    let server = ApiServer::builder(Memory::new(Options::default())).limits(limits).start().await.unwrap();
+    let client = Client::of(&server);
+    let watch = || http::Request::get("/api/v1/namespaces?watch=1").body(Full::default()).unwrap();
+    let first = client.send(watch()).await;
+    assert_eq!(first.status(), 200);
+    assert_eq!(client.send(watch()).await.status(), 429);
+    drop(first);
+    assert_eq!(client.send(watch()).await.status(), 200);
 }

@@ -1,0 +1,70 @@
+//! What was refused or cut off by a limit, or went wrong: for those who look after a server.
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::registry::Registry;
+
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Event {
+    /// The work on a request panicked.
+    Panic,
+    /// As many requests, or bytes of bodies, as may be were there.
+    TooManyRequests,
+    TooManyWatches,
+    /// A request was worked on for too long.
+    LateAnswer,
+    /// The body of a request did not come in time.
+    LateBody,
+    /// A handshake, or a request's head, did not come in time.
+    LateHead,
+    /// Nothing was asked on a connection for too long.
+    Idle,
+    /// A client took nothing of what it was sent.
+    SlowReader,
+    /// A connection of HTTP/2 whose client did not show who it is.
+    UnknownClient,
+}
+
+/// How often each was.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counted(Family<Label, Counter>);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Label {
+    why: &'static str,
+}
+
+impl Event {
+    /// As metrics have it.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Panic => "panic",
+            Self::TooManyRequests => "too_many_requests",
+            Self::TooManyWatches => "too_many_watches",
+            Self::LateAnswer => "late_answer",
+            Self::LateBody => "late_body",
+            Self::LateHead => "late_head",
+            Self::Idle => "idle",
+            Self::SlowReader => "slow_reader",
+            Self::UnknownClient => "unknown_client",
+        }
+    }
+}
+
+impl Counted {
+    pub(crate) fn add(&self, event: Event) {
+        self.0.get_or_create(&Label { why: event.name() }).inc();
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of(&self, event: Event) -> u64 {
+        self.0.get_or_create(&Label { why: event.name() }).get()
+    }
+
+    pub(super) fn register(&self, registry: &mut Registry) {
+        let help = "What was refused or cut off by a limit, or went wrong, and why";
+        registry.register("machinery_refused", help, self.0.clone());
+    }
+}

@@ -1,0 +1,55 @@
+//! How much is too much.
+
+use std::time::Duration;
+
+/// How much is too much. Nothing that a client does is without a limit; each says what happens to who goes past it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a request's body. A longer one is refused with 413.
+    pub body_bytes: usize,
+    /// Bytes of all bodies that are there at the same time, at most 4 GiB. What is over it is refused with 429.
+    pub bodies_bytes: u32,
+    /// Requests that are worked on at the same time, watches not counted. Others are refused with 429.
+    pub in_flight: usize,
+    /// Watches at the same time. Others are refused with 429.
+    pub watches: usize,
+    /// How long a request may be worked on, watches and the sending of its answer not counted. What takes longer is
+    /// answered with 504; what was begun may still happen. A client may ask for less, by the parameter `timeout`.
+    pub work: Duration,
+    /// How long a body may take to come. A later one is refused with 408.
+    pub body: Duration,
+    /// Connections at the same time. Others wait in the kernel's queue.
+    pub connections: usize,
+    /// Requests at the same time on one connection of HTTP/2. A client is told, and opens another connection.
+    pub streams: u32,
+    /// Bytes of a request's head: its path, and all headers. A longer one is refused with 431.
+    pub head_bytes: u32,
+    /// Headers of a request, over HTTP/1.1. More are refused with 431.
+    pub headers: usize,
+    /// How long a handshake may take, or the head of a request from its first byte on. The connection is closed.
+    pub head: Duration,
+    /// How long a connection may be there with no request on it. It is closed.
+    pub idle: Duration,
+    /// How long a client may take nothing of what it is sent. The connection, or its stream, is cut off.
+    pub stall: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            body_bytes: 3 << 20,
+            bodies_bytes: 512 << 20,
+            in_flight: 400,
+            watches: 100_000,
+            work: Duration::from_secs(60),
+            body: Duration::from_secs(30),
+            connections: 20_000,
+            streams: 100,
+            head_bytes: 64 << 10,
+            headers: 100,
+            head: Duration::from_secs(10),
+            idle: Duration::from_secs(90),
+            stall: Duration::from_secs(30),
+        }
+    }
+}
