@@ -1,8 +1,15 @@
 //! The server on a socket: TLS, HTTP/1.1 and HTTP/2, and what keeps slow or hostile connections from mattering.
 
 mod connection;
+mod exact;
 mod files;
+mod pace;
 mod reload;
+mod taken;
+mod until;
+
+#[cfg(test)]
+mod tests;
 
 pub use files::{Access, CertificateFiles, Listen, ListenError};
 pub use reload::Reloaded;

@@ -1,0 +1,151 @@
+//! What happens on a connection, and what must happen next and until when.
+
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use machinery_sync::Mutex;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::Instant;
+
+use crate::metrics::Event;
+use crate::server::Limits;
+
+/// Of one connection.
+pub(super) struct Pace(Mutex<State>);
+
+struct State {
+    /// Requests that came, and whose answers are not all handed over yet.
+    open: usize,
+    /// Since when there is none.
+    idle: Instant,
+    /// Since when a head comes.
+    head: Option<Instant>,
+    /// Since when the client takes nothing.
+    stalled: Option<Instant>,
+    /// Whether a request came over HTTP/2: from then on bytes between requests are none of a head.
+    http2: bool,
+    /// Whether it should end: an unknown client asked over HTTP/2.
+    unwanted: bool,
+}
+
+impl Pace {
+    /// A client that has just connected must say what it wants.
+    pub(super) fn new() -> Arc<Self> {
+        let (now, head) = (Instant::now(), Some(Instant::now()));
+        let state = State { open: 0, idle: now, head, stalled: None, http2: false, unwanted: false };
+        Arc::new(Self(Mutex::new(state)))
+    }
+
+    /// A request came whole, up to its body. It is there until the result is dropped.
+    pub(super) fn begins(self: &Arc<Self>, http2: bool) -> Open {
+        let mut state = self.0.lock();
+        state.open += 1;
+        state.head = None;
+        state.http2 |= http2;
+        Open(self.clone())
+    }
+
+    pub(super) fn unwanted(&self) {
+        self.0.lock().unwanted = true;
+    }
+
+    /// What must happen next.
+    pub(super) fn due(&self, limits: &Limits) -> Option<(Instant, Event)> {
+        let state = self.0.lock();
+        if state.unwanted {
+            return Some((state.idle, Event::UnknownClient));
+        }
+        let stalled = state.stalled.map(|since| (since + limits.stall, Event::SlowReader));
+        let waiting = match state.head {
+            _ if state.open > 0 => None,
+            Some(since) => Some((since + limits.head, Event::LateHead)),
+            None => Some((state.idle + limits.idle, Event::Idle)),
+        };
+        stalled.into_iter().chain(waiting).min_by_key(|(at, _)| *at)
+    }
+
+    fn came(&self, bytes: usize) {
+        let mut state = self.0.lock();
+        if bytes > 0 && state.open == 0 && !state.http2 {
+            state.head.get_or_insert_with(Instant::now);
+        }
+    }
+
+    fn went(&self, stalls: bool) {
+        let mut state = self.0.lock();
+        if stalls {
+            state.stalled.get_or_insert_with(Instant::now);
+        } else {
+            state.stalled = None;
+        }
+    }
+}
+
+/// A request that is there.
+pub(super) struct Open(Arc<Pace>);
+
+impl Drop for Open {
+    fn drop(&mut self) {
+        let mut state = self.0.0.lock();
+        state.open -= 1;
+        state.idle = Instant::now();
+    }
+}
+
+/// A connection's bytes, and what they say about its pace.
+pub(super) struct Paced<S> {
+    pub(super) stream: S,
+    pub(super) pace: Arc<Pace>,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Paced<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        self.pace.came(buffer.filled().len() - before);
+        polled
+    }
+}
+
+impl<S: AsyncWrite + Unpin> Paced<S> {
+    fn went<T>(&self, polled: Poll<T>) -> Poll<T> {
+        self.pace.went(polled.is_pending());
+        polled
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.went(polled)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, slices);
+        self.went(polled)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let polled = Pin::new(&mut self.stream).poll_flush(cx);
+        self.went(polled)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let polled = Pin::new(&mut self.stream).poll_shutdown(cx);
+        self.went(polled)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+}
