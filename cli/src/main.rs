@@ -1,15 +1,19 @@
 //! The command `machinery`.
 
 mod crds;
+mod directory;
+mod progress;
 mod serve;
+mod store;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
+use clap_complete::Shell;
 
 /// An API server for Kubernetes clients, in one binary.
 #[derive(Parser)]
-#[command(version, about)]
+#[command(name = "machinery", version, about)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -18,17 +22,47 @@ struct Arguments {
 #[derive(Subcommand)]
 enum Command {
     /// Serve until SIGTERM or Ctrl-C
+    ///
+    /// Certificates and tokens are read again at SIGHUP, and within five seconds after a file of theirs has changed. One that is
+    /// not good is named, and what was read before it goes on.
     Serve(serve::Arguments),
+    /// Write all objects into one file, while no server runs on them
+    Snapshot(store::Snapshot),
+    /// Make a data directory out of such a file
+    Restore(store::Restore),
+    /// Read all of a data directory and say whether it is sound, while no server runs on it
+    Check(store::Check),
+    /// Print what a shell completes this command by
+    Completions {
+        /// Which shell
+        shell: Shell,
+    },
 }
 
 fn main() -> ExitCode {
     let Arguments { command } = Arguments::parse();
-    let Command::Serve(arguments) = command;
     let runtime = match tokio::runtime::Runtime::new() {
         Ok(runtime) => runtime,
         Err(error) => return failed(&error.into()),
     };
-    match runtime.block_on(serve::run(arguments)) {
+    let done = runtime.block_on(async {
+        match command {
+            Command::Serve(arguments) => serve::run(arguments).await,
+            Command::Snapshot(arguments) => store::snapshot(arguments).await,
+            Command::Restore(arguments) => store::restore(arguments).await,
+            Command::Check(arguments) => store::check(arguments).await,
+            Command::Completions { shell } => {
+                clap_complete::generate(
+                    shell,
+                    &mut Arguments::command(),
+                    "machinery",
+                    &mut std::io::stdout(),
+                );
+                Ok(())
+            }
+        }
+    });
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => failed(&error),
     }

@@ -1,14 +1,24 @@
 //! `machinery serve`.
 
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
-use machinery::apiserver::{ApiServer, Builder, Listen};
+use machinery::apiserver::{Access, ApiServer, CertificateFiles, Listen};
 use machinery::store::{Disk, DiskOptions, Memory, Options};
-use tokio::signal::unix::{SignalKind, signal};
+use serde_json::Value;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::time::{MissedTickBehavior, interval};
 
 use crate::crds;
+use crate::directory::Directory;
+use crate::progress::step;
+
+/// How often is looked whether certificates or tokens are others.
+const LOOK: Duration = Duration::from_secs(5);
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
@@ -18,7 +28,7 @@ pub(crate) struct Arguments {
     /// Keep objects in memory only: they are gone when it ends
     #[arg(long, conflicts_with = "data_dir")]
     memory: bool,
-    /// The address to listen on
+    /// The address to listen on. Port 0 is any that is free
     #[arg(long, value_name = "A", default_value = "127.0.0.1:6443")]
     listen: SocketAddr,
     /// Another name or address that clients reach it by. May be given several times
@@ -27,71 +37,207 @@ pub(crate) struct Arguments {
     /// Where to write the kubeconfig, instead of into the data directory
     #[arg(long, value_name = "F")]
     kubeconfig_out: Option<PathBuf>,
-    /// A file of CustomResourceDefinitions, or a directory of such, that are there when it is up
+    /// A file of CustomResourceDefinitions, or a directory of such, that are there when it is up. One that is there already
+    /// stays as it is
     #[arg(long, value_name = "DIR")]
     crds: Option<PathBuf>,
+    /// The server's certificate, instead of one that it makes for itself; with those between it and an authority
+    #[arg(long, value_name = "F", requires = "tls_key", conflicts_with = "insecure_http")]
+    tls_cert: Option<PathBuf>,
+    /// The key of that certificate
+    #[arg(long, value_name = "F", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
+    /// What verifies the certificates of clients, if the server's is given
+    #[arg(long, value_name = "F", requires = "tls_cert")]
+    client_ca: Option<PathBuf>,
     /// HTTP without TLS, and without asking who it is: for whoever reaches the address
     #[arg(long)]
     insecure_http: bool,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    // What is wrong with the arguments is found out before anything is made.
     let crds = arguments.crds.as_deref().map(crds::read).transpose()?.unwrap_or_default();
-    // An address that is taken is found out before anything is made.
-    std::net::TcpListener::bind(arguments.listen).with_context(|| {
-        format!("cannot listen on {}; end what listens there, or choose another address", arguments.listen)
-    })?;
-    // Signals from here on end it in good order.
-    let mut terminate = signal(SignalKind::terminate()).context("cannot hear of SIGTERM")?;
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot hear of Ctrl-C")?;
-    let temporary = if arguments.memory { Some(temporary()?) } else { None };
-    let directory = temporary.clone().unwrap_or_else(|| arguments.data_dir.clone());
-    let (builder, disk): (Builder, Option<Disk>) = if arguments.memory {
-        (ApiServer::builder(Memory::new(Options::default())), None)
-    } else {
-        std::fs::create_dir_all(&directory)
-            .with_context(|| format!("cannot make {}", directory.display()))?;
-        let disk = Disk::open(directory.join("store"), DiskOptions::default())?;
-        (ApiServer::builder(disk.clone()), Some(disk))
+    if !crds.is_empty() {
+        would_take(crds.clone()).await?;
+    }
+    let mut signals = Signals::hear()?;
+    let mut hangup = hear(SignalKind::hangup(), "SIGHUP")?;
+    let directory = match arguments.memory {
+        true => Directory::temporary()?,
+        false => Directory::at(arguments.data_dir.clone()),
     };
-    let server = builder.rbac().crds(crds).start().await?;
-    let access = server
-        .listen(Listen {
-            address: arguments.listen,
-            hosts: arguments.host,
-            directory: directory.join("pki"),
-            certificates: None,
-            kubeconfig: Some(arguments.kubeconfig_out.unwrap_or_else(|| directory.join("kubeconfig"))),
-            insecure: arguments.insecure_http,
-        })
-        .await?;
-    for note in &access.notes {
-        eprintln!("{note}");
-    }
-    let kept = if arguments.memory { "in memory".to_owned() } else { format!("in {}", directory.display()) };
-    println!("serving {}; objects are kept {kept}", access.url);
-    println!("  export KUBECONFIG={}", access.kubeconfig.display());
-    tokio::select! {
+    let listen = listen(&arguments, &directory);
+    listen.check()?;
+    std::net::TcpListener::bind(listen.address).with_context(|| {
+        format!("cannot listen on {}; end what listens there, or choose another address", listen.address)
+    })?;
+    let up = tokio::select! {
         biased;
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+        () = signals.ending() => return Ok(()),
+        up = Up::start(&directory, arguments.memory, crds, listen) => up?,
+    };
+    up.tell(&directory, arguments.memory);
+    up.go_on(&mut signals, &mut hangup).await;
+    up.stop(&mut signals).await
+}
+
+fn listen(arguments: &Arguments, directory: &Directory) -> Listen {
+    let kubeconfig = arguments.kubeconfig_out.clone().unwrap_or_else(|| directory.kubeconfig());
+    let certificate = arguments.tls_cert.clone().zip(arguments.tls_key.clone());
+    Listen {
+        hosts: arguments.host.clone(),
+        kubeconfig: Some(kubeconfig),
+        insecure: arguments.insecure_http,
+        certificates: certificate.map(|(certificate, key)| CertificateFiles {
+            certificate,
+            key,
+            client_ca: arguments.client_ca.clone(),
+        }),
+        ..Listen::at(arguments.listen, directory.pki())
     }
-    eprintln!("stopping");
+}
+
+/// Tries definitions on a server of no consequence: those that are refused leave nothing behind.
+async fn would_take(crds: Vec<Value>) -> anyhow::Result<()> {
+    let server = ApiServer::builder(Memory::new(Options::default())).crds(crds).start().await?;
     server.stop().await;
-    if let Some(disk) = disk {
-        disk.close()
-            .await
-            .context("the store could not be closed in good order; what was acknowledged is safe")?;
-    }
-    if let Some(temporary) = temporary {
-        let _ = std::fs::remove_dir_all(temporary);
-    }
     Ok(())
 }
 
-/// A directory of this process for certificates and tokens.
-fn temporary() -> anyhow::Result<PathBuf> {
-    let directory = std::env::temp_dir().join(format!("machinery-{}", std::process::id()));
-    std::fs::create_dir(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
-    Ok(directory)
+/// A server that is up.
+struct Up {
+    server: ApiServer,
+    disk: Option<Disk>,
+    access: Access,
+}
+
+impl Up {
+    async fn start(
+        directory: &Directory,
+        memory: bool,
+        crds: Vec<Value>,
+        listen: Listen,
+    ) -> anyhow::Result<Self> {
+        let (builder, disk) = if memory {
+            (ApiServer::builder(Memory::new(Options::default())), None)
+        } else {
+            directory.check()?;
+            let (store, what) = (directory.store(), format!("opening {}", directory.path().display()));
+            let disk = step(&what, move || Disk::open(store, DiskOptions::default())).await??;
+            (ApiServer::builder(disk.clone()), Some(disk))
+        };
+        let server = builder.rbac().crds(crds).start().await?;
+        let access = server.listen(listen).await?;
+        Ok(Self { server, disk, access })
+    }
+
+    /// Says how it is reached. Whoever does not listen misses it.
+    fn tell(&self, directory: &Directory, memory: bool) {
+        let Access { url, kubeconfig, notes, .. } = &self.access;
+        say(notes);
+        let kept = match memory {
+            true => "data in memory".to_owned(),
+            false => format!("data in {}", directory.path().display()),
+        };
+        let kinds = self.server.kinds();
+        let mut out = std::io::stdout().lock();
+        let _ = writeln!(
+            out,
+            "serving {url}; {kinds} kinds; {kept}\n  export KUBECONFIG={}",
+            kubeconfig.display()
+        );
+        let _ = out.flush();
+    }
+
+    /// Serves until somebody wants it to end. Reads again what has changed meanwhile.
+    async fn go_on(&self, signals: &mut Signals, hangup: &mut Signal) {
+        let mut look = interval(LOOK);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut trouble: Option<Arc<str>> = None;
+        loop {
+            tokio::select! {
+                biased;
+                () = signals.ending() => return,
+                _ = hangup.recv() => self.reload(),
+                _ = look.tick() => {
+                    if self.access.is_outdated() {
+                        self.reload();
+                    }
+                    let now = self.disk.as_ref().and_then(Disk::trouble);
+                    if let Some(why) = now.as_ref().filter(|_| now != trouble) {
+                        say(&[format!("the store needs help: {why}")]);
+                    }
+                    trouble = now;
+                }
+            }
+        }
+    }
+
+    fn reload(&self) {
+        let reloaded = self.access.reload();
+        say(&reloaded.notes);
+        for why in &reloaded.refused {
+            say(&[format!("not taken, and what was there before goes on: {why}")]);
+        }
+        if reloaded.refused.is_empty() {
+            say(&["certificates and tokens are read again".to_owned()]);
+        }
+    }
+
+    /// Ends in good order; at once, if somebody asks a second time.
+    async fn stop(self, signals: &mut Signals) -> anyhow::Result<()> {
+        say(&["stopping when what was begun is done; ask again to end at once".to_owned()]);
+        let Self { server, disk, .. } = self;
+        let end = async {
+            server.stop().await;
+            match disk {
+                Some(disk) => disk.close().await,
+                None => Ok(()),
+            }
+        };
+        tokio::select! {
+            biased;
+            () = signals.ending() => {
+                say(&["ended at once; what was acknowledged is safe".to_owned()]);
+                std::process::exit(1)
+            }
+            ended = end => ended.context("the store could not be closed in good order; what was acknowledged is safe"),
+        }
+    }
+}
+
+/// Lines for people, whether anybody reads them or not.
+fn say(lines: &[String]) {
+    for line in lines {
+        let _ = writeln!(std::io::stderr(), "{line}");
+    }
+}
+
+/// Somebody wants it to end.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn hear() -> anyhow::Result<Self> {
+        Ok(Self {
+            terminate: hear(SignalKind::terminate(), "SIGTERM")?,
+            interrupt: hear(SignalKind::interrupt(), "Ctrl-C")?,
+        })
+    }
+
+    /// Until it should end.
+    async fn ending(&mut self) {
+        tokio::select! {
+            biased;
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+fn hear(kind: SignalKind, name: &str) -> anyhow::Result<Signal> {
+    signal(kind).with_context(|| format!("cannot hear of {name}"))
 }

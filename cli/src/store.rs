@@ -1,0 +1,117 @@
+//! What is done with data while nobody serves it: `machinery snapshot`, `restore`, `check`.
+
+use std::path::PathBuf;
+
+use anyhow::Context;
+use machinery::apiserver::Listen;
+use machinery::store::{Backend as _, Disk, DiskOptions, Range, Span, restore as restore_store};
+use tokio::runtime::Handle;
+
+use crate::directory::Directory;
+use crate::progress::step;
+
+/// Revisions that the server may have given out after the snapshot was made. Its clients list again.
+const BUMP: u64 = 1_000_000_000;
+/// Objects that are read at once.
+const PAGE: usize = 1000;
+
+#[derive(clap::Args)]
+pub(crate) struct Snapshot {
+    /// The file. It must not be there yet
+    file: PathBuf,
+    #[command(flatten)]
+    data: Data,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Restore {
+    /// The file that a snapshot was written into
+    file: PathBuf,
+    #[command(flatten)]
+    data: Data,
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Check {
+    #[command(flatten)]
+    data: Data,
+}
+
+#[derive(clap::Args)]
+struct Data {
+    /// Where the objects are kept
+    #[arg(long, value_name = "D", default_value = "machinery-data")]
+    data_dir: PathBuf,
+}
+
+pub(crate) async fn snapshot(arguments: Snapshot) -> anyhow::Result<()> {
+    let directory = Directory::at(arguments.data.data_dir);
+    let disk = open(&directory).await?;
+    let (file, snapshot) = (arguments.file.clone(), disk.clone());
+    let what = format!("writing {}", file.display());
+    let runtime = Handle::current();
+    let written = step(&what, move || runtime.block_on(snapshot.snapshot(file))).await?;
+    close(&disk).await?;
+    println!("{}: everything as of revision {}", arguments.file.display(), written?);
+    Ok(())
+}
+
+pub(crate) async fn restore(arguments: Restore) -> anyhow::Result<()> {
+    let directory = Directory::at(arguments.data.data_dir);
+    directory.check()?;
+    let what = format!("restoring {}", arguments.file.display());
+    let (file, into) = (arguments.file, directory.store());
+    let revision = step(&what, move || restore_store(file, into, BUMP)).await??;
+    println!(
+        "{} begins at revision {revision}; watches of the old one list again",
+        directory.path().display()
+    );
+    if !directory.pki().exists() {
+        println!(
+            "its certificates and tokens are made anew when it is served: copy the old pki directory there to keep them"
+        );
+    }
+    Ok(())
+}
+
+pub(crate) async fn check(arguments: Check) -> anyhow::Result<()> {
+    let directory = Directory::at(arguments.data.data_dir);
+    let disk = open(&directory).await?;
+    let (reading, runtime) = (disk.clone(), Handle::current());
+    let read = step("reading all objects", move || runtime.block_on(count(&reading))).await?;
+    let usage = disk.usage();
+    close(&disk).await?;
+    let (objects, at) = read?;
+    Listen::at(([127, 0, 0, 1], 0).into(), directory.pki())
+        .check()
+        .context("the objects are sound, and this is not")?;
+    let (bytes, revisions) = (usage.bytes, usage.revisions);
+    println!(
+        "sound: {objects} objects at revision {at}; {bytes} bytes with the history of {revisions} revisions"
+    );
+    Ok(())
+}
+
+async fn open(directory: &Directory) -> anyhow::Result<Disk> {
+    directory.must_have_data()?;
+    let what = format!("opening {}", directory.path().display());
+    let store = directory.store();
+    Ok(step(&what, move || Disk::open(store, DiskOptions::default())).await??)
+}
+
+async fn close(disk: &Disk) -> anyhow::Result<()> {
+    disk.close().await.context("the store could not be closed in good order; nothing is lost by that")
+}
+
+async fn count(disk: &Disk) -> anyhow::Result<(u64, u64)> {
+    let mut range = Range::of(Span::all()).limit(PAGE);
+    let mut objects = 0;
+    loop {
+        let page = disk.range(range.clone()).await?;
+        objects += page.entries.len() as u64;
+        match page.next {
+            Some(next) => range = range.resume(next),
+            None => return Ok((objects, page.at.0)),
+        }
+    }
+}
