@@ -10,14 +10,17 @@ use serde_json::Value;
 pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<Value>> {
     let mut definitions = Vec::new();
     for file in files(path)? {
-        let text = fs::read_to_string(&file).with_context(|| format!("cannot read {}", file.display()))?;
-        for document in documents(&text).with_context(|| format!("{} does not parse", file.display()))? {
+        let text = fs::read_to_string(&file)
+            .with_context(|| format!("cannot read {}; check the path", file.display()))?;
+        for document in documents(&text)
+            .with_context(|| format!("{} does not parse as YAML or JSON; mend it", file.display()))?
+        {
             if document.is_null() {
                 continue;
             }
             if document["kind"] != "CustomResourceDefinition" {
                 bail!(
-                    "{} holds a {}: only CustomResourceDefinitions can be there",
+                    "{} holds a {}; leave only CustomResourceDefinitions there",
                     file.display(),
                     document["kind"]
                 );
@@ -32,10 +35,11 @@ fn files(path: &Path) -> anyhow::Result<Vec<PathBuf>> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    let entries = fs::read_dir(path).with_context(|| format!("cannot read {}", path.display()))?;
+    let entries =
+        fs::read_dir(path).with_context(|| format!("cannot read {}; check the path", path.display()))?;
     let mut files = Vec::new();
     for entry in entries {
-        let path = entry.with_context(|| format!("cannot read {}", path.display()))?.path();
+        let path = entry.with_context(|| format!("cannot read {}; check the path", path.display()))?.path();
         if path.extension().is_some_and(|ending| ["yaml", "yml", "json"].iter().any(|known| ending == *known))
         {
             files.push(path);

@@ -59,7 +59,10 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     // What is wrong with the arguments is found out before anything is made.
     let crds = arguments.crds.as_deref().map(crds::read).transpose()?.unwrap_or_default();
     if !crds.is_empty() {
-        would_take(crds.clone()).await?;
+        would_take(crds.clone()).await.with_context(|| {
+            let path = arguments.crds.iter().map(|path| path.display().to_string()).collect::<String>();
+            format!("mend the definition in {path}")
+        })?;
     }
     let mut signals = Signals::hear()?;
     let mut hangup = hear(SignalKind::hangup(), "SIGHUP")?;
@@ -67,6 +70,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         true => Directory::temporary()?,
         false => Directory::at(arguments.data_dir.clone()),
     };
+    directory.check()?;
     let listen = listen(&arguments, &directory);
     listen.check()?;
     std::net::TcpListener::bind(listen.address).with_context(|| {
@@ -122,7 +126,6 @@ impl Up {
         let (builder, disk) = if memory {
             (ApiServer::builder(Memory::new(Options::default())), None)
         } else {
-            directory.check()?;
             let (store, what) = (directory.store(), format!("opening {}", directory.path().display()));
             let disk = step(&what, move || Disk::open(store, DiskOptions::default())).await??;
             (ApiServer::builder(disk.clone()), Some(disk))

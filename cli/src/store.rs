@@ -60,8 +60,14 @@ pub(crate) async fn restore(arguments: Restore) -> anyhow::Result<()> {
     let directory = Directory::at(arguments.data.data_dir);
     directory.check()?;
     let what = format!("restoring {}", arguments.file.display());
-    let (file, into) = (arguments.file, directory.store());
-    let revision = step(&what, move || restore_store(file, into, BUMP)).await??;
+    let (file, into) = (arguments.file.clone(), directory.store());
+    let restored = step(&what, move || restore_store(file, into, BUMP)).await?;
+    let revision = restored.with_context(|| {
+        let file = arguments.file.display();
+        format!(
+            "cannot restore {file}; name a file that `machinery snapshot` wrote, and a directory without data"
+        )
+    })?;
     println!(
         "{} begins at revision {revision}; watches of the old one list again",
         directory.path().display()

@@ -1,0 +1,62 @@
+//! What is done with data while nobody serves it.
+
+use http::Method;
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::client::Connection;
+use crate::program::{Serving, run};
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const SERVE: [&str; 4] = ["--listen", "127.0.0.1:0", "--data-dir", "data"];
+
+/// The last line of one that is content.
+async fn said(line: &str, home: &std::path::Path) -> String {
+    let arguments: Vec<&str> = line.split_whitespace().collect();
+    let done = run(&arguments, home).await;
+    assert!(done.status.success(), "{done:?}");
+    String::from_utf8(done.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn what_was_in_a_snapshot_is_served_again() {
+    let home = tempfile::tempdir().unwrap();
+    let serving = Serving::start(&SERVE, home.path()).await;
+    let mut client = Connection::to(&serving.access).await.unwrap();
+    let map = json!({"metadata": {"name": "kept"}, "data": {"a": "b"}});
+    let (code, made) = client.ask(Method::POST, MAPS, Some(&map)).await.unwrap();
+    assert_eq!(code, 201);
+    serving.signal(Signal::TERM);
+    assert!(serving.ended().await.success());
+
+    let sound = said("check --data-dir data", home.path()).await;
+    assert!(sound.starts_with("sound: ") && sound.contains(" objects at revision "), "{sound}");
+    let copied = said("snapshot copy --data-dir data", home.path()).await;
+    assert!(copied.starts_with("copy: everything as of revision "), "{copied}");
+    let restored = said("restore copy --data-dir new", home.path()).await;
+    assert!(restored.contains("new begins at revision 1000000"), "{restored}");
+    said("check --data-dir new", home.path()).await;
+
+    let serving = Serving::start(&["--listen", "127.0.0.1:0", "--data-dir", "new"], home.path()).await;
+    let mut client = Connection::to(&serving.access).await.unwrap();
+    let (code, found) = client.get(&format!("{MAPS}/kept")).await;
+    assert_eq!(
+        (code, &found["metadata"]["uid"], &found["data"]),
+        (200, &made["metadata"]["uid"], &map["data"])
+    );
+    // Who has seen the old one is told to list again.
+    let revision = made["metadata"]["resourceVersion"].as_str().unwrap();
+    let (_, expired) =
+        client.get(&format!("{MAPS}?watch=1&timeoutSeconds=5&resourceVersion={revision}")).await;
+    assert_eq!((&expired["type"], &expired["object"]["code"]), (&json!("ERROR"), &json!(410)), "{expired}");
+    serving.kill().await;
+}
+
+#[tokio::test]
+async fn shells_complete_it() {
+    let home = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = said(&format!("completions {shell}"), home.path()).await;
+        assert!(script.contains("kubeconfig-out") && script.contains("snapshot"), "{script}");
+    }
+}

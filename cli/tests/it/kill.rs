@@ -1,0 +1,359 @@
+//! Real servers killed under load, again and again on the same data, while clients go on as clients do.
+//!
+//! Each writer has objects of its own, so it knows what must have become of them; what it was not told, it finds out by
+//! reading. Each watch begins once, and from then on only resumes after what it has seen. In the end every watch must have
+//! told exactly what happened. `SERVE_KILLS` is how many servers are killed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::time::Duration;
+
+use http::Method;
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use crate::client::{Connection, Frames, Lost};
+use crate::program::{Access, Serving, free_port};
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const WRITERS: u64 = 4;
+const NAMES: u64 = 4;
+/// So much is acknowledged between two kills, at least.
+const AT_LEAST: u64 = 25;
+const COLORS: [&str; 2] = ["red", "blue"];
+/// What is written last: whoever watches has seen everything then.
+const LAST: &str = "last";
+
+/// What all clients know.
+struct World {
+    access: Access,
+    acknowledged: AtomicU64,
+    enough: AtomicBool,
+}
+
+/// What became of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Step {
+    /// At this revision it was this.
+    Put {
+        revision: u64,
+        count: u64,
+    },
+    Deleted,
+}
+
+/// What a watch told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Seen {
+    what: String,
+    name: String,
+    revision: u64,
+    count: u64,
+    color: String,
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_killed_under_load_lose_nothing_and_every_watch_resumes() {
+    let kills = std::env::var("SERVE_KILLS").map_or(20, |kills| kills.parse().unwrap());
+    timeout(Duration::from_secs(60 + 30 * kills), kill_and_judge(kills)).await.expect("it ends");
+}
+
+async fn kill_and_judge(kills: u64) {
+    let home = tempfile::tempdir().unwrap();
+    let address = format!("127.0.0.1:{}", free_port());
+    let start = async || Serving::start(&["--listen", &address, "--data-dir", "data"], home.path()).await;
+    let mut serving = start().await;
+    let world = Arc::new(World {
+        access: serving.access.clone(),
+        acknowledged: AtomicU64::new(0),
+        enough: AtomicBool::new(false),
+    });
+    let (_, list) = patient(&world, Method::GET, MAPS, None).await;
+    let begin = revision(&list["metadata"]);
+
+    let (mut writers, mut watchers) = (JoinSet::new(), JoinSet::new());
+    for writer in 0..WRITERS {
+        writers.spawn(write(world.clone(), writer));
+    }
+    for color in [None, None, Some(COLORS[0]), Some(COLORS[1])] {
+        for bookmarks in [false, true] {
+            watchers.spawn(watch(world.clone(), begin, color, bookmarks));
+        }
+    }
+    for kill in 0..kills {
+        let before = world.acknowledged.load(SeqCst);
+        // Not always at the same point of whatever goes on.
+        while world.acknowledged.load(SeqCst) < before + AT_LEAST + kill % 7 {
+            sleep(Duration::from_millis(1)).await;
+        }
+        serving.kill().await;
+        serving = start().await;
+        assert_eq!(serving.access, world.access, "certificates and tokens stay");
+    }
+    world.enough.store(true, SeqCst);
+    let histories: BTreeMap<String, History> = writers.join_all().await.into_iter().flatten().collect();
+    for color in COLORS {
+        let map = map(&format!("{LAST}-{color}"), color, 0);
+        let (code, _) = patient(&world, Method::POST, MAPS, Some(&map)).await;
+        assert_eq!(code, 201);
+    }
+    let watched = watchers.join_all().await;
+    let (_, list) = patient(&world, Method::GET, MAPS, None).await;
+    serving.kill().await;
+
+    let steps: usize = histories.values().map(|history| history.steps.len()).sum();
+    assert!(steps as u64 >= kills * AT_LEAST, "{steps} steps");
+    let (_, whole) = watched.iter().find(|(color, _)| color.is_none()).unwrap();
+    check_against_histories(whole, &histories);
+    check_list(whole, &histories, list["items"].as_array().unwrap());
+    for (color, seen) in &watched {
+        assert_eq!(*seen, selected(whole, *color), "{color:?}");
+    }
+}
+
+/// What its writer knows of an object.
+#[derive(Default)]
+struct History {
+    steps: Vec<Step>,
+    uid: Option<String>,
+    count: u64,
+}
+
+impl History {
+    /// The revision at which it is, if it is there.
+    fn revision(&self) -> Option<u64> {
+        match self.steps.last()? {
+            Step::Put { revision, .. } => Some(*revision),
+            Step::Deleted => None,
+        }
+    }
+}
+
+/// Changes its own objects until it is enough. Knows of each what has become of it.
+async fn write(world: Arc<World>, writer: u64) -> Vec<(String, History)> {
+    let mut histories: Vec<(String, History)> =
+        (0..NAMES).map(|one| (format!("w{writer}-{one}"), History::default())).collect();
+    let mut dice = writer * 7919 + 1;
+    let mut client = None;
+    while !world.enough.load(SeqCst) {
+        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let (name, history) = &mut histories[usize::try_from(dice >> 33).unwrap() % NAMES as usize];
+        let delete = (dice >> 50).is_multiple_of(4);
+        if client.is_none() {
+            client = Connection::to(&world.access).await.ok();
+        }
+        let Some(connection) = &mut client else {
+            sleep(Duration::from_millis(5)).await;
+            continue;
+        };
+        let color = COLORS[usize::try_from(dice >> 40).unwrap() % 2];
+        if change(connection, name, history, delete, color).await.is_ok() {
+            world.acknowledged.fetch_add(1, SeqCst);
+            continue;
+        }
+        // Nobody has said whether it happened: whoever looks must find the one or the other.
+        client = None;
+        let path = format!("{MAPS}/{name}");
+        let (code, found) = patient(&world, Method::GET, &path, None).await;
+        let was = history.revision();
+        match code {
+            404 if was.is_some() => {
+                assert!(delete, "{name} was at {was:?} and is gone");
+                history.steps.push(Step::Deleted);
+            }
+            404 => {}
+            200 if Some(revision(&found["metadata"])) == was => {}
+            200 => {
+                let count = count(&found);
+                assert_eq!(count, history.count + 1, "{name}: what nobody has asked for");
+                took(history, &found, count);
+            }
+            _ => panic!("{code} {found}"),
+        }
+    }
+    histories
+}
+
+/// Makes one change, and learns of it.
+async fn change(
+    client: &mut Connection,
+    name: &str,
+    history: &mut History,
+    delete: bool,
+    color: &str,
+) -> Result<(), Lost> {
+    let path = format!("{MAPS}/{name}");
+    let mut next = map(name, color, history.count + 1);
+    let (code, answer) = match history.revision() {
+        None => client.ask(Method::POST, MAPS, Some(&next)).await?,
+        Some(_) if delete => {
+            let (code, answer) = client.ask(Method::DELETE, &path, None).await?;
+            assert_eq!(code, 200, "{answer}");
+            history.steps.push(Step::Deleted);
+            return Ok(());
+        }
+        Some(revision) => {
+            next["metadata"]["resourceVersion"] = revision.to_string().into();
+            client.ask(Method::PUT, &path, Some(&next)).await?
+        }
+    };
+    assert!(code == 200 || code == 201, "{name}: {code} {answer}");
+    let count = history.count + 1;
+    took(history, &answer, count);
+    Ok(())
+}
+
+fn took(history: &mut History, object: &Value, count: u64) {
+    if history.revision().is_none() {
+        history.uid = Some(object["metadata"]["uid"].as_str().unwrap().to_owned());
+    }
+    history.count = count;
+    history.steps.push(Step::Put { revision: revision(&object["metadata"]), count });
+}
+
+/// Watches from `begin` on, and over every end goes on after what it has seen, until it has seen the last.
+async fn watch(
+    world: Arc<World>,
+    begin: u64,
+    color: Option<&'static str>,
+    bookmarks: bool,
+) -> (Option<&'static str>, Vec<Seen>) {
+    let (mut after, mut seen) = (begin, Vec::new());
+    let selector = color.map(|color| format!("&labelSelector=color%3D{color}")).unwrap_or_default();
+    // Those with marks also end by themselves: the mark before the end is where they go on.
+    let marks = if bookmarks { "&allowWatchBookmarks=true&timeoutSeconds=2" } else { "" };
+    let last = format!("{LAST}-{}", color.unwrap_or(COLORS[1]));
+    loop {
+        let path = format!("{MAPS}?watch=1&resourceVersion={after}{selector}{marks}");
+        let began = async {
+            let mut client = Connection::to(&world.access).await?;
+            let (code, body) = client.send(Method::GET, &path, None).await?;
+            assert_eq!(code, 200);
+            Ok::<_, Lost>((client, Frames::of(body)))
+        };
+        let Ok((_client, mut frames)) = began.await else {
+            sleep(Duration::from_millis(5)).await;
+            continue;
+        };
+        while let Some(frame) = frames.next().await {
+            let (what, object) = (frame["type"].as_str().unwrap(), &frame["object"]);
+            assert_ne!(what, "ERROR", "{color:?} after {after}: {frame}");
+            let revision = revision(&object["metadata"]);
+            if what == "BOOKMARK" {
+                assert!(revision >= after, "a mark at {revision}, and {after} was told before");
+                after = revision;
+                continue;
+            }
+            assert!(revision > after, "{what} at {revision}, and {after} was told before");
+            after = revision;
+            let text = |value: &Value| value.as_str().unwrap().to_owned();
+            let (name, shown) =
+                (text(&object["metadata"]["name"]), text(&object["metadata"]["labels"]["color"]));
+            let done = name == last;
+            seen.push(Seen { what: what.to_owned(), name, revision, count: count(object), color: shown });
+            if done {
+                return (color, seen);
+            }
+        }
+    }
+}
+
+/// Asks until there is an answer. Only what may be asked twice.
+async fn patient(world: &World, method: Method, path: &str, body: Option<&Value>) -> (u16, Value) {
+    loop {
+        if let Ok(mut client) = Connection::to(&world.access).await
+            && let Ok(answer) = client.ask(method.clone(), path, body).await
+        {
+            return answer;
+        }
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+fn map(name: &str, color: &str, count: u64) -> Value {
+    json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "labels": {"color": color}},
+        "data": {"count": count.to_string()}})
+}
+
+fn revision(metadata: &Value) -> u64 {
+    metadata["resourceVersion"].as_str().unwrap().parse().unwrap()
+}
+
+fn count(map: &Value) -> u64 {
+    map["data"]["count"].as_str().unwrap().parse().unwrap()
+}
+
+/// What was told of each object is what its writer knows: nothing is missing, doubled, or of nobody.
+fn check_against_histories(whole: &[Seen], histories: &BTreeMap<String, History>) {
+    let mut told: BTreeMap<&str, Vec<&Seen>> = BTreeMap::new();
+    for seen in whole {
+        told.entry(&seen.name).or_default().push(seen);
+    }
+    told.retain(|name, _| !name.starts_with(LAST));
+    for (name, history) in histories {
+        let told = told.remove(name.as_str()).unwrap_or_default();
+        let steps: Vec<Step> = told
+            .iter()
+            .map(|seen| match seen.what.as_str() {
+                "DELETED" => Step::Deleted,
+                _ => Step::Put { revision: seen.revision, count: seen.count },
+            })
+            .collect();
+        assert_eq!(steps, history.steps, "{name}");
+        let mut there = false;
+        for seen in told {
+            let expected = if there { ["MODIFIED", "DELETED"] } else { ["ADDED", "ADDED"] };
+            assert!(expected.contains(&seen.what.as_str()), "{seen:?}");
+            there = seen.what != "DELETED";
+        }
+    }
+    assert!(told.is_empty(), "{told:?}");
+}
+
+/// The list is what is left, as it was acknowledged.
+fn check_list(whole: &[Seen], histories: &BTreeMap<String, History>, items: &[Value]) {
+    let mut left = BTreeMap::new();
+    for seen in whole {
+        match seen.what.as_str() {
+            "DELETED" => left.remove(&seen.name),
+            _ => left.insert(seen.name.clone(), (seen.revision, seen.count)),
+        };
+    }
+    let mut listed = BTreeMap::new();
+    for item in items {
+        let name = item["metadata"]["name"].as_str().unwrap();
+        if let Some(history) = histories.get(name) {
+            assert_eq!(item["metadata"]["uid"].as_str(), history.uid.as_deref(), "{name}");
+        }
+        listed.insert(name.to_owned(), (revision(&item["metadata"]), count(item)));
+    }
+    assert_eq!(listed, left);
+}
+
+/// What a watch of one color is told: what it sees no more is deleted to it, what it sees now is added.
+fn selected(whole: &[Seen], color: Option<&str>) -> Vec<Seen> {
+    let Some(color) = color else { return whole.to_vec() };
+    let mut shown: BTreeMap<&str, &Seen> = BTreeMap::new();
+    let mut told = Vec::new();
+    for seen in whole {
+        let now = seen.what != "DELETED" && seen.color == color;
+        let what = match (shown.contains_key(seen.name.as_str()), now) {
+            (false, false) => continue,
+            (false, true) => "ADDED",
+            (true, true) => "MODIFIED",
+            (true, false) => "DELETED",
+        };
+        // Who is shown that an object left is shown it as it was seen last.
+        let before = shown.remove(seen.name.as_str()).filter(|_| !now).unwrap_or(seen);
+        told.push(Seen { what: what.to_owned(), revision: seen.revision, ..before.clone() });
+        if now {
+            shown.insert(&seen.name, seen);
+        }
+        if seen.name == format!("{LAST}-{color}") {
+            break;
+        }
+    }
+    told
+}

@@ -1,0 +1,9 @@
+//! The program as who runs it sees it: its arguments, its lines, its exit codes, and what it leaves on the disk.
+#![allow(clippy::unwrap_used, reason = "in helpers too, which clippy does not know for tests")]
+
+mod bad_input;
+mod client;
+mod commands;
+mod kill;
+mod program;
+mod serve;

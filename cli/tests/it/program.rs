@@ -1,0 +1,119 @@
+//! The program, run to its end or for as long as a test needs it.
+
+use std::fs::File;
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Output, Stdio};
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::process::{Child, Command};
+use tokio::time::timeout;
+
+/// Longer than anything takes here on the slowest machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
+
+fn command(arguments: &[&str], home: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_machinery"));
+    command.args(arguments).current_dir(home).kill_on_drop(true).stdin(Stdio::null());
+    command
+}
+
+/// Runs it to its end.
+pub(crate) async fn run(arguments: &[&str], home: &Path) -> Output {
+    timeout(PATIENCE, command(arguments, home).output()).await.expect("it ends").unwrap()
+}
+
+/// A port that nobody listens on, and that the system gives to nobody who does not ask for it.
+pub(crate) fn free_port() -> u16 {
+    let begin = 20_000 + u16::try_from(std::process::id() % 5_000).unwrap() * 2;
+    let mut ports = begin..32_000;
+    ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("a port is free")
+}
+
+/// `machinery serve`, up.
+pub(crate) struct Serving {
+    child: Child,
+    said: PathBuf,
+    /// What it printed.
+    pub(crate) lines: Vec<String>,
+    pub(crate) kubeconfig: PathBuf,
+    pub(crate) access: Access,
+}
+
+/// What a kubeconfig says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Access {
+    pub(crate) address: SocketAddr,
+    pub(crate) ca: String,
+    pub(crate) token: String,
+}
+
+impl Serving {
+    /// Starts it in `home`, and waits until it is up.
+    pub(crate) async fn start(arguments: &[&str], home: &Path) -> Self {
+        let said = home.join("said");
+        let mut child = command(&[&["serve"], arguments].concat(), home)
+            .stdout(Stdio::piped())
+            .stderr(File::options().create(true).append(true).open(&said).unwrap())
+            .spawn()
+            .unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap()).lines();
+        let mut lines = Vec::new();
+        let kubeconfig = loop {
+            let line = timeout(PATIENCE, out.next_line()).await.expect("it is up").unwrap();
+            let line =
+                line.unwrap_or_else(|| panic!("it ended: {}", std::fs::read_to_string(&said).unwrap()));
+            lines.push(line.clone());
+            if let Some(path) = line.trim().strip_prefix("export KUBECONFIG=") {
+                break home.join(path);
+            }
+        };
+        let access = Access::read(&kubeconfig);
+        Self { child, said, lines, kubeconfig, access }
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        let id = i32::try_from(self.child.id().expect("it runs")).unwrap();
+        kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
+    }
+
+    /// Waits for its end.
+    pub(crate) async fn ended(mut self) -> ExitStatus {
+        timeout(PATIENCE, self.child.wait()).await.expect("it ends").unwrap()
+    }
+
+    /// Kills it, as no program can hear.
+    pub(crate) async fn kill(mut self) {
+        self.child.kill().await.unwrap();
+    }
+
+    /// Waits until it has said so on its error output.
+    pub(crate) async fn says(&self, expected: &str) {
+        let said = async {
+            while !std::fs::read_to_string(&self.said).unwrap().contains(expected) {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        let late = || format!("no {expected:?} in {}", std::fs::read_to_string(&self.said).unwrap());
+        timeout(PATIENCE, said).await.unwrap_or_else(|_| panic!("{}", late()));
+    }
+}
+
+impl Access {
+    pub(crate) fn read(kubeconfig: &Path) -> Self {
+        let text = std::fs::read_to_string(kubeconfig).unwrap();
+        let config: Value = serde_saphyr::from_str(&text).unwrap();
+        let cluster = &config["clusters"][0]["cluster"];
+        let url = cluster["server"].as_str().unwrap();
+        let address =
+            url.strip_prefix("https://").unwrap().replace("localhost", "127.0.0.1").parse().unwrap();
+        let ca = STANDARD.decode(cluster["certificate-authority-data"].as_str().unwrap()).unwrap();
+        let token = config["users"][0]["user"]["token"].as_str().unwrap().to_owned();
+        Self { address, ca: String::from_utf8(ca).unwrap(), token }
+    }
+}

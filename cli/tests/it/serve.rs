@@ -1,0 +1,152 @@
+//! A server from its start to its end.
+
+use std::fs;
+use std::path::Path;
+
+use http::Method;
+use rustix::process::Signal;
+use serde_json::json;
+use tokio::net::TcpStream;
+
+use crate::client::{Connection, Frames};
+use crate::program::{Access, Serving};
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const DISK: [&str; 4] = ["--listen", "127.0.0.1:0", "--data-dir", "data"];
+
+#[tokio::test]
+async fn it_says_how_it_is_reached() {
+    let home = tempfile::tempdir().unwrap();
+    fs::create_dir(home.path().join("crds")).unwrap();
+    let crd = json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "widgets.example.com"}, "spec": {"group": "example.com", "scope": "Namespaced",
+        "names": {"plural": "widgets", "kind": "Widget"}, "versions": [{"name": "v1", "served": true, "storage": true,
+        "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}]}});
+    fs::write(home.path().join("crds/widgets.json"), crd.to_string()).unwrap();
+    let kinds = |serving: &Serving| {
+        let words: Vec<String> = serving.lines[0].split("; ").map(str::to_owned).collect();
+        assert_eq!(words[0], format!("serving https://{}", serving.access.address));
+        (words[1].strip_suffix(" kinds").unwrap().parse::<usize>().unwrap(), words[2].clone())
+    };
+    let plain = Serving::start(&["--listen", "127.0.0.1:0", "--memory"], home.path()).await;
+    let (few, kept) = kinds(&plain);
+    assert_eq!(kept, "data in memory");
+    let temporary = plain.kubeconfig.parent().unwrap().to_owned();
+    plain.signal(Signal::INT);
+    assert!(plain.ended().await.success());
+    assert!(!temporary.exists(), "what was made for it alone is gone with it");
+
+    let more = ["--crds", "crds", "--kubeconfig-out", "out/config"];
+    let serving = Serving::start(&[&DISK[..], &more].concat(), home.path()).await;
+    assert_eq!(kinds(&serving), (few + 1, "data in data".to_owned()));
+    assert_eq!(serving.kubeconfig, home.path().join("out/config"));
+    let mut client = Connection::to(&serving.access).await.unwrap();
+    assert_eq!(client.get("/apis/example.com/v1/widgets").await.0, 200);
+    for health in ["/livez", "/readyz", "/healthz"] {
+        assert_eq!(client.get(health).await, (200, json!("ok")));
+        let (_, verbose) = client.get(&format!("{health}?verbose")).await;
+        assert!(verbose.as_str().unwrap().contains("[+]store ok\n"), "{verbose}");
+    }
+    let (_, page) = client.get("/metrics").await;
+    assert!(page.as_str().unwrap().contains("machinery_connections 1\n"), "{page}");
+    serving.kill().await;
+}
+
+#[tokio::test]
+async fn it_ends_in_good_order() {
+    let home = tempfile::tempdir().unwrap();
+    let serving = Serving::start(&DISK, home.path()).await;
+    let address = serving.access.address;
+    let mut watching = Connection::to(&serving.access).await.unwrap();
+    let mut writing = Connection::to(&serving.access).await.unwrap();
+    let (_, body) = watching.send(Method::GET, &format!("{MAPS}?watch=1"), None).await.unwrap();
+    let mut frames = Frames::of(body);
+    let map = json!({"metadata": {"name": "one"}});
+    assert_eq!(writing.ask(Method::POST, MAPS, Some(&map)).await.unwrap().0, 201);
+    assert_eq!(frames.next().await.unwrap()["type"], "ADDED");
+    serving.signal(Signal::TERM);
+    // The watch ends whole, and not by a connection that is cut off.
+    assert!(frames.ends().await);
+    serving.says("stopping when what was begun is done").await;
+    assert_eq!(serving.ended().await.code(), Some(0));
+    assert!(TcpStream::connect(address).await.is_err());
+}
+
+#[tokio::test]
+async fn a_second_signal_ends_it_at_once() {
+    let home = tempfile::tempdir().unwrap();
+    let serving = Serving::start(&DISK, home.path()).await;
+    // A connection on which nothing comes holds up the end.
+    let _silent = TcpStream::connect(serving.access.address).await.unwrap();
+    let mut client = Connection::to(&serving.access).await.unwrap();
+    client.get("/livez").await;
+    serving.signal(Signal::TERM);
+    serving.says("stopping").await;
+    serving.signal(Signal::TERM);
+    serving.says("ended at once").await;
+    assert_eq!(serving.ended().await.code(), Some(1));
+}
+
+#[tokio::test]
+async fn a_restart_keeps_objects_certificates_and_tokens() {
+    let home = tempfile::tempdir().unwrap();
+    let first = Serving::start(&DISK, home.path()).await;
+    let mut client = Connection::to(&first.access).await.unwrap();
+    let (_, made) =
+        client.ask(Method::POST, MAPS, Some(&json!({"metadata": {"name": "one"}}))).await.unwrap();
+    let (access, pki) = (first.access.clone(), files(&home.path().join("data/pki")));
+    first.signal(Signal::TERM);
+    assert!(first.ended().await.success());
+
+    let second = Serving::start(&DISK, home.path()).await;
+    assert_eq!(Access { address: access.address, ..second.access.clone() }, access);
+    assert_eq!(files(&home.path().join("data/pki")), pki);
+    let mut client = Connection::to(&second.access).await.unwrap();
+    assert_eq!(client.get(&format!("{MAPS}/one")).await, (200, made));
+    second.kill().await;
+}
+
+fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
+    let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<_> =
+        entries.map(|path| (path.display().to_string(), fs::read(&path).unwrap())).collect();
+    files.sort();
+    files
+}
+
+/// Puts a certificate for `localhost` there, with its key, and returns it.
+fn put(home: &Path) -> String {
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    fs::write(home.join("k"), made.signing_key.serialize_pem()).unwrap();
+    fs::write(home.join("c"), made.cert.pem()).unwrap();
+    made.cert.pem()
+}
+
+#[tokio::test]
+async fn certificates_and_tokens_are_read_again() {
+    let home = tempfile::tempdir().unwrap();
+    put(home.path());
+    let tls = ["--tls-cert", "c", "--tls-key", "k", "--host", "localhost"];
+    let serving = Serving::start(&[&DISK[..], &tls].concat(), home.path()).await;
+    let mut old = Connection::to(&serving.access).await.unwrap();
+    assert_eq!(old.get(MAPS).await.0, 200);
+
+    // Somebody asks for it.
+    let ca = put(home.path());
+    let tokens = home.path().join("data/pki/tokens.csv");
+    let text = fs::read_to_string(&tokens).unwrap();
+    fs::write(&tokens, format!("{text}another,ann,1,system:masters\n")).unwrap();
+    serving.signal(Signal::HUP);
+    serving.says("certificates and tokens are read again").await;
+    let other = Access { ca, token: "another".to_owned(), ..serving.access.clone() };
+    let mut new = Connection::to(&other).await.unwrap();
+    assert_eq!([old.get(MAPS).await.0, new.get(MAPS).await.0], [200, 200]);
+    assert!(Connection::to(&serving.access).await.is_err(), "the old certificate is shown no more");
+
+    // Nobody asks for it, and it is not good.
+    fs::write(home.path().join("c"), "no certificate").unwrap();
+    serving.says("not taken, and what was there before goes on: c: there is no certificate in it").await;
+    let mut newer = Connection::to(&other).await.unwrap();
+    assert_eq!([old.get(MAPS).await.0, newer.get(MAPS).await.0], [200, 200]);
+    serving.kill().await;
+}
