@@ -1,4 +1,4 @@
-//! The Go peers: `bench/peers/go`, built with the Go toolchain of this machine.
+//! The Go peers: directories of `bench/peers`, built with the Go toolchain of this machine.
 
 use crate::lines::Lines;
 use anyhow::{Context, ensure};
@@ -8,23 +8,28 @@ use std::process::{Command, Stdio};
 /// As many as our runtime has worker threads.
 const PROCESSORS: &str = "2";
 
-/// Builds and starts the peers; `None` if there is no Go.
+/// Whether there is a Go toolchain.
+pub(crate) fn is_here() -> bool {
+    let version = Command::new("go").arg("version").stdout(Stdio::null()).status();
+    version.is_ok_and(|status| status.success())
+}
+
+/// Builds and starts the peers that are libraries; `None` if there is no Go.
 pub(crate) fn start() -> anyhow::Result<Option<Lines>> {
-    match Command::new("go").arg("version").stdout(Stdio::null()).status() {
-        Ok(status) if status.success() => {}
-        _ => return Ok(None),
+    if !is_here() {
+        return Ok(None);
     }
-    let mut command = Command::new(build()?);
+    let mut command = Command::new(build("go")?);
     command.env("GOMAXPROCS", PROCESSORS).env_remove("GOGC");
     Lines::start("the Go peers", &mut command).map(Some)
 }
 
-/// Builds the peers next to this program. Go's own cache makes the second time quick.
-fn build() -> anyhow::Result<PathBuf> {
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers/go");
+/// Builds a directory of peers next to this program. Go's own cache makes the second time quick.
+pub(crate) fn build(peers: &str) -> anyhow::Result<PathBuf> {
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(peers);
     let program = std::env::current_exe().context("cannot say where this program is")?;
-    let binary = program.with_file_name("machinery-bench-go-peers");
-    eprintln!("building the Go peers");
+    let binary = program.with_file_name(format!("machinery-bench-{peers}-peers"));
+    eprintln!("building the peers in bench/peers/{peers}");
     let status = Command::new("go")
         .args(["build", "-buildvcs=false", "-mod=readonly", "-o"])
         .arg(&binary)
@@ -33,6 +38,6 @@ fn build() -> anyhow::Result<PathBuf> {
         .stdout(Stdio::null())
         .status()
         .context("cannot run go")?;
-    ensure!(status.success(), "go build failed in bench/peers/go; its message is above");
+    ensure!(status.success(), "go build failed in bench/peers/{peers}; its message is above");
     Ok(binary)
 }

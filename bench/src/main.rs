@@ -2,14 +2,17 @@
 
 #![expect(clippy::disallowed_methods, reason = "this measures real time, on threads and tasks of its own")]
 
+mod apiserver;
 mod chance;
 mod go;
 mod interleave;
 mod lines;
 mod measure;
 mod memory;
+mod process;
 mod progress;
 mod report;
+mod scratch;
 mod snapshot;
 mod store;
 mod workqueue;
@@ -35,6 +38,8 @@ enum Suite {
     Snapshot(Options),
     /// The store on a disk, beside etcd.
     Store(Options),
+    /// The API server on a disk and TLS, beside Kubernetes' own API machinery.
+    Apiserver(Options),
     /// A process of the suite `store`.
     #[command(hide = true)]
     StoreHolder,
@@ -67,6 +72,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Suite::Workqueue(options) => ("workqueue", options, workqueue::run),
         Suite::Snapshot(options) => ("snapshot", options, snapshot::run),
         Suite::Store(options) => ("store", options, store::run),
+        Suite::Apiserver(options) => ("apiserver", options, apiserver::run),
         Suite::StoreHolder => return store::hold().map(|()| ExitCode::SUCCESS),
     };
     let found = run(options)?;

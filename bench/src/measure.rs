@@ -61,7 +61,8 @@ impl Lap {
     }
 }
 
-fn cpu_time() -> Duration {
+/// The CPU time of this process.
+pub(crate) fn cpu_time() -> Duration {
     cpu_time_of(ClockId::ProcessCPUTime)
 }
 

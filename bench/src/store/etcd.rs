@@ -1,10 +1,10 @@
 //! etcd as Debian has it, on loopback, used through its own Go client from the process of the Go peers.
 
 use super::measured::{Server, Start};
-use super::scratch::Scratch;
 use super::shape::Step;
 use crate::lines::Lines;
 use crate::measure::Figures;
+use crate::scratch::Scratch;
 use anyhow::{Context, bail, ensure};
 use serde::Serialize;
 use std::fs::{self, File};

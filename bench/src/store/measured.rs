@@ -1,10 +1,10 @@
 //! A subject of this suite: a server that is started, used, looked at from outside and killed.
 
-use super::process;
-use super::scratch::Scratch;
 use super::shape::{Kind, Step};
 use crate::interleave::Subject;
 use crate::measure::{Figures, count};
+use crate::process;
+use crate::scratch::Scratch;
 use anyhow::{Context, bail};
 use std::fs;
 use std::path::{Path, PathBuf};

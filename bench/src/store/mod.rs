@@ -8,9 +8,7 @@ mod etcd;
 mod holder;
 mod measured;
 mod ours;
-mod process;
 mod rows;
-mod scratch;
 mod shape;
 mod suite;
 

@@ -2,11 +2,11 @@
 
 use super::holder::Open;
 use super::measured::{Server, Start};
-use super::scratch::Scratch;
 use super::shape::Step;
 use crate::interleave::OURS;
 use crate::lines::Lines;
 use crate::measure::Figures;
+use crate::scratch::Scratch;
 use anyhow::Context;
 use std::process::Command;
 use std::rc::Rc;

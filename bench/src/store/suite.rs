@@ -2,10 +2,10 @@
 
 use super::measured::Measured;
 use super::ours::Ours;
-use super::scratch::Scratch;
 use super::shape::Kind;
 use super::{etcd, rows};
 use crate::interleave::{self, Found, Missing, Subject};
+use crate::scratch::Scratch;
 use crate::{Options, go};
 use std::rc::Rc;
 

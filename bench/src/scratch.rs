@@ -1,4 +1,4 @@
-//! Where the stores' files are: under the repository's `target/`, so on the disk that the program was built on, until the
+//! Where the files of servers and stores are: under the repository's `target/`, so on the disk that the program was built on, until the
 //! program ends, also by a signal.
 
 use anyhow::Context;
@@ -11,18 +11,18 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tokio::signal::unix::{SignalKind, signal};
 
-pub(super) struct Scratch {
+pub(crate) struct Scratch {
     directory: TempDir,
     running: Arc<Mutex<BTreeSet<u32>>>,
 }
 
 impl Scratch {
     /// From now on, an interrupt ends the program and leaves nothing behind.
-    pub(super) fn new() -> anyhow::Result<Self> {
+    pub(crate) fn new() -> anyhow::Result<Self> {
         let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
         std::fs::create_dir_all(&target).with_context(|| format!("cannot make {}", target.display()))?;
         let target = target.canonicalize()?;
-        let directory = tempfile::Builder::new().prefix("bench-store-").tempdir_in(target)?;
+        let directory = tempfile::Builder::new().prefix("bench-").tempdir_in(target)?;
         let running = Arc::new(Mutex::new(BTreeSet::new()));
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
         std::thread::spawn({
@@ -33,16 +33,16 @@ impl Scratch {
     }
 
     /// A path that nobody else uses.
-    pub(super) fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
     /// A process that an interrupt has to end.
-    pub(super) fn began(&self, pid: u32) {
+    pub(crate) fn began(&self, pid: u32) {
         self.running.lock().insert(pid);
     }
 
-    pub(super) fn ended(&self, pid: u32) {
+    pub(crate) fn ended(&self, pid: u32) {
         self.running.lock().remove(&pid);
     }
 }

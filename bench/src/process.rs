@@ -4,14 +4,14 @@ use anyhow::Context;
 use std::path::Path;
 
 /// The CPU time of all threads of a process since it began, in the kernel too; in steps of a hundredth of a second.
-pub(super) fn cpu_us(pid: u32) -> anyhow::Result<f64> {
+pub(crate) fn cpu_us(pid: u32) -> anyhow::Result<f64> {
     let ticks = cpu_ticks(&read(pid, "stat")?).context("/proc/PID/stat is not as expected")?;
     Ok(ticks / clock_ticks_per_second() * 1e6)
 }
 
 /// Bytes that were written to the disk that a directory is on, by whomever, since the system began. None where the directory is
 /// on no disk. What Linux counts for a process is of no use: where it keeps files in large pieces, a few bytes count as a piece.
-pub(super) fn written(directory: &Path) -> Option<f64> {
+pub(crate) fn written(directory: &Path) -> Option<f64> {
     use std::os::unix::fs::MetadataExt;
     let device = std::fs::metadata(directory).ok()?.dev();
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));
@@ -21,14 +21,26 @@ pub(super) fn written(directory: &Path) -> Option<f64> {
 }
 
 /// Bytes of memory: all that is resident, and of that what is no file.
-pub(super) fn memory(pid: u32) -> anyhow::Result<(f64, f64)> {
+pub(crate) fn memory(pid: u32) -> anyhow::Result<(f64, f64)> {
     let status = read(pid, "status")?;
     let bytes = |name| Some(field(&status, name)? * 1024.0);
     bytes("VmRSS:").zip(bytes("RssAnon:")).context("/proc/PID/status is not as expected")
 }
 
+/// Forgets the most memory that was resident at a time: from here on it is found anew.
+pub(crate) fn forget_peak(pid: u32) -> anyhow::Result<()> {
+    let path = format!("/proc/{pid}/clear_refs");
+    std::fs::write(&path, "5").with_context(|| format!("cannot write {path}"))
+}
+
+/// The most bytes that were resident at a time.
+pub(crate) fn peak(pid: u32) -> anyhow::Result<f64> {
+    let kilobytes = field(&read(pid, "status")?, "VmHWM:").context("/proc/PID/status is not as expected")?;
+    Ok(kilobytes * 1024.0)
+}
+
 /// Bytes that the files of a directory take on the disk, at any depth.
-pub(super) fn disk(directory: &Path) -> anyhow::Result<f64> {
+pub(crate) fn disk(directory: &Path) -> anyhow::Result<f64> {
     use std::os::unix::fs::MetadataExt;
     let mut bytes = 0.0;
     for entry in std::fs::read_dir(directory)? {

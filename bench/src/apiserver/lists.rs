@@ -1,0 +1,73 @@
+//! Full lists: looked at once, then only counted.
+
+use super::access::Access;
+use super::client::Client;
+use super::objects::PATH;
+use crate::measure::{Figures, cpu_time};
+use anyhow::ensure;
+use serde::Deserialize;
+use std::time::Instant;
+use tokio::task::JoinSet;
+
+/// The bytes of a list that has all objects as wholes.
+pub(super) async fn whole(access: &Access, objects: usize) -> anyhow::Result<usize> {
+    let bytes = Client::connect(access).await?.get(PATH).await?;
+    let list: List<'_> = serde_json::from_slice(&bytes)?;
+    let wholes = list.items.iter().filter(|item| item.is_whole()).count();
+    ensure!(wholes == objects, "a list of {} has {wholes} wholes of {objects}", list.items.len());
+    Ok(bytes.len())
+}
+
+/// So many lists at once.
+pub(super) async fn lists(access: &Access, clients: usize, length: usize) -> anyhow::Result<Figures> {
+    let mut connected = Vec::new();
+    for _ in 0..clients {
+        connected.push(Client::connect(access).await?);
+    }
+    let (start, cpu) = (Instant::now(), cpu_time());
+    let mut tasks = JoinSet::new();
+    for mut client in connected {
+        tasks.spawn(async move { client.length(PATH).await });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        let found = ended??;
+        ensure!(found == length, "a list has {found} bytes, where it had {length}");
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    let cpu = cpu_time().saturating_sub(cpu);
+    Ok(Figures::default().with("list_s", seconds).with("client_cpu_s", cpu.as_secs_f64()))
+}
+
+#[derive(Deserialize)]
+struct List<'a> {
+    #[serde(borrow)]
+    items: Vec<Item<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Item<'a> {
+    #[serde(borrow)]
+    metadata: Metadata<'a>,
+    #[serde(borrow)]
+    spec: Spec<'a>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Metadata<'a> {
+    name: &'a str,
+    uid: &'a str,
+    resource_version: &'a str,
+}
+
+#[derive(Deserialize)]
+struct Spec<'a> {
+    text: &'a str,
+}
+
+impl Item<'_> {
+    fn is_whole(&self) -> bool {
+        let Metadata { name, uid, resource_version } = self.metadata;
+        !name.is_empty() && uid.len() == 36 && !resource_version.is_empty() && self.spec.text.len() > 500
+    }
+}

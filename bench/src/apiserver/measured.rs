@@ -1,0 +1,189 @@
+//! A subject of this suite: a server that is started, used, looked at from outside and killed.
+
+use super::access::Access;
+use super::client::Client;
+use super::objects::{DEFINITIONS, PATH, definition};
+use super::server::Server;
+use super::shape::Kind;
+use super::{lists, writes};
+use crate::interleave::Subject;
+use crate::measure::{Figures, count};
+use crate::process;
+use crate::scratch::Scratch;
+use anyhow::{Context, bail};
+use http::StatusCode;
+use std::fs;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use tokio::runtime::{self, Runtime};
+
+/// Who loads a server does not count, so there are as many as make it quick.
+const LOADERS: usize = 64;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(super) struct Measured {
+    server: Server,
+    scratch: Rc<Scratch>,
+    /// All clients are on one thread: it costs least, and the server has the other core.
+    runtime: Runtime,
+    kept: Option<Kept>,
+}
+
+/// The files of a server with many objects, which stay over the rounds: loading takes longer than measuring.
+#[derive(Clone, Copy)]
+struct Kept {
+    objects: usize,
+    /// Bytes of their list.
+    length: usize,
+}
+
+impl Measured {
+    pub(super) fn new(server: Server, scratch: Rc<Scratch>) -> anyhow::Result<Self> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { server, scratch, runtime, kept: None })
+    }
+
+    fn measure(&mut self, kind: &Kind) -> anyhow::Result<Figures> {
+        match *kind {
+            Kind::Writes { clients, seconds } => self.writes(clients, seconds),
+            Kind::Lists { objects, clients } => {
+                let kept = match self.kept.filter(|kept| kept.objects == objects) {
+                    Some(kept) => kept,
+                    None => self.load(objects)?,
+                };
+                self.lists(kept, clients)
+            }
+        }
+    }
+
+    fn writes(&mut self, clients: usize, seconds: f64) -> anyhow::Result<Figures> {
+        let access = self.begin(self.directory())?;
+        let pid = self.server.pid()?;
+        let before = process::cpu_us(pid)?;
+        let (makers, creates) = self
+            .runtime
+            .block_on(async { writes::creates(writes::makers(&access, clients).await?, seconds).await })?;
+        let between = process::cpu_us(pid)?;
+        let updates = self.runtime.block_on(writes::updates(makers, seconds))?;
+        let after = process::cpu_us(pid)?;
+        let figures = costed(Figures::default(), "create", &creates, between - before)?;
+        costed(figures, "update", &updates, after - between)
+    }
+
+    fn load(&mut self, objects: usize) -> anyhow::Result<Kept> {
+        self.kept = None;
+        let access = self.begin(self.kept_directory())?;
+        let length = self.runtime.block_on(async {
+            writes::load(writes::makers(&access, LOADERS).await?, objects).await?;
+            lists::whole(&access, objects).await
+        })?;
+        self.server.kill()?;
+        Ok(*self.kept.insert(Kept { objects, length }))
+    }
+
+    fn lists(&mut self, kept: Kept, clients: usize) -> anyhow::Result<Figures> {
+        let access = self.server.start(&self.kept_directory())?;
+        let pid = self.server.pid()?;
+        self.runtime.block_on(ready(&access))?;
+        settled(pid)?;
+        process::forget_peak(pid)?;
+        let (memory, _) = process::memory(pid)?;
+        let before = process::cpu_us(pid)?;
+        let figures = self.runtime.block_on(lists::lists(&access, clients, kept.length))?;
+        let cpu_s = (process::cpu_us(pid)? - before) / 1e6;
+        const GIB: f64 = (1_u64 << 30) as f64;
+        Ok(figures
+            .with("cpu_s", cpu_s)
+            .with("before_gib", memory / GIB)
+            .with("peak_gib", process::peak(pid)? / GIB)
+            .with("list_mb", count(kept.length) / 1e6))
+    }
+
+    /// Starts on an empty directory, and defines the kind.
+    fn begin(&mut self, directory: PathBuf) -> anyhow::Result<Access> {
+        remove(&directory)?;
+        fs::create_dir_all(&directory)?;
+        rustix::fs::sync(); // the disk has nothing left to write of what was there before
+        let access = self.server.start(&directory)?;
+        self.runtime.block_on(async {
+            let definition = serde_json::to_vec(&definition())?;
+            Client::connect(&access).await?.post(DEFINITIONS, definition.into()).await?;
+            ready(&access).await
+        })?;
+        Ok(access)
+    }
+
+    fn kept_directory(&self) -> PathBuf {
+        self.scratch.path(&format!("{}-kept", self.server.name()))
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.scratch.path(self.server.name())
+    }
+}
+
+/// Waits until objects of the kind can be listed, from a cache too if there is one.
+async fn ready(access: &Access) -> anyhow::Result<()> {
+    let mut client = Client::connect(access).await?;
+    let end = Instant::now() + PATIENCE;
+    let path = format!("{PATH}?labelSelector=app%3Dnone");
+    loop {
+        let status = client.status(&path).await?;
+        if status == StatusCode::OK {
+            return Ok(());
+        }
+        if Instant::now() > end {
+            bail!("{path} is still answered {status}");
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+/// Waits until a process has done what it does after its start: what is measured next is not that.
+fn settled(pid: u32) -> anyhow::Result<()> {
+    const LOOK: Duration = Duration::from_millis(250);
+    let end = Instant::now() + PATIENCE;
+    let mut cpu = process::cpu_us(pid)?;
+    while Instant::now() < end {
+        std::thread::sleep(LOOK);
+        let now = process::cpu_us(pid)?;
+        if now - cpu < LOOK.as_secs_f64() * 1e6 / 10.0 {
+            break;
+        }
+        cpu = now;
+    }
+    Ok(())
+}
+
+/// `more` under names that begin with what was done, and what each cost the server.
+fn costed(figures: Figures, what: &str, more: &Figures, cpu_us: f64) -> anyhow::Result<Figures> {
+    let operations = more.of("operations").context("traffic counts its operations")?;
+    let figures = figures.with(&format!("{what}_cpu_us"), cpu_us / operations);
+    let names = ["per_second", "p50_us", "p99_us", "client_cpu_us"];
+    Ok(names.into_iter().fold(figures, |figures, name| match more.of(name) {
+        Some(figure) => figures.with(&format!("{what}_{name}"), figure),
+        None => figures,
+    }))
+}
+
+fn remove(directory: &std::path::Path) -> anyhow::Result<()> {
+    if directory.exists() {
+        fs::remove_dir_all(directory).with_context(|| format!("cannot remove {}", directory.display()))?;
+    }
+    Ok(())
+}
+
+impl Subject<Kind> for Measured {
+    fn name(&self) -> &'static str {
+        self.server.name()
+    }
+
+    fn run(&mut self, kind: &Kind) -> anyhow::Result<Figures> {
+        let measured = self.measure(kind);
+        self.server.kill()?;
+        remove(&self.directory())?;
+        measured
+    }
+}

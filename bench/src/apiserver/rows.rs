@@ -1,0 +1,114 @@
+//! The rows of this suite. Those that the design names carry its names and goals.
+
+use super::shape::Kind;
+use super::suite::PEER;
+use crate::interleave::{Plan, Spec};
+use crate::report::{Better, Goal};
+
+/// The shapes and their rows.
+pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
+    let (seconds, objects) = if quick { (0.5, 2000) } else { (4.0, 100_000) };
+    vec![
+        writes(64, seconds, 6.0, Some(10.0)),
+        writes(1, seconds, 3.0, None),
+        list(objects),
+        lists_at_once(objects),
+    ]
+}
+
+/// `rate` and `cpu` are how many times better than the peer creates have to be.
+fn writes(clients: usize, seconds: f64, rate: f64, cpu: Option<f64>) -> Plan<Kind> {
+    let goals = |factor: Option<f64>| -> Vec<Goal> {
+        factor.map(|factor| Goal::times(factor, PEER)).into_iter().collect()
+    };
+    let cpu_row = match clients {
+        64 => "create-cpu".to_owned(),
+        _ => format!("create-cpu-{clients}"),
+    };
+    let row = |name: String, figure| row(&name, "µs", figure);
+    Plan {
+        shape: Kind::Writes { clients, seconds },
+        absent: vec![],
+        rows: vec![
+            per_second(&format!("creates-{clients}"), "create_per_second")
+                .goals(&goals(Some(rate)))
+                .note(WRITES)
+                .also("create_client_cpu_us", "the client's CPU µs a create"),
+            row(format!("creates-{clients}-p50"), "create_p50_us"),
+            row(format!("creates-{clients}-p99"), "create_p99_us"),
+            row(cpu_row, "create_cpu_us").goals(&goals(cpu)).note(CPU),
+            per_second(&format!("updates-{clients}"), "update_per_second")
+                .note(UPDATES)
+                .also("update_client_cpu_us", "the client's CPU µs an update"),
+            row(format!("updates-{clients}-p50"), "update_p50_us"),
+            row(format!("updates-{clients}-p99"), "update_p99_us"),
+            row(format!("update-cpu-{clients}"), "update_cpu_us").note(CPU),
+        ],
+    }
+}
+
+fn list(objects: usize) -> Plan<Kind> {
+    Plan {
+        shape: Kind::Lists { objects, clients: 1 },
+        absent: vec![],
+        rows: vec![
+            row("list-100k", "s", "list_s")
+                .goals(&[Goal::times(5.0, PEER)])
+                .note(LIST)
+                .also("list_mb", "MB of the list")
+                .also("client_cpu_s", "the client's CPU s"),
+            row("list-100k-cpu", "s", "cpu_s").note("CPU time of the server's process for it"),
+            row("list-100k-peak", "GiB", "peak_gib").note(PEAK).also("before_gib", "before it"),
+        ],
+    }
+}
+
+fn lists_at_once(objects: usize) -> Plan<Kind> {
+    Plan {
+        shape: Kind::Lists { objects, clients: 20 },
+        absent: vec![(PEER, "one list shows what each takes it")],
+        rows: vec![
+            row("list-100k-20-peak", "GiB", "peak_gib")
+                .goals(&[Goal::at_most(1.5, "GiB")])
+                .note(PEAK)
+                .also("before_gib", "before them")
+                .also("list_s", "all took s")
+                .also("cpu_s", "server CPU s"),
+        ],
+    }
+}
+
+const WRITES: &str = "durable creates of custom resources of 1 KiB with a schema; each client has a connection of its own, HTTP/2 \
+     over TLS, and waits for its answer; ours: `machinery serve` with RBAC; the peer: apiextensions-apiserver with etcd in its \
+     process, which asks nobody for leave and knows no namespaces";
+const UPDATES: &str = "each client replaces what it made, naming the revision that it knows";
+const CPU: &str = "CPU time of the server's process for each, in the kernel too";
+const LIST: &str = "all objects in one answer, to one client that reads as fast as it comes, by a server that was started on them";
+const PEAK: &str = "the most that was resident at a time (VmHWM) while it was asked for";
+
+fn per_second(name: &str, figure: &'static str) -> Spec {
+    Spec::new(name, "/s", Better::Higher, figure)
+}
+
+fn row(name: &str, unit: &'static str, figure: &'static str) -> Spec {
+    Spec::new(name, unit, Better::Lower, figure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_rows_that_the_design_names_are_there_once() {
+        for quick in [true, false] {
+            let plans = plans(quick);
+            let names: Vec<&str> =
+                plans.iter().flat_map(|plan| &plan.rows).map(|row| row.name.as_str()).collect();
+            for name in ["creates-64", "creates-1", "create-cpu", "list-100k", "list-100k-20-peak"] {
+                assert!(names.contains(&name), "{name}");
+            }
+            assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Creates and updates. Each client waits for its answer before it goes on.
+
+use super::access::Access;
+use super::client::Client;
+use super::objects::{self, PATH, Writer};
+use crate::measure::{Figures, count, cpu_time};
+use anyhow::{Context, ensure};
+use serde_json::Value;
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+
+/// The share of the time, in front, that is not measured.
+const WARM_UP: f64 = 0.1;
+
+/// A client with what it has made: objects by their numbers, with their revisions.
+pub(super) struct Maker {
+    number: usize,
+    client: Client,
+    writer: Writer,
+    revisions: Vec<String>,
+}
+
+/// As many clients, each connected, and known to the server by the object that it has made.
+pub(super) async fn makers(access: &Access, clients: usize) -> anyhow::Result<Vec<Maker>> {
+    let mut makers = Vec::new();
+    for number in 0..clients {
+        let client = Client::connect(access).await?;
+        let mut maker = Maker { number, client, writer: Writer::new(number), revisions: Vec::new() };
+        maker.create().await?;
+        makers.push(maker);
+    }
+    Ok(makers)
+}
+
+/// Makes objects until there are as many as are wanted, as fast as it goes.
+pub(super) async fn load(makers: Vec<Maker>, objects: usize) -> anyhow::Result<()> {
+    let clients = makers.len();
+    let mut tasks = JoinSet::new();
+    for mut maker in makers {
+        tasks.spawn(async move {
+            for _ in (maker.number..objects).step_by(clients).skip(1) {
+                maker.create().await?;
+            }
+            anyhow::Ok(())
+        });
+    }
+    while let Some(ended) = tasks.join_next().await {
+        ended??;
+    }
+    Ok(())
+}
+
+/// Has all of them create for a time; all are acknowledged, and all of them are there.
+pub(super) async fn creates(makers: Vec<Maker>, seconds: f64) -> anyhow::Result<(Vec<Maker>, Figures)> {
+    let (mut makers, figures) = traffic(makers, seconds, async |maker| maker.create().await).await?;
+    let made: usize = makers.iter().map(|maker| maker.revisions.len()).sum();
+    let first = &mut makers.first_mut().context("there is no client")?.client;
+    let page: Value = serde_json::from_slice(&first.get(&format!("{PATH}?limit=1")).await?)?;
+    let behind = page["metadata"]["remainingItemCount"].as_u64().unwrap_or(0);
+    ensure!(behind + 1 == made as u64, "{made} creates were acknowledged, and {} are there", behind + 1);
+    Ok((makers, figures))
+}
+
+/// Has all of them replace what they made, one after another.
+pub(super) async fn updates(makers: Vec<Maker>, seconds: f64) -> anyhow::Result<Figures> {
+    let (_, figures) = traffic(makers, seconds, async |maker| maker.update().await).await?;
+    Ok(figures)
+}
+
+impl Maker {
+    async fn create(&mut self) -> anyhow::Result<()> {
+        let body = self.writer.new_object(&objects::name(self.number, self.revisions.len()));
+        let answer = self.client.post(PATH, body).await?;
+        self.revisions.push(revision(&answer)?.to_owned());
+        Ok(())
+    }
+
+    async fn update(&mut self) -> anyhow::Result<()> {
+        let i = self.writer.turn() % self.revisions.len();
+        let name = objects::name(self.number, i);
+        let body = self.writer.replacement(&name, &self.revisions[i]);
+        let answer = self.client.put(&format!("{PATH}/{name}"), body).await?;
+        self.revisions[i].clear();
+        self.revisions[i].push_str(revision(&answer)?);
+        Ok(())
+    }
+}
+
+/// Taken out of the answer without reading it as a whole.
+fn revision(answer: &[u8]) -> anyhow::Result<&str> {
+    const KEY: &str = r#""resourceVersion":""#;
+    let text = std::str::from_utf8(answer)?;
+    let (_, rest) = text.split_once(KEY).context("an answer has no revision")?;
+    Ok(rest.split('"').next().unwrap_or_default())
+}
+
+async fn traffic(
+    makers: Vec<Maker>,
+    seconds: f64,
+    operate: impl AsyncFn(&mut Maker) -> anyhow::Result<()>,
+) -> anyhow::Result<(Vec<Maker>, Figures)> {
+    let (start, cpu) = (Instant::now(), cpu_time());
+    let duration = Duration::from_secs_f64(seconds);
+    let (measured, end) = (start + duration.mul_f64(WARM_UP), start + duration);
+    let clients = makers.into_iter().map(async |mut maker| {
+        let (mut operations, mut each) = (0, Vec::new());
+        let mut now = Instant::now();
+        while now < end {
+            operate(&mut maker).await?;
+            let then = Instant::now();
+            operations += 1;
+            if now > measured && then < end {
+                each.push(then - now);
+            }
+            now = then;
+        }
+        anyhow::Ok((maker, operations, each))
+    });
+    let (mut makers, mut operations, mut each) = (Vec::new(), 0, Vec::new());
+    for (maker, more, took) in futures::future::try_join_all(clients).await? {
+        makers.push(maker);
+        operations += more;
+        each.extend(took);
+    }
+    let cpu = cpu_time().saturating_sub(cpu);
+    ensure!(!each.is_empty(), "none of {operations} operations fell into the measured time");
+    each.sort_unstable();
+    let at = |hundredth: usize| each[(each.len() - 1) * hundredth / 100].as_secs_f64() * 1e6;
+    let figures = Figures::default()
+        .with("operations", count(operations))
+        .with("per_second", count(each.len()) / (end - measured).as_secs_f64())
+        .with("p50_us", at(50))
+        .with("p99_us", at(99))
+        .with("client_cpu_us", cpu.as_secs_f64() * 1e6 / count(operations));
+    Ok((makers, figures))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_revision_is_found_in_an_answer() {
+        let answer = br#"{"metadata":{"name":"a","resourceVersion":"42","uid":"b"}}"#;
+        assert_eq!(revision(answer).expect("it has one"), "42");
+        assert!(revision(b"{}").is_err());
+    }
+}
