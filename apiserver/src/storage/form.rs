@@ -3,8 +3,8 @@
 //! ```text
 //! 1 byte: this format, 1 │ 4 bytes: where the revision goes │ 8 bytes: the print of the schema │ JSON
 //! ```
-//! Numbers are little-endian. The JSON has no `resourceVersion`: that is the revision that put it, and is spliced in as
-//! the first of its metadata.
+//! Numbers are little-endian. The JSON begins with its `apiVersion` and `kind`, so that a list can leave them out. It has no
+//! `resourceVersion`: that is the revision that put it, and is spliced in as the first of its metadata.
 
 use std::io::Write;
 
@@ -14,6 +14,7 @@ use thiserror::Error;
 
 const FORMAT: u8 = 1;
 const HEADER: usize = 13;
+const FIRST: [&str; 2] = ["apiVersion", "kind"];
 
 /// A stored object.
 #[derive(Clone, Copy)]
@@ -36,7 +37,8 @@ pub(crate) fn encode(object: &Map<String, Value>, print: u64) -> Vec<u8> {
     let mut bytes = vec![0; HEADER];
     let mut splice = 0;
     bytes.push(b'{');
-    for (at, (key, value)) in object.iter().enumerate() {
+    let (first, rest): (Vec<_>, Vec<_>) = object.iter().partition(|(key, _)| FIRST.contains(&key.as_str()));
+    for (at, (key, value)) in first.into_iter().chain(rest).enumerate() {
         field(&mut bytes, at, key);
         match value {
             Value::Object(metadata) if key == "metadata" => {
@@ -78,8 +80,18 @@ impl<'a> Stored<'a> {
 
     /// Appends its JSON, with the revision.
     pub(crate) fn write(&self, revision: Revision, out: &mut Vec<u8>) {
-        let (before, after) = self.json.split_at(self.splice);
+        self.write_without("", revision, out);
+    }
+
+    /// Appends its JSON, with the revision, and without the [`head`] that all items of a list have in common.
+    pub(crate) fn write_without(&self, head: &str, revision: Revision, out: &mut Vec<u8>) {
         out.reserve(self.json.len() + 48);
+        let mut cut = 0;
+        if !head.is_empty() && self.splice > head.len() && self.json.starts_with(head.as_bytes()) {
+            cut = head.len();
+            out.push(b'{');
+        }
+        let (before, after) = self.json[cut..].split_at(self.splice - cut);
         out.extend_from_slice(before);
         let comma = if after.first() == Some(&b'}') { "" } else { "," };
         write!(out, r#""resourceVersion":"{revision}"{comma}"#).expect("a vector takes all");
@@ -98,6 +110,12 @@ impl<'a> Stored<'a> {
     pub(crate) const fn json(&self) -> &'a [u8] {
         self.json
     }
+}
+
+/// How the JSON of all objects of a kind begins.
+pub(crate) fn head(api_version: &str, kind: &str) -> String {
+    let text = |text: &str| Value::from(text).to_string();
+    format!(r#"{{"apiVersion":{},"kind":{},"#, text(api_version), text(kind))
 }
 
 fn field(bytes: &mut Vec<u8>, at: usize, key: &str) {
@@ -133,7 +151,25 @@ mod tests {
     fn an_object_comes_back_with_its_revision() {
         check(json!({"apiVersion": "v1", "kind": "X", "metadata": {"name": "a", "resourceVersion": "7"}}));
         check(json!({"metadata": {}, "spec": {"metadata": {"a": 1}}}));
+        check(json!({"apiVersion": "v1", "data": {"kind": "Y"}, "kind": "X", "metadata": {"name": "a"}}));
         check(json!({"a\"b": [1, {"x": null}], "metadata": {"labels": {"ä": "\u{0}"}}, "zz": "}{"}));
+    }
+
+    #[test]
+    fn the_head_of_a_kind_can_be_left_out() {
+        let owner = json!([{"apiVersion": "v1", "kind": "X", "name": "a"}]);
+        let rest =
+            json!({"data": {"kind": "X"}, "metadata": {"ownerReferences": owner, "resourceVersion": "42"}});
+        let mut whole = rest.clone();
+        whole["apiVersion"] = "v1".into();
+        whole["kind"] = "X".into();
+        let bytes = encode(whole.as_object().expect("an object"), 1);
+        for (kind, expected) in [("X", &rest), ("Y", &whole)] {
+            let mut written = Vec::new();
+            let stored = Stored::of(&bytes).expect("it is one");
+            stored.write_without(&head("v1", kind), Revision(42), &mut written);
+            assert_eq!(&serde_json::from_slice::<Value>(&written).expect("it is JSON"), expected);
+        }
     }
 
     #[test]

@@ -4,6 +4,6 @@ mod form;
 mod objects;
 mod place;
 
-pub(crate) use form::{Stored, encode};
+pub(crate) use form::{Stored, encode, head};
 pub(crate) use objects::{Listed, Lost, Moment, Objects, Outcome, Write, expired};
 pub(crate) use place::Place;

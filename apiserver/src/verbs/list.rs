@@ -11,9 +11,9 @@ use machinery_objects::Revision;
 use machinery_store::{Entry, Range};
 use serde_json::{Value, json};
 
-use super::output::{Output, read, write};
+use super::output::{Output, item, left_out, read, write_item};
 use super::{Job, Matter};
-use crate::accept::Place;
+use crate::accept::{Place, Shape};
 use crate::http::{Body, answer};
 use crate::kind::Kind;
 use crate::refusal::Refusal;
@@ -41,7 +41,11 @@ pub(super) async fn list(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
             parts(head, job.kind.clone(), found.entries)?,
         ));
     }
-    let items = found.entries.iter().map(|entry| read(job.kind, entry, entry.modified));
+    let whole = output.form.shape == Shape::Whole;
+    let items = found.entries.iter().map(|entry| {
+        let object = read(job.kind, entry, entry.modified)?;
+        Ok(if whole { item(job.kind, object) } else { object })
+    });
     let list = json!({
         "apiVersion": job.kind.api_version, "kind": job.kind.names.list_kind, "metadata": metadata,
         "items": items.collect::<Result<Vec<Value>, Refusal>>()?,
@@ -183,7 +187,8 @@ fn head(kind: &Kind, metadata: &Value) -> Vec<u8> {
 
 /// The list as bytes, made as they are sent: a long list is never in memory as a whole.
 fn parts(head: Vec<u8>, kind: Arc<Kind>, entries: Vec<Arc<Entry>>) -> Result<Body, Refusal> {
-    let mut making = Making { kind, entries: entries.into_iter(), first: true, ended: false };
+    let mut making =
+        Making { left_out: left_out(&kind), kind, entries: entries.into_iter(), first: true, ended: false };
     let first = making.part(head)?;
     if making.ended {
         return Ok(Body::whole(first));
@@ -196,6 +201,7 @@ fn parts(head: Vec<u8>, kind: Arc<Kind>, entries: Vec<Arc<Entry>>) -> Result<Bod
 
 struct Making {
     kind: Arc<Kind>,
+    left_out: String,
     entries: std::vec::IntoIter<Arc<Entry>>,
     first: bool,
     ended: bool,
@@ -212,7 +218,7 @@ impl Making {
             if !std::mem::take(&mut self.first) {
                 bytes.push(b',');
             }
-            write(&self.kind, &entry, entry.modified, &mut bytes)?;
+            write_item(&self.kind, &self.left_out, &entry, &mut bytes)?;
         }
         Ok(bytes)
     }

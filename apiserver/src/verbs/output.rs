@@ -11,7 +11,7 @@ use crate::accept::{Form, Media, Place, Shape, negotiate};
 use crate::http::{Body, answer};
 use crate::kind::Kind;
 use crate::refusal::Refusal;
-use crate::storage::{Stored, encode};
+use crate::storage::{Stored, encode, head};
 use crate::table::{Include, Tables, partial, partial_list};
 
 /// How to answer.
@@ -77,6 +77,37 @@ pub(crate) fn write(
         serde_json::to_writer(out, &read(kind, entry, revision)?).expect("a value is JSON");
     }
     Ok(())
+}
+
+/// What the items of a list leave out, because the list says it: of built-in kinds what they are. Custom resources say it
+/// each.
+pub(super) fn left_out(kind: &Kind) -> String {
+    if kind.built_in { head(&kind.api_version, &kind.names.kind) } else { String::new() }
+}
+
+/// Appends an entry as an item of a list.
+pub(super) fn write_item(
+    kind: &Kind,
+    left_out: &str,
+    entry: &Entry,
+    out: &mut Vec<u8>,
+) -> Result<(), Refusal> {
+    let stored = stored(entry)?;
+    if stored.print == kind.print {
+        stored.write_without(left_out, entry.modified, out);
+    } else {
+        serde_json::to_writer(out, &item(kind, read(kind, entry, entry.modified)?)).expect("a value is JSON");
+    }
+    Ok(())
+}
+
+/// An object as an item of a list.
+pub(super) fn item(kind: &Kind, mut object: Value) -> Value {
+    if let Some(object) = object.as_object_mut().filter(|_| kind.built_in) {
+        object.remove("apiVersion");
+        object.remove("kind");
+    }
+    object
 }
 
 /// An entry as its kind has it now.
