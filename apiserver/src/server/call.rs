@@ -138,6 +138,10 @@ impl Shared {
                     name: resource.name.as_deref().unwrap_or_default(),
                 };
                 self.allow(identity, &Attributes::of(verb.name(), asks).selecting(&fields))?;
+                if verb == Verb::Watch && self.stopping.is_cancelled() {
+                    // It would end at once, which clients take for a fault, and list all anew.
+                    return Err(stopping());
+                }
                 Ok((Admitted::Resource(verb, resource), query))
             }
             Target::Other(parts) => {
@@ -163,4 +167,10 @@ impl Shared {
 enum Admitted {
     Resource(Verb, Resource),
     Other(Vec<String>),
+}
+
+/// 429: clients go on from their revision when the server is up again.
+fn stopping() -> Refusal {
+    let message = "The apiserver is shutting down, please try again later.";
+    Refusal { retry_after: Some(1), ..Refusal::new(429, "TooManyRequests", message) }
 }

@@ -93,7 +93,7 @@ pub(super) fn write_item(
     out: &mut Vec<u8>,
 ) -> Result<(), Refusal> {
     let stored = stored(entry)?;
-    if stored.print == kind.print {
+    if stored.print == kind.print && kind.stored.is_none() {
         stored.write_without(left_out, entry.modified, out);
     } else {
         serde_json::to_writer(out, &item(kind, read(kind, entry, entry.modified)?)).expect("a value is JSON");
