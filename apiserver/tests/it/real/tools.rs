@@ -1,0 +1,69 @@
+//! What is needed to run programs in other languages, and where their packages are.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
+
+/// The python of a virtual environment of this test's own, with these packages from PyPI: installed once a target directory.
+///
+/// None where there is no python: that was said then.
+pub(crate) fn python(name: &str, packages: &[&str]) -> Option<PathBuf> {
+    static INSTALLING: Mutex<()> = Mutex::new(());
+    let _one_at_a_time = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let wanted =
+        packages.iter().map(|one| std::fs::read_to_string(one).unwrap_or_else(|_| (*one).to_owned()));
+    let wanted = wanted.collect::<Vec<_>>().join("\n");
+    let installed = home.join("installed");
+    if std::fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
+        return Some(home.join("bin/python"));
+    }
+    if !is_here("python3", "--version") {
+        return None;
+    }
+    // What is there was not finished, or is of other packages.
+    let _ = std::fs::remove_dir_all(&home);
+    run(Command::new("python3").args(["-m", "venv"]).arg(&home));
+    let mut install = Command::new(home.join("bin/pip"));
+    install.args(["install", "--quiet", "--disable-pip-version-check"]);
+    for package in packages {
+        install.args(Path::new(package).exists().then_some("-r")).arg(package);
+    }
+    run(&mut install);
+    std::fs::write(installed, wanted).unwrap();
+    Some(home.join("bin/python"))
+}
+
+/// A program that Go builds from a directory. None where there is no Go: that was said then.
+pub(super) fn go(directory: &Path) -> Option<PathBuf> {
+    let go = if Path::new("/usr/local/go/bin/go").exists() { "/usr/local/go/bin/go" } else { "go" };
+    if !is_here(go, "version") {
+        return None;
+    }
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("client-go");
+    run(Command::new(go)
+        .current_dir(directory)
+        .args(["build", "-mod=readonly", "-o"])
+        .arg(&program)
+        .arg("."));
+    Some(program)
+}
+
+/// Whether a program is here. In CI all are.
+fn is_here(program: &str, asked: &str) -> bool {
+    let here = Command::new(program).arg(asked).output().is_ok_and(|done| done.status.success());
+    if !here {
+        assert!(std::env::var_os("CI").is_none(), "{program} is needed for this test");
+        // Past the harness, which keeps what tests that pass have printed.
+        use std::io::Write as _;
+        let _ = writeln!(std::io::stderr().lock(), "SKIPPED: {program} is not here, and this test needs it");
+    }
+    here
+}
+
+fn run(command: &mut Command) -> Output {
+    let done = command.output().unwrap();
+    let said = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.success(), "{command:?}: {}{said}", String::from_utf8_lossy(&done.stdout));
+    done
+}
