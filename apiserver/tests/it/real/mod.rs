@@ -3,6 +3,7 @@
 //! kubectl and kube-rs have files of their own beside this directory. What the programs do is in `tests/clients/`.
 
 mod go;
+mod needs;
 mod plane;
 mod python;
 mod script;

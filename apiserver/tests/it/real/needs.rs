@@ -1,0 +1,35 @@
+//! What such clients need of the wire, in short.
+
+use serde_json::json;
+
+use crate::client::widgets;
+
+const ALL: &str = "/apis/example.com/v1/namespaces/default/widgets";
+
+/// client-go compares its watch-lists with lists when it is told to, and ends where the one says more than the other.
+#[tokio::test]
+async fn items_of_built_in_lists_leave_out_what_the_list_says() {
+    let (_server, client) = widgets().await;
+    client.post("/api/v1/namespaces/default/configmaps", &json!({"metadata": {"name": "c"}})).await.fine();
+    client.post(ALL, &json!({"metadata": {"name": "a"}})).await.fine();
+    for (path, expected) in [
+        ("/api/v1/namespaces/default/configmaps", json!([null, null])),
+        ("/api/v1/namespaces/default/configmaps?pretty=1", json!([null, null])),
+        ("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", json!([null, null])),
+        (ALL, json!(["example.com/v1", "Widget"])),
+    ] {
+        let item = &client.get(path).await.fine()["items"][0];
+        assert_eq!(json!([item["apiVersion"], item["kind"]]), expected, "{path}");
+        assert!(item["metadata"]["resourceVersion"].is_string(), "{path}");
+    }
+}
+
+/// A watch that ends at once is a fault to client-go, after which it lists all anew.
+#[tokio::test]
+async fn a_watch_of_a_server_that_stops_is_told_to_come_again() {
+    let (server, client) = widgets().await;
+    server.stop().await;
+    let answer = client.get(&format!("{ALL}?watch=1")).await;
+    assert_eq!(answer.refused().0, 429, "{answer:#?}");
+    assert_eq!(answer.body["details"]["retryAfterSeconds"], 1);
+}
