@@ -11,7 +11,8 @@ const ALL: &str = "/apis/example.com/v1/namespaces/default/widgets";
 async fn items_of_built_in_lists_leave_out_what_the_list_says() {
     let (_server, client) = widgets().await;
     client.post("/api/v1/namespaces/default/configmaps", &json!({"metadata": {"name": "c"}})).await.fine();
-    client.post(ALL, &json!({"metadata": {"name": "a"}})).await.fine();
+    let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}});
+    client.post(ALL, &widget).await.fine();
     for (path, expected) in [
         ("/api/v1/namespaces/default/configmaps", json!([null, null])),
         ("/api/v1/namespaces/default/configmaps?pretty=1", json!([null, null])),
