@@ -1,4 +1,5 @@
-//! An unmodified kube-rs on the service, without a socket: its `Api`, `watcher`, `reflector`, `Controller` and `finalizer`.
+//! An unmodified kube-rs: its `Api`, `watcher`, `reflector`, `Controller` and `finalizer`, on the service without a socket, and
+//! over one with the kubeconfig that the server writes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,7 +9,8 @@ use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube_client::api::{DeleteParams, ListParams, Patch, PatchParams, PostParams};
-use kube_client::{Api, Client, ResourceExt};
+use kube_client::config::{KubeConfigOptions, Kubeconfig};
+use kube_client::{Api, Client, Config, ResourceExt};
 use kube_core::Resource;
 use kube_core::metadata::ObjectMeta;
 use kube_runtime::controller::{Action, Controller};
@@ -18,10 +20,76 @@ use machinery_apiserver::{ApiServer, Identity};
 use machinery_store::{Memory, Options};
 use serde_json::json;
 
-async fn client() -> (ApiServer, Client) {
+use crate::real::Plane;
+
+async fn in_process() -> (ApiServer, Client) {
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
     let client = Client::new(server.service(Identity::admin()), "default");
     (server, client)
+}
+
+async fn over_tls() -> (Plane, Client) {
+    let plane = Plane::start().await;
+    let kubeconfig = Kubeconfig::read_from(&plane.access.kubeconfig).unwrap();
+    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    (plane, Client::try_from(config).unwrap())
+}
+
+#[tokio::test]
+async fn its_api_creates_reads_patches_and_deletes() {
+    let (_server, client) = in_process().await;
+    api(client).await;
+    let (plane, client) = over_tls().await;
+    api(client).await;
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn its_watcher_and_its_reflector_see_all_that_happens() {
+    let (_server, client) = in_process().await;
+    watcher_and_reflector(client).await;
+    let (plane, client) = over_tls().await;
+    watcher_and_reflector(client).await;
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn its_controller_works_unmodified() {
+    let (_server, client) = in_process().await;
+    controller(client).await;
+    let (plane, client) = over_tls().await;
+    controller(client).await;
+    plane.stop().await;
+}
+
+/// A watcher resumes where it was, and a reflector of it forgets nothing meanwhile.
+#[tokio::test]
+async fn its_watcher_goes_on_after_a_restart() {
+    let (mut plane, client) = over_tls().await;
+    let configs: Api<ConfigMap> = Api::default_namespaced(client);
+    configs.create(&PostParams::default(), &config("a", "1")).await.unwrap();
+    let stream = watcher(configs.clone(), watcher::Config::default()).default_backoff();
+    let mut stream = std::pin::pin!(stream);
+    let mut told = Vec::new();
+    for value_now in ["2", "3"] {
+        let changed = config("a", value_now);
+        configs.patch("a", &PatchParams::default(), &Patch::Merge(changed)).await.unwrap();
+        while told.last().map(String::as_str) != Some(value_now) {
+            // What goes wrong while the server is away is told, too, and the watcher goes on.
+            match within(stream.next()).await.unwrap() {
+                Ok(watcher::Event::Apply(config) | watcher::Event::InitApply(config)) => {
+                    told.push(value(&config).unwrap().to_owned());
+                }
+                Ok(watcher::Event::Init) => told.push("listed".to_owned()),
+                _ => {}
+            }
+        }
+        if value_now == "2" {
+            plane = plane.restart().await;
+        }
+    }
+    assert_eq!(told.iter().filter(|told| *told == "listed").count(), 1, "{told:?}");
+    plane.stop().await;
 }
 
 fn config(name: &str, value: &str) -> ConfigMap {
@@ -40,9 +108,7 @@ async fn within<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), work).await.expect("it takes no half minute")
 }
 
-#[tokio::test]
-async fn its_api_creates_reads_patches_and_deletes() {
-    let (_server, client) = client().await;
+async fn api(client: Client) {
     let configs: Api<ConfigMap> = Api::default_namespaced(client);
     let made = configs.create(&PostParams::default(), &config("a", "1")).await.unwrap();
     assert_eq!(value(&configs.get("a").await.unwrap()), Some("1"));
@@ -60,9 +126,7 @@ async fn its_api_creates_reads_patches_and_deletes() {
     assert!(configs.get_opt("a").await.unwrap().is_none());
 }
 
-#[tokio::test]
-async fn its_watcher_and_its_reflector_see_all_that_happens() {
-    let (_server, client) = client().await;
+async fn watcher_and_reflector(client: Client) {
     let configs: Api<ConfigMap> = Api::default_namespaced(client);
     configs.create(&PostParams::default(), &config("a", "1")).await.unwrap();
     for config_of in [watcher::Config::default(), watcher::Config::default().streaming_lists()] {
@@ -86,9 +150,7 @@ async fn its_watcher_and_its_reflector_see_all_that_happens() {
 struct Failed(String);
 
 /// Copies each config map that is labelled so into one that it owns; a finalizer counts the ones that go.
-#[tokio::test]
-async fn its_controller_works_unmodified() {
-    let (_server, client) = client().await;
+async fn controller(client: Client) {
     let configs: Api<ConfigMap> = Api::default_namespaced(client.clone());
     let reconcile = |config: Arc<ConfigMap>, client: Arc<Client>| async move {
         let configs: Api<ConfigMap> = Api::default_namespaced((*client).clone());
