@@ -87,6 +87,7 @@ mod meta;
 mod metrics;
 mod native;
 mod openapi;
+mod own;
 mod patch;
 mod protobuf;
 mod refusal;
@@ -109,5 +110,6 @@ pub use handle::Handle;
 pub use http::{Body, Service};
 #[cfg(feature = "server")]
 pub use listen::{Access, CertificateFiles, Listen, ListenError, Reloaded};
+pub use own::KindOf;
 pub use refusal::{About, Cause, Refusal};
 pub use server::{ApiServer, Builder, Limits, StartError};

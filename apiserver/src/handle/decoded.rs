@@ -24,11 +24,11 @@ pub(super) struct Decoded<K> {
     state: Mutex<State<K>>,
 }
 
-/// A state of an object, as one schema has it, and the revision that it shows: of one that went, that of its end.
+/// A state of an object, as the schemas of its version and of the stored one have it, and the revision that it shows: of one that went, that of its end.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Form {
     pub(super) key: Arc<str>,
-    pub(super) print: u64,
+    pub(super) prints: (u64, u64),
     pub(super) state: Revision,
     pub(super) shown: Revision,
 }
@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     fn form(key: &str, state: u64) -> Form {
-        Form { key: key.into(), print: 1, state: Revision(state), shown: Revision(state) }
+        Form { key: key.into(), prints: (1, 1), state: Revision(state), shown: Revision(state) }
     }
 
     #[test]

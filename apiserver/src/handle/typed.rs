@@ -144,11 +144,11 @@ impl<K: DeserializeOwned> Handle<K> {
 }
 
 pub(super) fn form(kind: &Kind, key: &Arc<str>, state: Revision, shown: Revision) -> Form {
-    Form { key: key.clone(), print: kind.print, state, shown }
+    Form { key: key.clone(), prints: (kind.print, kind.home().print), state, shown }
 }
 
 fn decode<K: DeserializeOwned>(kind: &Kind, entry: &Entry, shown: Revision) -> Result<K, Refusal> {
-    let as_is = Stored::of(&entry.value).is_ok_and(|stored| stored.print == kind.print);
+    let as_is = Stored::of(&entry.value).is_ok_and(|stored| stored.print == kind.print && kind.stored.is_none());
     if as_is {
         let mut bytes = Vec::new();
         write(kind, entry, shown, &mut bytes)?;

@@ -24,6 +24,11 @@ pub(crate) trait Hooks: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// What is wrong with an object in which nothing else is: only such ones are what the kind takes them for.
+    fn check(&self, _new: &Value, _old: Option<&Value>) -> Vec<FieldError> {
+        Vec::new()
+    }
+
     /// What becomes of an object that is deleted, if that is not that it goes: it is marked, changed here, and stays until its
     /// finalizers are gone.
     fn deleting(&self, _object: &mut Value) -> Result<(), Refusal> {

@@ -22,6 +22,7 @@ use crate::handle::Caches;
 use crate::http::Service;
 use crate::kind::Registry;
 use crate::metrics::Metrics;
+use crate::own::{Own, made};
 use crate::storage::Objects;
 use crate::{native, upkeep};
 
@@ -36,6 +37,7 @@ pub struct ApiServer {
 pub struct Builder {
     backend: Arc<dyn Backend>,
     crds: Vec<Value>,
+    own: Vec<Own>,
     authenticator: Authenticator,
     rbac: bool,
     collects: bool,
@@ -114,6 +116,7 @@ impl Builder {
         Self {
             backend,
             crds: Vec::new(),
+            own: Vec::new(),
             authenticator: Authenticator::default(),
             rbac: false,
             collects: true,
@@ -125,6 +128,11 @@ impl Builder {
     /// Definitions that are there when it has started.
     pub fn crds(mut self, crds: impl IntoIterator<Item = Value>) -> Self {
         self.crds.extend(crds);
+        self
+    }
+
+    pub(crate) fn own(mut self, own: Own) -> Self {
+        self.own.push(own);
         self
     }
 
@@ -157,9 +165,11 @@ impl Builder {
     /// # Errors
     /// The store cannot be used, or a definition was refused.
     pub async fn start(self) -> Result<ApiServer, StartError> {
+        let own = self.own.into_iter().map(|own| made(own, &self.world)).collect::<Result<_, _>>()?;
         let shared = Arc::new(Shared {
             objects: Objects::new(self.backend),
             registry: Swap::new(Arc::new(Registry::new(native::kinds(), None))),
+            own,
             authenticator: Swap::new(Arc::new(self.authenticator)),
             rules: self.rbac.then(|| Swap::new(Arc::new(Rules::default()))),
             limits: self.limits,

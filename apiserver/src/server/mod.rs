@@ -12,4 +12,4 @@ pub use build::{ApiServer, Builder, StartError};
 pub(crate) use call::{Asked, Call, Head};
 pub(crate) use incoming::Incoming;
 pub use limits::Limits;
-pub(crate) use shared::Shared;
+pub(crate) use shared::{Shared, World};

@@ -8,7 +8,7 @@ use machinery_sync::Swap;
 use crate::auth::authenticate::Authenticator;
 use crate::auth::rbac::Rules;
 use crate::handle::Caches;
-use crate::kind::Registry;
+use crate::kind::{Kind, Registry};
 use crate::metrics::Metrics;
 use crate::server::limits::Limits;
 use crate::server::places::Places;
@@ -18,6 +18,8 @@ use crate::storage::Objects;
 pub(crate) struct Shared {
     pub(crate) objects: Objects,
     pub(crate) registry: Swap<Registry>,
+    /// Kinds that the program brings: they are served as long as it runs.
+    pub(crate) own: Vec<Arc<Kind>>,
     pub(crate) authenticator: Swap<Authenticator>,
     /// Who may do what. `None`: everybody who is known may do everything.
     pub(crate) rules: Option<Swap<Rules>>,

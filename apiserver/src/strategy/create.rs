@@ -36,6 +36,9 @@ pub(crate) fn create(mut object: Value, new: New<'_>, context: &Context<'_>) -> 
     kind.hooks.creating(&mut object);
     errors.extend(kind.validate(&object, None, Part::Main));
     errors.extend(kind.hooks.validate(&object, None));
+    if errors.is_empty() {
+        errors = kind.hooks.check(&object, None);
+    }
     if !errors.is_empty() {
         return Err(invalid(&kind.group, &kind.names.kind, meta_text(&object, "name"), &errors));
     }

@@ -39,6 +39,9 @@ pub(crate) fn update(
     kind.hooks.updating(&mut new, old, part);
     errors.extend(kind.validate(&new, Some(old), part));
     errors.extend(kind.hooks.validate(&new, Some(old)));
+    if errors.is_empty() {
+        errors = kind.hooks.check(&new, Some(old));
+    }
     if !errors.is_empty() {
         return Err(invalid(&kind.group, &kind.names.kind, name, &errors));
     }

@@ -11,9 +11,10 @@ use super::{definitions, events, garbage, namespaces, roles};
 use crate::auth::rbac::defaults;
 use crate::kind::Kind;
 use crate::native;
+use crate::own::not_defined;
 use crate::refusal::Refusal;
 use crate::server::{Shared, StartError};
-use crate::storage::{Lost, Write};
+use crate::storage::{Lost, Moment, Write};
 use crate::strategy::{self, Context, New, meta_text};
 use crate::verbs::output::stored_bytes;
 
@@ -41,9 +42,22 @@ pub(crate) async fn begin(
         roles::pass(shared).await.map_err(store)?;
     }
     let definition = native::definition();
+    if let Some(name) = definitions::clash(&shared.own) {
+        let why = "another kind has one of its names already".into();
+        return Err(StartError::Definition { name, why });
+    }
+    for own in &shared.own {
+        let (name, key) = (own.resource(), definition.place.key(None, &own.resource()));
+        if shared.objects.get(&key, Moment::Newest).await.map_err(store)?.is_some() {
+            let why = "the store has one of this name, and the program serves the kind itself: delete the one in the store, \
+                       or serve the kind by that";
+            return Err(StartError::Definition { name, why: why.into() });
+        }
+    }
     for crd in crds {
         let name = meta_text(&crd, "name").to_owned();
-        let refused = |refusal: Refusal| StartError::Definition { name, why: refusal.message };
+        let refused = |refusal: Refusal| StartError::Definition { name: name.clone(), why: refusal.message };
+        not_defined(&shared.own, &crd).map_err(&refused)?;
         ensure(shared, &definition, crd).await.map_err(refused)?;
     }
     definitions::pass(shared).await.map_err(store)?;

@@ -53,9 +53,11 @@ pub(super) async fn pass(shared: &Shared) -> Result<bool, Refusal> {
     }
     // Of two that want the same name, the older one has it.
     definitions.sort_by_key(|(entry, _)| entry.created);
-    let plans = plan(&definitions);
-    let made = plans.iter().flat_map(|plan| plan.made.served.iter().cloned());
-    shared.registry.swap(Arc::new(Registry::new(native::kinds().chain(made), Some(&shared.kinds()))));
+    let there: Vec<Arc<Kind>> = native::kinds().chain(shared.own.iter().cloned()).collect();
+    let plans = plan(&there, &definitions);
+    let made = plans.iter().flat_map(|plan| &plan.made.served);
+    let kinds = there.iter().chain(made).cloned();
+    shared.registry.swap(Arc::new(Registry::new(kinds, Some(&shared.kinds()))));
     let mut waiting = false;
     for ((entry, object), plan) in definitions.iter().zip(&plans) {
         tell(shared, &kind, entry, object, plan).await?;
@@ -72,10 +74,12 @@ struct Plan {
     made: Made,
 }
 
-fn plan(definitions: &[(Arc<Entry>, Value)]) -> Vec<Plan> {
+/// `there` are the kinds that need no definition: nobody has their names.
+fn plan(there: &[Arc<Kind>], definitions: &[(Arc<Entry>, Value)]) -> Vec<Plan> {
     let group = |object: &Value| object["spec"]["group"].as_str().unwrap_or_default().to_owned();
     let had = |object: &Value| crd::names(&object["status"]["acceptedNames"]);
     let mut taken = Taken::default();
+    there.iter().for_each(|kind| taken.note(NOBODY, &kind.group, &kind.names));
     for (at, (_, object)) in definitions.iter().enumerate() {
         taken.note(at, &group(object), &had(object));
     }
@@ -88,6 +92,19 @@ fn plan(definitions: &[(Arc<Entry>, Value)]) -> Vec<Plan> {
         Plan { accepted, made: made.unwrap_or_default() }
     };
     definitions.iter().enumerate().map(plan).collect()
+}
+
+/// Whose the names are of kinds that need no definition.
+const NOBODY: usize = usize::MAX;
+
+/// Of kinds that the program brings, one whose names another has, or a kind that is always there.
+pub(super) fn clash(own: &[Arc<Kind>]) -> Option<String> {
+    let mut taken = Taken::default();
+    native::kinds().for_each(|kind| taken.note(NOBODY, &kind.group, &kind.names));
+    let clashes = |(at, kind): &(usize, &Arc<Kind>)| {
+        taken.accept(*at, &kind.group, &kind.names, &Names::default()).conflict.is_some()
+    };
+    own.iter().enumerate().find(clashes).map(|(_, kind)| kind.resource())
 }
 
 /// Says in the definition what has become of it.

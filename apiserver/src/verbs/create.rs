@@ -13,6 +13,7 @@ use crate::accept::Place as Form;
 use crate::http::{Body, answer};
 use crate::kind::Kind;
 use crate::meta::finalizer_warnings;
+use crate::own::not_defined;
 use crate::refusal::Refusal;
 use crate::request::WriteOptions;
 use crate::storage::{Lost, Moment, Place, Stored, Write};
@@ -73,6 +74,9 @@ async fn once(matter: &Matter<'_>, object: Value, manager: &str, dry_run: bool) 
     let new = New { uid: &uid, chance: u64::from_le_bytes(world.bytes()) };
     let mut object = strategy::create(object, new, &context)?;
     matter.may_grant(&object, None)?;
+    if kind.defines_kinds {
+        not_defined(&matter.shared.own, &object)?;
+    }
     let name = meta_text(&object, "name").to_owned();
     let key = kind.place.key(namespace, &name);
     loop {

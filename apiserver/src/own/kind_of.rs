@@ -1,0 +1,150 @@
+//! A kind of a type of Rust, on its way into a server.
+
+use std::fmt;
+use std::sync::Arc;
+
+use machinery_objects::InvalidField;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::hooks::Typed;
+use crate::kind::Hooks;
+use crate::server::Builder;
+
+/// A kind whose objects are a type of Rust, with what it asks of them: for [`Builder::kind`].
+///
+/// It is served as any kind is: discovery, OpenAPI, tables, and every client. What it asks holds for whoever writes, on the
+/// wire or through a [`Handle`](crate::Handle). An object that cannot be read as the type is refused.
+///
+/// The functions are pure: they are called while a write is worked out, perhaps several times, and must not wait.
+///
+/// ```
+/// # #[cfg(feature = "k8s")]
+/// # mod example {
+/// use kube::{CustomResource, ResourceExt};
+/// use machinery_apiserver::{ApiServer, Identity, KindOf};
+/// use machinery_objects::{InvalidField, Writer};
+/// use machinery_store::{Memory, Options};
+/// use schemars::JsonSchema;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(CustomResource, Clone, Debug, Deserialize, Serialize, JsonSchema)]
+/// #[kube(group = "example.com", version = "v1", kind = "Host", namespaced, status = "HostStatus")]
+/// struct HostSpec {
+///     rack: u32,
+///     zone: Option<String>,
+/// }
+///
+/// #[derive(Clone, Debug, Deserialize, Serialize, JsonSchema)]
+/// struct HostStatus {
+///     phase: String,
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # pub async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let hosts = KindOf::<Host>::new()
+///     .defaulting(|host| drop(host.spec.zone.get_or_insert_with(|| "a".into())))
+///     .validating(|host, old| {
+///         let moved = old.is_some_and(|old| old.spec.rack != host.spec.rack);
+///         let reason = "a host does not move".to_owned();
+///         moved.then(|| InvalidField { field: "spec.rack".into(), reason }).into_iter().collect()
+///     })
+///     .status(|host, old| match old {
+///         None => host.status = Some(HostStatus { phase: "Pending".into() }),
+///         Some(_) => {}
+///     });
+/// let server = ApiServer::builder(Memory::new(Options::default())).kind(hosts).start().await?;
+///
+/// let hosts = server.handle::<Host>(Identity::admin());
+/// let mut host = Host::new("db-0", HostSpec { rack: 17, zone: None });
+/// host.metadata.namespace = Some("default".into());
+/// let mut host = hosts.create(&host, None).await?.object;
+/// assert_eq!((host.spec.zone.as_deref(), host.status.as_ref().unwrap().phase.as_str()), (Some("a"), "Pending"));
+///
+/// host.spec.rack = 18;
+/// let refused = hosts.update(&host, &Default::default()).await.unwrap_err();
+/// assert!(refused.to_string().contains("spec.rack: Invalid value: 18: a host does not move"), "{refused}");
+/// # server.stop().await;
+/// # assert_eq!(host.name_any(), "db-0");
+/// # Ok(()) }
+/// # }
+/// # #[cfg(feature = "k8s")]
+/// # example::main().unwrap();
+/// ```
+#[must_use = "a kind is nothing until a server has it"]
+pub struct KindOf<K> {
+    definition: Value,
+    typed: Typed<K>,
+}
+
+/// The same, whatever its type.
+pub(crate) struct Own {
+    pub(crate) definition: Value,
+    pub(crate) hooks: Arc<dyn Hooks>,
+}
+
+impl<K> KindOf<K> {
+    /// The kind that kube derives: its names, schema, columns and subresources.
+    #[cfg(feature = "k8s")]
+    pub fn new() -> Self
+    where
+        K: kube_core::CustomResourceExt,
+    {
+        // What is no JSON is refused when the server starts.
+        Self::defined(serde_json::to_value(K::crd()).unwrap_or_default())
+    }
+
+    /// The kind of a `CustomResourceDefinition` that somebody wrote. It has one version.
+    pub fn defined(definition: Value) -> Self {
+        Self { definition, typed: Typed::new() }
+    }
+
+    /// Fills in what is left out, whenever an object is written, after the defaults of the schema. Metadata is not its to
+    /// change.
+    pub fn defaulting(mut self, defaulting: impl Fn(&mut K) + Send + Sync + 'static) -> Self {
+        self.typed.defaulting = Some(Box::new(defaulting));
+        self
+    }
+
+    /// What is wrong with an object, also beside what it was; nothing, if it may be written. It is asked of what the schema
+    /// allows. Without an old one it is new, or was no `K` before.
+    pub fn validating(
+        mut self,
+        validating: impl Fn(&K, Option<&K>) -> Vec<InvalidField> + Send + Sync + 'static,
+    ) -> Self {
+        self.typed.validating = Some(Box::new(validating));
+        self
+    }
+
+    /// Sets the status that the server itself gives: to a new object, and to one whose other parts are changed. Of what the
+    /// function does only the status counts. What is written to `/status` is left to who writes it.
+    pub fn status(mut self, status: impl Fn(&mut K, Option<&K>) + Send + Sync + 'static) -> Self {
+        self.typed.status = Some(Box::new(status));
+        self
+    }
+}
+
+#[cfg(feature = "k8s")]
+impl<K: kube_core::CustomResourceExt> Default for KindOf<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Builder {
+    /// A kind that the program brings. A CustomResourceDefinition of the same name is refused, and one that the store has
+    /// already keeps the server from starting.
+    pub fn kind<K>(self, kind: KindOf<K>) -> Self
+    where
+        K: Serialize + DeserializeOwned + Send + Sync + 'static,
+    {
+        self.own(Own { definition: kind.definition, hooks: Arc::new(kind.typed) })
+    }
+}
+
+impl<K> fmt::Debug for KindOf<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "KindOf({})", self.definition["metadata"]["name"])
+    }
+}

@@ -1,0 +1,49 @@
+//! The kind that comes of what the program brings.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::Own;
+use crate::crd;
+use crate::invalid::{FieldError, Problem, invalid};
+use crate::kind::Kind;
+use crate::native;
+use crate::refusal::Refusal;
+use crate::server::{StartError, World};
+use crate::strategy::{self, Context, New, meta_text};
+
+/// Makes the kind. Its definition is held against all that one on the wire is held against.
+pub(crate) fn made(own: Own, world: &World) -> Result<Arc<Kind>, StartError> {
+    let Own { mut definition, hooks } = own;
+    let name = meta_text(&definition, "name").to_owned();
+    let refused = |why| StartError::Definition { name: name.clone(), why };
+    let kind = native::definition();
+    kind.check_types(&definition).map_err(|refusal| refused(refusal.message))?;
+    kind.reshape(&mut definition);
+    let context = Context { kind: &kind, now: world.now(), manager: "machinery", namespace: None };
+    let definition = strategy::create(definition, New { uid: &world.uid(), chance: 0 }, &context)
+        .map_err(|refusal| refused(refusal.message))?;
+    let wrong = |errors: Vec<FieldError>| {
+        refused(errors.iter().map(FieldError::to_string).collect::<Vec<_>>().join(", "))
+    };
+    let versions = definition["spec"]["versions"].as_array().map_or(0, Vec::len);
+    let names = crd::names(&definition["spec"]["names"]);
+    let mut served = crd::kinds(&definition, &names).map_err(wrong)?.served;
+    match (versions, served.pop().and_then(Arc::into_inner)) {
+        (1, Some(kind)) => Ok(Arc::new(Kind { hooks, ..kind })),
+        _ => Err(refused("a kind of a type of Rust has one version, and that is served".into())),
+    }
+}
+
+/// 422: what the program brings cannot be defined besides.
+pub(crate) fn not_defined(own: &[Arc<Kind>], definition: &Value) -> Result<(), Refusal> {
+    let name = meta_text(definition, "name");
+    if own.iter().all(|own| own.resource() != name) {
+        return Ok(());
+    }
+    let kind = native::definition();
+    let why = "the program that the server is in serves this kind itself";
+    let error = FieldError::new("metadata.name", Problem::Forbidden, why);
+    Err(invalid(&kind.group, &kind.names.kind, name, &[error]))
+}

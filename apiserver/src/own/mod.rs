@@ -1,0 +1,10 @@
+//! Kinds that the program brings: types of Rust, with what they ask of their objects.
+
+mod carry;
+mod hooks;
+mod kind_of;
+mod made;
+
+pub use kind_of::KindOf;
+pub(crate) use kind_of::Own;
+pub(crate) use made::{made, not_defined};
