@@ -3,9 +3,11 @@
 
 mod client;
 mod differential;
+mod handle;
 mod kube_rs;
 mod kubectl;
 mod metrics;
 mod objects;
 mod real;
 mod reload;
+mod typed;
