@@ -79,6 +79,11 @@ pub(crate) fn negotiate(accept: Option<&str>, place: Place) -> Result<Form, Refu
     }
 }
 
+/// The form of a refusal: the one asked for if that can be, and else JSON, since it is said in any case.
+pub(crate) fn for_refusals(accept: Option<&str>) -> Form {
+    negotiate(accept, Place::Plain).unwrap_or_default()
+}
+
 /// Whether a document that exists as JSON only is accepted.
 ///
 /// # Errors

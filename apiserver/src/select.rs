@@ -4,8 +4,8 @@ use std::borrow::{Borrow, Cow};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use machinery_objects::{FieldSelector, LabelSelector, NAME, NAMESPACE};
-use machinery_store::Entry;
+use machinery_objects::{FieldSelector, LabelSelector, NAME, NAMESPACE, NameRule};
+use machinery_store::{Entry, Span};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -26,6 +26,17 @@ pub(crate) struct Selection {
 impl Selection {
     pub(crate) fn is_everything(&self) -> bool {
         self.labels.is_everything() && self.fields.is_everything()
+    }
+
+    /// The keys that all that is selected is among: one, where one name is asked for and names one object.
+    pub(crate) fn span(&self, namespace: Option<&str>) -> Span {
+        let place = &self.kind.place;
+        match self.fields.exactly(NAME).filter(|name| NameRule::PathSegment.check(name).is_ok()) {
+            Some(name) if namespace.is_some() || !self.kind.namespaced => {
+                Span::one(place.key(namespace, name))
+            }
+            _ => place.span(namespace),
+        }
     }
 
     pub(crate) fn matches(&self, object: &Value) -> bool {
@@ -157,6 +168,20 @@ mod tests {
         let spaces = kind("", "namespaces");
         assert!(check(&spaces, &bare, "!x", "metadata.name=a,metadata.namespace="));
         assert!(!check(&spaces, &bare, "x", ""));
+    }
+
+    #[test]
+    fn one_name_is_one_key() {
+        let span = |kind: &Arc<Kind>, fields: &str, namespace| {
+            let (labels, fields) = (LabelSelector::default(), fields.parse().expect("fields"));
+            Selection { kind: kind.clone(), labels, fields }.span(namespace).text().to_string()
+        };
+        let (maps, spaces) = (kind("", "configmaps"), kind("", "namespaces"));
+        assert_eq!(span(&maps, "metadata.name=a", Some("b")), "core/configmaps/b/a");
+        assert_eq!(span(&spaces, "metadata.name=a", None), "core/namespaces/a");
+        assert_eq!(span(&maps, "metadata.name=a", None), "core/configmaps/");
+        assert_eq!(span(&maps, "metadata.name!=a", Some("b")), "core/configmaps/b/");
+        assert_eq!(span(&maps, "metadata.name=a/b", Some("b")), "core/configmaps/b/");
     }
 
     #[test]

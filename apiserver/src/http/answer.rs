@@ -1,9 +1,11 @@
 //! Answers: status, headers, body.
 
 use http::header::{
-    CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WARNING, WWW_AUTHENTICATE,
+    CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_AFTER, WARNING,
+    WWW_AUTHENTICATE,
 };
 use http::{Response, StatusCode};
+use http_body::Body as _;
 use serde_json::Value;
 
 use super::Body;
@@ -26,8 +28,8 @@ pub(crate) fn value(code: u16, form: Form, value: &Value) -> Response<Body> {
 }
 
 /// A refusal.
-pub(crate) fn refused(refusal: &Refusal) -> Response<Body> {
-    let mut response = value(refusal.code, Form::default(), &refusal.status());
+pub(crate) fn refused(refusal: &Refusal, form: Form) -> Response<Body> {
+    let mut response = value(refusal.code, form, &refusal.status());
     let headers = response.headers_mut();
     if let Some(seconds) = refusal.retry_after {
         headers.insert(RETRY_AFTER, seconds.into());
@@ -65,6 +67,15 @@ pub(crate) fn with_first_warnings(mut response: Response<Body>, warnings: &[Stri
         response.headers_mut().append(WARNING, header);
     }
     response
+}
+
+/// What a `HEAD` is answered: all but the body.
+pub(super) fn without_body(response: Response<Body>) -> Response<Body> {
+    let (mut head, body) = response.into_parts();
+    if let Some(length) = body.size_hint().exact() {
+        head.headers.insert(CONTENT_LENGTH, length.into());
+    }
+    Response::from_parts(head, Body::whole(""))
 }
 
 /// The same answer with a header.

@@ -14,16 +14,17 @@ use tokio::sync::OwnedSemaphorePermit;
 
 /// The body of an answer. Dropping it ends what makes it: a watch, a long list.
 pub struct Body {
-    kind: Kind,
+    pub(super) kind: Kind,
     /// Of the bytes that were sent.
     sent: Option<Counter>,
     /// A place that is given back with the body.
     _place: Option<OwnedSemaphorePermit>,
 }
 
-enum Kind {
+pub(super) enum Kind {
     Whole(Option<Bytes>),
     Parts(BoxStream<'static, Bytes>),
+    Frames(BoxStream<'static, Bytes>),
 }
 
 impl Body {
@@ -32,9 +33,14 @@ impl Body {
         Self::of(Kind::Whole(Some(bytes.into()).filter(|bytes: &Bytes| !bytes.is_empty())))
     }
 
-    /// Bytes as they come. Each part is sent on its own.
+    /// One document that is made as it is sent.
     pub(crate) fn parts(parts: impl Stream<Item = Bytes> + Send + 'static) -> Self {
         Self::of(Kind::Parts(Box::pin(parts)))
+    }
+
+    /// What is worth sending as soon as it is there.
+    pub(crate) fn frames(frames: impl Stream<Item = Bytes> + Send + 'static) -> Self {
+        Self::of(Kind::Frames(Box::pin(frames)))
     }
 
     /// The same; what is sent of it is counted.
@@ -45,6 +51,11 @@ impl Body {
     /// The same one, with a place that it keeps until it ends or is dropped.
     pub(crate) fn holding(self, place: OwnedSemaphorePermit) -> Self {
         Self { _place: Some(place), ..self }
+    }
+
+    /// The same one, of other bytes.
+    pub(super) fn made_of(self, kind: Kind) -> Self {
+        Self { kind, ..self }
     }
 
     const fn of(kind: Kind) -> Self {
@@ -62,7 +73,7 @@ impl http_body::Body for Body {
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let part = match &mut self.kind {
             Kind::Whole(bytes) => Poll::Ready(bytes.take()),
-            Kind::Parts(parts) => parts.as_mut().poll_next(cx),
+            Kind::Parts(parts) | Kind::Frames(parts) => parts.as_mut().poll_next(cx),
         };
         if let (Some(sent), Poll::Ready(Some(bytes))) = (&self.sent, &part) {
             sent.inc_by(bytes.len() as u64);
@@ -77,7 +88,7 @@ impl http_body::Body for Body {
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
             Kind::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
-            Kind::Parts(_) => SizeHint::default(),
+            Kind::Parts(_) | Kind::Frames(_) => SizeHint::default(),
         }
     }
 }
@@ -87,6 +98,7 @@ impl fmt::Debug for Body {
         f.write_str(match &self.kind {
             Kind::Whole(_) => "Body::Whole",
             Kind::Parts(_) => "Body::Parts",
+            Kind::Frames(_) => "Body::Frames",
         })
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 mod body;
+mod compress;
 mod service;
 
 pub use body::Body;

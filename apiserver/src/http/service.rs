@@ -8,9 +8,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use http::{Request, Response};
+use http::{Method, Request, Response};
 
-use super::Body;
+use super::compress::{accepts_gzip, compressed};
+use super::{Body, answer};
 use crate::auth::Identity;
 use crate::server::{Call, Incoming, Shared};
 
@@ -47,9 +48,15 @@ where
         let Self { shared, identity } = self.clone();
         Box::pin(async move {
             let (head, body) = request.into_parts();
+            let (silent, compresses) = (head.method == Method::HEAD, accepts_gzip(&head.headers));
             let body = Incoming::new(body);
             let call = Call { method: head.method, uri: head.uri, headers: head.headers, body, identity };
-            Ok(shared.answer(call).await)
+            let answer = shared.answer(call).await;
+            Ok(match (silent, compresses) {
+                (true, _) => answer::without_body(answer),
+                (_, true) => compressed(answer).await,
+                _ => answer,
+            })
         })
     }
 }

@@ -141,7 +141,7 @@ async fn answered(
     let open = pace.begins(http2);
     let response = match exact(&request) {
         Ok(()) => service.call(request).await?,
-        Err(refusal) => answer::refused(&refusal),
+        Err(refusal) => answer::refused(&refusal, Form::default()),
     };
     if http2 && response.status() == StatusCode::UNAUTHORIZED {
         pace.unwanted();

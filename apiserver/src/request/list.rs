@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use machinery_objects::{FieldSelector, LabelSelector, NAME, NameRule};
+use machinery_objects::{FieldSelector, LabelSelector};
 use serde_json::json;
 
 use super::{ContinueToken, ListAt, Match, Query, field_selector, label_selector};
@@ -22,7 +22,6 @@ pub(crate) struct ListOptions {
     pub(crate) at: ListAt,
     /// The revision asked for; zero is any.
     pub(crate) revision: Option<u64>,
-    pub(crate) watch: bool,
     pub(crate) bookmarks: bool,
     /// Whether a watch begins with what is there. One without a revision does.
     pub(crate) initial_events: bool,
@@ -37,14 +36,13 @@ pub(crate) struct GetOptions {
 }
 
 impl ListOptions {
-    /// Reads them, and refuses what does not go together.
-    pub(crate) fn parse(query: &Query) -> Result<Self, Refusal> {
+    /// Reads them, and refuses what does not go together. `watch`: whether they are those of one.
+    pub(crate) fn parse(query: &Query, watch: bool) -> Result<Self, Refusal> {
         let seconds = query.number("timeoutSeconds")?;
         let limit = query.number("limit")?.and_then(|limit| NonZeroU64::new(limit.try_into().unwrap_or(0)));
         let labels = query.text("labelSelector").map(label_selector).transpose()?.unwrap_or_default();
         let fields = query.text("fieldSelector").map(field_selector).transpose()?.unwrap_or_default();
 
-        let watch = query.flag("watch");
         let wrong = if watch { wrong_for_watch(query) } else { wrong_for_list(query) };
         if !wrong.is_empty() {
             return Err(invalid("meta.k8s.io", "ListOptions", "", &wrong));
@@ -56,7 +54,7 @@ impl ListOptions {
         };
         let revision = revision(query)?;
         let at = match query.text("continue") {
-            Some(token) if !watch => {
+            Some(token) => {
                 let token = ContinueToken::decode(token)?;
                 if revision.is_some_and(|revision| revision != 0) {
                     return Err(Refusal::bad_request(
@@ -65,12 +63,12 @@ impl ListOptions {
                 }
                 ListAt::After(token)
             }
-            _ => ListAt::of(revision, meant, limit.is_some()),
+            None => ListAt::of(revision, meant, limit.is_some()),
         };
         let from_nothing = meant.is_none() && matches!(revision, None | Some(0));
         let initial_events = watch && query.choice("sendInitialEvents").unwrap_or(from_nothing);
         let bookmarks = query.flag("allowWatchBookmarks");
-        Ok(Self { labels, fields, limit, at, revision, watch, bookmarks, initial_events, seconds })
+        Ok(Self { labels, fields, limit, at, revision, bookmarks, initial_events, seconds })
     }
 
     /// How long a watch shall last; at once over if that is negative. Zero leaves it to the server, as nothing does.
@@ -78,11 +76,6 @@ impl ListOptions {
         self.seconds
             .filter(|&seconds| seconds != 0)
             .map(|seconds| Duration::from_secs(seconds.try_into().unwrap_or(0)))
-    }
-
-    /// The one name that can be selected, if it can be one: rules for single objects allow the request then.
-    pub(crate) fn name(&self) -> Option<&str> {
-        self.fields.exactly(NAME).filter(|name| NameRule::PathSegment.check(name).is_ok())
     }
 }
 
@@ -93,10 +86,14 @@ impl GetOptions {
 }
 
 fn revision(query: &Query) -> Result<Option<u64>, Refusal> {
-    let Some(text) = query.text("resourceVersion") else { return Ok(None) };
+    query.text("resourceVersion").map(parse_revision).transpose()
+}
+
+/// A revision as a client has it from an object or a list.
+pub(crate) fn parse_revision(text: &str) -> Result<u64, Refusal> {
     let plain = text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse() {
-        Ok(revision) if plain => Ok(Some(revision)),
+        Ok(revision) if plain => Ok(revision),
         parsed => {
             let why = if plain && parsed.is_err() { "value out of range" } else { "invalid syntax" };
             let why = format!("strconv.ParseUint: parsing {text:?}: {why}");
@@ -155,9 +152,10 @@ fn wrong_for_watch(query: &Query) -> Vec<FieldError> {
         if meant != "NotOlderThan" {
             wrong.push(unknown_match(meant, r#"supported values: "NotOlderThan""#));
         }
-        if query.text("continue").is_some() {
-            wrong.push(forbidden(MATCH, "resourceVersionMatch is forbidden when continue is provided"));
-        }
+    }
+    // So it is said, whether there is a match or not.
+    if query.text("continue").is_some() {
+        wrong.push(forbidden(MATCH, "resourceVersionMatch is forbidden when continue is provided"));
     }
     wrong
 }

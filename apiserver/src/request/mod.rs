@@ -17,7 +17,7 @@ pub(crate) use body::{Expected, Format, cannot_be_handled, object, strict_proble
 pub(crate) use continue_token::{ContinueAt, ContinueToken};
 pub(crate) use delete::{DeleteOptions, Propagation};
 pub(crate) use duration::time_limit;
-pub(crate) use list::{GetOptions, ListOptions};
+pub(crate) use list::{GetOptions, ListOptions, parse_revision};
 pub(crate) use list_at::{ListAt, Match};
 pub(crate) use path::{Resource, Target};
 pub(crate) use query::Query;

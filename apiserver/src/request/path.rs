@@ -14,6 +14,8 @@ pub(crate) enum Target {
     Resource(Resource),
     /// Anything else, by its segments: `/healthz`, `/apis`, `/apis/apps/v1`.
     Other(Vec<String>),
+    /// What no server has: segments that are empty or of dots.
+    Nothing,
 }
 
 /// Objects of one kind, or one of them, or a part of it.
@@ -24,6 +26,8 @@ pub(crate) struct Resource {
     /// Empty for the oldest group, which is below `/api`.
     pub(crate) group: String,
     pub(crate) version: String,
+    /// Whether the path itself says that they are watched, which is the oldest way to ask.
+    pub(crate) watched: bool,
     /// Of the objects asked for. A Namespace is in none, though its path looks so.
     pub(crate) namespace: Option<String>,
     pub(crate) plural: String,
@@ -39,9 +43,9 @@ const OF_NAMESPACES: [&str; 2] = ["status", "finalize"];
 impl Target {
     /// Reads a path as it came, still encoded: without scheme and host, and without a query.
     ///
-    /// A path has one form. What another reader might take for another path is refused: segments that are empty or of
-    /// dots, encoded slashes, what is no UTF-8. A slash at the end is allowed where there is no object
-    /// (`/apis/`, as generated clients write it), and means nothing.
+    /// A path has one form. What another reader might take for another path is refused or names nothing: segments that
+    /// are empty or of dots, encoded slashes, what is no UTF-8. One slash at the end means nothing, as generated clients
+    /// write it.
     pub(crate) fn parse(path: &str) -> Result<Self, Refusal> {
         let Some(path) = path.strip_prefix('/') else {
             return Err(Refusal::bad_request("the path of the request must begin with a slash"));
@@ -51,16 +55,17 @@ impl Target {
                 "the path of the request is longer than {MAX_PATH} bytes"
             )));
         }
-        let (path, slash) = match path.strip_suffix('/') {
-            Some(path) => (path, true),
-            None => (path, false),
-        };
         if path.is_empty() {
-            return if slash { Err(not_found()) } else { Ok(Self::Other(Vec::new())) };
+            return Ok(Self::Other(Vec::new()));
         }
-        let parts = path.split('/').map(segment).collect::<Result<Vec<_>, _>>()?;
+        let parts = path.strip_suffix('/').unwrap_or(path).split('/');
+        let parts = parts.map(segment).collect::<Result<Vec<_>, _>>()?;
+        let odd = parts.iter().filter(|part| is_odd(part)).count();
         match resource(&parts) {
-            Some(_) if slash => Err(not_found()),
+            Some(Resource { name: Some(name), .. }) if odd == 1 && is_odd(&name) && !name.is_empty() => {
+                Err(Refusal::bad_request(format!("Name parameter invalid: {name:?}: may not be '{name}'")))
+            }
+            _ if odd > 0 => Ok(Self::Nothing),
             Some(resource) => Ok(Self::Resource(resource)),
             None => Ok(Self::Other(parts)),
         }
@@ -70,7 +75,7 @@ impl Target {
     pub(crate) const fn resource(&self) -> Option<&Resource> {
         match self {
             Self::Resource(resource) => Some(resource),
-            Self::Other(_) => None,
+            Self::Other(_) | Self::Nothing => None,
         }
     }
 }
@@ -94,11 +99,6 @@ impl Resource {
     }
 }
 
-/// 404: nothing is served there.
-pub(crate) fn not_found() -> Refusal {
-    Refusal::new(404, "NotFound", "the server could not find the requested resource")
-}
-
 /// One segment, decoded.
 fn segment(raw: &str) -> Result<String, Refusal> {
     let decoded = decode(raw).ok_or_else(|| {
@@ -110,8 +110,12 @@ fn segment(raw: &str) -> Result<String, Refusal> {
             "the path of the request has a part that names nothing: {raw:?}"
         )));
     }
-    // An empty one would be the same path as one without it to some, and another one to others; so would dots.
-    if matches!(decoded.as_str(), "" | "." | "..") { Err(not_found()) } else { Ok(decoded) }
+    Ok(decoded)
+}
+
+/// A path with such a segment would be the same as one without it to some, and another one to others.
+fn is_odd(segment: &str) -> bool {
+    matches!(segment, "" | "." | "..")
 }
 
 /// With `%` and two digits for a byte; `None` if they are not digits, or the bytes no text.
@@ -146,6 +150,10 @@ fn resource(parts: &[String]) -> Option<Resource> {
         }
         _ => return None,
     };
+    let (watched, rest) = match rest {
+        [watch, rest @ ..] if watch == "watch" && !rest.is_empty() => (true, rest),
+        _ => (false, rest),
+    };
     let (namespace, rest) = match rest {
         [plural, namespace, below, ..]
             if plural == "namespaces" && !OF_NAMESPACES.contains(&below.as_str()) =>
@@ -157,6 +165,7 @@ fn resource(parts: &[String]) -> Option<Resource> {
     Some(Resource {
         group: group.to_owned(),
         version: version.clone(),
+        watched,
         namespace,
         plural: rest.first()?.clone(),
         name: rest.get(1).cloned(),
@@ -171,6 +180,7 @@ impl fmt::Display for Target {
         match self {
             Self::Resource(resource) => resource.fmt(f),
             Self::Other(parts) if parts.is_empty() => f.write_str("/"),
+            Self::Nothing => f.write_str("//"),
             Self::Other(parts) => parts.iter().try_for_each(|part| write_segment(f, part)),
         }
     }
@@ -183,6 +193,9 @@ impl fmt::Display for Resource {
             write_segment(f, &self.group)?;
         }
         write_segment(f, &self.version)?;
+        if self.watched {
+            f.write_str("/watch")?;
+        }
         if let Some(namespace) = &self.namespace {
             f.write_str("/namespaces")?;
             write_segment(f, namespace)?;

@@ -24,10 +24,12 @@ impl Verb {
     /// What a method asks of this resource. With `HEAD` it is what it is with `GET`.
     ///
     /// A `POST` to an object has no meaning, though one to a part of it has. A watch is of a collection: of one object,
-    /// `watch` asks nothing.
+    /// `watch` asks nothing, unless it is in the path.
     pub(crate) fn of(method: &Method, resource: &Resource, query: &Query) -> Result<Self, Refusal> {
         let named = resource.name.is_some();
         match *method {
+            Method::GET | Method::HEAD if resource.watched => Ok(Self::Watch),
+            _ if resource.watched => Err(not_allowed(resource, "")),
             Method::GET | Method::HEAD if named => Ok(Self::Get),
             Method::GET | Method::HEAD if query.flag("watch") => Ok(Self::Watch),
             Method::GET | Method::HEAD => Ok(Self::List),
@@ -109,6 +111,9 @@ mod tests {
         check("GET", all, "watch=False&watch=1", Ok("list"));
         check("GET", one, "watch=1", Ok("get"));
         check("HEAD", part, "", Ok("get"));
+        check("GET", "/api/v1/watch/pods", "watch=0", Ok("watch"));
+        check("GET", "/api/v1/watch/namespaces/a/pods/b", "", Ok("watch"));
+        check("DELETE", "/api/v1/watch/pods", "", Err(405));
         check("POST", all, "", Ok("create"));
         check("POST", one, "", Err(405));
         check("POST", part, "", Ok("create"));

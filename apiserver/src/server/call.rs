@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use futures::FutureExt as _;
+use http::header::ACCEPT;
 use http::{HeaderMap, Method, Response, Uri};
 use tokio::time::Instant;
 
 use super::{Incoming, Shared};
+use crate::accept::for_refusals;
 use crate::auth::Identity;
 use crate::auth::rbac::{Attributes, On, Resource as Asks};
 use crate::http::{Body, answer};
@@ -60,6 +62,7 @@ impl Shared {
     /// Answers a request. Never fails: what goes wrong is an answer, too.
     pub(crate) async fn answer(self: Arc<Self>, call: Call) -> Response<Body> {
         let began = Instant::now();
+        let form = for_refusals(call.header(ACCEPT));
         let mut about = About::default();
         let answer = AssertUnwindSafe(self.clone().route(call, &mut about)).catch_unwind().await;
         let answer = answer.unwrap_or_else(|_| {
@@ -68,7 +71,7 @@ impl Shared {
             let message = "this request made the server panic: its log says where";
             Err(Refusal::new(500, "InternalError", message))
         });
-        let answer = answer.unwrap_or_else(|refusal| answer::refused(&refusal));
+        let answer = answer.unwrap_or_else(|refusal| answer::refused(&refusal, form));
         let bytes = self.metrics.answered(about, answer.status().as_u16(), began.elapsed());
         answer.map(|body| body.counted(bytes))
     }
@@ -104,6 +107,10 @@ impl Shared {
             Admitted::Other(parts) => {
                 body.pass_over(&self).await;
                 documents::serve(&self, &Head { method, headers }, &parts, &query).await
+            }
+            Admitted::Nothing => {
+                body.pass_over(&self).await;
+                Ok(answer::nothing_there())
             }
         }
     }
@@ -144,6 +151,7 @@ impl Shared {
                 }
                 Ok((Admitted::Resource(verb, resource), query))
             }
+            Target::Nothing => Ok((Admitted::Nothing, query)),
             Target::Other(parts) => {
                 *about = About::document(&parts);
                 let verb = method.as_str().to_lowercase();
@@ -167,6 +175,7 @@ impl Shared {
 enum Admitted {
     Resource(Verb, Resource),
     Other(Vec<String>),
+    Nothing,
 }
 
 /// 429: clients go on from their revision when the server is up again.

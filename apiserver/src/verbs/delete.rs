@@ -8,7 +8,7 @@ use machinery_objects::Revision;
 use machinery_store::{Entry, Range};
 use serde_json::{Value, json};
 
-use super::list::selection;
+use super::list::{metadata, selection};
 use super::output::{Output, read, stored_bytes};
 use super::{Job, Matter};
 use crate::accept::Place;
@@ -36,10 +36,10 @@ pub(super) async fn delete(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
 
 pub(super) async fn collection(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     let output = Output::of(job, Place::Object)?;
-    let list = ListOptions::parse(&job.asked.query)?;
+    let list = ListOptions::parse(&job.asked.query, false)?;
     let selection = selection(job, &list)?;
     let options = options(job)?;
-    let range = Range::of(job.kind.place.span(job.namespace()));
+    let range = Range::of(selection.span(job.namespace()));
     let listed = job.shared.objects.list(range, Moment::Newest).await?;
     let selected = listed.entries.iter().filter(|entry| selection.sees(entry));
     let mut items = Vec::new();
@@ -53,7 +53,7 @@ pub(super) async fn collection(job: &Job<'_>) -> Result<Response<Body>, Refusal>
     }
     let list = json!({
         "apiVersion": job.kind.api_version, "kind": job.kind.names.list_kind,
-        "metadata": {"resourceVersion": listed.at.to_string()}, "items": items,
+        "metadata": metadata(job.kind.built_in, listed.at), "items": items,
     });
     output.object(200, job, list)
 }

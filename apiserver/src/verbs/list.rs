@@ -29,7 +29,7 @@ const STRIDE: usize = 4096;
 
 pub(super) async fn list(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     let output = Output::of(job, Place::Object)?;
-    let options = ListOptions::parse(&job.asked.query)?;
+    let options = ListOptions::parse(&job.asked.query, false)?;
     let selection = selection(job, &options)?;
     let found = find(job, &options.at, options.limit, &selection).await?;
     let metadata = found.metadata(job.kind.built_in);
@@ -65,6 +65,15 @@ pub(super) fn selection(job: &Job<'_>, options: &ListOptions) -> Result<Selectio
     Ok(Selection { kind, labels: options.labels.clone(), fields: options.fields.clone() })
 }
 
+/// What is said of a whole list.
+pub(super) fn metadata(built_in: bool, at: Revision) -> Value {
+    let mut metadata = json!({"resourceVersion": at.to_string()});
+    if !built_in {
+        metadata["continue"] = "".into(); // as lists of custom resources have it
+    }
+    metadata
+}
+
 /// A page.
 pub(crate) struct Found {
     pub(crate) at: Revision,
@@ -76,10 +85,7 @@ pub(crate) struct Found {
 
 impl Found {
     fn metadata(&self, built_in: bool) -> Value {
-        let mut metadata = json!({"resourceVersion": self.at.to_string()});
-        if !built_in {
-            metadata["continue"] = "".into(); // as lists of custom resources have it
-        }
+        let mut metadata = metadata(built_in, self.at);
         if let Some(next) = &self.next {
             metadata["continue"] = next.as_str().into();
         }
@@ -98,7 +104,7 @@ pub(crate) async fn find(
     selection: &Selection,
 ) -> Result<Found, Refusal> {
     let start = matter.kind.place.start(matter.namespace());
-    let mut range = Range::of(matter.kind.place.span(matter.namespace()));
+    let mut range = Range::of(selection.span(matter.namespace()));
     let moment = match at {
         ListAt::Newest | ListAt::Any => Moment::Newest,
         ListAt::NotOlderThan(least) => Moment::AtLeast(Revision(*least)),

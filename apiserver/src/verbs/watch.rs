@@ -33,7 +33,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 pub(super) async fn watch(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     let output = Output::of(job, Place::Watch)?;
-    let options = ListOptions::parse(&job.asked.query)?;
+    let options = ListOptions::parse(&job.asked.query, true)?;
     let selection = selection(job, &options)?;
     let world = &job.shared.world;
     let chance = u64::from_le_bytes(world.bytes()) % LASTS.as_secs();
@@ -53,7 +53,10 @@ pub(super) async fn watch(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     };
     let watching =
         Watching { frames, begin: Some((begin, selection)), feed: None, until, bookmarks: options.bookmarks };
-    let span = job.kind.place.span(job.namespace());
+    let span = match &job.asked.resource.name {
+        Some(_) => Span::one(job.key()),
+        None => selection.span(job.namespace()),
+    };
     let body = stream::unfold((watching, span), |(mut watching, span)| async move {
         let stopping = watching.frames.shared.stopping.clone();
         let next = tokio::select! {
@@ -64,7 +67,7 @@ pub(super) async fn watch(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
         next.map(|bytes| (bytes, (watching, span)))
     });
     // The headers go out at once: clients wait for them before they wait for events.
-    Ok(answer::bytes(200, content_type, Body::parts(body)))
+    Ok(answer::bytes(200, content_type, Body::frames(body)))
 }
 
 /// What a watch begins with.

@@ -4,7 +4,8 @@ use std::time::Duration;
 use super::{GetOptions, ListAt, ListOptions, Query, Refusal};
 
 fn parse(query: &str) -> Result<ListOptions, Refusal> {
-    ListOptions::parse(&Query::parse(Some(query)).unwrap())
+    let query = Query::parse(Some(query)).unwrap();
+    ListOptions::parse(&query, query.flag("watch"))
 }
 
 fn at(query: &str, expected: ListAt) {
@@ -28,8 +29,8 @@ fn nothing_asked_for() {
     let options = parse("").unwrap();
     assert!(options.labels.is_everything() && options.fields.is_everything());
     assert_eq!((options.limit, options.at.clone(), options.revision), (None, ListAt::Newest, None));
-    assert!(!options.watch && !options.bookmarks && !options.initial_events);
-    assert_eq!((options.time_limit(), options.name()), (None, None));
+    assert!(!options.bookmarks && !options.initial_events);
+    assert_eq!(options.time_limit(), None);
     assert_eq!(parse("color=red&limit=&limit=3").unwrap_err().code, 400);
     assert_eq!(parse("color=red&labelSelector=&resourceVersion=&continue="), Ok(options));
 }
@@ -46,8 +47,8 @@ fn everything_asked_for() {
         ("app=x".into(), "metadata.name=n".into())
     );
     assert_eq!((options.limit, options.revision), (NonZeroU64::new(5), Some(7)));
-    assert!(options.watch && options.bookmarks && options.initial_events);
-    assert_eq!((options.time_limit(), options.name()), (Some(Duration::from_secs(9)), Some("n")));
+    assert!(options.bookmarks && options.initial_events);
+    assert_eq!(options.time_limit(), Some(Duration::from_secs(9)));
 }
 
 #[test]
@@ -72,7 +73,8 @@ fn a_page_goes_on() {
     at(&format!("continue={text}&resourceVersion=0&limit=2"), ListAt::After(token));
     let message = "specifying resource version is not allowed when using continue";
     refused(&format!("continue={text}&resourceVersion=3"), 400, message);
-    assert!(parse("watch=1&continue=nonsense").is_ok());
+    let why = "Forbidden: resourceVersionMatch is forbidden when continue is provided";
+    forbidden("watch=1&continue=nonsense", "resourceVersionMatch", why);
 }
 
 #[test]
@@ -147,13 +149,4 @@ fn a_watch_from_nothing_begins_with_what_is_there() {
     assert!(!initial("watch=1&sendInitialEvents=false&resourceVersionMatch=NotOlderThan"));
     assert!(initial("watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan&resourceVersion=5"));
     assert!(!initial("resourceVersion=0"));
-}
-
-#[test]
-fn a_name_that_is_selected() {
-    let name = |query| parse(query).unwrap().name().map(str::to_owned);
-    assert_eq!(name("fieldSelector=metadata.name%3Da,spec.x%3Db").as_deref(), Some("a"));
-    assert_eq!(name("fieldSelector=metadata.name!%3Da"), None);
-    assert_eq!(name("fieldSelector=metadata.name%3D.."), None);
-    assert_eq!(name("fieldSelector=metadata.name%3D"), None);
 }

@@ -5,6 +5,7 @@ use super::{Resource, Target};
 /// `group version namespace plural name subresource rest…`, with `-` for what is not there.
 fn check(path: &str, expected: &str) {
     let Target::Resource(found) = Target::parse(path).unwrap() else { panic!("{path} is no resource") };
+    assert!(!found.watched);
     let or = |part: &Option<String>| part.clone().unwrap_or_else(|| "-".into());
     let group = if found.group.is_empty() { "-" } else { &found.group };
     let mut shown = vec![group.to_owned(), found.version.clone(), or(&found.namespace), found.plural.clone()];
@@ -48,7 +49,7 @@ fn namespaces_are_objects_too() {
     check("/api/v1/namespaces/a/namespaces/b", "- v1 a namespaces b -");
     let of = |path: &str| match Target::parse(path).unwrap() {
         Target::Resource(resource) => resource.authorized_in().map(str::to_owned),
-        Target::Other(_) => None,
+        Target::Other(_) | Target::Nothing => None,
     };
     assert_eq!(of("/api/v1/namespaces/a").as_deref(), Some("a"));
     assert_eq!(of("/api/v1/namespaces/a/pods").as_deref(), Some("a"));
@@ -72,11 +73,31 @@ fn other_paths() {
     other("/version/", &["version"]);
 }
 
-/// The oldest way to watch, `/api/v1/watch/…`, is no prefix of its own: there is no kind of that name.
+fn nothing(path: &str) {
+    assert_eq!(Target::parse(path), Ok(Target::Nothing), "{path}");
+}
+
 #[test]
-fn the_oldest_way_to_watch_is_a_kind_that_is_not_there() {
-    check("/api/v1/watch/pods", "- v1 - watch pods -");
-    check("/apis/apps/v1/watch/namespaces/a/deployments", "apps v1 - watch namespaces a deployments");
+fn the_oldest_way_to_watch() {
+    let watched = |path: &str, plain: &str| {
+        let Target::Resource(plain) = Target::parse(plain).unwrap() else { panic!("{plain} is no resource") };
+        let target = Target::Resource(Resource { watched: true, ..plain });
+        assert_eq!(target.to_string(), path);
+        assert_eq!(Target::parse(path), Ok(target));
+    };
+    watched("/api/v1/watch/pods", "/api/v1/pods");
+    watched("/apis/apps/v1/watch/namespaces/a/deployments", "/apis/apps/v1/namespaces/a/deployments");
+    watched("/apis/apps/v1/watch/namespaces/a/deployments/b", "/apis/apps/v1/namespaces/a/deployments/b");
+    check("/api/v1/watch", "- v1 - watch - -");
+}
+
+#[test]
+fn a_slash_at_the_end_means_nothing() {
+    let same = |path: &str| assert_eq!(Target::parse(&format!("{path}/")), Target::parse(path));
+    same("/api/v1/pods");
+    same("/api/v1/namespaces/a/pods/b");
+    same("/version");
+    nothing("/api/v1/pods//");
 }
 
 #[test]
@@ -94,17 +115,18 @@ fn what_could_be_read_in_two_ways_is_refused() {
     refused("*", 400);
     refused("api/v1", 400);
     refused("http://host/api/v1", 400);
-    refused("//", 404);
-    refused("//api/v1/pods", 404);
-    refused("/api//v1/pods", 404);
-    refused("/api/v1/pods/", 404);
-    refused("/api/v1/pods//", 404);
-    refused("/api/v1/namespaces//pods", 404);
-    refused("/api/v1/../v1/pods", 404);
-    refused("/api/v1/./pods", 404);
-    refused("/api/v1/pods/..", 404);
-    refused("/api/v1/pods/%2e%2E", 404);
-    refused("/api/v1/namespaces/%2e/pods", 404);
+    nothing("//");
+    nothing("//api/v1/pods");
+    nothing("/api//v1/pods");
+    nothing("/api/v1//pods");
+    nothing("/api/v1/namespaces//pods");
+    nothing("/api/v1/../v1/pods");
+    nothing("/api/v1/./pods");
+    nothing("/api/v1/pods/../..");
+    nothing("/api/v1/namespaces/%2e/pods");
+    refused("/api/v1/pods/..", 400);
+    refused("/api/v1/pods/%2e%2E", 400);
+    refused("/api/v1/pods/./status", 400);
     refused("/api/v1/namespaces/a%2Fb/pods", 400);
     refused("/api/v1/pods/a%2fstatus", 400);
     refused("/api/v1/pods/a%5cb", 400);
@@ -119,7 +141,8 @@ fn what_could_be_read_in_two_ways_is_refused() {
 }
 
 fn part() -> impl Strategy<Value = String> {
-    prop_oneof!["[a-z0-9.-]{1,12}", "\\PC{1,8}", Just("namespaces".to_owned()), Just("status".to_owned()),]
+    let known = prop::sample::select(vec!["namespaces", "status", "watch"]).prop_map(str::to_owned);
+    prop_oneof!["[a-z0-9.-]{1,12}", "\\PC{1,8}", known]
         .prop_map(|part| part.replace(['/', '%', '\\'], "x"))
         .prop_filter("names something", |part| part != "." && part != "..")
 }
@@ -134,10 +157,12 @@ fn resources_of() -> impl Strategy<Value = Resource> {
             rest
         )),
     ];
-    (prop_oneof![Just(String::new()), part()], part(), prop::option::of(part()), part(), below).prop_map(
-        |(group, version, namespace, plural, (name, subresource, rest))| Resource {
+    let group = (prop_oneof![Just(String::new()), part()], any::<bool>());
+    (group, part(), prop::option::of(part()), part(), below).prop_map(
+        |((group, watched), version, namespace, plural, (name, subresource, rest))| Resource {
             group,
             version,
+            watched,
             namespace,
             plural,
             name,
@@ -157,6 +182,8 @@ proptest! {
                 resource.subresource = resource.subresource.map(|_| "finalize".into());
             }
             Some(_) if resource.plural == "status" => resource.plural = "statuses".into(),
+            // What is called as the oldest way to watch can only be read as that.
+            None if resource.plural == "watch" => resource.watched = true,
             _ => {}
         }
         let target = Target::Resource(resource);
@@ -171,6 +198,7 @@ proptest! {
                 Target::Resource(resource) => [vec![resource.group, resource.version, resource.plural], resource.rest,
                     [resource.namespace, resource.name, resource.subresource].into_iter().flatten().collect()].concat(),
                 Target::Other(parts) => parts,
+                Target::Nothing => Vec::new(),
             };
             for part in parts {
                 prop_assert!(!part.contains(['/', '%', '\0']) && part != "." && part != "..");
