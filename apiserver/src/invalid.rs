@@ -24,6 +24,8 @@ pub(crate) enum Problem {
     Required,
     Duplicate(Value),
     Invalid(Value),
+    /// With the value as Kubernetes writes it, where that is in an order of its own.
+    InvalidAs(String),
     NotSupported(Value),
     Forbidden,
     TooLong,
@@ -47,6 +49,7 @@ impl FieldError {
         let head = self.problem.head();
         let value = match &self.problem {
             Problem::TooMany(count) => format!(": {count}"),
+            Problem::InvalidAs(text) => format!(": {text}"),
             problem => problem.value().map(|value| format!(": {}", shown(value))).unwrap_or_default(),
         };
         let detail = if self.detail.is_empty() { String::new() } else { format!(": {}", self.detail) };
@@ -65,7 +68,7 @@ impl Problem {
         match self {
             Self::Required => "FieldValueRequired",
             Self::Duplicate(_) => "FieldValueDuplicate",
-            Self::Invalid(_) => "FieldValueInvalid",
+            Self::Invalid(_) | Self::InvalidAs(_) => "FieldValueInvalid",
             Self::NotSupported(_) => "FieldValueNotSupported",
             Self::Forbidden => "FieldValueForbidden",
             Self::TooLong => "FieldValueTooLong",
@@ -79,7 +82,7 @@ impl Problem {
         match self {
             Self::Required => "Required value",
             Self::Duplicate(_) => "Duplicate value",
-            Self::Invalid(_) | Self::TypeInvalid(_) => "Invalid value",
+            Self::Invalid(_) | Self::InvalidAs(_) | Self::TypeInvalid(_) => "Invalid value",
             Self::NotSupported(_) => "Unsupported value",
             Self::Forbidden => "Forbidden",
             Self::TooLong => "Too long",
@@ -95,7 +98,7 @@ impl Problem {
             | Self::NotSupported(value)
             | Self::TypeInvalid(value)
             | Self::NotFound(value) => Some(value),
-            Self::Required | Self::Forbidden | Self::TooLong | Self::TooMany(_) => None,
+            Self::InvalidAs(_) | Self::Required | Self::Forbidden | Self::TooLong | Self::TooMany(_) => None,
         }
     }
 }

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::Handle;
 use super::refused::{source_error, unreadable, write_error};
 use super::typed::form;
-use crate::json::{self, MAX_DEPTH};
+use crate::json::MAX_DEPTH;
 use crate::kind::{Kind, Part};
 use crate::patch::{self, PatchKind};
 use crate::refusal::Refusal;
@@ -125,13 +125,12 @@ where
         if kind.namespaced != key.namespace().is_some() {
             return Err(WriteError::NotFound);
         }
-        let read = json::read(&patch.body).map_err(|error| invalid(error.0, Vec::new()))?;
-        let changes = patch::Patch::new(format, read.value).map_err(source_error)?;
+        let (changes, problems) = patch::Patch::read(format, &patch.body).map_err(source_error)?;
         let mut held = Held::of(&kind, only_if);
         let next = |old: &Value| {
             held.check(old, None)?;
             let patched = changes.apply(old, kind.shape.patched_by())?;
-            Ok(matter.shaped(patched, &read.duplicates, FieldValidation::Strict)?.object)
+            Ok(matter.patched(patched, problems.clone(), FieldValidation::Strict)?.object)
         };
         let changed = update::change(&matter, &self.manager, false, false, next).await;
         let changed = changed.map_err(|refusal| write_error(refusal, held.broken))?;
@@ -284,7 +283,7 @@ fn unfenced(fence: Option<&Fence>) -> Result<(), SourceError> {
 /// The object in the shape of its kind. What the kind does not know is a mistake of the program.
 fn shaped(matter: &Matter<'_>, mut object: Value) -> Result<Value, SourceError> {
     matter.expected().check(&mut object, &[]).map_err(source_error)?;
-    let shaped = matter.shaped(object, &[], FieldValidation::Strict).map_err(source_error)?;
+    let shaped = matter.shaped(object, Vec::new(), FieldValidation::Strict).map_err(source_error)?;
     Ok(shaped.object)
 }
 

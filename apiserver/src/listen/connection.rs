@@ -21,6 +21,7 @@ use super::exact::exact;
 use super::pace::{Pace, Paced};
 use super::taken::{Sent, Streams};
 use super::until::until;
+use crate::accept::Form;
 use crate::auth::Identity;
 use crate::http::{Service, answer};
 use crate::metrics::Event;

@@ -19,7 +19,7 @@ mod update;
 pub(crate) use codec::Malformed;
 pub(crate) use compare::compare;
 pub(crate) use field_set::FieldSet;
-pub(crate) use manager::manager_name;
+pub(crate) use manager::{manager_name, problems};
 pub(crate) use path::{Literal, PathElement};
 pub(crate) use topology::{Deduced, ListMeta, ListType};
 pub(crate) use update::{Write, keep_times, updated};

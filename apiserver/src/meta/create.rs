@@ -33,7 +33,7 @@ pub(crate) fn for_create(
     meta: &mut Map<String, Value>,
     how: &Creation<'_>,
 ) -> Result<Vec<FieldError>, Refusal> {
-    if !text(meta, "resourceVersion").is_empty() {
+    if !matches!(text(meta, "resourceVersion"), "" | "0") {
         return Err(Refusal::bad_request("resourceVersion should not be set on objects to be created"));
     }
     place::put(meta, how.namespace)?;
@@ -116,6 +116,7 @@ mod tests {
         );
         let version = json!({"name": "a", "resourceVersion": "1"});
         refused(version, &HOW, "resourceVersion should not be set on objects to be created");
+        assert!(create(json!({"name": "a", "resourceVersion": "0"}), &HOW).is_ok());
         let wrong = create(json!({}), &HOW).unwrap().1;
         assert_eq!(wrong[0].to_string(), "metadata.name: Required value: name or generateName is required");
         assert_eq!(create(json!({"labels": {"a b": "", "a  b": ""}, "name": "a"}), &HOW).unwrap().1.len(), 2);

@@ -44,7 +44,7 @@ pub(crate) fn prefix(rule: NameRule, text: &str) -> Vec<String> {
 }
 
 pub(crate) fn dns_label(text: &str) -> Vec<String> {
-    let mut wrong = too_long(text, 63);
+    let mut wrong = too_long(text, 63, "characters");
     if !looks(NameRule::DnsLabel, text) {
         wrong.push(if looks(NameRule::DnsSubdomain, text) {
             "must not contain dots".into()
@@ -59,7 +59,11 @@ pub(crate) fn dns_label(text: &str) -> Vec<String> {
 }
 
 pub(crate) fn dns_subdomain(text: &str) -> Vec<String> {
-    let mut wrong = too_long(text, 253);
+    subdomain(text, "characters")
+}
+
+fn subdomain(text: &str, unit: &str) -> Vec<String> {
+    let mut wrong = too_long(text, 253, unit);
     if !looks(NameRule::DnsSubdomain, text) {
         wrong.push(
             "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must \
@@ -96,14 +100,14 @@ pub(crate) fn label_key(text: &str) -> Vec<String> {
             name
         }
         Some((prefix, name)) => {
-            wrong.extend(dns_subdomain(prefix).into_iter().map(|why| format!("prefix part {why}")));
+            wrong.extend(subdomain(prefix, "bytes").into_iter().map(|why| format!("prefix part {why}")));
             name
         }
     };
     if name.is_empty() {
         wrong.push("name part must be non-empty".into());
     }
-    wrong.extend(too_long(name, 63).into_iter().map(|why| format!("name part {why}")));
+    wrong.extend(too_long(name, 63, "bytes").into_iter().map(|why| format!("name part {why}")));
     if !looks(NameRule::LabelKey, name) {
         wrong.push(format!("name part {rule}"));
     }
@@ -111,7 +115,7 @@ pub(crate) fn label_key(text: &str) -> Vec<String> {
 }
 
 pub(crate) fn label_value(text: &str) -> Vec<String> {
-    let mut wrong = too_long(text, 63);
+    let mut wrong = too_long(text, 63, "bytes");
     if !looks(NameRule::LabelValue, text) {
         wrong.push(
             "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must \
@@ -129,8 +133,9 @@ fn forbidden_in_paths(text: &str) -> Vec<String> {
     found.map(|found| format!("may not contain '{}'", found.escape_default())).collect()
 }
 
-fn too_long(text: &str, limit: usize) -> Vec<String> {
-    if text.len() > limit { vec![format!("must be no more than {limit} bytes")] } else { Vec::new() }
+/// Kubernetes counts bytes, and calls them characters where they are those of names.
+fn too_long(text: &str, limit: usize, unit: &str) -> Vec<String> {
+    if text.len() > limit { vec![format!("must be no more than {limit} {unit}")] } else { Vec::new() }
 }
 
 /// Whether a text keeps to a rule but for its length.
@@ -160,11 +165,11 @@ mod tests {
         check(dns_label("a.b"), &["must not contain dots"]);
         check(dns_label("A"), &[label]);
         check(dns_label(""), &[label]);
-        check(dns_label(&"a".repeat(64)), &["must be no more than 63 bytes"]);
-        check(dns_label(&"A".repeat(64)), &["must be no more than 63 bytes", label]);
+        check(dns_label(&"a".repeat(64)), &["must be no more than 63 characters"]);
+        check(dns_label(&"A".repeat(64)), &["must be no more than 63 characters", label]);
         check(dns_subdomain("a.b-c"), &[]);
         check(dns_subdomain("a..b"), &[subdomain]);
-        check(dns_subdomain(&"a".repeat(254)), &["must be no more than 253 bytes"]);
+        check(dns_subdomain(&"a".repeat(254)), &["must be no more than 253 characters"]);
         check(path_segment("A b:c"), &[]);
         check(path_segment(".."), &["may not be '..'"]);
         check(path_segment("a/b%c"), &["may not contain '/'", "may not contain '%'"]);

@@ -51,7 +51,7 @@ pub(crate) fn for_update(
     if !new.contains_key("deletionGracePeriodSeconds") {
         restore(new, old, "deletionGracePeriodSeconds");
     }
-    if text(new, "resourceVersion").is_empty() {
+    if matches!(text(new, "resourceVersion"), "" | "0") {
         if !how.unconditional {
             let why = "must be specified for an update";
             let error = FieldError::new("metadata.resourceVersion", Problem::Invalid(json!(0)), why);

@@ -5,16 +5,10 @@ use serde_json::{Map, Value, json};
 
 use super::names::{self, label_key, label_value};
 use crate::invalid::{FieldError, Problem};
-use crate::json::is_printable;
+use crate::shown;
 
 /// How long all annotations together may be, keys and values, in bytes.
 const MAX_ANNOTATIONS: usize = 256 << 10;
-
-/// How long the name of a manager may be, in bytes.
-const MAX_MANAGER: usize = 128;
-
-/// How long the name of a subresource may be, in bytes.
-const MAX_SUBRESOURCE: usize = 256;
 
 /// How many errors are told, more or less: there could be as many as a body has lines, and each has a text of its own.
 pub(super) const MAX_ERRORS: usize = 100;
@@ -45,7 +39,6 @@ pub(super) fn common(meta: &Map<String, Value>, namespaced: bool, rule: NameRule
     labels(meta, &mut wrong);
     owners(meta, &mut wrong);
     finalizers(meta, &mut wrong);
-    managed(meta, &mut wrong);
     wrong
 }
 
@@ -53,7 +46,6 @@ pub(super) fn common(meta: &Map<String, Value>, namespaced: bool, rule: NameRule
 pub(super) fn values(meta: &Map<String, Value>, wrong: &mut Vec<FieldError>) {
     labels(meta, wrong);
     owners(meta, wrong);
-    managed(meta, wrong);
 }
 
 /// A text; empty if there is none.
@@ -123,7 +115,7 @@ fn owners(meta: &Map<String, Value>, wrong: &mut Vec<FieldError>) {
         if (api_version, kind) == ("v1", "Event") {
             let why = "/v1, Kind=Event is disallowed from being an owner";
             let field = format!("metadata.ownerReferences[{at}]");
-            wrong.push(FieldError::new(field, Problem::Invalid(json!(owner)), why));
+            wrong.push(FieldError::new(field, Problem::InvalidAs(owner_text(owner)), why));
         }
         if owner.get("controller") == Some(&Value::Bool(true)) {
             let this = format!("{kind}/{}", text(owner, "name"));
@@ -135,14 +127,23 @@ fn owners(meta: &Map<String, Value>, wrong: &mut Vec<FieldError>) {
                         "Only one reference can have Controller set to true. Found \"true\" in references for {first} and \
                          {this}"
                     );
-                    let owners = meta.get("ownerReferences").cloned().unwrap_or_default();
-                    wrong.push(FieldError::new("metadata.ownerReferences", Problem::Invalid(owners), why));
+                    let owners = items(meta, "ownerReferences").filter_map(Value::as_object).map(owner_text);
+                    let owners = format!("[{}]", owners.collect::<Vec<_>>().join(","));
+                    wrong.push(FieldError::new("metadata.ownerReferences", Problem::InvalidAs(owners), why));
                     told = true;
                 }
                 Some(_) => {}
             }
         }
     }
+}
+
+/// An owner as Go writes it: in the order of its type.
+fn owner_text(owner: &Map<String, Value>) -> String {
+    const ORDER: [&str; 6] = ["apiVersion", "kind", "name", "uid", "controller", "blockOwnerDeletion"];
+    let fields =
+        ORDER.iter().filter_map(|name| Some(format!("\"{name}\":{}", shown::json(owner.get(*name)?))));
+    format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }
 
 fn is_api_version(text: &str) -> bool {
@@ -164,46 +165,6 @@ fn finalizers(meta: &Map<String, Value>, wrong: &mut Vec<FieldError>) {
         let why = "finalizer orphan and foregroundDeletion cannot be both set";
         let all = meta.get("finalizers").cloned().unwrap_or_default();
         wrong.push(FieldError::new("metadata.finalizers", Problem::Invalid(all), why));
-    }
-}
-
-fn managed(meta: &Map<String, Value>, wrong: &mut Vec<FieldError>) {
-    for (at, entry) in items(meta, "managedFields").enumerate() {
-        if wrong.len() >= MAX_ERRORS {
-            return;
-        }
-        let Value::Object(entry) = entry else { continue };
-        let field = |name: &str| format!("metadata.managedFields[{at}].{name}");
-        match text(entry, "operation") {
-            "" => wrong.push(FieldError::new(field("operation"), Problem::Required, "must not be empty")),
-            "Apply" | "Update" => {}
-            other => {
-                let supported = r#"supported values: "Apply", "Update""#;
-                wrong.push(FieldError::new(
-                    field("operation"),
-                    Problem::NotSupported(json!(other)),
-                    supported,
-                ));
-            }
-        }
-        match text(entry, "fieldsType") {
-            "" | "FieldsV1" => {}
-            other => {
-                let why = "must be `FieldsV1`";
-                wrong.push(FieldError::new(field("fieldsType"), Problem::Invalid(json!(other)), why));
-            }
-        }
-        let manager = text(entry, "manager");
-        if manager.len() > MAX_MANAGER {
-            wrong.push(too_long(&field("manager"), MAX_MANAGER));
-        }
-        if let Some((at, char)) = manager.char_indices().find(|&(_, char)| !is_printable(char)) {
-            let why = format!("invalid character U+{:04X} (at position {at})", u32::from(char));
-            wrong.push(FieldError::new(field("manager"), Problem::Invalid(json!(manager)), why));
-        }
-        if text(entry, "subresource").len() > MAX_SUBRESOURCE {
-            wrong.push(too_long(&field("subresource"), MAX_SUBRESOURCE));
-        }
     }
 }
 
@@ -308,7 +269,9 @@ mod tests {
         }
         check(
             json!({"ownerReferences": [owner("Event", false)]}),
-            &["metadata.ownerReferences[0]: Invalid value: {"],
+            &[
+                "metadata.ownerReferences[0]: Invalid value: {\"apiVersion\":\"v1\",\"kind\":\"Event\",\"name\":\"o\",\"uid\":\"u\",\"controller\":false}",
+            ],
         );
         let two = common(
             json!({"name": "a", "namespace": "n", "ownerReferences": [owner("A", true), owner("B", true)]})
@@ -324,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn finalizers_and_managers() {
+    fn finalizers_of_it() {
         check(json!({"finalizers": ["a", "b.c/d", "orphan"]}), &[]);
         check(json!({"finalizers": ["a b"]}), &["metadata.finalizers: Invalid value: \"a b\": name part"]);
         check(
@@ -332,20 +295,6 @@ mod tests {
             &[
                 "metadata.finalizers: Invalid value: [\"orphan\",\"foregroundDeletion\"]: finalizer orphan and \
                foregroundDeletion cannot be both set",
-            ],
-        );
-        check(
-            json!({"managedFields": [{"operation": "Apply", "fieldsType": "FieldsV1", "manager": "m"}]}),
-            &[],
-        );
-        check(
-            json!({"managedFields": [{}, {"operation": "x", "fieldsType": "y", "manager": "a\u{7}", "subresource": "s".repeat(257)}]}),
-            &[
-                "metadata.managedFields[0].operation: Required value: must not be empty",
-                "metadata.managedFields[1].operation: Unsupported value: \"x\": supported values: \"Apply\", \"Update\"",
-                "metadata.managedFields[1].fieldsType: Invalid value: \"y\": must be `FieldsV1`",
-                "metadata.managedFields[1].manager: Invalid value: \"a\\a\": invalid character U+0007 (at position 1)",
-                "metadata.managedFields[1].subresource: Too long: may not be more than 256 bytes",
             ],
         );
     }

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::json::Operation;
-use super::{PatchKind, PatchMeta, json, merge, strategic};
-use crate::json::plain_type_name;
+use super::json::{self as operations, Operation};
+use super::{PatchKind, PatchMeta, merge, strategic};
+use crate::json::{self, Malformed, Read, plain_type_name};
 use crate::refusal::Refusal;
 
 /// A patch.
@@ -16,30 +16,34 @@ pub(crate) enum Patch {
 }
 
 /// Reads a patch and applies it once.
-pub(crate) fn apply(
+#[cfg(test)]
+pub(super) fn apply(
     kind: PatchKind,
     document: &Value,
     patch: &[u8],
     types: Option<&dyn PatchMeta>,
 ) -> Result<Value, Refusal> {
-    Patch::read(kind, patch)?.apply(document, types)
+    Patch::read(kind, patch)?.0.apply(document, types)
 }
 
 impl Patch {
-    /// Reads a patch from a request's body. What is not JSON is refused with 400.
-    pub(crate) fn read(kind: PatchKind, body: &[u8]) -> Result<Self, Refusal> {
-        let text = String::from_utf8_lossy(body);
-        let value = serde_json::from_str(&text).map_err(|error| {
-            if error.to_string().starts_with("recursion limit") {
-                return Refusal::bad_request("invalid JSON patch: nested too deeply");
-            }
-            Refusal::bad_request("invalid JSON patch")
+    /// Reads a patch from a request's body, and what strict validation of fields finds in the patch itself, in the
+    /// words of Kubernetes: keys that are there twice, and members of operations that mean nothing. What is not JSON is
+    /// refused with 400.
+    pub(crate) fn read(kind: PatchKind, body: &[u8]) -> Result<(Self, Vec<String>), Refusal> {
+        let Read { value, duplicates } = json::read(body).map_err(|Malformed(why)| {
+            let why = if why.ends_with("exceeded max depth") { ": nested too deeply" } else { "" };
+            Refusal::bad_request(format!("invalid JSON patch{why}"))
         })?;
-        Self::new(kind, value)
+        let patch = Self::new(kind, value)?;
+        let whose = if kind == PatchKind::Json { "json patch " } else { "" };
+        let mut problems: Vec<String> =
+            duplicates.iter().map(|path| format!("{whose}duplicate field {path:?}")).collect();
+        problems.extend(patch.unknown_fields());
+        Ok((patch, problems))
     }
 
-    /// The patch that a body says, once that is read as JSON.
-    pub(crate) fn new(kind: PatchKind, body: Value) -> Result<Self, Refusal> {
+    fn new(kind: PatchKind, body: Value) -> Result<Self, Refusal> {
         if kind == PatchKind::Json {
             return Operation::list(&body).map(Self::Json);
         }
@@ -60,7 +64,7 @@ impl Patch {
     /// which a strategic merge needs.
     pub(crate) fn apply(&self, document: &Value, types: Option<&dyn PatchMeta>) -> Result<Value, Refusal> {
         match (self, types) {
-            (Self::Json(operations), _) => json::apply(document.clone(), operations),
+            (Self::Json(operations), _) => operations::apply(document.clone(), operations),
             (Self::Merge(patch), _) => Ok(merge::apply(document.clone(), patch)),
             (Self::Strategic(patch), Some(types)) => strategic::apply(document.clone(), patch, types),
             (Self::Strategic(_), None) => {
@@ -69,9 +73,7 @@ impl Patch {
         }
     }
 
-    /// What strict validation of fields finds in the patch itself, in the words of Kubernetes: members of
-    /// operations that mean nothing. Duplicate keys are known only to who read the text.
-    pub(crate) fn unknown_fields(&self) -> Vec<String> {
+    fn unknown_fields(&self) -> Vec<String> {
         let Self::Json(operations) = self else { return Vec::new() };
         let of = |(at, operation): (usize, &Operation)| {
             let said = move |name: &String| format!("json patch unknown field \"[{at}].{name}\"");
@@ -119,12 +121,14 @@ mod tests {
     }
 
     #[test]
-    fn members_without_meaning_are_named() {
+    fn members_that_are_twice_or_mean_nothing_are_named() {
+        let (_, problems) = Patch::read(PatchKind::Merge, br#"{"a":{"b":1,"b":2}}"#).unwrap();
+        assert_eq!(problems, ["duplicate field \"a.b\""]);
         let patch =
-            br#"[{"op":"add","path":"/a","value":1},{"op":"remove","path":"/a","why":"x","Path":"y"}]"#;
-        let patch = Patch::read(PatchKind::Json, patch).unwrap();
-        let said = ["json patch unknown field \"[1].Path\"", "json patch unknown field \"[1].why\""];
-        assert_eq!(patch.unknown_fields(), said);
+            br#"[{"op":"add","op":"add","path":"/a","value":1},{"op":"remove","path":"/a","why":"x","Path":"y"}]"#;
+        let (patch, problems) = Patch::read(PatchKind::Json, patch).unwrap();
+        let said = ["duplicate field \"[0].op\"", "unknown field \"[1].Path\"", "unknown field \"[1].why\""];
+        assert_eq!(problems, said.map(|said| format!("json patch {said}")));
         assert_eq!(patch.apply(&json!({}), None).unwrap(), json!({}));
     }
 }

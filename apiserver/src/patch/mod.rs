@@ -4,8 +4,8 @@
 //! nested deeper than what can be read again.
 //!
 //! Where we differ from Kubernetes, on purpose:
-//! - JSON patch: the whole document is a place like others; an index is digits; a `copy` of what is not there is
-//!   refused; `test` compares numbers by what they are, and texts by what they say.
+//! - JSON patch: the whole document is a place like others; an index has no zeros before it; a `copy` of what is not
+//!   there is refused; `test` compares numbers by what they are, and texts by what they say.
 //! - Merge patch: nulls in objects in lists are dropped also where the list replaces an object.
 //! - Strategic merge: directives and nulls in what is new are never stored, `$patch: replace` and `merge` of a map work
 //!   where there is none yet, a directive that nobody knows is refused wherever it is, and what Kubernetes answers with

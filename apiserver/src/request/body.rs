@@ -1,6 +1,6 @@
 //! The body of a request: in which form it is, and which object it says it is.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
 use crate::invalid::{FieldError, Problem, invalid};
 use crate::json::{self, Malformed, Read, type_name};
@@ -45,12 +45,12 @@ impl Format {
             return Ok(Self::Json);
         }
         let found = supported.iter().find(|format| format.media_type().eq_ignore_ascii_case(essence));
-        found.copied().ok_or_else(|| Self::refused(supported))
+        found.copied().ok_or_else(Self::refused)
     }
 
-    /// 415: only these are supported.
-    pub(super) fn refused(supported: &[Self]) -> Refusal {
-        let accepted: Vec<_> = supported.iter().map(|format| format.media_type()).collect();
+    /// 415: only these are supported. Protobuf is in Kubernetes' list for every kind, also for those that never come in it.
+    pub(super) fn refused() -> Refusal {
+        let accepted: Vec<_> = Self::BUILT_IN.iter().map(|format| format.media_type()).collect();
         let why = "the body of the request was in an unknown format - accepted media types include";
         Refusal::new(415, "UnsupportedMediaType", format!("{why}: {}", accepted.join(", ")))
     }
@@ -72,7 +72,7 @@ pub(crate) fn object(bytes: &[u8], format: Format, expected: &Expected<'_>) -> R
         Format::Json => json::read(bytes)
             .map_err(|Malformed(why)| format!("couldn't get version/kind; json parse error: {why}")),
         Format::Yaml => yaml::read(bytes).map_err(|Malformed(why)| why),
-        Format::Protobuf => return Err(Format::refused(Format::CUSTOM)),
+        Format::Protobuf => return Err(Format::refused()),
     }
     .map_err(|why| match why.split_once("json parse error: json: ") {
         // What the grammar allows, and no number can be.
@@ -90,10 +90,19 @@ pub(crate) fn cannot_be_handled(kind: &str, version: &str, as_kind: &str, why: &
     Refusal::bad_request(format!("{kind} in version {version:?} cannot be handled as a {as_kind}: {why}"))
 }
 
-/// How it is told that a field is unknown, and that a key is there twice: as warnings, or together as a refusal.
-pub(crate) fn strict_problems(duplicates: &[String], unknown: &[String]) -> Vec<String> {
-    let duplicates = duplicates.iter().map(|path| format!("duplicate field {path:?}"));
-    duplicates.chain(unknown.iter().map(|path| format!("unknown field {path:?}"))).collect()
+/// 422: what a patch made cannot be an object of the kind.
+pub(crate) fn not_patched(object: &Value, why: &str) -> Refusal {
+    let mut text = object.to_string();
+    if text.len() > SHOWN_WHOLE {
+        text.truncate(text.floor_char_boundary(SHOWN_WHOLE));
+        text.push_str(" ...");
+    }
+    invalid("", "", "", &[FieldError::new("patch", Problem::Invalid(text.into()), why)])
+}
+
+/// How it is told that keys are there twice: as warnings, or together as a refusal.
+pub(crate) fn duplicate_fields(paths: &[String]) -> Vec<String> {
+    paths.iter().map(|path| format!("duplicate field {path:?}")).collect()
 }
 
 impl Expected<'_> {
@@ -138,10 +147,30 @@ impl Expected<'_> {
             let why = format!("no kind {kind:?} is registered for version {:?} here", self.api_version());
             return Err(cannot_be_handled(&kind, self.version, self.kind, &why));
         }
-        let name = map.get("metadata").and_then(|meta| meta.get("name")).and_then(Value::as_str);
-        let why = format!("must be {}", self.kind);
-        let error = FieldError::new("kind", Problem::Invalid(json!(kind)), why);
-        Err(invalid(self.group, &kind, name.unwrap_or_default(), &[error]))
+        Err(self.another(value, &[must_be("kind", &kind, self.kind)]))
+    }
+
+    /// Whether an object is still this after a patch: 422 if it is not.
+    pub(crate) fn check_patched(&self, object: &Value) -> Result<(), Refusal> {
+        let (api_version, kind) = head(object).map_err(|why| not_patched(object, &why))?;
+        if kind.is_empty() {
+            return Err(not_patched(object, "Object 'Kind' is missing"));
+        }
+        let expected = self.api_version();
+        let mut errors = Vec::new();
+        if kind != self.kind {
+            errors.push(must_be("kind", &kind, self.kind));
+        }
+        if api_version != expected {
+            errors.push(must_be("apiVersion", &api_version, &expected));
+        }
+        if errors.is_empty() { Ok(()) } else { Err(self.another(object, &errors)) }
+    }
+
+    /// 422: this is another kind of object, by what it says of itself.
+    fn another(&self, object: &Value, errors: &[FieldError]) -> Refusal {
+        let kind = object["kind"].as_str().unwrap_or_default();
+        invalid(self.group, kind, object["metadata"]["name"].as_str().unwrap_or_default(), errors)
     }
 
     fn api_version(&self) -> String {
@@ -158,6 +187,10 @@ impl Expected<'_> {
             self.kind
         ))
     }
+}
+
+fn must_be(field: &str, found: &str, expected: &str) -> FieldError {
+    FieldError::new(field, Problem::Invalid(found.into()), format!("must be {expected}"))
 }
 
 /// What an object says that it is: its version and its kind, empty where it says nothing.

@@ -53,7 +53,7 @@ impl DeleteOptions {
         let read = match format {
             Format::Json => json::read(bytes).map_err(|Malformed(why)| format!("{HEADLESS}{why}")),
             Format::Yaml => yaml::read(bytes).map_err(|Malformed(why)| why),
-            Format::Protobuf => return Err(Format::refused(Format::CUSTOM)),
+            Format::Protobuf => return Err(Format::refused()),
         };
         read.map(|read| Some(read.value)).map_err(Refusal::bad_request)
     }

@@ -13,7 +13,7 @@ mod selectors;
 mod verb;
 mod write;
 
-pub(crate) use body::{Expected, Format, cannot_be_handled, object, strict_problems};
+pub(crate) use body::{Expected, Format, cannot_be_handled, duplicate_fields, not_patched, object};
 pub(crate) use continue_token::{ContinueAt, ContinueToken};
 pub(crate) use delete::{DeleteOptions, Propagation};
 pub(crate) use duration::time_limit;

@@ -62,7 +62,7 @@ impl Shared {
     /// Answers a request. Never fails: what goes wrong is an answer, too.
     pub(crate) async fn answer(self: Arc<Self>, call: Call) -> Response<Body> {
         let began = Instant::now();
-        let form = for_refusals(call.header(ACCEPT));
+        let form = for_refusals(call.headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()));
         let mut about = About::default();
         let answer = AssertUnwindSafe(self.clone().route(call, &mut about)).catch_unwind().await;
         let answer = answer.unwrap_or_else(|_| {

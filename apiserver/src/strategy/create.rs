@@ -43,6 +43,6 @@ pub(crate) fn create(mut object: Value, new: New<'_>, context: &Context<'_>) -> 
         return Err(invalid(&kind.group, &kind.names.kind, meta_text(&object, "name"), &errors));
     }
     kind.through_store(&mut object);
-    context.record(None, &mut object, None);
+    context.record(None, &mut object, None)?;
     Ok(object)
 }

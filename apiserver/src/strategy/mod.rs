@@ -12,6 +12,7 @@ use jiff::Timestamp;
 
 use serde_json::{Map, Value};
 
+use crate::invalid::invalid;
 use crate::kind::Kind;
 use crate::managed;
 use crate::meta::time::shown;
@@ -28,8 +29,8 @@ pub(crate) struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Notes in the object who manages what of it.
-    fn record(&self, old: Option<&Value>, new: &mut Value, subresource: Option<&str>) {
+    /// Notes in the object who manages what of it. Those whom the client noted must have names.
+    fn record(&self, old: Option<&Value>, new: &mut Value, subresource: Option<&str>) -> Result<(), Refusal> {
         let write = managed::Write {
             manager: self.manager,
             subresource,
@@ -42,6 +43,11 @@ impl Context<'_> {
         if let Some(old) = old {
             managed::keep_times(old, new);
         }
+        let problems = metadata(new).get("managedFields").map(managed::problems).unwrap_or_default();
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(invalid(&self.kind.group, &self.kind.names.kind, meta_text(new, "name"), &problems))
     }
 }
 

@@ -10,6 +10,7 @@ use crate::invalid::invalid;
 use crate::kind::Part;
 use crate::meta::{Update, for_update};
 use crate::refusal::Refusal;
+use crate::request::parse_revision;
 
 /// What becomes of an object that one part of is replaced. `new` has the shape of its kind.
 /// One that was sent whole is held against the UID that it names; in a patch that is a field like others.
@@ -50,7 +51,7 @@ pub(crate) fn update(
         let generation = metadata(old).get("generation").and_then(Value::as_i64).unwrap_or(0);
         metadata_mut(&mut new).insert("generation".into(), (generation + 1).into());
     }
-    context.record(Some(old), &mut new, part.subresource());
+    context.record(Some(old), &mut new, part.subresource())?;
     if is_deleting(&new) && !has_finalizers(&new) && !kind.hooks.holds(&new) {
         return Ok(Step::Delete(new));
     }
@@ -62,9 +63,12 @@ fn holds_still(new: &Value, old: &Value, whole: bool, context: &Context<'_>) -> 
     let (kind, name) = (context.kind, meta_text(old, "name"));
     match meta_text(new, "resourceVersion") {
         // That one must be given is said with all else that is wrong.
-        "" => {}
+        "" | "0" => {}
         version if version == meta_text(old, "resourceVersion") => {}
-        _ => return Err(conflict(kind, name, MODIFIED)),
+        version => {
+            parse_revision(version)?;
+            return Err(conflict(kind, name, MODIFIED));
+        }
     }
     match (meta_text(new, "uid"), meta_text(old, "uid")) {
         (asked, there) if asked.is_empty() || asked == there || !whole => Ok(()),

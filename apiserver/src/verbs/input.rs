@@ -8,7 +8,9 @@ use crate::managed::manager_name;
 use crate::meta::{coerce, dedup_owners};
 use crate::protobuf;
 use crate::refusal::Refusal;
-use crate::request::{Expected, FieldValidation, Format, cannot_be_handled, object, strict_problems};
+use crate::request::{
+    Expected, FieldValidation, Format, cannot_be_handled, duplicate_fields, not_patched, object,
+};
 use crate::strategy::metadata_mut;
 
 /// An object as it is to be worked with, and what its writer should know.
@@ -30,10 +32,10 @@ impl Job<'_> {
                 protobuf::Expected { api_version: &kind.api_version, kind: &kind.names.kind },
             )?;
             expected.check(&mut value, &[])?;
-            return self.shaped(value, &[], validation);
+            return self.shaped(value, Vec::new(), validation);
         }
         let read = object(&self.asked.body, format, &expected)?;
-        self.shaped(read.value, &read.duplicates, validation)
+        self.shaped(read.value, duplicate_fields(&read.duplicates), validation)
     }
 
     /// Who manages what this request writes.
@@ -54,11 +56,35 @@ impl Matter<'_> {
     }
 
     /// An object in the shape of its kind: what the kind does not know is named or dropped, what is left out filled in.
+    /// `problems` are those that its text had.
     pub(crate) fn shaped(
         &self,
-        mut object: Value,
-        duplicates: &[String],
+        object: Value,
+        problems: Vec<String>,
         validation: FieldValidation,
+    ) -> Result<Input, Refusal> {
+        self.made(object, problems, validation, |_, problems| self.expected().not_strict(problems))
+    }
+
+    /// The same of what a patch made.
+    pub(crate) fn patched(
+        &self,
+        object: Value,
+        problems: Vec<String>,
+        validation: FieldValidation,
+    ) -> Result<Input, Refusal> {
+        self.expected().check_patched(&object)?;
+        self.made(object, problems, validation, |object, problems| {
+            not_patched(object, &format!("strict decoding error: {}", problems.join(", ")))
+        })
+    }
+
+    fn made(
+        &self,
+        mut object: Value,
+        mut problems: Vec<String>,
+        validation: FieldValidation,
+        refuse: impl FnOnce(&Value, &[String]) -> Refusal,
     ) -> Result<Input, Refusal> {
         let kind = self.kind;
         kind.check_types(&object)?;
@@ -67,14 +93,13 @@ impl Matter<'_> {
         let mut unknown = kind.unknown_fields(&object);
         unknown.extend(coerced.unknown);
         unknown.sort();
-        object["metadata"] = Value::Object(coerced.meta);
-        let mut warnings = match (validation, strict_problems(duplicates, &unknown)) {
-            (FieldValidation::Ignore, _) => Vec::new(),
-            (FieldValidation::Strict, problems) if !problems.is_empty() => {
-                return Err(self.expected().not_strict(&problems));
-            }
-            (_, problems) => problems,
+        problems.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
+        let mut warnings = match validation {
+            FieldValidation::Ignore => Vec::new(),
+            FieldValidation::Strict if !problems.is_empty() => return Err(refuse(&object, &problems)),
+            _ => problems,
         };
+        object["metadata"] = Value::Object(coerced.meta);
         warnings.extend(dedup_owners(metadata_mut(&mut object)));
         kind.reshape(&mut object);
         Ok(Input { object, warnings })

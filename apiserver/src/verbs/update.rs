@@ -11,7 +11,6 @@ use super::output::{Output, read, stored_bytes};
 use super::{Job, Matter};
 use crate::accept::Place;
 use crate::http::{Body, answer};
-use crate::json;
 use crate::meta::finalizer_warnings;
 use crate::patch::{Patch, PatchKind};
 use crate::refusal::Refusal;
@@ -37,23 +36,18 @@ pub(super) async fn patch(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
         PatchKind::from_content_type(job.asked.header(CONTENT_TYPE).unwrap_or_default(), job.kind.built_in)?;
     let options = WriteOptions::patch(&job.asked.query, false)?;
     let manager = job.manager(options.field_manager.as_deref(), "PatchOptions")?;
-    let read = json::read(&job.asked.body).map_err(|error| unreadable(&error.0))?;
-    let patch = Patch::new(kind, read.value)?;
+    let (patch, problems) = Patch::read(kind, &job.asked.body)?;
     let output = Output::of(job, Place::Object)?;
     let mut warnings = Vec::new();
     let step = |old: &Value| {
         let patched = patch.apply(old, job.kind.shape.patched_by())?;
-        let input = job.shaped(patched, &read.duplicates, options.field_validation)?;
+        let input = job.patched(patched, problems.clone(), options.field_validation)?;
         warnings = input.warnings;
         Ok(input.object)
     };
     let mut changed = change(job, &manager, options.dry_run, false, step).await?;
     changed.warnings.append(&mut warnings);
     changed.answer(job, &output)
-}
-
-fn unreadable(why: &str) -> Refusal {
-    Refusal::bad_request(format!("error decoding patch: {why}"))
 }
 
 /// An object that was changed.

@@ -35,6 +35,10 @@ pub(super) async fn watch(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     let output = Output::of(job, Place::Watch)?;
     let options = ListOptions::parse(&job.asked.query, true)?;
     let selection = selection(job, &options)?;
+    let span = match &job.asked.resource.name {
+        Some(_) => Span::one(job.key()),
+        None => selection.span(job.namespace()),
+    };
     let world = &job.shared.world;
     let chance = u64::from_le_bytes(world.bytes()) % LASTS.as_secs();
     let lasts = options.time_limit().unwrap_or(LASTS + Duration::from_secs(chance));
@@ -53,10 +57,6 @@ pub(super) async fn watch(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     };
     let watching =
         Watching { frames, begin: Some((begin, selection)), feed: None, until, bookmarks: options.bookmarks };
-    let span = match &job.asked.resource.name {
-        Some(_) => Span::one(job.key()),
-        None => selection.span(job.namespace()),
-    };
     let body = stream::unfold((watching, span), |(mut watching, span)| async move {
         let stopping = watching.frames.shared.stopping.clone();
         let next = tokio::select! {

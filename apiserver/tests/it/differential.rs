@@ -75,6 +75,8 @@ fn ours_answers_what_the_genuine_one_answers() {
 struct Ours {
     runtime: Arc<Runtime>,
     service: Service,
+    /// For who brings credentials.
+    open: Service,
     _server: ApiServer,
 }
 
@@ -84,7 +86,8 @@ impl Ours {
         // The genuine machinery has no garbage collection: it is another program there.
         let builder = ApiServer::builder(Memory::new(Options::default())).without_garbage_collection();
         let server = runtime.block_on(builder.start()).unwrap();
-        Self { service: server.service(Identity::admin()), runtime, _server: server }
+        let (service, open) = (server.service(Identity::admin()), server.open_service());
+        Self { service, open, runtime, _server: server }
     }
 
     fn send(&mut self, request: &Request) -> http::Response<Body> {
@@ -94,7 +97,9 @@ impl Ours {
         }
         let body = Full::new(Bytes::from(request.body.clone().unwrap_or_default()));
         let request = built.body(body).unwrap();
-        self.runtime.block_on(self.service.call(request)).unwrap()
+        let open = request.headers().contains_key(http::header::AUTHORIZATION);
+        let service = if open { &mut self.open } else { &mut self.service };
+        self.runtime.block_on(service.call(request)).unwrap()
     }
 }
 

@@ -60,7 +60,7 @@ impl Pointer {
 fn get<'a>(document: &'a Value, tokens: &[String]) -> Option<&'a Value> {
     tokens.iter().try_fold(document, |at, token| match at {
         Value::Object(fields) => fields.get(token),
-        Value::Array(items) => items.get(index(token)?),
+        Value::Array(items) => items.get(index(token, items.len())?),
         _ => None,
     })
 }
@@ -69,15 +69,20 @@ fn get<'a>(document: &'a Value, tokens: &[String]) -> Option<&'a Value> {
 pub(super) fn find<'a>(document: &'a mut Value, tokens: &[String]) -> Option<&'a mut Value> {
     tokens.iter().try_fold(document, |at, token| match at {
         Value::Object(fields) => fields.get_mut(token),
-        Value::Array(items) => items.get_mut(index(token)?),
+        Value::Array(items) => {
+            let at = index(token, items.len())?;
+            items.get_mut(at)
+        }
         _ => None,
     })
 }
 
-/// The index that a token is: digits without a leading zero. A negative one, which Kubernetes counts from the end,
-/// is none.
-pub(super) fn index(token: &str) -> Option<usize> {
-    let leading = token.len() > 1 && token.starts_with('0');
-    let digits = !leading && token.bytes().all(|byte| byte.is_ascii_digit());
-    digits.then(|| token.parse().ok()).flatten()
+/// The index that a token is, of so many: digits without a leading zero. A negative one counts from the end, as in
+/// Kubernetes.
+pub(super) fn index(token: &str, of: usize) -> Option<usize> {
+    let digits = token.strip_prefix('-').unwrap_or(token);
+    let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    let number: usize =
+        digits.parse().ok().filter(|_| plain && (digits == "0" || !digits.starts_with('0')))?;
+    if digits.len() == token.len() { Some(number) } else { of.checked_sub(number).filter(|_| number > 0) }
 }

@@ -64,7 +64,8 @@ fn add(document: &mut Value, path: &Pointer, value: Value, limits: &mut Limits) 
             Ok(())
         }
         Some(Value::Array(items)) => {
-            let at = index(name).filter(|at| *at <= items.len()).ok_or_else(|| missing("add", path))?;
+            let places = items.len() + 1;
+            let at = index(name, places).filter(|at| *at < places).ok_or_else(|| missing("add", path))?;
             limits.shift(items.len() - at)?;
             items.insert(at, value);
             Ok(())
@@ -85,7 +86,7 @@ fn replace(document: &mut Value, path: &Pointer, value: Value) -> Result<(), Ref
             Ok(())
         }
         Some(Value::Array(items)) => {
-            let item = index(name).and_then(|at| items.get_mut(at));
+            let item = index(name, items.len()).and_then(|at| items.get_mut(at));
             *item.ok_or_else(|| missing("replace", path))? = value;
             Ok(())
         }
@@ -99,7 +100,7 @@ fn remove(document: &mut Value, path: &Pointer, limits: &mut Limits) -> Result<V
     };
     let removed = match find(document, parents) {
         Some(Value::Object(fields)) => fields.remove(name),
-        Some(Value::Array(items)) => match index(name).filter(|at| *at < items.len()) {
+        Some(Value::Array(items)) => match index(name, items.len()).filter(|at| *at < items.len()) {
             Some(at) => {
                 limits.shift(items.len() - at)?;
                 Some(items.remove(at))

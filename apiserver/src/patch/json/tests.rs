@@ -88,6 +88,12 @@ fn what_kubernetes_takes_beyond_the_rfc() {
     check(json!({}), json!([{"op": "test", "path": "/a", "value": null}]), json!({}));
     check(json!({}), json!([{"op": "test", "path": "/a"}]), json!({}));
     check(json!({}), json!([{"op": "add", "path": "/a"}]), json!({"a": null}));
+    let list = || json!({"a": [1, 2]});
+    check(list(), json!([{"op": "replace", "path": "/a/-1", "value": 3}]), json!({"a": [1, 3]}));
+    check(list(), json!([{"op": "remove", "path": "/a/-2"}]), json!({"a": [2]}));
+    check(list(), json!([{"op": "test", "path": "/a/-1", "value": 2}]), list());
+    check(list(), json!([{"op": "add", "path": "/a/-1", "value": 3}]), json!({"a": [1, 2, 3]}));
+    check(list(), json!([{"op": "add", "path": "/a/-3", "value": 3}]), json!({"a": [3, 1, 2]}));
 }
 
 #[test]
@@ -98,14 +104,17 @@ fn what_does_not_apply_is_refused() {
     for (verb, path) in [
         ("remove", "/a"),
         ("remove", "/list/2"),
-        ("remove", "/list/-1"),
+        ("remove", "/list/-3"),
+        ("remove", "/list/-0"),
+        ("remove", "/list/-01"),
+        ("remove", "/list/--1"),
         ("remove", "/list/-"),
         ("remove", "/list/01"),
         ("remove", "/list/+1"),
         ("remove", "/text/0"),
         ("remove", "/a/b"),
         ("add", "/list/3"),
-        ("add", "/list/-1"),
+        ("add", "/list/-4"),
         ("add", "/list/"),
         ("add", "/a/b"),
         ("add", "/list/99999999999999999999999"),

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::{Expected, Format, object, strict_problems};
+use super::{Expected, Format, duplicate_fields, not_patched, object};
 use crate::refusal::Refusal;
 
 const WIDGET: Expected<'_> =
@@ -27,14 +27,13 @@ fn forms() {
     assert_eq!(of(Some("Application/YAML"), Format::CUSTOM), Ok(Format::Yaml));
     assert_eq!(of(Some("application/vnd.kubernetes.protobuf"), Format::BUILT_IN), Ok(Format::Protobuf));
     let why = "the body of the request was in an unknown format - accepted media types include: application/json, \
-               application/yaml";
+               application/yaml, application/vnd.kubernetes.protobuf";
     for header in
         ["application/vnd.kubernetes.protobuf", "text/plain", ";", "application", "application/json+x", "*/*"]
     {
         assert_eq!(of(Some(header), Format::CUSTOM), Err((415, why.to_owned())), "{header}");
     }
-    let why = format!("{why}, application/vnd.kubernetes.protobuf");
-    assert_eq!(of(Some("text/plain"), Format::BUILT_IN), Err((415, why)));
+    assert_eq!(of(Some("text/plain"), Format::BUILT_IN), Err((415, why.to_owned())));
 }
 
 #[test]
@@ -133,12 +132,26 @@ fn what_is_no_such_object() {
 
 #[test]
 fn strict_reading() {
-    let text = |paths: &[&str]| paths.iter().map(ToString::to_string).collect::<Vec<_>>();
-    let problems = strict_problems(&text(&["spec.x"]), &text(&["metadata.foo", "zork"]));
-    assert_eq!(
-        problems,
-        [r#"duplicate field "spec.x""#, r#"unknown field "metadata.foo""#, r#"unknown field "zork""#]
-    );
+    let problems = duplicate_fields(&["spec.x".into(), "spec.y".into()]);
+    assert_eq!(problems, [r#"duplicate field "spec.x""#, r#"duplicate field "spec.y""#]);
     let why = r#"Widget in version "v1" cannot be handled as a Widget: strict decoding error: duplicate field "spec.x", "#;
-    assert_eq!(WIDGET.not_strict(&problems[..2]).message, format!(r#"{why}unknown field "metadata.foo""#));
+    assert_eq!(WIDGET.not_strict(&problems).message, format!(r#"{why}duplicate field "spec.y""#));
+}
+
+#[test]
+fn a_patch_makes_nothing_else_of_an_object() {
+    let check = |object: Value, expected: &str| {
+        let refusal = WIDGET.check_patched(&object).unwrap_err();
+        assert_eq!((refusal.code, refusal.reason, refusal.message.as_str()), (422, "Invalid", expected));
+    };
+    let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget"});
+    assert_eq!(WIDGET.check_patched(&widget), Ok(()));
+    check(
+        json!({"apiVersion": "example.com/v2", "kind": "Gadget", "metadata": {"name": "a"}}),
+        "Gadget.example.com \"a\" is invalid: [kind: Invalid value: \"Gadget\": must be Widget, apiVersion: Invalid value: \
+         \"example.com/v2\": must be example.com/v1]",
+    );
+    check(json!({}), " \"\" is invalid: patch: Invalid value: \"{}\": Object 'Kind' is missing");
+    let long = not_patched(&json!("é".repeat(4096)), "").causes.remove(0).message;
+    assert!(long.len() < 4200 && long.ends_with(" ...\""), "{}", long.len());
 }
