@@ -11,3 +11,4 @@ mod objects;
 mod real;
 mod reload;
 mod typed;
+mod versions;
