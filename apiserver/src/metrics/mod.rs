@@ -24,6 +24,7 @@ use about::Known;
 
 use crate::kind;
 use crate::request::{Resource, Verb};
+use crate::server::Limits;
 
 /// What is counted. Counting is done beside the work: nothing waits for it.
 pub(crate) struct Metrics {
@@ -81,8 +82,8 @@ const SECONDS: [f64; 18] =
     [0.005, 0.01, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0];
 
 impl Metrics {
-    /// Everything at nothing; `limit` is how many requests may be worked on.
-    pub(crate) fn new(limit: usize) -> Self {
+    /// Everything at nothing.
+    pub(crate) fn new(limits: &Limits) -> Self {
         let seconds: fn() -> Histogram = || Histogram::new(SECONDS);
         let mut metrics = Self {
             registry: Registry::default(),
@@ -100,7 +101,7 @@ impl Metrics {
             kinds: Gauge::default(),
             counted: Counted::default(),
         };
-        metrics.register(limit);
+        metrics.register(limits);
         metrics
     }
 

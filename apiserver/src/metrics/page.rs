@@ -1,14 +1,22 @@
 //! All that is counted, as text.
 
+use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Unit;
 
 use super::Metrics;
+use crate::server::Limits;
 
 /// OpenMetrics, which Prometheus asks for first.
 pub(crate) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Of {
+    of: &'static str,
+}
 
 impl Metrics {
     /// As of now; `revision` and `kinds` are what the server has just then.
@@ -22,7 +30,7 @@ impl Metrics {
         text
     }
 
-    pub(super) fn register(&mut self, limit: usize) {
+    pub(super) fn register(&mut self, limits: &Limits) {
         let Self { registry, .. } = self;
         self.counted.register(registry);
         registry.register(
@@ -78,13 +86,17 @@ impl Metrics {
             "Kinds that are served, each version counted",
             self.kinds.clone(),
         );
-        let most = Gauge::<i64>::default();
-        most.set(i64::try_from(limit).unwrap_or(i64::MAX));
-        registry.register(
-            "machinery_inflight_limit",
-            "Requests that may be worked on at the same time",
-            most,
-        );
+        let most = Family::<Of, Gauge>::default();
+        let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
+        for (of, limit) in [
+            ("requests", whole(limits.in_flight)),
+            ("watches", whole(limits.watches)),
+            ("connections", whole(limits.connections)),
+            ("bodies_bytes", limits.bodies_bytes.into()),
+        ] {
+            most.get_or_create(&Of { of }).set(limit);
+        }
+        registry.register("machinery_limit", "How much there may be at the same time", most);
         let labels =
             vec![("version", env!("CARGO_PKG_VERSION")), ("rust_version", env!("CARGO_PKG_RUST_VERSION"))];
         registry.register("machinery_build", "Which server this is", Info::new(labels));

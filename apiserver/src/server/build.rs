@@ -174,7 +174,7 @@ impl Builder {
             rules: self.rbac.then(|| Swap::new(Arc::new(Rules::default()))),
             limits: self.limits,
             world: self.world,
-            metrics: Metrics::new(self.limits.in_flight),
+            metrics: Metrics::new(&self.limits),
             defining: tokio::sync::Mutex::new(()),
             decoded: Caches::default(),
             places: Places::new(&self.limits),

@@ -53,7 +53,7 @@ async fn requests_are_counted_by_what_was_asked_and_answered() {
         (format!("apiserver_request_duration_seconds_bucket{{le=\"+Inf\",{create}}}"), 3.0),
         (format!("apiserver_request_total{{{list},code=\"200\"}}"), 1.0),
         (r#"apiserver_current_inflight_requests{request_kind="mutating"}"#.to_owned(), 0.0),
-        ("machinery_inflight_limit".to_owned(), 400.0),
+        (r#"machinery_limit{of="requests"}"#.to_owned(), 400.0),
         ("machinery_store_revision".to_owned(), revision + 2.0),
         (
             format!(

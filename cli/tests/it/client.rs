@@ -12,6 +12,7 @@ use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
@@ -23,6 +24,18 @@ use crate::program::Access;
 #[derive(Debug)]
 pub(crate) struct Lost;
 
+/// A connection on which nothing was said yet.
+pub(crate) async fn stream(access: &Access) -> Result<TlsStream<TcpStream>, Lost> {
+    let mut roots = RootCertStore::empty();
+    roots.add(CertificateDer::from_pem_slice(access.ca.as_bytes()).unwrap()).unwrap();
+    let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
+    let builder = builder.with_safe_default_protocol_versions().unwrap();
+    let config = Arc::new(builder.with_root_certificates(roots).with_no_client_auth());
+    let stream = TcpStream::connect(access.address).await.map_err(|_| Lost)?;
+    let name = ServerName::try_from("localhost").unwrap();
+    TlsConnector::from(config).connect(name, stream).await.map_err(|_| Lost)
+}
+
 /// A connection, kept.
 pub(crate) struct Connection {
     requests: SendRequest<Full<Bytes>>,
@@ -33,15 +46,8 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) async fn to(access: &Access) -> Result<Self, Lost> {
-        let mut roots = RootCertStore::empty();
-        roots.add(CertificateDer::from_pem_slice(access.ca.as_bytes()).unwrap()).unwrap();
-        let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()));
-        let builder = builder.with_safe_default_protocol_versions().unwrap();
-        let config = Arc::new(builder.with_root_certificates(roots).with_no_client_auth());
-        let stream = TcpStream::connect(access.address).await.map_err(|_| Lost)?;
-        let name = ServerName::try_from("localhost").unwrap();
-        let stream = TlsConnector::from(config).connect(name, stream).await.map_err(|_| Lost)?;
-        let (requests, connection) = handshake(TokioIo::new(stream)).await.map_err(|_| Lost)?;
+        let (requests, connection) =
+            handshake(TokioIo::new(stream(access).await?)).await.map_err(|_| Lost)?;
         let mut driver = JoinSet::new();
         driver.spawn(async move {
             let _ = connection.await;

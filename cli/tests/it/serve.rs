@@ -6,9 +6,10 @@ use std::path::Path;
 use http::Method;
 use rustix::process::Signal;
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use crate::client::{Connection, Frames};
+use crate::client::{Connection, Frames, stream};
 use crate::program::{Access, Serving};
 
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
@@ -70,6 +71,36 @@ async fn it_ends_in_good_order() {
     serving.says("stopping when what was begun is done").await;
     assert_eq!(serving.ended().await.code(), Some(0));
     assert!(TcpStream::connect(address).await.is_err());
+}
+
+#[tokio::test]
+async fn what_was_begun_is_done_before_it_ends() {
+    let home = tempfile::tempdir().unwrap();
+    let serving = Serving::start(&DISK, home.path()).await;
+    let mut begun = stream(&serving.access).await.unwrap();
+    let map = json!({"metadata": {"name": "begun"}}).to_string();
+    let head = format!(
+        "POST {MAPS} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\nexpect: 100-continue\r\n\r\n",
+        serving.access.token,
+        map.len(),
+    );
+    begun.write_all(head.as_bytes()).await.unwrap();
+    let mut go_on = [0; 25];
+    begun.read_exact(&mut go_on).await.unwrap();
+    assert_eq!(&go_on, b"HTTP/1.1 100 Continue\r\n\r\n");
+    serving.signal(Signal::TERM);
+    serving.says("stopping").await;
+    begun.write_all(map.as_bytes()).await.unwrap();
+    let mut answer = Vec::new();
+    begun.read_to_end(&mut answer).await.unwrap();
+    assert!(answer.starts_with(b"HTTP/1.1 201 Created"), "{}", String::from_utf8_lossy(&answer));
+    assert_eq!(serving.ended().await.code(), Some(0));
+
+    let serving = Serving::start(&DISK, home.path()).await;
+    let mut client = Connection::to(&serving.access).await.unwrap();
+    assert_eq!(client.get(&format!("{MAPS}/begun")).await.0, 200);
+    serving.kill().await;
 }
 
 #[tokio::test]
