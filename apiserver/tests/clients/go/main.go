@@ -1,4 +1,4 @@
-// An unmodified client-go, with its defaults, against the server that KUBECONFIG names.
+// An unmodified client-go, with its defaults, and a manager of controller-runtime, against the server that KUBECONFIG names.
 //
 // The Rust test `client_go_works_unmodified` builds and runs it. Each step is printed before it begins; the first that
 // does not hold ends the run. A line `restart` asks the test to start the server again on its data; it answers with a line.
@@ -61,6 +61,7 @@ func main() {
 		{"a watch whose connection breaks is resumed", informerSurvivesCuts},
 		{"a restart of the server loses nothing and lists nothing anew", informerSurvivesRestart},
 		{"a dynamic informer follows too", dynamicInformer},
+		{"a manager of controller-runtime keeps what it owns", manager},
 		{"whoever retries on conflict gets through", contention},
 		{"of two candidates one leads, and the other one after it", election},
 	}

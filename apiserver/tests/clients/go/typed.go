@@ -20,8 +20,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// client is what all typed clients have.
-type client[T metav1.Object] interface {
+// typed is what all typed clients have.
+type typed[T metav1.Object] interface {
 	Create(context.Context, T, metav1.CreateOptions) (T, error)
 	Update(context.Context, T, metav1.UpdateOptions) (T, error)
 	Get(context.Context, string, metav1.GetOptions) (T, error)
@@ -30,7 +30,7 @@ type client[T metav1.Object] interface {
 }
 
 // cycle takes one object through its life. change changes what it is about.
-func cycle[T metav1.Object](ctx context.Context, api client[T], made T, change func(T)) {
+func cycle[T metav1.Object](ctx context.Context, api typed[T], made T, change func(T)) {
 	name := made.GetName()
 	created, err := api.Create(ctx, made, metav1.CreateOptions{})
 	must(err)

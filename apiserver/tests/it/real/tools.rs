@@ -2,14 +2,15 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use std::sync::{Mutex, PoisonError};
+
+use machinery_sync::Mutex;
 
 /// The python of a virtual environment of this test's own, with these packages from PyPI: installed once a target directory.
 ///
 /// None where there is no python: that was said then.
 pub(crate) fn python(name: &str, packages: &[&str]) -> Option<PathBuf> {
     static INSTALLING: Mutex<()> = Mutex::new(());
-    let _one_at_a_time = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+    let _one_at_a_time = INSTALLING.lock();
     let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let wanted =
         packages.iter().map(|one| std::fs::read_to_string(one).unwrap_or_else(|_| (*one).to_owned()));
