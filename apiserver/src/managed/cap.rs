@@ -10,6 +10,9 @@ const OLD: &str = "ancient-changes";
 
 /// Merges the oldest entries of updates, version by version, until there are few enough or one of each version.
 pub(super) fn cap(managed: &mut Managed) {
+    if managed.len() <= UPDATERS {
+        return;
+    }
     let mut updaters: Vec<_> = managed
         .iter()
         .filter(|(manager, _)| !manager.applied)
@@ -32,7 +35,7 @@ pub(super) fn cap(managed: &mut Managed) {
         for one in [&bucket, &first, &manager] {
             if let Some(owned) = managed.remove(one) {
                 left -= 1;
-                set = if set.is_empty() { owned.set } else { set.union(&owned.set) };
+                set = if set.is_empty() { owned.set } else { set.union(owned.set) };
             }
         }
         left += 1;

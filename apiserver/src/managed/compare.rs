@@ -42,9 +42,15 @@ impl Comparison {
             return;
         }
         let element = element();
-        self.added.merge_child(element.clone(), below.added, added);
-        self.modified.merge_child(element.clone(), below.modified, modified);
-        self.removed.merge_child(element, below.removed, removed);
+        for (set, below, itself) in [
+            (&mut self.added, below.added, added),
+            (&mut self.modified, below.modified, modified),
+            (&mut self.removed, below.removed, removed),
+        ] {
+            if itself || !below.is_empty() {
+                set.merge_child(element.clone(), below, itself);
+            }
+        }
     }
 }
 

@@ -35,11 +35,14 @@ impl FieldSet {
     }
 
     /// What is in either.
-    pub(crate) fn union(mut self, other: &Self) -> Self {
-        self.members.extend(other.members.iter().cloned());
-        for (element, theirs) in &other.children {
-            match self.children.entry(element.clone()) {
-                Entry::Vacant(entry) => drop(entry.insert(theirs.clone())),
+    pub(crate) fn union(mut self, other: Self) -> Self {
+        if self.is_empty() {
+            return other;
+        }
+        self.members.extend(other.members);
+        for (element, theirs) in other.children {
+            match self.children.entry(element) {
+                Entry::Vacant(entry) => drop(entry.insert(theirs)),
                 Entry::Occupied(mut entry) => {
                     let ours = std::mem::take(entry.get_mut());
                     entry.insert(ours.union(theirs));
@@ -75,12 +78,16 @@ impl FieldSet {
 
     /// Adds what is below a step, and the step itself if it is in the set.
     pub(super) fn merge_child(&mut self, element: PathElement, below: Self, itself: bool) {
-        if !below.is_empty() {
-            let child = self.children.entry(element.clone()).or_default();
-            *child = std::mem::take(child).union(&below);
+        if itself && below.is_empty() {
+            self.members.insert(element);
+            return;
         }
         if itself {
-            self.members.insert(element);
+            self.members.insert(element.clone());
+        }
+        if !below.is_empty() {
+            let child = self.children.entry(element).or_default();
+            *child = std::mem::take(child).union(below);
         }
     }
 }

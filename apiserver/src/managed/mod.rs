@@ -17,7 +17,7 @@ mod topology;
 mod update;
 
 pub(crate) use codec::Malformed;
-pub(crate) use compare::compare;
+pub(crate) use compare::{Comparison, compare};
 pub(crate) use field_set::FieldSet;
 pub(crate) use manager::{manager_name, problems};
 pub(crate) use path::{Literal, PathElement};

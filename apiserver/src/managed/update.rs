@@ -1,12 +1,14 @@
 //! What a write does to who owns what.
 
+use std::sync::LazyLock;
+
 use serde_json::Value;
 
 use super::cap::cap;
 use super::entry::{Managed, Manager, decode, encode};
 use super::reconcile::reconciled;
 use super::topology::Root;
-use super::{FieldSet, ListMeta, PathElement, compare};
+use super::{Comparison, FieldSet, ListMeta, PathElement, compare};
 
 /// Who writes, and how.
 #[derive(Clone, Copy)]
@@ -100,16 +102,16 @@ fn is_reset(entries: &Value) -> bool {
 fn after(mut managed: Managed, old: Option<&Value>, new: &Value, write: &Write<'_>) -> Option<Managed> {
     let lists = Root(write.lists);
     let nothing = Value::Object(serde_json::Map::new());
-    let difference = compare(old.unwrap_or(&nothing), new, &lists).ok()?;
-    let changed = difference.modified.union(&difference.added);
+    let Comparison { added, modified, removed } = compare(old.unwrap_or(&nothing), new, &lists).ok()?;
+    let changed = modified.union(added);
     managed.retain(|_, owned| (write.served)(&owned.api_version));
     for owned in managed.values_mut() {
         let set = reconciled(std::mem::take(&mut owned.set), &lists);
-        owned.set = set.difference(&changed).difference(&difference.removed);
+        owned.set = set.difference(&changed).difference(&removed);
     }
     managed.retain(|_, owned| !owned.set.is_empty());
 
-    let mine = changed.difference(&of_no_one());
+    let mine = changed.difference(&OF_NO_ONE);
     if !mine.is_empty() {
         let manager = Manager {
             applied: false,
@@ -118,7 +120,7 @@ fn after(mut managed: Managed, old: Option<&Value>, new: &Value, write: &Write<'
             subresource: write.subresource.unwrap_or_default().into(),
         };
         let owned = managed.entry(manager).or_default();
-        owned.set = std::mem::take(&mut owned.set).union(&mine);
+        owned.set = std::mem::take(&mut owned.set).union(mine);
         owned.api_version = write.api_version.into();
         owned.time = write.now.into();
     }
@@ -127,7 +129,7 @@ fn after(mut managed: Managed, old: Option<&Value>, new: &Value, write: &Write<'
 }
 
 /// What is the server's, or says which object it is.
-fn of_no_one() -> FieldSet {
+static OF_NO_ONE: LazyLock<FieldSet> = LazyLock::new(|| {
     const METADATA: [&str; 9] = [
         "clusterName",
         "creationTimestamp",
@@ -148,4 +150,4 @@ fn of_no_one() -> FieldSet {
         set.insert(&[field("metadata"), field(name)]);
     }
     set
-}
+});
