@@ -7,8 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use machinery_objects::Revision;
 use machinery_store::{Change, Entry, Key, Range, Seen, Span};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 use tokio::time::sleep;
 
@@ -17,7 +18,7 @@ use crate::kind::{Kind, Part, Registry};
 use crate::refusal::Refusal;
 use crate::server::Shared;
 use crate::storage::{Moment, Stored};
-use crate::strategy::{is_deleting, meta_text, metadata, metadata_mut};
+use crate::strategy::{meta_text, metadata, metadata_mut};
 use crate::verbs::output::read;
 
 /// How long to wait after the store could not be read or written.
@@ -83,19 +84,41 @@ struct Member {
     is_deleting: bool,
 }
 
+/// As much of a stored object as its family: every change is looked at, and most concern nobody.
+#[derive(Deserialize)]
+struct Kin {
+    metadata: Relations,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Relations {
+    uid: Option<String>,
+    namespace: Option<String>,
+    owner_references: Option<Vec<Owner>>,
+    deletion_timestamp: Option<IgnoredAny>,
+    finalizers: Option<Vec<String>>,
+}
+
+#[derive(Deserialize)]
+struct Owner {
+    uid: String,
+}
+
 impl Family {
     /// Takes a state in. Returns whom it may concern: itself, and its owners that wait for it.
     fn put(&mut self, entry: &Entry) -> Vec<Key> {
-        let Some(object) = Stored::of(&entry.value).ok().and_then(|stored| stored.read(Revision::ZERO).ok())
+        let stored = Stored::of(&entry.value).ok();
+        let Some(Kin { metadata: kin }) =
+            stored.and_then(|stored| serde_json::from_slice(stored.json()).ok())
         else {
             return Vec::new();
         };
-        let owners = metadata(&object).get("ownerReferences").and_then(Value::as_array).into_iter().flatten();
         let member = Member {
-            uid: meta_text(&object, "uid").to_owned(),
-            namespace: meta_text(&object, "namespace").to_owned(),
-            owners: owners.filter_map(|owner| owner["uid"].as_str()).map(str::to_owned).collect(),
-            is_deleting: is_deleting(&object),
+            uid: kin.uid.unwrap_or_default(),
+            namespace: kin.namespace.unwrap_or_default(),
+            owners: kin.owner_references.into_iter().flatten().map(|owner| owner.uid).collect(),
+            is_deleting: kin.deletion_timestamp.is_some(),
         };
         let key = &entry.key;
         let mut concerned = self.forget(key, &member.uid);
@@ -103,9 +126,9 @@ impl Family {
         for owner in &member.owners {
             self.owned.entry(owner.clone()).or_default().insert(key.clone());
         }
-        let finalizers = metadata(&object).get("finalizers").and_then(Value::as_array).into_iter().flatten();
-        let mut held = finalizers.filter(|finalizer| *finalizer == FOREGROUND || *finalizer == ORPHAN);
-        let holds = member.is_deleting && held.next().is_some();
+        let mut finalizers = kin.finalizers.iter().flatten();
+        let held = finalizers.any(|finalizer| finalizer == FOREGROUND || finalizer == ORPHAN);
+        let holds = member.is_deleting && held;
         if holds {
             self.holding.insert(key.clone());
         }
