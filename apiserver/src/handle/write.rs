@@ -48,14 +48,20 @@ where
             return Err(SourceError::Forbidden { reason: why.into() }.into());
         }
         object = shaped(&matter, object)?;
-        let made = match create::made(&matter, &object, &self.manager, false).await {
+        let made = match create::made(&matter, object.clone(), &self.manager, false).await {
             Ok(made) => made,
             // A namespace that is not there.
             Err(refusal) if refusal.code == 404 => return Err(source_error(refusal).into()),
             Err(refusal) => return Err(self.write_error(&kind, refusal, None, &object).await),
         };
         self.settle(&kind).await?;
-        self.written(&kind, &made.key, made.object, made.revision.unwrap_or_default(), false)
+        self.written(
+            &kind,
+            &made.key,
+            made.object,
+            made.put.map_or(Revision::ZERO, |put| put.revision),
+            false,
+        )
     }
 
     async fn update(&self, object: &K, only_if: &Preconditions) -> Result<Written<K>, WriteError> {

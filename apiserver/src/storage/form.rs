@@ -9,6 +9,8 @@
 use std::io::Write;
 
 use machinery_objects::Revision;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
@@ -34,7 +36,8 @@ pub(crate) struct NotStored {
 
 /// An object in its stored form. Its metadata must be an object; its revision is left out.
 pub(crate) fn encode(object: &Map<String, Value>, print: u64) -> Vec<u8> {
-    let mut bytes = vec![0; HEADER];
+    let mut bytes = Vec::with_capacity(2048);
+    bytes.resize(HEADER, 0);
     let mut splice = 0;
     bytes.push(b'{');
     let (first, rest): (Vec<_>, Vec<_>) = object.iter().partition(|(key, _)| FIRST.contains(&key.as_str()));
@@ -106,6 +109,22 @@ impl<'a> Stored<'a> {
         Ok(object)
     }
 
+    /// Whether its metadata says when it was deleted. Most say nothing of the kind anywhere, and are not read.
+    pub(crate) fn is_deleting(&self) -> bool {
+        #[derive(Deserialize)]
+        struct Object {
+            metadata: Metadata,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Metadata {
+            deletion_timestamp: Option<IgnoredAny>,
+        }
+        let may = std::str::from_utf8(self.json).is_ok_and(|text| text.contains("deletionTimestamp"));
+        let object = may.then(|| serde_json::from_slice::<Object>(self.json).ok()).flatten();
+        object.is_some_and(|object| object.metadata.deletion_timestamp.is_some())
+    }
+
     /// The JSON without a revision.
     pub(crate) const fn json(&self) -> &'a [u8] {
         self.json
@@ -170,6 +189,18 @@ mod tests {
             stored.write_without(&head("v1", kind), Revision(42), &mut written);
             assert_eq!(&serde_json::from_slice::<Value>(&written).expect("it is JSON"), expected);
         }
+    }
+
+    #[test]
+    fn an_object_is_deleted_if_its_metadata_says_so() {
+        fn check(object: Value, expected: bool) {
+            let bytes = encode(object.as_object().expect("an object"), 0);
+            assert_eq!(Stored::of(&bytes).expect("it is one").is_deleting(), expected, "{object}");
+        }
+        check(json!({"metadata": {"deletionTimestamp": "2026-11-21T09:30:38Z"}}), true);
+        check(json!({"metadata": {"deletionTimestamp": null}}), false);
+        check(json!({"metadata": {"name": "a"}, "spec": {"deletionTimestamp": "x"}}), false);
+        check(json!({"metadata": {"name": "deletionTimestamp"}}), false);
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub(crate) struct Listed {
 pub(crate) enum Write {
     /// Nothing: the object is as it should be.
     Keep,
-    Put(Vec<u8>),
+    Put(machinery_store::Value),
     Delete,
 }
 

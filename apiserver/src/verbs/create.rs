@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use http::Response;
-use machinery_objects::Revision;
 use machinery_store::{Condition, Entry};
 use serde_json::Value;
 
-use super::output::{Output, read, stored_bytes};
+use super::output::{Output, Put, read, stored_bytes};
 use super::{Job, Matter};
 use crate::accept::Place as Form;
 use crate::http::{Body, answer};
@@ -30,12 +29,12 @@ pub(super) async fn create(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     if let Some(why) = job.kind.no_creates {
         return Err(forbidden(job.kind, meta_text(&input.object, "name"), why));
     }
-    match made(job, &input.object, &manager, options.dry_run).await {
+    match made(job, input.object, &manager, options.dry_run).await {
         Err(refusal) => Err(refusal.warning(&input.warnings)),
-        Ok(Made { object, .. }) => {
+        Ok(Made { object, put, .. }) => {
             let mut warnings = input.warnings;
             warnings.extend(finalizer_warnings(metadata(&object), None));
-            Ok(answer::with_warnings(output.object(201, job, object)?, &warnings))
+            Ok(answer::with_warnings(output.written(201, job, object, put)?, &warnings))
         }
     }
 }
@@ -45,25 +44,24 @@ pub(crate) struct Made {
     pub(crate) object: Value,
     pub(crate) key: Arc<str>,
     /// None, if everything was done but the last.
-    pub(crate) revision: Option<Revision>,
+    pub(crate) put: Option<Put>,
 }
 
 /// Makes an object of this, which has the shape of its kind.
 pub(crate) async fn made(
     matter: &Matter<'_>,
-    object: &Value,
+    object: Value,
     manager: &str,
     dry_run: bool,
 ) -> Result<Made, Refusal> {
-    let generates = meta_text(object, "name").is_empty();
-    let mut tries = if generates { NAMES } else { 1 };
-    loop {
-        tries -= 1;
+    let generates = meta_text(&object, "name").is_empty();
+    for _ in 1..if generates { NAMES } else { 1 } {
         match once(matter, object.clone(), manager, dry_run).await {
-            Err(refusal) if refusal.reason == "AlreadyExists" && tries > 0 => {}
+            Err(refusal) if refusal.reason == "AlreadyExists" => {}
             other => return other,
         }
     }
+    once(matter, object, manager, dry_run).await
 }
 
 async fn once(matter: &Matter<'_>, object: Value, manager: &str, dry_run: bool) -> Result<Made, Refusal> {
@@ -88,7 +86,7 @@ async fn once(matter: &Matter<'_>, object: Value, manager: &str, dry_run: bool) 
             if let Some(there) = matter.shared.objects.get(&key, Moment::Newest).await? {
                 return Err(exists(kind, &there, &name));
             }
-            return Ok(Made { object, key, revision: None });
+            return Ok(Made { object, key, put: None });
         }
         let bytes = stored_bytes(kind, &object);
         let step = |there: Option<&Entry>| match there {
@@ -99,7 +97,7 @@ async fn once(matter: &Matter<'_>, object: Value, manager: &str, dry_run: bool) 
             Ok(done) => {
                 strategy::metadata_mut(&mut object)
                     .insert("resourceVersion".into(), done.revision.to_string().into());
-                return Ok(Made { object, key, revision: Some(done.revision) });
+                return Ok(Made { object, key, put: Some(Put { bytes, revision: done.revision }) });
             }
             Err(Lost::Guard(_)) => {} // the namespace has changed: look again
             Err(Lost::Refused(refusal)) => return Err(*refusal),
@@ -121,8 +119,7 @@ async fn active(matter: &Matter<'_>, namespace: &str, name: &str) -> Result<Cond
     let key = Place::of("", "namespaces").key(None, namespace);
     let entry: Option<Arc<Entry>> = matter.shared.objects.get(&key, Moment::Newest).await?;
     let Some(entry) = entry else { return Err(no_namespace(namespace)) };
-    let object = Stored::of(&entry.value).and_then(|stored| stored.read(Revision::ZERO));
-    if object.is_ok_and(|object| is_deleting(&object)) {
+    if Stored::of(&entry.value).is_ok_and(|namespace| namespace.is_deleting()) {
         let why =
             format!("unable to create new content in namespace {namespace} because it is being terminated");
         let mut refusal = forbidden(matter.kind, name, &why);

@@ -3,7 +3,7 @@
 use http::Response;
 use http::header::{ACCEPT, USER_AGENT};
 use machinery_objects::Revision;
-use machinery_store::Entry;
+use machinery_store::{Entry, Value as Bytes};
 use serde_json::Value;
 
 use super::Job;
@@ -13,6 +13,12 @@ use crate::kind::Kind;
 use crate::refusal::Refusal;
 use crate::storage::{Stored, encode, head};
 use crate::table::{Include, Tables, partial, partial_list};
+
+/// What was stored of an object, and when.
+pub(crate) struct Put {
+    pub(crate) bytes: Bytes,
+    pub(crate) revision: Revision,
+}
 
 /// How to answer.
 pub(super) struct Output {
@@ -43,10 +49,34 @@ impl Output {
         if self.is_plain() {
             let mut bytes = Vec::new();
             write(job.kind, entry, entry.modified, &mut bytes)?;
-            bytes.push(b'\n');
-            return Ok(answer::bytes(code, self.form.content_type(), Body::whole(bytes)));
+            return Ok(self.plain(code, bytes));
         }
         self.object(code, job, read(job.kind, entry, entry.modified)?)
+    }
+
+    /// An answer of one object that was written: the bytes that were stored, where these are what it looks like.
+    pub(super) fn written(
+        &self,
+        code: u16,
+        job: &Job<'_>,
+        object: Value,
+        put: Option<Put>,
+    ) -> Result<Response<Body>, Refusal> {
+        if let Some(Put { bytes, revision }) = put
+            && self.is_plain()
+            && job.kind.stored.is_none()
+            && let Ok(stored) = Stored::of(&bytes)
+        {
+            let mut bytes = Vec::new();
+            stored.write(revision, &mut bytes);
+            return Ok(self.plain(code, bytes));
+        }
+        self.object(code, job, object)
+    }
+
+    fn plain(&self, code: u16, mut object: Vec<u8>) -> Response<Body> {
+        object.push(b'\n');
+        answer::bytes(code, self.form.content_type(), Body::whole(object))
     }
 
     /// What an object, or a list, looks like in this form.
@@ -124,14 +154,14 @@ pub(crate) fn read(kind: &Kind, entry: &Entry, revision: Revision) -> Result<Val
 }
 
 /// The bytes to store of an object of a kind: in the version that is stored.
-pub(crate) fn stored_bytes(kind: &Kind, object: &Value) -> Vec<u8> {
+pub(crate) fn stored_bytes(kind: &Kind, object: &Value) -> Bytes {
     let shaped = "it has the shape of an object";
     match &kind.stored {
-        None => encode(object.as_object().expect(shaped), kind.print),
+        None => encode(object.as_object().expect(shaped), kind.print).into(),
         Some(stored) => {
             let mut object = object.clone();
             stored.reshape(&mut object);
-            encode(object.as_object().expect(shaped), stored.print)
+            encode(object.as_object().expect(shaped), stored.print).into()
         }
     }
 }

@@ -3,11 +3,11 @@
 use http::Response;
 use http::header::CONTENT_TYPE;
 use machinery_objects::Revision;
-use machinery_store::Entry;
+use machinery_store::{Entry, Value as Bytes};
 use serde_json::Value;
 
 use super::input::Input;
-use super::output::{Output, read, stored_bytes};
+use super::output::{Output, Put, read, stored_bytes};
 use super::{Job, Matter};
 use crate::accept::Place;
 use crate::http::{Body, answer};
@@ -23,7 +23,11 @@ pub(super) async fn replace(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     let manager = job.manager(options.field_manager.as_deref(), "UpdateOptions")?;
     let Input { object, warnings } = job.body(options.field_validation)?;
     let output = Output::of(job, Place::Object)?;
-    let step = |_: &Value| Ok(object.clone());
+    let mut first = Some(object);
+    let step = |_: &Value| match first.take() {
+        Some(object) => Ok(object),
+        None => Ok(job.body(options.field_validation)?.object), // another write was first
+    };
     let mut changed = change(job, &manager, options.dry_run, true, step)
         .await
         .map_err(|refusal| refusal.warning(&warnings))?;
@@ -55,6 +59,8 @@ pub(crate) struct Changed {
     pub(crate) object: Value,
     /// Of the object, or of its end. None, if everything was done but the last.
     pub(crate) revision: Option<Revision>,
+    /// What is stored of it now, if this put it.
+    put: Option<Bytes>,
     /// Whether it went with this: its last finalizer did.
     pub(crate) is_gone: bool,
     pub(crate) warnings: Vec<String>,
@@ -63,7 +69,8 @@ pub(crate) struct Changed {
 impl Changed {
     fn answer(mut self, job: &Job<'_>, output: &Output) -> Result<Response<Body>, Refusal> {
         self.warnings.dedup();
-        Ok(answer::with_warnings(output.object(200, job, self.object)?, &self.warnings))
+        let put = self.put.zip(self.revision).map(|(bytes, revision)| Put { bytes, revision });
+        Ok(answer::with_warnings(output.written(200, job, self.object, put)?, &self.warnings))
     }
 }
 
@@ -81,7 +88,7 @@ pub(crate) async fn change(
     let entry = entry.ok_or_else(|| not_found(kind, matter.name()))?;
     let (now, namespace) = (matter.shared.world.now(), matter.namespace());
     let context = Context { kind, now, manager, namespace };
-    let (mut object, mut warnings, mut is_gone) = (Value::Null, Vec::new(), false);
+    let (mut object, mut warnings, mut is_gone, mut put) = (Value::Null, Vec::new(), false, None);
     let mut step = |there: Option<&Entry>| {
         let there = there.ok_or_else(|| not_found(kind, matter.name()))?;
         let old = read(kind, there, there.modified)?;
@@ -92,6 +99,7 @@ pub(crate) async fn change(
             warnings = finalizer_warnings(metadata(new), Some(metadata(&old)));
         }
         is_gone = matches!(step, Step::Delete(_));
+        put = None;
         Ok(match step {
             Step::Keep => {
                 object = old;
@@ -100,6 +108,7 @@ pub(crate) async fn change(
             Step::Put(new) => {
                 let bytes = stored_bytes(kind, &new);
                 object = new;
+                put = Some(bytes.clone());
                 Write::Put(bytes)
             }
             Step::Delete(new) => {
@@ -120,7 +129,7 @@ pub(crate) async fn change(
     if let Some(revision) = revision.filter(|_| !is_gone) {
         metadata_mut(&mut object).insert("resourceVersion".into(), revision.to_string().into());
     }
-    Ok(Changed { object, revision, is_gone, warnings })
+    Ok(Changed { object, revision, put, is_gone, warnings })
 }
 
 /// No condition is on another object here.
