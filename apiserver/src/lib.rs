@@ -24,6 +24,12 @@
 //! 8. **Protobuf bodies of built-in kinds** are read as client-go writes them, byte for byte: `tests/bodies/` was written by
 //!    client-go (the tests of `protobuf`).
 //! 9. **RBAC agrees with a naive reading of the rules** on random policies and requests (the tests of `auth::rbac`).
+//! 10. **Certificates and tokens are replaced while it runs**; a file that is not good is named, and what was read before it goes on
+//!     (`tokens_are_replaced_and_bad_ones_are_not`, `certificates_are_replaced_and_connections_stay`).
+//! 11. **What it counts has a bound**: no client makes a series by what it asks (`nobody_makes_a_series_by_asking`).
+//! 12. **A kill loses nothing that was acknowledged**, and every watch resumes from its revision, with nothing missing and nothing twice:
+//!     twenty servers are killed under load in the tests of the command `machinery`
+//!     (`servers_killed_under_load_lose_nothing_and_every_watch_resumes`).
 //!
 //! # What it does not do
 //!

@@ -1,5 +1,6 @@
 //! `machinery serve`.
 
+use std::convert::Infallible;
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,12 +12,14 @@ use machinery::apiserver::{Access, ApiServer, CertificateFiles, Listen};
 use machinery::store::{Disk, DiskOptions, Memory, Options};
 use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::crds;
 use crate::directory::Directory;
 use crate::progress::step;
 
+/// Signals that are no further apart are one.
+const SAME_WISH: Duration = Duration::from_millis(300);
 /// How often is looked whether certificates or tokens are others.
 const LOOK: Duration = Duration::from_secs(5);
 
@@ -83,7 +86,11 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     };
     up.tell(&directory, arguments.memory);
     up.go_on(&mut signals, &mut hangup).await;
-    up.stop(&mut signals).await
+    if up.stop(&mut signals).await? == Ended::AtOnce {
+        drop(directory);
+        std::process::exit(1);
+    }
+    Ok(())
 }
 
 fn listen(arguments: &Arguments, directory: &Directory) -> Listen {
@@ -189,7 +196,7 @@ impl Up {
     }
 
     /// Ends in good order; at once, if somebody asks a second time.
-    async fn stop(self, signals: &mut Signals) -> anyhow::Result<()> {
+    async fn stop(self, signals: &mut Signals) -> anyhow::Result<Ended> {
         say(&["stopping when what was begun is done; ask again to end at once".to_owned()]);
         let Self { server, disk, .. } = self;
         let end = async {
@@ -201,13 +208,22 @@ impl Up {
         };
         tokio::select! {
             biased;
-            () = signals.ending() => {
+            () = signals.ending_again() => {
                 say(&["ended at once; what was acknowledged is safe".to_owned()]);
-                std::process::exit(1)
+                Ok(Ended::AtOnce)
             }
-            ended = end => ended.context("the store could not be closed in good order; what was acknowledged is safe"),
+            ended = end => {
+                let why = "the store could not be closed in good order; what was acknowledged is safe";
+                ended.map(|()| Ended::InGoodOrder).context(why)
+            }
         }
     }
+}
+
+#[derive(PartialEq)]
+enum Ended {
+    InGoodOrder,
+    AtOnce,
 }
 
 /// Lines for people, whether anybody reads them or not.
@@ -229,6 +245,18 @@ impl Signals {
             terminate: hear(SignalKind::terminate(), "SIGTERM")?,
             interrupt: hear(SignalKind::interrupt(), "Ctrl-C")?,
         })
+    }
+
+    /// Until it should end at once. What comes on the heels of the first signal is the same wish, told twice: `timeout` signals
+    /// a process and its group, and so may others.
+    async fn ending_again(&mut self) {
+        let heels = async {
+            loop {
+                self.ending().await;
+            }
+        };
+        let _: Result<Infallible, _> = timeout(SAME_WISH, heels).await;
+        self.ending().await;
     }
 
     /// Until it should end.

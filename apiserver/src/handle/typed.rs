@@ -148,7 +148,8 @@ pub(super) fn form(kind: &Kind, key: &Arc<str>, state: Revision, shown: Revision
 }
 
 fn decode<K: DeserializeOwned>(kind: &Kind, entry: &Entry, shown: Revision) -> Result<K, Refusal> {
-    let as_is = Stored::of(&entry.value).is_ok_and(|stored| stored.print == kind.print && kind.stored.is_none());
+    let as_is =
+        Stored::of(&entry.value).is_ok_and(|stored| stored.print == kind.print && kind.stored.is_none());
     if as_is {
         let mut bytes = Vec::new();
         write(kind, entry, shown, &mut bytes)?;

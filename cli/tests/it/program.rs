@@ -95,12 +95,16 @@ impl Serving {
     /// Waits until it has said so on its error output.
     pub(crate) async fn says(&self, expected: &str) {
         let said = async {
-            while !std::fs::read_to_string(&self.said).unwrap().contains(expected) {
+            while !self.said().contains(expected) {
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }
         };
-        let late = || format!("no {expected:?} in {}", std::fs::read_to_string(&self.said).unwrap());
-        timeout(PATIENCE, said).await.unwrap_or_else(|_| panic!("{}", late()));
+        timeout(PATIENCE, said).await.unwrap_or_else(|_| panic!("no {expected:?} in {}", self.said()));
+    }
+
+    /// All that is on its error output until now.
+    pub(crate) fn said(&self) -> String {
+        std::fs::read_to_string(&self.said).unwrap()
     }
 }
 
