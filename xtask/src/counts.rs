@@ -69,6 +69,11 @@ pub(crate) fn ignored(output: &str) -> Vec<(String, String)> {
         .collect()
 }
 
+/// Why tests that ran tried nothing: what they say after `SKIPPED: `. A harness counts them as passed.
+pub(crate) fn gave_up(output: &str) -> Vec<String> {
+    output.lines().filter_map(|line| Some(plain(line).split_once("SKIPPED: ")?.1.to_owned())).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,5 +106,11 @@ mod tests {
         let output = "test a::b ... ignored, needs root\ntest c ... ignored\ntest d ... ok\n";
         let why = "marked #[ignore] without a reason";
         assert_eq!(ignored(output), [("a::b".into(), "needs root".into()), ("c".into(), why.into())]);
+    }
+
+    #[test]
+    fn a_test_that_gave_up_says_why() {
+        let output = "test a ... SKIPPED: no go here\nok\ntest b ... ok\nSKIPPED: no python here\n";
+        assert_eq!(gave_up(output), ["no go here", "no python here"]);
     }
 }

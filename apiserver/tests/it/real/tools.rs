@@ -57,7 +57,10 @@ fn is_here(program: &str, asked: &str) -> bool {
         assert!(std::env::var_os("CI").is_none(), "{program} is needed for this test");
         // Past the harness, which keeps what tests that pass have printed.
         use std::io::Write as _;
-        let _ = writeln!(std::io::stderr().lock(), "SKIPPED: {program} is not here, and this test needs it");
+        let _ = writeln!(
+            std::io::stderr().lock(),
+            "SKIPPED: {program} is not here, and what needs it was not tried"
+        );
     }
     here
 }
