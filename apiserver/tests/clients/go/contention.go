@@ -57,7 +57,7 @@ func (p *plane) candidate(ctx context.Context, name string, releases bool, leadi
 		LockConfig: resourcelock.ResourceLockConfig{Identity: name},
 	}
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock, LeaseDuration: 3 * time.Second, RenewDeadline: 2 * time.Second, RetryPeriod: 200 * time.Millisecond, ReleaseOnCancel: releases,
+		Lock: lock, LeaseDuration: 6 * time.Second, RenewDeadline: 5 * time.Second, RetryPeriod: 200 * time.Millisecond, ReleaseOnCancel: releases,
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) {
 				if !leading.CompareAndSwap(nil, &name) {

@@ -99,9 +99,9 @@ func fail(format string, arguments ...any) {
 
 // eventually waits for what comes by itself.
 func eventually(what string, holds func() bool) {
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for !holds() {
-		check(time.Now().Before(deadline), "after half a minute still not: %s", what)
+		check(time.Now().Before(deadline), "after a minute still not: %s", what)
 		time.Sleep(10 * time.Millisecond)
 	}
 }

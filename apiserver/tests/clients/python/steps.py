@@ -21,7 +21,7 @@ def restart():
         raise SystemExit("nobody started the server again")
 
 
-def eventually(what, holds, seconds=30):
+def eventually(what, holds, seconds=60):
     """Returns the first true value of `holds`."""
     deadline = time.monotonic() + seconds
     while not (value := holds()):
