@@ -68,6 +68,12 @@ impl Taken {
         self.note(owner, group, &names);
         Accepted { names, conflict }
     }
+
+    /// Whether none of these names is another's.
+    pub(crate) fn has(&self, owner: usize, group: &str, names: &Names) -> bool {
+        let by = |(set, name): (Set, &str)| self.0.get(&(group.to_owned(), set, name.to_owned())) == Some(&owner);
+        !names.plural.is_empty() && !names.kind.is_empty() && all(names).all(by)
+    }
 }
 
 fn all(names: &Names) -> impl Iterator<Item = (Set, &str)> {

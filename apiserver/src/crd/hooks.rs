@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::{kinds, names};
+use super::kinds;
+use super::names::{approval, errors, names};
 use crate::invalid::{FieldError, Problem};
-use crate::kind::{Hooks, Part};
+use crate::kind::{Hooks, Part, Replaced};
 use crate::refusal::Refusal;
 use crate::strategy::metadata_mut;
 use crate::table::check_columns;
@@ -54,13 +55,14 @@ impl Hooks for Definitions {
     }
 
     fn validate(&self, crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
-        let mut errors = names::errors(crd);
+        let mut errors = errors(crd);
         errors.extend(versions(crd));
-        if let Some(old) = old {
-            errors.extend(unchanged(crd, old));
+        match old {
+            Some(old) => errors.extend(unchanged(crd, old)),
+            None => errors.extend(approval(crd)),
         }
         if errors.is_empty()
-            && let Err(found) = kinds(crd, &names::names(&crd["spec"]["names"]))
+            && let Err(found) = kinds(crd, &names(&crd["spec"]["names"]), &Replaced::default())
         {
             errors.extend(found);
         }

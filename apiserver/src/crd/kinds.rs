@@ -6,30 +6,30 @@ use foldhash::fast::FixedState;
 use serde_json::Value;
 use std::hash::BuildHasher;
 
-use super::condition;
 use crate::discovery::CUSTOM_VERBS;
 use crate::invalid::FieldError;
-use crate::kind::{Kind, Names, Plain, Selectable, Shape};
+use crate::kind::{Kind, Names, Plain, Replaced, Selectable, Shape};
 use crate::schema::Schema;
 use crate::storage::Place;
+use crate::strategy::is_deleting;
 use crate::table::{Columns, crd_columns};
 use machinery_objects::NameRule;
 
 /// What a definition makes.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Made {
     /// In the version that is stored, also where that is not served.
     pub(crate) stored: Option<Arc<Kind>>,
     pub(crate) served: Vec<Arc<Kind>>,
 }
 
-/// The kinds of a definition, called so, or what is wrong with their schemas.
-pub(crate) fn kinds(crd: &Value, names: &Names) -> Result<Made, Vec<FieldError>> {
+/// The kinds of a definition, called so and until then, or what is wrong with their schemas.
+pub(crate) fn kinds(crd: &Value, names: &Names, replaced: &Replaced) -> Result<Made, Vec<FieldError>> {
     let versions = crd["spec"]["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
     let (mut all, mut errors) = (Vec::new(), Vec::new());
     for (at, version) in versions.iter().enumerate() {
         match kind(crd, names, at, version) {
-            Ok(kind) => all.push((version, kind)),
+            Ok(kind) => all.push((version, Kind { replaced: replaced.clone(), ..kind })),
             Err(found) => errors.extend(found),
         }
     }
@@ -86,10 +86,10 @@ fn kind(crd: &Value, names: &Names, at: usize, version: &Value) -> Result<Kind, 
         selectable: selectable(version),
         verbs: CUSTOM_VERBS,
         print,
+        replaced: Arc::default(),
         stored: None,
         deprecation: deprecation(version, &api_version, &names.kind),
-        no_creates: (condition(crd, "Terminating") == Some("True"))
-            .then_some("create not allowed while custom resource definition is terminating"),
+        no_creates: is_deleting(crd).then_some("create not allowed while custom resource definition is terminating"),
         review: None,
         defines_kinds: false,
         answers_deleted: false,

@@ -23,6 +23,32 @@ pub(crate) fn names(names: &Value) -> Names {
     }
 }
 
+/// Groups of Kubernetes' own take what was approved, or says that it was not.
+pub(super) fn approval(crd: &Value) -> Option<FieldError> {
+    const NAME: &str = "api-approved.kubernetes.io";
+    let group = crd["spec"]["group"].as_str().unwrap_or_default();
+    let of =
+        |domain: &str| group.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    if !of("k8s.io") && !of("kubernetes.io") {
+        return None;
+    }
+    let (field, see) =
+        (format!("metadata.annotations[{NAME}]"), "https://github.com/kubernetes/enhancements/pull/1111");
+    let needs = format!("protected groups must have approval annotation \"{NAME}\"");
+    match crd["metadata"]["annotations"][NAME].as_str().unwrap_or_default() {
+        "" => Some(FieldError::new(field, Problem::Required, format!("{needs}, see {see}"))),
+        text if text.starts_with("unapproved") => None,
+        text if text.parse::<http::Uri>().is_ok_and(|uri| uri.host().is_some() && uri.scheme().is_some()) => {
+            None
+        }
+        text => {
+            let why =
+                format!("{needs} with either a URL or a reason starting with \"unapproved\", see {see}");
+            Some(FieldError::new(field, Problem::Invalid(text.into()), why))
+        }
+    }
+}
+
 /// What is wrong with the names, the group and the scope of a definition.
 pub(super) fn errors(crd: &Value) -> Vec<FieldError> {
     let spec = &crd["spec"];

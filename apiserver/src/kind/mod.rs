@@ -10,8 +10,9 @@ pub(crate) use registry::Registry;
 
 use std::sync::Arc;
 
-use machinery_objects::NameRule;
+use machinery_objects::{NameRule, Revision};
 use serde_json::Value;
+use tokio::sync::SetOnce;
 
 use crate::builtin::Type;
 use crate::discovery::TERMINATING_VERBS;
@@ -43,6 +44,7 @@ pub(crate) struct Kind {
     pub(crate) verbs: &'static [&'static str],
     /// Says apart what is stored under one shape from what is stored under another.
     pub(crate) print: u64,
+    pub(crate) replaced: Replaced,
     /// The kind in the version that is stored, where that is another one.
     pub(crate) stored: Option<Arc<Kind>>,
     /// What whoever uses this version should know.
@@ -58,6 +60,10 @@ pub(crate) struct Kind {
     pub(crate) place: Place,
     pub(crate) hooks: Arc<dyn Hooks>,
 }
+
+/// Set when there is another kind in a kind's place, or none: to the last revision that it was there. Who watches it has to
+/// begin anew.
+pub(crate) type Replaced = Arc<SetOnce<Revision>>;
 
 /// What it is called.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

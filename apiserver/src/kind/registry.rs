@@ -9,6 +9,8 @@ use crate::documents::Documents;
 /// Which kinds are served, by path.
 pub(crate) struct Registry {
     kinds: BTreeMap<Path, Arc<Kind>>,
+    /// Each kind that is stored, once, in the version that is, by what its keys begin with.
+    homes: BTreeMap<Arc<str>, Arc<Kind>>,
     documents: Documents,
 }
 
@@ -20,33 +22,45 @@ struct Path {
 }
 
 impl Registry {
-    /// Of these kinds; what is rendered of those that were there before is taken over.
-    pub(crate) fn new(kinds: impl IntoIterator<Item = Arc<Kind>>, previous: Option<&Self>) -> Self {
+    /// Of these kinds, and of some that are stored and perhaps not served; what is rendered of those that were there before is
+    /// taken over.
+    pub(crate) fn new(
+        kinds: impl IntoIterator<Item = Arc<Kind>>,
+        stored: impl IntoIterator<Item = Arc<Kind>>,
+        previous: Option<&Self>,
+    ) -> Self {
         let path = |kind: &Kind| Path {
             group: kind.group.clone(),
             version: kind.version.clone(),
             plural: kind.names.plural.as_str().into(),
         };
         let kinds: BTreeMap<Path, Arc<Kind>> = kinds.into_iter().map(|kind| (path(&kind), kind)).collect();
+        let served = kinds.values().filter(|kind| kind.review.is_none());
+        let served = served.map(|kind| kind.stored.as_ref().unwrap_or(kind).clone());
+        let homes = served.chain(stored).map(|kind| (kind.place.start(None), kind)).collect();
         let documents = Documents::of(kinds.values(), previous.map(|previous| &previous.documents));
-        Self { kinds, documents }
+        Self { kinds, homes, documents }
     }
 
     pub(crate) fn find(&self, group: &str, version: &str, plural: &str) -> Option<&Arc<Kind>> {
         self.kinds.get(&Path { group: group.into(), version: version.into(), plural: plural.into() })
     }
 
-    /// A kind in the version that is stored.
-    pub(crate) fn stored(&self, group: &str, plural: &str) -> Option<&Arc<Kind>> {
-        let mut of = self.kinds.values().filter(|kind| &*kind.group == group && kind.names.plural == plural);
-        of.next().map(|kind| kind.stored.as_ref().unwrap_or(kind))
+    /// Each kind that is stored once, in the version that is, also of those that are not served: their objects are there.
+    pub(crate) fn homes(&self) -> impl Iterator<Item = &Arc<Kind>> {
+        self.homes.values()
     }
 
-    /// Each kind that is stored once, in the version that is.
-    pub(crate) fn homes(&self) -> impl Iterator<Item = &Arc<Kind>> {
-        let stored = self.kinds.values().filter(|kind| kind.review.is_none());
-        let homes = stored.map(|kind| kind.stored.as_ref().unwrap_or(kind));
-        homes.map(|kind| (&kind.place, kind)).collect::<BTreeMap<_, _>>().into_values()
+    /// The kind of what is stored under a key.
+    pub(crate) fn at(&self, key: &str) -> Option<&Arc<Kind>> {
+        let (end, _) = key.match_indices('/').nth(1)?;
+        self.homes.get(&key[..=end])
+    }
+
+    /// Whether the objects of a kind are in namespaces, if there is such a kind.
+    pub(crate) fn is_namespaced(&self, group: &str, kind: &str) -> Option<bool> {
+        let mut all = self.kinds.values().chain(self.homes.values());
+        Some(all.find(|one| &*one.group == group && one.names.kind == kind)?.namespaced)
     }
 
     pub(crate) fn kinds(&self) -> impl Iterator<Item = &Arc<Kind>> {

@@ -42,6 +42,7 @@ pub(super) fn kind() -> Kind {
         selectable: Vec::new(),
         verbs: BUILT_IN_VERBS,
         print: 1,
+        replaced: Arc::default(),
         stored: None,
         deprecation: None,
         no_creates: None,

@@ -256,6 +256,7 @@ impl Native {
             selectable: self.fields.iter().map(selectable).collect(),
             verbs: if self.review.is_some() { &["create"] } else { BUILT_IN_VERBS },
             print: print(&api_version, self.kind),
+            replaced: Arc::default(),
             stored: is_new_event.then(core_event),
             deprecation: None,
             no_creates: None,

@@ -168,14 +168,14 @@ impl Builder {
         let own = self.own.into_iter().map(|own| made(own, &self.world)).collect::<Result<_, _>>()?;
         let shared = Arc::new(Shared {
             objects: Objects::new(self.backend),
-            registry: Swap::new(Arc::new(Registry::new(native::kinds(), None))),
+            registry: Swap::new(Arc::new(Registry::new(native::kinds(), [], None))),
             own,
             authenticator: Swap::new(Arc::new(self.authenticator)),
             rules: self.rbac.then(|| Swap::new(Arc::new(Rules::default()))),
             limits: self.limits,
             world: self.world,
             metrics: Metrics::new(&self.limits),
-            defining: tokio::sync::Mutex::new(()),
+            defining: tokio::sync::Mutex::default(),
             decoded: Caches::default(),
             places: Places::new(&self.limits),
             stopping: CancellationToken::new(),

@@ -14,6 +14,7 @@ use crate::metrics::Metrics;
 use crate::server::limits::Limits;
 use crate::server::places::Places;
 use crate::storage::Objects;
+use crate::upkeep::Known;
 
 /// What one server is.
 pub(crate) struct Shared {
@@ -27,8 +28,8 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) world: World,
     pub(crate) metrics: Metrics,
-    /// Held while kinds are made those of their definitions.
-    pub(crate) defining: tokio::sync::Mutex<()>,
+    /// What was made of which definition. Held while kinds are made those of their definitions.
+    pub(crate) defining: tokio::sync::Mutex<Known>,
     /// What handles have decoded.
     pub(crate) decoded: Caches,
     /// What there is to give to requests.

@@ -7,7 +7,7 @@ use machinery_store::Entry;
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
 
-use super::{definitions, events, garbage, namespaces, roles};
+use super::{definitions, events, garbage, namespaces, plans, roles};
 use crate::auth::rbac::defaults;
 use crate::kind::Kind;
 use crate::native;
@@ -42,7 +42,7 @@ pub(crate) async fn begin(
         roles::pass(shared).await.map_err(store)?;
     }
     let definition = native::definition();
-    if let Some(name) = definitions::clash(&shared.own) {
+    if let Some(name) = plans::clash(&shared.own) {
         let why = "another kind has one of its names already".into();
         return Err(StartError::Definition { name, why });
     }

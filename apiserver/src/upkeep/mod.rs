@@ -4,11 +4,14 @@
 mod begin;
 mod definitions;
 mod events;
+mod family;
 mod follow;
 mod garbage;
 mod namespaces;
+mod plans;
 mod roles;
 mod writes;
 
 pub(crate) use begin::begin;
 pub(crate) use definitions::settle;
+pub(crate) use plans::Known;

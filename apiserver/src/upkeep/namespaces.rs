@@ -1,14 +1,12 @@
 //! Namespaces that go take what is in them along.
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use machinery_store::{Entry, Range};
+use machinery_store::{Condition, Entry, Range};
 use serde_json::Value;
-use tokio::time::timeout;
 
-use super::follow::Changes;
-use super::writes;
+use super::follow::Follow;
+use super::writes::{self, How};
 use crate::kind::{Kind, Part};
 use crate::native;
 use crate::refusal::Refusal;
@@ -17,46 +15,40 @@ use crate::storage::Moment;
 use crate::strategy::{is_deleting, meta_text};
 use crate::verbs::output::read;
 
-/// How often is looked again while something is still in a namespace that goes.
-const LOOK: Duration = Duration::from_millis(200);
-
 /// Follows until the server stops.
 pub(super) async fn run(shared: Arc<Shared>) {
     let kind = native::namespace();
-    let mut changes = Changes::new(shared.clone(), kind.place.span(None));
-    changes.next().await;
+    let mut follow = Follow::new(&shared, kind.place.span(None)).await;
     loop {
-        if pass(&shared, &kind).await.unwrap_or(true) {
-            let _ = timeout(LOOK, changes.next()).await;
-        } else {
-            changes.next().await;
-        }
+        let waiting = pass(&shared, &kind).await;
+        follow.next(waiting, |namespace, key| key.split('/').nth(2) == Some(namespace)).await;
     }
 }
 
-/// True: something is still to be done.
-async fn pass(shared: &Shared, kind: &Kind) -> Result<bool, Refusal> {
+/// Returns the namespaces in which something still is.
+async fn pass(shared: &Shared, kind: &Kind) -> Result<Vec<String>, Refusal> {
     let entries = shared.objects.list(Range::of(kind.place.span(None)), Moment::Newest).await?.entries;
-    let mut waiting = false;
+    let mut waiting = Vec::new();
     for entry in entries {
-        let object = read(kind, &entry, entry.modified)?;
-        if is_deleting(&object) {
-            waiting |= !empty(shared, kind, &entry, &object).await?;
+        let Ok(object) = read(kind, &entry, entry.modified) else { continue };
+        if is_deleting(&object) && !empty(shared, kind, &entry, meta_text(&object, "name")).await? {
+            waiting.push(meta_text(&object, "name").to_owned());
         }
     }
     Ok(waiting)
 }
 
 /// Deletes all that is in a namespace, and lets it go after that. False: something is still there.
-async fn empty(shared: &Shared, kind: &Kind, entry: &Arc<Entry>, object: &Value) -> Result<bool, Refusal> {
-    let name = meta_text(object, "name");
+async fn empty(shared: &Shared, kind: &Kind, entry: &Arc<Entry>, name: &str) -> Result<bool, Refusal> {
     let registry = shared.kinds();
+    // Another one may have its name by now, and what is in that one stays.
+    let guards = [Condition::At(entry.key.clone(), entry.modified)];
     let mut is_empty = true;
     for of in registry.homes().filter(|of| of.namespaced) {
         let left = shared.objects.list(Range::of(of.place.span(Some(name))), Moment::Newest).await?.entries;
         is_empty &= left.is_empty();
         for entry in &left {
-            writes::delete(shared, of, entry).await?;
+            writes::delete(shared, of, entry, How { guards: &guards, ..How::default() }).await?;
         }
     }
     if is_empty {

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use machinery_store::{Range, Span};
 use serde_json::Value;
+use tokio::time::sleep;
 
-use super::follow::Changes;
+use super::follow::{AGAIN, Changes};
 use crate::auth::rbac::{GROUP, Rules};
 use crate::native;
 use crate::refusal::Refusal;
@@ -18,8 +19,10 @@ pub(super) async fn run(shared: Arc<Shared>) {
     let mut changes = Changes::new(shared.clone(), Span::prefix(format!("{GROUP}/")));
     loop {
         changes.next().await;
-        // What cannot be read is as before: nobody gets more by it.
-        let _ = pass(&shared).await;
+        // What was taken from somebody must not stay theirs because the store could not be read just then.
+        while pass(&shared).await.is_err() {
+            sleep(AGAIN).await;
+        }
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use machinery_store::Entry;
+use machinery_store::{Condition, Entry};
 use serde_json::Value;
 
 use crate::kind::{Kind, Part};
 use crate::refusal::Refusal;
+use crate::request::Propagation;
 use crate::server::Shared;
 use crate::storage::{Lost, Write};
 use crate::strategy::{self, Context, Deletion, Step};
@@ -15,7 +16,7 @@ use crate::verbs::output::{read, stored_bytes};
 /// Under which name the server manages fields.
 const MANAGER: &str = "machinery";
 
-/// Changes one part of an object, which may be gone by then: that is fine.
+/// Changes one part of an object, if it is still as it was seen. Who has seen something else by then decides anew.
 pub(super) async fn update(
     shared: &Shared,
     kind: &Kind,
@@ -27,32 +28,49 @@ pub(super) async fn update(
     let context =
         Context { kind, now: shared.world.now(), manager: MANAGER, namespace: namespace.as_deref() };
     let step = |there: Option<&Entry>| {
-        let Some(there) = there else { return Ok(Write::Keep) };
+        let Some(there) = there.filter(|there| there.modified == entry.modified) else {
+            return Ok(Write::Keep);
+        };
         let old = read(kind, there, there.modified)?;
         let mut new = old.clone();
         change(&mut new);
         Ok(written(strategy::update(new, &old, part, true, &context)?, kind))
     };
-    done(shared, entry, step).await
+    done(shared, entry, &[], step).await
 }
 
-/// Deletes an object, if it is still the one that it was.
-pub(super) async fn delete(shared: &Shared, kind: &Kind, entry: &Arc<Entry>) -> Result<(), Refusal> {
+/// How an object is deleted.
+#[derive(Clone, Copy, Default)]
+pub(super) struct How<'a> {
+    /// Only if it is still as it was seen. Otherwise if it is still the same one.
+    pub(super) unchanged: bool,
+    pub(super) propagation: Option<Propagation>,
+    /// What else must be as it was seen.
+    pub(super) guards: &'a [Condition],
+}
+
+/// Deletes an object.
+pub(super) async fn delete(
+    shared: &Shared,
+    kind: &Kind,
+    entry: &Arc<Entry>,
+    how: How<'_>,
+) -> Result<(), Refusal> {
     let namespace = namespace(kind, entry);
     let context =
         Context { kind, now: shared.world.now(), manager: MANAGER, namespace: namespace.as_deref() };
-    let uid = read(kind, entry, entry.modified).ok();
-    let uid = uid.map(|object| strategy::meta_text(&object, "uid").to_owned());
-    let deletion = Deletion { uid, ..Deletion::default() };
+    let deletion = Deletion { propagation: how.propagation, ..Deletion::default() };
     let step = |there: Option<&Entry>| {
-        let Some(there) = there else { return Ok(Write::Keep) };
+        // Another one may have its name by now.
+        let same = |there: &&Entry| match how.unchanged {
+            true => there.modified == entry.modified,
+            false => there.created == entry.created,
+        };
+        let Some(there) = there.filter(same) else { return Ok(Write::Keep) };
         let old = read(kind, there, there.modified)?;
         Ok(written(strategy::delete(&old, &deletion, &context)?, kind))
     };
-    match done(shared, entry, step).await {
-        Err(refusal) if refusal.code == 409 => Ok(()), // another one has its name by now
-        done => done,
-    }
+    done(shared, entry, how.guards, step).await
 }
 
 /// Where an object is, by its key.
@@ -69,13 +87,15 @@ fn written(step: Step, kind: &Kind) -> Write {
     }
 }
 
+/// What is refused stays as it is: only what the store says is for somebody else to deal with.
 async fn done(
     shared: &Shared,
     entry: &Arc<Entry>,
+    guards: &[Condition],
     step: impl FnMut(Option<&Entry>) -> Result<Write, Refusal>,
 ) -> Result<(), Refusal> {
-    match shared.objects.change(&entry.key, Some(entry.clone()), &[], step).await {
-        Ok(_) | Err(Lost::Guard(_)) => Ok(()),
-        Err(Lost::Refused(refusal)) => Err(*refusal),
+    match shared.objects.change(&entry.key, Some(entry.clone()), guards, step).await {
+        Err(Lost::Refused(refusal)) if matches!(refusal.code, 503 | 504) => Err(*refusal),
+        _ => Ok(()),
     }
 }
