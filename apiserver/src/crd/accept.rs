@@ -71,7 +71,8 @@ impl Taken {
 
     /// Whether none of these names is another's.
     pub(crate) fn has(&self, owner: usize, group: &str, names: &Names) -> bool {
-        let by = |(set, name): (Set, &str)| self.0.get(&(group.to_owned(), set, name.to_owned())) == Some(&owner);
+        let by =
+            |(set, name): (Set, &str)| self.0.get(&(group.to_owned(), set, name.to_owned())) == Some(&owner);
         !names.plural.is_empty() && !names.kind.is_empty() && all(names).all(by)
     }
 }

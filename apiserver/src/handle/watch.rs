@@ -35,7 +35,7 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
             return Err(SourceError::Unavailable { reason, retry_after: None }.into());
         }
         let until = Instant::now() + timeout.unwrap_or(LASTS).min(LASTS);
-        let plan = Plan { state: None, bookmarks, until };
+        let plan = Plan { state: None, bookmarks, until, replaced: kind.replaced.clone() };
         let feed = self.begin(from, kind.place.span(filter.namespace.as_deref()), selection, plan).await?;
         let events = stream::unfold(Some((self.clone(), kind, feed)), |watching| async {
             let (handle, kind, mut feed) = watching?;

@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::Own;
 use crate::crd;
 use crate::invalid::{FieldError, Problem, invalid};
-use crate::kind::Kind;
+use crate::kind::{Kind, Replaced};
 use crate::native;
 use crate::refusal::Refusal;
 use crate::server::{StartError, World};
@@ -29,7 +29,7 @@ pub(crate) fn made(own: Own, world: &World) -> Result<Arc<Kind>, StartError> {
     };
     let versions = definition["spec"]["versions"].as_array().map_or(0, Vec::len);
     let names = crd::names(&definition["spec"]["names"]);
-    let mut served = crd::kinds(&definition, &names).map_err(wrong)?.served;
+    let mut served = crd::kinds(&definition, &names, &Replaced::default()).map_err(wrong)?.served;
     match (versions, served.pop().and_then(Arc::into_inner)) {
         (1, Some(kind)) => Ok(Arc::new(Kind { hooks, ..kind })),
         _ => Err(refused("a kind of a type of Rust has one version, and that is served".into())),

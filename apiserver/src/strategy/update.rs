@@ -94,7 +94,7 @@ fn only(new: &mut Value, old: &Value, part: Part, status_is_apart: bool) {
         Part::Main => {}
         Part::Status => {
             let status = new.get("status").cloned();
-            let kept = ["managedFields", "resourceVersion"];
+            let kept = ["managedFields", "resourceVersion", "name", "namespace"];
             let kept = kept.map(|field| (field, metadata(new).get(field).cloned()));
             *new = old.clone();
             match status {

@@ -10,7 +10,7 @@ use machinery_objects::Revision;
 use machinery_store::{Range, Span, WatchError};
 use prometheus_client::metrics::counter::Counter;
 use serde_json::{Value, json};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use super::Job;
 use super::list::selection;
@@ -28,8 +28,6 @@ use crate::watch::{End, Feed, Item, Plan, State};
 
 /// A watch that says nothing of how long it should last is ended after so long, and up to as long again.
 const LASTS: Duration = Duration::from_secs(1800);
-/// How often is looked whether a revision that a watch is to begin with has come.
-const LOOK: Duration = Duration::from_millis(50);
 
 pub(super) async fn watch(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     let output = Output::of(job, Place::Watch)?;
@@ -104,7 +102,8 @@ impl Watching {
     /// The next frames. `None`: the watch is over.
     async fn next(&mut self, span: &Span) -> Option<Bytes> {
         if let Some((begin, selection)) = self.begin.take() {
-            let plan = Plan { state: None, bookmarks: self.bookmarks, until: self.until };
+            let replaced = self.frames.kind.replaced.clone();
+            let plan = Plan { state: None, bookmarks: self.bookmarks, until: self.until, replaced };
             let starting = start(self.frames.shared.clone(), begin, selection, span.clone(), plan);
             match timeout_at(self.until, starting).await {
                 Ok(Ok(feed)) => self.feed = Some(feed),
@@ -139,14 +138,13 @@ async fn start(
             plan.state = Some(State { entries: listed.entries, at: listed.at, end });
             listed.at
         }
-        Begin::After(after) => {
-            while objects.revision().await? < after {
-                sleep(LOOK).await;
-            }
-            after
-        }
+        Begin::After(after) => after,
     };
-    let watch = objects.watch(span, after).await.map_err(|error| watch_refused(&error))?;
+    // What is to begin with a revision that has not happened is silent until then.
+    let watch = objects
+        .watch(span, after.min(objects.revision().await?))
+        .await
+        .map_err(|error| watch_refused(&error))?;
     Ok(Feed::new(watch, after, selection, plan))
 }
 

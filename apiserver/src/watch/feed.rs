@@ -9,6 +9,7 @@ use machinery_store::{Entry, Seen as Stored, Watch, WatchError};
 use tokio::time::{Instant, sleep_until};
 
 use super::{Seen, Sight};
+use crate::kind::Replaced;
 
 /// How a watch goes.
 pub(crate) struct Plan {
@@ -18,6 +19,8 @@ pub(crate) struct Plan {
     pub(crate) bookmarks: bool,
     /// When it ends.
     pub(crate) until: Instant,
+    /// It ends with its kind, too.
+    pub(crate) replaced: Replaced,
 }
 
 /// What is there when a watch begins.
@@ -54,7 +57,12 @@ pub(crate) struct Feed<S> {
     /// What the last mark said, and when the next is due.
     marked: Revision,
     mark_at: Instant,
+    /// What comes up to here is known already.
+    after: Revision,
     reached: Revision,
+    replaced: Replaced,
+    /// What comes after this is not told any more: it is of another kind.
+    last: Option<Revision>,
     until: Instant,
     last_mark_is_out: bool,
 }
@@ -65,7 +73,7 @@ const MARKS: Duration = Duration::from_secs(60);
 const BEFORE_END: Duration = Duration::from_millis(1500);
 
 impl<S: Seen> Feed<S> {
-    /// Begins; `watch` is of what comes after the state, or after what the client knows.
+    /// Begins; `watch` is of what comes after the state, or after what the client knows, or of more.
     pub(crate) fn new(watch: Watch, after: Revision, selection: S, plan: Plan) -> Self {
         let mut ready = VecDeque::new();
         if let Some(State { entries, at, end }) = plan.state {
@@ -81,7 +89,12 @@ impl<S: Seen> Feed<S> {
             }
         }
         let mark_at = (Instant::now() + MARKS).min(before_end(plan.until));
-        let (bookmarks, until) = (plan.bookmarks, plan.until);
+        let (bookmarks, until, replaced) = (plan.bookmarks, plan.until, plan.replaced);
+        // The state may be one of the other kind already: then there is nothing to tell.
+        let last = replaced.get().map(|_| Revision::ZERO);
+        if last.is_some() {
+            ready.clear();
+        }
         Self {
             watch,
             selection,
@@ -89,21 +102,31 @@ impl<S: Seen> Feed<S> {
             bookmarks,
             marked: after,
             mark_at,
+            after,
             reached: after,
+            replaced,
+            last,
             until,
             last_mark_is_out: false,
         }
     }
 
-    /// The next thing. `None`: its time is over. Dropping the future loses nothing.
+    /// The next thing. `None`: its time is over, or it has come to its end. Dropping the future loses nothing.
     pub(crate) async fn next(&mut self) -> Option<Result<Item, WatchError>> {
         loop {
             if let Some(item) = self.ready.pop_front() {
                 return Some(Ok(item));
             }
+            if self.last.is_some_and(|last| self.reached >= last) {
+                return None;
+            }
             let due = if self.bookmarks && !self.last_mark_is_out { self.mark_at } else { self.until };
             tokio::select! {
                 biased;
+                last = self.replaced.wait(), if self.last.is_none() => {
+                    self.last = Some(*last);
+                    self.watch.request_progress();
+                }
                 seen = self.watch.next() => match seen {
                     Ok(seen) => self.take(seen),
                     Err(error) => return Some(Err(error)),
@@ -123,12 +146,16 @@ impl<S: Seen> Feed<S> {
     fn take(&mut self, seen: Stored) {
         match seen {
             Stored::Changes { revision, events } => {
-                self.reached = revision;
+                self.reached = self.reached.max(revision);
+                if revision <= self.after || self.last.is_some_and(|last| revision > last) {
+                    return;
+                }
                 let sights = events.iter().filter_map(|event| Sight::of(event, &self.selection));
                 self.ready.extend(sights.map(|sight| Item::Sight(sight, revision)));
             }
             Stored::Progress(revision) => {
-                self.reached = revision;
+                self.reached = self.reached.max(revision);
+                let revision = self.last.map_or(revision, |last| last.min(revision));
                 if self.bookmarks && revision > self.marked {
                     self.marked = revision;
                     self.ready.push_back(Item::Bookmark(revision, false));

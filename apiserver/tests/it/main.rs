@@ -11,4 +11,5 @@ mod objects;
 mod real;
 mod reload;
 mod typed;
+mod upkeep;
 mod versions;
