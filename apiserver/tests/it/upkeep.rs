@@ -41,12 +41,13 @@ fn gone<'a>(client: &'a Client, path: &'a str) -> impl Future<Output = ()> + 'a 
     }
 }
 
-/// Waits until the collector has dealt with all that was written before: it takes things in their order.
+/// Waits until the collector has dealt with all that was written before: it takes things in the order in which they were
+/// written, and where it begins in that of their keys.
 async fn collected(client: &Client) {
     let ghost = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "ghost", "uid": "none-such"});
     let last = json!({"metadata": {"name": "last", "ownerReferences": [ghost]}});
-    client.post("/api/v1/namespaces/default/configmaps", &last).await.fine();
-    gone(client, "/api/v1/namespaces/default/configmaps/last").await;
+    client.post("/api/v1/namespaces/default/secrets", &last).await.fine();
+    gone(client, "/api/v1/namespaces/default/secrets/last").await;
 }
 
 async fn watch(client: &Client, path: &str) -> Body {
