@@ -36,6 +36,16 @@
 //! 14. **A watch resumes where it was** when the server was started again: nothing is missed, doubled or listed anew
 //!     (`client_go_works_unmodified`, `its_watcher_goes_on_after_a_restart`). One that comes while the server stops is told to
 //!     come again (`a_watch_of_a_server_that_stops_is_told_to_come_again`).
+//! 15. **A [`Handle`] keeps the promises of the ports** `ListWatch` and `Writer` of `machinery-objects`, for types, without HTTP:
+//!     pages of one moment, watches from there or from the state, leaving told apart from deletion, preconditions, errors by what
+//!     the caller can do (`tests/it/handle.rs`).
+//! 16. **Both roads lead to the same place**: what is written through a handle is what the wire would have written, and its
+//!     identity may do there what it may do on the wire (`both_roads_lead_to_the_same_place`,
+//!     `roles_and_bindings_hold_for_a_handle_as_on_the_wire`).
+//! 17. **A state of an object is decoded once** for all handles that read it as one type
+//!     (`a_state_is_decoded_once_for_all_who_read_it`).
+//! 18. **What a [`KindOf`] asks of its objects holds for everybody** (`what_a_kind_asks_holds_on_the_wire_and_through_a_handle`), and
+//!     nobody takes its name (`a_definition_of_its_name_is_refused_either_way`).
 //!
 //! # What it does not do
 //!
@@ -67,7 +77,11 @@
 //! # Ok(()) }
 //! ```
 //!
+//! A controller of kube-rs, tested on it without a cluster: `docs/guides/test-a-controller.md`.
+//!
 //! # Features
+//!
+//! `k8s`: handles of types of kube, and kinds that kube derives. Without it handles are of any type, by a kind that is given.
 //!
 //! `server`: the server on a socket, with TLS and the certificates that it makes for itself. Not on by default: in the process
 //! neither is needed.
@@ -125,3 +139,8 @@ pub use listen::{Access, CertificateFiles, Listen, ListenError, Reloaded};
 pub use own::KindOf;
 pub use refusal::{About, Cause, Refusal};
 pub use server::{ApiServer, Builder, Limits, StartError};
+
+/// The guide, so that its code is compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guides/test-a-controller.md")]
+struct TestAController;
