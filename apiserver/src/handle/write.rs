@@ -23,6 +23,7 @@ use crate::request::{self, FieldValidation};
 use crate::storage::Moment;
 use crate::strategy::{self, MODIFIED, meta_text, metadata_mut};
 use crate::upkeep;
+use crate::verbs::output::read;
 use crate::verbs::{Matter, create, delete, update};
 
 #[async_trait]
@@ -48,20 +49,16 @@ where
             return Err(SourceError::Forbidden { reason: why.into() }.into());
         }
         object = shaped(&matter, object)?;
-        let made = match create::made(&matter, object.clone(), &self.manager, false).await {
+        let key = kind.place.key(namespace.as_deref(), meta_text(&object, "name"));
+        let made = match create::made(&matter, object, &self.manager, false).await {
             Ok(made) => made,
             // A namespace that is not there.
             Err(refusal) if refusal.code == 404 => return Err(source_error(refusal).into()),
-            Err(refusal) => return Err(self.write_error(&kind, refusal, None, &object).await),
+            Err(refusal) => return Err(self.not_made(&kind, refusal, &key).await),
         };
         self.settle(&kind).await?;
-        self.written(
-            &kind,
-            &made.key,
-            made.object,
-            made.put.map_or(Revision::ZERO, |put| put.revision),
-            false,
-        )
+        let revision = made.put.map(|put| put.revision).unwrap_or_default();
+        self.written(&kind, &made.key, made.object, revision, false)
     }
 
     async fn update(&self, object: &K, only_if: &Preconditions) -> Result<Written<K>, WriteError> {
@@ -230,19 +227,12 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
         if kind.defines_kinds { upkeep::settle(&self.shared).await.map_err(source_error) } else { Ok(()) }
     }
 
-    async fn write_error(
-        &self,
-        kind: &Kind,
-        refusal: Refusal,
-        known: Option<Conflict>,
-        object: &Value,
-    ) -> WriteError {
-        let error = write_error(refusal, known);
+    /// Why an object was not made; which one is there already, if that is why.
+    async fn not_made(&self, kind: &Kind, refusal: Refusal, key: &Arc<str>) -> WriteError {
+        let error = write_error(refusal, None);
         let WriteError::AlreadyExists { .. } = error else { return error };
-        let namespace = Some(meta_text(object, "namespace")).filter(|_| kind.namespaced);
-        let key = kind.place.key(namespace, meta_text(object, "name"));
-        let there = self.shared.objects.get(&key, Moment::Newest).await.ok().flatten();
-        let there = there.and_then(|entry| crate::verbs::output::read(kind, &entry, entry.modified).ok());
+        let there = self.shared.objects.get(key, Moment::Newest).await.ok().flatten();
+        let there = there.and_then(|entry| read(kind, &entry, entry.modified).ok());
         WriteError::AlreadyExists { uid: there.and_then(|there| Uid::new(meta_text(&there, "uid"))) }
     }
 }
