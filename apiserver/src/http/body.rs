@@ -12,6 +12,9 @@ use http_body::{Frame, SizeHint};
 use prometheus_client::metrics::counter::Counter;
 use tokio::sync::OwnedSemaphorePermit;
 
+/// A long answer is handed over in parts of so many bytes.
+const PART: usize = 64 << 10;
+
 /// The body of an answer. Dropping it ends what makes it: a watch, a long list.
 pub struct Body {
     pub(super) kind: Kind,
@@ -72,7 +75,7 @@ impl http_body::Body for Body {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let part = match &mut self.kind {
-            Kind::Whole(bytes) => Poll::Ready(bytes.take()),
+            Kind::Whole(bytes) => Poll::Ready(part(bytes)),
             Kind::Parts(parts) | Kind::Frames(parts) => parts.as_mut().poll_next(cx),
         };
         if let (Some(sent), Poll::Ready(Some(bytes))) = (&self.sent, &part) {
@@ -90,6 +93,14 @@ impl http_body::Body for Body {
             Kind::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, |bytes| bytes.len() as u64)),
             Kind::Parts(_) | Kind::Frames(_) => SizeHint::default(),
         }
+    }
+}
+
+/// The next part. Whoever takes an answer in parts is seen to take it.
+fn part(left: &mut Option<Bytes>) -> Option<Bytes> {
+    match left {
+        Some(bytes) if bytes.len() > PART => Some(bytes.split_to(PART)),
+        _ => left.take(),
     }
 }
 

@@ -1,1 +1,246 @@
+//! Clients that are slow, silent, or many. The clock is virtual wherever there is no socket.
 
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Version};
+use http_body_util::{BodyExt, Empty, Full};
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use machinery_store::{Memory, Options};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::task::TaskTracker;
+use tower_service::Service as _;
+
+use super::connection::requests;
+use super::taken::Streams;
+use crate::Listen;
+use crate::auth::Identity;
+use crate::http::Service;
+use crate::metrics::Event;
+use crate::server::{ApiServer, Limits};
+
+const GET: &str = "GET /api/v1/namespaces/default HTTP/1.1\r\nhost: a\r\n\r\n";
+
+async fn server() -> ApiServer {
+    let server = ApiServer::builder(Memory::new(Options::default())).start().await.expect("a server");
+    let text = format!(r#"{{"metadata":{{"name":"big"}},"data":{{"a":"{}"}}}}"#, "x".repeat(700 << 10));
+    let request = Request::post("/api/v1/namespaces/default/configmaps").body(Full::<Bytes>::from(text));
+    let made = server.service(Identity::admin()).call(request.expect("a request")).await.expect("an answer");
+    assert_eq!(made.status(), 201);
+    server
+}
+
+/// A connection of one who may do everything, or of somebody.
+fn connect(server: &ApiServer, tasks: &TaskTracker, known: bool) -> DuplexStream {
+    let (client, stream) = duplex(4 << 10);
+    let shared = server.shared().clone();
+    let service = Service::new(shared.clone(), known.then(|| Arc::new(Identity::admin())));
+    tasks.spawn(requests(Streams { shared, tasks: tasks.clone() }, stream, service));
+    client
+}
+
+/// When the other end closes, after all that it still sends is read.
+async fn closed(client: &mut DuplexStream) -> Duration {
+    let began = Instant::now();
+    let mut rest = Vec::new();
+    let _ = client.read_to_end(&mut rest).await;
+    began.elapsed()
+}
+
+/// Reads up to the end of the head. What follows is left, but for what came with it.
+async fn head(client: &mut DuplexStream) -> String {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        let Ok(byte) = client.read_u8().await else { break };
+        head.push(byte);
+    }
+    String::from_utf8_lossy(&head).into_owned()
+}
+
+#[track_caller]
+fn about(found: Duration, expected: Duration) {
+    assert!(found >= expected && found < expected + Duration::from_secs(6), "{found:?}, not {expected:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_says_nothing_or_says_it_slowly_is_let_go() {
+    let server = server().await;
+    let (limits, tasks) = (Limits::default(), TaskTracker::new());
+    let counted = || server.shared().metrics.counted.of(Event::LateHead);
+    about(closed(&mut connect(&server, &tasks, true)).await, limits.head);
+    assert_eq!(counted(), 1);
+
+    // A byte a second is no head either, neither the first one nor a later one.
+    for before in ["", GET] {
+        let mut client = connect(&server, &tasks, true);
+        client.write_all(before.as_bytes()).await.expect("taken");
+        let began = Instant::now();
+        for byte in b"GET /api/v1/namespaces HTTP/1.1\r\nhost: a" {
+            if client.write_all(&[*byte]).await.is_err() {
+                break;
+            }
+            sleep(Duration::from_secs(1)).await;
+        }
+        about(began.elapsed(), limits.head);
+    }
+    assert_eq!(counted(), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_asks_nothing_more_is_let_go_later() {
+    let server = server().await;
+    let (limits, tasks) = (Limits::default(), TaskTracker::new());
+    let mut client = connect(&server, &tasks, true);
+    client.write_all(GET.as_bytes()).await.expect("taken");
+    assert!(head(&mut client).await.starts_with("HTTP/1.1 200"));
+    about(closed(&mut client).await, limits.idle);
+    assert_eq!(server.shared().metrics.counted.of(Event::Idle), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_body_must_come_in_time() {
+    let server = server().await;
+    let tasks = TaskTracker::new();
+    let mut client = connect(&server, &tasks, true);
+    let post = "POST /api/v1/namespaces HTTP/1.1\r\nhost: a\r\ncontent-length: 100\r\n\r\n{";
+    client.write_all(post.as_bytes()).await.expect("taken");
+    let began = Instant::now();
+    assert!(head(&mut client).await.starts_with("HTTP/1.1 408"));
+    about(began.elapsed(), Limits::default().body);
+    about(closed(&mut client).await, Duration::ZERO);
+    assert_eq!(server.shared().metrics.counted.of(Event::LateBody), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_takes_nothing_is_cut_off() {
+    let server = server().await;
+    let tasks = TaskTracker::new();
+    let mut client = connect(&server, &tasks, true);
+    let get = GET.replace("default ", "default/configmaps/big ");
+    client.write_all(get.as_bytes()).await.expect("taken");
+    assert!(head(&mut client).await.starts_with("HTTP/1.1 200"));
+    sleep(Limits::default().stall + Duration::from_secs(2)).await;
+    let mut rest = Vec::new();
+    let _ = client.read_to_end(&mut rest).await;
+    assert!(rest.len() < 100 << 10, "{} bytes", rest.len());
+    assert_eq!(server.shared().metrics.counted.of(Event::SlowReader), 1);
+}
+
+#[tokio::test]
+async fn heads_have_a_length() {
+    let server = server().await;
+    let tasks = TaskTracker::new();
+    let long = format!("{}x: {}\r\n\r\n", &GET[..GET.len() - 2], "y".repeat(70 << 10));
+    let many = format!("{}{}\r\n", &GET[..GET.len() - 2], "a: b\r\n".repeat(200));
+    let path = GET.replace("default", &"n".repeat(70 << 10));
+    for (request, expected) in [(long, "431"), (many, "431"), (path, "4")] {
+        let mut client = connect(&server, &tasks, true);
+        let (mut read, mut write) = tokio::io::split(&mut client);
+        let sent = async { write.write_all(request.as_bytes()).await.ok() };
+        let mut answer = [0; 12];
+        let (_, read) = tokio::join!(sent, read.read_exact(&mut answer));
+        read.expect("an answer");
+        let code = String::from_utf8_lossy(&answer[9..]).into_owned();
+        assert!(code.starts_with(expected), "{code}, not {expected}");
+    }
+}
+
+type Sender = http2::SendRequest<Empty<Bytes>>;
+
+/// A client of HTTP/2, and what ends with its connection.
+async fn http2(stream: DuplexStream, tasks: &mut JoinSet<()>) -> Sender {
+    let io = TokioIo::new(stream);
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder.initial_stream_window_size(64 << 10);
+    let (sender, connection) = builder.handshake(io).await.expect("a handshake");
+    tasks.spawn(async move { drop(connection.await) });
+    sender
+}
+
+fn get(path: &str) -> Request<Empty<Bytes>> {
+    let request = Request::get(format!("http://a{path}")).version(Version::HTTP_2);
+    request.body(Empty::new()).expect("a request")
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_is_not_taken_costs_the_others_nothing() {
+    let server = server().await;
+    let (tasks, mut clients) = (TaskTracker::new(), JoinSet::new());
+    let mut sender = http2(connect(&server, &tasks, true), &mut clients).await;
+    let slow =
+        sender.send_request(get("/api/v1/namespaces/default/configmaps/big")).await.expect("an answer");
+    assert_eq!(slow.status(), 200);
+    sleep(Limits::default().stall + Duration::from_secs(2)).await;
+    assert_eq!(server.shared().metrics.counted.of(Event::SlowReader), 1);
+    slow.into_body().collect().await.expect_err("it was cut off");
+    let other = sender.send_request(get("/api/v1/namespaces/default")).await.expect("an answer");
+    assert_eq!(other.status(), 200);
+    other.into_body().collect().await.expect("all of it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nobody_in_particular_keeps_no_connection_of_http2() {
+    let server = server().await;
+    let (tasks, mut clients) = (TaskTracker::new(), JoinSet::new());
+    let mut sender = http2(connect(&server, &tasks, false), &mut clients).await;
+    let refused = sender.send_request(get("/api/v1/namespaces")).await.expect("an answer");
+    assert_eq!(refused.status(), 401);
+    drop(refused);
+    timeout(Duration::from_secs(10), clients.join_next()).await.expect("it was asked to go");
+    assert_eq!(server.shared().metrics.counted.of(Event::UnknownClient), 1);
+}
+
+/// Requests that are taken back at once: what they cost ends with them, and the connection, if it comes to that.
+#[tokio::test]
+async fn requests_that_are_taken_back_cost_nothing_that_stays() {
+    let server = server().await;
+    let (tasks, mut clients) = (TaskTracker::new(), JoinSet::new());
+    let mut sender = http2(connect(&server, &tasks, true), &mut clients).await;
+    for _ in 0..1_000 {
+        if sender.ready().await.is_err() {
+            break;
+        }
+        let asked = sender.send_request(get("/api/v1/namespaces/default/configmaps/big"));
+        tokio::task::yield_now().await;
+        drop(asked);
+    }
+    let mut other = http2(connect(&server, &tasks, true), &mut clients).await;
+    let answer = other.send_request(get("/api/v1/namespaces/default")).await.expect("an answer");
+    assert_eq!(answer.status(), 200);
+    drop((answer, other, sender));
+    tasks.close();
+    timeout(Duration::from_secs(60), tasks.wait()).await.expect("nothing runs any more");
+}
+
+/// A thousand sockets that say a little and then nothing; who says what he wants is answered.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_slow_clients_do_not_keep_others_waiting() {
+    let server = server().await;
+    let home = tempfile::tempdir().expect("a directory");
+    let mut listen = Listen::at("127.0.0.1:0".parse().expect("an address"), home.path().join("pki"));
+    listen.insecure = true;
+    let access = server.listen(listen).await.expect("it listens");
+    let mut slow = Vec::new();
+    for number in 0..1_000 {
+        let mut stream = tokio::net::TcpStream::connect(access.address).await.expect("a connection");
+        let said = [GET, "POST /api/v1/namespaces HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n{", ""];
+        let said = said[number % 3];
+        let length = if number % 3 == 0 { said.len() / 2 } else { said.len() };
+        stream.write_all(&said.as_bytes()[..length]).await.expect("taken");
+        slow.push(stream);
+    }
+    for _ in 0..20 {
+        let mut stream = tokio::net::TcpStream::connect(access.address).await.expect("a connection");
+        let mut answer = [0; 12];
+        stream.write_all(GET.as_bytes()).await.expect("taken");
+        let answered = timeout(Duration::from_secs(10), stream.read_exact(&mut answer)).await;
+        answered.expect("in time").expect("an answer");
+        assert_eq!(&answer[..], b"HTTP/1.1 200");
+    }
+    drop(slow);
+    server.stop().await;
+}
