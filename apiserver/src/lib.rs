@@ -84,7 +84,7 @@
 //! `k8s`: handles of types of kube, and kinds that kube derives. Without it handles are of any type, by a kind that is given.
 //!
 //! `server`: the server on a socket, with TLS and the certificates that it makes for itself. Not on by default: in the process
-//! neither is needed.
+//! neither is needed. `testing`: what mutation tests and fuzz targets run.
 
 #![allow(
     clippy::result_large_err,
@@ -125,6 +125,9 @@ mod shown;
 mod storage;
 mod strategy;
 mod table;
+/// What mutation tests and fuzz targets run.
+#[cfg(feature = "testing")]
+pub mod testing;
 mod tls;
 mod upkeep;
 mod verbs;

@@ -60,6 +60,36 @@ const TARGETS: &[Target] = &[
         run: machinery_store::testing::recovery,
     },
     Target { name: "objects-texts", corpus: "objects/corpus/texts", run: machinery_objects::testing::texts },
+    Target {
+        name: "apiserver-paths",
+        corpus: "apiserver/corpus/paths",
+        run: machinery_apiserver::testing::paths,
+    },
+    Target {
+        name: "apiserver-selectors",
+        corpus: "apiserver/corpus/selectors",
+        run: machinery_apiserver::testing::selectors,
+    },
+    Target {
+        name: "apiserver-tokens",
+        corpus: "apiserver/corpus/tokens",
+        run: machinery_apiserver::testing::continue_tokens,
+    },
+    Target {
+        name: "apiserver-patches",
+        corpus: "apiserver/corpus/patches",
+        run: machinery_apiserver::testing::patches,
+    },
+    Target {
+        name: "apiserver-schemas",
+        corpus: "apiserver/corpus/schemas",
+        run: machinery_apiserver::testing::schemas,
+    },
+    Target {
+        name: "apiserver-bodies",
+        corpus: "apiserver/corpus/bodies",
+        run: machinery_apiserver::testing::bodies,
+    },
 ];
 
 /// Runs it all again with the feature `fuzz`, which links the targets: optimised, yet with the checks of a debug build,

@@ -8,6 +8,8 @@ mod special;
 mod tests;
 mod wire;
 
-pub(crate) use envelope::{Expected, decode};
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use envelope::encode;
 #[cfg(test)]
-pub(crate) use envelope::{encode, watch_frame};
+pub(crate) use envelope::watch_frame;
+pub(crate) use envelope::{Expected, decode};

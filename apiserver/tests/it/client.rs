@@ -56,6 +56,11 @@ impl Client {
         Self(server.service(Identity::admin()))
     }
 
+    /// One whose requests go there.
+    pub(crate) const fn to(service: Service) -> Self {
+        Self(service)
+    }
+
     pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> http::Response<Body> {
         self.0.clone().call(request).await.unwrap()
     }

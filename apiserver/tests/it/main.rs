@@ -3,15 +3,18 @@
 
 mod client;
 mod differential;
+mod fuzz;
 mod handle;
 mod kube_rs;
 mod kubectl;
+mod malformed;
 mod metrics;
 mod objects;
 mod own;
 mod real;
 mod reload;
 mod roads;
+mod strangers;
 mod typed;
 mod upkeep;
 mod versions;

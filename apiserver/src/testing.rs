@@ -1,0 +1,199 @@
+//! What this crate's mutation tests and fuzz targets share: each takes any bytes, and panics if what it holds is not so.
+
+use serde_json::{Value, json};
+
+use crate::builtin::table;
+use crate::json;
+use crate::patch::{Patch, PatchKind, PatchMeta};
+use crate::protobuf;
+use crate::request::{ContinueAt, ContinueToken, Query, Target, field_selector, label_selector};
+use crate::schema::Schema;
+use crate::yaml;
+
+/// Paths and queries: a path is written in one form, which is read as the same; no part of it leads elsewhere.
+///
+/// # Panics
+/// It is not so.
+pub fn paths(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let (path, query) = text.split_once('?').unwrap_or((&text, ""));
+    match Target::parse(path) {
+        Ok(target) => {
+            let shown = target.to_string();
+            assert_eq!(Target::parse(&shown).as_ref(), Ok(&target), "{path:?} as {shown:?}");
+            if let Target::Resource(it) = &target {
+                // A name of dots is refused as a name; nothing else can be dots.
+                let places =
+                    [Some(&it.version), Some(&it.plural), it.namespace.as_ref(), it.subresource.as_ref()];
+                assert!(
+                    places.into_iter().flatten().all(|part| !matches!(part.as_str(), "" | "." | "..")),
+                    "{shown:?}"
+                );
+            }
+        }
+        Err(refusal) => client_error(refusal.code, &refusal.message, path),
+    }
+    if let Err(refusal) = Query::parse(Some(query)) {
+        client_error(refusal.code, &refusal.message, query);
+    }
+}
+
+/// Selectors: one that is taken is written in a form that is taken as the same; one that is not is refused with 400.
+///
+/// # Panics
+/// It is not so.
+pub fn selectors(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    match label_selector(&text) {
+        Ok(selector) => {
+            assert_eq!(label_selector(&selector.to_string()).as_ref(), Ok(&selector), "from {text:?}")
+        }
+        Err(refusal) => client_error(refusal.code, &refusal.message, &text),
+    }
+    match field_selector(&text) {
+        Ok(selector) => {
+            assert_eq!(field_selector(&selector.to_string()).as_ref(), Ok(&selector), "from {text:?}")
+        }
+        Err(refusal) => client_error(refusal.code, &refusal.message, &text),
+    }
+}
+
+/// Tokens of pages, as they come and as they are inside: one that is taken names nothing outside its list, and is
+/// written as it is read.
+///
+/// # Panics
+/// It is not so.
+pub fn continue_tokens(bytes: &[u8]) {
+    use base64::Engine as _;
+    let inside = base64::engine::general_purpose::URL_SAFE_NO_PAD.encode(bytes);
+    for text in [&inside, &*String::from_utf8_lossy(bytes)] {
+        match ContinueToken::decode(text) {
+            Ok(token) => {
+                assert_eq!(ContinueToken::decode(&token.encode()).as_ref(), Ok(&token), "from {text:?}");
+                assert_ne!(token.at, ContinueAt::Revision(0));
+                let names = token.start().split('/').collect::<Vec<_>>();
+                assert!(
+                    names.len() <= 2 && names.iter().all(|name| !matches!(*name, "" | "." | "..")),
+                    "{names:?}"
+                );
+            }
+            Err(refusal) => client_error(refusal.code, &refusal.message, text),
+        }
+    }
+}
+
+/// Patches: the first line says which kind, or is a document; the rest is the patch. What one makes can be read again,
+/// is no larger than it may be, and a merge patch that is applied twice is as if applied once.
+///
+/// # Panics
+/// It is not so.
+pub fn patches(bytes: &[u8]) {
+    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0);
+    let (document, patch) = bytes.split_at(end);
+    let document = match json::read(document) {
+        Ok(read) if read.value.is_object() => read.value,
+        _ => json!({
+            "apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "finalizers": ["x", "y"]},
+            "spec": {"containers": [{"name": "c", "image": "i", "env": [{"name": "E", "value": "1"}]}]},
+        }),
+    };
+    let types = table().kind("", "v1", "Pod").map(|of| of as &dyn PatchMeta);
+    for kind in [PatchKind::Json, PatchKind::Merge, PatchKind::Strategic] {
+        let applied =
+            Patch::read(kind, patch).and_then(|(patch, _)| Ok((patch.apply(&document, types)?, patch)));
+        let (made, patch) = match applied {
+            Ok(applied) => applied,
+            Err(refusal) => {
+                client_error(refusal.code, &refusal.message, "");
+                continue;
+            }
+        };
+        let text = made.to_string();
+        assert!(text.len() <= 16 << 20, "{} bytes from {}", text.len(), bytes.len());
+        if kind != PatchKind::Json {
+            assert!(made.is_object(), "{kind:?} makes {made}");
+            assert_eq!(json::read(text.as_bytes()).map(|read| read.value), Ok(made.clone()), "{kind:?}");
+        }
+        if kind == PatchKind::Merge {
+            assert_eq!(patch.apply(&made, None).as_ref(), Ok(&made), "twice is once");
+        }
+    }
+}
+
+/// Schemas: the first line is an object, the rest a schema. One that is taken is taken again as it is shown, and what
+/// was pruned and defaulted stays as it is.
+///
+/// # Panics
+/// It is not so.
+pub fn schemas(bytes: &[u8]) {
+    let end = bytes.iter().position(|byte| *byte == b'\n').unwrap_or(0);
+    let (object, schema) = bytes.split_at(end);
+    let Ok(json) = json::read(schema) else { return };
+    let schema = match Schema::parse(&json.value, "schema") {
+        Ok(schema) => schema,
+        Err(errors) => return assert!(!errors.is_empty(), "a refusal says why"),
+    };
+    let shown = schema.openapi();
+    assert!(shown.to_string().len() <= 64 * (bytes.len() + 64), "it is not shown as much more than it is");
+    let Ok(read) = json::read(object) else { return };
+    let mut object = read.value;
+    if !object.is_object() {
+        return;
+    }
+    schema.prune(&mut object);
+    assert_eq!(schema.unknown(&object), Vec::<String>::new(), "nothing is left to prune in {object}");
+    schema.default(&mut object);
+    let once = object.clone();
+    schema.default(&mut object);
+    assert_eq!(object, once, "defaults are put in once");
+    schema.prune(&mut object);
+    let errors = schema.validate(&object, None);
+    assert!(
+        schema.validate(&object, Some(&object)).len() <= errors.len(),
+        "what stays as it was is no worse"
+    );
+}
+
+/// Bodies in JSON, YAML and protobuf: what is read is written in a form that is read as the same, and is no more than
+/// so many times what came.
+///
+/// # Panics
+/// It is not so.
+pub fn bodies(bytes: &[u8]) {
+    if let Ok(read) = json::read(bytes) {
+        let text = read.value.to_string();
+        assert_eq!(json::read(text.as_bytes()).map(|again| again.value), Ok(read.value), "JSON");
+    }
+    if let Ok(read) = yaml::read(bytes) {
+        assert!(nodes(&read.value) <= 300_000, "aliases make no bombs");
+        let text = yaml::write(&read.value);
+        assert_eq!(yaml::read(text.as_bytes()).map(|again| again.value), Ok(read.value), "YAML: {text}");
+    }
+    let expected = protobuf::Expected { api_version: "v1", kind: "ConfigMap" };
+    if let Ok(object) = protobuf::decode(bytes, expected) {
+        assert!(
+            nodes(&object) <= 64 * (bytes.len() + 64),
+            "{} nodes from {} bytes",
+            nodes(&object),
+            bytes.len()
+        );
+        if let Ok(encoded) = protobuf::encode(&object) {
+            assert_eq!(protobuf::decode(&encoded, expected).as_ref(), Ok(&object), "protobuf");
+        }
+    }
+}
+
+fn nodes(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(nodes).sum::<usize>(),
+        Value::Object(fields) => 1 + fields.values().map(nodes).sum::<usize>(),
+        _ => 1,
+    }
+}
+
+/// A refusal is the client's to mend, and does not say much more than the client did.
+fn client_error(code: u16, message: &str, said: &str) {
+    assert!((400..500).contains(&code), "{code}: {message}");
+    let most = 8192 + 64 * said.len();
+    assert!(message.len() <= most, "{} bytes of refusal for {} bytes", message.len(), said.len());
+}

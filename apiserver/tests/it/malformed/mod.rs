@@ -1,0 +1,64 @@
+//! Requests that make no sense, or are meant to do harm: each is refused with the code and the reason that say why,
+//! and changes nothing.
+//!
+//! A family of them is a file. A row names the request and what is expected; some rows are made from others.
+
+mod bodies;
+mod names;
+mod patches;
+mod paths;
+mod protobuf;
+mod queries;
+mod row;
+mod schemas;
+mod selectors;
+mod tokens;
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+
+use crate::client::widgets;
+use row::{ALL, CONFIGS, Row};
+
+#[tokio::test]
+async fn what_is_malformed_is_refused_and_changes_nothing() {
+    let (server, client) = widgets().await;
+    let widget = json!({
+        "apiVersion": "example.com/v1", "kind": "Widget",
+        "metadata": {"name": "a", "labels": {"x": "y"}}, "spec": {"color": "red", "tags": ["p", "q"]},
+    });
+    client.post(ALL, &widget).await.fine();
+    client.post(CONFIGS, &json!({"metadata": {"name": "a"}, "data": {"k": "v"}})).await.fine();
+    let before = row::everything(&client).await;
+
+    let rows: Vec<Row> = [
+        paths::rows(),
+        queries::rows(),
+        selectors::rows(),
+        tokens::rows(),
+        bodies::rows(),
+        names::rows(),
+        patches::rows(),
+        protobuf::rows(),
+        schemas::rows(),
+    ]
+    .concat();
+    let (mut wrong, mut codes) = (Vec::new(), BTreeSet::new());
+    for row in &rows {
+        let answer = row.send(&client).await;
+        codes.insert(answer.code);
+        wrong.extend(row.complaint(&answer));
+        // A reader that broke is no refusal, and a refusal does not repeat all that was sent.
+        let text = answer.body.to_string();
+        if text.contains("the reader failed") || text.len() > (64 << 10) + 4 * row.length() {
+            wrong.push(format!("{row:?}: {text:.200}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {} rows:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
+    assert!(rows.len() >= 500, "{} rows", rows.len());
+    assert!(codes.iter().all(|code| (400..500).contains(code)), "{codes:?}");
+    assert_eq!(row::everything(&client).await, before, "nothing was changed");
+    assert_eq!(client.get("/readyz").await.code, 200);
+    server.stop().await;
+}

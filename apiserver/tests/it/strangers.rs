@@ -1,0 +1,201 @@
+//! Who does not show who they are, over TLS: no credential, no path and no trick of HTTP gets them to anything.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use machinery_apiserver::{Access, ApiServer, Listen};
+use machinery_store::{Memory, Options};
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio_rustls::client::TlsStream;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+use crate::client::Client;
+
+struct Place {
+    server: ApiServer,
+    access: Access,
+    _home: tempfile::TempDir,
+}
+
+async fn place() -> Place {
+    let server = ApiServer::builder(Memory::new(Options::default())).rbac().start().await.unwrap();
+    let home = tempfile::tempdir().unwrap();
+    let access =
+        server.listen(Listen::at("127.0.0.1:0".parse().unwrap(), home.path().join("pki"))).await.unwrap();
+    Place { server, access, _home: home }
+}
+
+impl Place {
+    async fn connect(
+        &self,
+        certificate: Option<(CertificateDer<'static>, PrivateKeyDer<'static>)>,
+    ) -> std::io::Result<TlsStream<TcpStream>> {
+        let mut roots = RootCertStore::empty();
+        let ca = self.access.ca.clone().unwrap();
+        roots.add(CertificateDer::from_pem_slice(ca.as_bytes()).unwrap()).unwrap();
+        let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
+        let config =
+            ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let config = config.with_root_certificates(roots);
+        let config = match certificate {
+            Some((certificate, key)) => config.with_client_auth_cert(vec![certificate], key).unwrap(),
+            None => config.with_no_client_auth(),
+        };
+        let stream = TcpStream::connect(self.access.address).await?;
+        let name = ServerName::try_from("localhost").unwrap();
+        tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, stream).await
+    }
+
+    /// The codes of the answers to what is sent, until the server closes.
+    async fn codes(&self, sent: &[u8]) -> Vec<u16> {
+        let mut stream = self.connect(None).await.unwrap();
+        stream.write_all(sent).await.unwrap();
+        let mut read = Vec::new();
+        let all = stream.read_to_end(&mut read);
+        let _ = tokio::time::timeout(Duration::from_secs(60), all).await.expect("the server closes");
+        let text = String::from_utf8_lossy(&read).into_owned();
+        let lines = text.split("HTTP/1.1 ").skip(1);
+        lines.map(|line| line.get(..3).and_then(|code| code.parse().ok()).unwrap_or(0)).collect()
+    }
+
+    /// Where the store is: whatever was written raised it.
+    async fn revision(&self) -> Value {
+        let list = Client::of(&self.server).get("/api/v1/namespaces").await.fine();
+        list["metadata"]["resourceVersion"].clone()
+    }
+}
+
+const PATHS: [&str; 12] = [
+    "/api/v1/namespaces",
+    "/api/v1/namespaces/default/secrets?watch=1",
+    "//api/v1/namespaces",
+    "/api//v1/namespaces",
+    "/%2e%2e/api/v1/namespaces",
+    "/apis/../api/v1/namespaces",
+    "/healthz/../api/v1/namespaces",
+    "/API/v1/namespaces",
+    "/api./v1/namespaces",
+    "http://localhost/api/v1/namespaces",
+    "https://other.example.com/api/v1/namespaces",
+    "/metrics",
+];
+
+/// Headers that are no credential, each on lines of its own. `T` stands for a token that is good.
+const CREDENTIALS: [&str; 21] = [
+    "",
+    "authorization: ",
+    "authorization: Bearer",
+    "authorization: Bearer ",
+    "authorization: Bearer none",
+    "authorization: Bearer Tx",
+    "authorization: Bearer xT",
+    "authorization: Bearer T T",
+    "authorization: Bearer T, Bearer T",
+    "authorization: Bearer \"T\"",
+    "authorization: Bearer\tT",
+    "authorization: T",
+    "authorization: Token T",
+    "authorization: Basic T",
+    "authorization: Bearer none\r\nauthorization: Bearer T",
+    "authorization: Bearer T\r\nauthorization: Bearer none",
+    "authorization: Bearer T\r\nAuthorization: Bearer T",
+    "proxy-authorization: Bearer T",
+    "x-remote-user: admin\r\nx-remote-group: system:masters",
+    "impersonate-user: admin\r\nimpersonate-group: system:masters",
+    "cookie: token=T; authorization=Bearer T",
+];
+
+#[tokio::test]
+async fn whoever_is_not_known_is_told_so_and_nothing_else() {
+    let place = place().await;
+    let before = place.revision().await;
+    let mut asked = 0;
+    for credential in CREDENTIALS {
+        let credential = credential.replace('T', &place.access.token);
+        let line = if credential.is_empty() { String::new() } else { format!("{credential}\r\n") };
+        for (number, path) in PATHS.iter().enumerate() {
+            let method = ["GET", "POST", "DELETE", "get"][number % 4];
+            let request = format!(
+                "{method} {path} HTTP/1.1\r\nhost: localhost\r\n{line}content-length: 0\r\nconnection: close\r\n\r\n"
+            );
+            assert_eq!(place.codes(request.as_bytes()).await, [401], "{request}");
+            asked += 1;
+        }
+    }
+    assert!(asked >= 200, "{asked}");
+    assert_eq!(place.revision().await, before, "nothing was done");
+    place.server.stop().await;
+}
+
+/// What two readers could take for two different requests is no request, whoever sends it.
+#[tokio::test]
+async fn what_could_be_read_in_two_ways_is_refused() {
+    let place = place().await;
+    let before = place.revision().await;
+    let post = "POST /api/v1/namespaces HTTP/1.1\r\n";
+    let host = "host: localhost\r\n";
+    let token = format!("authorization: Bearer {}\r\nconnection: close\r\n", place.access.token);
+    for (lines, rest) in [
+        (format!("{post}{host}content-length: 5\r\ntransfer-encoding: chunked\r\n"), "0\r\n\r\n"),
+        (format!("{post}{host}content-length: 5\r\ncontent-length: 6\r\n"), "{}   "),
+        (format!("{post}{host}content-length: 5, 6\r\n"), "{}   "),
+        (format!("{post}{host}content-length: -1\r\n"), ""),
+        (format!("{post}{host}content-length: +2\r\n"), "{}"),
+        (format!("{post}{host}content-length: 0x2\r\n"), "{}"),
+        (format!("{post}{host}content-length: 99999999999999999999\r\n"), "{}"),
+        (format!("{post}{host}transfer-encoding: chunked, identity\r\n"), "0\r\n\r\n"),
+        (format!("{post}{host}transfer-encoding: xchunked\r\n"), "0\r\n\r\n"),
+        (format!("{post}{host}transfer-encoding: gzip\r\n"), ""),
+        (format!("{post}{host}transfer-encoding : chunked\r\n"), "0\r\n\r\n"),
+        (format!("{post}{host}{host}"), ""),
+        (format!("{post}{host}host: other\r\n"), ""),
+        (post.to_owned(), ""),
+        (format!("{post}{host}content length: 2\r\n"), "{}"),
+        (format!("{post}{host}no colon\r\n"), ""),
+        (format!("{post}{host}x: a\0b\r\n"), ""),
+        (format!("{post}{host} folded: x\r\n"), ""),
+        (format!("POST /api/v1/name spaces HTTP/1.1\r\n{host}"), ""),
+        (format!("POST /api/v1/\u{1} HTTP/1.1\r\n{host}"), ""),
+        (format!("POST api/v1/namespaces HTTP/1.1\r\n{host}"), ""),
+        (format!("POST /api/v1/namespaces HTTP/3.0\r\n{host}"), ""),
+        (format!("POST /api/v1/namespaces HTTX/1.1\r\n{host}"), ""),
+        (format!("/api/v1/namespaces\r\n{host}"), ""),
+    ] {
+        let request = format!("{lines}{token}\r\n{rest}");
+        let codes = place.codes(request.as_bytes()).await;
+        assert_eq!(codes, [400], "{request}");
+    }
+    // What comes behind a request is one of its own, and has no share in the first one's credential.
+    let token = token.replace("connection: close\r\n", "");
+    let second = format!("DELETE /api/v1/namespaces/default HTTP/1.1\r\n{host}connection: close\r\n\r\n");
+    let pair = format!("GET /api/v1/namespaces/default HTTP/1.1\r\n{host}{token}\r\n{second}");
+    assert_eq!(place.codes(pair.as_bytes()).await, [200, 401]);
+    // Of both ways to say a length, the one that RFC 9112 puts first counts, as it does in Kubernetes.
+    let chunked = "transfer-encoding: chunked\r\ncontent-length: 40\r\n";
+    let hidden = format!("{post}{host}{token}{chunked}\r\n0\r\n\r\n{second}");
+    let codes = place.codes(hidden.as_bytes()).await;
+    assert!(codes[0] == 400 && codes[1..].iter().all(|code| *code == 401), "{codes:?}");
+    assert_eq!(place.revision().await, before, "nothing was done");
+    place.server.stop().await;
+}
+
+#[tokio::test]
+async fn a_certificate_of_another_authority_is_none() {
+    let place = place().await;
+    let mut params = rcgen::CertificateParams::new(["admin".to_owned()]).unwrap();
+    params.distinguished_name = rcgen::DistinguishedName::new();
+    params.distinguished_name.push(rcgen::DnType::CommonName, "admin");
+    params.distinguished_name.push(rcgen::DnType::OrganizationName, "system:masters");
+    let key = rcgen::KeyPair::generate().unwrap();
+    let certificate = params.self_signed(&key).unwrap();
+    let der = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+    let Ok(mut stream) = place.connect(Some((certificate.der().clone(), der))).await else { return };
+    let _ = stream.write_all(b"GET /api/v1/namespaces HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
+    let mut read = Vec::new();
+    let _ = stream.read_to_end(&mut read).await;
+    assert!(read.is_empty(), "{}", String::from_utf8_lossy(&read));
+}
