@@ -13,6 +13,7 @@ mod objects;
 mod own;
 mod real;
 mod reload;
+mod rights;
 mod roads;
 mod strangers;
 mod typed;
