@@ -49,7 +49,7 @@
 //!
 //! # What it does not do
 //!
-//! - Not yet: server-side apply, CEL, webhooks, reviews of access, answers in protobuf, compression, `/scale`. Each is refused
+//! - Not yet: server-side apply, CEL, webhooks, reviews of access, answers in protobuf, compression. Each is refused
 //!   with the right error. A definition with rules in CEL is refused, and never half obeyed.
 //! - It has no scheduler and no controllers: pods and deployments are records.
 //! - JSON deeper than 128 levels is refused.

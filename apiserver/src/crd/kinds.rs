@@ -8,7 +8,7 @@ use std::hash::BuildHasher;
 
 use crate::discovery::CUSTOM_VERBS;
 use crate::invalid::FieldError;
-use crate::kind::{Kind, Names, Plain, Replaced, Selectable, Shape};
+use crate::kind::{Kind, Names, Plain, Replaced, Scale, Selectable, Shape};
 use crate::schema::Schema;
 use crate::storage::Place;
 use crate::strategy::is_deleting;
@@ -79,6 +79,7 @@ fn kind(crd: &Value, names: &Names, at: usize, version: &Value) -> Result<Kind, 
         built_in: false,
         shape: Shape::Custom(Box::new(schema)),
         has_status: version["subresources"]["status"].is_object(),
+        scale: Scale::of(version),
         has_generation: true,
         may_overwrite: false,
         name_rule: NameRule::DnsSubdomain,

@@ -5,6 +5,9 @@ mod conditions;
 mod hooks;
 mod kinds;
 mod names;
+mod subresources;
+mod unknown;
+mod validate;
 
 pub(crate) use accept::{Accepted, Taken};
 pub(crate) use conditions::{condition, set_condition};

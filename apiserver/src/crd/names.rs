@@ -1,10 +1,10 @@
 //! What a definition calls its kind, and whether the texts may be used so.
 
-use machinery_objects::NameRule;
 use serde_json::Value;
 
 use crate::invalid::{FieldError, Problem};
 use crate::kind::Names;
+use crate::meta::names::{MIXED_CASE, dns_1035_label, dns_subdomain};
 
 /// The names that a definition asks for in its spec, or that its status says are accepted.
 pub(crate) fn names(names: &Value) -> Names {
@@ -23,30 +23,13 @@ pub(crate) fn names(names: &Value) -> Names {
     }
 }
 
-/// Groups of Kubernetes' own take what was approved, or says that it was not.
-pub(super) fn approval(crd: &Value) -> Option<FieldError> {
-    const NAME: &str = "api-approved.kubernetes.io";
-    let group = crd["spec"]["group"].as_str().unwrap_or_default();
-    let of =
-        |domain: &str| group.strip_suffix(domain).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
-    if !of("k8s.io") && !of("kubernetes.io") {
-        return None;
-    }
-    let (field, see) =
-        (format!("metadata.annotations[{NAME}]"), "https://github.com/kubernetes/enhancements/pull/1111");
-    let needs = format!("protected groups must have approval annotation \"{NAME}\"");
-    match crd["metadata"]["annotations"][NAME].as_str().unwrap_or_default() {
-        "" => Some(FieldError::new(field, Problem::Required, format!("{needs}, see {see}"))),
-        text if text.starts_with("unapproved") => None,
-        text if text.parse::<http::Uri>().is_ok_and(|uri| uri.host().is_some() && uri.scheme().is_some()) => {
-            None
-        }
-        text => {
-            let why =
-                format!("{needs} with either a URL or a reason starting with \"unapproved\", see {see}");
-            Some(FieldError::new(field, Problem::Invalid(text.into()), why))
-        }
-    }
+/// Whether the definition's own name is the one of its kind.
+pub(super) fn of_object(crd: &Value) -> Option<FieldError> {
+    let text = |at: &str| crd.pointer(at).and_then(Value::as_str).unwrap_or_default();
+    let expected = format!("{}.{}", text("/spec/names/plural"), text("/spec/group"));
+    let detail = r#"must be spec.names.plural+"."+spec.group"#;
+    let value = &crd["metadata"]["name"];
+    (*value != expected).then(|| FieldError::new("metadata.name", Problem::Invalid(value.clone()), detail))
 }
 
 /// What is wrong with the names, the group and the scope of a definition.
@@ -55,22 +38,14 @@ pub(super) fn errors(crd: &Value) -> Vec<FieldError> {
     let names = names(&spec["names"]);
     let group = spec["group"].as_str().unwrap_or_default();
     let mut errors = Vec::new();
-    let expected = format!("{}.{group}", names.plural);
-    if crd["metadata"]["name"] != expected {
-        let value = Problem::Invalid(crd["metadata"]["name"].clone());
-        errors.push(FieldError::new("metadata.name", value, r#"must be spec.names.plural+"."+spec.group"#));
-    }
     match group {
         "" => errors.push(FieldError::new("spec.group", Problem::Required, "")),
-        _ if NameRule::DnsSubdomain.check(group).is_err() => {
-            let problem = Problem::Invalid(group.into());
-            errors.push(FieldError::new("spec.group", problem, SUBDOMAIN));
+        _ => {
+            let dots = (!group.contains('.')).then(|| "should be a domain with at least one dot".to_owned());
+            let wrong = dns_subdomain(group).into_iter().chain(dots);
+            let problem = || Problem::Invalid(group.into());
+            errors.extend(wrong.map(|why| FieldError::new("spec.group", problem(), why)));
         }
-        _ if !group.contains('.') => {
-            let problem = Problem::Invalid(group.into());
-            errors.push(FieldError::new("spec.group", problem, "should be a domain with at least one dot"));
-        }
-        _ => {}
     }
     match spec["scope"].as_str() {
         Some("Namespaced" | "Cluster") => {}
@@ -84,25 +59,29 @@ pub(super) fn errors(crd: &Value) -> Vec<FieldError> {
             ));
         }
     }
-    let mut label = |field: &str, text: &str, required: bool| {
+    let mut label = |field: &str, text: &str| {
         let field = format!("spec.names.{field}");
+        let mixed = matches!(field.rsplit('.').next(), Some("kind" | "listKind"));
+        let wrong = if mixed { dns_1035_label(&text.to_lowercase()) } else { dns_1035_label(text) };
         if text.is_empty() {
-            if required {
-                errors.push(FieldError::new(field, Problem::Required, ""));
-            }
-        } else if NameRule::DnsLabel.check(&text.to_lowercase()).is_err() {
-            errors.push(FieldError::new(field, Problem::Invalid(text.into()), LABEL));
+            errors.push(FieldError::new(field, Problem::Required, ""));
+        } else if mixed && !wrong.is_empty() {
+            let detail = format!("{MIXED_CASE}{}", wrong.join(","));
+            errors.push(FieldError::new(field, Problem::Invalid(text.into()), detail));
+        } else {
+            let problem = || Problem::Invalid(text.into());
+            errors.extend(wrong.into_iter().map(|why| FieldError::new(&*field, problem(), why)));
         }
     };
-    label("plural", &names.plural, true);
-    label("singular", &names.singular, true);
-    label("kind", &names.kind, true);
-    label("listKind", &names.list_kind, true);
+    label("plural", &names.plural);
+    label("singular", &names.singular);
+    label("kind", &names.kind);
+    label("listKind", &names.list_kind);
     for (at, name) in names.short_names.iter().enumerate() {
-        label(&format!("shortNames[{at}]"), name, true);
+        label(&format!("shortNames[{at}]"), name);
     }
     for (at, name) in names.categories.iter().enumerate() {
-        label(&format!("categories[{at}]"), name, true);
+        label(&format!("categories[{at}]"), name);
     }
     if names.kind == names.list_kind && !names.kind.is_empty() {
         let problem = Problem::Invalid(names.list_kind.as_str().into());
@@ -110,10 +89,3 @@ pub(super) fn errors(crd: &Value) -> Vec<FieldError> {
     }
     errors
 }
-
-const LABEL: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
-     character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is \
-     '[a-z]([-a-z0-9]*[a-z0-9])?')";
-const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and \
-     must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is \
-     '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";

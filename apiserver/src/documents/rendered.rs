@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::discovery::{Discovery, KindInfo, storage_version_hash};
+use crate::discovery::{Discovery, KindInfo, Subresource, storage_version_hash};
 use crate::kind::{Kind, Shape};
 use crate::native;
 use crate::openapi::{Described, OpenApi};
@@ -46,6 +46,7 @@ fn described(kind: &Kind) -> Described {
     if kind.has_status {
         info.subresources.push(info.status());
     }
+    info.subresources.extend(kind.scale.is_some().then(Subresource::scale));
     let schema: Option<Value> = match &kind.shape {
         Shape::Custom(schema) => Some(schema.openapi()),
         Shape::Typed(of) => Some(native::openapi::schema(of)),

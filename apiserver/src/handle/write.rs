@@ -132,7 +132,7 @@ where
         let mut held = Held::of(&kind, only_if);
         let next = |old: &Value| {
             held.check(old, None)?;
-            let patched = changes.apply(old, kind.shape.patched_by())?;
+            let patched = changes.apply(old, kind.patched_by())?;
             Ok(matter.patched(patched, problems.clone(), FieldValidation::Strict)?.object)
         };
         let changed = update::change(&matter, &self.manager, false, false, next).await;

@@ -10,6 +10,11 @@ pub(crate) trait Hooks: Send + Sync + 'static {
     /// Makes an object of another version of this kind one of this version. What it says of its version is set besides.
     fn convert(&self, _object: &mut Value) {}
 
+    /// Where an object has fields that the kind has not, besides those that its shape knows of.
+    fn unknown(&self, _object: &Value) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Fills in what is left out.
     fn default(&self, _object: &mut Value) {}
 
@@ -30,9 +35,9 @@ pub(crate) trait Hooks: Send + Sync + 'static {
     }
 
     /// What becomes of an object that is deleted, if that is not that it goes: it is marked, changed here, and stays until its
-    /// finalizers are gone.
-    fn deleting(&self, _object: &mut Value) -> Result<(), Refusal> {
-        Ok(())
+    /// finalizers are gone. True: nothing but the time is noted in its metadata.
+    fn deleting(&self, _object: &mut Value, _now: &str) -> Result<bool, Refusal> {
+        Ok(false)
     }
 
     /// Whether something of this kind's own keeps a deleted object from going.
@@ -47,6 +52,8 @@ pub(crate) enum Part {
     /// All but the status, if that is apart.
     Main,
     Status,
+    /// How many are wanted.
+    Scale,
     /// A namespace's own finalizers.
     Finalize,
 }
@@ -62,6 +69,7 @@ impl Part {
         match self {
             Self::Main => None,
             Self::Status => Some("status"),
+            Self::Scale => Some("scale"),
             Self::Finalize => Some("finalize"),
         }
     }

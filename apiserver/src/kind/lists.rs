@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::Shape;
+use super::{Kind, Shape};
 use crate::builtin::{self, Base, Field, Type, table};
 use crate::managed::{ListMeta, ListType};
 use crate::patch::{FieldPatch, PatchMeta, Strategy};
@@ -15,13 +15,27 @@ impl Shape {
             Self::Typed(of) => *of,
         }
     }
+}
 
+impl Kind {
     /// What strategic merges go by. Custom resources have none.
     pub(crate) fn patched_by(&self) -> Option<&dyn PatchMeta> {
-        match self {
-            Self::Custom(_) => None,
-            Self::Typed(of) => Some(*of),
+        match &self.shape {
+            Shape::Custom(_) if self.built_in => Some(&MetadataAlone),
+            Shape::Custom(_) => None,
+            Shape::Typed(of) => Some(*of),
         }
+    }
+}
+
+/// Of a definition only the metadata has lists that are merged.
+struct MetadataAlone;
+
+impl PatchMeta for MetadataAlone {
+    fn field(&self, name: &str) -> Option<FieldPatch<'_>> {
+        let metadata = table().named("io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta")?;
+        let of = FieldPatch { strategy: Strategy::Default, merge_key: None, child: Some(metadata) };
+        (name == "metadata").then_some(of)
     }
 }
 

@@ -3,10 +3,12 @@
 mod hooks;
 mod lists;
 mod registry;
+mod scale;
 mod shape;
 
 pub(crate) use hooks::{Hooks, Part, Plain};
 pub(crate) use registry::Registry;
+pub(crate) use scale::Scale;
 
 use std::sync::Arc;
 
@@ -33,6 +35,8 @@ pub(crate) struct Kind {
     pub(crate) shape: Shape,
     /// Whether status is written apart from the rest.
     pub(crate) has_status: bool,
+    /// Where it says how many, if that can be asked for by itself.
+    pub(crate) scale: Option<Scale>,
     /// Whether a generation counts the changes of what is wanted.
     pub(crate) has_generation: bool,
     /// Whether an update may come without a revision, and then replaces whatever is there.

@@ -5,26 +5,51 @@ use serde_json::Value;
 use super::{Kind, Part, Shape};
 use crate::builtin::{type_errors, unknown_fields};
 use crate::invalid::FieldError;
+use crate::meta::{check_embedded, coerce};
 use crate::native;
 use crate::refusal::Refusal;
 use crate::request::cannot_be_handled;
 
 impl Kind {
     /// Whether all that is there is of the type that it must be. Of a custom resource that is said with all else.
-    pub(crate) fn check_types(&self, object: &Value) -> Result<(), Refusal> {
-        let Shape::Typed(of) = &self.shape else { return Ok(()) };
-        match type_errors(of, object).into_iter().next() {
-            None => Ok(()),
-            Some(why) => {
-                Err(cannot_be_handled(&self.names.kind, &self.version, &self.names.kind, &why.message))
-            }
+    pub(crate) fn check_types(&self, object: &Value) -> Result<(), String> {
+        let why = match &self.shape {
+            Shape::Typed(of) => type_errors(of, object).into_iter().next().map(|why| why.message),
+            Shape::Custom(schema) if self.built_in => schema.type_error(object),
+            Shape::Custom(_) => None,
+        };
+        why.map_or(Ok(()), Err)
+    }
+
+    /// 400: something in a body is not what it must be.
+    pub(crate) fn unfit(&self, why: &str) -> Refusal {
+        cannot_be_handled(&self.names.kind, &self.version, &self.names.kind, why)
+    }
+
+    /// Makes the metadata of embedded resources what metadata is, and returns the paths of what was dropped.
+    pub(crate) fn coerce_embedded(&self, object: &mut Value) -> Result<Vec<String>, String> {
+        let (mut unknown, mut wrong) = (Vec::new(), None);
+        if let Shape::Custom(schema) = &self.shape {
+            schema.change_embedded_metadata(object, &mut |at, metadata| match coerce(metadata) {
+                _ if metadata.is_null() => {}
+                Ok(coerced) => {
+                    unknown.extend(coerced.unknown.iter().map(|path| path.replacen("metadata", at, 1)));
+                    *metadata = Value::Object(coerced.meta);
+                }
+                Err(why) => wrong = Some(format!("{at}: {why}")),
+            });
         }
+        wrong.map_or(Ok(unknown), Err)
     }
 
     /// The paths of fields that the kind has not. Those of metadata are not looked at.
     pub(crate) fn unknown_fields(&self, object: &Value) -> Vec<String> {
         match &self.shape {
-            Shape::Custom(schema) => schema.unknown(object),
+            Shape::Custom(schema) => {
+                let mut fields = schema.unknown(object);
+                fields.extend(self.hooks.unknown(object));
+                fields
+            }
             Shape::Typed(of) => {
                 let mut fields = unknown_fields(of, object);
                 fields.retain(|field| !field.starts_with("metadata."));
@@ -65,10 +90,16 @@ impl Kind {
 
     /// What is wrong with an object's fields, apart from its metadata.
     pub(crate) fn validate(&self, new: &Value, old: Option<&Value>, part: Part) -> Vec<FieldError> {
-        match (&self.shape, old, part) {
+        let mut errors = match (&self.shape, old, part) {
             (Shape::Custom(schema), Some(old), Part::Status) => schema.validate_status(new, old),
-            (Shape::Custom(schema), ..) => schema.validate(new, old),
+            (Shape::Custom(schema), ..) => {
+                let embedded = schema.embedded_metadata(new).into_iter();
+                let embedded = embedded.flat_map(|(at, metadata)| check_embedded(metadata, &at));
+                schema.validate(new, old).into_iter().chain(embedded).collect()
+            }
             (Shape::Typed(_), ..) => Vec::new(),
-        }
+        };
+        errors.extend(self.scale.iter().flat_map(|scale| scale.errors(new, part)));
+        errors
     }
 }

@@ -58,6 +58,23 @@ pub(crate) fn dns_label(text: &str) -> Vec<String> {
     wrong
 }
 
+/// What stands before what is wrong with a kind, which is held against the rule of a label in lower case.
+pub(crate) const MIXED_CASE: &str = "may have mixed case, but should otherwise match: ";
+
+/// The older rule for labels: they begin with a letter.
+pub(crate) fn dns_1035_label(text: &str) -> Vec<String> {
+    let mut wrong = too_long(text, 63, "characters");
+    if !looks(NameRule::DnsLabel, text) || !text.starts_with(|first: char| first.is_ascii_lowercase()) {
+        wrong.push(
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
+             character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for \
+             validation is '[a-z]([-a-z0-9]*[a-z0-9])?')"
+                .into(),
+        );
+    }
+    wrong
+}
+
 pub(crate) fn dns_subdomain(text: &str) -> Vec<String> {
     subdomain(text, "characters")
 }
@@ -167,6 +184,10 @@ mod tests {
         check(dns_label(""), &[label]);
         check(dns_label(&"a".repeat(64)), &["must be no more than 63 characters"]);
         check(dns_label(&"A".repeat(64)), &["must be no more than 63 characters", label]);
+        let older = "a DNS-1035 label must consist of";
+        check(dns_1035_label("a-1"), &[]);
+        check(dns_1035_label("1-a"), &[older]);
+        check(dns_1035_label(&"A".repeat(64)), &["must be no more than 63 characters", older]);
         check(dns_subdomain("a.b-c"), &[]);
         check(dns_subdomain("a..b"), &[subdomain]);
         check(dns_subdomain(&"a".repeat(254)), &["must be no more than 253 characters"]);

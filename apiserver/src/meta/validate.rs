@@ -42,6 +42,21 @@ pub(super) fn common(meta: &Map<String, Value>, namespaced: bool, rule: NameRule
     wrong
 }
 
+/// What is wrong with the metadata, at `at`, of a resource within another. Names are looked at by who knows the schema.
+pub(crate) fn embedded(metadata: &Value, at: &str) -> Vec<FieldError> {
+    let Value::Object(meta) = metadata else { return Vec::new() };
+    let mut wrong: Vec<FieldError> = match text(meta, "namespace") {
+        "" => Vec::new(),
+        namespace => invalid("namespace", namespace, names::dns_label(namespace)).collect(),
+    };
+    values(meta, &mut wrong);
+    finalizers(meta, &mut wrong);
+    for error in &mut wrong {
+        error.field = error.field.replacen("metadata", at, 1);
+    }
+    wrong
+}
+
 /// What an update is held to once more.
 pub(super) fn values(meta: &Map<String, Value>, wrong: &mut Vec<FieldError>) {
     labels(meta, wrong);
@@ -197,6 +212,24 @@ mod tests {
         for (wrong, expected) in wrong.iter().zip(expected) {
             assert!(wrong.starts_with(expected), "{wrong}");
         }
+    }
+
+    #[test]
+    fn the_metadata_within_an_object_is_told_where_it_is() {
+        let check = |meta: Value, expected: &[&str]| {
+            let wrong = embedded(&meta, "spec.template.metadata");
+            assert_eq!(wrong.iter().map(|error| &*error.field).collect::<Vec<_>>(), expected);
+        };
+        check(json!({"name": "Any Name", "labels": {"x": "y"}}), &[]);
+        check(json!(null), &[]);
+        let wrong =
+            json!({"labels": {"x": "?"}, "namespace": "A", "finalizers": ["?"], "ownerReferences": [{}]});
+        let at = |field: &str| format!("spec.template.metadata.{field}");
+        let owner =
+            ["apiVersion", "kind", "name", "uid"].map(|field| at(&format!("ownerReferences[0].{field}")));
+        let fields = [at("namespace"), at("labels")].into_iter().chain(owner).chain([at("finalizers")]);
+        let fields: Vec<String> = fields.collect();
+        check(wrong, &fields.iter().map(String::as_str).collect::<Vec<_>>());
     }
 
     #[test]

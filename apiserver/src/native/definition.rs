@@ -35,6 +35,7 @@ pub(super) fn kind() -> Kind {
         built_in: true,
         shape: Shape::Custom(Box::new(schema)),
         has_status: true,
+        scale: None,
         has_generation: true,
         may_overwrite: false,
         name_rule: NameRule::DnsSubdomain,

@@ -30,6 +30,13 @@ pub(crate) fn definition() -> Arc<Kind> {
     of("CustomResourceDefinition")
 }
 
+/// The kind in which is told how many. There are no objects of it.
+pub(crate) fn scale() -> Arc<Kind> {
+    static SCALE: LazyLock<Arc<Kind>> =
+        LazyLock::new(|| Arc::new(native("autoscaling", "Scale", "scales").kind()));
+    SCALE.clone()
+}
+
 fn of(name: &str) -> Arc<Kind> {
     kinds().find(|kind| kind.names.kind == name).expect("it is in the list")
 }
@@ -249,6 +256,7 @@ impl Native {
             built_in: true,
             shape: Shape::Typed(shape),
             has_status: self.status,
+            scale: None,
             has_generation: self.generation,
             may_overwrite: !self.careful,
             name_rule: self.names,

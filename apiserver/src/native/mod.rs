@@ -11,4 +11,4 @@ mod rules;
 
 pub(crate) use pruned::prune;
 
-pub(crate) use list::{definition, kinds, namespace};
+pub(crate) use list::{definition, kinds, namespace, scale};

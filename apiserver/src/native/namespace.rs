@@ -35,7 +35,7 @@ impl Hooks for Namespaces {
         named(new);
     }
 
-    fn deleting(&self, object: &mut Value) -> Result<(), Refusal> {
+    fn deleting(&self, object: &mut Value, _now: &str) -> Result<bool, Refusal> {
         if matches!(meta_text(object, "name"), "default" | "kube-system" | "kube-public") {
             let message = format!(
                 "namespaces {:?} is forbidden: this namespace may not be deleted",
@@ -44,7 +44,7 @@ impl Hooks for Namespaces {
             return Err(Refusal::new(403, "Forbidden", message));
         }
         object["status"]["phase"] = "Terminating".into();
-        Ok(())
+        Ok(true)
     }
 
     fn holds(&self, object: &Value) -> bool {

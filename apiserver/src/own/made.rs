@@ -19,7 +19,7 @@ pub(crate) fn made(own: Own, world: &World) -> Result<Arc<Kind>, StartError> {
     let name = meta_text(&definition, "name").to_owned();
     let refused = |why| StartError::Definition { name: name.clone(), why };
     let kind = native::definition();
-    kind.check_types(&definition).map_err(|refusal| refused(refusal.message))?;
+    kind.check_types(&definition).map_err(&refused)?;
     kind.reshape(&mut definition);
     let context = Context { kind: &kind, now: world.now(), manager: "machinery", namespace: None };
     let definition = strategy::create(definition, New { uid: &world.uid(), chance: 0 }, &context)

@@ -106,12 +106,6 @@ pub(crate) fn duplicate_fields(paths: &[String]) -> Vec<String> {
 }
 
 impl Expected<'_> {
-    /// 400: what was sent is not wholly understood, and should have been.
-    pub(crate) fn not_strict(&self, problems: &[String]) -> Refusal {
-        let why = format!("strict decoding error: {}", problems.join(", "));
-        cannot_be_handled(self.kind, self.version, self.kind, &why)
-    }
-
     /// Whether the object says that it is this. A built-in one that says nothing is told.
     pub(crate) fn check(&self, value: &mut Value, bytes: &[u8]) -> Result<(), Refusal> {
         if value.is_null() {

@@ -6,6 +6,7 @@ use super::node::{Additional, Schema};
 use super::path::Path;
 use super::read::{required, wrong};
 use crate::invalid::FieldError;
+use crate::meta::names::{MIXED_CASE, dns_1035_label};
 
 impl Schema {
     /// The metadata of embedded resources, with their places: `spec.template.metadata`. The root's own is not
@@ -70,22 +71,8 @@ pub(super) fn kind(value: &Value, at: &str) -> Option<FieldError> {
 }
 
 fn not_a_label(text: &str) -> Option<String> {
-    let mut wrong = Vec::new();
-    if text.len() > 63 {
-        wrong.push("must be no more than 63 characters");
-    }
-    let plain = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit();
-    let bytes = text.as_bytes();
-    let edges = bytes.first().is_some_and(u8::is_ascii_lowercase) && bytes.last().copied().is_some_and(plain);
-    if !edges || !bytes.iter().all(|c| plain(*c) || *c == b'-') {
-        wrong.push(
-            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic \
-             character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for \
-             validation is '[a-z]([-a-z0-9]*[a-z0-9])?')",
-        );
-    }
-    let said = || format!("may have mixed case, but should otherwise match: {}", wrong.join(","));
-    (!wrong.is_empty()).then(said)
+    let wrong = dns_1035_label(text);
+    (!wrong.is_empty()).then(|| format!("{MIXED_CASE}{}", wrong.join(",")))
 }
 
 fn check_metadata(metadata: &Value, at: &str) -> Vec<FieldError> {

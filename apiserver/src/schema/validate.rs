@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::node::{Kind, Schema};
 use super::path::Path;
 use super::{correlate, embedded, lists};
-use crate::invalid::FieldError;
+use crate::invalid::{FieldError, Problem};
 use outcome::Outcome;
 
 /// How many things that are wrong are said of one object: who has more of them is not helped by more.
@@ -24,6 +24,14 @@ impl Schema {
         errors.extend(embedded::check(self, object, ""));
         errors.extend(self.check_lists(object, old));
         errors
+    }
+
+    /// The first value that is not of its type.
+    pub(crate) fn type_error(&self, object: &Value) -> Option<String> {
+        let mut object = object.clone();
+        self.default(&mut object); // what is null is not there
+        let mut errors = check(self, &object, None, None).into_iter();
+        errors.find(|error| matches!(error.problem, Problem::TypeInvalid(_))).map(|error| error.to_string())
     }
 
     /// What is wrong with the status of an object, when only that is written.

@@ -10,6 +10,7 @@ use machinery_store::{
 };
 
 use crate::refusal::{Cause, Refusal};
+use crate::request::GetOptions;
 
 /// How long a read waits for a revision that has not happened yet.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -30,6 +31,16 @@ pub(crate) enum Moment {
     Newest,
     AtLeast(Revision),
     Exactly(Revision),
+}
+
+impl Moment {
+    /// As a get asks for it.
+    pub(crate) fn of_get(options: &GetOptions) -> Self {
+        match options.revision {
+            None | Some(0) => Self::Newest,
+            Some(least) => Self::AtLeast(Revision(least)),
+        }
+    }
 }
 
 /// A part of a list.

@@ -44,17 +44,18 @@ pub(crate) fn delete(old: &Value, deletion: &Deletion, context: &Context<'_>) ->
     let mut new = old.clone();
     finalizers(&mut new, deletion.propagation);
     let marked = is_deleting(old);
-    if !marked {
-        kind.hooks.deleting(&mut new)?;
-    }
+    let now = shown(context.now);
+    let only_marked = !marked && kind.hooks.deleting(&mut new, &now)?;
     if !has_finalizers(&new) && !kind.hooks.holds(&new) {
         return Ok(Step::Delete(new));
     }
     if !marked {
         let metadata = metadata_mut(&mut new);
-        metadata.insert("deletionTimestamp".into(), shown(context.now).into());
-        metadata.insert("deletionGracePeriodSeconds".into(), 0.into());
-        if kind.has_generation && !kind.defines_kinds {
+        metadata.insert("deletionTimestamp".into(), now.into());
+        if !only_marked {
+            metadata.insert("deletionGracePeriodSeconds".into(), 0.into());
+        }
+        if kind.has_generation && !only_marked {
             let generation = metadata.get("generation").and_then(Value::as_i64).unwrap_or(0);
             metadata.insert("generation".into(), (generation + 1).into());
         }

@@ -47,7 +47,7 @@ pub(crate) fn update(
         return Err(invalid(&kind.group, &kind.names.kind, name, &errors));
     }
     kind.through_store(&mut new);
-    if kind.has_generation && part == Part::Main && wanted_differs(kind, &new, old) {
+    if kind.has_generation && matches!(part, Part::Main | Part::Scale) && wanted_differs(kind, &new, old) {
         let generation = metadata(old).get("generation").and_then(Value::as_i64).unwrap_or(0);
         metadata_mut(&mut new).insert("generation".into(), (generation + 1).into());
     }
@@ -90,8 +90,8 @@ fn only(new: &mut Value, old: &Value, part: Part, status_is_apart: bool) {
         };
     };
     match part {
-        Part::Main if status_is_apart => restore(new, "status"),
-        Part::Main => {}
+        Part::Main | Part::Scale if status_is_apart => restore(new, "status"),
+        Part::Main | Part::Scale => {}
         Part::Status => {
             let status = new.get("status").cloned();
             let kept = ["managedFields", "resourceVersion", "name", "namespace"];

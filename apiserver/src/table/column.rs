@@ -64,19 +64,6 @@ pub(crate) fn check_columns(additional: &Value, at: &str) -> Vec<FieldError> {
 }
 
 impl Columns {
-    /// Those of the subresource `scale` of a custom resource.
-    pub(crate) fn scale() -> Self {
-        let column = |name: &str, path: &str| Column {
-            description: format!("{name} replicas."),
-            ..Column::new(name, CellKind::Integer, path)
-        };
-        Self::Defined(vec![
-            column("Desired", ".spec.replicas"),
-            column("Available", ".status.replicas"),
-            Column::age(),
-        ])
-    }
-
     /// What a table says about its columns.
     pub(crate) fn definitions(&self) -> Value {
         match self {

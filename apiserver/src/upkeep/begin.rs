@@ -90,7 +90,7 @@ fn go_on(shared: &Shared, tasks: &TaskTracker, task: impl Future<Output = ()> + 
 
 /// Creates an object, if it is not there.
 async fn ensure(shared: &Shared, kind: &Kind, mut object: Value) -> Result<(), Refusal> {
-    kind.check_types(&object)?;
+    kind.check_types(&object).map_err(|why| kind.unfit(&why))?;
     kind.reshape(&mut object);
     let context = Context { kind, now: shared.world.now(), manager: "machinery", namespace: None };
     let uid = shared.world.uid();

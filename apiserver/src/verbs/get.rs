@@ -1,7 +1,6 @@
 //! Reading one object.
 
 use http::Response;
-use machinery_objects::Revision;
 
 use super::Job;
 use super::output::Output;
@@ -14,10 +13,7 @@ use crate::strategy::not_found;
 
 pub(super) async fn get(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     let output = Output::of(job, Place::Object)?;
-    let moment = match GetOptions::parse(&job.asked.query)?.revision {
-        None | Some(0) => Moment::Newest,
-        Some(least) => Moment::AtLeast(Revision(least)),
-    };
+    let moment = Moment::of_get(&GetOptions::parse(&job.asked.query)?);
     let entry = job.shared.objects.get(&job.key(), moment).await?;
     let entry = entry.ok_or_else(|| not_found(job.kind, job.name()))?;
     output.entry(200, job, &entry)

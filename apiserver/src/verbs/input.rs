@@ -8,9 +8,7 @@ use crate::managed::manager_name;
 use crate::meta::{coerce, dedup_owners};
 use crate::protobuf;
 use crate::refusal::Refusal;
-use crate::request::{
-    Expected, FieldValidation, Format, cannot_be_handled, duplicate_fields, not_patched, object,
-};
+use crate::request::{Expected, FieldValidation, Format, duplicate_fields, not_patched, object};
 use crate::strategy::metadata_mut;
 
 /// An object as it is to be worked with, and what its writer should know.
@@ -63,7 +61,7 @@ impl Matter<'_> {
         problems: Vec<String>,
         validation: FieldValidation,
     ) -> Result<Input, Refusal> {
-        self.made(object, problems, validation, |_, problems| self.expected().not_strict(problems))
+        self.made(object, problems, validation, |_, why| self.kind.unfit(why))
     }
 
     /// The same of what a patch made.
@@ -74,9 +72,7 @@ impl Matter<'_> {
         validation: FieldValidation,
     ) -> Result<Input, Refusal> {
         self.expected().check_patched(&object)?;
-        self.made(object, problems, validation, |object, problems| {
-            not_patched(object, &format!("strict decoding error: {}", problems.join(", ")))
-        })
+        self.made(object, problems, validation, not_patched)
     }
 
     fn made(
@@ -84,19 +80,21 @@ impl Matter<'_> {
         mut object: Value,
         mut problems: Vec<String>,
         validation: FieldValidation,
-        refuse: impl FnOnce(&Value, &[String]) -> Refusal,
+        refuse: impl Fn(&Value, &str) -> Refusal,
     ) -> Result<Input, Refusal> {
         let kind = self.kind;
-        kind.check_types(&object)?;
-        let coerced = coerce(&object["metadata"])
-            .map_err(|why| cannot_be_handled(&kind.names.kind, &kind.version, &kind.names.kind, &why))?;
+        kind.check_types(&object).map_err(|why| refuse(&object, &why))?;
+        let coerced = coerce(&object["metadata"]).map_err(|why| refuse(&object, &why))?;
         let mut unknown = kind.unknown_fields(&object);
         unknown.extend(coerced.unknown);
         unknown.sort();
+        unknown.extend(kind.coerce_embedded(&mut object).map_err(|why| refuse(&object, &why))?);
         problems.extend(unknown.iter().map(|path| format!("unknown field {path:?}")));
         let mut warnings = match validation {
             FieldValidation::Ignore => Vec::new(),
-            FieldValidation::Strict if !problems.is_empty() => return Err(refuse(&object, &problems)),
+            FieldValidation::Strict if !problems.is_empty() => {
+                return Err(refuse(&object, &format!("strict decoding error: {}", problems.join(", "))));
+            }
             _ => problems,
         };
         object["metadata"] = Value::Object(coerced.meta);

@@ -8,6 +8,7 @@ pub(crate) mod list;
 mod matter;
 pub(crate) mod output;
 mod review;
+mod scale;
 pub(crate) mod update;
 mod watch;
 
@@ -96,6 +97,9 @@ pub(crate) async fn serve(shared: &Arc<Shared>, asked: Asked) -> Result<Response
 }
 
 async fn done(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
+    if let Some(paths) = job.kind.scale.as_ref().filter(|_| job.part == Part::Scale) {
+        return scale::scale(job, paths).await;
+    }
     match job.asked.verb {
         Verb::Get => get::get(job).await,
         Verb::List => list::list(job).await,
@@ -121,6 +125,7 @@ fn part(kind: &Kind, asked: &Asked) -> Option<Part> {
     match asked.resource.subresource.as_deref() {
         None => Some(Part::Main),
         Some("status") if kind.has_status => Some(Part::Status),
+        Some("scale") if kind.scale.is_some() => Some(Part::Scale),
         Some("finalize") if kind.group.is_empty() && kind.names.plural == "namespaces" => {
             Some(Part::Finalize)
         }

@@ -36,15 +36,14 @@ pub(super) async fn replace(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
 }
 
 pub(super) async fn patch(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
-    let kind =
-        PatchKind::from_content_type(job.asked.header(CONTENT_TYPE).unwrap_or_default(), job.kind.built_in)?;
+    let kind = patch_kind(job)?;
     let options = WriteOptions::patch(&job.asked.query, false)?;
     let manager = job.manager(options.field_manager.as_deref(), "PatchOptions")?;
     let (patch, problems) = Patch::read(kind, &job.asked.body)?;
     let output = Output::of(job, Place::Object)?;
     let mut warnings = Vec::new();
     let step = |old: &Value| {
-        let patched = patch.apply(old, job.kind.shape.patched_by())?;
+        let patched = patch.apply(old, job.kind.patched_by())?;
         let input = job.patched(patched, problems.clone(), options.field_validation)?;
         warnings = input.warnings;
         Ok(input.object)
@@ -52,6 +51,11 @@ pub(super) async fn patch(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     let mut changed = change(job, &manager, options.dry_run, false, step).await?;
     changed.warnings.append(&mut warnings);
     changed.answer(job, &output)
+}
+
+/// Which patch the body says it is.
+pub(super) fn patch_kind(job: &Job<'_>) -> Result<PatchKind, Refusal> {
+    PatchKind::from_content_type(job.asked.header(CONTENT_TYPE).unwrap_or_default(), job.kind.built_in)
 }
 
 /// An object that was changed.

@@ -133,12 +133,6 @@ fn a_path_that_cannot_be_read_ends_the_columns() {
     assert!(problem.is_some());
 }
 
-#[test]
-fn scale_has_its_own() {
-    let object = json!({"metadata": {"name": "a"}, "spec": {"replicas": 2}});
-    assert_eq!(Columns::scale().cells(&object, now()), [json!("a"), json!(2), json!(null), json!(null)]);
-}
-
 #[track_caller]
 fn check_refused(column: Value, expected: &[&str]) {
     let errors = check_columns(&json!([column]), "spec.versions[0].additionalPrinterColumns");

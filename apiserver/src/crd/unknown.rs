@@ -1,0 +1,105 @@
+//! Fields of schemas that schemas have not: they are told, and taken away where a definition is written.
+
+use serde_json::Value;
+
+/// The fields of a schema whose values are anything but schemas.
+const PLAIN: [&str; 32] = [
+    "id",
+    "$schema",
+    "$ref",
+    "description",
+    "type",
+    "format",
+    "title",
+    "default",
+    "maximum",
+    "exclusiveMaximum",
+    "minimum",
+    "exclusiveMinimum",
+    "maxLength",
+    "minLength",
+    "pattern",
+    "maxItems",
+    "minItems",
+    "uniqueItems",
+    "multipleOf",
+    "enum",
+    "maxProperties",
+    "minProperties",
+    "required",
+    "externalDocs",
+    "example",
+    "nullable",
+    "x-kubernetes-preserve-unknown-fields",
+    "x-kubernetes-embedded-resource",
+    "x-kubernetes-int-or-string",
+    "x-kubernetes-list-map-keys",
+    "x-kubernetes-list-type",
+    "x-kubernetes-map-type",
+];
+const RULES: &str = "x-kubernetes-validations";
+const ONE: [&str; 4] = ["items", "not", "additionalProperties", "additionalItems"];
+const LISTS: [&str; 3] = ["allOf", "oneOf", "anyOf"];
+const MAPS: [&str; 4] = ["properties", "patternProperties", "definitions", "dependencies"];
+
+/// Takes what no schema has from the schemas of a definition, and returns where it was.
+pub(super) fn prune(crd: &mut Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let versions = crd.pointer_mut("/spec/versions").and_then(Value::as_array_mut);
+    for (at, version) in versions.into_iter().flatten().enumerate() {
+        if let Some(schema) = version.pointer_mut("/schema/openAPIV3Schema") {
+            of(schema, &format!("spec.versions[{at}].schema.openAPIV3Schema"), &mut found);
+        }
+    }
+    found
+}
+
+fn of(schema: &mut Value, at: &str, found: &mut Vec<String>) {
+    if let Some(all) = schema.as_array_mut() {
+        all.iter_mut().enumerate().for_each(|(index, one)| of(one, &format!("{at}[{index}]"), found));
+    }
+    let Some(fields) = schema.as_object_mut() else { return };
+    fields.retain(|name, value| {
+        let at = format!("{at}.{name}");
+        if ONE.contains(&name.as_str()) || LISTS.contains(&name.as_str()) {
+            of(value, &at, found);
+        } else if MAPS.contains(&name.as_str()) {
+            let each = value.as_object_mut().into_iter().flatten();
+            each.for_each(|(name, value)| of(value, &format!("{at}.{name}"), found));
+        } else if name != RULES && !PLAIN.contains(&name.as_str()) {
+            found.push(at);
+            return false;
+        }
+        true
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_no_schema_has_is_named_and_taken_away() {
+        let crd = |schema: Value| json!({"spec": {"versions": [{"schema": {"openAPIV3Schema": schema}}]}});
+        let mut odd = crd(json!({
+            "type": "object", "x-odd": 1,
+            "properties": {"x-kept": {"anyOf": [{"pattern": "a", "patern": "b"}], "default": {"odd": 1}}},
+        }));
+        let at = "spec.versions[0].schema.openAPIV3Schema";
+        assert_eq!(
+            prune(&mut odd),
+            [format!("{at}.properties.x-kept.anyOf[0].patern"), format!("{at}.x-odd")]
+        );
+        let whole = crd(json!({
+            "type": "object", "properties": {"x-kept": {"anyOf": [{"pattern": "a"}], "default": {"odd": 1}}},
+        }));
+        assert_eq!(odd, whole);
+        assert!(prune(&mut odd).is_empty());
+        for mut other in [json!({"spec": {"versions": "none"}}), json!({})] {
+            let before = other.clone();
+            assert!(prune(&mut other).is_empty());
+            assert_eq!(other, before);
+        }
+    }
+}

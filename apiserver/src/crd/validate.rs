@@ -1,0 +1,217 @@
+//! What is wrong with a definition, in the words of Kubernetes.
+
+use serde_json::Value;
+
+use super::{condition, kinds, names, subresources};
+use crate::invalid::{FieldError, Problem};
+use crate::kind::Replaced;
+use crate::meta::names::dns_1035_label;
+use crate::strategy::metadata;
+use crate::table::check_columns;
+
+/// Groups of Kubernetes' own need a word of those who look after them.
+const APPROVAL: &str = "api-approved.kubernetes.io";
+
+/// All that is wrong with it, also beside what it was.
+pub(super) fn errors(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    let mut errors = names::errors(crd);
+    errors.extend(if old.is_none() { names::of_object(crd) } else { None });
+    errors.extend(versions(crd));
+    errors.extend(conversion(&crd["spec"]["conversion"]));
+    errors.extend(approval(crd, old));
+    if crd["spec"]["preserveUnknownFields"] == true {
+        let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
+        errors.push(FieldError::new("spec.preserveUnknownFields", Problem::Invalid(true.into()), detail));
+    }
+    errors.extend(stored_versions(crd));
+    errors.extend(old.into_iter().flat_map(|old| changed(crd, old)));
+    if errors.is_empty()
+        && let Err(found) = kinds(crd, &names::names(&crd["spec"]["names"]), &Replaced::default())
+    {
+        errors.extend(found);
+    }
+    at_the_top(crd, errors)
+}
+
+fn all_versions(crd: &Value) -> &[Value] {
+    crd["spec"]["versions"].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// What is wrong with the versions, apart from their schemas.
+fn versions(crd: &Value) -> Vec<FieldError> {
+    let versions = all_versions(crd);
+    let mut errors = Vec::new();
+    let stored = versions.iter().filter(|version| version["storage"] == true).count();
+    if stored != 1 {
+        let detail = "must have exactly one version marked as storage version";
+        let value = crd["spec"]["versions"].clone();
+        errors.push(FieldError::new("spec.versions", Problem::Invalid(value), detail));
+    }
+    for (at, version) in versions.iter().enumerate() {
+        let path = format!("spec.versions[{at}]");
+        let name = version["name"].as_str().unwrap_or_default();
+        for detail in dns_1035_label(name) {
+            // The name of the first is that of the definition, too.
+            for field in (at == 0 && !name.is_empty())
+                .then(|| "spec.version".to_owned())
+                .into_iter()
+                .chain([format!("{path}.name")])
+            {
+                errors.push(FieldError::new(field, Problem::Invalid(name.into()), detail.clone()));
+            }
+        }
+        if versions[..at].iter().any(|other| other["name"] == version["name"]) {
+            let detail = "must contain unique version names";
+            errors.push(FieldError::new("spec.versions", Problem::Invalid(version["name"].clone()), detail));
+        }
+        for flag in ["served", "storage"] {
+            if !version[flag].is_boolean() {
+                errors.push(FieldError::new(format!("{path}.{flag}"), Problem::Required, ""));
+            }
+        }
+        errors.extend(check_columns(
+            &version["additionalPrinterColumns"],
+            &format!("{path}.additionalPrinterColumns"),
+        ));
+        let schema = &version["schema"]["openAPIV3Schema"];
+        if !schema.is_object() {
+            errors.push(FieldError::new(format!("{path}.schema.openAPIV3Schema"), Problem::Required, ""));
+        }
+        errors.extend(subresources::scale_errors(
+            &version["subresources"]["scale"],
+            &format!("{path}.subresources.scale"),
+        ));
+        errors.extend(subresources::selectable_errors(
+            &version["selectableFields"],
+            schema,
+            &format!("{path}.selectableFields"),
+        ));
+    }
+    errors
+}
+
+fn conversion(conversion: &Value) -> Vec<FieldError> {
+    let required = |field: &str, detail: &str| FieldError::new(field, Problem::Required, detail);
+    let unsupported = |strategy: &str, detail: &str| {
+        FieldError::new("spec.conversion.strategy", Problem::NotSupported(strategy.into()), detail)
+    };
+    match conversion["strategy"].as_str() {
+        Some("None") | None => Vec::new(),
+        Some("Webhook") => {
+            let webhook = &conversion["webhook"];
+            let mut errors = Vec::new();
+            if webhook["conversionReviewVersions"].as_array().is_none_or(Vec::is_empty) {
+                errors.push(required("spec.conversion.conversionReviewVersions", ""));
+            }
+            if webhook["clientConfig"].is_null() {
+                let detail = "required when strategy is set to Webhook";
+                errors.push(required("spec.conversion.webhookClientConfig", detail));
+            }
+            if errors.is_empty() {
+                errors.push(unsupported("Webhook", "this server converts with strategy None only"));
+            }
+            errors
+        }
+        Some(other) => vec![unsupported(other, r#"supported values: "None", "Webhook""#)],
+    }
+}
+
+/// Whether a group of Kubernetes' own is approved, or said not to be. What was once may stay as it was.
+fn approval(crd: &Value, old: Option<&Value>) -> Option<FieldError> {
+    let group = crd["spec"]["group"].as_str().unwrap_or_default();
+    let is_theirs =
+        |theirs: &str| group.strip_suffix(theirs).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'));
+    if !is_theirs("k8s.io") && !is_theirs("kubernetes.io") {
+        return None;
+    }
+    let said = |crd: &Value| metadata(crd).get("annotations")?.get(APPROVAL)?.as_str().map(str::to_owned);
+    let text = said(crd).unwrap_or_default();
+    let is_url = text.parse::<http::Uri>().is_ok_and(|url| url.scheme().is_some() && url.host().is_some());
+    if text.starts_with("unapproved")
+        || is_url
+        || old.is_some_and(|old| said(old).unwrap_or_default() == text)
+    {
+        return None;
+    }
+    let see = "see https://github.com/kubernetes/enhancements/pull/1111";
+    let needs = format!("protected groups must have approval annotation {APPROVAL:?}");
+    let field = format!("metadata.annotations[{APPROVAL}]");
+    Some(match text.as_str() {
+        "" => FieldError::new(field, Problem::Required, format!("{needs}, {see}")),
+        _ => {
+            let detail = format!("{needs} with either a URL or a reason starting with \"unapproved\", {see}");
+            FieldError::new(field, Problem::Invalid(text.into()), detail)
+        }
+    })
+}
+
+/// Versions in which objects may be stored stay.
+fn stored_versions(crd: &Value) -> Vec<FieldError> {
+    let stored = crd["status"]["storedVersions"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if stored.is_empty() {
+        let detail = "must have at least one stored version";
+        return vec![FieldError::new("status.storedVersions", Problem::Invalid(Value::Null), detail)];
+    }
+    let gone = |name: &Value| !all_versions(crd).iter().any(|version| version["name"] == *name);
+    let missing = |(at, name): (usize, &Value)| {
+        let text = name.as_str().unwrap_or_default();
+        let detail = format!(
+            "missing from spec.versions; {text} was previously a storage version, and must remain in spec.versions until a \
+             storage migration ensures no data remains persisted in {text} and removes {text} from status.storedVersions"
+        );
+        FieldError::new(format!("status.storedVersions[{at}]"), Problem::Invalid(name.clone()), detail)
+    };
+    stored.iter().enumerate().filter(|(_, name)| gone(name)).map(missing).collect()
+}
+
+/// What may not change: objects are stored by it.
+fn changed(crd: &Value, old: &Value) -> Vec<FieldError> {
+    let established = condition(old, "Established") == Some("True");
+    let fields = [
+        ("spec.group", "/spec/group"),
+        ("spec.scope", "/spec/scope"),
+        ("spec.names.kind", "/spec/names/kind"),
+        ("spec.names.plural", "/spec/names/plural"),
+    ];
+    let changed = fields.iter().filter(|(_, at)| established && crd.pointer(at) != old.pointer(at));
+    let immutable = |(field, at): &(&str, &str)| {
+        let value = crd.pointer(at).cloned().unwrap_or_default();
+        FieldError::new(*field, Problem::Invalid(value), "field is immutable")
+    };
+    changed.map(immutable).collect()
+}
+
+/// What all versions have alike is told once, where Kubernetes keeps it then.
+fn at_the_top(crd: &Value, errors: Vec<FieldError>) -> Vec<FieldError> {
+    let versions = all_versions(crd);
+    let kept = [
+        ("schema", "validation"),
+        ("subresources", "subresources"),
+        ("additionalPrinterColumns", "additionalPrinterColumns"),
+        ("selectableFields", "selectableFields"),
+    ];
+    let alike = |field: &str| {
+        let first = versions.first().map(|version| &version[field]).filter(|value| !value.is_null());
+        first.is_some_and(|first| versions.iter().all(|version| version[field] == *first))
+    };
+    let kept: Vec<_> = kept.into_iter().filter(|(field, _)| alike(field)).collect();
+    let told = |mut error: FieldError| {
+        let Some((at, rest)) =
+            error.field.strip_prefix("spec.versions[").and_then(|rest| rest.split_once("]."))
+        else {
+            return Some(error);
+        };
+        let below = |field: &str| {
+            rest.strip_prefix(field).filter(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        let Some((top, below)) = kept.iter().find_map(|(field, top)| Some((top, below(field)?))) else {
+            return Some(error);
+        };
+        let field = format!("spec.{top}{below}");
+        (at == "0").then(|| {
+            error.field = field;
+            error
+        })
+    };
+    errors.into_iter().filter_map(told).collect()
+}

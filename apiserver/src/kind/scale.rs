@@ -1,0 +1,153 @@
+//! How many of something an object wants and has: where that is in it, and the same as a `Scale`.
+
+use serde_json::{Map, Value, json};
+
+use super::Part;
+use crate::invalid::{FieldError, Problem};
+use crate::strategy::metadata;
+
+/// Where an object of a kind says how many. Paths have no dot before them: `spec.replicas`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Scale {
+    pub(crate) wanted: String,
+    pub(crate) there: String,
+    /// Which objects are counted, as the text of a selector.
+    pub(crate) selector: Option<String>,
+}
+
+impl Scale {
+    /// As a version of a definition says it.
+    pub(crate) fn of(version: &Value) -> Option<Self> {
+        let said = version["subresources"]["scale"].as_object()?;
+        let path = |field: &str| {
+            let path = said.get(field).and_then(Value::as_str).unwrap_or_default();
+            Some(path.trim_start_matches('.').to_owned()).filter(|path| !path.is_empty())
+        };
+        Some(Self {
+            wanted: path("specReplicasPath")?,
+            there: path("statusReplicasPath")?,
+            selector: path("labelSelectorPath"),
+        })
+    }
+
+    /// The `Scale` of an object.
+    pub(crate) fn read(&self, object: &Value) -> Value {
+        let mut meta = metadata(object).clone();
+        meta.retain(|field, _| KEPT.contains(&field.as_str()));
+        let mut scale = json!({
+            "kind": "Scale", "apiVersion": "autoscaling/v1", "metadata": meta, "spec": {},
+            "status": {"replicas": at(object, &self.there).and_then(Value::as_i64).unwrap_or(0)},
+        });
+        if let Some(wanted) = self.wanted(object).filter(|wanted| *wanted != 0) {
+            scale["spec"]["replicas"] = wanted.into();
+        }
+        let selector = self.selector.as_ref().and_then(|path| at(object, path)?.as_str());
+        if let Some(selector) = selector.filter(|selector| !selector.is_empty()) {
+            scale["status"]["selector"] = selector.into();
+        }
+        scale
+    }
+
+    /// How many are wanted, if the object says so.
+    pub(crate) fn wanted(&self, object: &Value) -> Option<i64> {
+        at(object, &self.wanted)?.as_i64()
+    }
+
+    /// Makes the object want so many.
+    pub(crate) fn set(&self, object: &mut Value, wanted: i64) {
+        let mut place = object;
+        for name in self.wanted.split('.') {
+            if !place.is_object() {
+                *place = Value::Object(Map::new());
+            }
+            place = &mut place[name];
+        }
+        *place = wanted.into();
+    }
+
+    /// What is wrong with the numbers, wherever they come from.
+    pub(crate) fn errors(&self, object: &Value, part: Part) -> Vec<FieldError> {
+        let wanted = (part != Part::Status).then_some(&self.wanted);
+        wanted.into_iter().chain([&self.there]).filter_map(|path| wrong(path, at(object, path)?)).collect()
+    }
+}
+
+/// What a `Scale` has of its object's metadata.
+const KEPT: [&str; 5] = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
+
+fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+    path.split('.').try_fold(object, |value, name| value.get(name))
+}
+
+fn wrong(path: &str, value: &Value) -> Option<FieldError> {
+    let detail = match value.as_i64()? {
+        number if number < 0 => "should be a non-negative integer".to_owned(),
+        number if number > i64::from(i32::MAX) => format!("should be less than or equal to {}", i32::MAX),
+        _ => return None,
+    };
+    Some(FieldError::new(format!(".{path}"), Problem::Invalid(value.clone()), detail))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scale() -> Scale {
+        let paths = json!({
+            "specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size", "labelSelectorPath": ".status.of",
+        });
+        Scale::of(&json!({"subresources": {"scale": paths}})).expect("it has one")
+    }
+
+    #[track_caller]
+    fn check(object: Value, spec: Value, status: Value) {
+        let found = scale().read(&object);
+        assert_eq!((&found["spec"], &found["status"]), (&spec, &status));
+    }
+
+    #[test]
+    fn what_is_not_said_is_none() {
+        check(json!({}), json!({}), json!({"replicas": 0}));
+        check(json!({"spec": "x", "status": {"size": "y", "of": 1}}), json!({}), json!({"replicas": 0}));
+        check(
+            json!({"spec": {"size": 3}, "status": {"size": 2, "of": "a=b"}}),
+            json!({"replicas": 3}),
+            json!({"replicas": 2, "selector": "a=b"}),
+        );
+        assert_eq!(Scale::of(&json!({"subresources": {"status": {}}})), None);
+    }
+
+    #[test]
+    fn of_the_metadata_it_has_what_says_which_object() {
+        let object =
+            json!({"metadata": {"name": "a", "uid": "u", "labels": {"x": "y"}, "managedFields": []}});
+        assert_eq!(scale().read(&object)["metadata"], json!({"name": "a", "uid": "u"}));
+    }
+
+    #[test]
+    fn a_number_is_put_where_it_belongs() {
+        for mut object in [json!({}), json!({"spec": null}), json!({"spec": {"size": 1}})] {
+            scale().set(&mut object, 5);
+            assert_eq!(object, json!({"spec": {"size": 5}}));
+        }
+    }
+
+    #[test]
+    fn numbers_are_those_of_replicas() {
+        let check = |wanted: i64, there: i64, part: Part, expected: &[&str]| {
+            let errors = scale().errors(&json!({"spec": {"size": wanted}, "status": {"size": there}}), part);
+            assert_eq!(errors.iter().map(ToString::to_string).collect::<Vec<_>>(), expected);
+        };
+        check(0, i64::from(i32::MAX), Part::Main, &[]);
+        check(
+            -1,
+            1 << 31,
+            Part::Main,
+            &[
+                ".spec.size: Invalid value: -1: should be a non-negative integer",
+                ".status.size: Invalid value: 2147483648: should be less than or equal to 2147483647",
+            ],
+        );
+        check(-1, -1, Part::Status, &[".status.size: Invalid value: -1: should be a non-negative integer"]);
+    }
+}

@@ -1,0 +1,98 @@
+//! The subresource `scale`: how many of something an object wants and has, whatever its kind calls it.
+
+use http::Response;
+use serde_json::Value;
+
+use super::input::Input;
+use super::output::{Output, read};
+use super::update::{Changed, change, patch_kind};
+use super::{Job, Matter};
+use crate::accept::Place;
+use crate::http::{Body, answer};
+use crate::kind::Scale;
+use crate::native;
+use crate::patch::Patch;
+use crate::refusal::Refusal;
+use crate::request::{GetOptions, Verb, WriteOptions};
+use crate::storage::Moment;
+use crate::strategy::{meta_text, metadata_mut, not_found};
+
+/// Reads, replaces or patches the `Scale` of an object.
+pub(super) async fn scale(job: &Job<'_>, scale: &Scale) -> Result<Response<Body>, Refusal> {
+    let kind = native::scale();
+    let matter = Matter { kind: &kind, ..job.matter };
+    // What is sent and answered is of another kind than what is changed.
+    let as_scale = Job { matter, asked: job.asked };
+    match job.asked.verb {
+        Verb::Update => replace(job, &as_scale, scale).await,
+        Verb::Patch => patch(job, &as_scale, scale).await,
+        _ => get(job, &as_scale, scale).await,
+    }
+}
+
+async fn get(job: &Job<'_>, as_scale: &Job<'_>, scale: &Scale) -> Result<Response<Body>, Refusal> {
+    let output = Output::of(job, Place::Object)?;
+    let moment = Moment::of_get(&GetOptions::parse(&job.asked.query)?);
+    let entry = job.shared.objects.get(&job.key(), moment).await?;
+    let entry = entry.ok_or_else(|| not_found(job.kind, job.name()))?;
+    let object = read(job.kind, &entry, entry.modified)?;
+    output.object(200, as_scale, scale.read(&object))
+}
+
+async fn replace(job: &Job<'_>, as_scale: &Job<'_>, scale: &Scale) -> Result<Response<Body>, Refusal> {
+    let options = WriteOptions::update(&job.asked.query)?;
+    let manager = job.manager(options.field_manager.as_deref(), "UpdateOptions")?;
+    let Input { object: sent, warnings } = as_scale.body(options.field_validation)?;
+    let output = Output::of(job, Place::Object)?;
+    let step = |old: &Value| Ok(scaled(scale, old, &sent, sent["spec"]["replicas"].as_i64().unwrap_or(0)));
+    let changed = change(job, &manager, options.dry_run, true, step).await?;
+    answered(&output, as_scale, scale, &changed, &warnings)
+}
+
+async fn patch(job: &Job<'_>, as_scale: &Job<'_>, scale: &Scale) -> Result<Response<Body>, Refusal> {
+    let kind = patch_kind(job)?;
+    let options = WriteOptions::patch(&job.asked.query, false)?;
+    let manager = job.manager(options.field_manager.as_deref(), "PatchOptions")?;
+    let (patch, problems) = Patch::read(kind, &job.asked.body)?;
+    let output = Output::of(job, Place::Object)?;
+    let mut warnings = Vec::new();
+    let step = |old: &Value| {
+        let patched = patch.apply(&scale.read(old), as_scale.kind.patched_by())?;
+        let input = as_scale.patched(patched, problems.clone(), options.field_validation)?;
+        warnings = input.warnings;
+        let wanted = input.object["spec"]["replicas"].as_i64();
+        match wanted.or(scale.wanted(old).map(|_| 0)) {
+            Some(wanted) => Ok(scaled(scale, old, &input.object, wanted)),
+            None => Err(Refusal::bad_request(format!(
+                "the spec replicas field {:?} cannot be empty",
+                format!(".{}", scale.wanted)
+            ))),
+        }
+    };
+    let changed = change(job, &manager, options.dry_run, false, step).await?;
+    answered(&output, as_scale, scale, &changed, &warnings)
+}
+
+/// The object with another number; under which conditions is said by the `Scale` that was sent.
+fn scaled(scale: &Scale, old: &Value, sent: &Value, wanted: i64) -> Value {
+    let mut new = old.clone();
+    for field in ["name", "namespace", "resourceVersion"] {
+        let said = meta_text(sent, field);
+        if !said.is_empty() {
+            metadata_mut(&mut new).insert(field.into(), said.into());
+        }
+    }
+    scale.set(&mut new, wanted);
+    new
+}
+
+fn answered(
+    output: &Output,
+    as_scale: &Job<'_>,
+    scale: &Scale,
+    changed: &Changed,
+    warnings: &[String],
+) -> Result<Response<Body>, Refusal> {
+    let answer = output.object(200, as_scale, scale.read(&changed.object))?;
+    Ok(answer::with_warnings(answer, warnings))
+}
