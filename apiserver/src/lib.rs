@@ -46,11 +46,16 @@
 //!     (`a_state_is_decoded_once_for_all_who_read_it`).
 //! 18. **What a [`KindOf`] asks of its objects holds for everybody** (`what_a_kind_asks_holds_on_the_wire_and_through_a_handle`), and
 //!     nobody takes its name (`a_definition_of_its_name_is_refused_either_way`).
+//! 19. **Long answers are compressed** for who can read gzip, and lists as they are made, never held as a whole
+//!     (`long_answers_are_compressed_for_who_can_read_them`, `a_long_document_is_compressed_as_it_is_made`); watches are not
+//!     (`a_watch_is_not_compressed`).
 //!
 //! # What it does not do
 //!
-//! - Not yet: server-side apply, CEL, webhooks, reviews of access, answers in protobuf, compression. Each is refused
-//!   with the right error. A definition with rules in CEL is refused, and never half obeyed.
+//! - Not yet: server-side apply, CEL, webhooks, impersonation, answers in protobuf. Each is refused with the right error.
+//!   A definition with rules in CEL is refused, and never half obeyed.
+//! - Where Kubernetes answers by accident, this server refuses: the cases say where and why (`differs` in
+//!   `tests/differential/cases/`). Bodies of requests are never compressed, to either.
 //! - It has no scheduler and no controllers: pods and deployments are records.
 //! - JSON deeper than 128 levels is refused.
 //!

@@ -163,8 +163,10 @@ impl Expected<'_> {
 
     /// 422: this is another kind of object, by what it says of itself.
     fn another(&self, object: &Value, errors: &[FieldError]) -> Refusal {
-        let kind = object["kind"].as_str().unwrap_or_default();
-        invalid(self.group, kind, object["metadata"]["name"].as_str().unwrap_or_default(), errors)
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let version = text(&object["apiVersion"]);
+        let group = version.split_once('/').map_or("", |(group, _)| group);
+        invalid(group, &text(&object["kind"]), &text(&object["metadata"]["name"]), errors)
     }
 
     fn api_version(&self) -> String {

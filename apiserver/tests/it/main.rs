@@ -19,3 +19,4 @@ mod strangers;
 mod typed;
 mod upkeep;
 mod versions;
+mod wire;

@@ -84,5 +84,5 @@ pub(super) fn index(token: &str, of: usize) -> Option<usize> {
     let plain = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     let number: usize =
         digits.parse().ok().filter(|_| plain && (digits == "0" || !digits.starts_with('0')))?;
-    if digits.len() == token.len() { Some(number) } else { of.checked_sub(number).filter(|_| number > 0) }
+    if digits.len() == token.len() { Some(number) } else { of.checked_sub(number) }
 }

@@ -149,6 +149,10 @@ fn a_patch_makes_nothing_else_of_an_object() {
         "Gadget.example.com \"a\" is invalid: [kind: Invalid value: \"Gadget\": must be Widget, apiVersion: Invalid value: \
          \"example.com/v2\": must be example.com/v1]",
     );
+    check(
+        json!({"apiVersion": "other/v1", "kind": "Widget"}),
+        "Widget.other \"\" is invalid: apiVersion: Invalid value: \"other/v1\": must be example.com/v1",
+    );
     check(json!({}), " \"\" is invalid: patch: Invalid value: \"{}\": Object 'Kind' is missing");
     let long = not_patched(&json!("é".repeat(4096)), "").causes.remove(0).message;
     assert!(long.len() < 4200 && long.ends_with(" ...\""), "{}", long.len());
