@@ -149,9 +149,9 @@ fn identity(user: &str, groups: &[String]) -> Identity {
     identity
 }
 
-/// `RBAC_CASES` in the environment asks for more. A case is a policy and ten requests.
+/// `RBAC_CASES` in the environment asks for more. A case is a policy and ten requests: a hundred thousand pairs.
 fn cases() -> u32 {
-    std::env::var("RBAC_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(2_000)
+    std::env::var("RBAC_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(10_000)
 }
 
 proptest! {
