@@ -20,7 +20,9 @@
 //! 5. **A namespace takes what is in it along**, and nothing can be created in one that goes: that is a condition of the same
 //!    transaction (`a_namespace_goes_with_all_that_is_in_it`).
 //! 6. **What is owned goes after its owner** (`what_is_owned_goes_after_its_owner`).
-//! 7. **What is wrong is refused** with the codes, reasons and causes that clients read (`what_is_wrong_is_refused`).
+//! 7. **What is wrong is refused** with the codes, reasons and causes that clients read (`what_is_wrong_is_refused`), and changes
+//!    nothing (`what_is_malformed_is_refused_and_changes_nothing`); who is not known learns nothing (`strangers`).
+//!    Nothing that a client does is without a limit: [`Limits`] (the tests of `listen`).
 //! 8. **Protobuf bodies of built-in kinds** are read as client-go writes them, byte for byte: `tests/bodies/` was written by
 //!    client-go (the tests of `protobuf`).
 //! 9. **RBAC agrees with a naive reading of the rules** on random policies and requests (the tests of `auth::rbac`).

@@ -6,8 +6,10 @@ use machinery_apiserver::testing;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
+type Run = fn(&[u8]);
+
 /// The targets, each with its directory in `corpus/`.
-const TARGETS: [(&str, fn(&[u8])); 6] = [
+const TARGETS: [(&str, Run); 6] = [
     ("paths", testing::paths),
     ("selectors", testing::selectors),
     ("tokens", testing::continue_tokens),
