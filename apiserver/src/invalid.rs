@@ -32,7 +32,6 @@ pub(crate) enum Problem {
     /// How many there are.
     TooMany(usize),
     TypeInvalid(Value),
-    NotFound(Value),
 }
 
 impl FieldError {
@@ -74,7 +73,6 @@ impl Problem {
             Self::TooLong => "FieldValueTooLong",
             Self::TooMany(_) => "FieldValueTooMany",
             Self::TypeInvalid(_) => "FieldValueTypeInvalid",
-            Self::NotFound(_) => "FieldValueNotFound",
         }
     }
 
@@ -87,7 +85,6 @@ impl Problem {
             Self::Forbidden => "Forbidden",
             Self::TooLong => "Too long",
             Self::TooMany(_) => "Too many",
-            Self::NotFound(_) => "Not found",
         }
     }
 
@@ -96,8 +93,7 @@ impl Problem {
             Self::Duplicate(value)
             | Self::Invalid(value)
             | Self::NotSupported(value)
-            | Self::TypeInvalid(value)
-            | Self::NotFound(value) => Some(value),
+            | Self::TypeInvalid(value) => Some(value),
             Self::InvalidAs(_) | Self::Required | Self::Forbidden | Self::TooLong | Self::TooMany(_) => None,
         }
     }

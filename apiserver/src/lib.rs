@@ -97,10 +97,6 @@
     clippy::result_large_err,
     reason = "a refusal is made once a request, and says all that clients read"
 )]
-#![allow(
-    dead_code,
-    reason = "parts that the next steps of this crate call are there before them, with their tests"
-)]
 
 mod accept;
 mod auth;
@@ -135,6 +131,7 @@ mod table;
 /// What mutation tests and fuzz targets run.
 #[cfg(feature = "testing")]
 pub mod testing;
+#[cfg(feature = "server")]
 mod tls;
 mod upkeep;
 mod verbs;

@@ -10,9 +10,11 @@
 pub(crate) mod authenticate;
 pub(crate) mod bearer;
 pub(crate) mod identity;
+#[cfg(feature = "server")]
 pub(crate) mod private;
 pub(crate) mod rbac;
 pub(crate) mod token;
+#[cfg(feature = "server")]
 pub(crate) mod token_file;
 
 pub use identity::Identity;

@@ -1,7 +1,6 @@
 //! Tokens, held as digests: who has read this process's memory, or timed its answers, has no token yet.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use sha2::{Digest as _, Sha256};
@@ -19,6 +18,7 @@ pub(crate) struct Tokens(BTreeMap<u64, Vec<(Digest, Arc<Identity>)>>);
 
 impl Tokens {
     /// Makes `token` that of `identity`. False, and nothing is done, if it is somebody's already.
+    #[cfg(any(test, feature = "server"))]
     #[must_use]
     pub(crate) fn add(&mut self, token: &str, identity: Identity) -> bool {
         let digest = digest(token);
@@ -51,11 +51,9 @@ impl std::fmt::Debug for Tokens {
 }
 
 /// A token of 256 random bits, as 64 hexadecimal digits.
+#[cfg(feature = "server")]
 pub(crate) fn token_of(random: [u8; 32]) -> String {
-    random.iter().fold(String::with_capacity(64), |mut token, byte| {
-        let _ = write!(token, "{byte:02x}");
-        token
-    })
+    random.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn digest(token: &str) -> Digest {

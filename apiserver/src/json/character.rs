@@ -18,30 +18,6 @@ pub(super) fn quoted(byte: u8) -> String {
     }
 }
 
-/// A text in double quotes, with the escapes of Go.
-pub(crate) fn quoted_text(text: &str) -> String {
-    let mut quoted = String::with_capacity(text.len() + 2);
-    quoted.push('"');
-    for char in text.chars() {
-        match char {
-            '"' | '\\' => quoted.extend(['\\', char]),
-            '\u{7}' => quoted.push_str(r"\a"),
-            '\u{8}' => quoted.push_str(r"\b"),
-            '\u{b}' => quoted.push_str(r"\v"),
-            '\u{c}' => quoted.push_str(r"\f"),
-            '\n' => quoted.push_str(r"\n"),
-            '\r' => quoted.push_str(r"\r"),
-            '\t' => quoted.push_str(r"\t"),
-            _ if is_printable(char) => quoted.push(char),
-            '\0'..='\u{7f}' => quoted.push_str(&format!(r"\x{:02x}", u32::from(char))),
-            '\u{80}'..='\u{ffff}' => quoted.push_str(&format!(r"\u{:04x}", u32::from(char))),
-            _ => quoted.push_str(&format!(r"\U{:08x}", u32::from(char))),
-        }
-    }
-    quoted.push('"');
-    quoted
-}
-
 /// Letters, marks, numbers, punctuation, symbols, and the plain space.
 pub(crate) fn is_printable(char: char) -> bool {
     // Behind a letter a mark is not escaped for what it would combine with.
@@ -52,18 +28,6 @@ pub(crate) fn is_printable(char: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn check(text: &str, expected: &str) {
-        assert_eq!(quoted_text(text), format!("\"{expected}\""));
-    }
-
-    #[test]
-    fn texts() {
-        check("it's a 'é\u{301}'", "it's a 'é\u{301}'");
-        check("\"a\\b\"", r#"\"a\\b\""#);
-        check("\u{7}\n\t\0\u{7f}", r"\a\n\t\x00\x7f");
-        check("\u{a0}\u{200b}\u{e0000}", r"\u00a0\u200b\U000e0000");
-    }
 
     #[test]
     fn printable() {

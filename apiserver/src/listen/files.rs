@@ -14,7 +14,7 @@ use crate::auth::Identity;
 use crate::auth::private::{self, FileError};
 use crate::auth::token_file::{self, TokenFile};
 use crate::server::ApiServer;
-use crate::tls::kubeconfig::{Credential, kubeconfig};
+use crate::tls::kubeconfig::kubeconfig;
 use crate::tls::own::Own;
 use crate::tls::serving::{Serving, Source};
 
@@ -203,5 +203,5 @@ fn reachable(address: SocketAddr) -> SocketAddr {
 }
 
 fn write_kubeconfig(path: &Path, url: &str, ca: Option<&str>, token: &str) -> Result<(), FileError> {
-    private::write(path, &kubeconfig(url, ca, Credential::Token(token)))
+    private::write(path, &kubeconfig(url, ca, token))
 }

@@ -22,6 +22,7 @@ impl FieldSet {
         }
     }
 
+    #[cfg(test)]
     pub(crate) fn contains(&self, path: &[PathElement]) -> bool {
         match path {
             [] => false,
@@ -53,6 +54,7 @@ impl FieldSet {
     }
 
     /// What is in both.
+    #[cfg(test)]
     pub(crate) fn intersection(&self, other: &Self) -> Self {
         let both = |(element, ours): (&PathElement, &Self)| {
             let both = ours.intersection(other.children.get(element)?);

@@ -18,12 +18,16 @@ pub(crate) enum Event {
     /// The body of a request did not come in time.
     LateBody,
     /// A handshake, or a request's head, did not come in time.
+    #[cfg(feature = "server")]
     LateHead,
     /// Nothing was asked on a connection for too long.
+    #[cfg(feature = "server")]
     Idle,
     /// A client took nothing of what it was sent.
+    #[cfg(feature = "server")]
     SlowReader,
     /// A connection of HTTP/2 whose client did not show who it is.
+    #[cfg(feature = "server")]
     UnknownClient,
 }
 
@@ -45,9 +49,13 @@ impl Event {
             Self::TooManyWatches => "too_many_watches",
             Self::LateAnswer => "late_answer",
             Self::LateBody => "late_body",
+            #[cfg(feature = "server")]
             Self::LateHead => "late_head",
+            #[cfg(feature = "server")]
             Self::Idle => "idle",
+            #[cfg(feature = "server")]
             Self::SlowReader => "slow_reader",
+            #[cfg(feature = "server")]
             Self::UnknownClient => "unknown_client",
         }
     }

@@ -1,10 +1,17 @@
-//! From JSON to the message that Go would write for it, byte for byte.
+//! From JSON to the message that Go would write for it, byte for byte: how reading is tested.
+
+mod envelope;
+mod special;
+pub(super) mod wire;
 
 use serde_json::{Map, Value};
 
-use super::special;
-use super::wire::{write_bytes, write_message, write_varint};
+use self::wire::{write_bytes, write_message, write_varint};
 use crate::builtin::{Base, Field, Shape, Type, table};
+
+pub(crate) use envelope::encode;
+#[cfg(test)]
+pub(crate) use envelope::watch_frame;
 
 /// A value that is not of its field's type.
 #[derive(Debug, PartialEq, Eq)]

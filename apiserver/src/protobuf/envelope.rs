@@ -3,10 +3,9 @@
 use serde_json::{Map, Value};
 
 use super::decode::Decoder;
-use super::encode::{self, WrongType};
 use super::special::text;
-use super::wire::{Malformed, Reader, write_bytes, write_message};
-use crate::builtin::{Type, table};
+use super::wire::{Malformed, Reader};
+use crate::builtin::table;
 use crate::refusal::Refusal;
 use crate::request::cannot_be_handled;
 
@@ -26,43 +25,6 @@ pub(crate) fn decode(body: &[u8], expected: Expected<'_>) -> Result<Value, Refus
     let sealed = Sealed::parse(body).map_err(|why| unrecognized(expected, &why, body))?;
     let sealed = sealed.or(expected);
     sealed.open(0).map_err(|why| cannot_be_handled(&sealed.kind, sealed.version(), expected.kind, &why.0))
-}
-
-/// The body of an object of a built-in kind, byte for byte as Go writes it. Fields that its type does not have are not in it.
-pub(crate) fn encode(object: &Value) -> Result<Vec<u8>, Refusal> {
-    let said = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
-    let (api_version, kind) = (said("apiVersion"), said("kind"));
-    let (Some(of), Some(fields)) = (table().kind_of(api_version, kind), object.as_object()) else {
-        let message = format!(
-            "object {kind} in version {api_version:?} does not implement the protobuf marshalling interface and cannot be encoded to a protobuf message"
-        );
-        return Err(Refusal::new(406, "NotAcceptable", message));
-    };
-    seal(of, api_version, kind, fields).map_err(|WrongType { field }| {
-        let message =
-            format!("{kind} in version {api_version:?} cannot be encoded: {field} is of another type");
-        Refusal::new(500, "InternalError", message)
-    })
-}
-
-/// An event of a watch as its stream has it: four bytes of length, then the event, whose object is a body of its own.
-pub(crate) fn watch_frame(event: &str, object: &Value) -> Result<Vec<u8>, Refusal> {
-    let body = encode(object)?;
-    let mut frame = vec![0; 4];
-    write_bytes(&mut frame, 1, event.as_bytes());
-    write_message(&mut frame, 2, |out| {
-        write_bytes(out, 1, &body);
-        Ok::<_, Refusal>(())
-    })?;
-    let Ok(length) = u32::try_from(frame.len() - 4) else {
-        return Err(Refusal::new(
-            500,
-            "InternalError",
-            "an event of a watch is longer than its length can say",
-        ));
-    };
-    frame[..4].copy_from_slice(&length.to_be_bytes());
-    Ok(frame)
 }
 
 /// The object in a body that stands inside another one.
@@ -152,20 +114,6 @@ impl<'a> Sealed<'a> {
         object.insert("kind".into(), kind.as_str().into());
         Ok(Value::Object(object))
     }
-}
-
-fn seal(of: &Type, api_version: &str, kind: &str, object: &Map<String, Value>) -> Result<Vec<u8>, WrongType> {
-    let mut body = MAGIC.to_vec();
-    write_message(&mut body, 1, |out| {
-        write_bytes(out, 1, api_version.as_bytes());
-        write_bytes(out, 2, kind.as_bytes());
-        Ok(())
-    })?;
-    write_message(&mut body, 2, |out| encode::message(out, of, object))?;
-    // Of its content's encoding and type nothing is said, which Go writes too.
-    write_bytes(&mut body, 3, b"");
-    write_bytes(&mut body, 4, b"");
-    Ok(body)
 }
 
 fn unrecognized(expected: Expected<'_>, why: &Malformed, body: &[u8]) -> Refusal {

@@ -1,6 +1,7 @@
 //! The second form of bodies: messages in an envelope, which clients send for every built-in kind.
 
 mod decode;
+#[cfg(any(test, feature = "testing"))]
 mod encode;
 mod envelope;
 mod special;
@@ -9,7 +10,7 @@ mod tests;
 mod wire;
 
 #[cfg(any(test, feature = "testing"))]
-pub(crate) use envelope::encode;
+pub(crate) use encode::encode;
 #[cfg(test)]
-pub(crate) use envelope::watch_frame;
+pub(crate) use encode::watch_frame;
 pub(crate) use envelope::{Expected, decode};

@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::decode::MOST_DEEP;
 use super::envelope;
-use super::wire::{Malformed, Reader, write_bytes, write_message, write_varint};
-use crate::builtin::{Base, Moment, Precision, decode_base64, quantity};
+use super::wire::{Malformed, Reader};
+use crate::builtin::{Base, Moment, Precision, quantity};
 
 /// The JSON of a special value.
 pub(super) fn read(base: Base, bytes: &[u8], depth: usize) -> Result<Value, Malformed> {
@@ -22,42 +22,6 @@ pub(super) fn read(base: Base, bytes: &[u8], depth: usize) -> Result<Value, Malf
         Base::String | Base::Bool | Base::Int32 | Base::Int64 | Base::Message(_) => {
             Err("a value that is not special".into())
         }
-    }
-}
-
-/// Writes a special value, or its zero. None: it is not of this type.
-pub(super) fn write(out: &mut Vec<u8>, number: u32, base: Base, value: Option<&Value>) -> Option<()> {
-    match base {
-        Base::Bytes => {
-            if let Some(value) = value {
-                write_bytes(out, number, &decode_base64(value.as_str()?).ok()?);
-            }
-            Some(())
-        }
-        Base::Strings => inside(out, number, |out| {
-            for text in value.map_or(Some(&[][..]), |value| value.as_array().map(Vec::as_slice))? {
-                write_bytes(out, 1, if text.is_null() { b"" } else { text.as_str()?.as_bytes() });
-            }
-            Some(())
-        }),
-        Base::Time => write_time(out, number, value, Precision::Seconds),
-        Base::MicroTime => write_time(out, number, value, Precision::Micros),
-        Base::Quantity => {
-            let text = value.map_or(Ok("0".to_owned()), |value| quantity::canonical(&quantity::text(value)));
-            let text = text.ok()?;
-            inside(out, number, |out| {
-                write_bytes(out, 1, text.as_bytes());
-                Some(())
-            })
-        }
-        Base::IntOrString => write_int_or_string(out, number, value),
-        Base::RawExtension | Base::FieldsV1 => inside(out, number, |out| {
-            if let Some(value) = value {
-                write_bytes(out, 1, value.to_string().as_bytes());
-            }
-            Some(())
-        }),
-        Base::String | Base::Bool | Base::Int32 | Base::Int64 | Base::Message(_) => None,
     }
 }
 
@@ -110,23 +74,6 @@ fn read_time(bytes: &[u8], precision: Precision) -> Result<Value, Malformed> {
     Ok(moment.format(precision).ok_or("time: year outside of range [0,9999]")?.into())
 }
 
-fn write_time(out: &mut Vec<u8>, number: u32, value: Option<&Value>, precision: Precision) -> Option<()> {
-    let mut moment = match value {
-        Some(value) => Moment::parse(value.as_str()?, precision).ok()?,
-        None => Moment::NONE,
-    };
-    if precision == Precision::Seconds {
-        moment.nanos = 0;
-    }
-    inside(out, number, |out| {
-        if moment != Moment::NONE {
-            write_varint(out, 1, moment.seconds.cast_unsigned());
-            write_varint(out, 2, u64::from(moment.nanos));
-        }
-        Some(())
-    })
-}
-
 fn read_quantity(bytes: &[u8]) -> Result<Value, Malformed> {
     let mut canonical = "0".to_owned();
     let mut reader = Reader::new("Quantity", bytes);
@@ -155,20 +102,6 @@ fn read_int_or_string(bytes: &[u8]) -> Result<Value, Malformed> {
         1 => Ok(string.into()),
         _ => Err("impossible IntOrString.Type".into()),
     }
-}
-
-fn write_int_or_string(out: &mut Vec<u8>, number: u32, value: Option<&Value>) -> Option<()> {
-    let (form, int, string) = match value {
-        Some(Value::String(string)) => (1, 0, string.as_str()),
-        Some(value) => (0, i32::try_from(value.as_i64()?).ok()?, ""),
-        None => (0, 0, ""),
-    };
-    inside(out, number, |out| {
-        write_varint(out, 1, form);
-        write_varint(out, 2, i64::from(int).cast_unsigned());
-        write_bytes(out, 3, string.as_bytes());
-        Some(())
-    })
 }
 
 /// JSON in a message; the object of a watch event may be a body of its own.
@@ -201,8 +134,4 @@ fn is_deeper(value: &Value, than: usize) -> bool {
         Value::Object(fields) => fields.values().any(|field| is_deeper(field, left)),
         _ => false,
     }
-}
-
-fn inside(out: &mut Vec<u8>, number: u32, write: impl FnOnce(&mut Vec<u8>) -> Option<()>) -> Option<()> {
-    write_message(out, number, |out| write(out).ok_or(())).ok()
 }

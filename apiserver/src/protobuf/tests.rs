@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::wire::{write_bytes, write_message, write_varint};
+use super::encode::wire::{write_bytes, write_message, write_varint};
 use super::{Expected, decode, encode, watch_frame};
 
 const NOTHING: Expected<'_> = Expected { api_version: "", kind: "" };

@@ -60,8 +60,8 @@ pub(super) struct Reader<'a> {
     name: &'a str,
 }
 
-const VARINT: u8 = 0;
-const BYTES: u8 = 2;
+pub(super) const VARINT: u8 = 0;
+pub(super) const BYTES: u8 = 2;
 const GROUP: u8 = 3;
 const END_OF_GROUP: u8 = 4;
 
@@ -161,40 +161,4 @@ impl<'a> Reader<'a> {
 
 const fn wire_type(tag: u64) -> u8 {
     (tag & 7) as u8
-}
-
-/// Writes a field that is a number.
-pub(super) fn write_varint(out: &mut Vec<u8>, number: u32, value: u64) {
-    push_varint(out, u64::from(number) << 3 | u64::from(VARINT));
-    push_varint(out, value);
-}
-
-/// Writes a field that is bytes.
-pub(super) fn write_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
-    push_varint(out, u64::from(number) << 3 | u64::from(BYTES));
-    push_varint(out, bytes.len() as u64);
-    out.extend_from_slice(bytes);
-}
-
-/// Writes a field that is a message, of whatever `write` writes.
-pub(super) fn write_message<E>(
-    out: &mut Vec<u8>,
-    number: u32,
-    write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
-) -> Result<(), E> {
-    push_varint(out, u64::from(number) << 3 | u64::from(BYTES));
-    let start = out.len();
-    write(out)?;
-    let mut length = Vec::with_capacity(10);
-    push_varint(&mut length, (out.len() - start) as u64);
-    out.splice(start..start, length);
-    Ok(())
-}
-
-fn push_varint(out: &mut Vec<u8>, mut value: u64) {
-    while value >= 0x80 {
-        out.push((value & 0x7f) as u8 | 0x80);
-        value >>= 7;
-    }
-    out.push(value as u8);
 }

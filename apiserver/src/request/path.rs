@@ -70,14 +70,6 @@ impl Target {
             None => Ok(Self::Other(parts)),
         }
     }
-
-    /// The resource, if it is one.
-    pub(crate) const fn resource(&self) -> Option<&Resource> {
-        match self {
-            Self::Resource(resource) => Some(resource),
-            Self::Other(_) | Self::Nothing => None,
-        }
-    }
 }
 
 impl Resource {
@@ -87,14 +79,6 @@ impl Resource {
             Some(namespace) => Some(namespace),
             None if self.plural == "namespaces" => self.name.as_deref(),
             None => None,
-        }
-    }
-
-    /// `v1`, `apps/v1`.
-    pub(crate) fn api_version(&self) -> String {
-        match self.group.as_str() {
-            "" => self.version.clone(),
-            group => format!("{group}/{}", self.version),
         }
     }
 }

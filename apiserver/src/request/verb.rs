@@ -87,10 +87,10 @@ mod tests {
     use crate::request::Target;
 
     fn check(method: &str, path: &str, query: &str, expected: Result<&str, u16>) {
-        let target = Target::parse(path).unwrap();
+        let Target::Resource(resource) = Target::parse(path).unwrap() else { panic!("{path}") };
         let query = Query::parse(Some(query)).unwrap();
         let method = Method::from_bytes(method.as_bytes()).unwrap();
-        let found = Verb::of(&method, target.resource().unwrap(), &query);
+        let found = Verb::of(&method, &resource, &query);
         assert_eq!(
             found.map(Verb::name).map_err(|refusal| refusal.code),
             expected,

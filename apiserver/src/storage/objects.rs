@@ -63,7 +63,6 @@ pub(crate) enum Write {
 pub(crate) struct Outcome {
     /// Of the object: unchanged, if nothing was done.
     pub(crate) revision: Revision,
-    pub(crate) before: Option<Arc<Entry>>,
 }
 
 /// A condition on another key did not hold.
@@ -150,13 +149,13 @@ impl Objects {
             transaction = match step(current.as_deref())? {
                 Write::Keep => {
                     let revision = current.as_ref().map_or(Revision::ZERO, |entry| entry.modified);
-                    return Ok(Outcome { revision, before: current });
+                    return Ok(Outcome { revision });
                 }
                 Write::Put(bytes) => transaction.put(key.clone(), bytes),
                 Write::Delete => transaction.delete(key.clone()),
             };
             match self.backend.commit(transaction).await {
-                Ok(commit) => return Ok(Outcome { revision: commit.revision, before: current }),
+                Ok(commit) => return Ok(Outcome { revision: commit.revision }),
                 Err(CommitError::Conflict(conflict)) if conflict.key == *key => current = conflict.current,
                 Err(CommitError::Conflict(conflict)) => return Err(Lost::Guard(conflict)),
                 Err(error) => return Err(unwritten(&error).into()),

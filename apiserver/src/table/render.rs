@@ -77,11 +77,6 @@ impl Tables<'_> {
         self.whole(metadata.into(), rows, first)
     }
 
-    /// Everything of a list's table but its rows, which whoever writes it as it goes puts in.
-    pub(crate) fn frame(&self, list_metadata: Value) -> Value {
-        self.whole(list_metadata, Vec::new(), true)
-    }
-
     /// One row.
     pub(crate) fn row(&self, mut object: Value) -> Value {
         let cells = self.columns.cells(&object, self.now);

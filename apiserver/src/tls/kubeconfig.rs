@@ -6,35 +6,18 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-/// What a client shows the server.
-#[derive(Clone, Copy)]
-pub(crate) enum Credential<'a> {
-    Token(&'a str),
-    /// Both in PEM.
-    Certificate {
-        certificate: &'a str,
-        key: &'a str,
-    },
-}
-
 /// A kubeconfig with one cluster, one user and one context, all named `machinery`. It is a secret:
 /// [`crate::auth::private::write`] it.
 ///
 /// `server` is a URL. `ca` is what verifies the server, in PEM; without it, the system's certificates do.
-pub(crate) fn kubeconfig(server: &str, ca: Option<&str>, credential: Credential<'_>) -> String {
+pub(crate) fn kubeconfig(server: &str, ca: Option<&str>, token: &str) -> String {
     let mut text = String::from("apiVersion: v1\nkind: Config\ncurrent-context: machinery\nclusters:\n");
     let _ = write!(text, "- name: machinery\n  cluster:\n    server: {}\n", quoted(server));
     if let Some(ca) = ca {
         let _ = writeln!(text, "    certificate-authority-data: {}", STANDARD.encode(ca));
     }
     text += "users:\n- name: machinery\n  user:\n";
-    let _ = match credential {
-        Credential::Token(token) => writeln!(text, "    token: {}", quoted(token)),
-        Credential::Certificate { certificate, key } => {
-            let [certificate, key] = [certificate, key].map(|pem| STANDARD.encode(pem));
-            write!(text, "    client-certificate-data: {certificate}\n    client-key-data: {key}\n")
-        }
-    };
+    let _ = writeln!(text, "    token: {}", quoted(token));
     text + "contexts:\n- name: machinery\n  context:\n    cluster: machinery\n    user: machinery\n"
 }
 
@@ -48,8 +31,8 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn check(server: &str, ca: Option<&str>, credential: Credential<'_>, cluster: Value, user: Value) {
-        let text = kubeconfig(server, ca, credential);
+    fn check(server: &str, ca: Option<&str>, token: &str, cluster: Value, user: Value) {
+        let text = kubeconfig(server, ca, token);
         let read: Value = serde_saphyr::from_str(&text).expect("YAML");
         let expected = json!({
             "apiVersion": "v1", "kind": "Config", "current-context": "machinery",
@@ -63,10 +46,8 @@ mod tests {
     #[test]
     fn it_is_what_clients_read() {
         let cluster = json!({"server": "https://127.0.0.1:6443", "certificate-authority-data": "Q0E="});
-        let certificate = Credential::Certificate { certificate: "C", key: "K" };
-        let user = json!({"client-certificate-data": "Qw==", "client-key-data": "Sw=="});
-        check("https://127.0.0.1:6443", Some("CA"), certificate, cluster, user);
+        check("https://127.0.0.1:6443", Some("CA"), "T", cluster, json!({"token": "T"}));
         let cluster = json!({"server": "http://[::1]:80/\": x"});
-        check("http://[::1]:80/\": x", None, Credential::Token("123e4"), cluster, json!({"token": "123e4"}));
+        check("http://[::1]:80/\": x", None, "123e4", cluster, json!({"token": "123e4"}));
     }
 }

@@ -6,18 +6,12 @@
 //! * [`peer`]: who a client's certificate says it is
 //! * [`pem`]: files of certificates and keys, and what is in them
 
-pub(crate) mod kubeconfig;
-
-#[cfg(feature = "server")]
 mod authority;
-#[cfg(feature = "server")]
+pub(crate) mod kubeconfig;
 pub(crate) mod own;
-#[cfg(feature = "server")]
 pub(crate) mod peer;
-#[cfg(feature = "server")]
 mod pem;
-#[cfg(feature = "server")]
 pub(crate) mod serving;
 
-#[cfg(all(test, feature = "server"))]
+#[cfg(test)]
 mod tests;

@@ -28,6 +28,7 @@ pub(crate) struct Own {
 
 /// What is in it.
 #[derive(Debug)]
+#[cfg_attr(not(test), expect(dead_code, reason = "a server reads the files; tests compare what was made"))]
 pub(crate) struct Certificates {
     /// What verifies the server, and its clients; PEM.
     pub(crate) ca: String,

@@ -62,17 +62,6 @@ fn the_bookmark_that_ends_the_initial_events_keeps_its_annotation() {
 }
 
 #[test]
-fn a_frame_is_a_table_that_rows_are_put_into() {
-    let list = json!({"metadata": {"resourceVersion": "9"}, "items": [widget("a")]});
-    with(Include::None, |tables| {
-        let frame = tables.frame(list["metadata"].clone()).to_string();
-        let frame = frame.strip_suffix("]}").expect("rows come last");
-        let written = format!("{frame}{}]}}", tables.row(widget("a")));
-        assert_eq!(written, tables.table(list.clone()).to_string());
-    });
-}
-
-#[test]
 fn a_status_stays() {
     let status = json!({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure"});
     with(Include::Object, |tables| {
