@@ -9,9 +9,10 @@ use std::hash::BuildHasher;
 use crate::discovery::CUSTOM_VERBS;
 use crate::invalid::FieldError;
 use crate::kind::{Kind, Names, Plain, Replaced, Scale, Selectable, Shape};
+use crate::native;
 use crate::schema::Schema;
 use crate::storage::Place;
-use crate::strategy::is_deleting;
+use crate::strategy::{is_deleting, meta_text};
 use crate::table::{Columns, crd_columns};
 use machinery_objects::NameRule;
 
@@ -90,8 +91,8 @@ fn kind(crd: &Value, names: &Names, at: usize, version: &Value) -> Result<Kind, 
         replaced: Arc::default(),
         stored: None,
         deprecation: deprecation(version, &api_version, &names.kind),
-        no_creates: is_deleting(crd)
-            .then_some("create not allowed while custom resource definition is terminating"),
+        definition: Some(native::definition_key(meta_text(crd, "name"))),
+        goes: is_deleting(crd),
         review: None,
         defines_kinds: false,
         answers_deleted: false,

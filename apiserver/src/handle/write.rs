@@ -45,9 +45,6 @@ where
         let namespace = namespace(&kind, &object)?;
         let matter = self.matter(&kind, Part::Main, namespace.as_deref(), "");
         self.allow("create", &matter, &FieldSelector::default())?;
-        if let Some(why) = kind.no_creates {
-            return Err(SourceError::Forbidden { reason: why.into() }.into());
-        }
         object = shaped(&matter, object)?;
         let key = kind.place.key(namespace.as_deref(), meta_text(&object, "name"));
         let made = match create::made(&matter, object, &self.manager, false).await {

@@ -53,8 +53,10 @@ pub(crate) struct Kind {
     pub(crate) stored: Option<Arc<Kind>>,
     /// What whoever uses this version should know.
     pub(crate) deprecation: Option<String>,
-    /// Why nothing can be created just now.
-    pub(crate) no_creates: Option<&'static str>,
+    /// Where the definition is that it is made by. None: it is there always.
+    pub(crate) definition: Option<Arc<str>>,
+    /// Whether it goes: nothing new can be created.
+    pub(crate) goes: bool,
     /// What is asked by creating one, if nothing is stored then.
     pub(crate) review: Option<Review>,
     /// Whether its objects are kinds.
@@ -138,7 +140,7 @@ impl Kind {
 
     /// What can be done with its objects just now, as discovery tells it.
     pub(crate) fn told_verbs(&self) -> &'static [&'static str] {
-        if self.no_creates.is_some() { TERMINATING_VERBS } else { self.verbs }
+        if self.goes { TERMINATING_VERBS } else { self.verbs }
     }
 
     pub(crate) fn can(&self, verb: &str) -> bool {

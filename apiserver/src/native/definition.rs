@@ -13,7 +13,13 @@ use crate::storage::Place;
 use crate::table::builtin as columns;
 
 const GROUP: &str = "apiextensions.k8s.io";
+const PLURAL: &str = "customresourcedefinitions";
 const SCHEMA: &str = include_str!("definition.json");
+
+/// Where the definition of this name is.
+pub(crate) fn key(name: &str) -> Arc<str> {
+    Place::of(GROUP, PLURAL).key(None, name)
+}
 
 pub(super) fn kind() -> Kind {
     let schema: Value = serde_json::from_str(SCHEMA).expect("a test reads it");
@@ -26,7 +32,7 @@ pub(super) fn kind() -> Kind {
         names: Names {
             kind: name.into(),
             list_kind: format!("{name}List"),
-            plural: "customresourcedefinitions".into(),
+            plural: PLURAL.into(),
             singular: name.to_lowercase(),
             short_names: vec!["crd".into(), "crds".into()],
             categories: vec!["api-extensions".into()],
@@ -46,11 +52,12 @@ pub(super) fn kind() -> Kind {
         replaced: Arc::default(),
         stored: None,
         deprecation: None,
-        no_creates: None,
+        definition: None,
+        goes: false,
         review: None,
         defines_kinds: true,
         answers_deleted: true,
-        place: Place::of(GROUP, "customresourcedefinitions"),
+        place: Place::of(GROUP, PLURAL),
         hooks: Arc::new(Definitions),
     }
 }

@@ -9,6 +9,7 @@ pub(crate) mod openapi;
 mod pruned;
 mod rules;
 
+pub(crate) use definition::key as definition_key;
 pub(crate) use pruned::prune;
 
 pub(crate) use list::{definition, kinds, namespace, scale};

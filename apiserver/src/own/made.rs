@@ -31,7 +31,7 @@ pub(crate) fn made(own: Own, world: &World) -> Result<Arc<Kind>, StartError> {
     let names = crd::names(&definition["spec"]["names"]);
     let mut served = crd::kinds(&definition, &names, &Replaced::default()).map_err(wrong)?.served;
     match (versions, served.pop().and_then(Arc::into_inner)) {
-        (1, Some(kind)) => Ok(Arc::new(Kind { hooks, ..kind })),
+        (1, Some(kind)) => Ok(Arc::new(Kind { hooks, definition: None, ..kind })),
         _ => Err(refused("a kind of a type of Rust has one version, and that is served".into())),
     }
 }

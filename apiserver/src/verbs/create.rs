@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use http::Response;
-use machinery_store::{Condition, Entry};
+use machinery_store::Entry;
 use serde_json::Value;
 
+use super::guards::guards;
 use super::output::{Output, Put, read, stored_bytes};
 use super::{Job, Matter};
 use crate::accept::Place as Form;
@@ -15,7 +16,7 @@ use crate::meta::finalizer_warnings;
 use crate::own::not_defined;
 use crate::refusal::Refusal;
 use crate::request::WriteOptions;
-use crate::storage::{Lost, Moment, Place, Stored, Write};
+use crate::storage::{Lost, Moment, Write};
 use crate::strategy::{self, Context, New, already_exists, is_deleting, meta_text, metadata};
 
 /// How many names are tried where the server makes them.
@@ -26,9 +27,6 @@ pub(super) async fn create(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     let options = WriteOptions::create(&job.asked.query)?;
     let manager = job.manager(options.field_manager.as_deref(), "CreateOptions")?;
     let input = job.body(options.field_validation)?;
-    if let Some(why) = job.kind.no_creates {
-        return Err(forbidden(job.kind, meta_text(&input.object, "name"), why));
-    }
     match made(job, input.object, &manager, options.dry_run).await {
         Err(refusal) => Err(refusal.warning(&input.warnings)),
         Ok(Made { object, put, .. }) => {
@@ -78,10 +76,7 @@ async fn once(matter: &Matter<'_>, object: Value, manager: &str, dry_run: bool) 
     let name = meta_text(&object, "name").to_owned();
     let key = kind.place.key(namespace, &name);
     loop {
-        let guards = match namespace {
-            Some(namespace) => vec![active(matter, namespace, &name).await?],
-            None => Vec::new(),
-        };
+        let guards = guards(matter, &name).await?;
         if dry_run {
             if let Some(there) = matter.shared.objects.get(&key, Moment::Newest).await? {
                 return Err(exists(kind, &there, &name));
@@ -99,7 +94,7 @@ async fn once(matter: &Matter<'_>, object: Value, manager: &str, dry_run: bool) 
                     .insert("resourceVersion".into(), done.revision.to_string().into());
                 return Ok(Made { object, key, put: Some(Put { bytes, revision: done.revision }) });
             }
-            Err(Lost::Guard(_)) => {} // the namespace has changed: look again
+            Err(Lost::Guard(_)) => {} // what it rests on has changed: look again
             Err(Lost::Refused(refusal)) => return Err(*refusal),
         }
     }
@@ -112,33 +107,4 @@ fn exists(kind: &Kind, there: &Entry, name: &str) -> Refusal {
         refusal.message = format!("object is being deleted: {}", refusal.message);
     }
     refusal
-}
-
-/// The namespace is there and stays: nothing is created in one that goes.
-async fn active(matter: &Matter<'_>, namespace: &str, name: &str) -> Result<Condition, Refusal> {
-    let key = Place::of("", "namespaces").key(None, namespace);
-    let entry: Option<Arc<Entry>> = matter.shared.objects.get(&key, Moment::Newest).await?;
-    let Some(entry) = entry else { return Err(no_namespace(namespace)) };
-    if Stored::of(&entry.value).is_ok_and(|namespace| namespace.is_deleting()) {
-        let why =
-            format!("unable to create new content in namespace {namespace} because it is being terminated");
-        let mut refusal = forbidden(matter.kind, name, &why);
-        refusal.causes.push(crate::refusal::Cause {
-            reason: "NamespaceTerminating",
-            message: format!("namespace {namespace} is being terminated"),
-            field: "metadata.namespace".into(),
-        });
-        return Err(refusal);
-    }
-    Ok(Condition::At(key, entry.modified))
-}
-
-fn no_namespace(name: &str) -> Refusal {
-    let about = crate::refusal::About { kind: "namespaces".into(), name: name.into(), ..Default::default() };
-    Refusal { about, ..Refusal::new(404, "NotFound", format!("namespaces {name:?} not found")) }
-}
-
-fn forbidden(kind: &Kind, name: &str, why: &str) -> Refusal {
-    let message = format!("{} {name:?} is forbidden: {why}", kind.resource());
-    Refusal { about: strategy::about(kind, name), ..Refusal::new(403, "Forbidden", message) }
 }

@@ -3,6 +3,7 @@
 pub(crate) mod create;
 pub(crate) mod delete;
 mod get;
+mod guards;
 pub(crate) mod input;
 pub(crate) mod list;
 mod matter;

@@ -1,0 +1,110 @@
+//! What a new object rests on, as conditions of the transaction that makes it: that its kind and its namespace are there and
+//! stay. So nothing comes into either once its end has begun, and who cleans up is done when nothing is left.
+
+use std::sync::Arc;
+
+use machinery_store::{Condition, Entry};
+
+use super::Matter;
+use crate::kind::Kind;
+use crate::refusal::{About, Cause, Refusal};
+use crate::storage::{Moment, Place, Stored};
+use crate::strategy;
+
+const KIND_GOES: &str = "create not allowed while custom resource definition is terminating";
+
+/// The conditions as of now, for an object called so.
+pub(super) async fn guards(matter: &Matter<'_>, name: &str) -> Result<Vec<Condition>, Refusal> {
+    let mut guards = Vec::new();
+    if let Some(definition) = &matter.kind.definition {
+        let there = entry(matter, definition).await?.filter(|entry| !goes(entry));
+        let there = there.ok_or_else(|| forbidden(matter.kind, name, KIND_GOES))?;
+        guards.push(Condition::At(definition.clone(), there.modified));
+    }
+    if let Some(namespace) = matter.namespace() {
+        let key = Place::of("", "namespaces").key(None, namespace);
+        let there = entry(matter, &key).await?.ok_or_else(|| no_namespace(namespace))?;
+        if goes(&there) {
+            return Err(namespace_goes(matter.kind, name, namespace));
+        }
+        guards.push(Condition::At(key, there.modified));
+    }
+    Ok(guards)
+}
+
+async fn entry(matter: &Matter<'_>, key: &Arc<str>) -> Result<Option<Arc<Entry>>, Refusal> {
+    matter.shared.objects.get(key, Moment::Newest).await
+}
+
+fn goes(entry: &Entry) -> bool {
+    Stored::of(&entry.value).is_ok_and(|object| object.is_deleting())
+}
+
+fn no_namespace(name: &str) -> Refusal {
+    let about = About { kind: "namespaces".into(), name: name.into(), ..Default::default() };
+    Refusal { about, ..Refusal::new(404, "NotFound", format!("namespaces {name:?} not found")) }
+}
+
+fn namespace_goes(kind: &Kind, name: &str, namespace: &str) -> Refusal {
+    let why = format!("unable to create new content in namespace {namespace} because it is being terminated");
+    let mut refusal = forbidden(kind, name, &why);
+    refusal.causes.push(Cause {
+        reason: "NamespaceTerminating",
+        message: format!("namespace {namespace} is being terminated"),
+        field: "metadata.namespace".into(),
+    });
+    refusal
+}
+
+fn forbidden(kind: &Kind, name: &str, why: &str) -> Refusal {
+    let message = format!("{} {name:?} is forbidden: {why}", kind.resource());
+    Refusal { about: strategy::about(kind, name), ..Refusal::new(403, "Forbidden", message) }
+}
+
+#[cfg(test)]
+mod tests {
+    use machinery_store::{Memory, Options};
+    use serde_json::{Value, json};
+
+    use crate::auth::Identity;
+    use crate::kind::Part;
+    use crate::server::ApiServer;
+    use crate::verbs::{Matter, create};
+
+    fn definition() -> Value {
+        json!({
+            "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+            "metadata": {"name": "widgets.example.com", "finalizers": ["example.com/stay"]},
+            "spec": {
+                "group": "example.com", "scope": "Cluster",
+                "names": {"kind": "Widget", "plural": "widgets"},
+                "versions": [{"name": "v1", "served": true, "storage": true, "schema": {"openAPIV3Schema": {
+                    "type": "object", "x-kubernetes-preserve-unknown-fields": true
+                }}}],
+            },
+        })
+    }
+
+    /// Whoever has found the kind before its definition began to go makes nothing under it any more.
+    #[tokio::test]
+    async fn nothing_is_made_of_a_kind_that_goes_by_who_found_it_before() {
+        let builder = ApiServer::builder(Memory::new(Options::default())).crds([definition()]);
+        let server = builder.start().await.expect("started");
+        let shared = server.shared();
+        let kind = shared.kinds().find("example.com", "v1", "widgets").expect("served").clone();
+        let identity = Identity::admin();
+        let matter =
+            Matter { shared, kind: &kind, part: Part::Main, identity: &identity, namespace: None, name: "" };
+        let widget = |name: &str| json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}});
+        assert!(create::made(&matter, widget("a"), "test", false).await.is_ok());
+
+        let mut service = server.service(Identity::admin());
+        let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com";
+        let delete = http::Request::delete(path).body(String::new()).expect("a request");
+        let answer = tower_service::Service::call(&mut service, delete).await.expect("answered");
+        assert_eq!(answer.status(), 200);
+        let refused = create::made(&matter, widget("b"), "test", false).await.err().expect("it goes");
+        assert_eq!((refused.code, refused.reason), (403, "Forbidden"));
+        server.stop().await;
+    }
+}
