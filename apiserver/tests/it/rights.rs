@@ -14,7 +14,7 @@ const ROLES: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/roles
 const BINDINGS: &str = "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings";
 
 /// A server with roles, and a client who may do everything.
-async fn server() -> (ApiServer, Client) {
+pub(crate) async fn server() -> (ApiServer, Client) {
     let server = ApiServer::builder(Memory::new(Options::default())).rbac().crds([definition()]);
     let server = server.start().await.unwrap();
     let admin = Client::of(&server);
@@ -27,7 +27,7 @@ fn widget(name: &str) -> Value {
 }
 
 /// Somebody who may do this in the namespace `default`, and no more.
-async fn who_may(server: &ApiServer, admin: &Client, rules: Value) -> Client {
+pub(crate) async fn who_may(server: &ApiServer, admin: &Client, rules: Value) -> Client {
     admin.post(ROLES, &json!({"metadata": {"name": "some"}, "rules": rules})).await.fine();
     let binding = json!({
         "metadata": {"name": "some"}, "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": "some"},
