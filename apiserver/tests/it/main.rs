@@ -3,6 +3,7 @@
 
 mod client;
 mod differential;
+mod expiry;
 mod fuzz;
 mod handle;
 mod kube_rs;

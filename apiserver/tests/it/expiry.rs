@@ -1,0 +1,58 @@
+//! Events go an hour after they were last written, by the clock that the server was given.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use machinery_apiserver::ApiServer;
+use machinery_store::{Memory, Options};
+use serde_json::{Value, json};
+
+use crate::client::Client;
+
+const EVENTS: &str = "/api/v1/namespaces/default/events";
+const BEGINS: i64 = 1_700_000_000;
+const HOUR: i64 = 3600;
+
+fn event(name: &str) -> Value {
+    json!({
+        "metadata": {"name": name}, "reason": "Tried", "message": "it was tried", "type": "Normal",
+        "involvedObject": {"kind": "ConfigMap", "name": "c", "namespace": "default"},
+    })
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_event_goes_an_hour_after_it_was_last_written_and_not_before() {
+    let seconds = Arc::new(AtomicI64::new(BEGINS));
+    let clock = Arc::clone(&seconds);
+    let server = ApiServer::builder(Memory::new(Options::default()))
+        .clock(move || Timestamp::from_second(clock.load(Ordering::Relaxed)).unwrap());
+    let server = server.start().await.unwrap();
+    let client = Client::of(&server);
+    let path = |name: &str| format!("{EVENTS}/{name}");
+    // The server looks once a minute: twice that is enough for it to have seen this time.
+    let at = async |second: i64| {
+        seconds.store(BEGINS + second, Ordering::Relaxed);
+        tokio::time::sleep(Duration::from_secs(120)).await;
+    };
+
+    for name in ["once", "again"] {
+        client.post(EVENTS, &event(name)).await.fine();
+    }
+    let config = json!({"metadata": {"name": "c"}});
+    client.post("/api/v1/namespaces/default/configmaps", &config).await.fine();
+    at(HOUR / 2).await;
+    client.merge(&path("again"), &json!({"count": 2})).await.fine();
+    at(HOUR).await;
+    let codes = async || [client.get(&path("once")).await.code, client.get(&path("again")).await.code];
+    assert_eq!(codes().await, [200, 200], "an hour is not over yet");
+    at(HOUR + 1).await;
+    assert_eq!(codes().await, [404, 200], "one was written again");
+    at(HOUR * 3 / 2).await;
+    assert_eq!(codes().await, [404, 200]);
+    at(HOUR * 3 / 2 + 1).await;
+    assert_eq!(codes().await, [404, 404]);
+    client.get("/api/v1/namespaces/default/configmaps/c").await.fine();
+    server.stop().await;
+}
