@@ -100,11 +100,11 @@ impl Kubectl {
 const DEFINITION: &str = r#"{"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
   "metadata": {"name": "widgets.example.com"}, "spec": {"group": "example.com", "scope": "Namespaced",
     "names": {"plural": "widgets", "kind": "Widget", "shortNames": ["wd"]}, "versions": [{"name": "v1", "served": true,
-      "storage": true, "subresources": {"status": {}},
+      "storage": true, "subresources": {"status": {}, "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}},
       "additionalPrinterColumns": [{"name": "Color", "type": "string", "jsonPath": ".spec.color"}],
       "schema": {"openAPIV3Schema": {"type": "object", "properties": {
         "spec": {"type": "object", "properties": {"color": {"type": "string", "description": "How it looks."},
-          "size": {"type": "integer", "default": 3}}},
+          "size": {"type": "integer", "default": 3}, "replicas": {"type": "integer"}}},
         "status": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}}}}}]}}
 "#;
 const WIDGET: &str = r#"{"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"color": "red"}}"#;
@@ -150,6 +150,10 @@ fn script(kubectl: &Kubectl) {
         &["patched"],
     );
     kubectl.says("wait --for=jsonpath={.status.ready}=true wd/a", "", &["condition met"]);
+    kubectl.says("scale wd a --replicas=4", "", &["widget.example.com/a scaled"]);
+    kubectl.says("scale wd a --current-replicas=4 --replicas=5", "", &["scaled"]);
+    kubectl.fails("scale wd a --current-replicas=4 --replicas=6", "", &["Expected replicas to be 4, was 5"]);
+    kubectl.says("get wd a -o jsonpath={.spec.replicas}", "", &["5"]);
     kubectl.says("describe wd a", "", &["Kind:", "Widget", "Size:", "8"]);
     kubectl.says("edit wd a", "", &["edited"]);
     kubectl.says("get wd a", "", &["blue"]);
@@ -190,7 +194,6 @@ fn script(kubectl: &Kubectl) {
     );
     kubectl.says("get secret s -n n -o jsonpath={.data.p}", "", &["cQ=="]);
     kubectl.says("set image deployment/web nginx=nginx:2 -n n", "", &["image updated"]);
-    kubectl.says("scale --help", "", &["Usage"]);
     kubectl.says("get all -n n", "", &["deployment.apps/web"]);
     kubectl.says(
         "get deploy web -n n -o jsonpath={.spec.template.spec.containers[0].image}",
@@ -210,5 +213,7 @@ fn script(kubectl: &Kubectl) {
     kubectl.says("delete namespace n", "", &["deleted"]);
     kubectl.fails("get cm c -n n", "", &["NotFound"]);
     kubectl.says("delete crd widgets.example.com", "", &["deleted"]);
-    kubectl.fails("get wd", "", &["resource"]);
+    // It remembers for a while what it found.
+    let forgets = format!("get wd --cache-dir={}", kubectl.home.path().join("empty").display());
+    kubectl.fails(&forgets, "", &["doesn't have a resource type \"wd\""]);
 }

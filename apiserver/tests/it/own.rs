@@ -199,7 +199,10 @@ async fn a_built_in_kind_cannot_be_replaced_by_a_definition() {
     roles["spec"]["group"] = group.into();
     roles["spec"]["names"] = json!({"plural": "roles", "kind": "Role"});
     let crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
-    wire.post(crds, &roles).await; // whatever the answer is
+    let refused = wire.post(crds, &roles).await;
+    assert!(refused.refused().2.contains("protected groups must have approval annotation"), "{refused:?}");
+    roles["metadata"]["annotations"] = json!({"api-approved.kubernetes.io": "unapproved, a test"});
+    wire.post(crds, &roles).await.fine();
     let path = format!("/apis/{group}/v1/namespaces/default/roles");
     let widget = json!({
         "apiVersion": format!("{group}/v1"), "kind": "Role", "metadata": {"name": "a"}, "spec": {"color": "red"},
