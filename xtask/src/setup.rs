@@ -1,11 +1,10 @@
 //! `cargo xtask setup`: what the test suites need beyond cargo and a network to crates.io.
 //!
 //! Today that is rustfmt and clippy, which rustup installs, and cargo-deny, which cargo builds: that takes minutes, so
-//! only when somebody asks for it, or in CI. No suite needs a Debian package yet; the table for the first that does is
-//! here, so that `cargo xtask test` on a fresh machine stays one command. etcd, which is what the store's benchmark has
-//! beside it, is for those who ask for a setup: no test needs it. Go and Python are not in the table on purpose: Debian's Go is
-//! too old. Go builds peers for the benchmarks, and both run real clients in the tests of the apiserver, which say so where
-//! they are not here, and fail in CI.
+//! only when somebody asks for it, or in CI. python3-venv is Debian's, and brings Python: kubectl and the clients in Python are
+//! installed with it. etcd, which is what the store's benchmark has beside it, is for those who ask for a setup: no test needs
+//! it. Go is not in the table on purpose: Debian's is too old. It builds peers for the benchmarks and a client for the tests of the
+//! apiserver. Those tests say so where Go or Python is not here, and fail in CI.
 
 use std::process::Command;
 
@@ -66,6 +65,12 @@ const TOOLS: &[Tool] = &[
         need: Need::Suite("deny"),
     },
     Tool {
+        name: "python3-venv",
+        from: Source::Debian,
+        proof: &["python3", "-c", "import ensurepip"],
+        need: Need::Suite("clients in Python"),
+    },
+    Tool {
         name: "etcd-server",
         from: Source::Debian,
         proof: &["etcd", "--version"],
@@ -112,9 +117,7 @@ pub(crate) fn run(asked: Asked) -> Setup {
     let setup = settle(&tools, here, |source| may_use(source, patient), install);
     if setup.is_ready() {
         let names: Vec<_> = tools.iter().map(|tool| tool.name).collect();
-        let debian = tools.iter().any(|tool| tool.from == Source::Debian);
-        let rest = if debian { "" } else { "; no suite needs a Debian package yet" };
-        println!("setup: here: {}{rest}", names.join(", "));
+        println!("setup: here: {}", names.join(", "));
     }
     for missing in &setup.missing {
         println!("setup: {} is missing: {}", missing.tool, missing.why);

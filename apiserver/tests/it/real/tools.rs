@@ -7,7 +7,7 @@ use machinery_sync::Mutex;
 
 /// The python of a virtual environment of this test's own, with these packages from PyPI: installed once a target directory.
 ///
-/// None where there is no python: that was said then.
+/// None where there is no python that makes them: that was said then.
 pub(crate) fn python(name: &str, packages: &[&str]) -> Option<PathBuf> {
     static INSTALLING: Mutex<()> = Mutex::new(());
     let _one_at_a_time = INSTALLING.lock();
@@ -19,7 +19,8 @@ pub(crate) fn python(name: &str, packages: &[&str]) -> Option<PathBuf> {
     if std::fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
         return Some(home.join("bin/python"));
     }
-    if !is_here("python3", "--version") {
+    // Debian has what makes them in a package of its own.
+    if !is_here("python3-venv", &["python3", "-c", "import ensurepip"]) {
         return None;
     }
     // What is there was not finished, or is of other packages.
@@ -38,7 +39,7 @@ pub(crate) fn python(name: &str, packages: &[&str]) -> Option<PathBuf> {
 /// A program that Go builds from a directory. None where there is no Go: that was said then.
 pub(super) fn go(directory: &Path) -> Option<PathBuf> {
     let go = if Path::new("/usr/local/go/bin/go").exists() { "/usr/local/go/bin/go" } else { "go" };
-    if !is_here(go, "version") {
+    if !is_here("go", &[go, "version"]) {
         return None;
     }
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("client-go");
@@ -50,16 +51,16 @@ pub(super) fn go(directory: &Path) -> Option<PathBuf> {
     Some(program)
 }
 
-/// Whether a program is here. In CI all are.
-fn is_here(program: &str, asked: &str) -> bool {
-    let here = Command::new(program).arg(asked).output().is_ok_and(|done| done.status.success());
+/// Whether something is here: the command that proves it succeeds. In CI all is.
+fn is_here(name: &str, proof: &[&str]) -> bool {
+    let here = Command::new(proof[0]).args(&proof[1..]).output().is_ok_and(|done| done.status.success());
     if !here {
-        assert!(std::env::var_os("CI").is_none(), "{program} is needed for this test");
+        assert!(std::env::var_os("CI").is_none(), "{name} is needed for this test");
         // Past the harness, which keeps what tests that pass have printed.
         use std::io::Write as _;
         let _ = writeln!(
             std::io::stderr().lock(),
-            "SKIPPED: {program} is not here, and what needs it was not tried"
+            "SKIPPED: {name} is not here, and what needs it was not tried"
         );
     }
     here
