@@ -107,7 +107,23 @@ fn version() -> serde_json::Value {
     json!({
         "major": "1", "minor": "37", "gitVersion": concat!("v1.37.2+machinery-", env!("CARGO_PKG_VERSION")),
         "gitCommit": "", "gitTreeState": "clean", "buildDate": "1970-01-01T00:00:00Z", "goVersion": "none",
-        "compiler": "rustc", "platform": concat!("linux/", "amd64"), "emulationMajor": "1", "emulationMinor": "37",
+        "compiler": "rustc", "platform": platform(), "emulationMajor": "1", "emulationMinor": "37",
         "minCompatibilityMajor": "1", "minCompatibilityMinor": "36",
     })
+}
+
+/// The machine, by Go's names.
+fn platform() -> String {
+    use std::env::consts::{ARCH, OS};
+    let system = if OS == "macos" { "darwin" } else { OS };
+    let processor = match ARCH {
+        "x86_64" => "amd64",
+        "x86" => "386",
+        "aarch64" => "arm64",
+        "loongarch64" => "loong64",
+        "powerpc64" if cfg!(target_endian = "little") => "ppc64le",
+        "powerpc64" => "ppc64",
+        other => other,
+    };
+    format!("{system}/{processor}")
 }
