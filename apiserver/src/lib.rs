@@ -7,8 +7,7 @@
 //!
 //! Each promise names the tests that hold it: in `tests/it/`, or beside the code. Over all of them stands the judge: what
 //! the genuine Kubernetes API machinery answered to some nine hundred requests is kept in `tests/differential/`, and ours
-//! must answer the same (`ours_answers_what_the_genuine_one_answers`). Cases in which it does not yet are listed there by
-//! name, and the list can only shrink.
+//! must answer the same (`ours_answers_what_the_genuine_one_answers`). Where it differs on purpose, the case says why.
 //!
 //! 1. **An object is created, read, changed and deleted** as clients expect: generations, revisions, conflicts, finalizers,
 //!    status apart (`an_object_is_created_read_changed_and_deleted`, `status_is_apart`, `a_finalizer_holds_an_object`).
@@ -22,7 +21,8 @@
 //! 6. **What is owned goes after its owner** (`what_is_owned_goes_after_its_owner`).
 //! 7. **What is wrong is refused** with the codes, reasons and causes that clients read (`what_is_wrong_is_refused`), and changes
 //!    nothing (`what_is_malformed_is_refused_and_changes_nothing`); who is not known learns nothing (`strangers`).
-//!    Nothing that a client does is without a limit: [`Limits`] (the tests of `listen`).
+//!    Nothing that a request or a connection does is without a limit: [`Limits`] (the tests of `listen`). How much is stored
+//!    has none: there are no quotas.
 //! 8. **Protobuf bodies of built-in kinds** are read as client-go writes them, byte for byte: `tests/bodies/` was written by
 //!    client-go (the tests of `protobuf`).
 //! 9. **RBAC agrees with a naive reading of the rules** on random policies and requests (the tests of `auth::rbac`).
@@ -54,8 +54,9 @@
 //!
 //! # What it does not do
 //!
-//! - Not yet: server-side apply, CEL, webhooks, impersonation, answers in protobuf. Each is refused with the right error.
-//!   A definition with rules in CEL is refused, and never half obeyed.
+//! - Not yet: server-side apply, CEL, webhooks, impersonation, fences, answers in protobuf. Each is refused with the right
+//!   error. A definition with rules in CEL is refused, and never half obeyed. Nor has it guards across objects, watches by
+//!   interest, an audit log, quotas, or tokens for service accounts.
 //! - Where Kubernetes answers by accident, this server refuses: the cases say where and why (`differs` in
 //!   `tests/differential/cases/`). Bodies of requests are never compressed, to either.
 //! - It has no scheduler and no controllers: pods and deployments are records.

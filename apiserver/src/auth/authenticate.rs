@@ -14,8 +14,6 @@ use crate::refusal::Refusal;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Authenticator {
     pub(crate) tokens: Arc<Tokens>,
-    /// Whether a request without a credential is let in, as `system:anonymous`.
-    pub(crate) anonymous: bool,
 }
 
 impl Authenticator {
@@ -33,7 +31,6 @@ impl Authenticator {
         }
         match bearer(headers)? {
             Some(token) => self.tokens.identify(token).ok_or_else(unauthorized),
-            None if self.anonymous => Ok(Arc::new(Identity::anonymous())),
             None => Err(unauthorized()),
         }
     }
@@ -45,15 +42,10 @@ mod tests {
     use http::HeaderValue;
     use http::header::AUTHORIZATION;
 
-    fn check(
-        header: Option<&'static str>,
-        certificate: Option<&str>,
-        anonymous: bool,
-        expected: Result<&str, u16>,
-    ) {
+    fn check(header: Option<&'static str>, certificate: Option<&str>, expected: Result<&str, u16>) {
         let mut tokens = Tokens::default();
         assert!(tokens.add("good", Identity::new("ann")));
-        let authenticator = Authenticator { tokens: Arc::new(tokens), anonymous };
+        let authenticator = Authenticator { tokens: Arc::new(tokens) };
         let headers = header.map(|it| (AUTHORIZATION, HeaderValue::from_static(it))).into_iter().collect();
         let certificate = certificate.map(|user| Arc::new(Identity::new(user)));
         let found = authenticator.identify(&headers, certificate.as_ref());
@@ -61,16 +53,13 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_credential_is_401_even_where_anonymous_may_enter() {
-        for anonymous in [false, true] {
-            check(Some("Bearer good"), None, anonymous, Ok("ann"));
-            check(Some("Bearer bad"), None, anonymous, Err(401));
-            check(Some("Basic Z29vZA=="), None, anonymous, Err(401));
-            check(Some(""), None, anonymous, Err(401));
-            check(None, Some("eve"), anonymous, Ok("eve"));
-            check(Some("Bearer good"), Some("eve"), anonymous, Ok("eve"));
-        }
-        check(None, None, false, Err(401));
-        check(None, None, true, Ok("system:anonymous"));
+    fn a_bad_credential_and_none_are_401() {
+        check(Some("Bearer good"), None, Ok("ann"));
+        check(Some("Bearer bad"), None, Err(401));
+        check(Some("Basic Z29vZA=="), None, Err(401));
+        check(Some(""), None, Err(401));
+        check(None, Some("eve"), Ok("eve"));
+        check(Some("Bearer good"), Some("eve"), Ok("eve"));
+        check(None, None, Err(401));
     }
 }

@@ -5,8 +5,6 @@ pub(crate) mod quantity;
 mod time;
 mod types;
 
-#[cfg(any(test, feature = "testing"))]
-pub(crate) use check::decode_base64;
-pub(crate) use check::{type_errors, unknown_fields};
+pub(crate) use check::{decode_base64, type_errors, unknown_fields};
 pub(crate) use time::{Moment, Precision};
 pub(crate) use types::{Base, Field, Omit, Shape, Type, table};

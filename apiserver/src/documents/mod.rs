@@ -19,7 +19,7 @@ use crate::refusal::Refusal;
 use crate::request::Query;
 use crate::server::{Head, Shared};
 
-/// Whether anybody may ask: those who look after a server are not always known to it.
+/// Whether everybody who is known may ask: who looks after a server need not have a right to anything in it.
 pub(crate) fn is_open(parts: &[String]) -> bool {
     matches!(parts.first().map(String::as_str), Some("healthz" | "livez" | "readyz" | "version"))
         && parts.len() <= 2

@@ -88,7 +88,7 @@ impl Reloads {
 
     fn let_in(&self) {
         let tokens = self.tokens.tokens();
-        self.shared.authenticator.swap(Arc::new(Authenticator { tokens, anonymous: false }));
+        self.shared.authenticator.swap(Arc::new(Authenticator { tokens }));
     }
 }
 

@@ -126,7 +126,7 @@ impl Paths<'_> {
         match verb {
             "create" | "update" => body(&self.body, BODIES, true),
             "patch" if self.described.info.built_in => body(&meta_reference("Patch"), &PATCHES, true),
-            "patch" => body(&meta_reference("Patch"), &PATCHES[..3], true),
+            "patch" => body(&meta_reference("Patch"), &PATCHES[..2], true),
             "delete" | "deletecollection" => body(&meta_reference("DeleteOptions"), BODIES, false),
             _ => None,
         }
@@ -134,12 +134,8 @@ impl Paths<'_> {
 }
 
 const BODIES: &[&str] = &["application/json", "application/yaml"];
-const PATCHES: [&str; 4] = [
-    "application/json-patch+json",
-    "application/merge-patch+json",
-    "application/apply-patch+yaml",
-    "application/strategic-merge-patch+json",
-];
+const PATCHES: [&str; 3] =
+    ["application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json"];
 
 fn reference(name: &str) -> Value {
     json!({"$ref": format!("{PREFIX}{name}")})

@@ -24,13 +24,10 @@ const VALIDATION: Parameter = parameter(
     "string",
     "What is done about unknown and duplicate fields: `Ignore`, `Warn` (the default) or `Strict`, which refuses them.",
 );
-const FORCE: Parameter =
-    parameter("force", "boolean", "Takes fields over from other managers. For apply only.");
 
 const READ: &[Parameter] = &[parameter("resourceVersion", "string", "How new the answer must be at least.")];
 
 const CREATE: &[Parameter] = &[DRY_RUN, MANAGER, VALIDATION];
-const PATCH: &[Parameter] = &[DRY_RUN, MANAGER, VALIDATION, FORCE];
 
 const DELETE: &[Parameter] = &[
     DRY_RUN,
@@ -81,7 +78,7 @@ pub(super) fn of(action: &str) -> Vec<Value> {
         "get" => &[READ],
         "list" => &[LIST],
         "post" | "put" => &[CREATE],
-        "patch" => &[PATCH],
+        "patch" => &[CREATE],
         "delete" => &[DELETE],
         "deletecollection" => &[DELETE, LIST],
         _ => &[],

@@ -17,8 +17,6 @@ pub(crate) struct WriteOptions {
     pub(crate) dry_run: bool,
     pub(crate) field_manager: Option<String>,
     pub(crate) field_validation: FieldValidation,
-    /// Of an apply only: what others own is taken.
-    pub(crate) force: Option<bool>,
 }
 
 /// What is done with fields that the kind has not, and with those that are there twice.
@@ -41,21 +39,12 @@ impl WriteOptions {
         Self::parse(query, "UpdateOptions", Vec::new())
     }
 
-    /// Those of a patch, which may be an apply.
-    pub(crate) fn patch(query: &Query, apply: bool) -> Result<Self, Refusal> {
-        let force = query.choice("force");
-        let mut wrong = Vec::new();
-        if apply && query.text("fieldManager").is_none() {
-            wrong.push(FieldError::new("fieldManager", Problem::Required, "is required for apply patch"));
-        }
-        if !apply && force.is_some() {
-            wrong.push(FieldError::new(
-                "force",
-                Problem::Forbidden,
-                "may not be specified for non-apply patch",
-            ));
-        }
-        Self::parse(query, "PatchOptions", wrong).map(|options| Self { force, ..options })
+    /// Those of a patch.
+    pub(crate) fn patch(query: &Query) -> Result<Self, Refusal> {
+        let forced = query.choice("force").map(|_| {
+            FieldError::new("force", Problem::Forbidden, "may not be specified for non-apply patch")
+        });
+        Self::parse(query, "PatchOptions", forced.into_iter().collect())
     }
 
     fn parse(query: &Query, kind: &str, mut wrong: Vec<FieldError>) -> Result<Self, Refusal> {
@@ -81,7 +70,7 @@ impl WriteOptions {
             return Err(invalid("meta.k8s.io", kind, "", &wrong));
         }
         let field_manager = manager.map(str::to_owned);
-        Ok(Self { dry_run: !dry_run.is_empty(), field_manager, field_validation, force: None })
+        Ok(Self { dry_run: !dry_run.is_empty(), field_manager, field_validation })
     }
 }
 
@@ -111,26 +100,24 @@ fn wrong_manager(name: &str) -> Vec<FieldError> {
 mod tests {
     use super::*;
 
-    fn parse(query: &str, apply: bool) -> Result<WriteOptions, Refusal> {
-        WriteOptions::patch(&Query::parse(Some(query)).unwrap(), apply)
+    fn parse(query: &str) -> Result<WriteOptions, Refusal> {
+        WriteOptions::patch(&Query::parse(Some(query)).unwrap())
     }
 
-    fn refused(query: &str, apply: bool, why: &str) {
-        let refusal = parse(query, apply).unwrap_err();
+    fn refused(query: &str, why: &str) {
+        let refusal = parse(query).unwrap_err();
         assert_eq!(refusal.code, 422);
         assert_eq!(refusal.message, format!("PatchOptions.meta.k8s.io \"\" is invalid: {why}"));
     }
 
     #[test]
     fn options() {
-        assert_eq!(parse("fieldValidation=&fieldManager=&color=red", false), Ok(WriteOptions::default()));
-        let options =
-            parse("dryRun=All&dryRun=All&fieldManager=me&fieldValidation=Strict&force", true).unwrap();
+        assert_eq!(parse("fieldValidation=&fieldManager=&color=red"), Ok(WriteOptions::default()));
+        let options = parse("dryRun=All&dryRun=All&fieldManager=me&fieldValidation=Strict").unwrap();
         let expected = WriteOptions {
             dry_run: true,
             field_manager: Some("me".into()),
             field_validation: FieldValidation::Strict,
-            force: Some(true),
         };
         assert_eq!(options, expected);
         let query = Query::parse(Some("force=true&fieldValidation=Ignore")).unwrap();
@@ -141,24 +128,17 @@ mod tests {
 
     #[test]
     fn refusals() {
-        refused("dryRun=", false, r#"dryRun: Unsupported value: [""]: supported values: "All""#);
-        refused(
-            "dryRun=All&dryRun=x",
-            false,
-            r#"dryRun: Unsupported value: ["All","x"]: supported values: "All""#,
-        );
+        refused("dryRun=", r#"dryRun: Unsupported value: [""]: supported values: "All""#);
+        refused("dryRun=All&dryRun=x", r#"dryRun: Unsupported value: ["All","x"]: supported values: "All""#);
         refused(
             "fieldValidation=strict",
-            false,
             r#"fieldValidation: Unsupported value: "strict": supported values: "", "Ignore", "Strict", "Warn""#,
         );
-        refused("force=false", false, "force: Forbidden: may not be specified for non-apply patch");
-        refused("", true, "fieldManager: Required value: is required for apply patch");
+        refused("force=false", "force: Forbidden: may not be specified for non-apply patch");
         let long = format!("fieldManager={}", "a".repeat(129));
-        refused(&long, false, "fieldManager: Too long: may not be more than 128 bytes");
+        refused(&long, "fieldManager: Too long: may not be more than 128 bytes");
         refused(
             "fieldManager=a%07",
-            false,
             "fieldManager: Invalid value: \"a\\a\": invalid character U+0007 (at position 1)",
         );
     }

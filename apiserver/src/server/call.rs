@@ -20,6 +20,9 @@ use crate::refusal::Refusal;
 use crate::request::{Query, Resource, Target, Verb, field_selector};
 use crate::{documents, verbs};
 
+/// By which a write names what it rests on.
+const FENCE: &str = "machinery-fence";
+
 /// A request as it came.
 pub(crate) struct Call {
     pub(crate) method: Method,
@@ -130,6 +133,12 @@ impl Shared {
             // As long as nobody can, nobody is taken for whom they say.
             let message = "this server cannot be asked for somebody else: leave out the Impersonate headers";
             return Err(Refusal::new(403, "Forbidden", message));
+        }
+        if headers.contains_key(FENCE) {
+            // Writing without it would be what the fence is against.
+            return Err(Refusal::bad_request(
+                "this server holds no fences: leave out the Machinery-Fence header",
+            ));
         }
         match target {
             Target::Resource(resource) => {

@@ -37,7 +37,7 @@ pub(super) async fn replace(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
 
 pub(super) async fn patch(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     let kind = patch_kind(job)?;
-    let options = WriteOptions::patch(&job.asked.query, false)?;
+    let options = WriteOptions::patch(&job.asked.query)?;
     let manager = job.manager(options.field_manager.as_deref(), "PatchOptions")?;
     let (patch, problems) = Patch::read(kind, &job.asked.body)?;
     let output = Output::of(job, Place::Object)?;
