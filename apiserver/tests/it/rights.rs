@@ -6,6 +6,7 @@ use machinery_store::{Memory, Options};
 use serde_json::{Value, json};
 
 use crate::client::{Client, definition};
+use crate::upkeep::{collected, gone};
 
 const ALL: &str = "/apis/example.com/v1/namespaces/default/widgets";
 const ONE: &str = "/apis/example.com/v1/namespaces/default/widgets/a";
@@ -106,13 +107,16 @@ async fn who_may_one_name_may_no_other_and_no_collection() {
         "",
         "?fieldSelector=metadata.name%3Db",
         "?fieldSelector=metadata.name!%3Da",
-        "?fieldSelector=metadata.name%3Da%2Cmetadata.name%3Db",
         "?fieldSelector=spec.color%3Da",
         "?labelSelector=metadata.name%3Da",
         "?fieldSelector=",
     ] {
-        let answer = ann.get(&format!("{ALL}{query}")).await;
-        assert!(answer.code == 403 || answer.body["items"] == json!([]), "{query}: {answer:?}");
+        forbidden(&ann.get(&format!("{ALL}{query}")).await);
+    }
+    // Of two names the first in the alphabet is the one that is asked for, as in Kubernetes, and nothing has both.
+    for names in ["metadata.name%3Da%2Cmetadata.name%3Db", "metadata.name%3Db%2Cmetadata.name%3Da"] {
+        let both = ann.get(&format!("{ALL}?fieldSelector={names}")).await.fine();
+        assert_eq!(both["items"], json!([]), "{names}");
     }
     forbidden(&ann.get(&format!("{ALL}/b")).await);
     forbidden(&ann.delete(ALL).await);
@@ -162,18 +166,25 @@ async fn nobody_gives_what_he_has_not() {
     let operations = [("content-type", "application/json-patch+json")];
     let add = json!([{"op": "add", "path": "/rules/0/verbs/-", "value": "escalate"}]).to_string();
     forbidden(&ann.ask(Method::PATCH, &format!("{ROLES}/some"), &operations, &add).await);
-    for name in ["cluster-admin", "admin", "edit"] {
+    for (name, expected) in [
+        ("cluster-admin", (403, "Forbidden")),
+        ("admin", (403, "Forbidden")),
+        ("edit", (403, "Forbidden")),
+        ("none", (404, "NotFound")),
+    ] {
         let binding = json!({
             "metadata": {"name": "mine"}, "subjects": [{"kind": "User", "name": "ann", "apiGroup": "rbac.authorization.k8s.io"}],
             "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
         });
         let refused = ann.post(BINDINGS, &binding).await;
-        assert!(matches!(refused.code, 403 | 404), "{refused:?}");
+        assert_eq!((refused.code, refused.refused().1), expected, "{name}: {refused:?}");
+        assert_eq!(admin.get(&format!("{BINDINGS}/mine")).await.code, 404);
     }
     // His own binding leads to another role no more than it did.
     let other = json!({"roleRef": {"kind": "ClusterRole", "name": "cluster-admin"}});
     let refused = ann.merge(&format!("{BINDINGS}/some"), &other).await;
-    assert!(matches!(refused.code, 403 | 422), "{refused:?}");
+    assert_eq!((refused.code, refused.refused().1), (422, "Invalid"), "{refused:?}");
+    assert!(refused.refused().2.ends_with(": cannot change roleRef"), "{refused:?}");
     forbidden(&ann.get(ONE).await);
     // What he has he may give.
     let less =
@@ -205,9 +216,111 @@ async fn a_body_leads_to_no_other_place_and_no_other_time() {
     assert_eq!(ann.merge(ONE, &patch).await.refused().1, "Invalid");
     assert!(admin.get(ONE).await.fine()["metadata"]["deletionTimestamp"].is_null());
     forbidden(&ann.delete(ONE).await);
-    // An owner that never was takes only its own: what is owned goes, and the one who wrote that could write it. As in
-    // Kubernetes, where more is asked only by an admission that is not on by default.
-    let refs = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "none", "uid": "1"}]);
-    let bound = json!({"metadata": {"name": "role", "ownerReferences": refs}});
-    forbidden(&ann.post("/api/v1/namespaces/default/configmaps", &bound).await);
+}
+
+/// Who writes that an object has an owner gives away that object, and nothing of the owner's. As in Kubernetes, where more is
+/// asked only by an admission that is not on by default.
+#[tokio::test]
+async fn an_owner_in_a_body_takes_nothing_of_anybody_else() {
+    let (server, admin) = server().await;
+    let every = ["create", "update", "patch", "get", "delete"];
+    let ann = who_may(&server, &admin, of_widgets(&every, &["widgets"])).await;
+    admin.post("/api/v1/namespaces", &json!({"metadata": {"name": "other"}})).await.fine();
+    let far = "/apis/example.com/v1/namespaces/other/widgets";
+    let near = "/api/v1/namespaces/default/configmaps";
+    let theirs = [
+        admin.post(far, &widget("theirs")).await.fine(),
+        admin.post(near, &json!({"metadata": {"name": "theirs"}})).await.fine(),
+    ];
+    let owned = |name: &str, owner: &Value| {
+        let mut object = widget(name);
+        object["metadata"]["ownerReferences"] = owners(owner, "theirs");
+        object
+    };
+    // What has its owner in another namespace has none, and goes; so does what has one that never was.
+    ann.post(ALL, &owned("of-far", &theirs[0])).await.fine();
+    ann.post(
+        ALL,
+        &owned("of-none", &json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"uid": "1"}})),
+    )
+    .await
+    .fine();
+    gone(&admin, &format!("{ALL}/of-far")).await;
+    gone(&admin, &format!("{ALL}/of-none")).await;
+    // What has somebody else's owner stays with it, and goes alone.
+    ann.post(ALL, &owned("of-near", &theirs[1])).await.fine();
+    collected(&admin).await;
+    ann.get(&format!("{ALL}/of-near")).await.fine();
+    ann.delete(&format!("{ALL}/of-near?propagationPolicy=Foreground")).await.fine();
+    gone(&admin, &format!("{ALL}/of-near")).await;
+    // What she may not write becomes none of hers.
+    let hers = ann.post(ALL, &widget("hers")).await.fine();
+    let claim = json!({"metadata": {"ownerReferences": owners(&hers, "hers")}});
+    for path in [format!("{far}/theirs"), format!("{near}/theirs")] {
+        forbidden(&ann.merge(&path, &claim).await);
+        let whole = admin.get(&path).await.fine();
+        let [mut put, add] = [
+            whole.clone(),
+            json!([{"op": "add", "path": "/metadata/ownerReferences", "value": owners(&hers, "hers")}]),
+        ];
+        put["metadata"]["ownerReferences"] = owners(&hers, "hers");
+        forbidden(&ann.put(&path, &put).await);
+        let operations = [("content-type", "application/json-patch+json")];
+        forbidden(&ann.ask(Method::PATCH, &path, &operations, &add.to_string()).await);
+        let applied = [("content-type", "application/apply-patch+yaml")];
+        forbidden(
+            &ann.ask(Method::PATCH, &format!("{path}?fieldManager=ann"), &applied, &claim.to_string()).await,
+        );
+    }
+    ann.delete(&format!("{ALL}/hers")).await.fine();
+    collected(&admin).await;
+    for (path, before) in [far, near].into_iter().zip(&theirs) {
+        assert_eq!(admin.get(&format!("{path}/theirs")).await.fine(), *before, "as it was");
+    }
+    admin.get(ONE).await.fine();
+}
+
+fn owners(of: &Value, name: &str) -> Value {
+    json!([{
+        "apiVersion": of["apiVersion"], "kind": of["kind"], "name": name, "uid": of["metadata"]["uid"],
+        "controller": true, "blockOwnerDeletion": true,
+    }])
+}
+
+#[tokio::test]
+async fn who_may_not_write_an_object_lets_go_of_none_of_its_finalizers() {
+    let (server, admin) = server().await;
+    let rules = json!([
+        {"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["delete", "get"]},
+        {"apiGroups": ["example.com"], "resources": ["widgets/status"], "verbs": ["update", "patch"]},
+    ]);
+    let ann = who_may(&server, &admin, rules).await;
+    let held = json!({"metadata": {"finalizers": ["example.com/cleanup"]}});
+    admin.merge(ONE, &held).await.fine();
+    let free = json!({"metadata": {"finalizers": null}});
+    let check = async |when: &str| {
+        forbidden(&ann.merge(ONE, &free).await);
+        let operations = [("content-type", "application/json-patch+json")];
+        let remove = json!([{"op": "remove", "path": "/metadata/finalizers"}]).to_string();
+        forbidden(&ann.ask(Method::PATCH, ONE, &operations, &remove).await);
+        let mut whole = admin.get(ONE).await.fine();
+        whole["metadata"]["finalizers"] = json!([]);
+        forbidden(&ann.put(ONE, &whole).await);
+        // The status is hers to write, and the finalizers are not in it.
+        ann.merge(STATUS, &free).await.fine();
+        ann.ask(Method::PATCH, STATUS, &operations, &remove).await.fine();
+        ann.put(STATUS, &whole).await.fine();
+        let left = admin.get(ONE).await.fine();
+        assert_eq!(left["metadata"]["finalizers"], held["metadata"]["finalizers"], "{when}");
+    };
+    check("before it is deleted").await;
+    for how in ["?gracePeriodSeconds=0", "?propagationPolicy=Background", "?propagationPolicy=Orphan", ""] {
+        ann.delete(&format!("{ONE}{how}")).await.fine();
+        collected(&admin).await;
+        assert!(admin.get(ONE).await.fine()["metadata"]["deletionTimestamp"].is_string(), "{how}");
+    }
+    check("while it is deleted").await;
+    // Who may write it lets go of it.
+    admin.merge(ONE, &free).await.fine();
+    gone(&admin, ONE).await;
 }

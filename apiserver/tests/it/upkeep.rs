@@ -28,7 +28,7 @@ fn owner(of: &Value, blocks: bool) -> Value {
 
 /// Waits until an object is gone.
 #[track_caller]
-fn gone<'a>(client: &'a Client, path: &'a str) -> impl Future<Output = ()> + 'a {
+pub(crate) fn gone<'a>(client: &'a Client, path: &'a str) -> impl Future<Output = ()> + 'a {
     let caller = std::panic::Location::caller();
     async move {
         for _ in 0..1000 {
@@ -43,7 +43,7 @@ fn gone<'a>(client: &'a Client, path: &'a str) -> impl Future<Output = ()> + 'a 
 
 /// Waits until the collector has dealt with all that was written before: it takes things in the order in which they were
 /// written, and where it begins in that of their keys.
-async fn collected(client: &Client) {
+pub(crate) async fn collected(client: &Client) {
     let ghost = json!({"apiVersion": "v1", "kind": "ConfigMap", "name": "ghost", "uid": "none-such"});
     let last = json!({"metadata": {"name": "last", "ownerReferences": [ghost]}});
     client.post("/api/v1/namespaces/default/secrets", &last).await.fine();
