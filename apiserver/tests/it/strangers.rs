@@ -3,11 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::{Method, Request, Version};
+use http_body_util::{BodyExt as _, Empty};
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use machinery_apiserver::{Access, ApiServer, Listen};
 use machinery_store::{Memory, Options};
 use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::task::JoinSet;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
@@ -32,6 +38,7 @@ async fn place() -> Place {
 impl Place {
     async fn connect(
         &self,
+        protocol: &str,
         certificate: Option<(CertificateDer<'static>, PrivateKeyDer<'static>)>,
     ) -> std::io::Result<TlsStream<TcpStream>> {
         let mut roots = RootCertStore::empty();
@@ -41,10 +48,11 @@ impl Place {
         let config =
             ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
         let config = config.with_root_certificates(roots);
-        let config = match certificate {
+        let mut config = match certificate {
             Some((certificate, key)) => config.with_client_auth_cert(vec![certificate], key).unwrap(),
             None => config.with_no_client_auth(),
         };
+        config.alpn_protocols = vec![protocol.into()];
         let stream = TcpStream::connect(self.access.address).await?;
         let name = ServerName::try_from("localhost").unwrap();
         tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, stream).await
@@ -52,7 +60,7 @@ impl Place {
 
     /// The codes of the answers to what is sent, until the server closes.
     async fn codes(&self, sent: &[u8]) -> Vec<u16> {
-        let mut stream = self.connect(None).await.unwrap();
+        let mut stream = self.connect("http/1.1", None).await.unwrap();
         stream.write_all(sent).await.unwrap();
         let mut read = Vec::new();
         let all = stream.read_to_end(&mut read);
@@ -60,6 +68,24 @@ impl Place {
         let text = String::from_utf8_lossy(&read).into_owned();
         let lines = text.split("HTTP/1.1 ").skip(1);
         lines.map(|line| line.get(..3).and_then(|code| code.parse().ok()).unwrap_or(0)).collect()
+    }
+
+    /// The code of the answer to one request of HTTP/2, on a connection of its own, and whether the server closes that.
+    async fn code(&self, request: Request<Empty<Bytes>>) -> (u16, bool) {
+        let stream = self.connect("h2", None).await.unwrap();
+        assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
+        let (mut sender, connection) =
+            http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+        let mut connections = JoinSet::new();
+        connections.spawn(async move { drop(connection.await) });
+        let answer = sender.send_request(request).await.unwrap();
+        let (head, body) = answer.into_parts();
+        body.collect().await.unwrap();
+        let code = head.status.as_u16();
+        // Who is known may ask more; the server would close only after the time for that.
+        let wait = Duration::from_secs(if code == 401 { 60 } else { 1 });
+        let closes = tokio::time::timeout(wait, connections.join_next()).await.is_ok();
+        (code, closes)
     }
 
     /// Where the store is: whatever was written raised it.
@@ -131,6 +157,39 @@ async fn whoever_is_not_known_is_told_so_and_nothing_else() {
     place.server.stop().await;
 }
 
+/// The same credentials and paths, as HTTP/2 has them.
+#[tokio::test]
+async fn whoever_is_not_known_is_told_so_on_http2_too() {
+    let place = place().await;
+    let before = place.revision().await;
+    let mut asked = 0;
+    for credential in CREDENTIALS {
+        let credential = credential.replace('T', &place.access.token);
+        for (number, path) in PATHS.iter().enumerate() {
+            let method = [Method::GET, Method::POST, Method::DELETE, Method::from_bytes(b"get").unwrap()];
+            let uri = if path.starts_with('/') { format!("https://localhost{path}") } else { (*path).into() };
+            let mut request = Request::builder().version(Version::HTTP_2).uri(uri);
+            request = request.method(method[number % 4].clone());
+            for line in credential.lines() {
+                let (name, value) = line.split_once(": ").unwrap();
+                request = request.header(name, value);
+            }
+            let request = request.body(Empty::new()).unwrap();
+            let told = format!("{request:?}");
+            assert_eq!(place.code(request).await, (401, true), "{told}");
+            asked += 1;
+        }
+    }
+    assert!(asked >= 200, "{asked}");
+    assert_eq!(place.revision().await, before, "nothing was done");
+    // The token is good, and the way it is sent here is one that leads in.
+    let token = format!("Bearer {}", place.access.token);
+    let request = Request::get("https://localhost/api/v1/namespaces").version(Version::HTTP_2);
+    let request = request.header("authorization", token).body(Empty::new()).unwrap();
+    assert_eq!(place.code(request).await, (200, false));
+    place.server.stop().await;
+}
+
 /// What two readers could take for two different requests is no request, whoever sends it.
 #[tokio::test]
 async fn what_could_be_read_in_two_ways_is_refused() {
@@ -193,7 +252,9 @@ async fn a_certificate_of_another_authority_is_none() {
     let key = rcgen::KeyPair::generate().unwrap();
     let certificate = params.self_signed(&key).unwrap();
     let der = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
-    let Ok(mut stream) = place.connect(Some((certificate.der().clone(), der))).await else { return };
+    let Ok(mut stream) = place.connect("http/1.1", Some((certificate.der().clone(), der))).await else {
+        return;
+    };
     let _ = stream.write_all(b"GET /api/v1/namespaces HTTP/1.1\r\nhost: localhost\r\n\r\n").await;
     let mut read = Vec::new();
     let _ = stream.read_to_end(&mut read).await;
