@@ -20,6 +20,7 @@ mod revisions;
 mod rights;
 mod roads;
 mod strangers;
+mod tls;
 mod typed;
 mod upkeep;
 mod versions;

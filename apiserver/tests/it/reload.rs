@@ -1,16 +1,14 @@
 //! Certificates and tokens that are replaced under a server, seen from real connections.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use machinery_apiserver::{Access, ApiServer, CertificateFiles, Listen};
 use machinery_store::{Memory, Options};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio_rustls::client::TlsStream;
-use tokio_rustls::rustls::pki_types::pem::PemObject as _;
-use tokio_rustls::rustls::pki_types::{CertificateDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+
+use crate::tls;
 
 /// A connection that is kept.
 struct Connection(TlsStream<TcpStream>);
@@ -18,15 +16,7 @@ struct Connection(TlsStream<TcpStream>);
 impl Connection {
     /// One of a client that trusts what is in `ca` alone.
     async fn to(access: &Access, ca: &str) -> std::io::Result<Self> {
-        let mut roots = RootCertStore::empty();
-        roots.add(CertificateDer::from_pem_slice(ca.as_bytes()).unwrap()).unwrap();
-        let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-        let config =
-            ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-        let config = Arc::new(config.with_root_certificates(roots).with_no_client_auth());
-        let stream = TcpStream::connect(access.address).await?;
-        let name = ServerName::try_from("localhost").unwrap();
-        Ok(Self(tokio_rustls::TlsConnector::from(config).connect(name, stream).await?))
+        Ok(Self(tls::connect(access.address, ca, "http/1.1", None).await?))
     }
 
     /// The code that a list of namespaces is answered with.

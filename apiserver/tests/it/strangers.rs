@@ -1,6 +1,5 @@
 //! Who does not show who they are, over TLS: no credential, no path and no trick of HTTP gets them to anything.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,11 +14,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio_rustls::client::TlsStream;
-use tokio_rustls::rustls::pki_types::pem::PemObject as _;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use tokio_rustls::rustls::{ClientConfig, RootCertStore};
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use crate::client::Client;
+use crate::tls;
 
 struct Place {
     server: ApiServer,
@@ -39,23 +37,9 @@ impl Place {
     async fn connect(
         &self,
         protocol: &str,
-        certificate: Option<(CertificateDer<'static>, PrivateKeyDer<'static>)>,
+        shown: Option<tls::Shown>,
     ) -> std::io::Result<TlsStream<TcpStream>> {
-        let mut roots = RootCertStore::empty();
-        let ca = self.access.ca.clone().unwrap();
-        roots.add(CertificateDer::from_pem_slice(ca.as_bytes()).unwrap()).unwrap();
-        let provider = Arc::new(tokio_rustls::rustls::crypto::ring::default_provider());
-        let config =
-            ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
-        let config = config.with_root_certificates(roots);
-        let mut config = match certificate {
-            Some((certificate, key)) => config.with_client_auth_cert(vec![certificate], key).unwrap(),
-            None => config.with_no_client_auth(),
-        };
-        config.alpn_protocols = vec![protocol.into()];
-        let stream = TcpStream::connect(self.access.address).await?;
-        let name = ServerName::try_from("localhost").unwrap();
-        tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, stream).await
+        tls::connect(self.access.address, self.access.ca.as_ref().unwrap(), protocol, shown).await
     }
 
     /// The codes of the answers to what is sent, until the server closes.
