@@ -1,5 +1,6 @@
 //! Clients that are slow, silent, or many. The clock is virtual wherever there is no socket.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,19 +10,25 @@ use http_body_util::{BodyExt, Empty, Full};
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use machinery_store::{Memory, Options};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
+use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 use tokio_util::task::TaskTracker;
 use tower_service::Service as _;
 
 use super::connection::requests;
 use super::taken::Streams;
-use crate::Listen;
 use crate::auth::Identity;
 use crate::http::Service;
 use crate::metrics::Event;
 use crate::server::{ApiServer, Limits};
+use crate::{Access, Listen};
 
 const GET: &str = "GET /api/v1/namespaces/default HTTP/1.1\r\nhost: a\r\n\r\n";
 
@@ -70,9 +77,9 @@ fn about(found: Duration, expected: Duration) {
 async fn who_says_nothing_or_says_it_slowly_is_let_go() {
     let server = server().await;
     let (limits, tasks) = (Limits::default(), TaskTracker::new());
-    let counted = || server.shared().metrics.counted.of(Event::LateHead);
+    let late = || server.shared().metrics.counted.of(Event::LateHead);
     about(closed(&mut connect(&server, &tasks, true)).await, limits.head);
-    assert_eq!(counted(), 1);
+    assert_eq!(late(), 1);
 
     // A byte a second is no head either, neither the first one nor a later one.
     for before in ["", GET] {
@@ -87,7 +94,7 @@ async fn who_says_nothing_or_says_it_slowly_is_let_go() {
         }
         about(began.elapsed(), limits.head);
     }
-    assert_eq!(counted(), 3);
+    assert_eq!(late(), 3);
 }
 
 #[tokio::test(start_paused = true)]
@@ -194,7 +201,7 @@ async fn nobody_in_particular_keeps_no_connection_of_http2() {
     assert_eq!(server.shared().metrics.counted.of(Event::UnknownClient), 1);
 }
 
-/// Requests that are taken back at once: what they cost ends with them, and the connection, if it comes to that.
+/// Requests that are taken back: what they cost ends with them.
 #[tokio::test]
 async fn requests_that_are_taken_back_cost_nothing_that_stays() {
     let server = server().await;
@@ -214,33 +221,152 @@ async fn requests_that_are_taken_back_cost_nothing_that_stays() {
     drop((answer, other, sender));
     tasks.close();
     timeout(Duration::from_secs(60), tasks.wait()).await.expect("nothing runs any more");
+    assert_eq!(counted(&server, "apiserver_current_inflight_requests{request_kind=\"readOnly\"}"), 0);
 }
 
-/// A thousand sockets that say a little and then nothing; who says what he wants is answered.
+/// What a client of HTTP/2 begins with, and requests that are each taken back as soon as they are made.
+fn taken_back(requests: u32) -> Vec<u8> {
+    let mut sent = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    let mut frame = |kind: u8, flags: u8, stream: u32, payload: &[u8]| {
+        let length = u32::try_from(payload.len()).expect("a short frame");
+        sent.extend(&length.to_be_bytes()[1..]);
+        sent.extend([kind, flags]);
+        sent.extend(stream.to_be_bytes());
+        sent.extend(payload);
+    };
+    frame(SETTINGS, 0, 0, &[]);
+    for number in 0..requests {
+        // `GET /` of `a`, all of it; then CANCEL.
+        frame(HEADERS, 5, 2 * number + 1, &[0x82, 0x86, 0x84, 0x41, 1, b'a']);
+        frame(RST_STREAM, 0, 2 * number + 1, &8_u32.to_be_bytes());
+    }
+    sent
+}
+
+const HEADERS: u8 = 1;
+const RST_STREAM: u8 = 3;
+const SETTINGS: u8 = 4;
+const GOAWAY: u8 = 7;
+const ENHANCE_YOUR_CALM: u32 = 11;
+
+/// The errors of all GOAWAY among these frames.
+fn goodbyes(mut frames: &[u8]) -> Vec<u32> {
+    let mut errors = Vec::new();
+    while let Some((head, rest)) = frames.split_at_checked(9) {
+        let length = u32::from_be_bytes([0, head[0], head[1], head[2]]) as usize;
+        let Some((payload, rest)) = rest.split_at_checked(length) else { break };
+        if let (GOAWAY, [_, _, _, _, error @ ..]) = (head[3], payload) {
+            errors.push(u32::from_be_bytes(error[..4].try_into().expect("an error")));
+        }
+        frames = rest;
+    }
+    errors
+}
+
+/// CVE-2023-44487: a client that is within its limit of streams all the time, and makes work all the time.
+#[tokio::test]
+async fn who_takes_requests_back_at_once_loses_the_connection() {
+    let server = server().await;
+    let tasks = TaskTracker::new();
+    let (mut read, mut write) = tokio::io::split(connect(&server, &tasks, true));
+    let mut answered = Vec::new();
+    let both = async {
+        let sent = taken_back(10_000);
+        tokio::join!(write.write_all(&sent), read.read_to_end(&mut answered))
+    };
+    let (sent, _) = timeout(Duration::from_secs(10), both).await.expect("the server closes");
+    sent.expect_err("it was closed before all was sent");
+    assert_eq!(goodbyes(&answered), [ENHANCE_YOUR_CALM]);
+    tasks.close();
+    timeout(Duration::from_secs(10), tasks.wait()).await.expect("nothing runs any more");
+}
+
+/// What the server counts under a name.
+fn counted(server: &ApiServer, name: &str) -> u64 {
+    let page = server.shared().metrics.page(None, 0);
+    let line = page.lines().find_map(|line| line.strip_prefix(name));
+    line.expect("it is counted").trim().parse().expect("a number")
+}
+
+/// A client over TLS, and what it says who it is by.
+struct Secure {
+    connector: TlsConnector,
+    address: SocketAddr,
+    credential: String,
+}
+
+impl Secure {
+    fn to(access: &Access) -> Self {
+        let mut roots = RootCertStore::empty();
+        let ca = access.ca.as_ref().expect("an authority");
+        roots
+            .add(CertificateDer::from_pem_slice(ca.as_bytes()).expect("a certificate"))
+            .expect("an authority");
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let config = config.expect("versions").with_root_certificates(roots).with_no_client_auth();
+        let credential = format!("authorization: Bearer {}\r\n\r\n", access.token);
+        Self { connector: Arc::new(config).into(), address: access.address, credential }
+    }
+
+    async fn plain(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.expect("a connection")
+    }
+
+    /// A connection on which so much was said.
+    async fn say(&self, text: &str) -> TlsStream<TcpStream> {
+        let name = ServerName::try_from("localhost").expect("a name");
+        let mut stream = self.connector.connect(name, self.plain().await).await.expect("TLS");
+        stream.write_all(text.as_bytes()).await.expect("taken");
+        stream.flush().await.expect("sent");
+        stream
+    }
+
+    /// How long a request takes, with the connection for it: so long or less, 99 times of 100.
+    async fn p99(&self) -> Duration {
+        let request = GET.replace("\r\n\r\n", &format!("\r\n{}", self.credential));
+        let mut took = Vec::new();
+        for _ in 0..100 {
+            let (began, mut answer) = (Instant::now(), [0; 12]);
+            let answered = async { self.say(&request).await.read_exact(&mut answer).await };
+            timeout(Duration::from_secs(10), answered).await.expect("in time").expect("an answer");
+            took.push(began.elapsed());
+            assert_eq!(&answer[..], b"HTTP/1.1 200");
+        }
+        took.sort();
+        took[98]
+    }
+}
+
+/// A thousand sockets that say a little and then nothing; who says what he wants is answered as soon as without them. Twice
+/// as long is promised, and ten times that is asserted: a machine that does other things too is slow at times.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_thousand_slow_clients_do_not_keep_others_waiting() {
-    let server = server().await;
+    const FLOOR: Duration = Duration::from_millis(500);
+    // None of the thousand is let go before it is over.
+    let long = Duration::from_secs(600);
+    let limits = Limits { head: long, idle: long, body: long, ..Limits::default() };
+    let server = ApiServer::builder(Memory::new(Options::default())).limits(limits);
+    let server = server.start().await.expect("a server");
     let home = tempfile::tempdir().expect("a directory");
-    let mut listen = Listen::at("127.0.0.1:0".parse().expect("an address"), home.path().join("pki"));
-    listen.insecure = true;
-    let access = server.listen(listen).await.expect("it listens");
-    let mut slow = Vec::new();
+    let listen = Listen::at("127.0.0.1:0".parse().expect("an address"), home.path().join("pki"));
+    let client = Secure::to(&server.listen(listen).await.expect("it listens"));
+    let before = client.p99().await;
+
+    let post = "POST /api/v1/namespaces HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n";
+    let body = format!("{post}{}{{", client.credential);
+    let (mut silent, mut slow) = (Vec::new(), Vec::new());
     for number in 0..1_000 {
-        let mut stream = tokio::net::TcpStream::connect(access.address).await.expect("a connection");
-        let said = [GET, "POST /api/v1/namespaces HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n{", ""];
-        let said = said[number % 3];
-        let length = if number % 3 == 0 { said.len() / 2 } else { said.len() };
-        stream.write_all(&said.as_bytes()[..length]).await.expect("taken");
-        slow.push(stream);
+        match number % 3 {
+            // No handshake, half a head, a body that does not come.
+            0 => silent.push(client.plain().await),
+            1 => slow.push(client.say(post).await),
+            _ => slow.push(client.say(&body).await),
+        }
     }
-    for _ in 0..20 {
-        let mut stream = tokio::net::TcpStream::connect(access.address).await.expect("a connection");
-        let mut answer = [0; 12];
-        stream.write_all(GET.as_bytes()).await.expect("taken");
-        let answered = timeout(Duration::from_secs(10), stream.read_exact(&mut answer)).await;
-        answered.expect("in time").expect("an answer");
-        assert_eq!(&answer[..], b"HTTP/1.1 200");
-    }
-    drop(slow);
+    let with = client.p99().await;
+    assert!(counted(&server, "machinery_connections") >= 1_000, "they are all there");
+    assert!(with <= FLOOR.max(20 * before), "{with:?}, and {before:?} without them");
+    drop((silent, slow));
     server.stop().await;
 }
