@@ -8,13 +8,13 @@ use serde_json::{Map, Value};
 use serde_saphyr::options::{DuplicateKeyPolicy, NonFiniteFloatPolicy};
 use serde_saphyr::{Budget, Options, budget, options};
 
-use crate::json::{self, MAX_DEPTH, Malformed, Read, number};
+use crate::json::{self, MAX_DEPTH, MAX_VALUES, Malformed, Read, number};
 
 /// The stack of the reader, which is recursive and takes much of it for each level when it is not optimized.
 const STACK: usize = 8 << 20;
 
 /// How many values there may be, those that aliases repeat included.
-const MAX_NODES: usize = 250_000;
+const MAX_NODES: usize = MAX_VALUES;
 
 /// How much aliases may repeat: less than makes a small text a large object.
 const MAX_REPEATED: usize = 50_000;
@@ -28,10 +28,12 @@ const MAX_DUPLICATES: usize = 100;
 /// application means nothing.
 pub(crate) fn read(bytes: &[u8]) -> Result<Read, Malformed> {
     // What clients call YAML is JSON most of the time.
-    if bytes.trim_ascii_start().starts_with(b"{")
-        && let Ok(read) = json::read(bytes)
-    {
-        return Ok(read);
+    if bytes.trim_ascii_start().starts_with(b"{") {
+        match json::read(bytes) {
+            Ok(read) => return Ok(read),
+            Err(why) if why == Malformed::too_many() => return Err(why),
+            Err(_) => {}
+        }
     }
     thread::scope(|scope| {
         let reader = thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || parse(bytes));

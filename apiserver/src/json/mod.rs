@@ -8,4 +8,4 @@ mod tests;
 
 pub(crate) use character::is_printable;
 pub(crate) use names::{plain_type_name, type_name};
-pub(crate) use read::{MAX_DEPTH, Malformed, Read, number, read};
+pub(crate) use read::{MAX_DEPTH, MAX_VALUES, Malformed, Read, number, read};

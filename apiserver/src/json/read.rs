@@ -8,6 +8,9 @@ use crate::refusal::Refusal;
 /// How deep objects and arrays may be nested: the reader uses the stack.
 pub(crate) const MAX_DEPTH: usize = 128;
 
+/// How many values there may be: one of two bytes takes sixteen times as much here, and more with a key.
+pub(crate) const MAX_VALUES: usize = 100_000;
+
 /// How many duplicate keys are told: what is told goes into headers.
 const MAX_DUPLICATES: usize = 100;
 
@@ -24,12 +27,19 @@ pub(crate) struct Read {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed(pub(crate) String);
 
+impl Malformed {
+    /// It has more values than may be.
+    pub(crate) fn too_many() -> Self {
+        Self(format!("the document has more than {MAX_VALUES} values"))
+    }
+}
+
 /// Reads one document, and nothing after it.
 ///
 /// Bytes that are no UTF-8 and surrogates that are alone become U+FFFD, each of them. Numbers are what they are once
 /// Go has read and written them: whole ones of 64 bits with a sign, whichever way they were written, and else doubles.
 pub(crate) fn read(bytes: &[u8]) -> Result<Read, Malformed> {
-    let mut reader = Reader { bytes, at: 0, depth: 0, duplicates: Vec::new() };
+    let mut reader = Reader { bytes, at: 0, depth: 0, values: 0, duplicates: Vec::new() };
     let value = reader.value()?;
     match reader.space() {
         None => Ok(Read { value, duplicates: reader.duplicates }),
@@ -55,12 +65,17 @@ struct Reader<'a> {
     bytes: &'a [u8],
     at: usize,
     depth: usize,
+    values: usize,
     /// Paths from the value that is being read; each level puts its own step before those that came from below.
     duplicates: Vec<String>,
 }
 
 impl Reader<'_> {
     fn value(&mut self) -> Result<Value, Malformed> {
+        self.values += 1;
+        if self.values > MAX_VALUES {
+            return Err(Malformed::too_many());
+        }
         match self.space() {
             Some(b'{') => self.nested(Self::object),
             Some(b'[') => self.nested(Self::array),

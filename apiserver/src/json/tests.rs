@@ -1,7 +1,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{MAX_DEPTH, read};
+use super::{MAX_DEPTH, MAX_VALUES, Malformed, read};
 
 fn check(text: impl AsRef<[u8]>, expected: Value) {
     let read = read(text.as_ref()).unwrap();
@@ -94,6 +94,18 @@ fn it_is_no_deeper_than_allowed() {
     refused(vec![b'['; 3 << 20], "invalid character '[' exceeded max depth");
     refused(br#"{"a":"#.repeat(1 << 16), "invalid character '{' exceeded max depth");
     check(b"[[[],[]],[[]]]", json!([[[], []], [[]]]));
+}
+
+#[test]
+fn it_has_no_more_values_than_allowed() {
+    // A list is a value, and each of its items is one.
+    let list = |items: usize| format!("[{}1]", "1,".repeat(items - 1));
+    assert!(read(list(MAX_VALUES - 1).as_bytes()).is_ok());
+    refused(list(MAX_VALUES), "the document has more than 100000 values");
+    assert_eq!(
+        crate::yaml::read(format!("{{\"a\":{}}}", list(MAX_VALUES)).as_bytes()),
+        Err(Malformed::too_many())
+    );
 }
 
 #[test]

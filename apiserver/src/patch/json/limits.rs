@@ -12,20 +12,24 @@ use crate::refusal::Refusal;
 pub(super) const OPERATIONS: usize = 10_000;
 /// How many bytes of JSON all `copy` of a patch may add.
 const COPIED: usize = 3 * 1024 * 1024;
-/// How many values all operations of a patch may walk over or shift, beyond what the patch itself says.
-const MOVED: usize = 100_000_000;
+/// How many values all `copy` of a patch may add. Small ones take much more memory than they have bytes.
+const COPIES: usize = 100_000;
+/// How many values all operations of a patch may walk over or shift, beyond what the patch itself says: ten thousand
+/// operations at the front of a list of a thousand.
+const MOVED: usize = 10_000_000;
 /// How many containers may be in each other: what the parser will read again.
 pub(super) const DEEPEST: usize = 127;
 
 /// What is left of the limits.
 pub(super) struct Limits {
     copied: usize,
+    copies: usize,
     moved: usize,
 }
 
 impl Limits {
     pub(super) const fn new() -> Self {
-        Self { copied: 0, moved: 0 }
+        Self { copied: 0, copies: 0, moved: 0 }
     }
 
     /// Accounts for a copy of a value.
@@ -35,6 +39,10 @@ impl Limits {
             rejected(format!("the copies of the patch are larger than {COPIED} bytes together"))
         })?;
         self.copied = COPIED - left.0;
+        depth(value, &mut self.copies);
+        if self.copies > COPIES {
+            return Err(rejected(format!("the copies of the patch are more than {COPIES} values together")));
+        }
         Ok(())
     }
 

@@ -188,11 +188,12 @@ fn copies_do_not_add_up() {
         json!({"op": "copy", "from": "/a", "path": "/a/-"}),
     ];
     let patch = Value::from(double.iter().cycle().take(60).cloned().collect::<Vec<_>>());
-    check_refused(
-        json!({"a": ["0123456789"]}),
-        patch,
-        "the copies of the patch are larger than 3145728 bytes together",
-    );
+    for (item, cause) in [
+        ("x".repeat(100), "the copies of the patch are larger than 3145728 bytes together"),
+        ("x".into(), "the copies of the patch are more than 100000 values together"),
+    ] {
+        check_refused(json!({"a": [item]}), patch.clone(), cause);
+    }
 }
 
 /// Neither by values that are deep, nor by moving or copying them into each other.

@@ -152,7 +152,7 @@ fn sizes() -> Vec<Row> {
 }
 
 /// Aliases that repeat themselves, and what YAML has and JSON has not.
-fn yaml() -> Vec<Row> {
+pub(super) fn yaml() -> Vec<Row> {
     let head = "apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: n\n";
     let laughs = {
         let mut text = format!("{head}a0: &a0 [lol, lol, lol, lol, lol, lol, lol, lol, lol, lol]\n");

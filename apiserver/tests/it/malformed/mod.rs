@@ -4,6 +4,8 @@
 //! A family of them is a file. A row names the request and what is expected; some rows are made from others.
 
 mod bodies;
+#[cfg(target_os = "linux")]
+mod bombs;
 mod names;
 mod patches;
 mod paths;

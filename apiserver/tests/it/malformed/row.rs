@@ -66,12 +66,17 @@ impl Row {
         self.path.len() + self.body.len()
     }
 
-    pub(super) async fn send(&self, client: &Client) -> Answer {
+    /// What is sent. `None`: no client can.
+    pub(super) fn request(&self) -> Option<Request<Full<Bytes>>> {
         let mut request = Request::builder().method(self.method.clone()).uri(&self.path);
         for (name, value) in &self.headers {
             request = request.header(*name, value);
         }
-        let Ok(request) = request.body(Full::new(self.body.clone())) else {
+        request.body(Full::new(self.body.clone())).ok()
+    }
+
+    pub(super) async fn send(&self, client: &Client) -> Answer {
+        let Some(request) = self.request() else {
             return Answer { code: 0, body: "no client can send it".into() };
         };
         let (head, body) = client.send(request).await.into_parts();
