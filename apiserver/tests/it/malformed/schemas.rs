@@ -4,9 +4,11 @@ use serde_json::{Value, json};
 
 use super::row::{BAD, CRDS, Expected, INVALID, JSON, Row};
 
-/// Of another type than it must be. Kubernetes says 400, and where Go could not go on; here it is a cause that names the
-/// field, among all others.
-const OF_TYPE: Expected = INVALID;
+/// Of another type than it must be.
+const OF_TYPE: Expected = BAD;
+/// The same within a schema: Kubernetes says 400, and where Go could not go on; here it is a cause that names the place, among all
+/// others.
+const IN_SCHEMA: Expected = INVALID;
 
 fn definition(change: impl FnOnce(&mut Value)) -> Value {
     let mut definition = json!({
@@ -122,12 +124,12 @@ fn wrong_schemas() -> Vec<(Value, Expected)> {
         (json!({}), INVALID),
         (json!({"type": "string"}), INVALID),
         (json!({"type": "array"}), INVALID),
-        (json!({"type": ["object"]}), OF_TYPE),
+        (json!({"type": ["object"]}), IN_SCHEMA),
         (json!(true), OF_TYPE),
         (json!([]), OF_TYPE),
         (json!("object"), OF_TYPE),
-        (json!({"type": "object", "properties": []}), OF_TYPE),
-        (json!({"type": "object", "properties": {"spec": 1}}), OF_TYPE),
+        (json!({"type": "object", "properties": []}), IN_SCHEMA),
+        (json!({"type": "object", "properties": {"spec": 1}}), IN_SCHEMA),
         (json!({"type": "object", "properties": {"spec": {}}}), INVALID),
         (json!({"type": "object", "additionalProperties": false}), INVALID),
         (json!({"type": "object", "properties": {"metadata": {"type": "string"}}}), INVALID),
@@ -160,9 +162,9 @@ fn wrong_properties() -> Vec<(Value, Expected)> {
         (json!({"type": "string", "pattern": "a{100000}"}), INVALID),
         (json!({"type": "string", "pattern": "((a{100}){100}){100}"}), INVALID),
         (json!({"type": "string", "pattern": "\\p{Nothing}"}), INVALID),
-        (json!({"type": "string", "pattern": 1}), OF_TYPE),
-        (json!({"type": "string", "minLength": "1"}), OF_TYPE),
-        (json!({"type": "string", "maximum": "a"}), OF_TYPE),
+        (json!({"type": "string", "pattern": 1}), IN_SCHEMA),
+        (json!({"type": "string", "minLength": "1"}), IN_SCHEMA),
+        (json!({"type": "string", "maximum": "a"}), IN_SCHEMA),
         (
             json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": {"type": "string"}}),
             INVALID,
@@ -175,9 +177,9 @@ fn wrong_properties() -> Vec<(Value, Expected)> {
         (json!({"type": "object", "x-kubernetes-map-type": "round"}), INVALID),
         (json!({"type": "string", "anyOf": [{"type": "string"}]}), INVALID),
         (json!({"type": "string", "not": {"default": "a"}}), INVALID),
-        (json!({"type": "string", "allOf": {}}), OF_TYPE),
-        (json!({"type": "string", "enum": "a"}), OF_TYPE),
-        (json!({"type": "object", "required": "a"}), OF_TYPE),
+        (json!({"type": "string", "allOf": {}}), IN_SCHEMA),
+        (json!({"type": "string", "enum": "a"}), IN_SCHEMA),
+        (json!({"type": "object", "required": "a"}), IN_SCHEMA),
     ];
     let mut deep = json!({"type": "string"});
     for _ in 0..200 {
