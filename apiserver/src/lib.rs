@@ -60,7 +60,8 @@
 //! - Where Kubernetes answers by accident, this server refuses: the cases say where and why (`differs` in
 //!   `tests/differential/cases/`). Bodies of requests are never compressed, to either.
 //! - It has no scheduler and no controllers: pods and deployments are records.
-//! - JSON deeper than 128 levels is refused.
+//! - JSON deeper than 128 levels is refused, and a body of more than 100 000 values: what a request may cost in memory is a
+//!   small multiple of its bytes. Kubernetes takes both.
 //!
 //! # Example
 //!
