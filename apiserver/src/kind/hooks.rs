@@ -44,6 +44,12 @@ pub(crate) trait Hooks: Send + Sync + 'static {
     fn holds(&self, _object: &Value) -> bool {
         false
     }
+
+    /// Under which keys an object counts for the guards of this kind, each with the guard's name before it: `disjoint/vni/17`.
+    /// Each is there once. Of an object that cannot be read, there are none.
+    fn guard_keys(&self, _object: &Value) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Which part of an object a request is about.
