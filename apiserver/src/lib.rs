@@ -51,10 +51,13 @@
 //! 19. **Long answers are compressed** for who can read gzip, and lists as they are made, never held as a whole
 //!     (`long_answers_are_compressed_for_who_can_read_them`, `a_long_document_is_compressed_as_it_is_made`); watches are not
 //!     (`a_watch_is_not_compressed`).
+//! 20. **A write under a fence** is made only if the Lease or lock that it names is still the writer's at that moment: on every way, by
+//!     every server of the store (`a_holder_paused_past_its_epoch_is_refused_on_every_write_path`,
+//!     `a_takeover_between_the_look_and_the_commit_is_noticed`). A renewal refuses nothing (`a_renewal_meanwhile_is_no_refusal`).
 //!
 //! # What it does not do
 //!
-//! - Not yet: server-side apply, CEL, webhooks, impersonation, fences, answers in protobuf. Each is refused with the right
+//! - Not yet: server-side apply, CEL, webhooks, impersonation, answers in protobuf. Each is refused with the right
 //!   error. A definition with rules in CEL is refused, and never half obeyed. Nor has it guards across objects, watches by
 //!   interest, an audit log, quotas, or tokens for service accounts.
 //! - Where Kubernetes answers by accident, this server refuses: the cases say where and why (`differs` in
@@ -103,9 +106,11 @@
 mod accept;
 mod auth;
 mod builtin;
+mod change;
 mod crd;
 mod discovery;
 mod documents;
+mod fence;
 mod handle;
 mod http;
 mod invalid;

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use machinery_objects::{
-    Conflict, Continue, InvalidField, ListError, Revision, SourceError, WatchError, WriteError,
+    Conflict, Continue, Fence as Named, InvalidField, ListError, Revision, SourceError, WatchError,
+    WriteError,
 };
 use machinery_store::WatchError as Lost;
 
+use crate::fence::Fence;
 use crate::refusal::Refusal;
 
 /// Why a source did not answer.
@@ -64,8 +66,12 @@ pub(super) fn lost(error: Lost) -> WatchError {
     }
 }
 
-/// Why something was not written. `known` is the condition that did not hold, if one of ours did not.
-pub(super) fn write_error(refusal: Refusal, known: Option<Conflict>) -> WriteError {
+/// Why something was not written. `known` is the condition that did not hold, if one of ours did not; `fence` is what the
+/// write was to rest on.
+pub(super) fn write_error(refusal: Refusal, known: Option<Conflict>, fence: Option<&Named>) -> WriteError {
+    if let Some(stale) = fence.filter(|_| Fence::refused(&refusal)) {
+        return WriteError::Conflict(Conflict::Fence(Box::new(stale.clone())));
+    }
     match refusal.reason {
         "AlreadyExists" => WriteError::AlreadyExists { uid: None },
         "Conflict" => {

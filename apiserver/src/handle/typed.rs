@@ -110,10 +110,10 @@ impl<K> Handle<K> {
         namespace: Option<&'a str>,
         name: &'a str,
     ) -> Matter<'a> {
-        Matter { shared: &self.shared, kind, part, identity: &self.identity, namespace, name }
+        Matter { shared: &self.shared, kind, part, identity: &self.identity, fence: None, namespace, name }
     }
 
-    /// Whether roles and bindings let its identity do that.
+    /// Whether roles and bindings let its identity do that, and name the fence under which it is to be done.
     pub(super) fn allow(
         &self,
         verb: &str,
@@ -130,7 +130,9 @@ impl<K> Handle<K> {
             name: matter.name(),
         };
         let attributes = Attributes::of(verb, asks).selecting(fields);
-        self.shared.allow(&self.identity, &attributes).map_err(source_error)
+        let fence =
+            |()| matter.fence.map_or(Ok(()), |fence| fence.may_be_named(&self.shared, &self.identity));
+        self.shared.allow(&self.identity, &attributes).and_then(fence).map_err(source_error)
     }
 }
 

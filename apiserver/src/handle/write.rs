@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use machinery_objects::{
-    Conflict, Deleted, Deletion, Fence, FieldSelector, InvalidField, NameRule, ObjectKey, Patch, PatchFormat,
-    Preconditions, Propagation, ResourceVersion, Revision, SourceError, Uid, WriteError, WriteToken, Writer,
-    WriterCapabilities, Written, Wrote,
+    Conflict, Deleted, Deletion, Fence as Named, FieldSelector, InvalidField, NameRule, ObjectKey, Patch,
+    PatchFormat, Preconditions, Propagation, ResourceVersion, Revision, SourceError, Uid, WriteError,
+    WriteToken, Writer, WriterCapabilities, Written, Wrote,
 };
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -15,6 +15,7 @@ use serde_json::Value;
 use super::Handle;
 use super::refused::{source_error, unreadable, write_error};
 use super::typed::form;
+use crate::fence::Fence;
 use crate::json::MAX_DEPTH;
 use crate::kind::{Kind, Part};
 use crate::patch::{self, PatchKind};
@@ -32,18 +33,17 @@ where
     K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static,
 {
     fn capabilities(&self) -> WriterCapabilities {
-        let mut capabilities = WriterCapabilities::LEAST;
-        capabilities.patches = true;
-        capabilities
+        WriterCapabilities::ALL
     }
 
     /// Where the name is only generated, [`WriteError::AlreadyExists`] says that no free one was found.
-    async fn create(&self, object: &K, fence: Option<&Fence>) -> Result<Written<K>, WriteError> {
-        unfenced(fence)?;
+    async fn create(&self, object: &K, fence: Option<&Named>) -> Result<Written<K>, WriteError> {
         let kind = self.served("create")?;
         let mut object = self.value(&kind, object)?;
         let namespace = namespace(&kind, &object)?;
-        let matter = self.matter(&kind, Part::Main, namespace.as_deref(), "");
+        let held = fence.map(Fence::of);
+        let matter =
+            Matter { fence: held.as_ref(), ..self.matter(&kind, Part::Main, namespace.as_deref(), "") };
         self.allow("create", &matter, &FieldSelector::default())?;
         object = shaped(&matter, object)?;
         let key = kind.place.key(namespace.as_deref(), meta_text(&object, "name"));
@@ -51,7 +51,7 @@ where
             Ok(made) => made,
             // A namespace that is not there.
             Err(refusal) if refusal.code == 404 => return Err(source_error(refusal).into()),
-            Err(refusal) => return Err(self.not_made(&kind, refusal, &key).await),
+            Err(refusal) => return Err(self.not_made(&kind, refusal, &key, fence).await),
         };
         self.settle(&kind).await?;
         let revision = made.put.map(|put| put.revision).unwrap_or_default();
@@ -72,15 +72,16 @@ where
     }
 
     async fn delete(&self, key: &ObjectKey, deletion: &Deletion) -> Result<Deleted<K>, WriteError> {
-        unfenced(deletion.only_if.fence.as_ref())?;
         let kind = self.served("delete")?;
+        let fence = deletion.only_if.fence.as_ref().map(Fence::of);
         let matter = self.matter(&kind, Part::Main, key.namespace(), key.name());
+        let matter = Matter { fence: fence.as_ref(), ..matter };
         self.allow("delete", &matter, &FieldSelector::default())?;
-        let there = match kind.namespaced == key.namespace().is_some() {
-            true => self.shared.objects.get(&matter.key(), Moment::Newest).await.map_err(source_error)?,
-            false => None,
-        };
-        let entry = there.ok_or(WriteError::NotFound)?;
+        if kind.namespaced != key.namespace().is_some() {
+            return Err(WriteError::NotFound);
+        }
+        let at = matter.key();
+        let there = self.shared.objects.get(&at, Moment::Newest).await.map_err(source_error)?;
         let propagation = match deletion.propagation {
             Propagation::Background => request::Propagation::Background,
             Propagation::Foreground => request::Propagation::Foreground,
@@ -91,8 +92,8 @@ where
             held.check(old, None)?;
             Ok(strategy::Deletion { propagation: Some(propagation), ..strategy::Deletion::default() })
         };
-        let erased = delete::one(&matter, &entry, false, how).await;
-        let erased = erased.map_err(|refusal| write_error(refusal, held.broken))?;
+        let erased = delete::one(&matter, &at, there, false, how).await;
+        let erased = erased.map_err(|refusal| held.not_written(refusal))?;
         self.settle(&kind).await?;
         let revision = erased.revision.unwrap_or_default();
         if erased.is_gone {
@@ -100,7 +101,7 @@ where
             let wrote = Wrote::Removed(Some(revision.into()));
             return Ok(Deleted::Gone(WriteToken { key: key.clone(), uid, wrote }));
         }
-        self.written(&kind, &entry.key, erased.object, revision, false).map(Deleted::Marked)
+        self.written(&kind, &at, erased.object, revision, false).map(Deleted::Marked)
     }
 
     async fn patch(
@@ -109,7 +110,6 @@ where
         patch: &Patch,
         only_if: &Preconditions,
     ) -> Result<Written<K>, WriteError> {
-        unfenced(only_if.fence.as_ref())?;
         let kind = self.served("patch")?;
         let format = match &patch.format {
             PatchFormat::Json => PatchKind::Json,
@@ -120,7 +120,9 @@ where
             return Err(SourceError::Unsupported { what: "status" }.into());
         }
         let part = if patch.status { Part::Status } else { Part::Main };
+        let fence = only_if.fence.as_ref().map(Fence::of);
         let matter = self.matter(&kind, part, key.namespace(), key.name());
+        let matter = Matter { fence: fence.as_ref(), ..matter };
         self.allow("patch", &matter, &FieldSelector::default())?;
         if kind.namespaced != key.namespace().is_some() {
             return Err(WriteError::NotFound);
@@ -133,7 +135,7 @@ where
             Ok(matter.patched(patched, problems.clone(), FieldValidation::Strict)?.object)
         };
         let changed = update::change(&matter, &self.manager, false, false, next).await;
-        let changed = changed.map_err(|refusal| write_error(refusal, held.broken))?;
+        let changed = changed.map_err(|refusal| held.not_written(refusal))?;
         self.changed(&kind, &matter, changed).await
     }
 }
@@ -146,14 +148,14 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
         object: &K,
         only_if: &Preconditions,
     ) -> Result<Written<K>, WriteError> {
-        unfenced(only_if.fence.as_ref())?;
         let object = self.value(kind, object)?;
         let namespace = namespace(kind, &object)?;
         let name = meta_text(&object, "name").to_owned();
         NameRule::PathSegment
             .check(&name)
             .map_err(|error| at("metadata.name", &format!("{name:?} can be no name: {error}")))?;
-        let matter = self.matter(kind, part, namespace.as_deref(), &name);
+        let fence = only_if.fence.as_ref().map(Fence::of);
+        let matter = Matter { fence: fence.as_ref(), ..self.matter(kind, part, namespace.as_deref(), &name) };
         self.allow("update", &matter, &FieldSelector::default())?;
         let object = shaped(&matter, object)?;
         let mut held = Held::of(kind, only_if);
@@ -166,7 +168,7 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
             Ok(new)
         };
         let changed = update::change(&matter, &self.manager, false, true, next).await;
-        let changed = changed.map_err(|refusal| write_error(refusal, held.broken))?;
+        let changed = changed.map_err(|refusal| held.not_written(refusal))?;
         self.changed(kind, &matter, changed).await
     }
 
@@ -225,8 +227,14 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
     }
 
     /// Why an object was not made; which one is there already, if that is why.
-    async fn not_made(&self, kind: &Kind, refusal: Refusal, key: &Arc<str>) -> WriteError {
-        let error = write_error(refusal, None);
+    async fn not_made(
+        &self,
+        kind: &Kind,
+        refusal: Refusal,
+        key: &Arc<str>,
+        fence: Option<&Named>,
+    ) -> WriteError {
+        let error = write_error(refusal, None, fence);
         let WriteError::AlreadyExists { .. } = error else { return error };
         let there = self.shared.objects.get(key, Moment::Newest).await.ok().flatten();
         let there = there.and_then(|entry| read(kind, &entry, entry.modified).ok());
@@ -245,6 +253,11 @@ struct Held<'a> {
 impl<'a> Held<'a> {
     const fn of(kind: &'a Kind, only_if: &'a Preconditions) -> Self {
         Self { kind, only_if, broken: None }
+    }
+
+    /// Why nothing was written.
+    fn not_written(self, refusal: Refusal) -> WriteError {
+        write_error(refusal, self.broken, self.only_if.fence.as_ref())
     }
 
     /// Holds them, and what an object says of itself, against what is there.
@@ -266,11 +279,6 @@ impl<'a> Held<'a> {
             None => Ok(()),
         }
     }
-}
-
-/// Fences are conditions on another object. There are none yet.
-fn unfenced(fence: Option<&Fence>) -> Result<(), SourceError> {
-    if fence.is_some() { Err(SourceError::Unsupported { what: "fences" }) } else { Ok(()) }
 }
 
 /// The object in the shape of its kind. What the kind does not know is a mistake of the program.

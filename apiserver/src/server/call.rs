@@ -13,15 +13,13 @@ use super::{Incoming, Shared};
 use crate::accept::for_refusals;
 use crate::auth::Identity;
 use crate::auth::rbac::{Attributes, On, Resource as Asks};
+use crate::fence::Fence;
 use crate::http::{Body, answer};
 use crate::metrics::About;
 use crate::metrics::Event;
 use crate::refusal::Refusal;
 use crate::request::{Query, Resource, Target, Verb, field_selector};
 use crate::{documents, verbs};
-
-/// By which a write names what it rests on.
-const FENCE: &str = "machinery-fence";
 
 /// A request as it came.
 pub(crate) struct Call {
@@ -39,6 +37,8 @@ pub(crate) struct Asked {
     pub(crate) resource: Resource,
     pub(crate) query: Query,
     pub(crate) identity: Arc<Identity>,
+    /// What a write rests on.
+    pub(crate) fence: Option<Fence>,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
@@ -93,10 +93,10 @@ impl Shared {
             }
         };
         match target {
-            Admitted::Resource(verb, resource) => {
+            Admitted::Resource(verb, resource, fence) => {
                 let received = body.read(&self, &headers).await?;
                 let body = received.bytes.clone();
-                let asked = Asked { verb, resource, query, identity, headers, body };
+                let asked = Asked { verb, resource, query, identity, fence, headers, body };
                 if verb == Verb::Watch {
                     let full = |_: &Refusal| self.metrics.counted.add(Event::TooManyWatches);
                     let place = self.places.watch().inspect_err(full)?;
@@ -134,15 +134,13 @@ impl Shared {
             let message = "this server cannot be asked for somebody else: leave out the Impersonate headers";
             return Err(Refusal::new(403, "Forbidden", message));
         }
-        if headers.contains_key(FENCE) {
-            // Writing without it would be what the fence is against.
-            return Err(Refusal::bad_request(
-                "this server holds no fences: leave out the Machinery-Fence header",
-            ));
-        }
+        let fence = Fence::of_headers(headers)?;
         match target {
             Target::Resource(resource) => {
                 let verb = Verb::of(method, &resource, &query)?;
+                if fence.is_some() && verb.reads() {
+                    return Err(unfenced());
+                }
                 *about = self.metrics.about(&self.kinds(), verb, &resource);
                 let fields = query.first("fieldSelector").filter(|text| !text.is_empty());
                 let fields = fields.and_then(|text| field_selector(text).ok()).unwrap_or_default();
@@ -154,12 +152,14 @@ impl Shared {
                     name: resource.name.as_deref().unwrap_or_default(),
                 };
                 self.allow(identity, &Attributes::of(verb.name(), asks).selecting(&fields))?;
+                fence.as_ref().map_or(Ok(()), |fence| fence.may_be_named(self, identity))?;
                 if verb == Verb::Watch && self.stopping.is_cancelled() {
                     // It would end at once, which clients take for a fault, and list all anew.
                     return Err(stopping());
                 }
-                Ok((Admitted::Resource(verb, resource), query))
+                Ok((Admitted::Resource(verb, resource, fence), query))
             }
+            _ if fence.is_some() => Err(unfenced()),
             Target::Nothing => Ok((Admitted::Nothing, query)),
             Target::Other(parts) => {
                 *about = About::document(&parts);
@@ -182,9 +182,14 @@ impl Shared {
 
 /// What may be done.
 enum Admitted {
-    Resource(Verb, Resource),
+    Resource(Verb, Resource, Option<Fence>),
     Other(Vec<String>),
     Nothing,
+}
+
+/// 400: it would say nothing of the moment after.
+pub(crate) fn unfenced() -> Refusal {
+    Refusal::bad_request("only writes of objects have fences: leave out the Machinery-Fence header")
 }
 
 /// 429: clients go on from their revision when the server is up again.

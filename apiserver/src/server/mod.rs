@@ -9,7 +9,7 @@ mod places;
 mod shared;
 
 pub use build::{ApiServer, Builder, StartError};
-pub(crate) use call::{Asked, Call, Head};
+pub(crate) use call::{Asked, Call, Head, unfenced};
 pub(crate) use incoming::Incoming;
 pub use limits::Limits;
 pub(crate) use shared::{Shared, World};

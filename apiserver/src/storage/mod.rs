@@ -1,9 +1,9 @@
-//! Objects in the store: where they are, in which form, and how they are read and changed.
+//! Objects in the store: where they are, in which form, and how they are read.
 
 mod form;
 mod objects;
 mod place;
 
 pub(crate) use form::{Stored, encode, head};
-pub(crate) use objects::{Listed, Lost, Moment, Objects, Outcome, Write, expired};
+pub(crate) use objects::{Committed, Listed, Moment, Objects, expired};
 pub(crate) use place::Place;

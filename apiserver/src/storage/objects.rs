@@ -1,12 +1,12 @@
-//! Reading and changing objects: every change is one transaction that rests on what it was worked out from.
+//! The store as the server uses it, with its errors as refusals.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use machinery_objects::Revision;
 use machinery_store::{
-    Backend, CommitError, Condition, Conflict, Cursor, Entry, Key, Page, Range, ReadError, Span, Transaction,
-    Watch, WatchError,
+    Backend, CommitError, Conflict, Cursor, Entry, Key, Page, Range, ReadError, Span, Transaction, Watch,
+    WatchError,
 };
 
 use crate::refusal::{Cause, Refusal};
@@ -16,8 +16,6 @@ use crate::request::GetOptions;
 const PATIENCE: Duration = Duration::from_secs(3);
 /// How often it looks meanwhile.
 const LOOK: Duration = Duration::from_millis(10);
-/// How often a change is worked out anew because another came before it. Each time somebody else's change has happened.
-const TRIES: usize = 100;
 
 /// The store, as the server uses it.
 #[derive(Clone)]
@@ -51,30 +49,11 @@ pub(crate) struct Listed {
     pub(crate) remaining: Option<u64>,
 }
 
-/// What a change is to do.
-pub(crate) enum Write {
-    /// Nothing: the object is as it should be.
-    Keep,
-    Put(machinery_store::Value),
-    Delete,
-}
-
-/// What a change did.
-pub(crate) struct Outcome {
-    /// Of the object: unchanged, if nothing was done.
-    pub(crate) revision: Revision,
-}
-
-/// A condition on another key did not hold.
-pub(crate) enum Lost {
-    Guard(Box<Conflict>),
-    Refused(Box<Refusal>),
-}
-
-impl From<Refusal> for Lost {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(Box::new(refusal))
-    }
+/// What became of a transaction.
+pub(crate) enum Committed {
+    Done(Revision),
+    /// Nothing: this is not as it was seen.
+    Lost(Box<Conflict>),
 }
 
 impl Objects {
@@ -131,45 +110,13 @@ impl Objects {
         self.backend.watch(span, after).await
     }
 
-    /// Changes one object, by a step from what is there to what is to be. The step is made again if another change came
-    /// before it; `guards` are conditions on other objects, which the caller has to look at again then.
-    pub(crate) async fn change(
-        &self,
-        key: &Key,
-        mut current: Option<Arc<Entry>>,
-        guards: &[Condition],
-        mut step: impl FnMut(Option<&Entry>) -> Result<Write, Refusal>,
-    ) -> Result<Outcome, Lost> {
-        for _ in 0..TRIES {
-            let mut transaction = Transaction { conditions: guards.to_vec(), operations: Vec::new() };
-            transaction = match &current {
-                Some(entry) => transaction.if_at(key.clone(), entry.modified),
-                None => transaction.if_absent(key.clone()),
-            };
-            transaction = match step(current.as_deref())? {
-                Write::Keep => {
-                    let revision = current.as_ref().map_or(Revision::ZERO, |entry| entry.modified);
-                    return Ok(Outcome { revision });
-                }
-                Write::Put(bytes) => transaction.put(key.clone(), bytes),
-                Write::Delete => transaction.delete(key.clone()),
-            };
-            match self.backend.commit(transaction).await {
-                Ok(commit) => return Ok(Outcome { revision: commit.revision }),
-                Err(CommitError::Conflict(conflict)) if conflict.key == *key => current = conflict.current,
-                Err(CommitError::Conflict(conflict)) => return Err(Lost::Guard(conflict)),
-                Err(error) => return Err(unwritten(&error).into()),
-            }
+    /// Makes several changes at once, if all that they rest on is as it was seen.
+    pub(crate) async fn commit(&self, transaction: Transaction) -> Result<Committed, Refusal> {
+        match self.backend.commit(transaction).await {
+            Ok(commit) => Ok(Committed::Done(commit.revision)),
+            Err(CommitError::Conflict(conflict)) => Ok(Committed::Lost(conflict)),
+            Err(error) => Err(unwritten(&error)),
         }
-        Err(Refusal {
-            retry_after: Some(1),
-            ..Refusal::new(
-                429,
-                "TooManyRequests",
-                "the object is written so often that this change found no moment: try again",
-            )
-        }
-        .into())
     }
 }
 

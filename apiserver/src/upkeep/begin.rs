@@ -9,12 +9,13 @@ use tokio_util::task::TaskTracker;
 
 use super::{definitions, events, garbage, namespaces, plans, roles};
 use crate::auth::rbac::defaults;
+use crate::change::{Change, Rests, Write};
 use crate::kind::Kind;
 use crate::native;
 use crate::own::not_defined;
 use crate::refusal::Refusal;
 use crate::server::{Shared, StartError};
-use crate::storage::{Lost, Moment, Write};
+use crate::storage::Moment;
 use crate::strategy::{self, Context, New, meta_text};
 use crate::verbs::output::stored_bytes;
 
@@ -101,8 +102,6 @@ async fn ensure(shared: &Shared, kind: &Kind, mut object: Value) -> Result<(), R
     let bytes = stored_bytes(kind, &object);
     let step =
         |there: Option<&Entry>| Ok(if there.is_some() { Write::Keep } else { Write::Put(bytes.clone()) });
-    match shared.objects.change(&key, None, &[], step).await {
-        Ok(_) | Err(Lost::Guard(_)) => Ok(()),
-        Err(Lost::Refused(refusal)) => Err(*refusal),
-    }
+    let change = Change { shared, kind, key: &key, rests: Rests::default(), dry_run: false };
+    change.make(None, step).await.map(drop)
 }

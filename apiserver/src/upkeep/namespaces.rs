@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use machinery_store::{Condition, Entry, Range};
+use machinery_store::{Entry, Range};
 use serde_json::Value;
 
 use super::follow::Follow;
@@ -42,13 +42,13 @@ async fn pass(shared: &Shared, kind: &Kind) -> Result<Vec<String>, Refusal> {
 async fn empty(shared: &Shared, kind: &Kind, entry: &Arc<Entry>, name: &str) -> Result<bool, Refusal> {
     let registry = shared.kinds();
     // Another one may have its name by now, and what is in that one stays.
-    let guards = [Condition::At(entry.key.clone(), entry.modified)];
+    let on = Some((&entry.key, entry.modified));
     let mut is_empty = true;
     for of in registry.homes().filter(|of| of.namespaced) {
         let left = shared.objects.list(Range::of(of.place.span(Some(name))), Moment::Newest).await?.entries;
         is_empty &= left.is_empty();
         for entry in &left {
-            writes::delete(shared, of, entry, How { guards: &guards, ..How::default() }).await?;
+            writes::delete(shared, of, entry, How { on, ..How::default() }).await?;
         }
     }
     if is_empty {

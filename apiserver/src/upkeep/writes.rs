@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use machinery_store::{Condition, Entry};
+use machinery_objects::Revision;
+use machinery_store::{Entry, Key};
 use serde_json::Value;
 
+use crate::change::{Change, Rests, Write};
 use crate::kind::{Kind, Part};
 use crate::refusal::Refusal;
 use crate::request::Propagation;
 use crate::server::Shared;
-use crate::storage::{Lost, Write};
 use crate::strategy::{self, Context, Deletion, Step};
 use crate::verbs::output::{read, stored_bytes};
 
@@ -36,7 +37,7 @@ pub(super) async fn update(
         change(&mut new);
         Ok(written(strategy::update(new, &old, part, true, &context)?, kind))
     };
-    done(shared, entry, &[], step).await
+    done(shared, kind, entry, None, step).await
 }
 
 /// How an object is deleted.
@@ -45,8 +46,8 @@ pub(super) struct How<'a> {
     /// Only if it is still as it was seen. Otherwise if it is still the same one.
     pub(super) unchanged: bool,
     pub(super) propagation: Option<Propagation>,
-    /// What else must be as it was seen.
-    pub(super) guards: &'a [Condition],
+    /// Only if this, too, is still at this revision.
+    pub(super) on: Option<(&'a Key, Revision)>,
 }
 
 /// Deletes an object.
@@ -70,7 +71,7 @@ pub(super) async fn delete(
         let old = read(kind, there, there.modified)?;
         Ok(written(strategy::delete(&old, &deletion, &context)?, kind))
     };
-    done(shared, entry, how.guards, step).await
+    done(shared, kind, entry, how.on, step).await
 }
 
 /// Where an object is, by its key.
@@ -90,12 +91,15 @@ fn written(step: Step, kind: &Kind) -> Write {
 /// What is refused stays as it is: only what the store says is for somebody else to deal with.
 async fn done(
     shared: &Shared,
+    kind: &Kind,
     entry: &Arc<Entry>,
-    guards: &[Condition],
+    on: Option<(&Key, Revision)>,
     step: impl FnMut(Option<&Entry>) -> Result<Write, Refusal>,
 ) -> Result<(), Refusal> {
-    match shared.objects.change(&entry.key, Some(entry.clone()), guards, step).await {
-        Err(Lost::Refused(refusal)) if matches!(refusal.code, 503 | 504) => Err(*refusal),
+    let rests = Rests { on, ..Rests::default() };
+    let change = Change { shared, kind, key: &entry.key, rests, dry_run: false };
+    match change.make(Some(entry.clone()), step).await {
+        Err(refusal) if matches!(refusal.code, 503 | 504) => Err(refusal),
         _ => Ok(()),
     }
 }

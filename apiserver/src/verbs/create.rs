@@ -6,17 +6,17 @@ use http::Response;
 use machinery_store::Entry;
 use serde_json::Value;
 
-use super::guards::guards;
 use super::output::{Output, Put, read, stored_bytes};
 use super::{Job, Matter};
 use crate::accept::Place as Form;
+use crate::change::{Rests, Write};
 use crate::http::{Body, answer};
 use crate::kind::Kind;
 use crate::meta::finalizer_warnings;
 use crate::own::not_defined;
 use crate::refusal::Refusal;
 use crate::request::WriteOptions;
-use crate::storage::{Lost, Moment, Write};
+use crate::storage::Moment;
 use crate::strategy::{self, Context, New, already_exists, is_deleting, meta_text, metadata};
 
 /// How many names are tried where the server makes them.
@@ -75,29 +75,21 @@ async fn once(matter: &Matter<'_>, object: Value, manager: &str, dry_run: bool) 
     }
     let name = meta_text(&object, "name").to_owned();
     let key = kind.place.key(namespace, &name);
-    loop {
-        let guards = guards(matter, &name).await?;
-        if dry_run {
-            if let Some(there) = matter.shared.objects.get(&key, Moment::Newest).await? {
-                return Err(exists(kind, &there, &name));
-            }
-            return Ok(Made { object, key, put: None });
-        }
-        let bytes = stored_bytes(kind, &object);
-        let step = |there: Option<&Entry>| match there {
-            Some(there) => Err(exists(kind, there, &name)),
-            None => Ok(Write::Put(bytes.clone())),
-        };
-        match matter.shared.objects.change(&key, None, &guards, step).await {
-            Ok(done) => {
-                strategy::metadata_mut(&mut object)
-                    .insert("resourceVersion".into(), done.revision.to_string().into());
-                return Ok(Made { object, key, put: Some(Put { bytes, revision: done.revision }) });
-            }
-            Err(Lost::Guard(_)) => {} // what it rests on has changed: look again
-            Err(Lost::Refused(refusal)) => return Err(*refusal),
-        }
+    let mut change = matter.change(&key, dry_run);
+    change.rests = Rests { on_its_place: true, ..change.rests };
+    // That it is there is found out by the commit, if there is one.
+    let there = if dry_run { matter.shared.objects.get(&key, Moment::Newest).await? } else { None };
+    let bytes = stored_bytes(kind, &object);
+    let step = |there: Option<&Entry>| match there {
+        Some(there) => Err(exists(kind, there, &name)),
+        None => Ok(Write::Put(bytes.clone())),
+    };
+    let revision = change.make(there, step).await?;
+    let put = revision.map(|revision| Put { bytes, revision });
+    if let Some(revision) = revision {
+        strategy::metadata_mut(&mut object).insert("resourceVersion".into(), revision.to_string().into());
     }
+    Ok(Made { object, key, put })
 }
 
 /// 409: there is one of this name already, or still.

@@ -5,19 +5,20 @@ use std::sync::Arc;
 use http::Response;
 use http::header::CONTENT_TYPE;
 use machinery_objects::Revision;
-use machinery_store::{Entry, Range};
+use machinery_store::{Entry, Key, Range};
 use serde_json::{Value, json};
 
 use super::list::{metadata, selection};
 use super::output::{Output, read, stored_bytes};
 use super::{Job, Matter};
 use crate::accept::Place;
+use crate::change::Write;
 use crate::http::{Body, answer};
 use crate::kind::Kind;
 use crate::protobuf;
 use crate::refusal::Refusal;
 use crate::request::{DeleteOptions, Format, ListOptions, Propagation};
-use crate::storage::{Lost, Moment, Write};
+use crate::storage::Moment;
 use crate::strategy::{self, Context, Deletion, Step, meta_text, metadata_mut, not_found};
 use crate::watch::Seen;
 use crate::{json, yaml};
@@ -25,9 +26,9 @@ use crate::{json, yaml};
 pub(super) async fn delete(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     let output = Output::of(job, Place::Object)?;
     let options = options(job)?;
-    let entry = job.shared.objects.get(&job.key(), Moment::Newest).await?;
-    let entry = entry.ok_or_else(|| not_found(job.kind, job.name()))?;
-    let erased = one(job, &entry, options.dry_run, |_| Ok(deletion(&options))).await?;
+    let key = job.key();
+    let entry = job.shared.objects.get(&key, Moment::Newest).await?;
+    let erased = one(job, &key, entry, options.dry_run, |_| Ok(deletion(&options))).await?;
     if erased.is_gone && !job.kind.answers_deleted {
         return Ok(answer::value(200, output.form, &success(job.kind, &erased.object)));
     }
@@ -39,13 +40,17 @@ pub(super) async fn collection(job: &Job<'_>) -> Result<Response<Body>, Refusal>
     let list = ListOptions::parse(&job.asked.query, false)?;
     let selection = selection(job, &list)?;
     let options = options(job)?;
+    if let Some(fence) = job.fence {
+        // Also where nothing is selected.
+        fence.hold(job.shared, job.kind, "").await?;
+    }
     let range = Range::of(selection.span(job.namespace()));
     let listed = job.shared.objects.list(range, Moment::Newest).await?;
     let selected = listed.entries.iter().filter(|entry| selection.sees(entry));
     let mut items = Vec::new();
     for entry in selected {
         let before = read(job.kind, entry, entry.modified)?;
-        match one(job, entry, options.dry_run, |_| Ok(deletion(&options))).await {
+        match one(job, &entry.key, Some(entry.clone()), options.dry_run, |_| Ok(deletion(&options))).await {
             Ok(_) => items.push(before),
             Err(refusal) if refusal.code == 404 => {} // somebody else deleted it meanwhile
             Err(refusal) => return Err(refusal),
@@ -66,19 +71,19 @@ pub(crate) struct Erased {
     pub(crate) revision: Option<Revision>,
 }
 
-/// Deletes one object, as `how` says of what is there.
+/// Deletes one object, as `how` says of what is there. `entry` is what was there a moment ago.
 pub(crate) async fn one(
     matter: &Matter<'_>,
-    entry: &Arc<Entry>,
+    key: &Key,
+    entry: Option<Arc<Entry>>,
     dry_run: bool,
     mut how: impl FnMut(&Value) -> Result<Deletion, Refusal>,
 ) -> Result<Erased, Refusal> {
     let kind = matter.kind;
-    let namespace = object_namespace(kind, entry);
-    let (now, namespace) = (matter.shared.world.now(), namespace.as_deref());
+    let (now, namespace) = (matter.shared.world.now(), kind.place.names(key).0);
     let context = Context { kind, now, manager: "", namespace };
     let (mut object, mut is_gone) = (Value::Null, false);
-    let mut step = |there: Option<&Entry>| {
+    let step = |there: Option<&Entry>| {
         let there = there.ok_or_else(|| not_found(kind, matter.name()))?;
         let old = read(kind, there, there.modified)?;
         Ok(match strategy::delete(&old, &how(&old)?, &context)? {
@@ -97,28 +102,11 @@ pub(crate) async fn one(
             }
         })
     };
-    if dry_run {
-        step(Some(entry))?;
-        return Ok(Erased { object, is_gone, revision: None });
+    let revision = matter.change(key, dry_run).make(entry, step).await?;
+    if let Some(revision) = revision.filter(|_| !is_gone) {
+        metadata_mut(&mut object).insert("resourceVersion".into(), revision.to_string().into());
     }
-    let done = matter.shared.objects.change(&entry.key, Some(entry.clone()), &[], step).await;
-    match done {
-        Ok(done) => {
-            if !is_gone {
-                metadata_mut(&mut object).insert("resourceVersion".into(), done.revision.to_string().into());
-            }
-            Ok(Erased { object, is_gone, revision: Some(done.revision) })
-        }
-        Err(Lost::Refused(refusal)) => Err(*refusal),
-        Err(Lost::Guard(conflict)) => {
-            Err(Refusal::new(500, "InternalError", format!("{:?} was changed", conflict.key)))
-        }
-    }
-}
-
-fn object_namespace(kind: &Kind, entry: &Entry) -> Option<String> {
-    let below = entry.key.strip_prefix(&*kind.place.start(None))?;
-    kind.namespaced.then(|| below.split_once('/').map(|(namespace, _)| namespace.to_owned()))?
+    Ok(Erased { object, is_gone, revision })
 }
 
 /// The options in the body, or else in the query.

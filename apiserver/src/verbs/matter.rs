@@ -6,6 +6,8 @@ use serde_json::Value;
 
 use crate::auth::Identity;
 use crate::auth::rbac::GROUP;
+use crate::change::{Change, Rests};
+use crate::fence::Fence;
 use crate::kind::{Kind, Part};
 use crate::refusal::Refusal;
 use crate::server::Shared;
@@ -16,6 +18,8 @@ pub(crate) struct Matter<'a> {
     pub(crate) kind: &'a Arc<Kind>,
     pub(crate) part: Part,
     pub(crate) identity: &'a Identity,
+    /// Under what it is to be done.
+    pub(crate) fence: Option<&'a Fence>,
     pub(crate) namespace: Option<&'a str>,
     /// Empty where it is about many, or about one that has no name yet.
     pub(crate) name: &'a str,
@@ -36,6 +40,12 @@ impl Matter<'_> {
             Some(rules) if &*self.kind.group == GROUP => rules.load().may_grant(self.identity, object, old),
             _ => Ok(()),
         }
+    }
+
+    /// A change of an object of this kind, under what it is to be done.
+    pub(crate) fn change<'c>(&'c self, key: &'c Arc<str>, dry_run: bool) -> Change<'c> {
+        let rests = Rests { fence: self.fence, ..Rests::default() };
+        Change { shared: self.shared, kind: self.kind, key, rests, dry_run }
     }
 
     pub(crate) fn key(&self) -> Arc<str> {

@@ -3,7 +3,6 @@
 pub(crate) mod create;
 pub(crate) mod delete;
 mod get;
-mod guards;
 pub(crate) mod input;
 pub(crate) mod list;
 mod matter;
@@ -26,7 +25,7 @@ use crate::kind::{Kind, Part};
 use crate::metrics::Event;
 use crate::refusal::Refusal;
 use crate::request::{Verb, not_allowed, time_limit};
-use crate::server::{Asked, Shared};
+use crate::server::{Asked, Shared, unfenced};
 use crate::strategy::not_found;
 use crate::upkeep;
 
@@ -71,6 +70,7 @@ pub(crate) async fn serve(shared: &Arc<Shared>, asked: Asked) -> Result<Response
         kind,
         part,
         identity: &asked.identity,
+        fence: asked.fence.as_ref(),
         namespace: resource.namespace.as_deref(),
         name: resource.name.as_deref().unwrap_or_default(),
     };
@@ -106,6 +106,7 @@ async fn done(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
         Verb::List => list::list(job).await,
         Verb::Watch => watch::watch(job).await,
         Verb::Create => match job.kind.review {
+            Some(_) if job.fence.is_some() => Err(unfenced()),
             Some(review) => review::review(job, review).await,
             None => create::create(job).await,
         },

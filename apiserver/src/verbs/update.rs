@@ -10,12 +10,13 @@ use super::input::Input;
 use super::output::{Output, Put, read, stored_bytes};
 use super::{Job, Matter};
 use crate::accept::Place;
+use crate::change::Write;
 use crate::http::{Body, answer};
 use crate::meta::finalizer_warnings;
 use crate::patch::{Patch, PatchKind};
 use crate::refusal::Refusal;
 use crate::request::WriteOptions;
-use crate::storage::{Lost, Moment, Outcome, Write};
+use crate::storage::Moment;
 use crate::strategy::{self, Context, Step, metadata, metadata_mut, not_found};
 
 pub(super) async fn replace(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
@@ -89,11 +90,10 @@ pub(crate) async fn change(
     let kind = matter.kind;
     let key = matter.key();
     let entry = matter.shared.objects.get(&key, Moment::Newest).await?;
-    let entry = entry.ok_or_else(|| not_found(kind, matter.name()))?;
     let (now, namespace) = (matter.shared.world.now(), matter.namespace());
     let context = Context { kind, now, manager, namespace };
     let (mut object, mut warnings, mut is_gone, mut put) = (Value::Null, Vec::new(), false, None);
-    let mut step = |there: Option<&Entry>| {
+    let step = |there: Option<&Entry>| {
         let there = there.ok_or_else(|| not_found(kind, matter.name()))?;
         let old = read(kind, there, there.modified)?;
         let new = next(&old)?;
@@ -121,27 +121,10 @@ pub(crate) async fn change(
             }
         })
     };
-    let revision = if dry_run {
-        step(Some(&entry))?;
-        None
-    } else {
-        let done: Outcome =
-            matter.shared.objects.change(&key, Some(entry), &[], step).await.map_err(refused)?;
-        Some(done.revision)
-    };
+    let revision = matter.change(&key, dry_run).make(entry, step).await?;
     // An object whose last finalizer went with this is answered as it was stored last.
     if let Some(revision) = revision.filter(|_| !is_gone) {
         metadata_mut(&mut object).insert("resourceVersion".into(), revision.to_string().into());
     }
     Ok(Changed { object, revision, put, is_gone, warnings })
-}
-
-/// No condition is on another object here.
-fn refused(lost: Lost) -> Refusal {
-    match lost {
-        Lost::Refused(refusal) => *refusal,
-        Lost::Guard(conflict) => {
-            Refusal::new(500, "InternalError", format!("{:?} was changed", conflict.key))
-        }
-    }
 }

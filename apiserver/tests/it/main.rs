@@ -4,8 +4,10 @@
 mod client;
 mod differential;
 mod expiry;
+mod fences;
 mod fuzz;
 mod handle;
+mod interposed;
 mod kube_rs;
 mod kubectl;
 mod malformed;

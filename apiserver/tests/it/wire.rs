@@ -139,15 +139,3 @@ async fn managers_that_a_client_notes_are_held_to_rules() {
     let reset = client.merge(&one, &note(json!([{}]))).await.fine();
     assert_eq!(reset["metadata"]["managedFields"], Value::Null);
 }
-
-#[tokio::test]
-async fn a_fence_is_not_passed_over() {
-    let (_server, client) = widgets().await;
-    make(&client, "a", "x").await;
-    for method in ["GET", "PUT", "DELETE"] {
-        let (head, body) = ask(&client, method, &format!("{ALL}/a"), ("Machinery-Fence", "leases/a/1")).await;
-        assert_eq!(head.status, 400, "{method}");
-        assert!(String::from_utf8_lossy(&body).contains("holds no fences"), "{body:?}");
-    }
-    client.get(&format!("{ALL}/a")).await.fine();
-}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use machinery_store::{Condition, Entry};
 
-use super::Matter;
+use super::Change;
 use crate::kind::Kind;
 use crate::refusal::{About, Cause, Refusal};
 use crate::storage::{Moment, Place, Stored};
@@ -13,27 +13,29 @@ use crate::strategy;
 
 const KIND_GOES: &str = "create not allowed while custom resource definition is terminating";
 
-/// The conditions as of now, for an object called so.
-pub(super) async fn guards(matter: &Matter<'_>, name: &str) -> Result<Vec<Condition>, Refusal> {
-    let mut guards = Vec::new();
-    if let Some(definition) = &matter.kind.definition {
-        let there = entry(matter, definition).await?.filter(|entry| !goes(entry));
-        let there = there.ok_or_else(|| forbidden(matter.kind, name, KIND_GOES))?;
-        guards.push(Condition::At(definition.clone(), there.modified));
+/// The conditions as of now.
+pub(super) async fn conditions(change: &Change<'_>) -> Result<Vec<Condition>, Refusal> {
+    let kind = change.kind;
+    let (namespace, name) = change.names();
+    let mut conditions = Vec::new();
+    if let Some(definition) = &kind.definition {
+        let there = entry(change, definition).await?.filter(|entry| !goes(entry));
+        let there = there.ok_or_else(|| forbidden(kind, name, KIND_GOES))?;
+        conditions.push(Condition::At(definition.clone(), there.modified));
     }
-    if let Some(namespace) = matter.namespace() {
+    if let Some(namespace) = namespace {
         let key = Place::of("", "namespaces").key(None, namespace);
-        let there = entry(matter, &key).await?.ok_or_else(|| no_namespace(namespace))?;
+        let there = entry(change, &key).await?.ok_or_else(|| no_namespace(namespace))?;
         if goes(&there) {
-            return Err(namespace_goes(matter.kind, name, namespace));
+            return Err(namespace_goes(kind, name, namespace));
         }
-        guards.push(Condition::At(key, there.modified));
+        conditions.push(Condition::At(key, there.modified));
     }
-    Ok(guards)
+    Ok(conditions)
 }
 
-async fn entry(matter: &Matter<'_>, key: &Arc<str>) -> Result<Option<Arc<Entry>>, Refusal> {
-    matter.shared.objects.get(key, Moment::Newest).await
+async fn entry(change: &Change<'_>, key: &Arc<str>) -> Result<Option<Arc<Entry>>, Refusal> {
+    change.shared.objects.get(key, Moment::Newest).await
 }
 
 fn goes(entry: &Entry) -> bool {
@@ -93,8 +95,15 @@ mod tests {
         let shared = server.shared();
         let kind = shared.kinds().find("example.com", "v1", "widgets").expect("served").clone();
         let identity = Identity::admin();
-        let matter =
-            Matter { shared, kind: &kind, part: Part::Main, identity: &identity, namespace: None, name: "" };
+        let matter = Matter {
+            shared,
+            kind: &kind,
+            part: Part::Main,
+            identity: &identity,
+            fence: None,
+            namespace: None,
+            name: "",
+        };
         let widget = |name: &str| json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}});
         assert!(create::made(&matter, widget("a"), "test", false).await.is_ok());
 

@@ -1,0 +1,48 @@
+//! What a change rests on besides the object itself.
+
+use machinery_objects::Revision;
+use machinery_store::{Condition, Key};
+
+use super::Change;
+use super::place;
+use crate::fence::Fence;
+use crate::refusal::Refusal;
+use crate::storage::Moment;
+use crate::strategy::{MODIFIED, conflict};
+
+/// What must be so for a change to be made. By default nothing.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Rests<'a> {
+    /// What the writer acts under is still the writer's.
+    pub(crate) fence: Option<&'a Fence>,
+    /// The object is new: its kind and its namespace are there and stay.
+    pub(crate) on_its_place: bool,
+    /// This is still at this revision.
+    pub(crate) on: Option<(&'a Key, Revision)>,
+}
+
+impl Rests<'_> {
+    /// The conditions as of now.
+    ///
+    /// # Errors
+    /// One of them does not hold already.
+    pub(super) async fn conditions(&self, change: &Change<'_>) -> Result<Vec<Condition>, Refusal> {
+        let (shared, kind) = (change.shared, change.kind);
+        let (_, name) = change.names();
+        let mut conditions = Vec::new();
+        if let Some(fence) = self.fence {
+            conditions.push(fence.hold(shared, kind, name).await?);
+        }
+        if self.on_its_place {
+            conditions.extend(place::conditions(change).await?);
+        }
+        if let Some((key, seen)) = self.on {
+            let there = shared.objects.get(key, Moment::Newest).await?;
+            if there.is_none_or(|there| there.modified != seen) {
+                return Err(conflict(kind, name, MODIFIED));
+            }
+            conditions.push(Condition::At(key.clone(), seen));
+        }
+        Ok(conditions)
+    }
+}

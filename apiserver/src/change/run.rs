@@ -1,0 +1,82 @@
+//! Making a change.
+
+use std::sync::Arc;
+
+use machinery_objects::Revision;
+use machinery_store::{Condition, Entry, Key, Operation, Transaction, Value};
+
+use super::Rests;
+use crate::kind::Kind;
+use crate::refusal::Refusal;
+use crate::server::Shared;
+use crate::storage::Committed;
+
+/// How often a change is worked out anew because another came before it. Each time somebody else's change has happened.
+const TRIES: usize = 100;
+
+/// A change of one object, to be made.
+pub(crate) struct Change<'a> {
+    pub(crate) shared: &'a Shared,
+    pub(crate) kind: &'a Kind,
+    pub(crate) key: &'a Key,
+    pub(crate) rests: Rests<'a>,
+    /// Whether everything is done but the last.
+    pub(crate) dry_run: bool,
+}
+
+/// What a change is to do.
+pub(crate) enum Write {
+    /// Nothing: the object is as it should be.
+    Keep,
+    Put(Value),
+    Delete,
+}
+
+impl Change<'_> {
+    /// Makes it, by a step from what is there to what is to be. `current` is what was there a moment ago. If something has
+    /// changed meanwhile, the step is made again from what is there then.
+    ///
+    /// Returns the revision of the object, or of its end: that which it had, if there was nothing to do. None, if everything was
+    /// done but the last.
+    pub(crate) async fn make(
+        &self,
+        mut current: Option<Arc<Entry>>,
+        mut step: impl FnMut(Option<&Entry>) -> Result<Write, Refusal>,
+    ) -> Result<Option<Revision>, Refusal> {
+        for _ in 0..TRIES {
+            let mut conditions = self.rests.conditions(self).await?;
+            let write = step(current.as_deref())?;
+            if self.dry_run {
+                return Ok(None);
+            }
+            let key = self.key.clone();
+            let operation = match write {
+                Write::Keep => return Ok(Some(current.map_or(Revision::ZERO, |entry| entry.modified))),
+                Write::Put(bytes) => Operation::Put(key.clone(), bytes),
+                Write::Delete => Operation::Delete(key.clone()),
+            };
+            conditions.push(match &current {
+                Some(entry) => Condition::At(key, entry.modified),
+                None => Condition::Absent(key),
+            });
+            let transaction = Transaction { conditions, operations: vec![operation] };
+            match self.shared.objects.commit(transaction).await? {
+                Committed::Done(revision) => return Ok(Some(revision)),
+                Committed::Lost(conflict) if conflict.key == *self.key => current = conflict.current,
+                Committed::Lost(_) => {} // what it rests on has changed: look again
+            }
+        }
+        Err(never())
+    }
+
+    /// The namespace and the name of the object.
+    pub(super) fn names(&self) -> (Option<&str>, &str) {
+        self.kind.place.names(self.key)
+    }
+}
+
+/// 429: each time somebody else was faster.
+fn never() -> Refusal {
+    let message = "the object, or what this change rests on, is written so often that the change found no moment: try again";
+    Refusal { retry_after: Some(1), ..Refusal::new(429, "TooManyRequests", message) }
+}

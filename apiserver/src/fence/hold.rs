@@ -1,0 +1,167 @@
+//! Whether a fence holds, as a condition of the write that rests on it.
+
+use machinery_objects as objects;
+use machinery_store::Condition;
+use serde_json::Value;
+
+use crate::auth::Identity;
+use crate::auth::rbac::{Attributes, Resource as Asks};
+use crate::kind::Kind;
+use crate::refusal::{Cause, Refusal};
+use crate::server::Shared;
+use crate::storage::Moment;
+use crate::strategy::{conflict, is_deleting, meta_text};
+use crate::verbs::output::read;
+
+/// What a writer acts under.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fence {
+    /// Empty for the oldest.
+    pub(super) group: String,
+    pub(super) version: String,
+    pub(super) plural: String,
+    pub(super) namespace: Option<String>,
+    pub(super) name: String,
+    pub(super) uid: String,
+    /// How often it had changed hands when the writer took it.
+    pub(super) epoch: Option<u64>,
+}
+
+/// By which clients tell a stale fence from other conflicts.
+const STALE: &str = "FenceStale";
+
+impl Fence {
+    /// As a program names it.
+    pub(crate) fn of(fence: &objects::Fence) -> Self {
+        let objects::Fence { kind, key, uid, epoch } = fence;
+        Self {
+            group: kind.group().into(),
+            version: kind.version().into(),
+            plural: kind.plural().into(),
+            namespace: key.namespace().map(Into::into),
+            name: key.name().into(),
+            uid: uid.as_str().into(),
+            epoch: *epoch,
+        }
+    }
+
+    /// Whether a refusal is because of a stale fence.
+    pub(crate) fn refused(refusal: &Refusal) -> bool {
+        refusal.causes.iter().any(|cause| cause.reason == STALE)
+    }
+
+    /// Whether somebody may name it: who may not read the object must not learn of it by writing.
+    pub(crate) fn may_be_named(&self, shared: &Shared, by: &Identity) -> Result<(), Refusal> {
+        let itself = (self.plural == "namespaces").then_some(&self.name);
+        let asks = Asks {
+            group: &self.group,
+            resource: &self.plural,
+            subresource: "",
+            namespace: self.namespace.as_ref().or(itself).map_or("", String::as_str),
+            name: &self.name,
+        };
+        shared.allow(by, &Attributes::of("get", asks))
+    }
+
+    /// The condition that it still holds, for a write of an object of this kind and name.
+    ///
+    /// # Errors
+    /// It does not hold now, or names what there cannot be.
+    pub(crate) async fn hold(&self, shared: &Shared, kind: &Kind, name: &str) -> Result<Condition, Refusal> {
+        let registry = shared.kinds();
+        let found = registry.find(&self.group, &self.version, &self.plural);
+        let of = found
+            .filter(|of| of.review.is_none())
+            .ok_or_else(|| self.senseless("this server has no such kind"))?;
+        match (of.namespaced, &self.namespace) {
+            (true, None) => return Err(self.senseless("objects of this kind are in a namespace")),
+            (false, Some(_)) => return Err(self.senseless("objects of this kind are in no namespace")),
+            _ => {}
+        }
+        if self.epoch.is_some() && !is_lease(of) {
+            return Err(self.senseless("only Leases have epochs: of other objects a new holder is a new uid"));
+        }
+        let key = of.place.key(self.namespace.as_deref(), &self.name);
+        let there = shared.objects.get(&key, Moment::Newest).await?;
+        let object = there.as_ref().map(|there| read(of, there, there.modified)).transpose()?;
+        match (there, self.standing(object.as_ref())) {
+            (Some(there), Ok(())) => Ok(Condition::At(key, there.modified)),
+            (_, Err(now)) => Err(self.stale(of, kind, name, now)),
+            (None, Ok(())) => Err(self.stale(of, kind, name, GONE.into())),
+        }
+    }
+
+    /// Whether it holds with that there; or what that is now.
+    fn standing(&self, there: Option<&Value>) -> Result<(), String> {
+        let there = there.ok_or(GONE)?;
+        match meta_text(there, "uid") {
+            uid if uid != self.uid => return Err(format!("another one has its name, of uid {uid}")),
+            _ if is_deleting(there) => return Err("it is being deleted".into()),
+            _ => {}
+        }
+        match (self.epoch, epoch(there)) {
+            (Some(asked), there) if there != Some(asked) => Err(format!(
+                "its epoch is {}",
+                there.map_or_else(|| "none".into(), |there| there.to_string())
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// 409. What it says of the fence, who asks may read.
+    fn stale(&self, of: &Kind, kind: &Kind, name: &str, now: String) -> Refusal {
+        let place = self.namespace.as_ref().map(|namespace| format!("{namespace}/")).unwrap_or_default();
+        let which = format!("{} \"{place}{}\"", of.resource(), self.name);
+        let why = format!("its fence is stale, stop acting under it: of {which}, {now}");
+        let mut refusal = conflict(kind, name, &why);
+        refusal.causes.push(Cause { reason: STALE, message: now, field: "Machinery-Fence".into() });
+        refusal
+    }
+
+    fn senseless(&self, why: &str) -> Refusal {
+        Refusal::bad_request(format!("the fence {self} cannot be held: {why}"))
+    }
+}
+
+const GONE: &str = "it is gone";
+
+fn is_lease(kind: &Kind) -> bool {
+    &*kind.group == "coordination.k8s.io" && kind.names.plural == "leases"
+}
+
+/// How often a Lease has changed hands. None: that cannot be told.
+fn epoch(lease: &Value) -> Option<u64> {
+    match &lease["spec"]["leaseTransitions"] {
+        Value::Null => Some(0),
+        count => count.as_u64(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_fence_holds_for_one_object_and_one_epoch() {
+        let lease = |uid: &str, transitions: Value| json!({"metadata": {"uid": uid}, "spec": {"leaseTransitions": transitions}});
+        let going = json!({"metadata": {"uid": "u", "deletionTimestamp": "2026-11-21T09:30:38Z"}});
+        let bare = json!({"metadata": {"uid": "u"}});
+        let check = |epoch: Option<u64>, there: Option<&Value>, expected: Result<(), &str>| {
+            let [group, version, plural, name, uid] = ["g", "v1", "ps", "n", "u"].map(String::from);
+            let fence = Fence { group, version, plural, namespace: None, name, uid, epoch };
+            assert_eq!(fence.standing(there), expected.map_err(String::from), "{there:?}");
+        };
+        check(None, Some(&bare), Ok(()));
+        check(Some(0), Some(&bare), Ok(()));
+        check(Some(7), Some(&lease("u", json!(7))), Ok(()));
+        check(None, Some(&lease("u", json!(7))), Ok(()));
+        check(Some(7), Some(&lease("u", json!(8))), Err("its epoch is 8"));
+        check(Some(7), Some(&lease("u", json!(6))), Err("its epoch is 6"));
+        check(Some(1), Some(&bare), Err("its epoch is 0"));
+        check(Some(0), Some(&lease("u", json!(-1))), Err("its epoch is none"));
+        check(Some(7), Some(&lease("v", json!(7))), Err("another one has its name, of uid v"));
+        check(None, Some(&going), Err("it is being deleted"));
+        check(None, None, Err("it is gone"));
+    }
+}
