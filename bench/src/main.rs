@@ -4,6 +4,7 @@
 
 mod apiserver;
 mod chance;
+mod fanout;
 mod go;
 mod interleave;
 mod lines;
@@ -13,8 +14,10 @@ mod process;
 mod progress;
 mod report;
 mod scratch;
+mod server;
 mod snapshot;
 mod store;
+mod watches;
 mod workqueue;
 
 use clap::{Args, Parser, Subcommand};
@@ -40,6 +43,8 @@ enum Suite {
     Store(Options),
     /// The API server on a disk and TLS, beside Kubernetes' own API machinery.
     Apiserver(Options),
+    /// One event among many watches, beside Kubernetes' own API machinery.
+    Fanout(Options),
     /// A process of the suite `store`.
     #[command(hide = true)]
     StoreHolder,
@@ -73,6 +78,7 @@ fn main() -> anyhow::Result<ExitCode> {
         Suite::Snapshot(options) => ("snapshot", options, snapshot::run),
         Suite::Store(options) => ("store", options, store::run),
         Suite::Apiserver(options) => ("apiserver", options, apiserver::run),
+        Suite::Fanout(options) => ("fanout", options, fanout::run),
         Suite::StoreHolder => return store::hold().map(|()| ExitCode::SUCCESS),
     };
     let found = run(options)?;

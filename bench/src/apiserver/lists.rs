@@ -1,9 +1,8 @@
 //! Full lists: looked at once, then only counted.
 
-use super::access::Access;
-use super::client::Client;
-use super::objects::PATH;
 use crate::measure::{Figures, cpu_time};
+use crate::server::objects::PATH;
+use crate::server::{Access, Client};
 use anyhow::ensure;
 use serde::Deserialize;
 use std::time::Instant;

@@ -1,27 +1,21 @@
 //! A subject of this suite: a server that is started, used, looked at from outside and killed.
 
-use super::access::Access;
-use super::client::Client;
-use super::objects::{DEFINITIONS, PATH, definition};
-use super::server::Server;
 use super::shape::Kind;
-use super::{lists, writes};
+use super::{idle, lists, writes};
 use crate::interleave::Subject;
 use crate::measure::{Figures, count};
 use crate::process;
 use crate::scratch::Scratch;
-use anyhow::{Context, bail};
-use http::StatusCode;
-use std::fs;
+use crate::server::{Server, remove, settled};
+use anyhow::Context;
 use std::path::PathBuf;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
 use tokio::runtime::{self, Runtime};
+
+pub(super) const KIB: f64 = 1024.0;
 
 /// Who loads a server does not count, so there are as many as make it quick.
 const LOADERS: usize = 64;
-
-const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(super) struct Measured {
     server: Server,
@@ -55,11 +49,15 @@ impl Measured {
                 };
                 self.lists(kept, clients)
             }
+            Kind::Watches { watches, per_connection } => {
+                let access = self.server.begin(&self.directory(), &self.runtime)?;
+                idle::idle(&access, self.server.pid()?, &self.runtime, watches, per_connection)
+            }
         }
     }
 
     fn writes(&mut self, clients: usize, seconds: f64) -> anyhow::Result<Figures> {
-        let access = self.begin(self.directory())?;
+        let access = self.server.begin(&self.directory(), &self.runtime)?;
         let pid = self.server.pid()?;
         let before = process::cpu_us(pid)?;
         let (makers, creates) = self
@@ -74,7 +72,7 @@ impl Measured {
 
     fn load(&mut self, objects: usize) -> anyhow::Result<Kept> {
         self.kept = None;
-        let access = self.begin(self.kept_directory())?;
+        let access = self.server.begin(&self.kept_directory(), &self.runtime)?;
         let length = self.runtime.block_on(async {
             writes::load(writes::makers(&access, LOADERS).await?, objects).await?;
             lists::whole(&access, objects).await
@@ -84,9 +82,8 @@ impl Measured {
     }
 
     fn lists(&mut self, kept: Kept, clients: usize) -> anyhow::Result<Figures> {
-        let access = self.server.start(&self.kept_directory())?;
+        let access = self.server.begin_again(&self.kept_directory(), &self.runtime)?;
         let pid = self.server.pid()?;
-        self.runtime.block_on(ready(&access))?;
         settled(pid)?;
         process::forget_peak(pid)?;
         let (memory, _) = process::memory(pid)?;
@@ -101,20 +98,6 @@ impl Measured {
             .with("list_mb", count(kept.length) / 1e6))
     }
 
-    /// Starts on an empty directory, and defines the kind.
-    fn begin(&mut self, directory: PathBuf) -> anyhow::Result<Access> {
-        remove(&directory)?;
-        fs::create_dir_all(&directory)?;
-        rustix::fs::sync(); // the disk has nothing left to write of what was there before
-        let access = self.server.start(&directory)?;
-        self.runtime.block_on(async {
-            let definition = serde_json::to_vec(&definition())?;
-            Client::connect(&access).await?.post(DEFINITIONS, definition.into()).await?;
-            ready(&access).await
-        })?;
-        Ok(access)
-    }
-
     fn kept_directory(&self) -> PathBuf {
         self.scratch.path(&format!("{}-kept", self.server.name()))
     }
@@ -122,39 +105,6 @@ impl Measured {
     fn directory(&self) -> PathBuf {
         self.scratch.path(self.server.name())
     }
-}
-
-/// Waits until objects of the kind can be listed, from a cache too if there is one.
-async fn ready(access: &Access) -> anyhow::Result<()> {
-    let mut client = Client::connect(access).await?;
-    let end = Instant::now() + PATIENCE;
-    let path = format!("{PATH}?labelSelector=app%3Dnone");
-    loop {
-        let status = client.status(&path).await?;
-        if status == StatusCode::OK {
-            return Ok(());
-        }
-        if Instant::now() > end {
-            bail!("{path} is still answered {status}");
-        }
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
-}
-
-/// Waits until a process has done what it does after its start: what is measured next is not that.
-fn settled(pid: u32) -> anyhow::Result<()> {
-    const LOOK: Duration = Duration::from_millis(250);
-    let end = Instant::now() + PATIENCE;
-    let mut cpu = process::cpu_us(pid)?;
-    while Instant::now() < end {
-        std::thread::sleep(LOOK);
-        let now = process::cpu_us(pid)?;
-        if now - cpu < LOOK.as_secs_f64() * 1e6 / 10.0 {
-            break;
-        }
-        cpu = now;
-    }
-    Ok(())
 }
 
 /// `more` under names that begin with what was done, and what each cost the server.
@@ -166,13 +116,6 @@ fn costed(figures: Figures, what: &str, more: &Figures, cpu_us: f64) -> anyhow::
         Some(figure) => figures.with(&format!("{what}_{name}"), figure),
         None => figures,
     }))
-}
-
-fn remove(directory: &std::path::Path) -> anyhow::Result<()> {
-    if directory.exists() {
-        fs::remove_dir_all(directory).with_context(|| format!("cannot remove {}", directory.display()))?;
-    }
-    Ok(())
 }
 
 impl Subject<Kind> for Measured {

@@ -1,18 +1,20 @@
 //! The rows of this suite. Those that the design names carry its names and goals.
 
 use super::shape::Kind;
-use super::suite::PEER;
 use crate::interleave::{Plan, Spec};
 use crate::report::{Better, Goal};
+use crate::server::PEER;
 
 /// The shapes and their rows.
 pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
-    let (seconds, objects) = if quick { (0.5, 2000) } else { (4.0, 100_000) };
+    let (seconds, objects, watches_each) = if quick { (0.5, 2000, 300) } else { (4.0, 100_000, 10_000) };
     vec![
         writes(64, seconds, 6.0, Some(10.0)),
         writes(1, seconds, 3.0, None),
         list(objects),
         lists_at_once(objects),
+        watches("idle-watch-h2", watches_each, 100, 2.0),
+        watches("idle-watch-h1", watches_each, 1, 24.0),
     ]
 }
 
@@ -78,12 +80,32 @@ fn lists_at_once(objects: usize) -> Plan<Kind> {
     }
 }
 
+fn watches(name: &str, watches: usize, per_connection: usize, most: f64) -> Plan<Kind> {
+    Plan {
+        shape: Kind::Watches { watches, per_connection },
+        absent: vec![],
+        rows: vec![
+            row(name, "KiB", "idle_kib").goals(&[Goal::at_most(most, "KiB")]).note(match per_connection {
+                1 => IDLE_H1,
+                _ => IDLE_H2,
+            }),
+            row(&format!("{name}-used"), "KiB", "used_kib")
+                .note(USED)
+                .also("written_kib", "what one write to each object took with no watch, and was taken off"),
+        ],
+    }
+}
+
 const WRITES: &str = "durable creates of custom resources of 1 KiB with a schema; each client has a connection of its own, HTTP/2 \
      over TLS, and waits for its answer; ours: `machinery serve` with RBAC; the peer: apiextensions-apiserver with etcd in its \
      process, which asks nobody for leave and knows no namespaces";
 const UPDATES: &str = "each client replaces what it made, naming the revision that it knows";
 const CPU: &str = "CPU time of the server's process for each, in the kernel too";
 const LIST: &str = "all objects in one answer, to one client that reads as fast as it comes, by a server that was started on them";
+const IDLE_H2: &str = "anonymous memory (RssAnon) by which the server's process has grown, for each of 10 000 watches over TLS, a hundred on a \
+     connection of HTTP/2, each with a label of its own to select by equality; nothing has happened yet; of the kernel's memory nothing is seen";
+const IDLE_H1: &str = "the same with 10 000 connections of HTTP/1.1, a watch on each";
+const USED: &str = "the same after each was told of one event of 1.4 KiB, and came to rest";
 const PEAK: &str = "the most that was resident at a time (VmHWM) while it was asked for";
 
 fn per_second(name: &str, figure: &'static str) -> Spec {
@@ -105,7 +127,15 @@ mod tests {
             let plans = plans(quick);
             let names: Vec<&str> =
                 plans.iter().flat_map(|plan| &plan.rows).map(|row| row.name.as_str()).collect();
-            for name in ["creates-64", "creates-1", "create-cpu", "list-100k", "list-100k-20-peak"] {
+            for name in [
+                "creates-64",
+                "creates-1",
+                "create-cpu",
+                "list-100k",
+                "list-100k-20-peak",
+                "idle-watch-h2",
+                "idle-watch-h1",
+            ] {
                 assert!(names.contains(&name), "{name}");
             }
             assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());

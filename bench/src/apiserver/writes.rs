@@ -1,9 +1,8 @@
 //! Creates and updates. Each client waits for its answer before it goes on.
 
-use super::access::Access;
-use super::client::Client;
-use super::objects::{self, PATH, Writer};
 use crate::measure::{Figures, count, cpu_time};
+use crate::server::objects::{self, PATH, Writer, revision};
+use crate::server::{Access, Client};
 use anyhow::{Context, ensure};
 use serde_json::Value;
 use std::time::{Duration, Instant};
@@ -86,14 +85,6 @@ impl Maker {
     }
 }
 
-/// Taken out of the answer without reading it as a whole.
-fn revision(answer: &[u8]) -> anyhow::Result<&str> {
-    const KEY: &str = r#""resourceVersion":""#;
-    let text = std::str::from_utf8(answer)?;
-    let (_, rest) = text.split_once(KEY).context("an answer has no revision")?;
-    Ok(rest.split('"').next().unwrap_or_default())
-}
-
 async fn traffic(
     makers: Vec<Maker>,
     seconds: f64,
@@ -133,16 +124,4 @@ async fn traffic(
         .with("p99_us", at(99))
         .with("client_cpu_us", cpu.as_secs_f64() * 1e6 / count(operations));
     Ok((makers, figures))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_revision_is_found_in_an_answer() {
-        let answer = br#"{"metadata":{"name":"a","resourceVersion":"42","uid":"b"}}"#;
-        assert_eq!(revision(answer).expect("it has one"), "42");
-        assert!(revision(b"{}").is_err());
-    }
 }

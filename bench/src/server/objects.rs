@@ -1,20 +1,21 @@
 //! What is written: a kind with a schema, and objects of 1 KiB of it, which are texts from the beginning.
 
 use crate::chance::Chance;
+use anyhow::{Context, ensure};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
 /// Where the objects are.
-pub(super) const PATH: &str = "/apis/bench.machinery.dev/v1/namespaces/default/gadgets";
+pub(crate) const PATH: &str = "/apis/bench.machinery.dev/v1/namespaces/default/gadgets";
 
-pub(super) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
 /// Bytes of an object as it is sent.
-pub(super) const BYTES: usize = 1024;
+pub(crate) const BYTES: usize = 1024;
 
 /// The kind.
-pub(super) fn definition() -> Value {
+pub(crate) fn definition() -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
@@ -52,44 +53,49 @@ pub(super) fn definition() -> Value {
     })
 }
 
-pub(super) fn name(client: usize, i: usize) -> String {
+/// The label by which watches select objects.
+pub(crate) const SHARD: &str = "shard";
+
+pub(crate) fn name(client: usize, i: usize) -> String {
     format!("gadget-{client:02}-{i:07}")
 }
 
 /// Writes objects; their long text differs from client to client.
-pub(super) struct Writer {
+pub(crate) struct Writer {
     text: String,
     count: usize,
 }
 
 impl Writer {
-    pub(super) fn new(client: usize) -> Self {
+    pub(crate) fn new(client: usize) -> Self {
         let mut chance = Chance(client as u64);
         let text = std::iter::repeat_with(|| char::from(b'a' + (chance.next() % 26) as u8)).take(BYTES);
         Self { text: text.collect(), count: 0 }
     }
 
     /// How many it has written.
-    pub(super) fn turn(&self) -> usize {
+    pub(crate) fn turn(&self) -> usize {
         self.count
     }
 
     /// An object to create, of [`BYTES`].
-    pub(super) fn new_object(&mut self, name: &str) -> Bytes {
-        self.object(name, None)
+    pub(crate) fn new_object(&mut self, name: &str) -> Bytes {
+        self.object(name, "0", None)
     }
 
     /// An object to replace the one of this revision with.
-    pub(super) fn replacement(&mut self, name: &str, revision: &str) -> Bytes {
-        self.object(name, Some(revision))
+    pub(crate) fn replacement(&mut self, name: &str, revision: &str) -> Bytes {
+        self.object(name, "0", Some(revision))
     }
 
-    fn object(&mut self, name: &str, revision: Option<&str>) -> Bytes {
+    /// An object to create, or to replace the one of a revision with. Watches select it by its shard, and find in it how many were
+    /// written up to it.
+    pub(crate) fn object(&mut self, name: &str, shard: &str, revision: Option<&str>) -> Bytes {
         self.count += 1;
         let mut text = String::with_capacity(BYTES + 64);
         text.push_str(r#"{"apiVersion":"bench.machinery.dev/v1","kind":"Gadget","metadata":{"name":""#);
         text.push_str(name);
-        text.push_str(r#"","namespace":"default","labels":{"app":"bench","tier":"high"}"#);
+        let _ = write!(text, r#"","namespace":"default","labels":{{"app":"bench","{SHARD}":"{shard}"}}"#);
         if let Some(revision) = revision {
             let _ = write!(text, r#","resourceVersion":"{revision}""#);
         }
@@ -103,6 +109,24 @@ impl Writer {
         text.push_str(r#""}}"#);
         text.into()
     }
+}
+
+/// The revision in an answer, taken out without reading it as a whole.
+pub(crate) fn revision(answer: &[u8]) -> anyhow::Result<&str> {
+    field(std::str::from_utf8(answer)?, r#""resourceVersion":""#, '"')
+}
+
+/// What an event of a watch says of its object: its shard, and how many were written up to it.
+pub(crate) fn event(line: &str) -> anyhow::Result<(&str, u64)> {
+    const KINDS: [&str; 2] = [r#"{"type":"ADDED","#, r#"{"type":"MODIFIED","#];
+    ensure!(KINDS.iter().any(|kind| line.starts_with(kind)), "an event is not as expected: {line}");
+    Ok((field(line, r#""shard":""#, '"')?, field(line, r#""replicas":"#, ',')?.parse()?))
+}
+
+/// What is between a text and a character.
+fn field<'a>(text: &'a str, begin: &str, end: char) -> anyhow::Result<&'a str> {
+    let (_, rest) = text.split_once(begin).with_context(|| format!("there is no {begin} in {text}"))?;
+    Ok(rest.split([end, '}']).next().unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -121,5 +145,33 @@ mod tests {
         let next: Value = serde_json::from_slice(&next).expect("JSON");
         assert_eq!(next["metadata"]["resourceVersion"], "77");
         assert_ne!(read["spec"], next["spec"]);
+    }
+
+    #[test]
+    fn a_revision_is_found_in_an_answer() {
+        let answer = br#"{"metadata":{"name":"a","resourceVersion":"42","uid":"b"}}"#;
+        assert_eq!(revision(answer).expect("it has one"), "42");
+        assert!(revision(b"{}").is_err());
+    }
+
+    #[test]
+    fn an_event_says_its_shard_and_number() {
+        #[track_caller]
+        fn check(line: &str, expected: Option<(&str, u64)>) {
+            assert_eq!(event(line).ok(), expected);
+        }
+        let fields =
+            r#""metadata":{"labels":{"shard":"s7"},"managedFields":[{"f:shard":{},"f:replicas":{}}]}"#;
+        for spec in [r#"{"replicas":42,"text":""}"#, r#"{"text":"","replicas":42}"#] {
+            for kind in ["ADDED", "MODIFIED"] {
+                check(
+                    &format!(r#"{{"type":"{kind}","object":{{{fields},"spec":{spec}}}}}"#),
+                    Some(("s7", 42)),
+                );
+            }
+        }
+        check(&format!(r#"{{"type":"DELETED","object":{{{fields},"spec":{{"replicas":42}}}}}}"#), None);
+        check(r#"{"type":"ERROR","object":{"kind":"Status","code":410}}"#, None);
+        check(r#"{"type":"ADDED","object":{"metadata":{}}}"#, None);
     }
 }

@@ -1,6 +1,6 @@
 //! What a kubeconfig says: where a server is, how to know it, and who we are.
 
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustls::crypto::ring::{cipher_suite::TLS13_AES_128_GCM_SHA256, default_provider};
@@ -12,19 +12,40 @@ use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
+use tokio::net::TcpStream;
+use tokio_rustls::TlsConnector;
+use tokio_rustls::client::TlsStream;
 
 #[derive(Clone)]
-pub(super) struct Access {
-    pub(super) address: SocketAddr,
-    pub(super) name: ServerName<'static>,
-    pub(super) token: String,
-    pub(super) tls: Arc<ClientConfig>,
+pub(crate) struct Access {
+    pub(crate) address: SocketAddr,
+    pub(crate) token: String,
+    name: ServerName<'static>,
+    tls: [Arc<ClientConfig>; 2],
+}
+
+/// Which HTTP is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Http {
+    One,
+    Two,
 }
 
 impl Access {
-    pub(super) fn read(path: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn read(path: &Path) -> anyhow::Result<Self> {
         let text = fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         Self::parse(&text).with_context(|| format!("{} is not as expected", path.display()))
+    }
+
+    /// A new connection.
+    pub(crate) async fn connect(&self, http: Http) -> anyhow::Result<TlsStream<TcpStream>> {
+        let stream = TcpStream::connect(self.address).await?;
+        stream.set_nodelay(true)?;
+        let tls = self.tls[usize::from(http == Http::Two)].clone();
+        let stream = TlsConnector::from(tls).connect(self.name.clone(), stream).await?;
+        let spoken = stream.get_ref().1.alpn_protocol();
+        ensure!(spoken == Some(http.name()), "the server does not speak {http:?} of HTTP");
+        Ok(stream)
     }
 
     fn parse(kubeconfig: &str) -> anyhow::Result<Self> {
@@ -35,12 +56,22 @@ impl Access {
         let address: SocketAddr = url.strip_prefix("https://").context("not https")?.parse()?;
         let authority = STANDARD.decode(text("/clusters/0/cluster/certificate-authority-data")?)?;
         let token = text("/users/0/user/token")?.to_owned();
-        Ok(Self { address, name: address.ip().into(), token, tls: Arc::new(tls(&authority)?) })
+        let tls = [tls(&authority, Http::One)?, tls(&authority, Http::Two)?].map(Arc::new);
+        Ok(Self { address, token, name: address.ip().into(), tls })
+    }
+}
+
+impl Http {
+    const fn name(self) -> &'static [u8] {
+        match self {
+            Self::One => b"http/1.1",
+            Self::Two => b"h2",
+        }
     }
 }
 
 /// One cipher for all servers, the one that Go's clients prefer: so that encryption costs both sides the same.
-fn tls(authority: &[u8]) -> anyhow::Result<ClientConfig> {
+fn tls(authority: &[u8], http: Http) -> anyhow::Result<ClientConfig> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(authority) {
         roots.add(certificate?)?;
@@ -51,6 +82,6 @@ fn tls(authority: &[u8]) -> anyhow::Result<ClientConfig> {
         .with_protocol_versions(&[&rustls::version::TLS13])?
         .with_root_certificates(roots)
         .with_no_client_auth();
-    config.alpn_protocols = vec![b"h2".to_vec()];
+    config.alpn_protocols = vec![http.name().to_vec()];
     Ok(config)
 }

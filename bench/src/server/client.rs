@@ -1,7 +1,7 @@
-//! One client: a connection of its own, HTTP/2 over TLS. Lean, as it shares the cores with the server: bodies are made
+//! One client: a connection of HTTP/2 over TLS, which its clones share. Lean, as it shares the cores with the server: bodies are made
 //! before, and answers are not parsed.
 
-use super::access::Access;
+use super::access::{Access, Http};
 use anyhow::{Context, ensure};
 use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, USER_AGENT};
@@ -10,25 +10,21 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 
 /// As large as Go's clients have it for a stream.
 const STREAM_WINDOW: u32 = 4 << 20;
 const CONNECTION_WINDOW: u32 = 16 << 20;
 
-pub(super) struct Client {
+#[derive(Clone)]
+pub(crate) struct Client {
     sender: http2::SendRequest<Full<Bytes>>,
     base: String,
     headers: HeaderMap,
 }
 
 impl Client {
-    pub(super) async fn connect(access: &Access) -> anyhow::Result<Self> {
-        let stream = TcpStream::connect(access.address).await?;
-        stream.set_nodelay(true)?;
-        let stream = TlsConnector::from(access.tls.clone()).connect(access.name.clone(), stream).await?;
-        ensure!(stream.get_ref().1.alpn_protocol() == Some(b"h2"), "the server does not speak HTTP/2");
+    pub(crate) async fn connect(access: &Access) -> anyhow::Result<Self> {
+        let stream = access.connect(Http::Two).await?;
         let (sender, connection) = http2::Builder::new(TokioExecutor::new())
             .initial_stream_window_size(STREAM_WINDOW)
             .initial_connection_window_size(CONNECTION_WINDOW)
@@ -44,27 +40,27 @@ impl Client {
         Ok(Self { sender, base: format!("https://{}", access.address), headers })
     }
 
-    pub(super) async fn post(&mut self, path: &str, body: Bytes) -> anyhow::Result<Bytes> {
+    pub(crate) async fn post(&mut self, path: &str, body: Bytes) -> anyhow::Result<Bytes> {
         self.expect(Method::POST, path, body, StatusCode::CREATED).await
     }
 
-    pub(super) async fn put(&mut self, path: &str, body: Bytes) -> anyhow::Result<Bytes> {
+    pub(crate) async fn put(&mut self, path: &str, body: Bytes) -> anyhow::Result<Bytes> {
         self.expect(Method::PUT, path, body, StatusCode::OK).await
     }
 
-    pub(super) async fn get(&mut self, path: &str) -> anyhow::Result<Bytes> {
+    pub(crate) async fn get(&mut self, path: &str) -> anyhow::Result<Bytes> {
         self.expect(Method::GET, path, Bytes::new(), StatusCode::OK).await
     }
 
     /// The status of an answer whose body does not matter.
-    pub(super) async fn status(&mut self, path: &str) -> anyhow::Result<StatusCode> {
+    pub(crate) async fn status(&mut self, path: &str) -> anyhow::Result<StatusCode> {
         let (status, body) = self.send(Method::GET, path, Bytes::new()).await?;
         body.collect().await?;
         Ok(status)
     }
 
     /// The length of an answer that is passed over as it comes.
-    pub(super) async fn length(&mut self, path: &str) -> anyhow::Result<usize> {
+    pub(crate) async fn length(&mut self, path: &str) -> anyhow::Result<usize> {
         let (status, mut body) = self.send(Method::GET, path, Bytes::new()).await?;
         ensure!(status == StatusCode::OK, "GET {path} was answered {status}");
         let mut length = 0;

@@ -1,0 +1,51 @@
+//! Watches that are there: what each takes of the server's memory while nothing happens, and once it was used.
+
+use super::measured::KIB;
+use crate::measure::{Figures, count};
+use crate::process;
+use crate::server::{Access, settled};
+use crate::watches::{Audience, Publisher, Seats};
+use std::time::Duration;
+use tokio::runtime::Runtime;
+
+/// So long all events may take to come.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Watches that come and go before any memory is looked at: what is made once is made.
+const WARM_UP: usize = 10;
+
+/// Each watch selects a label's value of its own.
+pub(super) fn idle(
+    access: &Access,
+    pid: u32,
+    runtime: &Runtime,
+    watches: usize,
+    per_connection: usize,
+) -> anyhow::Result<Figures> {
+    let seats = Seats { watches, shards: watches, per_connection, stalled: None };
+    let anonymous = || -> anyhow::Result<f64> {
+        runtime.block_on(async { tokio::time::sleep(Duration::from_millis(200)).await }); // lets the clients' tasks go on
+        settled(pid)?;
+        Ok(process::memory(pid)?.1)
+    };
+    let mut publisher = runtime.block_on(Publisher::load(access, watches))?;
+    let few = Seats { watches: WARM_UP, ..seats };
+    drop(runtime.block_on(Audience::gather(access, few, &publisher.revision()))?);
+
+    let loaded = anonymous()?;
+    runtime.block_on(publisher.write(watches, watches, None))?;
+    let before = anonymous()?;
+    let audience = runtime.block_on(Audience::gather(access, seats, &publisher.revision()))?;
+    let idle = anonymous()?;
+    runtime.block_on(async {
+        let times = publisher.write(watches, watches, None).await?;
+        audience.heard.all(&times, 1, PATIENCE).await
+    })?;
+    let used = anonymous()?;
+
+    let (each, written) = (|bytes: f64| bytes / KIB / count(watches), before - loaded);
+    Ok(Figures::default()
+        .with("idle_kib", each(idle - before))
+        .with("used_kib", each(used - before - written))
+        .with("written_kib", each(written)))
+}

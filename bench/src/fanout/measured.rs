@@ -1,0 +1,217 @@
+//! A subject of this suite: a server whose clients watch.
+
+use super::shape::{INTERESTED, Kind, Traffic, seats};
+use crate::interleave::Subject;
+use crate::measure::{Figures, count, cpu_time};
+use crate::process;
+use crate::scratch::Scratch;
+use crate::server::{Access, Server, remove, settled};
+use crate::watches::{Audience, Lags, Publisher, Seats, Times};
+use anyhow::{Context, ensure};
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use tokio::runtime::{self, Runtime};
+
+/// So long an event may take before it counts as lost.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// One of so many watches never reads, where some do not.
+const STALLED: usize = INTERESTED;
+
+/// So long is waited for the end of who never reads; whoever is left then fails the shape.
+const STALLED_PATIENCE: Duration = Duration::from_secs(60);
+
+pub(super) struct Measured {
+    server: Server,
+    scratch: Rc<Scratch>,
+    /// All clients are on one thread: it costs least, and the server has the other core.
+    runtime: Runtime,
+}
+
+/// What events cost the server's process, and what nothing cost it.
+struct Cost {
+    /// CPU µs of each, without what the same time costs that nothing happens in.
+    event_us: f64,
+    /// CPU µs of a second that nothing happens in.
+    idle_us: f64,
+    client_us: f64,
+    per_second: f64,
+    lags: Lags,
+}
+
+impl Measured {
+    pub(super) fn new(server: Server, scratch: Rc<Scratch>) -> anyhow::Result<Self> {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { server, scratch, runtime })
+    }
+
+    fn measure(&mut self, kind: &Kind) -> anyhow::Result<Figures> {
+        match *kind {
+            Kind::Event { watches, traffic } => self.event(watches, traffic),
+            Kind::Cost { few, many, traffic } => self.cost(few, many, traffic),
+            Kind::Stalled { watches, rate, seconds } => self.stalled(watches, rate, seconds),
+        }
+    }
+
+    fn event(&mut self, watches: usize, traffic: Traffic) -> anyhow::Result<Figures> {
+        let seats = seats(watches);
+        let (access, mut publisher) = self.load(seats.shards)?;
+        let write = self.events(&mut publisher, None, seats.shards, traffic)?;
+        let audience = self.gather(&access, seats, &publisher)?;
+        let event = self.events(&mut publisher, Some(&audience), seats.shards, traffic)?;
+        Ok(Figures::default()
+            .with("event_us", event.event_us)
+            .with("write_us", write.event_us)
+            .with("told_us", event.event_us - write.event_us)
+            .with("idle_us", event.idle_us)
+            .with("client_us", event.client_us)
+            .with("per_second", event.per_second)
+            .with("lag_p50_ms", event.lags.ms(50))
+            .with("lag_p99_ms", event.lags.ms(99)))
+    }
+
+    fn cost(&mut self, few: usize, many: usize, traffic: Traffic) -> anyhow::Result<Figures> {
+        let [few, many] = [few, many].map(seats);
+        let (access, mut publisher) = self.load(many.shards)?;
+        let audience = self.gather(&access, few, &publisher)?;
+        let with_few = self.events(&mut publisher, Some(&audience), few.shards, traffic)?;
+        drop(audience);
+        let audience = self.gather(&access, many, &publisher)?;
+        let with_many = self.events(&mut publisher, Some(&audience), many.shards, traffic)?;
+        Ok(Figures::default()
+            .with("ratio", with_many.event_us / with_few.event_us)
+            .with("few_us", with_few.event_us)
+            .with("many_us", with_many.event_us)
+            .with("few_idle_us", with_few.idle_us)
+            .with("many_idle_us", with_many.idle_us)
+            .with("many_lag_p99_ms", with_many.lags.ms(99)))
+    }
+
+    fn stalled(&mut self, watches: usize, rate: f64, seconds: f64) -> anyhow::Result<Figures> {
+        let seats = Seats { stalled: Some(STALLED), ..seats(watches) };
+        let stalled: Vec<usize> = (0..watches).filter(|watch| seats.stalls(*watch)).collect();
+        let (access, mut publisher) = self.load(seats.shards)?;
+        let audience = self.gather(&access, seats, &publisher)?;
+        let pid = self.server.pid()?;
+        let (start, cpu, client) = (Instant::now(), process::cpu_us(pid)?, cpu_time());
+        let (times, ended, lags) = self.runtime.block_on(async {
+            let mut times = Times::default();
+            loop {
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some hundreds")]
+                let a_second = rate as usize;
+                times.extend(publisher.write(seats.shards, a_second, Some(rate)).await?);
+                let ended = audience.heard.stalled();
+                let enough = start.elapsed().as_secs_f64() >= seconds;
+                if (enough && ended.len() == stalled.len()) || start.elapsed() > STALLED_PATIENCE {
+                    let lags = audience.heard.all(&times, INTERESTED - 1, PATIENCE).await?;
+                    return anyhow::Ok((times, ended, lags));
+                }
+            }
+        })?;
+        let wall = start.elapsed().as_secs_f64();
+        let cpu = process::cpu_us(pid)? - cpu;
+        let client = cpu_time().saturating_sub(client);
+        let left = stalled.len() - ended.len();
+        ensure!(left == 0, "{left} of {} that never read were not ended in {wall:.0} s", stalled.len());
+        let mut took: Vec<f64> = Vec::with_capacity(ended.len());
+        for (watch, ended) in &ended {
+            let owed = times.first_after(ended.last, watch % seats.shards);
+            let owed = owed.with_context(|| format!("watch {watch} was ended, and is owed nothing"))?;
+            took.push(ended.at.saturating_duration_since(owed).as_secs_f64());
+        }
+        let (first, last) = (took.iter().copied().reduce(f64::min), took.iter().copied().reduce(f64::max));
+        Ok(Figures::default()
+            .with("others_p99_s", lags.ms(99) / 1e3)
+            .with("others_p50_ms", lags.ms(50))
+            .with("others_worst_ms", lags.ms(100))
+            .with("delivered", count(lags.count()))
+            .with("per_second", count(times.len()) / wall)
+            .with("event_us", cpu / count(times.len()))
+            .with("client_us", client.as_secs_f64() * 1e6 / count(times.len()))
+            .with("ended_last_s", last.unwrap_or_default())
+            .with("ended_first_s", first.unwrap_or_default()))
+    }
+
+    /// A server with an object for each shard.
+    fn load(&mut self, shards: usize) -> anyhow::Result<(Access, Publisher)> {
+        let access = self.server.begin(&self.directory(), &self.runtime)?;
+        let publisher = self.runtime.block_on(Publisher::load(&access, shards))?;
+        settled(self.server.pid()?)?;
+        Ok((access, publisher))
+    }
+
+    fn gather(&self, access: &Access, seats: Seats, publisher: &Publisher) -> anyhow::Result<Audience> {
+        let revision = publisher.revision();
+        let audience = self.runtime.block_on(Audience::gather(access, seats, &revision))?;
+        self.rest(Duration::from_millis(200));
+        settled(self.server.pid()?)?;
+        Ok(audience)
+    }
+
+    /// Nothing, and then events; each of interest to ten, if anybody is there.
+    fn events(
+        &self,
+        publisher: &mut Publisher,
+        audience: Option<&Audience>,
+        shards: usize,
+        traffic: Traffic,
+    ) -> anyhow::Result<Cost> {
+        let pid = self.server.pid()?;
+        // The first of all makes what is made once.
+        self.phase(publisher, audience, shards, Traffic { events: INTERESTED, ..traffic })?;
+        let (start, cpu) = (Instant::now(), process::cpu_us(pid)?);
+        self.rest(Duration::from_secs_f64(traffic.idle_seconds));
+        let idle_us = (process::cpu_us(pid)? - cpu) / start.elapsed().as_secs_f64();
+
+        let (start, cpu, client) = (Instant::now(), process::cpu_us(pid)?, cpu_time());
+        let lags = self.phase(publisher, audience, shards, traffic)?;
+        let (wall, cpu) = (start.elapsed().as_secs_f64(), process::cpu_us(pid)? - cpu);
+        let each = |us: f64| us / count(traffic.events);
+        Ok(Cost {
+            event_us: each(cpu - idle_us * wall),
+            idle_us,
+            client_us: each(cpu_time().saturating_sub(client).as_secs_f64() * 1e6),
+            per_second: count(traffic.events) / wall,
+            lags,
+        })
+    }
+
+    fn phase(
+        &self,
+        publisher: &mut Publisher,
+        audience: Option<&Audience>,
+        shards: usize,
+        traffic: Traffic,
+    ) -> anyhow::Result<Lags> {
+        self.runtime.block_on(async {
+            let times = publisher.write(shards, traffic.events, Some(traffic.rate)).await?;
+            match audience {
+                Some(audience) => audience.heard.all(&times, INTERESTED, PATIENCE).await,
+                None => Ok(Lags::default()),
+            }
+        })
+    }
+
+    /// Lets the clients' tasks go on for a while.
+    fn rest(&self, time: Duration) {
+        self.runtime.block_on(async { tokio::time::sleep(time).await });
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.scratch.path(self.server.name())
+    }
+}
+
+impl Subject<Kind> for Measured {
+    fn name(&self) -> &'static str {
+        self.server.name()
+    }
+
+    fn run(&mut self, kind: &Kind) -> anyhow::Result<Figures> {
+        let measured = self.measure(kind);
+        self.server.kill()?;
+        remove(&self.directory())?;
+        measured
+    }
+}

@@ -1,0 +1,130 @@
+//! The rows of this suite. Those that the design names carry its names and goals.
+
+use super::shape::{Kind, Traffic};
+use crate::interleave::{Plan, Spec};
+use crate::report::{Better, Goal};
+use crate::server::PEER;
+
+/// How large the shapes are.
+struct Sizes {
+    watches: usize,
+    many: usize,
+    traffic: Traffic,
+    stalled: (usize, f64, f64),
+}
+
+const FULL: Sizes = Sizes {
+    watches: 5000,
+    many: 50_000,
+    traffic: Traffic { rate: 50.0, events: 500, idle_seconds: 3.0 },
+    stalled: (5000, 500.0, 15.0),
+};
+
+/// Shows that all of it works: names promise sizes that a quick run has not.
+const QUICK: Sizes = Sizes {
+    watches: 500,
+    many: 1000,
+    traffic: Traffic { rate: 50.0, events: 40, idle_seconds: 0.5 },
+    stalled: (500, 100.0, 2.0),
+};
+
+/// The shapes and their rows.
+pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
+    let sizes = if quick { QUICK } else { FULL };
+    vec![event(&sizes), cost(&sizes), stalled(&sizes)]
+}
+
+fn event(sizes: &Sizes) -> Plan<Kind> {
+    Plan {
+        shape: Kind::Event { watches: sizes.watches, traffic: sizes.traffic },
+        absent: vec![],
+        rows: vec![
+            row("event-cpu-5000", "µs", "event_us")
+                .goals(&[Goal::times(100.0, PEER)])
+                .note(EVENT)
+                .also("write_us", "the same write with no watch")
+                .also("told_us", "so without the write")
+                .also("idle_us", "taken off for each second, as much as one without events costs: µs")
+                .also("per_second", "events/s that it kept up with")
+                .also("client_us", "the client's CPU µs an event"),
+            row("event-lag-p99-5000", "ms", "lag_p99_ms").note(LAG).also("lag_p50_ms", "p50, ms"),
+        ],
+    }
+}
+
+fn cost(sizes: &Sizes) -> Plan<Kind> {
+    Plan {
+        shape: Kind::Cost { few: 100, many: sizes.many, traffic: sizes.traffic },
+        absent: vec![(PEER, MANY)],
+        rows: vec![
+            row("event-cost-50000-over-100", "", "ratio")
+                .goals(&[Goal::at_most(1.2, "")])
+                .note(COST)
+                .also("few_us", "µs with 100")
+                .also("many_us", "µs with 50 000")
+                .also("few_idle_us", "taken off for each second with 100: µs")
+                .also("many_idle_us", "with 50 000")
+                .also("many_lag_p99_ms", "p99 lag with 50 000, ms"),
+        ],
+    }
+}
+
+fn stalled(sizes: &Sizes) -> Plan<Kind> {
+    let (watches, rate, seconds) = sizes.stalled;
+    Plan {
+        shape: Kind::Stalled { watches, rate, seconds },
+        absent: vec![(PEER, OURS_ONLY)],
+        rows: vec![
+            row("stalled-others-p99", "s", "others_p99_s")
+                .goals(&[Goal::at_most(1.0, "s")])
+                .note(STALLED)
+                .also("others_p50_ms", "p50, ms")
+                .also("others_worst_ms", "worst, ms")
+                .also("delivered", "events delivered and looked at")
+                .also("per_second", "writes/s")
+                .also("event_us", "server CPU µs a write")
+                .also("client_us", "client CPU µs a write"),
+            row("stalled-ended", "s", "ended_last_s")
+                .goals(&[Goal::at_most(10.0, "s")])
+                .note(ENDED)
+                .also("ended_first_s", "the first"),
+        ],
+    }
+}
+
+const EVENT: &str = "CPU of the server's process for an update of a custom resource of 1 KiB by one client at 50/s, with the write itself, on \
+     both sides; 5 000 watches over TLS, a hundred on each of 50 connections of HTTP/2, select by the equality of a label: 500 values, ten \
+     watches each, on ten connections; every event is looked at by the client: the right label, in order, ten times";
+const LAG: &str = "from the answer to the write until the event is read, over all that are delivered; none if it was there before";
+const COST: &str = "the same event with 50 000 selector watches (500 connections) over that with 100 (10 connections), one after the other on \
+     one server with 5 000 objects: ten watches on ten connections are interested, and the write is in both; the events go round all labels";
+const MANY: &str = "what an event costs it grows with the watches (event-cpu-5000): with ten times as many it falls behind any rate worth the name";
+const STALLED: &str = "from the answer to a write until the event is read, by those of 5 000 watches that read; one of ten on each of 50 connections \
+     never does, with a window of two events; 500 updates/s, each of interest to nine that read and one that does not";
+const ENDED: &str = "from the answer to the first write whose event did not fit until the last of the 500 that never read was ended, by then \
+     or later without harm to the others on its connection";
+const OURS_ONLY: &str = "it falls behind without any that stalls";
+
+fn row(name: &str, unit: &'static str, figure: &'static str) -> Spec {
+    Spec::new(name, unit, Better::Lower, figure)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn the_rows_that_the_design_names_are_there_once() {
+        for quick in [true, false] {
+            let plans = plans(quick);
+            let names: Vec<&str> =
+                plans.iter().flat_map(|plan| &plan.rows).map(|row| row.name.as_str()).collect();
+            for name in ["event-cost-50000-over-100", "event-cpu-5000", "stalled-others-p99", "stalled-ended"]
+            {
+                assert!(names.contains(&name), "{name}");
+            }
+            assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+        }
+    }
+}

@@ -1,0 +1,15 @@
+//! Servers of Kubernetes' API: `machinery serve`, and the genuine API machinery of `bench/peers/apiserver`.
+//!
+//! A [`Server`] is a process with a kubeconfig, which is used and looked at from outside. A [`Client`] has a connection to
+//! it; [`objects`] are what is written.
+
+mod access;
+mod client;
+pub(crate) mod objects;
+mod program;
+mod subjects;
+
+pub(crate) use access::{Access, Http};
+pub(crate) use client::Client;
+pub(crate) use program::{Server, remove, settled};
+pub(crate) use subjects::{PEER, subjects};

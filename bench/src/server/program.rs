@@ -1,0 +1,160 @@
+//! A server: a program that is told a directory, and writes a kubeconfig when it is ready.
+
+use super::access::Access;
+use super::client::Client;
+use super::objects::{DEFINITIONS, PATH, definition};
+use crate::process;
+use crate::scratch::Scratch;
+use anyhow::{Context, bail};
+use http::StatusCode;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use tokio::runtime::Runtime;
+
+/// Longer than any start with 100 000 objects.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+pub(crate) struct Server {
+    name: &'static str,
+    program: PathBuf,
+    arguments: &'static [&'static str],
+    scratch: Rc<Scratch>,
+    running: Option<Child>,
+}
+
+impl Server {
+    /// `arguments` come in front of the directory and the kubeconfig.
+    pub(crate) fn new(
+        name: &'static str,
+        program: PathBuf,
+        arguments: &'static [&'static str],
+        scratch: Rc<Scratch>,
+    ) -> Self {
+        Self { name, program, arguments, scratch, running: None }
+    }
+
+    pub(crate) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// Starts it on a directory that is empty, and defines the kind of the [`objects`](super::objects).
+    pub(crate) fn begin(&mut self, directory: &Path, runtime: &Runtime) -> anyhow::Result<Access> {
+        remove(directory)?;
+        fs::create_dir_all(directory)?;
+        rustix::fs::sync(); // the disk has nothing left to write of what was there before
+        let access = self.start(directory)?;
+        runtime.block_on(async {
+            let definition = serde_json::to_vec(&definition())?;
+            Client::connect(&access).await?.post(DEFINITIONS, definition.into()).await?;
+            ready(&access).await
+        })?;
+        Ok(access)
+    }
+
+    /// Starts it on what such a one left in a directory.
+    pub(crate) fn begin_again(&mut self, directory: &Path, runtime: &Runtime) -> anyhow::Result<Access> {
+        let access = self.start(directory)?;
+        runtime.block_on(ready(&access))?;
+        Ok(access)
+    }
+
+    fn start(&mut self, directory: &Path) -> anyhow::Result<Access> {
+        let name = self.name;
+        let (kubeconfig, log) = (self.scratch.path("kubeconfig"), self.scratch.path(&format!("{name}.log")));
+        if kubeconfig.exists() {
+            fs::remove_file(&kubeconfig)?;
+        }
+        let child = Command::new(&self.program)
+            .args(self.arguments)
+            .arg("--data-dir")
+            .arg(directory)
+            .arg("--kubeconfig-out")
+            .arg(&kubeconfig)
+            .env("GOMAXPROCS", "2")
+            .env_remove("GOGC")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(File::create(&log)?)
+            .spawn()
+            .with_context(|| format!("cannot start {name}"))?;
+        self.scratch.began(child.id());
+        let child = self.running.insert(child);
+        let end = Instant::now() + PATIENCE;
+        loop {
+            if let Ok(access) = Access::read(&kubeconfig) {
+                return Ok(access);
+            }
+            let ended = child.try_wait()?;
+            if ended.is_some() || Instant::now() > end {
+                bail!("{name} was not ready ({ended:?}): {}", fs::read_to_string(&log)?);
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    pub(crate) fn pid(&self) -> anyhow::Result<u32> {
+        Ok(self.running.as_ref().with_context(|| format!("{} does not run", self.name))?.id())
+    }
+
+    /// Ends it as a crash would.
+    pub(crate) fn kill(&mut self) -> anyhow::Result<()> {
+        if let Some(mut child) = self.running.take() {
+            child.kill().with_context(|| format!("cannot kill {}", self.name))?;
+            child.wait()?;
+            self.scratch.ended(child.id());
+        }
+        Ok(())
+    }
+}
+
+/// Waits until a process has done what it does after its start: what is measured next is not that.
+pub(crate) fn settled(pid: u32) -> anyhow::Result<()> {
+    const LOOK: Duration = Duration::from_millis(250);
+    let end = Instant::now() + PATIENCE;
+    let mut cpu = process::cpu_us(pid)?;
+    while Instant::now() < end {
+        std::thread::sleep(LOOK);
+        let now = process::cpu_us(pid)?;
+        if now - cpu < LOOK.as_secs_f64() * 1e6 / 10.0 {
+            break;
+        }
+        cpu = now;
+    }
+    Ok(())
+}
+
+/// Removes what a server kept.
+pub(crate) fn remove(directory: &Path) -> anyhow::Result<()> {
+    if directory.exists() {
+        fs::remove_dir_all(directory).with_context(|| format!("cannot remove {}", directory.display()))?;
+    }
+    Ok(())
+}
+
+/// Waits until objects of the kind can be listed, from a cache too if there is one.
+async fn ready(access: &Access) -> anyhow::Result<()> {
+    let mut client = Client::connect(access).await?;
+    let end = Instant::now() + PATIENCE;
+    let path = format!("{PATH}?labelSelector=app%3Dnone");
+    loop {
+        let status = client.status(&path).await?;
+        if status == StatusCode::OK {
+            return Ok(());
+        }
+        if Instant::now() > end {
+            bail!("{path} is still answered {status}");
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Err(error) = self.kill() {
+            eprintln!("{error:#}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! Both servers as the subjects of a suite.
+
+use super::Server;
+use crate::go;
+use crate::interleave::{Missing, OURS, Subject};
+use crate::scratch::Scratch;
+use anyhow::{Context, ensure};
+use std::path::PathBuf;
+use std::process::Command;
+use std::rc::Rc;
+
+pub(crate) const PEER: &str = "kubernetes";
+
+pub(crate) type Subjects<S> = Vec<Box<dyn Subject<S>>>;
+
+/// What `measured` makes of each server that can be built here, and who is missing.
+pub(crate) fn subjects<S>(
+    measured: impl Fn(Server, Rc<Scratch>) -> anyhow::Result<Box<dyn Subject<S>>>,
+) -> anyhow::Result<(Subjects<S>, Missing)> {
+    let scratch = Rc::new(Scratch::new()?);
+    let ours = Server::new(OURS, build()?, &["serve", "--listen", "127.0.0.1:0"], scratch.clone());
+    let mut subjects = vec![measured(ours, scratch.clone())?];
+    let mut missing = Missing::new();
+    if go::is_here() {
+        let peer = Server::new(PEER, go::build("apiserver")?, &[], scratch.clone());
+        subjects.push(measured(peer, scratch)?);
+    } else {
+        eprintln!("GO NOT FOUND: Kubernetes' API machinery is not measured; install Go, which builds it");
+        missing.push((PEER, "go not found: Kubernetes' API machinery not measured".to_owned()));
+    }
+    Ok((subjects, missing))
+}
+
+/// Builds the program `machinery` as this one was built, and next to it.
+fn build() -> anyhow::Result<PathBuf> {
+    let program = std::env::current_exe().context("cannot say where this program is")?;
+    let target = program.ancestors().nth(2).context("this program is in no target directory")?;
+    eprintln!("building machinery");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["build", "--quiet", "--package", "machinery-cli", "--target-dir"]).arg(target);
+    if !cfg!(debug_assertions) {
+        cargo.arg("--release");
+    }
+    let status = cargo.current_dir(env!("CARGO_MANIFEST_DIR")).status().context("cannot run cargo")?;
+    ensure!(status.success(), "machinery was not built; why is above");
+    Ok(program.with_file_name("machinery"))
+}

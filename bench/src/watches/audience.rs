@@ -1,0 +1,149 @@
+//! Those who watch.
+
+use super::descriptors;
+use super::heard::{Ended, Heard};
+use super::lines::Lines;
+use super::publisher::shard;
+use super::stream::{Stream, open};
+use crate::server::objects::event;
+use crate::server::{Access, Http};
+use futures::StreamExt;
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::task::JoinSet;
+
+/// So many connections are made at a time.
+const AT_A_TIME: usize = 16;
+
+/// Who watches what. Watch number `i` selects shard `i % shards`, and is on connection `i / per_connection`: those of one
+/// shard are on connections apart, as those of clients are who know nothing of each other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Seats {
+    pub(crate) watches: usize,
+    pub(crate) shards: usize,
+    pub(crate) per_connection: usize,
+    /// One of so many never reads: one of each shard and some of each connection where both are multiples of it.
+    pub(crate) stalled: Option<usize>,
+}
+
+impl Seats {
+    pub(crate) const fn stalls(&self, watch: usize) -> bool {
+        match self.stalled {
+            Some(each) => (watch / self.shards + watch % self.shards).is_multiple_of(each),
+            None => false,
+        }
+    }
+
+    const fn http(&self) -> Http {
+        if self.per_connection == 1 { Http::One } else { Http::Two }
+    }
+}
+
+/// Watches that are there until this is dropped.
+pub(crate) struct Audience {
+    pub(crate) heard: Arc<Heard>,
+    _readers: JoinSet<()>,
+}
+
+impl Audience {
+    /// Has all of them watch what comes after a revision. Each has been answered when this returns.
+    pub(crate) async fn gather(access: &Access, seats: Seats, revision: &str) -> anyhow::Result<Self> {
+        let connections = seats.watches.div_ceil(seats.per_connection);
+        descriptors::allow(connections)?;
+        let heard = Arc::new(Heard::default());
+        let mut readers = JoinSet::new();
+        let mut opened = futures::stream::iter((0..connections).map(async |connection| {
+            let first = connection * seats.per_connection;
+            let numbers = first..seats.watches.min(first + seats.per_connection);
+            let shards: Vec<String> = numbers.clone().map(|number| shard(number % seats.shards)).collect();
+            let streams = open(access, seats.http(), revision, &shards, seats.stalled.is_some()).await?;
+            anyhow::Ok((numbers, shards, streams))
+        }))
+        .buffer_unordered(AT_A_TIME);
+        while let Some(opened) = opened.next().await {
+            let (numbers, shards, streams) = opened?;
+            for ((number, shard), stream) in numbers.zip(shards).zip(streams) {
+                let watch = Watch { number, shard, stalled: seats.stalls(number), last: None };
+                readers.spawn(watch.read(stream, heard.clone()));
+            }
+        }
+        drop(opened);
+        Ok(Self { heard, _readers: readers })
+    }
+}
+
+struct Watch {
+    number: usize,
+    shard: String,
+    stalled: bool,
+    last: Option<u64>,
+}
+
+impl Watch {
+    async fn read(mut self, mut stream: Stream, heard: Arc<Heard>) {
+        let mut lines = Lines::default();
+        let ended = loop {
+            match stream.next(self.stalled).await {
+                Some(Ok(bytes)) => {
+                    let seen = lines
+                        .take(&bytes, |line| self.look(line).map(|event| heard.event(event, self.stalled)));
+                    if let Err(wrong) = seen {
+                        return heard.wrong(format!("watch {}: {wrong:#}", self.number));
+                    }
+                }
+                Some(Err(error)) => break format!("{error:#}"),
+                None => break "in good order".to_owned(),
+            }
+        };
+        if self.stalled {
+            heard.ended(self.number, Ended { at: Instant::now(), last: self.last });
+        } else {
+            heard.wrong(format!("watch {} was ended: {ended}", self.number));
+        }
+    }
+
+    /// The number of an event, if it is one for this watch, and a later one than before.
+    fn look(&mut self, line: &str) -> anyhow::Result<u64> {
+        let (shard, number) = event(line)?;
+        anyhow::ensure!(shard == self.shard, "it has chosen {}, and was told of {shard}", self.shard);
+        let last = self.last.replace(number);
+        anyhow::ensure!(last.is_none_or(|last| last < number), "{number} came behind {last:?}");
+        Ok(number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn watches_of_a_shard_are_on_connections_apart_and_one_of_them_stalls() {
+        let seats = Seats { watches: 5000, shards: 500, per_connection: 100, stalled: Some(10) };
+        for shard in 0..seats.shards {
+            let watches = (shard..seats.watches).step_by(seats.shards);
+            let connections: BTreeSet<usize> = watches.clone().map(|watch| watch / 100).collect();
+            assert_eq!(connections.len(), 10);
+            assert_eq!(watches.filter(|watch| seats.stalls(*watch)).count(), 1);
+        }
+        for connection in 0..50 {
+            let stalled = (connection * 100..).take(100).filter(|watch| seats.stalls(*watch)).count();
+            assert_eq!(stalled, 10);
+        }
+    }
+
+    #[test]
+    fn an_event_of_another_shard_or_one_seen_before_is_wrong() {
+        let mut watch = Watch { number: 0, shard: "s1".into(), stalled: false, last: None };
+        let mut check = |shard: &str, number: u64, expected: bool| {
+            let line = format!(
+                r#"{{"type":"MODIFIED","object":{{"metadata":{{"labels":{{"shard":"{shard}"}}}},"spec":{{"replicas":{number}}}}}}}"#
+            );
+            assert_eq!(watch.look(&line).is_ok(), expected, "{shard} {number}");
+        };
+        check("s1", 3, true);
+        check("s1", 7, true);
+        check("s1", 7, false);
+        check("s2", 9, false);
+    }
+}

@@ -1,0 +1,122 @@
+//! What all watches together have heard.
+
+use super::publisher::Times;
+use anyhow::{Context, bail, ensure};
+use machinery_sync::Mutex;
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// How often is looked whether all has come. When it came is noted by who read it.
+const LOOK: Duration = Duration::from_millis(2);
+
+#[derive(Default)]
+pub(crate) struct Heard(Mutex<State>);
+
+/// Guarded by itself, and held for no await.
+#[derive(Default)]
+struct State {
+    events: Vec<(u64, Instant)>,
+    /// By the watch that has never read.
+    stalled: BTreeMap<usize, Ended>,
+    wrong: Option<String>,
+}
+
+/// When a stalled watch was ended, and the last event that it had got as a whole.
+#[derive(Clone, Copy)]
+pub(crate) struct Ended {
+    pub(crate) at: Instant,
+    pub(crate) last: Option<u64>,
+}
+
+/// How long it took from the answer to a write until its events were read.
+#[derive(Default)]
+pub(crate) struct Lags(Vec<Duration>);
+
+impl Heard {
+    /// An event was read. Those of who has stalled do not count: of what has come, it says nothing.
+    pub(super) fn event(&self, number: u64, stalled: bool) {
+        if !stalled {
+            self.0.lock().events.push((number, Instant::now()));
+        }
+    }
+
+    pub(super) fn wrong(&self, what: String) {
+        self.0.lock().wrong.get_or_insert(what);
+    }
+
+    pub(super) fn ended(&self, watch: usize, ended: Ended) {
+        self.0.lock().stalled.insert(watch, ended);
+    }
+
+    /// Waits until each of the writes was heard of by so many watches that read; no more and no less. Forgets them.
+    pub(crate) async fn all(&self, times: &Times, each: usize, patience: Duration) -> anyhow::Result<Lags> {
+        let (expected, end) = (times.len() * each, Instant::now() + patience);
+        loop {
+            let (got, wrong) = {
+                let state = self.0.lock();
+                (state.events.len(), state.wrong.clone())
+            };
+            if let Some(wrong) = wrong {
+                bail!(wrong);
+            }
+            if got >= expected {
+                break;
+            }
+            ensure!(Instant::now() < end, "{got} events came, where {expected} were due");
+            tokio::time::sleep(LOOK).await;
+        }
+        let events = std::mem::take(&mut self.0.lock().events);
+        lags(&events, times, each)
+    }
+
+    /// The stalled watches that have been ended, by their numbers.
+    pub(crate) fn stalled(&self) -> BTreeMap<usize, Ended> {
+        self.0.lock().stalled.clone()
+    }
+}
+
+fn lags(events: &[(u64, Instant)], times: &Times, each: usize) -> anyhow::Result<Lags> {
+    let (mut lags, mut counts) = (Vec::with_capacity(events.len()), BTreeMap::new());
+    for (number, read) in events {
+        let answered = times.answered(*number).with_context(|| format!("nobody wrote {number}"))?;
+        lags.push(read.saturating_duration_since(answered));
+        *counts.entry(*number).or_insert(0) += 1;
+    }
+    let odd = counts.iter().find(|(_, count)| **count != each);
+    ensure!(odd.is_none(), "{odd:?}: an event that {each} watches select came to others");
+    lags.sort_unstable();
+    Ok(Lags(lags))
+}
+
+impl Lags {
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// A percentile, in milliseconds.
+    pub(crate) fn ms(&self, hundredth: usize) -> f64 {
+        let last = self.0.len().saturating_sub(1);
+        self.0.get(last * hundredth / 100).map_or(0.0, |lag| lag.as_secs_f64() * 1e3)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_comes_to_as_many_as_select_it() {
+        let start = Instant::now();
+        let at = |ms: u64| start + Duration::from_millis(ms);
+        let times = Times::of(7, vec![(0, at(10)), (1, at(20))]);
+        let check = |events: &[(u64, u64)], expected: Option<f64>| {
+            let events: Vec<_> = events.iter().map(|(number, ms)| (*number, at(*ms))).collect();
+            let got = lags(&events, &times, 2).ok().map(|lags| lags.ms(100));
+            assert_eq!(got, expected, "{events:?}");
+        };
+        check(&[(7, 11), (7, 15), (8, 21), (8, 22)], Some(5.0));
+        check(&[(7, 9), (7, 10), (8, 20), (8, 20)], Some(0.0)); // an event may be there before its write is answered
+        check(&[(7, 11), (7, 15), (7, 16), (8, 22)], None);
+        check(&[(7, 11), (7, 15), (9, 21), (9, 22)], None);
+    }
+}

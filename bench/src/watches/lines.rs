@@ -1,0 +1,51 @@
+//! Bytes as lines: each event is one.
+
+/// The beginning of a line whose rest has not come.
+#[derive(Default)]
+pub(super) struct Lines(Vec<u8>);
+
+impl Lines {
+    /// Hands on each line that ends in these bytes.
+    pub(super) fn take(
+        &mut self,
+        mut bytes: &[u8],
+        mut line: impl FnMut(&str) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        while let Some(end) = bytes.iter().position(|byte| *byte == b'\n') {
+            if self.0.is_empty() {
+                line(std::str::from_utf8(&bytes[..end])?)?;
+            } else {
+                self.0.extend_from_slice(&bytes[..end]);
+                line(std::str::from_utf8(&self.0)?)?;
+                self.0.clear();
+            }
+            bytes = &bytes[end + 1..];
+        }
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_whole_however_they_come() {
+        #[track_caller]
+        fn check(pieces: &[&str], expected: &[&str]) {
+            let (mut lines, mut got) = (Lines::default(), Vec::new());
+            for piece in pieces {
+                let each = |line: &str| {
+                    got.push(line.to_owned());
+                    Ok(())
+                };
+                lines.take(piece.as_bytes(), each).expect("text");
+            }
+            assert_eq!(got, expected);
+        }
+        check(&["a\nbc\n"], &["a", "bc"]);
+        check(&["a", "b", "c\nd", "\n"], &["abc", "d"]);
+        check(&["a\nb"], &["a"]);
+    }
+}
