@@ -13,7 +13,9 @@
 //!    status apart (`an_object_is_created_read_changed_and_deleted`, `status_is_apart`, `a_finalizer_holds_an_object`).
 //! 2. **Lists are of one moment**, also over pages (`lists_are_paged_and_selected`). They are handed out as the bytes that
 //!    are stored (`an_object_comes_back_with_its_revision`).
-//! 3. **What leaves a selection is deleted** to who watches it, and what enters is added (`leaving_and_entering_the_selection`).
+//! 3. **What leaves a selection is deleted** to who watches it, and what enters is added. An event costs what it is delivered to: it
+//!    is looked up in an index of watches, and each is told exactly what the evaluation of every selector would tell it, wherever it
+//!    begins and however slowly it reads (`each_watch_is_told_what_the_naive_way_tells_it`).
 //! 4. **A kind comes with its definition**, can be used by who has the answer, and goes with it
 //!    (`a_kind_comes_with_its_definition_and_goes_with_it`).
 //! 5. **A namespace takes what is in it along**, and nothing can be created in one that goes: that is a condition of the same
@@ -106,6 +108,7 @@
 mod accept;
 mod auth;
 mod builtin;
+mod cache;
 mod change;
 mod crd;
 mod discovery;

@@ -1,19 +1,15 @@
 //! Which objects of a kind a list or a watch is about.
 
-use std::borrow::{Borrow, Cow};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use machinery_objects::{FieldSelector, LabelSelector, NAME, NAMESPACE, NameRule};
 use machinery_store::{Entry, Span};
-use serde::Deserialize;
 use serde_json::Value;
 
+use crate::cache::{Labelled, State};
 use crate::kind::Kind;
-use crate::storage::Stored;
 use crate::strategy::{meta_text, metadata};
 use crate::verbs::output::read;
-use crate::watch::Seen;
 
 /// What is selected of one kind.
 #[derive(Clone)]
@@ -50,10 +46,11 @@ impl Selection {
     }
 }
 
-/// What cannot be read is not selected: it is counted, and shown by the name under which it is asked for.
-impl Seen for Selection {
+impl Selection {
+    /// Whether a stored state is selected. What cannot be read is not: it is counted, and shown by the name under which it is asked for.
+    ///
     /// Most are passed over by what is cheapest to know: the key, then the labels, and the object as a whole at last.
-    fn sees(&self, entry: &Entry) -> bool {
+    pub(crate) fn sees(&self, entry: &Entry) -> bool {
         if self.is_everything() {
             return true;
         }
@@ -64,14 +61,22 @@ impl Seen for Selection {
             return read(&self.kind, entry, entry.modified).is_ok_and(|object| self.matches(&object));
         }
         self.labels.is_everything()
-            || Labelled::of(entry).is_some_and(|labelled| {
-                let labels = labelled.metadata.labels.unwrap_or_default();
-                self.labels.matches_by(|key| labels.get(key).map(|value| &*value.0))
-            })
+            || Labelled::of(entry).is_some_and(|labelled| self.labels.matches_by(|key| labelled.get(key)))
     }
 }
 
 impl Selection {
+    /// Whether a state is selected, by what was taken out of it. As with entries, what cannot be read is not.
+    pub(crate) fn sees_state(&self, state: &State) -> bool {
+        let labelled = || state.labels().is_some_and(|labels| self.labels.matches(labels));
+        self.sees_key(&state.entry.key)
+            && (self.labels.is_everything() || labelled())
+            && self.fields.terms().iter().filter(|term| !is_of_key(term.field())).all(|term| {
+                let at = self.kind.selectable.iter().position(|selectable| selectable.field == term.field());
+                at.and_then(|at| state.field(at)).is_some_and(|value| term.matches(Some(value)))
+            })
+    }
+
     /// Whether the terms about name and namespace hold.
     fn sees_key(&self, key: &str) -> bool {
         let (namespace, name) = self.kind.place.names(key);
@@ -85,36 +90,6 @@ impl Selection {
 
 fn is_of_key(field: &str) -> bool {
     field == NAME || field == NAMESPACE
-}
-
-/// As much of a stored object as its labels: no shape of a kind changes these.
-#[derive(Deserialize)]
-struct Labelled<'a> {
-    #[serde(borrow)]
-    metadata: Metadata<'a>,
-}
-
-#[derive(Deserialize)]
-struct Metadata<'a> {
-    #[serde(borrow)]
-    labels: Option<BTreeMap<Text<'a>, Text<'a>>>,
-}
-
-/// A text that is borrowed unless it has escapes.
-#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
-#[serde(transparent)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-
-impl<'a> Labelled<'a> {
-    fn of(entry: &'a Entry) -> Option<Self> {
-        serde_json::from_slice(Stored::of(&entry.value).ok()?.json()).ok()
-    }
-}
-
-impl Borrow<str> for Text<'_> {
-    fn borrow(&self) -> &str {
-        &self.0
-    }
 }
 
 #[cfg(test)]
@@ -144,8 +119,10 @@ mod tests {
     fn check(kind: &Arc<Kind>, object: &Value, labels: &str, fields: &str) -> bool {
         let (labels, fields) = (labels.parse().expect("labels"), fields.parse().expect("fields"));
         let selection = Selection { kind: kind.clone(), labels, fields };
-        let seen = selection.sees(&entry(kind, object));
+        let entry = entry(kind, object);
+        let seen = selection.sees(&entry);
         assert_eq!(seen, selection.matches(object), "{object}");
+        assert_eq!(selection.sees_state(&State::of(kind, entry.into())), seen, "{object}");
         seen
     }
 

@@ -3,22 +3,21 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::stream;
+use futures::StreamExt as _;
+use futures::future::ready;
 use machinery_objects::{
     Freshness, Revision, SourceError, WatchError, WatchEvent, WatchFrom, WatchRequest, WatchStream,
 };
-use machinery_store::{Range, Span};
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
 use super::Handle;
 use super::read::revision;
 use super::refused::{lost, watch_error};
+use crate::cache::{Wanted, What};
 use crate::kind::{Kind, Part};
 use crate::refusal::Refusal;
-use crate::select::Selection;
-use crate::storage::Moment;
-use crate::watch::{End, Feed, Item, Plan, Sight, State};
+use crate::watch::{End, Feed, Item, Plan};
 
 /// As long as a watch lasts that says nothing of it. In the process nobody is gone without being seen to go.
 const LASTS: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -35,63 +34,73 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
             return Err(SourceError::Unavailable { reason, retry_after: None }.into());
         }
         let until = Instant::now() + timeout.unwrap_or(LASTS).min(LASTS);
-        let plan = Plan { state: None, bookmarks, until, replaced: kind.replaced.clone() };
-        let feed = self.begin(from, kind.place.span(filter.namespace.as_deref()), selection, plan).await?;
-        let events = stream::unfold(Some((self.clone(), kind, feed)), |watching| async {
-            let (handle, kind, mut feed) = watching?;
-            let next = tokio::select! {
-                biased;
-                () = handle.shared.stopping.cancelled() => None,
-                next = feed.next() => next,
-            };
-            let event = next?.map_err(lost).and_then(|item| handle.event(&kind, item).map_err(Into::into));
-            let watching = event.is_ok().then_some((handle, kind, feed));
-            Some((event, watching))
+        let namespace = filter.namespace.clone();
+        let feed =
+            self.begin(&kind, from, Wanted { selection, namespace }, Plan { bookmarks, until }).await?;
+        let handle = self.clone();
+        let events = feed.map(move |item| {
+            item.map_err(lost).and_then(|item| handle.event(&kind, item).map_err(Into::into))
+        });
+        // After an error it ends.
+        let events = events.scan(false, |is_over, event| {
+            let event = (!*is_over).then_some(event);
+            *is_over = matches!(event, Some(Err(_)));
+            ready(event)
         });
         Ok(Box::pin(events))
     }
 
     async fn begin(
         &self,
+        kind: &Arc<Kind>,
         from: WatchFrom,
-        span: Span,
-        selection: Selection,
-        mut plan: Plan,
-    ) -> Result<Feed<Selection>, WatchError> {
-        let objects = &self.shared.objects;
-        let after = match from {
+        wanted: Wanted,
+        plan: Plan,
+    ) -> Result<Feed, WatchError> {
+        let cache = match self.shared.cache(kind).await {
+            Ok(cache) => cache,
+            Err(refusal) => return Err(self.watch_error(refusal).await),
+        };
+        match from {
             WatchFrom::State(fresh) => {
-                let moment = match fresh {
-                    Freshness::Newest | Freshness::Any => Moment::Newest,
-                    Freshness::AtLeast(version) => Moment::AtLeast(revision(&version)?),
+                let least = match fresh {
+                    Freshness::Newest | Freshness::Any => None,
+                    Freshness::AtLeast(version) => Some(revision(&version)?),
                 };
-                let listed = match objects.list(Range::of(span.clone()), moment).await {
-                    Ok(listed) => listed,
+                let (view, follow) = match cache.view_and_follow(wanted, None, least).await {
+                    Ok(begun) => begun,
                     Err(refusal) => return Err(self.watch_error(refusal).await),
                 };
                 let end = if plan.bookmarks { End::Annotated } else { End::Silent };
-                plan.state = Some(State { entries: listed.entries, at: listed.at, end });
-                listed.at
+                let state = view.wanted(follow.wanted(), None).entries;
+                Ok(Feed::with_state(follow, state, view.at, end, plan))
             }
             WatchFrom::After(version) => {
                 let after = revision(&version)?;
-                if let Err(refusal) = objects.reach(after).await {
+                if let Err(refusal) = self.shared.objects.reach(after).await {
                     return Err(self.watch_error(refusal).await);
                 }
-                after
+                let (follow, missing) = cache.follow(wanted, None, after);
+                if let Some(missing) = missing {
+                    // What cannot be watched any more is said at once.
+                    follow.store_watch(missing.after).await.map_err(lost)?;
+                }
+                Ok(Feed::after((follow, missing), after, plan))
             }
-        };
-        let watch = objects.watch(span, after).await.map_err(lost)?;
-        Ok(Feed::new(watch, after, selection, plan))
+        }
     }
 
     fn event(&self, kind: &Kind, item: Item) -> Result<WatchEvent<Arc<K>>, SourceError> {
-        let object = |entry, at| self.object(kind, entry, at);
         Ok(match item {
-            Item::Sight(Sight::Added(entry), at) => WatchEvent::Added(object(&entry, at)?),
-            Item::Sight(Sight::Modified(entry), at) => WatchEvent::Modified(object(&entry, at)?),
-            Item::Sight(Sight::Deleted(entry), at) => WatchEvent::Deleted(object(&entry, at)?),
-            Item::Sight(Sight::Left(entry), at) => WatchEvent::Left(object(&entry, at)?),
+            Item::Changed(changed) => {
+                let object = self.object(kind, changed.entry(), changed.revision)?;
+                match changed.what {
+                    What::Added => WatchEvent::Added(object),
+                    What::Modified => WatchEvent::Modified(object),
+                    What::Deleted => WatchEvent::Deleted(object),
+                    What::Left => WatchEvent::Left(object),
+                }
+            }
             Item::Bookmark(at, ends) => WatchEvent::Bookmark { version: at.into(), initial_state_ends: ends },
         })
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use machinery_sync::Mutex;
 use prometheus_client::encoding::EncodeLabelSet;
 
-use crate::kind::Registry;
+use crate::kind::{Kind, Registry};
 use crate::request::{Resource, Verb};
 
 /// So many kinds are told apart, over the whole life of the server: definitions come and go, and series stay.
@@ -26,6 +26,24 @@ pub(crate) struct About {
     subresource: &'static str,
     /// Of one object, of a namespace, or of all.
     scope: &'static str,
+}
+
+/// A kind in one of its versions.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+pub(super) struct OfKind {
+    group: Arc<str>,
+    version: Arc<str>,
+    resource: Arc<str>,
+}
+
+impl OfKind {
+    /// Of those that there is no place for all are one.
+    pub(super) fn new(known: &Known, kind: &Kind) -> Self {
+        let names = [kind.group.clone(), kind.version.clone(), kind.names.plural.as_str().into()];
+        let names = if known.has_place_for(&names) { names } else { Default::default() };
+        let [group, version, resource] = names;
+        Self { group, version, resource }
+    }
 }
 
 impl Known {

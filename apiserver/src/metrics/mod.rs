@@ -20,7 +20,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 use tokio::time::Duration;
 
-use about::Known;
+use about::{Known, OfKind};
 
 use crate::kind;
 use crate::request::{Resource, Verb};
@@ -36,6 +36,7 @@ pub(crate) struct Metrics {
     in_flight: Family<RequestKind, Gauge>,
     long_running: Family<About, Gauge>,
     events: Family<About, Counter>,
+    looked_at: Family<OfKind, Counter>,
     terminated: Family<Code, Counter>,
     handshakes: Counter,
     connections: Gauge,
@@ -94,6 +95,7 @@ impl Metrics {
             in_flight: Family::default(),
             long_running: Family::default(),
             events: Family::default(),
+            looked_at: Family::default(),
             terminated: Family::default(),
             handshakes: Counter::default(),
             connections: Gauge::default(),
@@ -120,6 +122,11 @@ impl Metrics {
     pub(crate) fn watched(&self, about: &About) -> (GoingOn, Counter) {
         let going_on = GoingOn::new(&self.long_running.get_or_create(about));
         (going_on, self.events.get_or_create(about).clone())
+    }
+
+    /// The counter of the watches that were asked whether an event of a kind concerns them.
+    pub(crate) fn looked_at(&self, kind: &kind::Kind) -> Counter {
+        self.looked_at.get_or_create(&OfKind::new(&self.known, kind)).clone()
     }
 
     /// An open connection, until the guard is dropped.

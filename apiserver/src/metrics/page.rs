@@ -60,6 +60,11 @@ impl Metrics {
             self.events.clone(),
         );
         registry.register(
+            "machinery_watches_asked",
+            "Watches that were asked whether an event concerns them, because an index found them",
+            self.looked_at.clone(),
+        );
+        registry.register(
             "apiserver_request_terminations",
             "Requests that were refused or cut off because a limit was reached",
             self.terminated.clone(),

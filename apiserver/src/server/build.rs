@@ -18,6 +18,7 @@ use super::shared::{Shared, World};
 use crate::auth::Identity;
 use crate::auth::authenticate::Authenticator;
 use crate::auth::rbac::Rules;
+use crate::cache;
 use crate::handle::Caches;
 use crate::http::Service;
 use crate::kind::Registry;
@@ -166,8 +167,12 @@ impl Builder {
     /// The store cannot be used, or a definition was refused.
     pub async fn start(self) -> Result<ApiServer, StartError> {
         let own = self.own.into_iter().map(|own| made(own, &self.world)).collect::<Result<_, _>>()?;
+        let (objects, tasks, stopping) =
+            (Objects::new(self.backend), TaskTracker::new(), CancellationToken::new());
+        let seed = u64::from_le_bytes(self.world.bytes());
         let shared = Arc::new(Shared {
-            objects: Objects::new(self.backend),
+            caches: cache::Caches::new(objects.clone(), &self.limits, tasks.clone(), stopping.clone(), seed),
+            objects,
             registry: Swap::new(Arc::new(Registry::new(native::kinds(), [], None))),
             own,
             authenticator: Swap::new(Arc::new(self.authenticator)),
@@ -178,9 +183,9 @@ impl Builder {
             defining: tokio::sync::Mutex::default(),
             decoded: Caches::default(),
             places: Places::new(&self.limits),
-            stopping: CancellationToken::new(),
+            stopping,
         });
-        let server = ApiServer { shared, tasks: TaskTracker::new() };
+        let server = ApiServer { shared, tasks };
         upkeep::begin(&server.shared, &server.tasks, self.crds, self.collects).await?;
         Ok(server)
     }

@@ -13,6 +13,10 @@ pub struct Limits {
     pub in_flight: usize,
     /// Watches at the same time. Others are refused with 429.
     pub watches: usize,
+    /// Revisions of each kind that are kept for its watches. Who is farther behind reads them from the store.
+    pub ring_revisions: usize,
+    /// Bytes of objects in these revisions, of each kind.
+    pub ring_bytes: usize,
     /// How long a request may be worked on, watches and the sending of its answer not counted. What takes longer is
     /// answered with 504; what was begun may still happen. A client may ask for less, by the parameter `timeout`.
     pub work: Duration,
@@ -41,6 +45,8 @@ impl Default for Limits {
             bodies_bytes: 512 << 20,
             in_flight: 400,
             watches: 100_000,
+            ring_revisions: 4096,
+            ring_bytes: 16 << 20,
             work: Duration::from_secs(60),
             body: Duration::from_secs(30),
             connections: 20_000,

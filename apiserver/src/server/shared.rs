@@ -8,9 +8,11 @@ use machinery_sync::Swap;
 
 use crate::auth::authenticate::Authenticator;
 use crate::auth::rbac::Rules;
+use crate::cache::{self, Cache};
 use crate::handle::Caches;
 use crate::kind::{Kind, Registry};
 use crate::metrics::Metrics;
+use crate::refusal::Refusal;
 use crate::server::limits::Limits;
 use crate::server::places::Places;
 use crate::storage::Objects;
@@ -19,6 +21,7 @@ use crate::upkeep::Known;
 /// What one server is.
 pub(crate) struct Shared {
     pub(crate) objects: Objects,
+    pub(crate) caches: cache::Caches,
     pub(crate) registry: Swap<Registry>,
     /// Kinds that the program brings: they are served as long as it runs.
     pub(crate) own: Vec<Arc<Kind>>,
@@ -81,6 +84,11 @@ impl World {
 }
 
 impl Shared {
+    /// The objects of a kind, and the watches of them.
+    pub(crate) async fn cache(&self, kind: &Arc<Kind>) -> Result<Arc<Cache>, Refusal> {
+        self.caches.of(kind, &self.metrics).await
+    }
+
     pub(crate) fn kinds(&self) -> Arc<Registry> {
         self.registry.load()
     }

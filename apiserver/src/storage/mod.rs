@@ -5,5 +5,5 @@ mod objects;
 mod place;
 
 pub(crate) use form::{Stored, encode, head};
-pub(crate) use objects::{Committed, Listed, Moment, Objects, expired};
+pub(crate) use objects::{Committed, Listed, Moment, Objects, PATIENCE, expired, too_large};
 pub(crate) use place::Place;

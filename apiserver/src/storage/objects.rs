@@ -13,7 +13,7 @@ use crate::refusal::{Cause, Refusal};
 use crate::request::GetOptions;
 
 /// How long a read waits for a revision that has not happened yet.
-const PATIENCE: Duration = Duration::from_secs(3);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(3);
 /// How often it looks meanwhile.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -125,7 +125,7 @@ pub(crate) fn expired(message: &str) -> Refusal {
     Refusal::new(410, "Expired", message)
 }
 
-fn too_large(asked: Revision, current: Revision) -> Refusal {
+pub(crate) fn too_large(asked: Revision, current: Revision) -> Refusal {
     let message = format!("Timeout: Too large resource version: {asked}, current: {current}");
     let cause = Cause {
         reason: "ResourceVersionTooLarge",

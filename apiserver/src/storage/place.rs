@@ -18,6 +18,12 @@ impl Place {
         Self { prefix: format!("{group}/{plural}/").into() }
     }
 
+    /// Whatever its key is.
+    #[cfg(test)]
+    pub(crate) fn everywhere() -> Self {
+        Self { prefix: "".into() }
+    }
+
     /// The key of one object. The names are checked: none has a slash.
     pub(crate) fn key(&self, namespace: Option<&str>, name: &str) -> Arc<str> {
         match namespace {

@@ -20,7 +20,6 @@ use crate::refusal::Refusal;
 use crate::request::{DeleteOptions, Format, ListOptions, Propagation};
 use crate::storage::Moment;
 use crate::strategy::{self, Context, Deletion, Step, meta_text, metadata_mut, not_found};
-use crate::watch::Seen;
 use crate::{json, yaml};
 
 pub(super) async fn delete(job: &Job<'_>) -> Result<Response<Body>, Refusal> {

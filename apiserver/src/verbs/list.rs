@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 use super::output::{Output, item, left_out, read, write_item};
 use super::{Job, Matter};
 use crate::accept::{Place, Shape};
+use crate::cache::{self, Wanted};
 use crate::http::{Body, answer};
 use crate::kind::Kind;
 use crate::refusal::Refusal;
 use crate::request::{ContinueAt, ContinueToken, FieldLabels, ListAt, ListOptions, check_fields};
 use crate::select::Selection;
 use crate::storage::{Moment, expired};
-use crate::watch::Seen;
 
 /// A part of a long list is sent when it is so long.
 const PART: usize = 64 << 10;
@@ -96,18 +96,52 @@ impl Found {
     }
 }
 
-/// A page of what is selected, in the order of the keys.
+/// A page of what is selected, in the order of the keys: of now from the cache, of what was once from the store.
 pub(crate) async fn find(
     matter: &Matter<'_>,
     at: &ListAt,
     limit: Option<NonZeroU64>,
     selection: &Selection,
 ) -> Result<Found, Refusal> {
+    let limit = limit.and_then(|limit| NonZeroUsize::try_from(limit).ok());
+    match at {
+        ListAt::Newest | ListAt::Any => now(matter, None, limit, selection).await,
+        ListAt::NotOlderThan(least) => now(matter, Some(Revision(*least)), limit, selection).await,
+        ListAt::Exact(_) | ListAt::After(_) => once(matter, at, limit, selection).await,
+    }
+}
+
+async fn now(
+    matter: &Matter<'_>,
+    least: Option<Revision>,
+    limit: Option<NonZeroUsize>,
+    selection: &Selection,
+) -> Result<Found, Refusal> {
+    let view = matter.shared.cache(matter.kind).await?.view(least).await?;
+    let wanted = Wanted { selection: selection.clone(), namespace: matter.namespace().map(Arc::from) };
+    let cache::Found { entries, more } = view.wanted(&wanted, limit.map(NonZeroUsize::get));
+    let start = matter.kind.place.start(matter.namespace());
+    let next = entries.last().filter(|_| more > 0).and_then(|last| go_on(&start, last, view.at));
+    // How many more are selected is not known of a page that was found by looking at all.
+    let remaining = (selection.is_everything() && limit.is_some()).then_some(more as u64);
+    Ok(Found { at: view.at, entries, next, remaining })
+}
+
+/// Where a list goes on after an entry.
+fn go_on(start: &str, last: &Entry, at: Revision) -> Option<String> {
+    let below = last.key.strip_prefix(start)?;
+    Some(ContinueToken::new(ContinueAt::Revision(at.0), format!("{below}\0"))?.encode())
+}
+
+async fn once(
+    matter: &Matter<'_>,
+    at: &ListAt,
+    limit: Option<NonZeroUsize>,
+    selection: &Selection,
+) -> Result<Found, Refusal> {
     let start = matter.kind.place.start(matter.namespace());
     let mut range = Range::of(selection.span(matter.namespace()));
     let moment = match at {
-        ListAt::Newest | ListAt::Any => Moment::Newest,
-        ListAt::NotOlderThan(least) => Moment::AtLeast(Revision(*least)),
         ListAt::Exact(at) => Moment::Exactly(Revision(*at)),
         ListAt::After(token) => {
             // A page ends with a key and goes on with the first text behind it.
@@ -117,8 +151,8 @@ pub(crate) async fn find(
                 ContinueAt::Newest => Moment::Newest,
             }
         }
+        ListAt::Newest | ListAt::Any | ListAt::NotOlderThan(_) => Moment::Newest,
     };
-    let limit = limit.and_then(|limit| NonZeroUsize::try_from(limit).ok());
     let everything = selection.is_everything();
     range.limit = match limit {
         Some(limit) if everything => Some(limit),
@@ -144,16 +178,8 @@ pub(crate) async fn find(
             }
             _ => {
                 let last = entries.last().filter(|_| full && more);
-                let next = last.and_then(|last| {
-                    let below = last.key.strip_prefix(&*start)?;
-                    ContinueToken::new(ContinueAt::Revision(revision.0), format!("{below}\0"))
-                });
-                return Ok(Found {
-                    at: revision,
-                    entries,
-                    next: next.map(|token| token.encode()),
-                    remaining,
-                });
+                let next = last.and_then(|last| go_on(&start, last, revision));
+                return Ok(Found { at: revision, entries, next, remaining });
             }
         }
     }

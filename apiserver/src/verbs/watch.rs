@@ -1,13 +1,15 @@
 //! Watching the objects that are selected.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::stream;
+use futures::{Stream, StreamExt};
 use http::Response;
-use machinery_objects::Revision;
-use machinery_store::{Range, Span, WatchError};
+use machinery_objects::{FieldTerm, NAME, Revision};
+use machinery_store::WatchError;
 use prometheus_client::metrics::counter::Counter;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
@@ -16,15 +18,16 @@ use super::Job;
 use super::list::selection;
 use super::output::{Output, read, write};
 use crate::accept::{Place, Shape};
+use crate::cache::{Form, Wanted, What};
 use crate::http::{Body, answer};
 use crate::metrics::GoingOn;
 use crate::refusal::Refusal;
 use crate::request::{ListAt, ListOptions};
 use crate::select::Selection;
 use crate::server::Shared;
-use crate::storage::{Moment, expired};
+use crate::storage::expired;
 use crate::table::{Tables, partial};
-use crate::watch::{End, Feed, Item, Plan, State};
+use crate::watch::{Changed, End, Feed, Item, Plan};
 
 /// A watch that says nothing of how long it should last is ended after so long, and up to as long again.
 const LASTS: Duration = Duration::from_secs(1800);
@@ -32,11 +35,7 @@ const LASTS: Duration = Duration::from_secs(1800);
 pub(super) async fn watch(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     let output = Output::of(job, Place::Watch)?;
     let options = ListOptions::parse(&job.asked.query, true)?;
-    let selection = selection(job, &options)?;
-    let span = match &job.asked.resource.name {
-        Some(_) => Span::one(job.key()),
-        None => selection.span(job.namespace()),
-    };
+    let wanted = wanted(job, selection(job, &options)?);
     let world = &job.shared.world;
     let chance = u64::from_le_bytes(world.bytes()) % LASTS.as_secs();
     let lasts = options.time_limit().unwrap_or(LASTS + Duration::from_secs(chance));
@@ -53,19 +52,23 @@ pub(super) async fn watch(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
         events,
         _open: open,
     };
-    let watching =
-        Watching { frames, begin: Some((begin, selection)), feed: None, until, bookmarks: options.bookmarks };
-    let body = stream::unfold((watching, span), |(mut watching, span)| async move {
-        let stopping = watching.frames.shared.stopping.clone();
-        let next = tokio::select! {
-            biased;
-            () = stopping.cancelled() => None,
-            next = watching.next(&span) => next,
-        };
-        next.map(|bytes| (bytes, (watching, span)))
-    });
+    let plan = Plan { bookmarks: options.bookmarks, until };
+    let starting = start(job.shared.clone(), begin, wanted, plan);
+    // Who asks for what is yet to come waits no longer for it than the watch is to last.
+    let starting = async move { timeout_at(until, starting).await.ok() };
+    let watching = Watching { frames, at: At::Starting(Box::pin(starting)) };
     // The headers go out at once: clients wait for them before they wait for events.
-    Ok(answer::bytes(200, content_type, Body::frames(body)))
+    Ok(answer::bytes(200, content_type, Body::frames(watching)))
+}
+
+/// What is selected, of the objects that the path names.
+fn wanted(job: &Job<'_>, mut selection: Selection) -> Wanted {
+    if let Some(name) = &job.asked.resource.name
+        && let Ok(named) = FieldTerm::equals(NAME, name)
+    {
+        selection.fields = selection.fields.terms().iter().cloned().chain([named]).collect();
+    }
+    Wanted { selection, namespace: job.namespace().map(Arc::from) }
 }
 
 /// What a watch begins with.
@@ -90,62 +93,65 @@ fn begin(job: &Job<'_>, options: &ListOptions) -> Result<Begin, Refusal> {
     Ok(Begin::After(least.unwrap_or_default()))
 }
 
+/// The answer to a watch: its frames, as they come.
 struct Watching {
     frames: Frames,
-    begin: Option<(Begin, Selection)>,
-    feed: Option<Feed<Selection>>,
-    until: Instant,
-    bookmarks: bool,
+    at: At,
 }
 
-impl Watching {
-    /// The next frames. `None`: the watch is over.
-    async fn next(&mut self, span: &Span) -> Option<Bytes> {
-        if let Some((begin, selection)) = self.begin.take() {
-            let replaced = self.frames.kind.replaced.clone();
-            let plan = Plan { state: None, bookmarks: self.bookmarks, until: self.until, replaced };
-            let starting = start(self.frames.shared.clone(), begin, selection, span.clone(), plan);
-            match timeout_at(self.until, starting).await {
-                Ok(Ok(feed)) => self.feed = Some(feed),
-                Ok(Err(refusal)) => return Some(self.frames.error(&refusal)),
-                Err(_) => return None,
-            }
-        }
-        let feed = self.feed.as_mut()?;
-        let item = feed.next().await?;
-        match item.map_err(|error| watch_refused(&error)).and_then(|item| self.frames.item(item)) {
-            Ok(bytes) => Some(bytes),
-            Err(refusal) => {
-                self.feed = None;
-                Some(self.frames.error(&refusal))
-            }
+enum At {
+    Starting(Pin<Box<dyn Future<Output = Option<Result<Feed, Refusal>>> + Send>>),
+    Going(Feed),
+    Over,
+}
+
+impl Stream for Watching {
+    type Item = Bytes;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let Self { frames, at } = &mut *self;
+        loop {
+            let bytes = match at {
+                At::Over => return Poll::Ready(None),
+                At::Starting(starting) => match ready!(starting.as_mut().poll(cx)) {
+                    Some(Ok(feed)) => {
+                        *at = At::Going(feed);
+                        continue;
+                    }
+                    Some(Err(refusal)) => Err(refusal),
+                    None => {
+                        *at = At::Over;
+                        continue;
+                    }
+                },
+                At::Going(feed) => match ready!(feed.poll_next_unpin(cx)) {
+                    Some(Ok(item)) => frames.item(item),
+                    Some(Err(error)) => Err(watch_refused(&error)),
+                    None => {
+                        *at = At::Over;
+                        continue;
+                    }
+                },
+            };
+            return Poll::Ready(Some(bytes.unwrap_or_else(|refusal| {
+                *at = At::Over;
+                frames.error(&refusal)
+            })));
         }
     }
 }
 
-async fn start(
-    shared: Arc<Shared>,
-    begin: Begin,
-    selection: Selection,
-    span: Span,
-    mut plan: Plan,
-) -> Result<Feed<Selection>, Refusal> {
-    let objects = &shared.objects;
-    let after = match begin {
+async fn start(shared: Arc<Shared>, begin: Begin, wanted: Wanted, plan: Plan) -> Result<Feed, Refusal> {
+    let cache = shared.cache(&wanted.selection.kind).await?;
+    match begin {
         Begin::State(least, end) => {
-            let moment = least.map_or(Moment::Newest, Moment::AtLeast);
-            let listed = objects.list(Range::of(span.clone()), moment).await?;
-            plan.state = Some(State { entries: listed.entries, at: listed.at, end });
-            listed.at
+            let (view, follow) = cache.view_and_follow(wanted, None, least).await?;
+            let state = view.wanted(follow.wanted(), None).entries;
+            Ok(Feed::with_state(follow, state, view.at, end, plan))
         }
-        Begin::After(after) => after,
-    };
-    // What is to begin with a revision that has not happened is silent until then.
-    let watch = objects
-        .watch(span, after.min(objects.revision().await?))
-        .await
-        .map_err(|error| watch_refused(&error))?;
-    Ok(Feed::new(watch, after, selection, plan))
+        // What is to begin with a revision that has not happened is silent until then.
+        Begin::After(after) => Ok(Feed::after(cache.follow(wanted, None, after), after, plan)),
+    }
 }
 
 fn watch_refused(error: &WatchError) -> Refusal {
@@ -175,17 +181,17 @@ struct Frames {
 impl Frames {
     fn item(&mut self, item: Item) -> Result<Bytes, Refusal> {
         match item {
-            Item::Sight(sight, revision) => {
+            Item::Changed(changed) => {
                 self.events.inc();
-                let (kind, entry) = (self.kind.clone(), sight.entry());
-                if self.output.is_plain() {
-                    let mut bytes = format!(r#"{{"type":"{}","object":"#, sight.name()).into_bytes();
-                    write(&kind, entry, revision, &mut bytes)?;
-                    bytes.extend_from_slice(b"}\n");
-                    return Ok(bytes.into());
+                // The first table says what its columns are: nobody else gets that one.
+                match changed.shared().filter(|_| !self.is_first_table()) {
+                    Some(change) => {
+                        let (answer, include) = (self.output.form, self.output.include);
+                        change
+                            .written(Form { answer, include, what: changed.what }, || self.changed(&changed))
+                    }
+                    None => self.changed(&changed),
                 }
-                let object = read(&kind, entry, revision)?;
-                self.event(sight.name(), object)
             }
             Item::Bookmark(revision, ends) => {
                 let mut object = json!({
@@ -198,6 +204,21 @@ impl Frames {
                 self.event("BOOKMARK", object)
             }
         }
+    }
+
+    fn is_first_table(&self) -> bool {
+        self.first && matches!(self.output.form.shape, Shape::Table(_))
+    }
+
+    fn changed(&mut self, changed: &Changed) -> Result<Bytes, Refusal> {
+        let name = name(changed.what);
+        if self.output.is_plain() {
+            let mut bytes = format!(r#"{{"type":"{name}","object":"#).into_bytes();
+            write(&self.kind, changed.entry(), changed.revision, &mut bytes)?;
+            bytes.extend_from_slice(b"}\n");
+            return Ok(bytes.into());
+        }
+        self.event(name, read(&self.kind, changed.entry(), changed.revision)?)
     }
 
     fn event(&mut self, name: &str, object: Value) -> Result<Bytes, Refusal> {
@@ -215,6 +236,15 @@ impl Frames {
 
     fn error(&self, refusal: &Refusal) -> Bytes {
         frame("ERROR", &refusal.status())
+    }
+}
+
+/// As events name it. Who watches over the wire cannot tell what left from what is gone.
+const fn name(what: What) -> &'static str {
+    match what {
+        What::Added => "ADDED",
+        What::Modified => "MODIFIED",
+        What::Deleted | What::Left => "DELETED",
     }
 }
 

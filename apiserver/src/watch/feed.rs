@@ -1,34 +1,28 @@
 //! A watch as a stream of events: the state to begin with, what changed since, and marks of how far it has come.
+//!
+//! While it waits it is what it knows and a place in a cache. It has no timer and no task; the cache wakes it.
 
 use std::collections::VecDeque;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use futures::Stream;
 use machinery_objects::Revision;
-use machinery_store::{Entry, Seen as Stored, Watch, WatchError};
-use tokio::time::{Instant, sleep_until};
+use machinery_store::{Entry, WatchError};
+use tokio::time::Instant;
 
-use super::{Seen, Sight};
-use crate::kind::Replaced;
+use super::missed::Missed;
+use crate::cache::{Change, Ended, Follow, Missing, Next, Revised, State, What};
 
 /// How a watch goes.
+#[derive(Clone, Copy)]
 pub(crate) struct Plan {
-    /// The state to begin with, and whether its end is marked.
-    pub(crate) state: Option<State>,
     /// Whether marks are wanted.
     pub(crate) bookmarks: bool,
     /// When it ends.
     pub(crate) until: Instant,
-    /// It ends with its kind, too.
-    pub(crate) replaced: Replaced,
-}
-
-/// What is there when a watch begins.
-pub(crate) struct State {
-    pub(crate) entries: Vec<Arc<Entry>>,
-    pub(crate) at: Revision,
-    /// Whether its end is marked as such, or is a mark like all others.
-    pub(crate) end: End,
 }
 
 /// How the end of the state to begin with is told.
@@ -40,31 +34,41 @@ pub(crate) enum End {
 }
 
 /// What a feed yields.
-#[derive(Debug)]
 pub(crate) enum Item {
-    /// A change, at its revision.
-    Sight(Sight, Revision),
+    Changed(Changed),
     /// Everything up to this revision has been told. The flag: this is the end of the state.
     Bookmark(Revision, bool),
 }
 
+/// A change, as whoever watches is told of it.
+pub(crate) struct Changed {
+    pub(crate) what: What,
+    pub(crate) revision: Revision,
+    from: From,
+}
+
+enum From {
+    /// What is there when the watch begins.
+    State(Arc<Entry>),
+    /// What happened, and which of the changes of its revision it is.
+    Revised(Arc<Revised>, u32),
+}
+
 /// A running watch.
-pub(crate) struct Feed<S> {
-    watch: Watch,
-    selection: S,
+pub(crate) struct Feed {
+    follow: Follow,
     ready: VecDeque<Item>,
-    bookmarks: bool,
+    /// What is there to begin with, and has not been told yet.
+    state: Option<Box<std::vec::IntoIter<Arc<Entry>>>>,
+    missed: Option<Box<Missed>>,
+    plan: Plan,
     /// What the last mark said, and when the next is due.
     marked: Revision,
     mark_at: Instant,
-    /// What comes up to here is known already.
-    after: Revision,
-    reached: Revision,
-    replaced: Replaced,
-    /// What comes after this is not told any more: it is of another kind.
-    last: Option<Revision>,
-    until: Instant,
     last_mark_is_out: bool,
+    /// For when it has been told to wake this.
+    alarm: Option<Instant>,
+    is_over: bool,
 }
 
 /// How often an idle watch is marked.
@@ -72,96 +76,200 @@ const MARKS: Duration = Duration::from_secs(60);
 /// A watch that ends is marked so long before: its client goes on from there.
 const BEFORE_END: Duration = Duration::from_millis(1500);
 
-impl<S: Seen> Feed<S> {
-    /// Begins; `watch` is of what comes after the state, or after what the client knows, or of more.
-    pub(crate) fn new(watch: Watch, after: Revision, selection: S, plan: Plan) -> Self {
-        let mut ready = VecDeque::new();
-        if let Some(State { entries, at, end }) = plan.state {
-            let seen = entries.into_iter().filter(|entry| selection.sees(entry));
-            ready.extend(seen.map(|entry| {
-                let revision = entry.modified;
-                Item::Sight(Sight::Added(entry), revision)
-            }));
-            match end {
-                End::Silent => {}
-                End::Bookmark => ready.push_back(Item::Bookmark(at, false)),
-                End::Annotated => ready.push_back(Item::Bookmark(at, true)),
-            }
-        }
+impl Feed {
+    /// Begins with what happens after a revision.
+    pub(crate) fn after(follow: (Follow, Option<Missing>), after: Revision, plan: Plan) -> Self {
+        let (follow, missing) = follow;
+        let mut feed = Self::new(follow, after, plan);
+        feed.miss(missing);
+        feed
+    }
+
+    /// Begins with what is there.
+    pub(crate) fn with_state(
+        follow: Follow,
+        state: Vec<Arc<Entry>>,
+        at: Revision,
+        end: End,
+        plan: Plan,
+    ) -> Self {
+        let mut feed = Self::new(follow, at, plan);
+        feed.ready.extend(match end {
+            End::Silent => None,
+            End::Bookmark => Some(Item::Bookmark(at, false)),
+            End::Annotated => Some(Item::Bookmark(at, true)),
+        });
+        feed.state = Some(Box::new(state.into_iter()));
+        feed
+    }
+
+    fn new(follow: Follow, after: Revision, plan: Plan) -> Self {
         let mark_at = (Instant::now() + MARKS).min(before_end(plan.until));
-        let (bookmarks, until, replaced) = (plan.bookmarks, plan.until, plan.replaced);
-        // The state may be one of the other kind already: then there is nothing to tell.
-        let last = replaced.get().map(|_| Revision::ZERO);
-        if last.is_some() {
-            ready.clear();
-        }
         Self {
-            watch,
-            selection,
-            ready,
-            bookmarks,
+            // Of a kind that is another one already there is nothing to tell.
+            is_over: follow.kind().replaced.get().is_some(),
+            follow,
+            ready: VecDeque::new(),
+            state: None,
+            missed: None,
+            plan,
             marked: after,
             mark_at,
-            after,
-            reached: after,
-            replaced,
-            last,
-            until,
             last_mark_is_out: false,
+            alarm: None,
         }
     }
 
-    /// The next thing. `None`: its time is over, or it has come to its end. Dropping the future loses nothing.
-    pub(crate) async fn next(&mut self) -> Option<Result<Item, WatchError>> {
-        loop {
-            if let Some(item) = self.ready.pop_front() {
-                return Some(Ok(item));
+    fn miss(&mut self, missing: Option<Missing>) {
+        self.missed = missing.map(|missing| Box::new(Missed::new(&self.follow, missing)));
+    }
+
+    /// The next thing that is there already.
+    fn at_hand(&mut self) -> Option<Item> {
+        if let Some(entry) = self.state.as_mut().and_then(Iterator::next) {
+            return Some(Item::Changed(Changed {
+                what: What::Added,
+                revision: entry.modified,
+                from: From::State(entry),
+            }));
+        }
+        self.state = None;
+        self.ready.pop_front()
+    }
+
+    fn take(&mut self, revised: Arc<Revised>) {
+        for (at, change) in (0..).zip(&revised.changes) {
+            if let Some(what) = self.follow.what(change) {
+                let from = From::Revised(revised.clone(), at);
+                self.ready.push_back(Item::Changed(Changed { what, revision: revised.revision, from }));
             }
-            if self.last.is_some_and(|last| self.reached >= last) {
-                return None;
-            }
-            let due = if self.bookmarks && !self.last_mark_is_out { self.mark_at } else { self.until };
-            tokio::select! {
-                biased;
-                last = self.replaced.wait(), if self.last.is_none() => {
-                    self.last = Some(*last);
-                    self.watch.request_progress();
-                }
-                seen = self.watch.next() => match seen {
-                    Ok(seen) => self.take(seen),
-                    Err(error) => return Some(Err(error)),
-                },
-                () = sleep_until(due.min(self.until)) => {
-                    if Instant::now() >= self.until {
-                        return None;
+        }
+    }
+
+    /// What comes from what was missed, until there is nothing left of that.
+    fn poll_missed(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WatchError>> {
+        while let Some(missed) = &mut self.missed {
+            match std::task::ready!(missed.poll_next(&self.follow, cx))? {
+                Some(revised) => {
+                    self.take(Arc::new(revised));
+                    if !self.ready.is_empty() {
+                        return Poll::Ready(Ok(()));
                     }
-                    self.watch.request_progress();
-                    self.last_mark_is_out = self.mark_at >= before_end(self.until);
-                    self.mark_at = (self.mark_at + MARKS).min(before_end(self.until));
+                }
+                None => {
+                    self.follow.caught_up(missed.up_to);
+                    self.missed = None;
                 }
             }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Nothing is there: asks for a mark if one is due, and sleeps until something else is.
+    fn rest(&mut self, now: Instant) {
+        let marks = self.plan.bookmarks && !self.last_mark_is_out;
+        if marks && now >= self.mark_at {
+            self.follow.ask();
+            let last = before_end(self.plan.until);
+            self.last_mark_is_out = self.mark_at >= last;
+            self.mark_at = (now + MARKS).min(last);
+        }
+        let marks = self.plan.bookmarks && !self.last_mark_is_out;
+        let due = if marks { self.mark_at.min(self.plan.until) } else { self.plan.until };
+        // A tick that comes a little early would come in vain.
+        if self.alarm.is_none_or(|alarm| alarm != due || alarm <= now) {
+            self.alarm = Some(due);
+            self.follow.wake_at(due);
+        }
+    }
+}
+
+/// It ends without an error when its time is over, or with its kind, or with the server.
+impl Stream for Feed {
+    type Item = Result<Item, WatchError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let feed = &mut *self;
+        if feed.is_over {
+            return Poll::Ready(None);
+        }
+        loop {
+            if let Some(item) = feed.at_hand() {
+                return Poll::Ready(Some(Ok(item)));
+            }
+            let now = Instant::now();
+            if now >= feed.plan.until {
+                feed.is_over = true;
+                return Poll::Ready(None);
+            }
+            if feed.missed.is_some() {
+                match feed.poll_missed(cx) {
+                    Poll::Ready(Ok(())) => continue,
+                    Poll::Ready(Err(error)) => {
+                        feed.is_over = true;
+                        return Poll::Ready(Some(Err(error)));
+                    }
+                    Poll::Pending => {}
+                }
+            } else {
+                match feed.follow.poll_next(cx) {
+                    Poll::Ready(Next::At(revised)) => {
+                        feed.take(revised);
+                        continue;
+                    }
+                    Poll::Ready(Next::Told(revision)) => {
+                        if revision > feed.marked {
+                            feed.marked = revision;
+                            feed.ready.push_back(Item::Bookmark(revision, false));
+                        }
+                        continue;
+                    }
+                    Poll::Ready(Next::Missing(missing)) => {
+                        feed.miss(Some(missing));
+                        continue;
+                    }
+                    Poll::Ready(Next::Ended(why)) => {
+                        feed.is_over = true;
+                        return Poll::Ready(match why {
+                            // That the cache was slow is nothing that its watches have to hear: they go on with another one.
+                            Ended::Stopped | Ended::Replaced | Ended::Lost(WatchError::TooSlow { .. }) => {
+                                None
+                            }
+                            Ended::Lost(error) => Some(Err(error)),
+                        });
+                    }
+                    Poll::Pending => {}
+                }
+            }
+            feed.rest(now);
+            return Poll::Pending;
+        }
+    }
+}
+
+impl Changed {
+    /// The object: as it is, or the last that was wanted.
+    pub(crate) fn entry(&self) -> &Arc<Entry> {
+        match &self.from {
+            From::State(entry) => entry,
+            From::Revised(revised, at) => &self.state(&revised.changes[*at as usize]).entry,
         }
     }
 
-    fn take(&mut self, seen: Stored) {
-        match seen {
-            Stored::Changes { revision, events } => {
-                self.reached = self.reached.max(revision);
-                if revision <= self.after || self.last.is_some_and(|last| revision > last) {
-                    return;
-                }
-                let sights = events.iter().filter_map(|event| Sight::of(event, &self.selection));
-                self.ready.extend(sights.map(|sight| Item::Sight(sight, revision)));
-            }
-            Stored::Progress(revision) => {
-                self.reached = self.reached.max(revision);
-                let revision = self.last.map_or(revision, |last| last.min(revision));
-                if self.bookmarks && revision > self.marked {
-                    self.marked = revision;
-                    self.ready.push_back(Item::Bookmark(revision, false));
-                }
-            }
+    /// What happened, for all who are told of it.
+    pub(crate) fn shared(&self) -> Option<&Change> {
+        match &self.from {
+            From::State(_) => None,
+            From::Revised(revised, at) => Some(&revised.changes[*at as usize]),
         }
+    }
+
+    fn state<'c>(&self, change: &'c Change) -> &'c Arc<State> {
+        let state = match self.what {
+            What::Added | What::Modified => &change.after,
+            What::Deleted | What::Left => &change.before,
+        };
+        state.as_ref().expect("what it is told as says which state there is")
     }
 }
 

@@ -1,0 +1,258 @@
+//! One watch's place in a cache.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use machinery_objects::Revision;
+use machinery_store::{Watch, WatchError};
+use tokio::time::Instant;
+
+use super::hub::{Ended, Hub, Look};
+use super::ring::{Change, Revised};
+use super::{By, Cache, State, View, Wanted};
+use crate::kind::Kind;
+use crate::refusal::Refusal;
+
+/// A watch: a place in the ring, an entry in the index, and a flag. It has nothing of its own that grows while it is not read.
+pub(crate) struct Follow {
+    pub(super) cache: Arc<Cache>,
+    wanted: Arc<Wanted>,
+    keys: Option<Box<Keys>>,
+    number: u32,
+    /// All that is of interest up to here has been told, or is not to be.
+    told: Revision,
+}
+
+/// The keys of an interest.
+pub(crate) struct Keys {
+    pub(crate) by: By,
+    pub(crate) set: BTreeSet<Arc<str>>,
+}
+
+/// What a watch finds.
+pub(crate) enum Next {
+    /// Of these changes at least one is of interest.
+    At(Arc<Revised>),
+    /// Everything up to here has been told: this was asked for.
+    Told(Revision),
+    /// It was too far behind.
+    Missing(Missing),
+    Ended(Ended),
+}
+
+/// What a change is to somebody who sees only what is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum What {
+    Added,
+    Modified,
+    Deleted,
+    /// It is there, and no longer wanted.
+    Left,
+}
+
+/// What the ring does not have: the store has it, unless it is compacted. The watch goes on after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Missing {
+    pub(crate) after: Revision,
+    pub(crate) up_to: Revision,
+}
+
+/// So many revisions are looked at before others have their turn.
+const TURN: usize = 512;
+
+impl Cache {
+    /// A watch of what comes after a revision, even if that is yet to come. What the ring does not have of it is missing.
+    pub(crate) fn follow(
+        self: &Arc<Self>,
+        wanted: Wanted,
+        keys: Option<Keys>,
+        after: Revision,
+    ) -> (Follow, Option<Missing>) {
+        let mut hub = self.hub.lock();
+        let wanted = Arc::new(wanted);
+        let (number, is_whole) = hub.follow(&wanted, keys.is_some(), after);
+        let missing = (!is_whole).then_some(Missing { after, up_to: hub.reached });
+        (self.following(&mut hub, wanted, keys, number, after), missing)
+    }
+
+    /// What is there at a revision or later, and a watch of what comes after just that.
+    pub(crate) async fn view_and_follow(
+        self: &Arc<Self>,
+        wanted: Wanted,
+        keys: Option<Keys>,
+        least: Option<Revision>,
+    ) -> Result<(View, Follow), Refusal> {
+        self.reach(least).await?;
+        let mut hub = self.hub.lock();
+        let (wanted, view) = (Arc::new(wanted), hub.view());
+        let (number, _) = hub.follow(&wanted, keys.is_some(), view.at);
+        let follow = self.following(&mut hub, wanted, keys, number, view.at);
+        Ok((view, follow))
+    }
+
+    fn following(
+        self: &Arc<Self>,
+        hub: &mut Hub,
+        wanted: Arc<Wanted>,
+        keys: Option<Keys>,
+        number: u32,
+        told: Revision,
+    ) -> Follow {
+        if let Some(keys) = &keys {
+            for key in &keys.set {
+                hub.watches.add_term(&keys.by.term(wanted.namespace.as_deref(), key), number);
+            }
+        }
+        Follow { cache: self.clone(), wanted, keys: keys.map(Box::new), number, told }
+    }
+}
+
+impl Follow {
+    /// Finds the next thing, or has the task woken when there is one. Takes no time that others would miss.
+    pub(crate) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Next> {
+        for _ in 0..TURN {
+            let mut hub = self.cache.hub.lock();
+            if hub.ended() == Some(&Ended::Stopped) {
+                return Poll::Ready(Next::Ended(Ended::Stopped));
+            }
+            match hub.look(self.number) {
+                Look::At(revised) => {
+                    drop(hub);
+                    let is_new = revised.revision > self.told;
+                    if is_new && revised.changes.iter().any(|change| self.what(change).is_some()) {
+                        self.told = revised.revision;
+                        return Poll::Ready(Next::At(revised));
+                    }
+                }
+                Look::TooFarBehind(first) => {
+                    let up_to = hub.skip(self.number);
+                    let after = Revision(first.0 - 1).max(self.told);
+                    // Who waits for what is yet to come misses nothing that comes before.
+                    if after < up_to {
+                        return Poll::Ready(Next::Missing(Missing { after, up_to }));
+                    }
+                }
+                Look::Nothing => {
+                    let (reached, ended) = (hub.reached, hub.ended().cloned());
+                    let slot = hub.watches.slot(self.number);
+                    if let Some(ended) = ended {
+                        return Poll::Ready(Next::Ended(ended));
+                    }
+                    if std::mem::take(&mut slot.told) {
+                        return Poll::Ready(Next::Told(reached));
+                    }
+                    let old = match &mut slot.waker {
+                        Some(old) if old.will_wake(cx.waker()) => None,
+                        waker => waker.replace(cx.waker().clone()),
+                    };
+                    drop(hub);
+                    drop(old);
+                    return Poll::Pending;
+                }
+            }
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    }
+
+    /// What a change is to this watch. `None`: nothing.
+    pub(crate) fn what(&self, change: &Change) -> Option<What> {
+        let sees = |state: &Option<Arc<State>>| state.as_ref().is_some_and(|state| self.sees(state));
+        match (sees(&change.before), sees(&change.after)) {
+            (false, false) => None,
+            (false, true) => Some(What::Added),
+            (true, true) => Some(What::Modified),
+            (true, false) if change.after.is_some() => Some(What::Left),
+            (true, false) => Some(What::Deleted),
+        }
+    }
+
+    /// Whether a state is wanted, and under a key, if it is by keys.
+    pub(crate) fn sees(&self, state: &State) -> bool {
+        self.wanted.sees(state)
+            && self
+                .keys
+                .as_ref()
+                .is_none_or(|keys| keys.by.of(&self.wanted, state).is_some_and(|key| keys.set.contains(key)))
+    }
+
+    /// What the store has of the objects that this is about, after a revision.
+    pub(crate) fn store_watch(
+        &self,
+        after: Revision,
+    ) -> impl Future<Output = Result<Watch, WatchError>> + Send + use<> {
+        let (store, wanted) = (self.cache.store.clone(), &self.wanted);
+        let span = wanted.selection.span(wanted.namespace.as_deref());
+        async move { store.watch(span, after).await }
+    }
+
+    pub(crate) fn wanted(&self) -> &Wanted {
+        &self.wanted
+    }
+
+    pub(crate) fn kind(&self) -> &Arc<Kind> {
+        &self.cache.kind
+    }
+
+    /// What comes up to here has been told by other means.
+    pub(crate) fn caught_up(&mut self, up_to: Revision) {
+        self.told = self.told.max(up_to);
+    }
+
+    /// Wants to know how far the cache is: comes as [`Next::Told`].
+    pub(crate) fn ask(&self) {
+        self.cache.hub.lock().watches.ask(self.number);
+        self.cache.ask();
+    }
+
+    /// Has the task woken at a moment, or a little later.
+    pub(crate) fn wake_at(&self, at: Instant) {
+        let (now, tick) = (self.cache.tick(Instant::now()), self.cache.tick(at));
+        let first = self.cache.hub.lock().watches.set_alarm(self.number, now, tick);
+        if first {
+            self.cache.nudge();
+        }
+    }
+
+    /// Changes the keys of a watch that is by keys, and shows what is there at just that moment. `None`: there is something
+    /// that it has not looked at yet, under the keys that it has.
+    pub(crate) fn rekey(&mut self, remove: &BTreeSet<Arc<str>>, add: &BTreeSet<Arc<str>>) -> Option<View> {
+        let keys = self.keys.as_mut()?;
+        let mut hub = self.cache.hub.lock();
+        if hub.watches.slot(self.number).pending.is_some() {
+            return None;
+        }
+        let namespace = self.wanted.namespace.as_deref();
+        for key in remove {
+            if keys.set.remove(key) {
+                hub.watches.remove_term(&keys.by.term(namespace, key), self.number);
+            }
+        }
+        for key in add {
+            if keys.set.insert(key.clone()) {
+                hub.watches.add_term(&keys.by.term(namespace, key), self.number);
+            }
+        }
+        Some(hub.view())
+    }
+
+    pub(crate) fn keys(&self) -> Option<&Keys> {
+        self.keys.as_deref()
+    }
+}
+
+impl Drop for Follow {
+    fn drop(&mut self) {
+        let mut hub = self.cache.hub.lock();
+        if let Some(keys) = &self.keys {
+            for key in &keys.set {
+                hub.watches.remove_term(&keys.by.term(self.wanted.namespace.as_deref(), key), self.number);
+            }
+        }
+        let slot = hub.watches.remove(&self.wanted, self.keys.is_some(), self.number);
+        drop(hub);
+        // What its waker drops may come back here.
+        drop(slot);
+    }
+}

@@ -1,0 +1,89 @@
+//! The watches that something concerns: found under what an object has, not by asking each.
+
+use foldhash::fast::FixedState;
+use hashbrown::{HashMap, HashSet};
+
+/// Numbers of watches by the hashes of terms.
+#[derive(Debug)]
+pub(super) struct Index {
+    terms: HashMap<u64, Numbers, FixedState>,
+}
+
+/// Most terms have one or a few; of those that have many each is found as fast.
+#[derive(Debug)]
+enum Numbers {
+    One(u32),
+    Few(Vec<u32>),
+    Many(HashSet<u32, FixedState>),
+}
+
+/// More than so many are no longer searched one by one.
+const FEW: usize = 32;
+
+impl Index {
+    pub(super) fn new() -> Self {
+        Self { terms: HashMap::default() }
+    }
+
+    pub(super) fn add(&mut self, term: u64, number: u32) {
+        match self.terms.get_mut(&term) {
+            Some(numbers) => numbers.add(number),
+            None => {
+                self.terms.insert(term, Numbers::One(number));
+            }
+        }
+    }
+
+    pub(super) fn remove(&mut self, term: u64, number: u32) {
+        if self.terms.get_mut(&term).is_some_and(|numbers| numbers.remove(number)) {
+            self.terms.remove(&term);
+        }
+    }
+
+    /// Calls with each that is there under a term.
+    pub(super) fn each(&self, term: u64, each: impl FnMut(u32)) {
+        match self.terms.get(&term) {
+            None => {}
+            Some(Numbers::One(number)) => [*number].into_iter().for_each(each),
+            Some(Numbers::Few(numbers)) => numbers.iter().copied().for_each(each),
+            Some(Numbers::Many(numbers)) => numbers.iter().copied().for_each(each),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+}
+
+impl Numbers {
+    fn add(&mut self, number: u32) {
+        match self {
+            Self::One(other) => *self = Self::Few(vec![*other, number]),
+            Self::Few(numbers) if numbers.len() < FEW => numbers.push(number),
+            Self::Few(numbers) => {
+                let mut many: HashSet<u32, _> = numbers.iter().copied().collect();
+                many.insert(number);
+                *self = Self::Many(many);
+            }
+            Self::Many(numbers) => {
+                numbers.insert(number);
+            }
+        }
+    }
+
+    /// Whether none is left.
+    fn remove(&mut self, number: u32) -> bool {
+        match self {
+            Self::One(other) => *other == number,
+            Self::Few(numbers) => {
+                numbers.retain(|other| *other != number);
+                numbers.is_empty()
+            }
+            Self::Many(numbers) => {
+                numbers.remove(&number);
+                numbers.is_empty()
+            }
+        }
+    }
+}

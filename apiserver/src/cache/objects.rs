@@ -1,0 +1,163 @@
+//! The objects of a kind, by what they are found by, to be read as of a moment.
+
+use std::sync::Arc;
+
+use machinery_objects::Revision;
+use machinery_snapshot::{Index, Label, Map, Snapshot};
+use machinery_store::{Entry, Key};
+
+use super::wanted::Filed;
+use super::{By, State, Term, Wanted};
+
+/// The objects as of the newest revision.
+pub(super) struct Objects {
+    map: Map<Key, Arc<State>>,
+    indexes: Arc<Indexes>,
+}
+
+struct Indexes {
+    keys: Index<Key>,
+    labels: Index<Label>,
+    /// One a selectable field, in the kind's order.
+    fields: Box<[Index<Arc<str>>]>,
+    guards: Index<Arc<str>>,
+}
+
+/// The objects of a kind as of one revision.
+#[derive(Clone)]
+pub(crate) struct View {
+    /// All that was committed up to here is in it, and nothing after.
+    pub(crate) at: Revision,
+    snapshot: Snapshot<Key, Arc<State>>,
+    indexes: Arc<Indexes>,
+}
+
+impl Objects {
+    /// With these; of a kind with so many selectable fields.
+    pub(super) fn new(fields: usize, seed: u64, states: impl IntoIterator<Item = State>) -> Self {
+        let mut builder = Map::<Key, Arc<State>>::builder(seed);
+        let indexes = Indexes {
+            keys: builder.keys(),
+            labels: builder.index(|_, state: &Arc<State>| {
+                let labels = state.labels().into_iter().flat_map(|labels| labels.iter());
+                labels.map(Label::from).collect::<Vec<_>>()
+            }),
+            fields: (0..fields)
+                .map(|at| builder.text(move |_, state| state.field(at).filter(|value| !value.is_empty())))
+                .collect(),
+            guards: builder.index(|_, state: &Arc<State>| state.guards().to_vec()),
+        };
+        let map = builder.build();
+        let mut writer = map.write();
+        writer.clear();
+        for state in states {
+            writer.insert(state.entry.key.clone(), Arc::new(state));
+        }
+        writer.commit();
+        Self { map, indexes: Arc::new(indexes) }
+    }
+
+    /// Sets some, or takes them out; returns what each was before.
+    pub(super) fn change<'a>(
+        &self,
+        changes: impl Iterator<Item = (&'a Key, Option<Arc<State>>)>,
+    ) -> Vec<Option<Arc<State>>> {
+        let mut writer = self.map.write();
+        let before = changes.map(|(key, state)| match state {
+            Some(state) => writer.insert(key.clone(), state),
+            None => writer.remove(key),
+        });
+        let before = before.collect();
+        writer.commit();
+        before
+    }
+
+    pub(super) fn view(&self, at: Revision) -> View {
+        View { at, snapshot: self.map.snapshot(), indexes: self.indexes.clone() }
+    }
+}
+
+/// What is found, up to a limit.
+pub(crate) struct Found {
+    /// In the order of the keys.
+    pub(crate) entries: Vec<Arc<Entry>>,
+    /// How many more there are.
+    pub(crate) more: usize,
+}
+
+impl View {
+    /// All that is wanted, in the order of the keys; no more than a limit of them.
+    pub(crate) fn wanted(&self, wanted: &Wanted, limit: Option<usize>) -> Found {
+        let limit = limit.unwrap_or(usize::MAX);
+        let namespace = match wanted.filed() {
+            Filed::Everywhere(Term::Any(namespace)) => namespace,
+            Filed::Under(terms) => match terms[..] {
+                [Term::Any(namespace)] => namespace,
+                _ => return self.found_under(wanted, &terms, limit),
+            },
+            Filed::Everywhere(_) => None,
+        };
+        let start = wanted.selection.kind.place.start(namespace);
+        let everything = wanted.selection.is_everything();
+        let all = self.snapshot.prefix(&self.indexes.keys, &start).map(|(_, state)| state);
+        let mut states = all.filter(|state| everything || wanted.sees(state));
+        let entries: Vec<_> = states.by_ref().take(limit).map(|state| state.entry.clone()).collect();
+        let more = if entries.len() < limit { 0 } else { states.count() };
+        Found { entries, more }
+    }
+
+    fn found_under(&self, wanted: &Wanted, terms: &[Term<'_>], limit: usize) -> Found {
+        let mut states: Vec<&Arc<State>> = Vec::new();
+        for term in terms {
+            self.each(wanted, term, |state| states.extend(wanted.sees(state).then_some(state)));
+        }
+        states.sort_unstable_by(|a, b| a.entry.key.cmp(&b.entry.key));
+        let entries: Vec<_> = states.iter().take(limit).map(|state| state.entry.clone()).collect();
+        let more = states.len() - entries.len();
+        Found { entries, more }
+    }
+
+    /// What is wanted of the objects under one key of an interest.
+    pub(crate) fn under<'s>(&'s self, wanted: &Wanted, by: &By, key: &str) -> Vec<&'s Arc<State>> {
+        let mut states = Vec::new();
+        self.each(wanted, &by.term(wanted.namespace.as_deref(), key), |state| {
+            if wanted.sees(state) && by.of(wanted, state) == Some(key) {
+                states.push(state);
+            }
+        });
+        states
+    }
+
+    /// The objects under a guard.
+    pub(crate) fn guarded<'s>(&'s self, guard: &str) -> impl Iterator<Item = &'s Arc<State>> {
+        self.snapshot.by(&self.indexes.guards, guard).map(|(_, state)| state)
+    }
+
+    /// The object with this key.
+    pub(crate) fn get(&self, key: &Key) -> Option<&Arc<State>> {
+        self.snapshot.get(key)
+    }
+
+    /// Calls with all objects that have a term, and perhaps with others.
+    fn each<'s>(&'s self, wanted: &Wanted, term: &Term<'_>, mut each: impl FnMut(&'s Arc<State>)) {
+        let place = &wanted.selection.kind.place;
+        match *term {
+            Term::Name(namespace, name) if namespace.is_some() || !wanted.selection.kind.namespaced => {
+                self.get(&place.key(namespace, name)).into_iter().for_each(each);
+            }
+            Term::Any(namespace) | Term::Name(namespace, _) => {
+                let start = place.start(namespace);
+                self.snapshot.prefix(&self.indexes.keys, &start).for_each(|(_, state)| each(state));
+            }
+            Term::Label(_, key, value) => {
+                self.snapshot
+                    .by(&self.indexes.labels, &Label::new(key, value))
+                    .for_each(|(_, state)| each(state));
+            }
+            Term::Field(_, at, value) => match self.indexes.fields.get(at) {
+                Some(index) => self.snapshot.by(index, value).for_each(|(_, state)| each(state)),
+                None => {}
+            },
+        }
+    }
+}

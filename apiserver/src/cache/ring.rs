@@ -1,0 +1,171 @@
+//! What happened of late, for all watches together: each has a place in it, and none has a copy.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use machinery_objects::Revision;
+use machinery_sync::Mutex;
+
+use super::{State, What};
+use crate::accept;
+use crate::table::Include;
+
+/// What one revision did to the objects of a kind; never empty.
+pub(crate) struct Revised {
+    pub(crate) revision: Revision,
+    pub(crate) changes: Box<[Change]>,
+}
+
+/// What became of one object. At least one of the two states is there.
+pub(crate) struct Change {
+    pub(crate) before: Option<Arc<State>>,
+    pub(crate) after: Option<Arc<State>>,
+    /// What it looks like in each form that somebody wanted it in.
+    forms: Mutex<Vec<(Form, Bytes)>>,
+}
+
+/// How a change is written down for a watch over the wire.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Form {
+    pub(crate) answer: accept::Form,
+    pub(crate) include: Include,
+    pub(crate) what: What,
+}
+
+impl Change {
+    pub(crate) fn new(before: Option<Arc<State>>, after: Option<Arc<State>>) -> Self {
+        Self { before, after, forms: Mutex::default() }
+    }
+
+    /// What it looks like in a form: made once, for whoever comes first.
+    pub(crate) fn written<E>(
+        &self,
+        form: Form,
+        write: impl FnOnce() -> Result<Bytes, E>,
+    ) -> Result<Bytes, E> {
+        let mut forms = self.forms.lock();
+        if let Some((_, bytes)) = forms.iter().find(|(other, _)| *other == form) {
+            return Ok(bytes.clone());
+        }
+        let bytes = write()?;
+        forms.push((form, bytes.clone()));
+        Ok(bytes)
+    }
+
+    fn bytes(&self) -> usize {
+        let bytes = |state: &Option<Arc<State>>| state.as_ref().map_or(0, |state| state.entry.value.len());
+        bytes(&self.before) + bytes(&self.after)
+    }
+}
+
+impl Revised {
+    fn bytes(&self) -> usize {
+        self.changes.iter().map(Change::bytes).sum()
+    }
+}
+
+/// The newest revisions, in order. Each has a number, one more than the one before it.
+pub(super) struct Ring {
+    revised: VecDeque<Arc<Revised>>,
+    /// Of the first that is there.
+    first: u64,
+    /// Everything after this revision is there.
+    since: Revision,
+    bytes: usize,
+    most: Most,
+}
+
+/// How much of it is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Most {
+    pub(crate) revisions: usize,
+    /// Of the states.
+    pub(crate) bytes: usize,
+}
+
+impl Ring {
+    pub(super) const fn new(since: Revision, most: Most) -> Self {
+        Self { revised: VecDeque::new(), first: 0, since, bytes: 0, most }
+    }
+
+    pub(super) fn push(&mut self, revised: Arc<Revised>) {
+        self.bytes += revised.bytes();
+        self.revised.push_back(revised);
+        while self.revised.len() > self.most.revisions.max(1)
+            || self.bytes > self.most.bytes && self.revised.len() > 1
+        {
+            let Some(gone) = self.revised.pop_front() else { break };
+            self.bytes -= gone.bytes();
+            self.first += 1;
+            self.since = gone.revision;
+        }
+    }
+
+    /// The number that the next one will have.
+    pub(super) fn end(&self) -> u64 {
+        self.first + self.revised.len() as u64
+    }
+
+    /// One of them, if it is there still.
+    pub(super) fn get(&self, number: u64) -> Option<&Arc<Revised>> {
+        self.revised.get(usize::try_from(number.checked_sub(self.first)?).ok()?)
+    }
+
+    /// The number of the first after a revision, if all after it are there.
+    pub(super) fn after(&self, revision: Revision) -> Option<u64> {
+        let known = self.revised.partition_point(|revised| revised.revision <= revision);
+        (revision >= self.since).then_some(self.first + known as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use machinery_store::Entry;
+
+    fn revised(revision: u64, bytes: usize) -> Arc<Revised> {
+        let (created, modified) = (Revision(1), Revision(revision));
+        let entry = Entry { key: "k".into(), value: vec![0; bytes].into(), created, modified };
+        let change = Change::new(None, Some(Arc::new(State::bare(Arc::new(entry)))));
+        Arc::new(Revised { revision: modified, changes: [change].into() })
+    }
+
+    #[test]
+    fn it_keeps_the_newest_and_knows_what_it_has() {
+        let mut ring = Ring::new(Revision(5), Most { revisions: 3, bytes: 100 });
+        assert_eq!((ring.after(Revision(5)), ring.after(Revision(4)), ring.end()), (Some(0), None, 0));
+        for revision in [7, 9, 10] {
+            ring.push(revised(revision, 10));
+        }
+        let after = |ring: &Ring, revision| ring.after(Revision(revision));
+        assert_eq!(
+            [5, 6, 7, 8, 9, 10, 11].map(|revision| after(&ring, revision)),
+            [0, 0, 1, 1, 2, 3, 3].map(Some)
+        );
+        ring.push(revised(12, 10));
+        assert_eq!((after(&ring, 6), after(&ring, 7), ring.end()), (None, Some(1), 4));
+        assert!(ring.get(0).is_none() && ring.get(4).is_none());
+        assert_eq!(ring.get(1).map(|revised| revised.revision), Some(Revision(9)));
+        ring.push(revised(13, 85));
+        assert_eq!((after(&ring, 9), after(&ring, 10), ring.bytes), (None, Some(3), 95));
+        ring.push(revised(14, 1000));
+        assert_eq!((after(&ring, 13), ring.get(5).is_some()), (Some(5), true), "the newest is always there");
+    }
+
+    #[test]
+    fn a_change_is_written_once_a_form() {
+        let change = Change::new(None, None);
+        let mut times = 0;
+        for what in [What::Added, What::Modified, What::Added, What::Modified, What::Added] {
+            let form = Form { answer: accept::Form::default(), include: Include::default(), what };
+            let bytes = || Bytes::from(format!("{what:?}"));
+            let written: Result<_, ()> = change.written(form, || {
+                times += 1;
+                Ok(bytes())
+            });
+            assert_eq!(written, Ok(bytes()));
+        }
+        assert_eq!(times, 2);
+    }
+}

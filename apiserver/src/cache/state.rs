@@ -1,0 +1,122 @@
+//! An object as it is kept: what is stored, and what it is found by, which is taken out of it once.
+
+use std::borrow::{Borrow, Cow};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use machinery_objects::Labels;
+use machinery_store::Entry;
+use serde::Deserialize;
+
+use crate::kind::Kind;
+use crate::storage::Stored;
+use crate::verbs::output::read;
+
+/// A state of an object.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) entry: Arc<Entry>,
+    marks: Option<Marks>,
+}
+
+/// What an object is found by besides its key.
+#[derive(Debug, Default)]
+struct Marks {
+    labels: Labels,
+    /// The values of the kind's selectable fields, in the kind's order. One that is absent is empty.
+    fields: Box<[Box<str>]>,
+    /// The guards that it is under.
+    guards: Box<[Arc<str>]>,
+}
+
+impl State {
+    /// As an object of this kind. What cannot be read is found by its key only.
+    pub(crate) fn of(kind: &Kind, entry: Arc<Entry>) -> Self {
+        let marks = Marks::of(kind, &entry);
+        Self { entry, marks }
+    }
+
+    /// Without any marks.
+    #[cfg(test)]
+    pub(crate) const fn bare(entry: Arc<Entry>) -> Self {
+        Self { entry, marks: None }
+    }
+
+    /// Its labels, if it can be read.
+    pub(crate) fn labels(&self) -> Option<&Labels> {
+        self.marks.as_ref().map(|marks| &marks.labels)
+    }
+
+    /// The value of a selectable field, by its place in the kind, if the object can be read.
+    pub(crate) fn field(&self, at: usize) -> Option<&str> {
+        self.marks.as_ref()?.fields.get(at).map(|value| &**value)
+    }
+
+    /// The values of all selectable fields.
+    pub(crate) fn fields(&self) -> impl Iterator<Item = &str> {
+        self.marks.iter().flat_map(|marks| marks.fields.iter().map(|value| &**value))
+    }
+
+    /// The guards that it is under.
+    pub(crate) fn guards(&self) -> &[Arc<str>] {
+        self.marks.as_ref().map_or(&[], |marks| &marks.guards)
+    }
+}
+
+impl Marks {
+    fn of(kind: &Kind, entry: &Entry) -> Option<Self> {
+        // Only kinds that the program brings have guards.
+        let is_own = !kind.built_in && kind.definition.is_none();
+        if kind.selectable.is_empty() && !is_own {
+            return Some(Self { labels: Labelled::of(entry)?.all(), ..Self::default() });
+        }
+        let object = read(kind, entry, entry.modified).ok()?;
+        let labels = object["metadata"]["labels"].as_object().into_iter().flatten();
+        let labels = labels.filter_map(|(key, value)| Some((key.as_str(), value.as_str()?))).collect();
+        let fields = kind
+            .selectable
+            .iter()
+            .map(|selectable| kind.field(&object, &selectable.field).unwrap_or_default().into_boxed_str());
+        let guards = kind.hooks.guard_keys(&object).into_iter().map(Arc::from);
+        Some(Self { labels, fields: fields.collect(), guards: guards.collect() })
+    }
+}
+
+/// As much of a stored object as its labels: no shape of a kind changes these.
+#[derive(Deserialize)]
+pub(crate) struct Labelled<'a> {
+    #[serde(borrow)]
+    metadata: Metadata<'a>,
+}
+
+#[derive(Deserialize)]
+struct Metadata<'a> {
+    #[serde(borrow)]
+    labels: Option<BTreeMap<Text<'a>, Text<'a>>>,
+}
+
+/// A text that is borrowed unless it has escapes.
+#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(transparent)]
+struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'a> Labelled<'a> {
+    pub(crate) fn of(entry: &'a Entry) -> Option<Self> {
+        serde_json::from_slice(Stored::of(&entry.value).ok()?.json()).ok()
+    }
+
+    /// The value of a label.
+    pub(crate) fn get(&self, key: &str) -> Option<&str> {
+        self.metadata.labels.as_ref()?.get(key).map(|value| &*value.0)
+    }
+
+    fn all(&self) -> Labels {
+        self.metadata.labels.iter().flatten().map(|(key, value)| (&*key.0, &*value.0)).collect()
+    }
+}
+
+impl Borrow<str> for Text<'_> {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}

@@ -1,0 +1,40 @@
+//! What an object has and a watch asks for: the keys of the index of watches.
+
+use std::hash::{BuildHasher, Hash};
+
+use super::State;
+use crate::kind::Kind;
+
+/// Something by which objects are wanted, in one namespace or in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Term<'a> {
+    /// That it is there.
+    Any(Option<&'a str>),
+    Name(Option<&'a str>, &'a str),
+    Label(Option<&'a str>, &'a str, &'a str),
+    /// A selectable field, by its place in the kind.
+    Field(Option<&'a str>, usize, &'a str),
+}
+
+impl Term<'_> {
+    /// As the index has it. Two terms may have the same one: whatever is found by it is looked at.
+    pub(super) fn hash(&self, seed: &impl BuildHasher) -> u64 {
+        seed.hash_one(self)
+    }
+}
+
+/// Calls with every term that an object has.
+pub(super) fn each_term(kind: &Kind, state: &State, mut each: impl FnMut(Term<'_>)) {
+    let (namespace, name) = kind.place.names(&state.entry.key);
+    let own = namespace.is_some().then_some(namespace);
+    for namespace in [Some(None), own].into_iter().flatten() {
+        each(Term::Any(namespace));
+        each(Term::Name(namespace, name));
+        for (key, value) in state.labels().into_iter().flat_map(|labels| labels.iter()) {
+            each(Term::Label(namespace, key, value));
+        }
+        for (at, value) in state.fields().enumerate().filter(|(_, value)| !value.is_empty()) {
+            each(Term::Field(namespace, at, value));
+        }
+    }
+}

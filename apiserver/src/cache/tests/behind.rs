@@ -1,0 +1,168 @@
+//! A store behind a cache: what is of now is read from the cache, and watches are the cache's.
+
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use async_trait::async_trait;
+use machinery_objects::{FieldSelector, LabelSelector, Revision};
+use machinery_store::{
+    Backend, Change as Changed, Commit, CommitError, CompactError, Cursor, Event, Page, Range, ReadError,
+    Seen, Span, Transaction, Watch, WatchError, Watching,
+};
+
+use super::tools::{Running, kind_of_everything};
+use crate::cache::{Change, Ended, Follow, Next, Revised, Wanted};
+use crate::select::Selection;
+use crate::watch::Missed;
+
+/// The store, and its cache.
+pub(super) struct Behind {
+    store: Arc<dyn Backend>,
+    running: Running,
+}
+
+impl Behind {
+    pub(super) async fn new(store: Arc<dyn Backend>, revisions: usize) -> Self {
+        let running = Running::begin(store.clone(), kind_of_everything(), revisions).await;
+        Self { store, running }
+    }
+
+    fn everything(&self) -> Wanted {
+        let (labels, fields) = (LabelSelector::default(), FieldSelector::default());
+        let kind = self.running.cache.kind.clone();
+        Wanted { selection: Selection { kind, labels, fields }, namespace: None }
+    }
+}
+
+#[async_trait]
+impl Backend for Behind {
+    async fn revision(&self) -> Result<Revision, ReadError> {
+        self.store.revision().await
+    }
+
+    async fn range(&self, range: Range) -> Result<Page, ReadError> {
+        if range.at.is_some() {
+            return self.store.range(range).await;
+        }
+        let view = self.running.cache.view(None).await;
+        let view = view.map_err(|refusal| ReadError::Unavailable { why: refusal.message.into() })?;
+        let all = view.wanted(&self.everything(), None).entries.into_iter();
+        let behind = |key: &str| range.after.as_deref().is_none_or(|after| key > after);
+        let mut entries: Vec<_> =
+            all.filter(|entry| range.span.contains(&entry.key) && behind(&entry.key)).collect();
+        let limit = range.limit.map_or(usize::MAX, usize::from);
+        let more = entries.len().saturating_sub(limit);
+        entries.truncate(limit);
+        let last = entries.last().filter(|_| more > 0);
+        let next = last.map(|last| Cursor { at: view.at, after: last.key.clone() });
+        Ok(Page {
+            at: view.at,
+            current: view.at,
+            entries,
+            next,
+            remaining: range.count.then_some(more as u64),
+        })
+    }
+
+    async fn commit(&self, transaction: Transaction) -> Result<Commit, CommitError> {
+        self.store.commit(transaction).await
+    }
+
+    async fn watch(&self, span: Span, after: Revision) -> Result<Watch, WatchError> {
+        // What may not be watched the store says.
+        self.store.watch(Span::one("-"), after).await?;
+        self.running
+            .cache
+            .view(None)
+            .await
+            .map_err(|refusal| WatchError::Unavailable { why: refusal.message.into() })?;
+        let (follow, missing) = self.running.cache.follow(self.everything(), None, after);
+        let missed = missing.map(|missing| Missed::new(&follow, missing));
+        Ok(Watch::new(Told { follow, missed, span, seen: after }))
+    }
+
+    /// A cache is told what happens long before it is compacted: one that is not ends, and another one is made.
+    async fn compact(&self, to: Revision) -> Result<(), CompactError> {
+        let _ = self.running.cache.view(None).await;
+        self.store.compact(to).await
+    }
+}
+
+/// A watch of the cache's as a store's.
+struct Told {
+    follow: Follow,
+    missed: Option<Missed>,
+    span: Span,
+    seen: Revision,
+}
+
+impl Told {
+    fn seen(&mut self, revised: &Revised) -> Option<Seen> {
+        let events: Vec<_> = revised
+            .changes
+            .iter()
+            .filter_map(event)
+            .filter(|event| self.span.contains(event.key()))
+            .collect();
+        self.seen = revised.revision;
+        (!events.is_empty()).then_some(Seen::Changes { revision: revised.revision, events })
+    }
+
+    /// A watch that runs has been too slow, where one that begins is too late.
+    fn too_slow(&self, error: WatchError) -> WatchError {
+        match error {
+            WatchError::Compacted { compacted, .. } => WatchError::TooSlow { seen: self.seen, compacted },
+            other => other,
+        }
+    }
+}
+
+impl Watching for Told {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Seen, WatchError>> {
+        loop {
+            if let Some(missed) = &mut self.missed {
+                let polled = ready!(missed.poll_next(&self.follow, cx));
+                let up_to = missed.up_to;
+                match polled.map_err(|error| self.too_slow(error))? {
+                    Some(revised) => match self.seen(&revised) {
+                        Some(seen) => return Poll::Ready(Ok(seen)),
+                        None => continue,
+                    },
+                    None => {
+                        self.follow.caught_up(up_to);
+                        self.missed = None;
+                    }
+                }
+            }
+            match ready!(self.follow.poll_next(cx)) {
+                Next::At(revised) => {
+                    if let Some(seen) = self.seen(&revised) {
+                        return Poll::Ready(Ok(seen));
+                    }
+                }
+                Next::Told(revision) => {
+                    self.seen = revision;
+                    return Poll::Ready(Ok(Seen::Progress(revision)));
+                }
+                Next::Missing(missing) => self.missed = Some(Missed::new(&self.follow, missing)),
+                Next::Ended(Ended::Lost(error)) => return Poll::Ready(Err(error)),
+                Next::Ended(_) => {
+                    return Poll::Ready(Err(WatchError::Unavailable { why: "the cache ended".into() }));
+                }
+            }
+        }
+    }
+
+    fn request_progress(&mut self) {
+        self.follow.ask();
+    }
+}
+
+fn event(change: &Change) -> Option<Event> {
+    let before = change.before.as_ref().map(|state| state.entry.clone());
+    let change = match &change.after {
+        Some(state) => Changed::Put(state.entry.clone()),
+        None => Changed::Deleted(before.as_ref()?.key.clone()),
+    };
+    Some(Event { before, change })
+}

@@ -1,0 +1,71 @@
+//! The suite that every store passes, passed behind a cache.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use machinery_store::conformance::{Facts, Subject};
+use machinery_store::{Backend, Disk, DiskOptions, Limits, Memory, Options};
+use tempfile::TempDir;
+
+use super::behind::Behind;
+
+/// A store in memory behind a cache whose ring holds so many revisions.
+struct OfMemory(usize);
+
+#[async_trait]
+impl Subject for OfMemory {
+    async fn open(&mut self, limits: Limits) -> Arc<dyn Backend> {
+        let store = Memory::new(Options { limits, ..Options::default() });
+        Arc::new(Behind::new(Arc::new(store), self.0).await)
+    }
+
+    fn facts(&self) -> Facts {
+        // What a cache is asked costs the store no watch.
+        Facts { counts_watches: false, buffered_revisions: self.0, ..Facts::default() }
+    }
+}
+
+/// A store on a disk behind a cache, and another cache when it is opened again.
+#[derive(Default)]
+struct OfDisk(Option<(TempDir, Arc<Disk>)>);
+
+const RING: usize = 64;
+
+#[async_trait]
+impl Subject for OfDisk {
+    async fn open(&mut self, limits: Limits) -> Arc<dyn Backend> {
+        let directory = TempDir::new().expect("a directory of our own");
+        let mut options = DiskOptions::default();
+        options.store.limits = limits;
+        let disk = Arc::new(Disk::open(directory.path(), options).expect("a new store is opened"));
+        self.0 = Some((directory, disk.clone()));
+        Arc::new(Behind::new(disk, RING).await)
+    }
+
+    async fn reopen(&mut self) -> Option<Arc<dyn Backend>> {
+        let (directory, disk) = self.0.take()?;
+        disk.close().await.expect("the store is closed");
+        drop(disk);
+        let disk = Disk::open(directory.path(), DiskOptions::default()).expect("what was closed is opened");
+        let disk = Arc::new(disk);
+        self.0 = Some((directory, disk.clone()));
+        Some(Arc::new(Behind::new(disk, RING).await))
+    }
+
+    fn facts(&self) -> Facts {
+        Facts { counts_watches: false, buffered_revisions: RING, ..Facts::default() }
+    }
+}
+
+mod disk_with_a_ring {
+    machinery_store::conformance_tests!(super::OfDisk::default());
+}
+
+mod memory_with_a_ring {
+    machinery_store::conformance_tests!(super::OfMemory(64));
+}
+
+/// Nearly every watch that is not read at once reads from the store.
+mod memory_without_a_ring {
+    machinery_store::conformance_tests!(super::OfMemory(1));
+}

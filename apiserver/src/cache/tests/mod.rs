@@ -1,0 +1,6 @@
+//! The cache as a whole: as a store, beside the naive way of watching, and at its edges.
+
+mod behind;
+mod conformance;
+mod naive;
+mod tools;

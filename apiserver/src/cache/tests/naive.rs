@@ -1,0 +1,272 @@
+//! The indexed dispatch beside the naive one, which asks every selector about every event: the same for every watch, whatever
+//! happens, wherever it begins and however slowly it is read.
+
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use futures::Stream;
+use machinery_objects::{FieldSelector, LabelSelector, Revision};
+use machinery_store::faulty::Dice;
+use machinery_store::{
+    Backend, Change as Changed, Event, Memory, Options, Range, Seen, Span, Transaction, WatchError,
+};
+use serde_json::{Map, Value, json};
+use tokio::time::Instant;
+
+use super::tools::{Running, kind, stored};
+use crate::cache::{Wanted, What};
+use crate::kind::Kind;
+use crate::select::Selection;
+use crate::verbs::output::read;
+use crate::watch::{End, Feed, Item, Plan};
+
+const NAMESPACES: [&str; 3] = ["a", "b", "c"];
+const VALUES: [&str; 4] = ["1", "2", "3", ""];
+
+/// What a watch is told: what, of which key, as of which state, at which revision.
+type Told = (What, String, Revision, Revision);
+
+struct Watcher {
+    feed: Feed,
+    wanted: Wanted,
+    after: Revision,
+    told: Vec<Told>,
+    begun_with_state: bool,
+}
+
+#[tokio::test]
+async fn each_watch_is_told_what_the_naive_way_tells_it() {
+    for seed in 0..8 {
+        run(seed).await;
+    }
+}
+
+async fn run(seed: u64) {
+    let random = &mut Dice::new(seed);
+    let (store, kind) = (Memory::new(Options::default()), kind());
+    let first = store.revision().await.expect("it is open");
+    // A short ring: whoever is slow reads from the store.
+    let running =
+        Running::begin(Arc::new(store.clone()), kind.clone(), [1, 16, 4096][seed as usize % 3]).await;
+    let mut watchers: Vec<Watcher> = Vec::new();
+    for step in 0..1500 {
+        write(random, &store, &kind).await;
+        if step % 8 == 0 {
+            let wanted = Wanted { selection: selection(random, &kind), namespace: namespace(random) };
+            watchers.push(begin(random, &running, &store, wanted, first).await);
+        }
+        if step % 16 == 0 {
+            tokio::task::yield_now().await;
+        }
+        // Some are read at once, some seldom, some at the end.
+        for (at, watcher) in watchers.iter_mut().enumerate() {
+            if at % 3 == 0 || at % 3 == 1 && one_in(random, 1, 50) {
+                watcher.read();
+            }
+        }
+        if one_in(random, 1, 40) && !watchers.is_empty() {
+            let gone = random.below(watchers.len() as u64) as usize;
+            // It goes on where it was, as another one.
+            let Watcher { wanted, told, after, .. } = watchers.swap_remove(gone);
+            let after = told.last().map_or(after, |(.., revision)| *revision);
+            let feed = Feed::after(running.cache.follow(wanted.clone(), None, after), after, plan());
+            watchers.push(Watcher { feed, wanted, after, told: Vec::new(), begun_with_state: false });
+        }
+    }
+    let end = store.revision().await.expect("it is open");
+    running.cache.view(Some(end)).await.unwrap_or_else(|refusal| panic!("{}", refusal.message));
+    let history = history(&store, first, end).await;
+    let mut events = 0;
+    for watcher in &mut watchers {
+        watcher.read_all().await;
+        let expected = watcher.expected(&kind, &store, &history).await;
+        events += expected.len();
+        assert_eq!(
+            watcher.told,
+            expected,
+            "seed {seed}, after {}: {:?} {:?} in {:?}",
+            watcher.after,
+            watcher.wanted.selection.labels,
+            watcher.wanted.selection.fields,
+            watcher.wanted.namespace
+        );
+    }
+    assert!(events > 2000, "seed {seed}: the watches were told of {events} events only");
+    drop(watchers);
+    assert!(running.cache.has_no_watches(), "seed {seed}: what ended is forgotten");
+    running.stop().await;
+}
+
+/// Creates, changes or deletes one of a few hundred objects.
+async fn write(random: &mut Dice, store: &Memory, kind: &Arc<Kind>) {
+    let (namespace, name) = (pick(random, &NAMESPACES), format!("w{}", random.below(100)));
+    let key = kind.place.key(Some(namespace), &name);
+    let transaction = if one_in(random, 1, 5) {
+        Transaction::new().delete(key)
+    } else {
+        let mut labels = Map::new();
+        for label in ["x", "y", "z"] {
+            if one_in(random, 2, 3) {
+                labels.insert(label.into(), pick(random, &VALUES).into());
+            }
+        }
+        let mut object = json!({"apiVersion": "example.com/v1", "kind": "Widget",
+            "metadata": {"name": name, "namespace": namespace}, "spec": {}});
+        if one_in(random, 3, 4) {
+            object["metadata"]["labels"] = labels.into();
+        }
+        for field in ["color", "size"] {
+            if one_in(random, 2, 3) {
+                object["spec"][field] = pick(random, &VALUES).into();
+            }
+        }
+        Transaction::new().put(key, stored(kind, &object))
+    };
+    store.commit(transaction).await.expect("it is committed");
+}
+
+/// Equality, sets, presence, absence and negation of labels; fields, names and namespaces; and all of them together.
+fn selection(random: &mut Dice, kind: &Arc<Kind>) -> Selection {
+    let mut labels = Vec::new();
+    for _ in 0..random.below(3) {
+        let (key, a, b) =
+            (pick(random, &["x", "y", "z"]), pick(random, &VALUES), pick(random, &["1", "2", "3"]));
+        labels.push(match random.below(6) {
+            0 | 1 => format!("{key}={a}"),
+            2 => format!("{key} in ({a},{b})"),
+            3 => key.to_owned(),
+            4 => format!("!{key}"),
+            _ => format!("{key} notin ({b})"),
+        });
+    }
+    let mut fields = Vec::new();
+    if one_in(random, 1, 2) {
+        let (name, value) = (random.below(100), pick(random, &VALUES));
+        let sign = pick(random, &["=", "!="]);
+        fields.push(match random.below(5) {
+            0 | 1 => format!("spec.color{sign}{value}"),
+            2 => format!("spec.size{sign}{value}"),
+            3 => format!("metadata.name{sign}w{name}"),
+            _ => format!("metadata.namespace{sign}{}", pick(random, &NAMESPACES)),
+        });
+    }
+    let labels: LabelSelector = labels.join(",").parse().expect("labels");
+    let fields: FieldSelector = fields.join(",").parse().expect("fields");
+    Selection { kind: kind.clone(), labels, fields }
+}
+
+fn namespace(random: &mut Dice) -> Option<Arc<str>> {
+    one_in(random, 1, 2).then(|| pick(random, &NAMESPACES).into())
+}
+
+fn pick<'a>(random: &mut Dice, from: &[&'a str]) -> &'a str {
+    from[random.below(from.len() as u64) as usize]
+}
+
+fn one_in(random: &mut Dice, so_many: u64, of: u64) -> bool {
+    random.below(of) < so_many
+}
+
+/// With the state, from now on, from long ago, or from what is to come.
+async fn begin(
+    random: &mut Dice,
+    running: &Running,
+    store: &Memory,
+    wanted: Wanted,
+    first: Revision,
+) -> Watcher {
+    let now = store.revision().await.expect("it is open");
+    let after = match random.below(4) {
+        0 => {
+            let begun = running.cache.view_and_follow(wanted.clone(), None, None).await;
+            let (view, follow) = begun.unwrap_or_else(|refusal| panic!("{}", refusal.message));
+            let state = view.wanted(&wanted, None).entries;
+            let (after, feed) = (view.at, Feed::with_state(follow, state, view.at, End::Silent, plan()));
+            return Watcher { feed, wanted, after, told: Vec::new(), begun_with_state: true };
+        }
+        1 => now,
+        2 => Revision(first.0 + random.below(now.0 - first.0 + 1)),
+        _ => Revision(now.0 + random.below(5)),
+    };
+    let feed = Feed::after(running.cache.follow(wanted.clone(), None, after), after, plan());
+    Watcher { feed, wanted, after, told: Vec::new(), begun_with_state: false }
+}
+
+fn plan() -> Plan {
+    Plan { bookmarks: false, until: Instant::now() + Duration::from_secs(3600) }
+}
+
+/// All that was done to the store.
+async fn history(store: &Memory, first: Revision, end: Revision) -> Vec<(Revision, Event)> {
+    let mut watch = store.watch(Span::all(), first).await.expect("nothing is compacted");
+    let (mut history, mut seen) = (Vec::new(), first);
+    watch.request_progress();
+    while seen < end {
+        match watch.next().await.expect("it goes on") {
+            Seen::Changes { revision, events } => {
+                history.extend(events.into_iter().map(|event| (revision, event)));
+                seen = revision;
+            }
+            Seen::Progress(revision) => seen = revision,
+        }
+    }
+    history
+}
+
+impl Watcher {
+    fn poll(&mut self) -> Poll<Option<Result<Item, WatchError>>> {
+        std::pin::Pin::new(&mut self.feed).poll_next(&mut Context::from_waker(Waker::noop()))
+    }
+
+    /// What there is at this moment.
+    fn read(&mut self) {
+        while let Poll::Ready(item) = self.poll() {
+            let item = item.expect("its time is not over").expect("nothing is compacted");
+            let Item::Changed(changed) = item else { panic!("no marks are wanted") };
+            let entry = changed.entry();
+            self.told.push((changed.what, entry.key.to_string(), entry.modified, changed.revision));
+        }
+    }
+
+    /// What is read from the store may need a moment.
+    async fn read_all(&mut self) {
+        for _ in 0..8 {
+            self.read();
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// What the naive way tells it, by the objects themselves.
+    async fn expected(&self, kind: &Arc<Kind>, store: &Memory, history: &[(Revision, Event)]) -> Vec<Told> {
+        let matches = |entry: &machinery_store::Entry| {
+            let object: Value =
+                read(kind, entry, entry.modified).unwrap_or_else(|refusal| panic!("{}", refusal.message));
+            let there =
+                self.wanted.namespace.as_deref().is_none_or(|one| object["metadata"]["namespace"] == one);
+            there && self.wanted.selection.matches(&object)
+        };
+        let mut expected = Vec::new();
+        if self.begun_with_state {
+            let page =
+                store.range(Range::of(Span::all()).at(self.after)).await.expect("nothing is compacted");
+            let states = page.entries.iter().filter(|entry| matches(entry));
+            expected.extend(
+                states.map(|entry| (What::Added, entry.key.to_string(), entry.modified, entry.modified)),
+            );
+        }
+        for (revision, event) in history.iter().filter(|(revision, _)| *revision > self.after) {
+            let before = event.before.as_deref().filter(|entry| matches(entry));
+            let after = event.after().map(|entry| &**entry).filter(|entry| matches(entry));
+            let gone = matches!(event.change, Changed::Deleted(_));
+            let (what, entry) = match (before, after) {
+                (None, None) => continue,
+                (None, Some(entry)) => (What::Added, entry),
+                (Some(_), Some(entry)) => (What::Modified, entry),
+                (Some(entry), None) => (if gone { What::Deleted } else { What::Left }, entry),
+            };
+            expected.push((what, entry.key.to_string(), entry.modified, *revision));
+        }
+        expected
+    }
+}

@@ -1,0 +1,83 @@
+//! Kinds and caches to test with.
+
+use std::sync::Arc;
+
+use machinery_store::{Backend, Entry, Watch};
+use prometheus_client::metrics::counter::Counter;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::super::ring::Most;
+use crate::cache::Cache;
+use crate::crd;
+use crate::kind::{Kind, Names};
+use crate::storage::{Objects, Place, encode};
+
+/// Namespaced, and selected by two fields.
+pub(super) fn kind() -> Arc<Kind> {
+    let field = json!({"type": "string"});
+    let definition = json!({"spec": {
+        "group": "example.com", "scope": "Namespaced",
+        "versions": [{
+            "name": "v1", "served": true, "storage": true,
+            "schema": {"openAPIV3Schema": {
+                "type": "object",
+                "properties": {"spec": {"type": "object", "properties": {"color": field, "size": field}}},
+            }},
+            "selectableFields": [{"jsonPath": ".spec.color"}, {"jsonPath": ".spec.size"}],
+        }],
+    }});
+    let names = Names { kind: "Widget".into(), plural: "widgets".into(), ..Names::default() };
+    let made = crd::kinds(&definition, &names, &Default::default());
+    made.unwrap_or_else(|_| panic!("it is a definition")).stored.expect("it is stored")
+}
+
+/// Of all keys that there are.
+pub(super) fn kind_of_everything() -> Arc<Kind> {
+    let mut kind = Arc::into_inner(kind()).expect("nobody else has it");
+    kind.place = Place::everywhere();
+    kind.selectable.clear();
+    Arc::new(kind)
+}
+
+pub(super) fn stored(kind: &Kind, object: &Value) -> Vec<u8> {
+    encode(object.as_object().expect("an object"), kind.print)
+}
+
+/// A cache whose task ends with this.
+pub(super) struct Running {
+    pub(super) cache: Arc<Cache>,
+    stopping: CancellationToken,
+    tasks: TaskTracker,
+}
+
+impl Running {
+    pub(super) async fn begin(backend: Arc<dyn Backend>, kind: Arc<Kind>, revisions: usize) -> Self {
+        let most = Most { revisions, bytes: 1 << 20 };
+        let loaded = Cache::load(kind, Objects::new(backend), most, 7, Counter::default()).await;
+        let (cache, watch): (Arc<Cache>, Watch) =
+            loaded.unwrap_or_else(|refusal| panic!("{}", refusal.message));
+        let (stopping, tasks) = (CancellationToken::new(), TaskTracker::new());
+        let (fed, stopped) = (cache.clone(), stopping.clone());
+        tasks.spawn(async move { fed.run(watch, &stopped).await });
+        Self { cache, stopping, tasks }
+    }
+
+    pub(super) async fn stop(self) {
+        self.stopping.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.stopping.cancel();
+    }
+}
+
+/// As text: `widgets` keys are long.
+pub(super) fn name(entry: &Entry) -> String {
+    entry.key.rsplit('/').next().unwrap_or_default().to_owned()
+}

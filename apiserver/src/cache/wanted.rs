@@ -1,0 +1,105 @@
+//! What a watch is of, and the terms under which an index of watches finds it.
+
+use std::sync::Arc;
+
+use machinery_objects::{NAME, NAMESPACE, Test};
+
+use super::{State, Term};
+use crate::select::Selection;
+
+/// What a watch is of: the objects that are selected, in one namespace or in all.
+#[derive(Clone)]
+pub(crate) struct Wanted {
+    pub(crate) selection: Selection,
+    pub(crate) namespace: Option<Arc<str>>,
+}
+
+/// Where an index has a watch.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Filed<'a> {
+    /// Under these terms: whatever is wanted has one of them.
+    Under(Vec<Term<'a>>),
+    /// There is nothing that all that is wanted has: everything in the namespace, or everywhere, is looked at.
+    Everywhere(Term<'a>),
+}
+
+impl Wanted {
+    /// Whether a state is wanted.
+    pub(crate) fn sees(&self, state: &State) -> bool {
+        self.namespace.as_deref().is_none_or(|wanted| self.names(state).0 == Some(wanted))
+            && self.selection.sees_state(state)
+    }
+
+    /// The rarest thing that all that is wanted has in common: one name, else a field, else a label.
+    pub(crate) fn filed(&self) -> Filed<'_> {
+        let fields = &self.selection.fields;
+        let namespace = self.namespace.as_deref().or_else(|| fields.exactly(NAMESPACE));
+        let namespace = namespace.filter(|namespace| !namespace.is_empty());
+        if let Some(name) = fields.exactly(NAME) {
+            return Filed::Under(vec![Term::Name(namespace, name)]);
+        }
+        let selectable = &self.selection.kind.selectable;
+        let field = fields.equalities().find_map(|(field, value)| {
+            let at = selectable.iter().position(|selectable| selectable.field == field)?;
+            Some(Term::Field(namespace, at, value))
+        });
+        if let Some(field) = field {
+            return Filed::Under(vec![field]);
+        }
+        if let Some((key, value)) = self.selection.labels.equalities().next() {
+            return Filed::Under(vec![Term::Label(namespace, key, value)]);
+        }
+        let any_of = self.selection.labels.requirements().iter().find_map(|requirement| {
+            let Test::In(values) = requirement.test() else { return None };
+            Some(values.iter().map(|value| Term::Label(namespace, requirement.key(), value)).collect())
+        });
+        match any_of {
+            Some(terms) => Filed::Under(terms),
+            None if self.is_a_namespace() => Filed::Under(vec![Term::Any(namespace)]),
+            None => Filed::Everywhere(Term::Any(namespace)),
+        }
+    }
+
+    /// Whether nothing more is asked than in which namespace something is.
+    fn is_a_namespace(&self) -> bool {
+        let Selection { labels, fields, .. } = &self.selection;
+        labels.is_everything()
+            && fields.terms().iter().all(|term| term.field() == NAMESPACE && term.is_equality())
+    }
+
+    fn names<'s>(&self, state: &'s State) -> (Option<&'s str>, &'s str) {
+        self.selection.kind.place.names(&state.entry.key)
+    }
+}
+
+/// What the keys of an interest are values of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    Name,
+    Namespace,
+    Label(Arc<str>),
+    /// A selectable field, by its place in the kind.
+    Field(usize),
+}
+
+impl By {
+    /// The term of one key.
+    pub(crate) fn term<'a>(&'a self, namespace: Option<&'a str>, key: &'a str) -> Term<'a> {
+        match self {
+            Self::Name => Term::Name(namespace, key),
+            Self::Namespace => Term::Any(Some(key)),
+            Self::Label(label) => Term::Label(namespace, label, key),
+            Self::Field(at) => Term::Field(namespace, *at, key),
+        }
+    }
+
+    /// The key that an object is under.
+    pub(crate) fn of<'s>(&self, wanted: &Wanted, state: &'s State) -> Option<&'s str> {
+        match self {
+            Self::Name => Some(wanted.names(state).1),
+            Self::Namespace => wanted.names(state).0,
+            Self::Label(label) => state.labels()?.get(label),
+            Self::Field(at) => state.field(*at),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The watches of a cache: each a place in the ring, entries in the index, and a flag.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::task::Waker;
+
+use foldhash::fast::FixedState;
+use machinery_objects::Revision;
+
+use super::index::Index;
+use super::ring::Revised;
+use super::term::each_term;
+use super::wanted::Filed;
+use super::{Term, Wanted};
+use crate::kind::Kind;
+
+/// All watches that run.
+pub(super) struct Watches {
+    seed: FixedState,
+    index: Index,
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+    /// Who is to be looked at when, in ticks. Whoever is kept under another one by then is passed over.
+    alarms: BTreeMap<u32, Vec<u32>>,
+    /// Who asked how far the cache is.
+    asking: Vec<u32>,
+    pub(super) looked_at: u64,
+}
+
+/// One watch.
+#[derive(Default)]
+pub(super) struct Slot {
+    wanted: Option<Arc<Wanted>>,
+    /// The first in the ring that may concern it and that it has not looked at.
+    pub(super) pending: Option<Pending>,
+    pub(super) waker: Option<Waker>,
+    /// It asked how far the cache is, and that is known now.
+    pub(super) told: bool,
+    /// When it is to be woken, and under which tick that is kept.
+    alarm: Option<u32>,
+    kept: Option<u32>,
+}
+
+/// A place in the ring.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pending {
+    pub(super) number: u64,
+    pub(super) revision: Revision,
+}
+
+/// An alarm is looked at at least as often, so that none is kept for a watch that is long gone.
+const FARTHEST: u32 = 600;
+
+impl Watches {
+    pub(super) fn new(seed: u64) -> Self {
+        let seed = FixedState::with_seed(seed);
+        let (slots, free, asking) = (Vec::new(), Vec::new(), Vec::new());
+        Self { seed, index: Index::new(), slots, free, alarms: BTreeMap::new(), asking, looked_at: 0 }
+    }
+
+    #[cfg(test)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.slots.len() == self.free.len() && self.index.is_empty()
+    }
+
+    /// One more. One that is by keys has those put in one by one.
+    pub(super) fn add(&mut self, wanted: &Arc<Wanted>, by_keys: bool, pending: Option<Pending>) -> u32 {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(Slot::default());
+            (self.slots.len() - 1) as u32
+        });
+        self.slots[number as usize] = Slot { wanted: Some(wanted.clone()), pending, ..Slot::default() };
+        if !by_keys {
+            self.each_filed(wanted, |index, term| index.add(term, number));
+        }
+        number
+    }
+
+    /// Forgets one, whose keys are gone already.
+    pub(super) fn remove(&mut self, wanted: &Wanted, by_keys: bool, number: u32) -> Slot {
+        if !by_keys {
+            self.each_filed(wanted, |index, term| index.remove(term, number));
+        }
+        self.free.push(number);
+        std::mem::take(&mut self.slots[number as usize])
+    }
+
+    pub(super) fn add_term(&mut self, term: &Term<'_>, number: u32) {
+        self.index.add(term.hash(&self.seed), number);
+    }
+
+    pub(super) fn remove_term(&mut self, term: &Term<'_>, number: u32) {
+        self.index.remove(term.hash(&self.seed), number);
+    }
+
+    pub(super) fn slot(&mut self, number: u32) -> &mut Slot {
+        &mut self.slots[number as usize]
+    }
+
+    /// Marks those whom this concerns, and adds whom to wake. It is looked up under what each object was and what it became;
+    /// whoever is found is asked.
+    pub(super) fn note(&mut self, kind: &Kind, revised: &Revised, number: u64, wake: &mut Vec<Waker>) {
+        let Self { seed, index, slots, looked_at, .. } = self;
+        let pending = Pending { number, revision: revised.revision };
+        for change in &revised.changes {
+            for state in [&change.before, &change.after].into_iter().flatten() {
+                each_term(kind, state, |term| {
+                    index.each(term.hash(seed), |watch| {
+                        let slot = &mut slots[watch as usize];
+                        *looked_at += 1;
+                        if slot.pending.is_none()
+                            && slot.wanted.as_ref().is_some_and(|wanted| wanted.sees(state))
+                        {
+                            slot.pending = Some(pending);
+                            wake.extend(slot.waker.take());
+                        }
+                    });
+                });
+            }
+        }
+    }
+
+    pub(super) fn take_wakers(&mut self) -> Vec<Waker> {
+        self.slots.iter_mut().filter_map(|slot| slot.waker.take()).collect()
+    }
+
+    /// A watch wants to know how far the cache is.
+    pub(super) fn ask(&mut self, number: u32) {
+        self.asking.push(number);
+    }
+
+    /// It is known how far the cache is: adds whom to wake.
+    pub(super) fn tell(&mut self, wake: &mut Vec<Waker>) {
+        for number in self.asking.drain(..) {
+            let slot = &mut self.slots[number as usize];
+            slot.told = true;
+            wake.extend(slot.waker.take());
+        }
+    }
+
+    /// Sets when a watch is to be woken, if nothing wakes it before. Says whether that is the first of all alarms.
+    pub(super) fn set_alarm(&mut self, number: u32, now: u32, tick: u32) -> bool {
+        let slot = &mut self.slots[number as usize];
+        slot.alarm = Some(tick);
+        let tick = tick.min(now.saturating_add(FARTHEST));
+        if slot.kept.is_some_and(|kept| kept <= tick) {
+            return false;
+        }
+        slot.kept = Some(tick);
+        let first = self.next_alarm().is_none_or(|first| tick < first);
+        self.alarms.entry(tick).or_default().push(number);
+        first
+    }
+
+    /// When alarms are to be looked at next.
+    pub(super) fn next_alarm(&self) -> Option<u32> {
+        self.alarms.first_key_value().map(|(tick, _)| *tick)
+    }
+
+    /// Adds whom to wake at this tick.
+    pub(super) fn ring(&mut self, now: u32, wake: &mut Vec<Waker>) {
+        while let Some(entry) = self.alarms.first_entry().filter(|entry| *entry.key() <= now) {
+            let (under, numbers) = entry.remove_entry();
+            for number in numbers {
+                let slot = &mut self.slots[number as usize];
+                if slot.kept != Some(under) {
+                    continue;
+                }
+                slot.kept = None;
+                match slot.alarm {
+                    Some(tick) if tick > now => {
+                        self.set_alarm(number, now, tick);
+                    }
+                    _ => {
+                        slot.alarm = None;
+                        wake.extend(slot.waker.take());
+                    }
+                }
+            }
+        }
+    }
+
+    fn each_filed(&mut self, wanted: &Wanted, mut each: impl FnMut(&mut Index, u64)) {
+        match wanted.filed() {
+            Filed::Under(terms) => {
+                for term in terms {
+                    each(&mut self.index, term.hash(&self.seed));
+                }
+            }
+            Filed::Everywhere(term) => each(&mut self.index, term.hash(&self.seed)),
+        }
+    }
+}
