@@ -114,6 +114,7 @@ mod crd;
 mod discovery;
 mod documents;
 mod fence;
+mod guard;
 mod handle;
 mod http;
 mod invalid;

@@ -6,6 +6,7 @@ use machinery_objects::Revision;
 use machinery_store::{Condition, Entry, Key, Operation, Transaction, Value};
 
 use super::Rests;
+use crate::guard::{self, Held};
 use crate::kind::Kind;
 use crate::refusal::Refusal;
 use crate::server::Shared;
@@ -46,6 +47,7 @@ impl Change<'_> {
         for _ in 0..TRIES {
             let mut conditions = self.rests.conditions(self).await?;
             let write = step(current.as_deref())?;
+            let held = guard::hold(self, current.as_deref(), &write).await?;
             if self.dry_run {
                 return Ok(None);
             }
@@ -59,7 +61,10 @@ impl Change<'_> {
                 Some(entry) => Condition::At(key, entry.modified),
                 None => Condition::Absent(key),
             });
-            let transaction = Transaction { conditions, operations: vec![operation] };
+            let Held { conditions: guarded, operations: records } = held;
+            conditions.extend(guarded);
+            let operations = [operation].into_iter().chain(records).collect();
+            let transaction = Transaction { conditions, operations };
             match self.shared.objects.commit(transaction).await? {
                 Committed::Done(revision) => return Ok(Some(revision)),
                 Committed::Lost(conflict) if conflict.key == *self.key => current = conflict.current,
@@ -70,7 +75,7 @@ impl Change<'_> {
     }
 
     /// The namespace and the name of the object.
-    pub(super) fn names(&self) -> (Option<&str>, &str) {
+    pub(crate) fn names(&self) -> (Option<&str>, &str) {
         self.kind.place.names(self.key)
     }
 }

@@ -9,6 +9,7 @@ use machinery_objects::{
 use machinery_store::WatchError as Lost;
 
 use crate::fence::Fence;
+use crate::guard::guard_that_refused;
 use crate::refusal::Refusal;
 
 /// Why a source did not answer.
@@ -71,6 +72,9 @@ pub(super) fn lost(error: Lost) -> WatchError {
 pub(super) fn write_error(refusal: Refusal, known: Option<Conflict>, fence: Option<&Named>) -> WriteError {
     if let Some(stale) = fence.filter(|_| Fence::refused(&refusal)) {
         return WriteError::Conflict(Conflict::Fence(Box::new(stale.clone())));
+    }
+    if let Some(guard) = guard_that_refused(&refusal) {
+        return WriteError::Conflict(Conflict::Guard { guard: guard.into(), reason: refusal.message });
     }
     match refusal.reason {
         "AlreadyExists" => WriteError::AlreadyExists { uid: None },

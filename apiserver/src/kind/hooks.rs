@@ -1,7 +1,10 @@
 //! What is different about one kind.
 
+use std::sync::Arc;
+
 use serde_json::Value;
 
+use crate::guard::{self, Guard};
 use crate::invalid::FieldError;
 use crate::refusal::Refusal;
 
@@ -45,10 +48,15 @@ pub(crate) trait Hooks: Send + Sync + 'static {
         false
     }
 
-    /// Under which keys an object counts for the guards of this kind, each with the guard's name before it: `disjoint/vni/17`.
-    /// Each is there once. Of an object that cannot be read, there are none.
-    fn guard_keys(&self, _object: &Value) -> Vec<String> {
-        Vec::new()
+    /// What must be so of its objects beside each other.
+    fn guards(&self) -> &[Arc<dyn Guard>] {
+        &[]
+    }
+
+    /// Under which keys an object counts for the guards, each with the guard's name before it: `disjoint/vni/17`. Each is there
+    /// once. Of an object that cannot be read, or of which they cannot be told, there are none.
+    fn guard_keys(&self, object: &Value) -> Vec<String> {
+        guard::keys(self.guards(), object).unwrap_or_default()
     }
 }
 

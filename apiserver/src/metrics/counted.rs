@@ -15,6 +15,10 @@ pub(crate) enum Event {
     TooManyWatches,
     /// A request was worked on for too long.
     LateAnswer,
+    /// As many guards of a kind as may be were being asked.
+    TooManyGuards,
+    /// A guard took too long.
+    LateGuard,
     /// The body of a request did not come in time.
     LateBody,
     /// A handshake, or a request's head, did not come in time.
@@ -48,6 +52,8 @@ impl Event {
             Self::TooManyRequests => "too_many_requests",
             Self::TooManyWatches => "too_many_watches",
             Self::LateAnswer => "late_answer",
+            Self::TooManyGuards => "too_many_guards",
+            Self::LateGuard => "late_guard",
             Self::LateBody => "late_body",
             #[cfg(feature = "server")]
             Self::LateHead => "late_head",

@@ -1,11 +1,14 @@
 //! What a type asks of its objects, where the server asks it of JSON.
 
+use std::sync::Arc;
+
 use machinery_objects::InvalidField;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::carry::carry;
+use crate::guard::Guard;
 use crate::invalid::{FieldError, Problem};
 use crate::kind::{Hooks, Part};
 
@@ -14,6 +17,7 @@ pub(super) struct Typed<K> {
     pub(super) defaulting: Option<Box<Defaulting<K>>>,
     pub(super) validating: Option<Box<Validating<K>>>,
     pub(super) status: Option<Box<Status<K>>>,
+    pub(super) guards: Vec<Arc<dyn Guard>>,
 }
 
 type Defaulting<K> = dyn Fn(&mut K) + Send + Sync;
@@ -23,7 +27,7 @@ type Status<K> = dyn Fn(&mut K, Option<&K>) + Send + Sync;
 impl<K> Typed<K> {
     /// One that asks nothing but that its objects can be read.
     pub(super) const fn new() -> Self {
-        Self { defaulting: None, validating: None, status: None }
+        Self { defaulting: None, validating: None, status: None, guards: Vec::new() }
     }
 }
 
@@ -72,13 +76,17 @@ impl<K: Serialize + DeserializeOwned + 'static> Hooks for Typed<K> {
         let old = old.and_then(|old| K::deserialize(old).ok());
         validating(&typed, old.as_ref()).into_iter().map(|wrong| told(wrong, new)).collect()
     }
+
+    fn guards(&self) -> &[Arc<dyn Guard>] {
+        &self.guards
+    }
 }
 
 /// As Kubernetes names an object as a whole.
 const ROOT: &str = "<nil>";
 
 /// What is wrong, with the value that is there.
-fn told(wrong: InvalidField, object: &Value) -> FieldError {
+pub(super) fn told(wrong: InvalidField, object: &Value) -> FieldError {
     let InvalidField { field, reason } = wrong;
     if field.is_empty() {
         return FieldError::new(ROOT, Problem::Forbidden, reason);

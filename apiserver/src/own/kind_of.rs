@@ -1,6 +1,7 @@
 //! A kind of a type of Rust, on its way into a server.
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use machinery_objects::InvalidField;
@@ -8,6 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::guard::Beside;
 use super::hooks::Typed;
 use crate::kind::Hooks;
 use crate::server::Builder;
@@ -121,6 +123,53 @@ impl<K> KindOf<K> {
     /// function does only the status counts. What is written to `/status` is left to who writes it.
     pub fn status(mut self, status: impl Fn(&mut K, Option<&K>) + Send + Sync + 'static) -> Self {
         self.typed.status = Some(Box::new(status));
+        self
+    }
+
+    /// What must be so of objects beside each other. `keys` says under which keys an object counts; `check`, what is wrong with one
+    /// that is written, beside all others under one of its keys; nothing, if it may be. The name is for whoever is refused.
+    ///
+    /// It is written only if no other object under these keys was, since the check was made: by whomever, through any server of
+    /// the store whose kind has this guard. So of two writers who are in each other's way one is refused, with
+    /// [`Conflict::Guard`](machinery_objects::Conflict::Guard), or on the wire with 422.
+    ///
+    /// - Who deletes is not asked. An object that is deleted counts as one of the others until it is gone. A write that changes
+    ///   nothing but finalizers, owners and marks of deletion is not checked: that is nothing to look at here.
+    /// - The same object gives the same keys, at once. Its revision is nothing to go by: a new one has none. What cannot be read
+    ///   as a `K` is under no key.
+    /// - The check may be made several times, beside other checks, and must not change anything. It has a thread to
+    ///   itself, for [`Limits::guard_time`]; if it panics or takes longer, nothing is written.
+    /// - How many keys there may be, and how many others, is in [`Limits`] too. Writers under one key wait for nobody, and try
+    ///   again: keys that few share are better.
+    ///
+    /// [`Limits`]: crate::Limits
+    /// [`Limits::guard_time`]: crate::Limits::guard_time
+    ///
+    /// ```
+    /// # use machinery_apiserver::KindOf;
+    /// # use machinery_objects::InvalidField;
+    /// # use serde_json::{Value, json};
+    /// let ports = KindOf::<Value>::defined(json!({ /* … */ })).guard(
+    ///     "one-owner",
+    ///     |port| [format!("address/{}", port["spec"]["address"])],
+    ///     |_, others| match others.first() {
+    ///         Some(_) => vec![InvalidField { field: "spec.address".into(), reason: "another port has it".into() }],
+    ///         None => Vec::new(),
+    ///     },
+    /// );
+    /// # drop(ports);
+    /// ```
+    pub fn guard<I>(
+        mut self,
+        name: impl Into<String>,
+        keys: impl Fn(&K) -> I + Send + Sync + 'static,
+        check: impl Fn(&K, &[Arc<K>]) -> Vec<InvalidField> + Send + Sync + 'static,
+    ) -> Self
+    where
+        K: DeserializeOwned + 'static,
+        I: IntoIterator<Item = String> + 'static,
+    {
+        self.typed.guards.push(Arc::new(Beside { name: name.into(), keys, check, of: PhantomData }));
         self
     }
 }

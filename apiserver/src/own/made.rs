@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use machinery_objects::NameRule;
 use serde_json::Value;
 
 use super::Own;
 use crate::crd;
+use crate::guard::Guard;
 use crate::invalid::{FieldError, Problem, invalid};
 use crate::kind::{Kind, Replaced};
 use crate::native;
@@ -18,6 +20,7 @@ pub(crate) fn made(own: Own, world: &World) -> Result<Arc<Kind>, StartError> {
     let Own { mut definition, hooks } = own;
     let name = meta_text(&definition, "name").to_owned();
     let refused = |why| StartError::Definition { name: name.clone(), why };
+    named(hooks.guards()).map_err(&refused)?;
     let kind = native::definition();
     kind.check_types(&definition).map_err(&refused)?;
     kind.reshape(&mut definition);
@@ -34,6 +37,20 @@ pub(crate) fn made(own: Own, world: &World) -> Result<Arc<Kind>, StartError> {
         (1, Some(kind)) => Ok(Arc::new(Kind { hooks, definition: None, ..kind })),
         _ => Err(refused("a kind of a type of Rust has one version, and that is served".into())),
     }
+}
+
+/// Whether each guard can be told from the others.
+fn named(guards: &[Arc<dyn Guard>]) -> Result<(), String> {
+    for (at, guard) in guards.iter().enumerate() {
+        let name = guard.name();
+        NameRule::DnsLabel
+            .check(name)
+            .map_err(|error| format!("{name:?} can be no guard's name: {error}"))?;
+        if guards[..at].iter().any(|before| before.name() == name) {
+            return Err(format!("two guards are called {name:?}"));
+        }
+    }
+    Ok(())
 }
 
 /// 422: what the program brings cannot be defined besides.

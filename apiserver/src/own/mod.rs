@@ -1,6 +1,7 @@
 //! Kinds that the program brings: types of Rust, with what they ask of their objects.
 
 mod carry;
+mod guard;
 mod hooks;
 mod kind_of;
 mod made;

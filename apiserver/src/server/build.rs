@@ -19,6 +19,7 @@ use crate::auth::Identity;
 use crate::auth::authenticate::Authenticator;
 use crate::auth::rbac::Rules;
 use crate::cache;
+use crate::guard::Checks;
 use crate::handle::Caches;
 use crate::http::Service;
 use crate::kind::Registry;
@@ -97,11 +98,12 @@ impl ApiServer {
         self.tasks.spawn(task);
     }
 
-    /// Ends all watches and the upkeep, and waits until nothing runs any more.
+    /// Ends all watches and the upkeep, and waits until nothing runs any more; for a guard no longer than it may take.
     pub async fn stop(self) {
         self.shared.stopping.cancel();
         self.tasks.close();
         self.tasks.wait().await;
+        self.shared.checks.end(&self.shared.limits).await;
     }
 }
 
@@ -166,15 +168,17 @@ impl Builder {
     /// # Errors
     /// The store cannot be used, or a definition was refused.
     pub async fn start(self) -> Result<ApiServer, StartError> {
-        let own = self.own.into_iter().map(|own| made(own, &self.world)).collect::<Result<_, _>>()?;
         let (objects, tasks, stopping) =
             (Objects::new(self.backend), TaskTracker::new(), CancellationToken::new());
         let seed = u64::from_le_bytes(self.world.bytes());
+        let own = self.own.into_iter().map(|own| made(own, &self.world)).collect::<Result<Vec<_>, _>>()?;
+        let checks = Checks::new(&own, &self.limits);
         let shared = Arc::new(Shared {
             caches: cache::Caches::new(objects.clone(), &self.limits, tasks.clone(), stopping.clone(), seed),
             objects,
             registry: Swap::new(Arc::new(Registry::new(native::kinds(), [], None))),
             own,
+            checks,
             authenticator: Swap::new(Arc::new(self.authenticator)),
             rules: self.rbac.then(|| Swap::new(Arc::new(Rules::default()))),
             limits: self.limits,

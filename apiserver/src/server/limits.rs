@@ -20,6 +20,15 @@ pub struct Limits {
     /// How long a request may be worked on, watches and the sending of its answer not counted. What takes longer is
     /// answered with 504; what was begun may still happen. A client may ask for less, by the parameter `timeout`.
     pub work: Duration,
+    /// Under how many keys of guards an object may be. One that would be under more is refused with 422. Of each key there are
+    /// up to three conditions and changes in a transaction, and the store has a limit on these.
+    pub guard_keys: usize,
+    /// Against how many others a guard holds an object. What would be held against more is refused with 422.
+    pub guarded_objects: usize,
+    /// Guards of one kind that are asked at the same time. Others wait for as long as one may take, and are refused with 429.
+    pub guards_at_once: usize,
+    /// How long a guard may take. After that the write is refused with 503; nothing was written.
+    pub guard_time: Duration,
     /// How long a body may take to come. A later one is refused with 408.
     pub body: Duration,
     /// Connections at the same time. Others wait in the kernel's queue.
@@ -48,6 +57,10 @@ impl Default for Limits {
             ring_revisions: 4096,
             ring_bytes: 16 << 20,
             work: Duration::from_secs(60),
+            guard_keys: 16,
+            guarded_objects: 10_000,
+            guards_at_once: 16,
+            guard_time: Duration::from_secs(2),
             body: Duration::from_secs(30),
             connections: 20_000,
             streams: 100,

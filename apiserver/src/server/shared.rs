@@ -9,6 +9,7 @@ use machinery_sync::Swap;
 use crate::auth::authenticate::Authenticator;
 use crate::auth::rbac::Rules;
 use crate::cache::{self, Cache};
+use crate::guard::Checks;
 use crate::handle::Caches;
 use crate::kind::{Kind, Registry};
 use crate::metrics::Metrics;
@@ -37,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) decoded: Caches,
     /// What there is to give to requests.
     pub(crate) places: Places,
+    /// Where guards are asked.
+    pub(crate) checks: Checks,
     /// Watches end when it is cancelled.
     pub(crate) stopping: tokio_util::sync::CancellationToken,
 }

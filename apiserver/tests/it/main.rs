@@ -6,6 +6,7 @@ mod differential;
 mod expiry;
 mod fences;
 mod fuzz;
+mod guards;
 mod handle;
 mod interposed;
 mod kube_rs;

@@ -1,0 +1,107 @@
+//! Asking a guard: it is somebody's code, which may take long, never end, or panic.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use machinery_store::Entry;
+use serde_json::Value;
+use tokio::sync::Semaphore;
+use tokio::time::timeout;
+use tokio_util::task::TaskTracker;
+
+use super::Guard;
+use super::hold::{ROOT, panicked, unserved, wrong};
+use crate::change::Change;
+use crate::invalid::{FieldError, Problem};
+use crate::kind::Kind;
+use crate::metrics::Event;
+use crate::refusal::Refusal;
+use crate::server::Limits;
+use crate::verbs::output::read;
+
+/// Where guards are asked. Each kind has places of its own: one that never gives them back holds up itself.
+pub(crate) struct Checks {
+    tasks: TaskTracker,
+    /// By where the objects of the kind are.
+    places: BTreeMap<Arc<str>, Arc<Semaphore>>,
+}
+
+impl Checks {
+    pub(crate) fn new(kinds: &[Arc<Kind>], limits: &Limits) -> Self {
+        let places = |kind: &Arc<Kind>| {
+            let places = limits.guards_at_once.min(Semaphore::MAX_PERMITS);
+            (kind.place.start(None), Arc::new(Semaphore::new(places)))
+        };
+        let guarded = kinds.iter().filter(|kind| !kind.hooks.guards().is_empty());
+        Self { tasks: TaskTracker::new(), places: guarded.map(places).collect() }
+    }
+
+    /// Waits for those that are being asked, for no longer than one may take.
+    pub(crate) async fn end(&self, limits: &Limits) {
+        self.tasks.close();
+        let _ = timeout(limits.guard_time, self.tasks.wait()).await;
+    }
+}
+
+/// What a guard finds wrong with an object beside others.
+pub(super) async fn ask(
+    change: &Change<'_>,
+    served: &Arc<Kind>,
+    guard: &Arc<dyn Guard>,
+    new: &Arc<Value>,
+    others: Vec<Arc<Entry>>,
+) -> Result<Vec<FieldError>, Refusal> {
+    let (shared, limits) = (change.shared, &change.shared.limits);
+    if others.len() > limits.guarded_objects {
+        let why = format!(
+            "the guard {:?} would hold it against so many others, and may against {}: split them, or delete some",
+            guard.name(),
+            limits.guarded_objects
+        );
+        return Err(wrong(change, &[FieldError::new(ROOT, Problem::TooMany(others.len()), why)]));
+    }
+    let places = shared.checks.places.get(&served.place.start(None)).ok_or_else(|| unserved(served))?;
+    let place = timeout(limits.guard_time, places.clone().acquire_owned()).await;
+    let Ok(Ok(place)) = place else {
+        shared.metrics.counted.add(Event::TooManyGuards);
+        return Err(too_many(change, guard));
+    };
+    let (kind, asked, new) = (served.clone(), guard.clone(), new.clone());
+    let mut task = shared.checks.tasks.spawn_blocking(move || {
+        let others: Result<Vec<Value>, Refusal> =
+            others.iter().map(|other| read(&kind, other, other.modified)).collect();
+        let found = others.map(|others| asked.check(&new, &others));
+        drop(place);
+        found
+    });
+    match timeout(limits.guard_time, &mut task).await {
+        Ok(Ok(found)) => found,
+        Ok(Err(error)) if error.is_panic() => Err(panicked(change, guard.name())),
+        // It was not begun: the runtime ends.
+        Ok(Err(_)) => Err(unserved(served)),
+        Err(_) => {
+            // If it has not begun yet, it need not.
+            task.abort();
+            shared.metrics.counted.add(Event::LateGuard);
+            Err(late(change, guard))
+        }
+    }
+}
+
+fn named(change: &Change<'_>, guard: &Arc<dyn Guard>) -> String {
+    format!("the guard {:?} of {}", guard.name(), change.kind.resource())
+}
+
+/// 503: nothing was written, which is more than 504 would say.
+fn late(change: &Change<'_>, guard: &Arc<dyn Guard>) -> Refusal {
+    let seconds = change.shared.limits.guard_time.as_secs_f64();
+    let message =
+        format!("{} did not answer within {seconds} seconds, and nothing was written", named(change, guard));
+    Refusal { retry_after: Some(1), ..Refusal::new(503, "ServiceUnavailable", message) }
+}
+
+/// 429.
+fn too_many(change: &Change<'_>, guard: &Arc<dyn Guard>) -> Refusal {
+    let message = format!("{} is asked as often as it may be: ask again", named(change, guard));
+    Refusal { retry_after: Some(1), ..Refusal::new(429, "TooManyRequests", message) }
+}

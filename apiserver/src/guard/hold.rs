@@ -1,0 +1,200 @@
+//! What a change rests on by the guards of its kind.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use machinery_store::{Condition, Entry, Operation, Value as Bytes};
+use serde_json::Value;
+
+use super::check::ask;
+use super::key::{is_of, keys, record};
+use crate::cache::View;
+use crate::change::{Change, Write};
+use crate::invalid::{FieldError, Problem, invalid};
+use crate::kind::Kind;
+use crate::refusal::{Cause, Refusal};
+use crate::storage::Stored;
+use crate::strategy::metadata_mut;
+use crate::verbs::output::read;
+
+/// By which clients tell what a guard refuses from what is wrong by itself.
+const REFUSED: &str = "GuardRefused";
+/// Bytes of a key.
+const KEY_BYTES: usize = 1024;
+
+/// What a change does and rests on besides.
+#[derive(Default)]
+pub(crate) struct Held {
+    pub(crate) conditions: Vec<Condition>,
+    pub(crate) operations: Vec<Operation>,
+}
+
+/// Asks the guards of the kind about a change of what is there.
+///
+/// # Errors
+/// One refuses it, or cannot be asked.
+pub(crate) async fn hold(change: &Change<'_>, there: Option<&Entry>, write: &Write) -> Result<Held, Refusal> {
+    let (kind, shared) = (change.kind, change.shared);
+    let guards = kind.hooks.guards();
+    if guards.is_empty() || matches!(write, Write::Keep) {
+        return Ok(Held::default());
+    }
+    let old = there.map(|there| read(kind, there, there.modified)).transpose()?;
+    let new = match write {
+        Write::Put(bytes) => Some(written(bytes)?),
+        Write::Keep | Write::Delete => None,
+    };
+    let before = old.as_ref().map(|old| kind.hooks.guard_keys(old)).unwrap_or_default();
+    let after = new.as_ref().map(|new| keys(guards, new)).transpose();
+    let after = after.map_err(|guard| panicked(change, &guard))?.unwrap_or_default();
+    few(change, &after)?;
+    let before: BTreeSet<String> = before.into_iter().collect();
+    let all: BTreeSet<String> = before.iter().cloned().chain(after.iter().cloned()).collect();
+    if all.is_empty() {
+        return Ok(Held::default());
+    }
+    let served = shared.kinds().at(change.key).cloned().ok_or_else(|| unserved(kind))?;
+    let view = shared.cache(&served).await?.view(None).await?;
+    let others = |key| others(&view, change, key);
+    if let Some(new) = new.filter(|new| old.as_ref().is_none_or(|old| says_more(old, new))) {
+        let new = Arc::new(new);
+        for guard in guards {
+            let own = after.iter().filter(|key| is_of(key, guard.name()));
+            let beside: BTreeMap<_, _> =
+                own.flat_map(|key| others(key)).map(|other| (&other.key, other)).collect();
+            let beside: Vec<Arc<Entry>> = beside.into_values().cloned().collect();
+            let wrong = ask(change, &served, guard, &new, beside).await?;
+            if !wrong.is_empty() {
+                return Err(refused(change, guard.name(), &wrong));
+            }
+        }
+    }
+    let mut held = Held::default();
+    for key in &all {
+        let record = record(kind, key);
+        held.conditions.push(Condition::Unchanged(record.clone(), view.at));
+        let other = others(key).next();
+        // Others that are older than the guard have no record that would be missed: this one is there, so somebody always was.
+        if let Some(other) = other.filter(|_| !before.contains(key)) {
+            held.conditions.push(Condition::Unchanged(other.key.clone(), view.at));
+        }
+        let is_left = other.is_some() || after.binary_search(key).is_ok();
+        held.operations.push(match is_left {
+            true => Operation::Put(record, Bytes::from(&b""[..])),
+            false => Operation::Delete(record),
+        });
+    }
+    Ok(held)
+}
+
+/// Who else is under a key.
+fn others<'v>(view: &'v View, change: &'v Change<'_>, key: &'v str) -> impl Iterator<Item = &'v Arc<Entry>> {
+    view.guarded(key).map(|state| &state.entry).filter(|other| other.key != *change.key)
+}
+
+/// By which guard a refusal is, if it is by one.
+pub(crate) fn guard_that_refused(refusal: &Refusal) -> Option<&str> {
+    refusal.causes.iter().find(|cause| cause.reason == REFUSED).map(|cause| cause.message.as_str())
+}
+
+/// An object that is about to be stored. It has no revision yet.
+fn written(bytes: &[u8]) -> Result<Value, Refusal> {
+    let unreadable = |_| Refusal::new(500, "InternalError", "what is to be stored cannot be read");
+    let stored = Stored::of(bytes).map_err(unreadable)?;
+    serde_json::from_slice(stored.json())
+        .map_err(|_| Refusal::new(500, "InternalError", "what is to be stored is not JSON"))
+}
+
+/// Whether a state says more than that the object goes, or whose it is. No guard looks at that: what is in the way can always
+/// go out of it.
+fn says_more(old: &Value, new: &Value) -> bool {
+    let rest = |object: &Value| {
+        let mut object = object.clone();
+        for field in [
+            "deletionGracePeriodSeconds",
+            "deletionTimestamp",
+            "finalizers",
+            "generation",
+            "managedFields",
+            "ownerReferences",
+            "resourceVersion",
+        ] {
+            metadata_mut(&mut object).remove(field);
+        }
+        object
+    };
+    rest(old) != rest(new)
+}
+
+/// Whether there are no more keys than a transaction has room for.
+fn few(change: &Change<'_>, keys: &[String]) -> Result<(), Refusal> {
+    let most = change.shared.limits.guard_keys;
+    let problem = match keys.iter().find(|key| key.len() > KEY_BYTES) {
+        _ if keys.len() > most => {
+            let why = format!("it would be under so many keys of guards, and may be under {most}");
+            FieldError::new(ROOT, Problem::TooMany(keys.len()), why)
+        }
+        Some(_) => {
+            let why = format!("a key of a guard may not be more than {KEY_BYTES} bytes");
+            FieldError::new(ROOT, Problem::TooLong, why)
+        }
+        None => return Ok(()),
+    };
+    Err(wrong(change, &[problem]))
+}
+
+/// As Kubernetes names an object as a whole.
+pub(super) const ROOT: &str = "<nil>";
+
+/// 422.
+pub(super) fn wrong(change: &Change<'_>, errors: &[FieldError]) -> Refusal {
+    invalid(&change.kind.group, &change.kind.names.kind, change.names().1, errors)
+}
+
+/// 503: the kind went meanwhile, with the server.
+pub(super) fn unserved(kind: &Kind) -> Refusal {
+    let message = format!("{} are not served any more, and nothing was written", kind.resource());
+    Refusal { retry_after: Some(1), ..Refusal::new(503, "ServiceUnavailable", message) }
+}
+
+/// 422: not because of the object alone, and no better if it is tried again.
+fn refused(change: &Change<'_>, guard: &str, errors: &[FieldError]) -> Refusal {
+    let mut refusal = wrong(change, errors);
+    refusal.causes.push(Cause { reason: REFUSED, message: guard.into(), field: String::new() });
+    refusal
+}
+
+/// 500: a mistake of the program that the server is in.
+pub(super) fn panicked(change: &Change<'_>, guard: &str) -> Refusal {
+    change.shared.metrics.counted.add(crate::metrics::Event::Panic);
+    let message = format!(
+        "the guard {guard:?} of {} panicked, and nothing was written: the server's log says where",
+        change.kind.resource()
+    );
+    Refusal::new(500, "InternalError", message)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_only_says_that_an_object_goes_is_nothing_to_a_guard() {
+        let check = |meta: Value, spec: u64, expected: bool| {
+            let old =
+                json!({"metadata": {"name": "a", "finalizers": ["x"], "resourceVersion": "7"}, "spec": 1});
+            let new = json!({"metadata": meta, "spec": spec});
+            assert_eq!(says_more(&old, &new), expected, "{new}");
+        };
+        check(json!({"name": "a", "finalizers": ["x"]}), 1, false);
+        check(json!({"name": "a"}), 1, false);
+        let going = json!({
+            "name": "a", "deletionTimestamp": "2026-11-21T09:30:38Z", "deletionGracePeriodSeconds": 0, "generation": 2,
+            "ownerReferences": [], "managedFields": [],
+        });
+        check(going.clone(), 1, false);
+        check(going, 2, true);
+        check(json!({"name": "a", "labels": {"a": "b"}}), 1, true);
+    }
+}

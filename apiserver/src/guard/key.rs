@@ -1,0 +1,108 @@
+//! Keys of guards, and where their records are.
+
+use std::fmt::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use super::Guard;
+use crate::kind::Kind;
+
+/// Where all records are. No key of an object begins with a slash.
+const RECORDS: &str = "/guards/";
+/// A key that is longer, in bytes, is in its record's name by its hash.
+const PLAIN: usize = 200;
+
+/// The keys of an object for all guards, each behind its guard's name, in order and once.
+///
+/// # Errors
+/// The name of the guard that panicked when it was asked.
+pub(crate) fn keys(guards: &[Arc<dyn Guard>], object: &Value) -> Result<Vec<String>, String> {
+    let mut all = Vec::new();
+    for guard in guards {
+        let name = guard.name();
+        let keys = catch_unwind(AssertUnwindSafe(|| guard.keys(object))).map_err(|_| name.to_owned())?;
+        all.extend(keys.iter().map(|key| format!("{name}/{key}")));
+    }
+    all.sort_unstable();
+    all.dedup();
+    Ok(all)
+}
+
+/// Where the record of a key is: `/guards/GROUP/PLURAL/GUARD/=KEY`, or `…/#HASH`.
+pub(super) fn record(kind: &Kind, key: &str) -> Arc<str> {
+    let (guard, text) = key.split_once('/').unwrap_or((key, ""));
+    let start = format!("{RECORDS}{}{guard}/", kind.place.start(None));
+    if text.len() <= PLAIN {
+        return format!("{start}={text}").into();
+    }
+    let mut record = format!("{start}#");
+    for byte in Sha256::digest(text) {
+        let _ = write!(record, "{byte:02x}");
+    }
+    record.into()
+}
+
+/// Whose key it is.
+pub(super) fn is_of(key: &str, guard: &str) -> bool {
+    key.split_once('/').is_some_and(|(name, _)| name == guard)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::invalid::FieldError;
+    use crate::native;
+
+    struct Of(&'static str, &'static [&'static str]);
+
+    impl Guard for Of {
+        fn name(&self) -> &str {
+            self.0
+        }
+
+        fn keys(&self, _: &Value) -> Vec<String> {
+            assert_ne!(self.1, ["panic"]);
+            self.1.iter().map(ToString::to_string).collect()
+        }
+
+        fn check(&self, _: &Value, _: &[Value]) -> Vec<FieldError> {
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn keys_are_told_once_and_by_their_guards() {
+        let all = |guards: &[Arc<dyn Guard>]| keys(guards, &Value::Null);
+        let guards: [Arc<dyn Guard>; 2] =
+            [Arc::new(Of("b", &["y", "x", "y"])), Arc::new(Of("a", &["x", ""]))];
+        assert_eq!(all(&guards), Ok(["a/", "a/x", "b/x", "b/y"].map(String::from).to_vec()));
+        let panics: [Arc<dyn Guard>; 2] = [Arc::new(Of("b", &["y"])), Arc::new(Of("a", &["panic"]))];
+        assert_eq!(all(&panics), Err("a".into()));
+    }
+
+    #[test]
+    fn each_key_has_a_record_of_its_own_that_is_no_object() {
+        let kind = native::namespace();
+        let at = |key: &str| record(&kind, key).to_string();
+        assert_eq!(at("disjoint/vni/17"), "/guards/core/namespaces/disjoint/=vni/17");
+        let hashed = at(&format!("disjoint/{}", "x".repeat(PLAIN + 1)));
+        assert!(hashed.starts_with("/guards/core/namespaces/disjoint/#") && hashed.len() < 110, "{hashed}");
+        let different = [
+            at("disjoint/"),
+            at("disjoint/="),
+            at("other/"),
+            at(&format!("disjoint/{}", "x".repeat(PLAIN))),
+            at(&format!("disjoint/{}", "x".repeat(PLAIN + 2))),
+            // Who knows a hash gets no other's record by it.
+            at(&format!("disjoint/{}", hashed.rsplit_once('/').map_or("", |(_, hash)| hash))),
+            hashed,
+        ];
+        let mut apart = different.to_vec();
+        apart.sort();
+        apart.dedup();
+        assert_eq!(apart.len(), different.len(), "{different:?}");
+    }
+}

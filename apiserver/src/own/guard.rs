@@ -1,0 +1,43 @@
+//! A guard over objects of a type, where the server asks it over JSON.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use machinery_objects::InvalidField;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::hooks::told;
+use crate::guard::Guard;
+use crate::invalid::FieldError;
+
+/// What must be so of objects of a type beside each other.
+pub(super) struct Beside<K, N, C> {
+    pub(super) name: String,
+    pub(super) keys: N,
+    pub(super) check: C,
+    pub(super) of: PhantomData<fn(K)>,
+}
+
+impl<K, N, C, I> Guard for Beside<K, N, C>
+where
+    K: DeserializeOwned + 'static,
+    N: Fn(&K) -> I + Send + Sync + 'static,
+    I: IntoIterator<Item = String>,
+    C: Fn(&K, &[Arc<K>]) -> Vec<InvalidField> + Send + Sync + 'static,
+{
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn keys(&self, object: &Value) -> Vec<String> {
+        K::deserialize(object).map(|typed| (self.keys)(&typed).into_iter().collect()).unwrap_or_default()
+    }
+
+    fn check(&self, object: &Value, others: &[Value]) -> Vec<FieldError> {
+        let Ok(typed) = K::deserialize(object) else { return Vec::new() };
+        let others: Vec<Arc<K>> =
+            others.iter().filter_map(|other| K::deserialize(other).ok().map(Arc::new)).collect();
+        (self.check)(&typed, &others).into_iter().map(|wrong| told(wrong, object)).collect()
+    }
+}

@@ -1,0 +1,102 @@
+//! Random histories of several writers, and what there was at each revision of them.
+
+use machinery_apiserver::Handle;
+use machinery_objects::{Deletion, Patch, PatchFormat, Preconditions, Revision, Writer};
+use machinery_store::{Memory, Options};
+
+use super::subnet::{Auditor, Subnet, SubnetStatus, key, records, subnet, two};
+
+/// Numbers that look random, the same for each seed.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, most: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % most
+    }
+}
+
+/// Some networks and a range, and some of what is asked for is in the way of others.
+fn any(numbers: &mut Numbers, name: &str) -> Subnet {
+    let mut vnis: Vec<u64> = (0..numbers.below(3)).map(|_| numbers.below(4)).collect();
+    vnis.sort_unstable();
+    vnis.dedup();
+    let from = numbers.below(60);
+    let mut subnet = subnet(name, &vnis, from, from + numbers.below(12));
+    if numbers.below(4) == 0 {
+        subnet.metadata.finalizers = Some(vec!["example.com/hold".into()]);
+    }
+    subnet
+}
+
+/// Writes something. What comes of it, the auditor sees.
+async fn write(handle: &Handle<Subnet>, numbers: &mut Numbers) -> bool {
+    let name = format!("s{}", numbers.below(8));
+    let none = Preconditions::default();
+    let merge =
+        |body: String| Patch { format: PatchFormat::Merge, body: body.into_bytes().into(), status: false };
+    match numbers.below(8) {
+        0..3 => handle.create(&any(numbers, &name), None).await.is_ok(),
+        3 => handle.update(&any(numbers, &name), &none).await.is_ok(),
+        4 => {
+            let mut grown = any(numbers, &name);
+            grown.status = Some(SubnetStatus { grown_to: grown.spec.to + numbers.below(12) });
+            handle.update_status(&grown, &none).await.is_ok()
+        }
+        5 => {
+            let (vni, from) = (numbers.below(4), numbers.below(60));
+            let body = format!(r#"{{"spec":{{"vnis":[{vni}],"from":{from},"to":{}}}}}"#, from + 5);
+            handle.patch(&key(&name), &merge(body), &none).await.is_ok()
+        }
+        6 => {
+            let body = r#"{"metadata":{"finalizers":null}}"#.to_owned();
+            handle.patch(&key(&name), &merge(body), &none).await.is_ok()
+        }
+        _ => handle.delete(&key(&name), &Deletion::default()).await.is_ok(),
+    }
+}
+
+async fn history(seed: u64) {
+    let store = Memory::new(Options::default());
+    let (servers, handles, _) = two(&store).await;
+    let writer = |at: u64| {
+        let handle = handles[usize::from(at % 2 == 1)].clone();
+        let mut numbers = Numbers((seed * 4 + at + 1) * 0x9e37_79b9);
+        tokio::spawn(async move {
+            let mut done = 0;
+            for _ in 0..150 {
+                done += u64::from(write(&handle, &mut numbers).await);
+            }
+            done
+        })
+    };
+    let mut done = 0;
+    for writer in [writer(0), writer(1), writer(2), writer(3)] {
+        done += writer.await.unwrap();
+    }
+    let mut auditor = Auditor::default();
+    let at = auditor.audit(&store, Revision(1)).await;
+    // Of 600, many come to nothing: the name is taken, or not there, or another is in the way.
+    assert!(done > 100, "seed {seed}: {done} writes");
+    let free = (*br#"{"metadata":{"finalizers":null}}"#).into();
+    let free = Patch { format: PatchFormat::Merge, body: free, status: false };
+    for name in (0..8).map(|at| key(&format!("s{at}"))) {
+        let _ = handles[0].patch(&name, &free, &Preconditions::default()).await;
+        let _ = handles[1].delete(&name, &Deletion::default()).await;
+    }
+    auditor.audit(&store, at).await;
+    assert_eq!(records(&store).await, 0, "seed {seed}");
+    for server in servers {
+        server.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_two_objects_conflict_at_any_revision() {
+    for seed in 0..12 {
+        println!("seed {seed}");
+        history(seed).await;
+    }
+}

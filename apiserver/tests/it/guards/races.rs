@@ -1,0 +1,160 @@
+//! Two writers who are in each other's way, at the same time.
+
+use std::sync::atomic::Ordering;
+
+use machinery_apiserver::Handle;
+use machinery_objects::{Deletion, Preconditions, Revision, WriteError, Writer};
+use machinery_store::{Backend, Disk, DiskOptions, Memory, Options, Retention};
+use serde_json::json;
+
+use super::subnet::{Auditor, PATH, Subnet, is_in_the_way, key, records, subnet, two};
+use crate::client::Client;
+
+#[derive(Clone, Copy, Debug)]
+enum Shape {
+    CreateCreate,
+    CreateUpdate,
+    UpdateUpdate,
+    DeleteCreate,
+}
+
+const SHAPES: [Shape; 4] =
+    [Shape::CreateCreate, Shape::CreateUpdate, Shape::UpdateUpdate, Shape::DeleteCreate];
+
+type Outcome = Result<(), WriteError>;
+
+async fn create(handle: Handle<Subnet>, subnet: Subnet) -> Outcome {
+    handle.create(&subnet, None).await.map(drop)
+}
+
+async fn update(handle: Handle<Subnet>, subnet: Subnet) -> Outcome {
+    handle.update(&subnet, &Preconditions::default()).await.map(drop)
+}
+
+async fn delete(handle: Handle<Subnet>, name: String) -> Outcome {
+    handle.delete(&key(&name), &Deletion::default()).await.map(drop)
+}
+
+async fn together(
+    first: impl Future<Output = Outcome> + Send + 'static,
+    second: impl Future<Output = Outcome> + Send + 'static,
+) -> (Outcome, Outcome) {
+    let (first, second) = (tokio::spawn(first), tokio::spawn(second));
+    (first.await.unwrap(), second.await.unwrap())
+}
+
+/// One race in a network of its own. Each of the two would do alone.
+async fn race(shape: Shape, [a, b]: &[Handle<Subnet>; 2], vni: u64) {
+    let (a, b) = (a.clone(), b.clone());
+    let at = |name: &str, from: u64| subnet(&format!("{name}{vni}"), &[vni], from, from + 10);
+    match shape {
+        Shape::CreateCreate => {}
+        Shape::CreateUpdate | Shape::DeleteCreate => create(a.clone(), at("x", 100)).await.unwrap(),
+        Shape::UpdateUpdate => {
+            create(a.clone(), at("x", 100)).await.unwrap();
+            create(b.clone(), at("y", 200)).await.unwrap();
+        }
+    }
+    let (first, second) = match shape {
+        Shape::CreateCreate => together(create(a.clone(), at("x", 0)), create(b.clone(), at("y", 5))).await,
+        Shape::CreateUpdate => together(update(a.clone(), at("x", 0)), create(b.clone(), at("y", 5))).await,
+        Shape::UpdateUpdate => together(update(a.clone(), at("x", 0)), update(b.clone(), at("y", 5))).await,
+        Shape::DeleteCreate => {
+            together(delete(a.clone(), format!("x{vni}")), create(b.clone(), at("y", 105))).await
+        }
+    };
+    match (shape, first, second) {
+        // Who deletes is in nobody's way; who creates may have come before that.
+        (Shape::DeleteCreate, Ok(()), Ok(())) => {}
+        (Shape::DeleteCreate, Ok(()), lost) => is_in_the_way(lost),
+        (_, Ok(()), lost) | (_, lost, Ok(())) => is_in_the_way(lost),
+        (_, first, second) => panic!("nobody won: {first:?} {second:?}"),
+    }
+    for name in ["x", "y"] {
+        match delete(b.clone(), format!("{name}{vni}")).await {
+            Ok(()) | Err(WriteError::NotFound) => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Races, some of which are at the same time, too.
+async fn races(store: &(impl Backend + Clone), rounds: u64) {
+    let (servers, handles, asked) = two(store).await;
+    let (mut auditor, mut at) = (Auditor::default(), Revision(1));
+    for shape in SHAPES {
+        let before = asked.load(Ordering::Relaxed);
+        const LANES: u64 = 4;
+        let lane = |lane: u64| {
+            let handles = handles.clone();
+            tokio::spawn(async move {
+                for round in 0..rounds / LANES {
+                    race(shape, &handles, round * LANES + lane).await;
+                }
+            })
+        };
+        for lane in [lane(0), lane(1), lane(2), lane(3)] {
+            lane.await.unwrap();
+        }
+        at = auditor.audit(store, at).await;
+        let checks = (asked.load(Ordering::Relaxed) - before) as u64;
+        let once = match shape {
+            Shape::CreateCreate => 2,
+            Shape::CreateUpdate => 3,
+            Shape::UpdateUpdate => 4,
+            // Who creates before the other is gone is refused at once: then nobody looks twice.
+            Shape::DeleteCreate => 0,
+        };
+        assert!(checks > once * (rounds / LANES * LANES), "{shape:?}: some of the writers met");
+    }
+    assert!(auditor.seen as u64 >= 4 * rounds, "it has looked at every revision");
+    assert_eq!(records(store).await, 0, "a record goes with the last object");
+    for server in servers {
+        server.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_conflicting_writers_exactly_one_wins() {
+    let options = Options { retention: Retention::MANUAL, ..Options::default() };
+    races(&Memory::new(options), 1_000).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn on_a_disk_it_is_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Disk::open(directory.path().join("store"), DiskOptions::default()).unwrap();
+    races(&store, 200).await;
+    store.close().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn over_http_the_other_one_is_told_why() {
+    let store = Memory::new(Options::default());
+    let (servers, ..) = two(&store).await;
+    let post = |server: usize, name: String, from: u64, vni: u64| {
+        let client = Client::of(&servers[server]);
+        let mut object = serde_json::to_value(subnet(&name, &[vni], from, from + 10)).unwrap();
+        object["apiVersion"] = "example.com/v1".into();
+        tokio::spawn(async move { client.post(PATH, &object).await })
+    };
+    for vni in 0..300 {
+        let (first, second) = (post(0, format!("x{vni}"), 0, vni), post(1, format!("y{vni}"), 5, vni));
+        let (first, second) = (first.await.unwrap(), second.await.unwrap());
+        let (won, lost, names) = match (first.code, second.code) {
+            (201, _) => (first, second, ["x", "y"]),
+            _ => (second, first, ["y", "x"]),
+        };
+        assert_eq!(won.code, 201, "{lost:?}");
+        let from = if names[1] == "x" { 0 } else { 5 };
+        let why = format!("Invalid value: {from}: it overlaps {}{vni}", names[0]);
+        let message = format!("Subnet.example.com \"{}{vni}\" is invalid: spec.from: {why}", names[1]);
+        assert_eq!(lost.refused(), (422, "Invalid", message.as_str()));
+        let causes = json!([
+            {"reason": "FieldValueInvalid", "message": why, "field": "spec.from"},
+            {"reason": "GuardRefused", "message": "disjoint"},
+        ]);
+        assert_eq!(lost.body["details"]["causes"], causes);
+    }
+    Auditor::default().audit(&store, Revision(1)).await;
+}
