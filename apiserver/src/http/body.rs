@@ -46,6 +46,12 @@ impl Body {
         Self::of(Kind::Frames(Box::pin(frames)))
     }
 
+    /// Whether it is a watch: there may be nothing to send for long.
+    #[cfg(feature = "server")]
+    pub(crate) const fn is_watch(&self) -> bool {
+        matches!(self.kind, Kind::Frames(_))
+    }
+
     /// The same; what is sent of it is counted.
     pub(crate) fn counted(self, sent: Counter) -> Self {
         Self { sent: Some(sent), ..self }

@@ -1,6 +1,7 @@
 //! Connections: who is on the other end, and for how long nothing may come from there.
 
 use std::convert::Infallible;
+use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -14,6 +15,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
 use tokio_util::task::TaskTracker;
 use tower_service::Service as _;
 
@@ -34,6 +36,10 @@ const LEAST_HEAD: usize = 8 << 10;
 /// Whoever says nothing on a connection of HTTP/2 is asked whether it is there, and has so long to answer.
 const PING: Duration = Duration::from_secs(30);
 const PONG: Duration = Duration::from_secs(20);
+/// So many bytes of an answer wait in a stream of HTTP/2 for a client that takes them slowly: then no more are made.
+const SEND_BUFFER: usize = 64 << 10;
+/// So many bytes wait in a socket.
+const UNSENT: u32 = 128 << 10;
 /// How long open connections have to end when the server stops.
 const DRAIN: Duration = Duration::from_secs(5);
 
@@ -68,50 +74,93 @@ pub(super) async fn accept(shared: Arc<Shared>, socket: TcpListener, serving: Op
 
 async fn serve(streams: Streams, stream: TcpStream, serving: Option<Arc<Serving>>) {
     let shared = streams.shared.clone();
-    let _ = stream.set_nodelay(true);
+    prepare(&stream);
+    let pace = Pace::new();
+    let stream = Paced { stream, pace: pace.clone() };
     let Some(serving) = serving else {
         let admin = Some(Arc::new(Identity::admin()));
-        return requests(streams, stream, Service::new(shared, admin)).await;
+        return requests(streams, stream, pace, Service::new(shared, admin), None).await;
     };
-    let handshake = TlsAcceptor::from(serving.config()).accept(stream);
-    let stream = match timeout(shared.limits.head, handshake).await {
+    // In a box, that what it needs is not kept as long as the connection.
+    let handshake = Box::pin(timeout(shared.limits.head, TlsAcceptor::from(serving.config()).accept(stream)));
+    let stream = match handshake.await {
         Ok(Ok(stream)) => stream,
         Ok(Err(_)) => return shared.metrics.handshake_failed(),
         Err(_) => return shared.metrics.counted.add(Event::LateHead),
     };
-    let chain = stream.get_ref().1.peer_certificates().unwrap_or_default();
-    let identity = peer::identity(chain).map(Arc::new);
-    requests(streams, stream, Service::new(shared, identity)).await;
+    pace.shaken();
+    secured(streams, stream, pace).await;
 }
 
-pub(super) async fn requests<S>(streams: Streams, stream: S, service: Service)
+/// What a socket cannot do, it does without.
+fn prepare(stream: &TcpStream) {
+    let _ = stream.set_nodelay(true);
+    // The kernel would take megabytes, and tell of what went of them when a third of that has.
+    #[cfg(any(target_os = "linux", target_os = "android", target_vendor = "apple"))]
+    let _ = socket2::SockRef::from(stream).set_tcp_notsent_lowat(UNSENT);
+}
+
+fn secured(
+    streams: Streams,
+    stream: TlsStream<Paced<TcpStream>>,
+    pace: Arc<Pace>,
+) -> impl Future<Output = ()> + Send {
+    let (_, session) = stream.get_ref();
+    let chain = session.peer_certificates().unwrap_or_default();
+    let service = Service::new(streams.shared.clone(), peer::identity(chain).map(Arc::new));
+    let spoken = match session.alpn_protocol() {
+        Some(b"h2") => Some(Version::HTTP_2),
+        Some(b"http/1.1") => Some(Version::HTTP_11),
+        _ => None,
+    };
+    requests(streams, stream, pace, service, spoken)
+}
+
+/// `spoken` is what was agreed on; if nothing was, the client's first bytes tell.
+///
+/// Not an `async fn`: one would keep what it is given twice, and there are many connections.
+pub(super) fn requests<S>(
+    streams: Streams,
+    stream: S,
+    pace: Arc<Pace>,
+    service: Service,
+    spoken: Option<Version>,
+) -> impl Future<Output = ()> + Send
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let shared = streams.shared.clone();
-    let (limits, pace) = (shared.limits, Pace::new());
-    let connection = builder(streams, &limits);
+    let builder = match (builder(streams, &shared.limits), spoken) {
+        (builder, Some(Version::HTTP_2)) => builder.http2_only(),
+        (builder, Some(_)) => builder.http1_only(),
+        (builder, None) => builder,
+    };
     let service = service_fn({
         let pace = pace.clone();
-        move |request| answered(pace.clone(), service.clone(), request)
+        move |request| answered(&pace, &service, request)
     });
-    let stream = TokioIo::new(Paced { stream, pace: pace.clone() });
-    let mut connection = std::pin::pin!(connection.serve_connection(stream, service));
-    let late = tokio::select! {
-        biased;
-        // What goes wrong on a connection is its client's to see.
-        ended = until(connection.as_mut(), || pace.due(&limits)) => match ended {
-            Ok(_) => return,
-            Err(late) => Some(late),
-        },
-        () = shared.stopping.cancelled() => None,
-    };
-    late.inspect(|late| shared.metrics.counted.add(*late));
-    if matches!(late, Some(Event::LateHead | Event::SlowReader)) {
-        return;
+    let mut connection = Box::pin(builder.serve_connection(TokioIo::new(stream), service).into_owned());
+    async move {
+        let late = tokio::select! {
+            biased;
+            // What goes wrong on a connection is its client's to see.
+            ended = until(connection.as_mut(), || pace.due(&shared.limits)) => match ended {
+                Ok(_) => return,
+                Err(late) => Some(late),
+            },
+            () = shared.stopping.cancelled() => None,
+        };
+        match late {
+            Some(Event::SlowWatch) => {
+                return shared.metrics.counted.add_all(Event::SlowWatch, pace.watches());
+            }
+            Some(late @ (Event::LateHead | Event::SlowReader)) => return shared.metrics.counted.add(late),
+            Some(late) => shared.metrics.counted.add(late),
+            None => {}
+        }
+        connection.as_mut().graceful_shutdown();
+        let _ = timeout(DRAIN, connection).await;
     }
-    connection.as_mut().graceful_shutdown();
-    let _ = timeout(DRAIN, connection).await;
 }
 
 fn builder(streams: Streams, limits: &Limits) -> auto::Builder<Streams> {
@@ -126,6 +175,7 @@ fn builder(streams: Streams, limits: &Limits) -> auto::Builder<Streams> {
         .max_buf_size(head)
         .http2()
         .timer(TokioTimer::new())
+        .max_send_buf_size(SEND_BUFFER)
         .max_concurrent_streams(limits.streams)
         .max_header_list_size(limits.head_bytes)
         .keep_alive_interval(PING)
@@ -133,19 +183,23 @@ fn builder(streams: Streams, limits: &Limits) -> auto::Builder<Streams> {
     builder
 }
 
-async fn answered(
-    pace: Arc<Pace>,
-    mut service: Service,
+/// Not an `async fn`: one would keep the request as long as its answer is made.
+fn answered(
+    pace: &Arc<Pace>,
+    service: &Service,
     request: Request<Incoming>,
-) -> Result<Response<Sent>, Infallible> {
+) -> impl Future<Output = Result<Response<Sent>, Infallible>> + Send + use<> {
     let http2 = request.version() == Version::HTTP_2;
-    let open = pace.begins(http2);
-    let response = match exact(&request) {
-        Ok(()) => service.call(request).await?,
-        Err(refusal) => answer::refused(&refusal, Form::default()),
-    };
-    if http2 && response.status() == StatusCode::UNAUTHORIZED {
-        pace.unwanted();
+    let (open, pace) = (pace.begins(http2), pace.clone());
+    let answer = exact(&request).map_err(Box::new).map(|()| service.clone().call(request));
+    async move {
+        let response = match answer {
+            Ok(answer) => answer.await?,
+            Err(refusal) => answer::refused(&refusal, Form::default()),
+        };
+        if http2 && response.status() == StatusCode::UNAUTHORIZED {
+            pace.unwanted();
+        }
+        Ok(response.map(|body| Sent::new(body, open)))
     }
-    Ok(response.map(|body| Sent::new(body, open)))
 }

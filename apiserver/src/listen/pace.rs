@@ -18,6 +18,8 @@ pub(super) struct Pace(Mutex<State>);
 struct State {
     /// Requests that came, and whose answers are not all handed over yet.
     open: usize,
+    /// Those of them that are watches.
+    watches: usize,
     /// Since when there is none.
     idle: Instant,
     /// Since when a head comes.
@@ -33,9 +35,14 @@ struct State {
 impl Pace {
     /// A client that has just connected must say what it wants.
     pub(super) fn new() -> Arc<Self> {
-        let (now, head) = (Instant::now(), Some(Instant::now()));
-        let state = State { open: 0, idle: now, head, stalled: None, http2: false, unwanted: false };
+        let (idle, head) = (Instant::now(), Some(Instant::now()));
+        let state = State { open: 0, watches: 0, idle, head, stalled: None, http2: false, unwanted: false };
         Arc::new(Self(Mutex::new(state)))
+    }
+
+    /// A handshake has a time of its own: who is through with it is one that has just connected.
+    pub(super) fn shaken(&self) {
+        self.0.lock().head = Some(Instant::now());
     }
 
     /// A request came whole, up to its body. It is there until the result is dropped.
@@ -44,7 +51,7 @@ impl Pace {
         state.open += 1;
         state.head = None;
         state.http2 |= http2;
-        Open(self.clone())
+        Open { pace: self.clone(), is_watch: false }
     }
 
     pub(super) fn unwanted(&self) {
@@ -57,13 +64,19 @@ impl Pace {
         if state.unwanted {
             return Some((state.idle, Event::UnknownClient));
         }
-        let stalled = state.stalled.map(|since| (since + limits.stall, Event::SlowReader));
+        let (stall, late) = limits.stall(state.watches > 0);
+        let stalled = state.stalled.map(|since| (since + stall, late));
         let waiting = match state.head {
             _ if state.open > 0 => None,
             Some(since) => Some((since + limits.head, Event::LateHead)),
             None => Some((state.idle + limits.idle, Event::Idle)),
         };
         stalled.into_iter().chain(waiting).min_by_key(|(at, _)| *at)
+    }
+
+    /// How many watches there are.
+    pub(super) fn watches(&self) -> usize {
+        self.0.lock().watches
     }
 
     fn came(&self, bytes: usize) {
@@ -84,17 +97,28 @@ impl Pace {
 }
 
 /// A request that is there.
-pub(super) struct Open(Arc<Pace>);
+pub(super) struct Open {
+    pace: Arc<Pace>,
+    is_watch: bool,
+}
+
+impl Open {
+    pub(super) fn is_watch(&mut self) {
+        self.is_watch = true;
+        self.pace.0.lock().watches += 1;
+    }
+}
 
 impl Drop for Open {
     fn drop(&mut self) {
-        let mut state = self.0.0.lock();
+        let mut state = self.pace.0.lock();
         state.open -= 1;
+        state.watches -= usize::from(self.is_watch);
         state.idle = Instant::now();
     }
 }
 
-/// A connection's bytes, and what they say about its pace.
+/// A socket's bytes, and what they say about its pace. Below TLS: above it one cannot see whether some of a record went.
 pub(super) struct Paced<S> {
     pub(super) stream: S,
     pub(super) pace: Arc<Pace>,
@@ -136,13 +160,11 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Paced<S> {
     }
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let polled = Pin::new(&mut self.stream).poll_flush(cx);
-        self.went(polled)
+        Pin::new(&mut self.stream).poll_flush(cx)
     }
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
-        let polled = Pin::new(&mut self.stream).poll_shutdown(cx);
-        self.went(polled)
+        Pin::new(&mut self.stream).poll_shutdown(cx)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -1,31 +1,66 @@
 //! Whether a client of HTTP/2 takes what it is sent. Its streams have windows of their own: the socket does not show it.
 
 use std::future::Future;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
+use bytes::{Buf, Bytes};
 use http_body::{Frame, SizeHint};
 use hyper::rt::Executor;
 use machinery_sync::Mutex;
+use pin_project_lite::pin_project;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use super::pace::Open;
-use super::until::until;
+use super::until::Alarm;
 use crate::http::Body;
 use crate::metrics::Event;
-use crate::server::Shared;
+use crate::server::{Limits, Shared};
 
 tokio::task_local! {
-    /// Of the stream whose task this is.
+    /// Of the stream that is worked on.
     static STREAM: Arc<Taken>;
 }
 
-/// Since when a part of an answer was handed over and no other one asked for.
-#[derive(Default)]
-struct Taken(Mutex<Option<Instant>>);
+/// What of an answer was handed over and has not gone to the socket yet.
+struct Taken(Mutex<State>);
+
+struct State {
+    parts: usize,
+    /// Since when none of them has moved.
+    since: Instant,
+    is_watch: bool,
+}
+
+impl Taken {
+    fn new() -> Arc<Self> {
+        Arc::new(Self(Mutex::new(State { parts: 0, since: Instant::now(), is_watch: false })))
+    }
+
+    fn due(&self, limits: &Limits) -> Option<(Instant, Event)> {
+        let state = self.0.lock();
+        let (stall, late) = limits.stall(state.is_watch);
+        (state.parts > 0).then(|| (state.since + stall, late))
+    }
+
+    fn begins(&self) {
+        let mut state = self.0.lock();
+        if state.parts == 0 {
+            state.since = Instant::now();
+        }
+        state.parts += 1;
+    }
+
+    fn moves(&self) {
+        self.0.lock().since = Instant::now();
+    }
+
+    fn ends(&self) {
+        self.0.lock().parts -= 1;
+    }
+}
 
 /// Runs the streams of a connection, each as long as its client takes what it is sent.
 #[derive(Clone)]
@@ -35,47 +70,69 @@ pub(super) struct Streams {
 }
 
 impl<F: Future<Output: Send> + Send + 'static> Executor<F> for Streams {
-    fn execute(&self, stream: F) {
-        let (shared, taken) = (self.shared.clone(), Arc::new(Taken::default()));
-        let since = taken.clone();
-        let stall = shared.limits.stall;
-        self.tasks.spawn(STREAM.scope(taken, async move {
-            let due = || Some(((*since.0.lock())? + stall, Event::SlowReader));
-            // Dropping the stream resets it: the others of the connection go on.
-            if let Err(event) = until(pin!(stream), due).await {
-                shared.metrics.counted.add(event);
-            }
-        }));
+    fn execute(&self, work: F) {
+        let shared = self.shared.clone();
+        self.tasks.spawn(Stream { work, shared, taken: Taken::new(), alarm: Alarm::default() });
+    }
+}
+
+pin_project! {
+    /// There may be a hundred thousand: written out, because a block would hold the work twice.
+    struct Stream<F> {
+        #[pin]
+        work: F,
+        shared: Arc<Shared>,
+        taken: Arc<Taken>,
+        alarm: Alarm,
+    }
+}
+
+impl<F: Future> Future for Stream<F> {
+    type Output = ();
+
+    fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<()> {
+        let this = self.project();
+        let (shared, taken) = (this.shared, this.taken);
+        if STREAM.sync_scope(taken.clone(), || this.work.poll(cx)).is_ready() {
+            return Poll::Ready(());
+        }
+        let late = ready!(this.alarm.poll(|| taken.due(&shared.limits), cx));
+        // Dropping the stream resets it: the others of the connection go on.
+        shared.metrics.counted.add(late);
+        Poll::Ready(())
     }
 }
 
 /// The body of an answer on a socket.
 pub(super) struct Sent {
     body: Body,
+    /// Over HTTP/2.
     taken: Option<Arc<Taken>>,
     _open: Open,
 }
 
 impl Sent {
     /// To be made where the answer is: in the task of its stream.
-    pub(super) fn new(body: Body, open: Open) -> Self {
-        Self { body, taken: STREAM.try_with(Arc::clone).ok(), _open: open }
+    pub(super) fn new(body: Body, mut open: Open) -> Self {
+        let taken = STREAM.try_with(Arc::clone).ok();
+        if body.is_watch() {
+            open.is_watch();
+            taken.iter().for_each(|taken| taken.0.lock().is_watch = true);
+        }
+        Self { body, taken, _open: open }
     }
 }
 
 impl http_body::Body for Sent {
-    type Data = Bytes;
+    type Data = Part;
     type Error = std::convert::Infallible;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+    ) -> Poll<Option<Result<Frame<Part>, Self::Error>>> {
         let polled = Pin::new(&mut self.body).poll_frame(cx);
-        if let Some(taken) = &self.taken {
-            *taken.0.lock() = polled.is_ready().then(Instant::now);
-        }
-        polled
+        polled.map_ok(|frame| frame.map_data(|bytes| Part::new(bytes, self.taken.clone())))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -87,10 +144,36 @@ impl http_body::Body for Sent {
     }
 }
 
-impl Drop for Sent {
+/// A part of an answer, on its way to the socket.
+pub(super) struct Part {
+    bytes: Bytes,
+    taken: Option<Arc<Taken>>,
+}
+
+impl Part {
+    fn new(bytes: Bytes, taken: Option<Arc<Taken>>) -> Self {
+        taken.iter().for_each(|taken| taken.begins());
+        Self { bytes, taken }
+    }
+}
+
+impl Buf for Part {
+    fn remaining(&self) -> usize {
+        self.bytes.remaining()
+    }
+
+    fn chunk(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    fn advance(&mut self, count: usize) {
+        self.bytes.advance(count);
+        self.taken.iter().for_each(|taken| taken.moves());
+    }
+}
+
+impl Drop for Part {
     fn drop(&mut self) {
-        if let Some(taken) = &self.taken {
-            *taken.0.lock() = None;
-        }
+        self.taken.iter().for_each(|taken| taken.ends());
     }
 }

@@ -1,5 +1,7 @@
 //! Clients that are slow, silent, or many. The clock is virtual wherever there is no socket.
 
+mod watches;
+
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,6 +25,7 @@ use tokio_util::task::TaskTracker;
 use tower_service::Service as _;
 
 use super::connection::requests;
+use super::pace::{Pace, Paced};
 use super::taken::Streams;
 use crate::auth::Identity;
 use crate::http::Service;
@@ -33,12 +36,22 @@ use crate::{Access, Listen};
 const GET: &str = "GET /api/v1/namespaces/default HTTP/1.1\r\nhost: a\r\n\r\n";
 
 async fn server() -> ApiServer {
-    let server = ApiServer::builder(Memory::new(Options::default())).start().await.expect("a server");
-    let text = format!(r#"{{"metadata":{{"name":"big"}},"data":{{"a":"{}"}}}}"#, "x".repeat(700 << 10));
+    server_of(Limits::default()).await
+}
+
+/// It has a big object.
+async fn server_of(limits: Limits) -> ApiServer {
+    let server = ApiServer::builder(Memory::new(Options::default())).limits(limits);
+    let server = server.start().await.expect("a server");
+    add_big(&server, "big").await;
+    server
+}
+
+async fn add_big(server: &ApiServer, name: &str) {
+    let text = format!(r#"{{"metadata":{{"name":"{name}"}},"data":{{"a":"{}"}}}}"#, "x".repeat(700 << 10));
     let request = Request::post("/api/v1/namespaces/default/configmaps").body(Full::<Bytes>::from(text));
     let made = server.service(Identity::admin()).call(request.expect("a request")).await.expect("an answer");
     assert_eq!(made.status(), 201);
-    server
 }
 
 /// A connection of one who may do everything, or of somebody.
@@ -46,7 +59,9 @@ fn connect(server: &ApiServer, tasks: &TaskTracker, known: bool) -> DuplexStream
     let (client, stream) = duplex(4 << 10);
     let shared = server.shared().clone();
     let service = Service::new(shared.clone(), known.then(|| Arc::new(Identity::admin())));
-    tasks.spawn(requests(Streams { shared, tasks: tasks.clone() }, stream, service));
+    let pace = Pace::new();
+    let stream = Paced { stream, pace: pace.clone() };
+    tasks.spawn(requests(Streams { shared, tasks: tasks.clone() }, stream, pace, service, None));
     client
 }
 

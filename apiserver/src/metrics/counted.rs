@@ -30,6 +30,9 @@ pub(crate) enum Event {
     /// A client took nothing of what it was sent.
     #[cfg(feature = "server")]
     SlowReader,
+    /// Somebody who watches took nothing of what there was to tell.
+    #[cfg(feature = "server")]
+    SlowWatch,
     /// A connection of HTTP/2 whose client did not show who it is.
     #[cfg(feature = "server")]
     UnknownClient,
@@ -62,6 +65,8 @@ impl Event {
             #[cfg(feature = "server")]
             Self::SlowReader => "slow_reader",
             #[cfg(feature = "server")]
+            Self::SlowWatch => "slow_watch",
+            #[cfg(feature = "server")]
             Self::UnknownClient => "unknown_client",
         }
     }
@@ -70,6 +75,11 @@ impl Event {
 impl Counted {
     pub(crate) fn add(&self, event: Event) {
         self.0.get_or_create(&Label { why: event.name() }).inc();
+    }
+
+    #[cfg(feature = "server")]
+    pub(crate) fn add_all(&self, event: Event, times: usize) {
+        self.0.get_or_create(&Label { why: event.name() }).inc_by(times as u64);
     }
 
     #[cfg(test)]

@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+#[cfg(feature = "server")]
+use crate::metrics::Event;
+
 /// How much is too much. Nothing that a client does is without a limit; each says what happens to who goes past it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -45,6 +48,17 @@ pub struct Limits {
     pub idle: Duration,
     /// How long a client may take nothing of what it is sent. The connection, or its stream, is cut off.
     pub stall: Duration,
+    /// How long who watches may take nothing of what there is to tell. The watch is ended: over HTTP/2 alone, if only its
+    /// stream is blocked; else with its connection. One that there is nothing to tell goes on.
+    pub watch_stall: Duration,
+}
+
+impl Limits {
+    /// How long a client may take nothing, and what it is if it does.
+    #[cfg(feature = "server")]
+    pub(crate) const fn stall(&self, is_watch: bool) -> (Duration, Event) {
+        if is_watch { (self.watch_stall, Event::SlowWatch) } else { (self.stall, Event::SlowReader) }
+    }
 }
 
 impl Default for Limits {
@@ -69,6 +83,7 @@ impl Default for Limits {
             head: Duration::from_secs(10),
             idle: Duration::from_secs(90),
             stall: Duration::from_secs(30),
+            watch_stall: Duration::from_secs(5),
         }
     }
 }
