@@ -22,6 +22,9 @@ const STALLED: usize = INTERESTED;
 /// So long is waited for the end of who never reads; whoever is left then fails the shape.
 const STALLED_PATIENCE: Duration = Duration::from_secs(60);
 
+/// With fewer of the writes that were to be, it is not what was asked for.
+const KEPT_UP: f64 = 0.9;
+
 pub(super) struct Measured {
     server: Server,
     scratch: Rc<Scratch>,
@@ -112,6 +115,8 @@ impl Measured {
         let wall = start.elapsed().as_secs_f64();
         let cpu = process::cpu_us(pid)? - cpu;
         let client = cpu_time().saturating_sub(client);
+        let per_second = count(times.len()) / wall;
+        ensure!(per_second >= rate * KEPT_UP, "{per_second:.0} writes/s were answered, where {rate} were to be");
         let left = stalled.len() - ended.len();
         ensure!(left == 0, "{left} of {} that never read were not ended in {wall:.0} s", stalled.len());
         let mut took: Vec<f64> = Vec::with_capacity(ended.len());
@@ -126,7 +131,7 @@ impl Measured {
             .with("others_p50_ms", lags.ms(50))
             .with("others_worst_ms", lags.ms(100))
             .with("delivered", count(lags.count()))
-            .with("per_second", count(times.len()) / wall)
+            .with("per_second", per_second)
             .with("event_us", cpu / count(times.len()))
             .with("client_us", client.as_secs_f64() * 1e6 / count(times.len()))
             .with("ended_last_s", last.unwrap_or_default())
