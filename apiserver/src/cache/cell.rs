@@ -139,7 +139,11 @@ impl Cache {
     /// Waits until it has come so far, for a while.
     pub(super) async fn reach(&self, least: Option<Revision>) -> Result<(), Refusal> {
         let least = match least {
-            Some(least) => least,
+            Some(least) => {
+                // What is yet to happen the store has to come to first.
+                self.store.reach(least).await?;
+                least
+            }
             None => self.store.revision().await?,
         };
         let until = Instant::now() + PATIENCE;
@@ -155,10 +159,11 @@ impl Cache {
                 }
                 hub.reached
             };
-            self.ask();
-            if timeout_at(until, came).await.is_err() {
+            if Instant::now() >= until {
                 return Err(too_large(least, reached));
             }
+            self.ask();
+            let _ = timeout_at(until, came).await;
         }
     }
 

@@ -77,6 +77,8 @@ enum Begin {
     /// What is there, at this revision or later.
     State(Option<Revision>, End),
     After(Revision),
+    /// What happens from now on.
+    Now,
 }
 
 fn begin(job: &Job<'_>, options: &ListOptions) -> Result<Begin, Refusal> {
@@ -90,7 +92,7 @@ fn begin(job: &Job<'_>, options: &ListOptions) -> Result<Begin, Refusal> {
         };
         return Ok(Begin::State(least, end));
     }
-    Ok(Begin::After(least.unwrap_or_default()))
+    Ok(least.map_or(Begin::Now, Begin::After))
 }
 
 /// The answer to a watch: its frames, as they come.
@@ -148,6 +150,10 @@ async fn start(shared: Arc<Shared>, begin: Begin, wanted: Wanted, plan: Plan) ->
             let (view, follow) = cache.view_and_follow(wanted, None, least).await?;
             let state = view.wanted(follow.wanted(), None).entries;
             Ok(Feed::with_state(follow, state, view.at, end, plan))
+        }
+        Begin::Now => {
+            let (view, follow) = cache.view_and_follow(wanted, None, None).await?;
+            Ok(Feed::after((follow, None), view.at, plan))
         }
         // What is to begin with a revision that has not happened is silent until then.
         Begin::After(after) => Ok(Feed::after(cache.follow(wanted, None, after), after, plan)),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use async_trait::async_trait;
-use machinery_objects::{FieldSelector, LabelSelector, Revision};
+use machinery_objects::{FieldSelector, FieldTerm, LabelSelector, NAME, Revision};
 use machinery_store::{
     Backend, Change as Changed, Commit, CommitError, CompactError, Cursor, Event, Page, Range, ReadError,
     Seen, Span, Transaction, Watch, WatchError, Watching,
@@ -31,6 +31,17 @@ impl Behind {
         let (labels, fields) = (LabelSelector::default(), FieldSelector::default());
         let kind = self.running.cache.kind.clone();
         Wanted { selection: Selection { kind, labels, fields }, namespace: None }
+    }
+
+    /// What is in a span, and perhaps more: one key is one name in one namespace.
+    fn wanted(&self, span: &Span) -> Wanted {
+        let mut wanted = self.everything();
+        if let Span::One(key) = span {
+            let (namespace, name) = wanted.selection.kind.place.names(key);
+            wanted.selection.fields = FieldTerm::equals(NAME, name).into_iter().collect();
+            wanted.namespace = namespace.map(Arc::from);
+        }
+        wanted
     }
 }
 
@@ -76,7 +87,7 @@ impl Backend for Behind {
             .view(None)
             .await
             .map_err(|refusal| WatchError::Unavailable { why: refusal.message.into() })?;
-        let (follow, missing) = self.running.cache.follow(self.everything(), None, after);
+        let (follow, missing) = self.running.cache.follow(self.wanted(&span), None, after);
         let missed = missing.map(|missing| Missed::new(&follow, missing));
         Ok(Watch::new(Told { follow, missed, span, seen: after }))
     }

@@ -62,10 +62,10 @@ mod disk_with_a_ring {
 }
 
 mod memory_with_a_ring {
-    machinery_store::conformance_tests!(super::OfMemory(64));
+    machinery_store::conformance_tests!(super::OfMemory(1024));
 }
 
-/// Nearly every watch that is not read at once reads from the store.
-mod memory_without_a_ring {
-    machinery_store::conformance_tests!(super::OfMemory(1));
+/// Most watches that are not read at once read from the store.
+mod memory_with_a_short_ring {
+    machinery_store::conformance_tests!(super::OfMemory(24));
 }
