@@ -116,7 +116,10 @@ impl Measured {
         let cpu = process::cpu_us(pid)? - cpu;
         let client = cpu_time().saturating_sub(client);
         let per_second = count(times.len()) / wall;
-        ensure!(per_second >= rate * KEPT_UP, "{per_second:.0} writes/s were answered, where {rate} were to be");
+        ensure!(
+            per_second >= rate * KEPT_UP,
+            "{per_second:.0} writes/s were answered, where {rate} were to be"
+        );
         let left = stalled.len() - ended.len();
         ensure!(left == 0, "{left} of {} that never read were not ended in {wall:.0} s", stalled.len());
         let mut took: Vec<f64> = Vec::with_capacity(ended.len());
