@@ -22,7 +22,7 @@ use crate::cache::{Form, Wanted, What};
 use crate::http::{Body, answer};
 use crate::metrics::GoingOn;
 use crate::refusal::Refusal;
-use crate::request::{ListAt, ListOptions};
+use crate::request::ListOptions;
 use crate::select::Selection;
 use crate::server::Shared;
 use crate::storage::expired;
@@ -41,7 +41,7 @@ pub(super) async fn watch(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     let lasts = options.time_limit().unwrap_or(LASTS + Duration::from_secs(chance));
     let until = Instant::now() + lasts;
     let content_type = output.form.content_type();
-    let begin = begin(job, &options)?;
+    let begin = begin(job, &options).await?;
     let about = job.shared.metrics.about(&job.shared.kinds(), job.asked.verb, &job.asked.resource);
     let (open, events) = job.shared.metrics.watched(&about);
     let frames = Frames {
@@ -77,22 +77,18 @@ enum Begin {
     /// What is there, at this revision or later.
     State(Option<Revision>, End),
     After(Revision),
-    /// What happens from now on.
-    Now,
 }
 
-fn begin(job: &Job<'_>, options: &ListOptions) -> Result<Begin, Refusal> {
+async fn begin(job: &Job<'_>, options: &ListOptions) -> Result<Begin, Refusal> {
     let least = options.revision.filter(|revision| *revision != 0).map(Revision);
     if options.initial_events {
-        let end = match (&options.at, options.bookmarks) {
-            (_, false) => End::Silent,
-            _ if job.asked.query.flag("sendInitialEvents") => End::Annotated,
-            (ListAt::Any, true) => End::Bookmark,
-            _ => End::Silent,
-        };
-        return Ok(Begin::State(least, end));
+        return Ok(Begin::State(least, if options.bookmarks { End::Annotated } else { End::Silent }));
     }
-    Ok(least.map_or(Begin::Now, Begin::After))
+    // Now is when it is asked, not when the first event is.
+    Ok(Begin::After(match least {
+        Some(least) => least,
+        None => job.shared.objects.revision().await?,
+    }))
 }
 
 /// The answer to a watch: its frames, as they come.
@@ -150,10 +146,6 @@ async fn start(shared: Arc<Shared>, begin: Begin, wanted: Wanted, plan: Plan) ->
             let (view, follow) = cache.view_and_follow(wanted, None, least).await?;
             let state = view.wanted(follow.wanted(), None).entries;
             Ok(Feed::with_state(follow, state, view.at, end, plan))
-        }
-        Begin::Now => {
-            let (view, follow) = cache.view_and_follow(wanted, None, None).await?;
-            Ok(Feed::after((follow, None), view.at, plan))
         }
         // What is to begin with a revision that has not happened is silent until then.
         Begin::After(after) => Ok(Feed::after(cache.follow(wanted, None, after), after, plan)),

@@ -29,7 +29,6 @@ pub(crate) struct Plan {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     Silent,
-    Bookmark,
     Annotated,
 }
 
@@ -96,7 +95,6 @@ impl Feed {
         let mut feed = Self::new(follow, at, plan);
         feed.ready.extend(match end {
             End::Silent => None,
-            End::Bookmark => Some(Item::Bookmark(at, false)),
             End::Annotated => Some(Item::Bookmark(at, true)),
         });
         feed.state = Some(Box::new(state.into_iter()));
