@@ -56,12 +56,18 @@
 //! 20. **A write under a fence** is made only if the Lease or lock that it names is still the writer's at that moment: on every way, by
 //!     every server of the store (`a_holder_paused_past_its_epoch_is_refused_on_every_write_path`,
 //!     `a_takeover_between_the_look_and_the_commit_is_noticed`). A renewal refuses nothing (`a_renewal_meanwhile_is_no_refusal`).
+//! 21. **A watch by interest** has keys that are edited while it runs, on the wire and through a handle: at each mark what its client
+//!     has is what there is under the keys, over edits, changes, lost connections, restarts and compaction; nothing else is told, and
+//!     what leaves is told apart from what is gone (`what_the_client_has_is_what_the_server_has_under_its_keys`,
+//!     `an_edit_is_told_from_one_moment`). What is wrong or too much is refused and changes nothing
+//!     (`what_is_wrong_with_an_interest_is_refused`, `a_million_keys_are_refused`), and nothing is left of an interest when its
+//!     stream is over (`nothing_is_left_of_an_interest`).
 //!
 //! # What it does not do
 //!
 //! - Not yet: server-side apply, CEL, webhooks, impersonation, answers in protobuf. Each is refused with the right
-//!   error. A definition with rules in CEL is refused, and never half obeyed. Nor has it guards across objects, watches by
-//!   interest, an audit log, quotas, or tokens for service accounts.
+//!   error. A definition with rules in CEL is refused, and never half obeyed. Nor has it guards across objects, an
+//!   audit log, quotas, or tokens for service accounts.
 //! - Where Kubernetes answers by accident, this server refuses: the cases say where and why (`differs` in
 //!   `tests/differential/cases/`). Bodies of requests are never compressed, to either.
 //! - It has no scheduler and no controllers: pods and deployments are records.
@@ -117,6 +123,7 @@ mod fence;
 mod guard;
 mod handle;
 mod http;
+mod interest;
 mod invalid;
 mod json;
 mod kind;

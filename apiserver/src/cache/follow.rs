@@ -187,6 +187,12 @@ impl Follow {
         async move { store.watch(span, after).await }
     }
 
+    /// Waits until the cache has come to all that was acknowledged before this call.
+    pub(crate) fn catch_up(&self) -> impl Future<Output = Result<(), Refusal>> + Send + use<> {
+        let cache = self.cache.clone();
+        async move { cache.reach(None).await }
+    }
+
     pub(crate) fn wanted(&self) -> &Wanted {
         &self.wanted
     }

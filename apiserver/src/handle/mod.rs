@@ -2,6 +2,7 @@
 //! but what is stored.
 
 mod decoded;
+mod interest;
 mod read;
 mod refused;
 mod typed;

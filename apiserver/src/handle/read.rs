@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use machinery_objects::{
-    Capabilities, Continue, FieldSelector, Filter, Freshness, ListAt as At, ListError, ListRequest,
-    ListWatch, NameRule, ObjectKey, Page, ResourceVersion, Revision, SourceError, WatchError, WatchRequest,
-    WatchStream,
+    Capabilities, Continue, FieldSelector, Filter, Freshness, InterestSource, ListAt as At, ListError,
+    ListRequest, ListWatch, NameRule, ObjectKey, Page, ResourceVersion, Revision, SourceError, WatchError,
+    WatchRequest, WatchStream,
 };
 use machinery_store::Entry;
 use serde::Serialize;
@@ -60,6 +60,10 @@ where
 
     async fn watch(&self, request: WatchRequest) -> Result<WatchStream<Arc<K>>, WatchError> {
         self.follow(request).await
+    }
+
+    fn interests(&self) -> Option<Arc<dyn InterestSource<Arc<K>>>> {
+        Some(Arc::new(self.clone()))
     }
 
     async fn get(&self, key: &ObjectKey, fresh: Freshness) -> Result<Option<Arc<K>>, ListError> {

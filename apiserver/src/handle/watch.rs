@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::StreamExt as _;
 use futures::future::ready;
+use futures::{Stream, StreamExt as _};
 use machinery_objects::{
     Freshness, Revision, SourceError, WatchError, WatchEvent, WatchFrom, WatchRequest, WatchStream,
 };
@@ -17,10 +17,10 @@ use super::refused::{lost, watch_error};
 use crate::cache::{Wanted, What};
 use crate::kind::{Kind, Part};
 use crate::refusal::Refusal;
-use crate::watch::{End, Feed, Item, Plan};
+use crate::watch::{Changed, End, Feed, Item, Plan};
 
 /// As long as a watch lasts that says nothing of it. In the process nobody is gone without being seen to go.
-const LASTS: Duration = Duration::from_secs(365 * 24 * 3600);
+pub(super) const LASTS: Duration = Duration::from_secs(365 * 24 * 3600);
 
 impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
     pub(super) async fn follow(&self, request: WatchRequest) -> Result<WatchStream<Arc<K>>, WatchError> {
@@ -41,13 +41,7 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
         let events = feed.map(move |item| {
             item.map_err(lost).and_then(|item| handle.event(&kind, item).map_err(Into::into))
         });
-        // After an error it ends.
-        let events = events.scan(false, |is_over, event| {
-            let event = (!*is_over).then_some(event);
-            *is_over = matches!(event, Some(Err(_)));
-            ready(event)
-        });
-        Ok(Box::pin(events))
+        Ok(Box::pin(until_error(events)))
     }
 
     async fn begin(
@@ -91,22 +85,37 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
     }
 
     fn event(&self, kind: &Kind, item: Item) -> Result<WatchEvent<Arc<K>>, SourceError> {
-        Ok(match item {
-            Item::Changed(changed) => {
-                let object = self.object(kind, changed.entry(), changed.revision)?;
-                match changed.what {
-                    What::Added => WatchEvent::Added(object),
-                    What::Modified => WatchEvent::Modified(object),
-                    What::Deleted => WatchEvent::Deleted(object),
-                    What::Left => WatchEvent::Left(object),
-                }
+        match item {
+            Item::Changed(changed) => self.seen(kind, &changed),
+            Item::Bookmark(at, ends) => {
+                Ok(WatchEvent::Bookmark { version: at.into(), initial_state_ends: ends })
             }
-            Item::Bookmark(at, ends) => WatchEvent::Bookmark { version: at.into(), initial_state_ends: ends },
+        }
+    }
+
+    pub(super) fn seen(&self, kind: &Kind, changed: &Changed) -> Result<WatchEvent<Arc<K>>, SourceError> {
+        let object = self.object(kind, changed.entry(), changed.revision)?;
+        Ok(match changed.what {
+            What::Added => WatchEvent::Added(object),
+            What::Modified => WatchEvent::Modified(object),
+            What::Deleted => WatchEvent::Deleted(object),
+            What::Left => WatchEvent::Left(object),
         })
     }
 
-    async fn watch_error(&self, refusal: Refusal) -> WatchError {
+    pub(super) async fn watch_error(&self, refusal: Refusal) -> WatchError {
         let newest: Option<Revision> = self.shared.objects.revision().await.ok();
         watch_error(refusal, newest)
     }
+}
+
+/// The same; after an error it ends.
+pub(super) fn until_error<T, E>(
+    events: impl Stream<Item = Result<T, E>>,
+) -> impl Stream<Item = Result<T, E>> {
+    events.scan(false, |is_over, event| {
+        let event = (!*is_over).then_some(event);
+        *is_over = matches!(event, Some(Err(_)));
+        ready(event)
+    })
 }

@@ -74,7 +74,7 @@ impl About {
             Verb::Get => "GET",
             Verb::List => "LIST",
             Verb::Watch => "WATCH",
-            Verb::Create => "POST",
+            Verb::Create | Verb::Interest => "POST",
             Verb::Update => "PUT",
             Verb::Patch => "PATCH",
             Verb::Delete => "DELETE",
@@ -90,6 +90,7 @@ impl About {
             return Self { verb, scope, ..Self::default() };
         };
         let subresource = match resource.subresource.as_deref() {
+            None if resource.interest.is_some() => "interests",
             Some("status") => "status",
             Some("finalize") => "finalize",
             _ => "",

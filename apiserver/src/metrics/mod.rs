@@ -2,14 +2,17 @@
 //!
 //! * [`about`]: what a request is counted under: there are only so many
 //! * [`counted`]: what limits refused or cut off
+//! * [`interested`]: what streams of interests tell
 //! * [`page`]: all of it as text
 
 mod about;
 mod counted;
+mod interested;
 mod page;
 
 pub(crate) use about::About;
 pub(crate) use counted::{Counted, Event};
+pub(crate) use interested::Interested;
 pub(crate) use page::CONTENT_TYPE;
 
 use prometheus_client::encoding::EncodeLabelSet;
@@ -43,6 +46,7 @@ pub(crate) struct Metrics {
     revision: Gauge,
     kinds: Gauge,
     pub(crate) counted: Counted,
+    pub(crate) interested: Interested,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -102,6 +106,7 @@ impl Metrics {
             revision: Gauge::default(),
             kinds: Gauge::default(),
             counted: Counted::default(),
+            interested: Interested::default(),
         };
         metrics.register(limits);
         metrics

@@ -33,6 +33,7 @@ impl Metrics {
     pub(super) fn register(&mut self, limits: &Limits) {
         let Self { registry, .. } = self;
         self.counted.register(registry);
+        self.interested.register(registry);
         registry.register(
             "apiserver_request",
             "Requests that were answered, by what was asked for and the answer's code",
@@ -97,6 +98,8 @@ impl Metrics {
             ("requests", whole(limits.in_flight)),
             ("watches", whole(limits.watches)),
             ("connections", whole(limits.connections)),
+            ("interests", whole(limits.interests)),
+            ("interests_bytes", limits.interests_bytes.into()),
             ("bodies_bytes", limits.bodies_bytes.into()),
         ] {
             most.get_or_create(&Of { of }).set(limit);

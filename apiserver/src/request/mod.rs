@@ -21,6 +21,6 @@ pub(crate) use list::{GetOptions, ListOptions, parse_revision};
 pub(crate) use list_at::{ListAt, Match};
 pub(crate) use path::{Resource, Target};
 pub(crate) use query::Query;
-pub(crate) use selectors::{FieldLabels, check_fields, field_selector, label_selector};
+pub(crate) use selectors::{FieldLabels, check_fields, field_selector, label_selector, unsupported};
 pub(crate) use verb::{Verb, not_allowed};
 pub(crate) use write::{FieldValidation, WriteOptions};

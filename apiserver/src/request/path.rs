@@ -33,12 +33,17 @@ pub(crate) struct Resource {
     pub(crate) plural: String,
     pub(crate) name: Option<String>,
     pub(crate) subresource: Option<String>,
+    /// The interest in these objects that is meant, by its ID: there is neither a name nor what comes after it then.
+    pub(crate) interest: Option<String>,
     /// What comes after a subresource: only proxies know what to do with it.
     pub(crate) rest: Vec<String>,
 }
 
 /// What a Namespace has below it that is no kind of object in it.
 const OF_NAMESPACES: [&str; 2] = ["status", "finalize"];
+
+/// What is between a collection and the ID of an interest in it.
+const INTERESTS: &str = "interests";
 
 impl Target {
     /// Reads a path as it came, still encoded: without scheme and host, and without a query.
@@ -139,6 +144,9 @@ fn resource(parts: &[String]) -> Option<Resource> {
         _ => (false, rest),
     };
     let (namespace, rest) = match rest {
+        [plural, interests, id] if group.is_empty() && is_of_namespaces(plural, interests, id) => {
+            (None, rest)
+        }
         [plural, namespace, below, ..]
             if plural == "namespaces" && !OF_NAMESPACES.contains(&below.as_str()) =>
         {
@@ -146,6 +154,15 @@ fn resource(parts: &[String]) -> Option<Resource> {
         }
         _ => (None, rest),
     };
+    if let [plural, interests, id] = rest
+        && interests == INTERESTS
+        && !watched
+        && is_interest(id)
+    {
+        let (group, version, plural) = (group.to_owned(), version.clone(), plural.clone());
+        let interest = Some(id.clone());
+        return Some(Resource { group, version, namespace, plural, interest, ..Resource::default() });
+    }
     Some(Resource {
         group: group.to_owned(),
         version: version.clone(),
@@ -154,8 +171,20 @@ fn resource(parts: &[String]) -> Option<Resource> {
         plural: rest.first()?.clone(),
         name: rest.get(1).cloned(),
         subresource: rest.get(2).cloned(),
+        interest: None,
         rest: rest.get(3..).unwrap_or_default().to_vec(),
     })
+}
+
+/// An interest in Namespaces, and not what is in the one that is called `interests`.
+fn is_of_namespaces(plural: &str, interests: &str, id: &str) -> bool {
+    plural == "namespaces" && interests == INTERESTS && is_interest(id)
+}
+
+/// Whether an interest may have this ID. No subresource and no kind that is in namespaces of Kubernetes is called so.
+pub(crate) fn is_interest(id: &str) -> bool {
+    let fine = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    (16..=64).contains(&id.len()) && id.bytes().all(fine) && id.bytes().any(|byte| byte.is_ascii_digit())
 }
 
 /// The path that parses to this, encoded where it must be.
@@ -185,6 +214,10 @@ impl fmt::Display for Resource {
             write_segment(f, namespace)?;
         }
         write_segment(f, &self.plural)?;
+        if let Some(interest) = &self.interest {
+            write_segment(f, INTERESTS)?;
+            write_segment(f, interest)?;
+        }
         for part in self.name.iter().chain(&self.subresource).chain(&self.rest) {
             write_segment(f, part)?;
         }

@@ -49,7 +49,7 @@ pub(crate) fn check_fields(selector: &FieldSelector, labels: FieldLabels<'_>) ->
     }))
 }
 
-pub(super) fn unsupported(field: &str) -> String {
+pub(crate) fn unsupported(field: &str) -> String {
     format!("field label not supported: {field}")
 }
 

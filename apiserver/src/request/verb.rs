@@ -18,6 +18,8 @@ pub(crate) enum Verb {
     Patch,
     Delete,
     DeleteCollection,
+    /// Opens an interest in objects, or edits it: that is a part of watching them.
+    Interest,
 }
 
 impl Verb {
@@ -28,6 +30,8 @@ impl Verb {
     pub(crate) fn of(method: &Method, resource: &Resource, query: &Query) -> Result<Self, Refusal> {
         let named = resource.name.is_some();
         match *method {
+            Method::POST if resource.interest.is_some() => Ok(Self::Interest),
+            _ if resource.interest.is_some() => Err(not_allowed(resource, "")),
             Method::GET | Method::HEAD if resource.watched => Ok(Self::Watch),
             _ if resource.watched => Err(not_allowed(resource, "")),
             Method::GET | Method::HEAD if named => Ok(Self::Get),
@@ -49,7 +53,7 @@ impl Verb {
         match self {
             Self::Get => "get",
             Self::List => "list",
-            Self::Watch => "watch",
+            Self::Watch | Self::Interest => "watch",
             Self::Create => "create",
             Self::Update => "update",
             Self::Patch => "patch",
@@ -60,7 +64,7 @@ impl Verb {
 
     /// Whether it changes nothing.
     pub(crate) const fn reads(self) -> bool {
-        matches!(self, Self::Get | Self::List | Self::Watch)
+        matches!(self, Self::Get | Self::List | Self::Watch | Self::Interest)
     }
 }
 
@@ -123,6 +127,8 @@ mod tests {
         check("PATCH", all, "", Err(400));
         check("DELETE", one, "", Ok("delete"));
         check("DELETE", all, "", Ok("deletecollection"));
+        check("POST", "/api/v1/pods/interests/a-23456789-12345", "", Ok("watch"));
+        check("GET", "/api/v1/pods/interests/a-23456789-12345", "", Err(405));
         check("OPTIONS", all, "", Err(405));
         check("TRACE", one, "", Err(405));
         check("get", one, "", Err(405));

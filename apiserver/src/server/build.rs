@@ -22,6 +22,7 @@ use crate::cache;
 use crate::guard::Checks;
 use crate::handle::Caches;
 use crate::http::Service;
+use crate::interest::Interests;
 use crate::kind::Registry;
 use crate::metrics::Metrics;
 use crate::own::{Own, made};
@@ -173,6 +174,8 @@ impl Builder {
         let seed = u64::from_le_bytes(self.world.bytes());
         let own = self.own.into_iter().map(|own| made(own, &self.world)).collect::<Result<Vec<_>, _>>()?;
         let checks = Checks::new(&own, &self.limits);
+        let metrics = Metrics::new(&self.limits);
+        let interests = Interests::new(&self.limits, metrics.interested.there.clone());
         let shared = Arc::new(Shared {
             caches: cache::Caches::new(objects.clone(), &self.limits, tasks.clone(), stopping.clone(), seed),
             objects,
@@ -183,10 +186,11 @@ impl Builder {
             rules: self.rbac.then(|| Swap::new(Arc::new(Rules::default()))),
             limits: self.limits,
             world: self.world,
-            metrics: Metrics::new(&self.limits),
+            metrics,
             defining: tokio::sync::Mutex::default(),
             decoded: Caches::default(),
             places: Places::new(&self.limits),
+            interests: interests.into(),
             stopping,
         });
         let server = ApiServer { shared, tasks };

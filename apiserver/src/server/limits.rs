@@ -20,6 +20,16 @@ pub struct Limits {
     pub ring_revisions: usize,
     /// Bytes of objects in these revisions, of each kind.
     pub ring_bytes: usize,
+    /// Interests at the same time, with their stream or before it. Others are refused with 429.
+    pub interests: usize,
+    /// Keys of an interest. An edit that makes more is refused with 422.
+    pub interest_keys: usize,
+    /// Bytes of a key. A longer one is refused with 422.
+    pub interest_key_bytes: usize,
+    /// Bytes of memory for the keys of all interests together. What is over it is refused with 429.
+    pub interests_bytes: u32,
+    /// How long an interest waits for its stream. Then it is over.
+    pub interest_wait: Duration,
     /// How long a request may be worked on, watches and the sending of its answer not counted. What takes longer is
     /// answered with 504; what was begun may still happen. A client may ask for less, by the parameter `timeout`.
     pub work: Duration,
@@ -70,6 +80,11 @@ impl Default for Limits {
             watches: 100_000,
             ring_revisions: 4096,
             ring_bytes: 16 << 20,
+            interests: 10_000,
+            interest_keys: 100_000,
+            interest_key_bytes: 512,
+            interests_bytes: 256 << 20,
+            interest_wait: Duration::from_secs(30),
             work: Duration::from_secs(60),
             guard_keys: 16,
             guarded_objects: 10_000,

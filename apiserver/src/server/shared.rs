@@ -11,6 +11,7 @@ use crate::auth::rbac::Rules;
 use crate::cache::{self, Cache};
 use crate::guard::Checks;
 use crate::handle::Caches;
+use crate::interest::Interests;
 use crate::kind::{Kind, Registry};
 use crate::metrics::Metrics;
 use crate::refusal::Refusal;
@@ -40,6 +41,8 @@ pub(crate) struct Shared {
     pub(crate) places: Places,
     /// Where guards are asked.
     pub(crate) checks: Checks,
+    /// Interests, from their opening to the end of their stream.
+    pub(crate) interests: Arc<Interests>,
     /// Watches end when it is cancelled.
     pub(crate) stopping: tokio_util::sync::CancellationToken,
 }

@@ -10,6 +10,7 @@ use tokio_util::task::TaskTracker;
 use super::{definitions, events, garbage, namespaces, plans, roles};
 use crate::auth::rbac::defaults;
 use crate::change::{Change, Rests, Write};
+use crate::interest;
 use crate::kind::Kind;
 use crate::native;
 use crate::own::not_defined;
@@ -68,6 +69,7 @@ pub(crate) async fn begin(
         go_on(shared, tasks, garbage::run(shared.clone()));
     }
     go_on(shared, tasks, events::run(shared.clone()));
+    go_on(shared, tasks, interest::run(shared.clone()));
     if shared.rules.is_some() {
         go_on(shared, tasks, roles::run(shared.clone()));
     }

@@ -16,11 +16,13 @@ use std::ops::Deref;
 use std::sync::Arc;
 
 pub(crate) use matter::Matter;
+pub(crate) use watch::{Frames, watch_refused};
 
 use http::Response;
 use tokio::time::timeout;
 
 use crate::http::{Body, answer};
+use crate::interest;
 use crate::kind::{Kind, Part};
 use crate::metrics::Event;
 use crate::refusal::Refusal;
@@ -50,13 +52,16 @@ pub(crate) async fn serve(shared: &Arc<Shared>, asked: Asked) -> Result<Response
     let Some(kind) = registry.find(&resource.group, &resource.version, &resource.plural) else {
         return Ok(answer::nothing_there());
     };
-    let is_of_all = matches!(asked.verb, Verb::List | Verb::Watch);
+    let is_of_all = matches!(asked.verb, Verb::List | Verb::Watch | Verb::Interest);
     match (kind.namespaced, &resource.namespace) {
         (true, Some(_)) | (false, None) => {}
         (true, None) if is_of_all => {}
         _ => return Ok(answer::nothing_there()),
     }
     let Some(part) = part(kind, &asked) else {
+        if let Some(refusal) = interest::misnamed(resource).filter(|_| asked.verb == Verb::Create) {
+            return Err(refusal);
+        }
         return match kind.built_in {
             true => Ok(answer::nothing_there()),
             false => Err(not_found(kind, resource.name.as_deref().unwrap_or_default())),
@@ -104,7 +109,11 @@ async fn done(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     match job.asked.verb {
         Verb::Get => get::get(job).await,
         Verb::List => list::list(job).await,
-        Verb::Watch => watch::watch(job).await,
+        Verb::Watch => match job.asked.query.first("interest") {
+            Some(id) => interest::stream(job, id).await,
+            None => watch::watch(job).await,
+        },
+        Verb::Interest => interest::edit(job, job.asked.resource.interest.as_deref().unwrap_or_default()),
         Verb::Create => match job.kind.review {
             Some(_) if job.fence.is_some() => Err(unfenced()),
             Some(review) => review::review(job, review).await,

@@ -33,25 +33,15 @@ use crate::watch::{Changed, End, Feed, Item, Plan};
 const LASTS: Duration = Duration::from_secs(1800);
 
 pub(super) async fn watch(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
-    let output = Output::of(job, Place::Watch)?;
+    let frames = Frames::of(job)?;
     let options = ListOptions::parse(&job.asked.query, true)?;
     let wanted = wanted(job, selection(job, &options)?);
     let world = &job.shared.world;
     let chance = u64::from_le_bytes(world.bytes()) % LASTS.as_secs();
     let lasts = options.time_limit().unwrap_or(LASTS + Duration::from_secs(chance));
     let until = Instant::now() + lasts;
-    let content_type = output.form.content_type();
+    let content_type = frames.content_type();
     let begin = begin(job, &options).await?;
-    let about = job.shared.metrics.about(&job.shared.kinds(), job.asked.verb, &job.asked.resource);
-    let (open, events) = job.shared.metrics.watched(&about);
-    let frames = Frames {
-        output,
-        shared: job.shared.clone(),
-        kind: job.kind.clone(),
-        first: true,
-        events,
-        _open: open,
-    };
     let plan = Plan { bookmarks: options.bookmarks, until };
     let starting = start(job.shared.clone(), begin, wanted, plan);
     // Who asks for what is yet to come waits no longer for it than the watch is to last.
@@ -152,7 +142,7 @@ async fn start(shared: Arc<Shared>, begin: Begin, wanted: Wanted, plan: Plan) ->
     }
 }
 
-fn watch_refused(error: &WatchError) -> Refusal {
+pub(crate) fn watch_refused(error: &WatchError) -> Refusal {
     match error {
         WatchError::Compacted { after, compacted } => {
             expired(&format!("too old resource version: {after} ({compacted})"))
@@ -166,42 +156,73 @@ fn watch_refused(error: &WatchError) -> Refusal {
 }
 
 /// Makes events into bytes.
-struct Frames {
+pub(crate) struct Frames {
     output: Output,
     shared: Arc<Shared>,
     kind: Arc<crate::kind::Kind>,
     /// Only the first table says what its columns are.
     first: bool,
+    /// Whether what left is told apart from what is gone.
+    tells_left: bool,
     events: Counter,
     _open: GoingOn,
 }
 
 impl Frames {
+    /// In the form that was asked for. The watch counts as open as long as these are there.
+    pub(crate) fn of(job: &Job<'_>) -> Result<Self, Refusal> {
+        let output = Output::of(job, Place::Watch)?;
+        let about = job.shared.metrics.about(&job.shared.kinds(), job.asked.verb, &job.asked.resource);
+        let (open, events) = job.shared.metrics.watched(&about);
+        let (shared, kind) = (job.shared.clone(), job.kind.clone());
+        Ok(Self { output, shared, kind, first: true, tells_left: false, events, _open: open })
+    }
+
+    /// The same, with a name of its own for what left.
+    pub(crate) fn telling_left(self) -> Self {
+        Self { tells_left: true, ..self }
+    }
+
+    pub(crate) const fn content_type(&self) -> &'static str {
+        self.output.form.content_type()
+    }
+
     fn item(&mut self, item: Item) -> Result<Bytes, Refusal> {
         match item {
-            Item::Changed(changed) => {
-                self.events.inc();
-                // The first table says what its columns are: nobody else gets that one.
-                match changed.shared().filter(|_| !self.is_first_table()) {
-                    Some(change) => {
-                        let (answer, include) = (self.output.form, self.output.include);
-                        change
-                            .written(Form { answer, include, what: changed.what }, || self.changed(&changed))
-                    }
-                    None => self.changed(&changed),
-                }
-            }
+            Item::Changed(changed) => self.change(&changed),
             Item::Bookmark(revision, ends) => {
-                let mut object = json!({
-                    "kind": self.kind.names.kind, "apiVersion": self.kind.api_version,
-                    "metadata": {"resourceVersion": revision.to_string()},
-                });
-                if ends {
-                    object["metadata"]["annotations"] = json!({"k8s.io/initial-events-end": "true"});
-                }
-                self.event("BOOKMARK", object)
+                self.mark(revision, ends.then_some(("k8s.io/initial-events-end", "true")))
             }
         }
+    }
+
+    pub(crate) fn change(&mut self, changed: &Changed) -> Result<Bytes, Refusal> {
+        self.events.inc();
+        // The first table says what its columns are: nobody else gets that one. And most are told that what left is gone.
+        let is_own = self.is_first_table() || (self.tells_left && changed.what == What::Left);
+        match changed.shared().filter(|_| !is_own) {
+            Some(change) => {
+                let (answer, include) = (self.output.form, self.output.include);
+                change.written(Form { answer, include, what: changed.what }, || self.changed(changed))
+            }
+            None => self.changed(changed),
+        }
+    }
+
+    /// That everything up to a revision has been told.
+    pub(crate) fn mark(
+        &mut self,
+        revision: Revision,
+        annotation: Option<(&str, &str)>,
+    ) -> Result<Bytes, Refusal> {
+        let mut object = json!({
+            "kind": self.kind.names.kind, "apiVersion": self.kind.api_version,
+            "metadata": {"resourceVersion": revision.to_string()},
+        });
+        if let Some((name, value)) = annotation {
+            object["metadata"]["annotations"] = json!({name: value});
+        }
+        self.event("BOOKMARK", object)
     }
 
     fn is_first_table(&self) -> bool {
@@ -209,7 +230,7 @@ impl Frames {
     }
 
     fn changed(&mut self, changed: &Changed) -> Result<Bytes, Refusal> {
-        let name = name(changed.what);
+        let name = self.name(changed.what);
         if self.output.is_plain() {
             let mut bytes = format!(r#"{{"type":"{name}","object":"#).into_bytes();
             write(&self.kind, changed.entry(), changed.revision, &mut bytes)?;
@@ -217,6 +238,16 @@ impl Frames {
             return Ok(bytes.into());
         }
         self.event(name, read(&self.kind, changed.entry(), changed.revision)?)
+    }
+
+    /// As events name it. Who watches over the wire cannot tell what left from what is gone, unless by interest.
+    const fn name(&self, what: What) -> &'static str {
+        match what {
+            What::Added => "ADDED",
+            What::Modified => "MODIFIED",
+            What::Left if self.tells_left => "LEFT",
+            What::Deleted | What::Left => "DELETED",
+        }
     }
 
     fn event(&mut self, name: &str, object: Value) -> Result<Bytes, Refusal> {
@@ -232,17 +263,8 @@ impl Frames {
         Ok(frame(name, &object))
     }
 
-    fn error(&self, refusal: &Refusal) -> Bytes {
+    pub(crate) fn error(&self, refusal: &Refusal) -> Bytes {
         frame("ERROR", &refusal.status())
-    }
-}
-
-/// As events name it. Who watches over the wire cannot tell what left from what is gone.
-const fn name(what: What) -> &'static str {
-    match what {
-        What::Added => "ADDED",
-        What::Modified => "MODIFIED",
-        What::Deleted | What::Left => "DELETED",
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! While it waits it is what it knows and a place in a cache. It has no timer and no task; the cache wakes it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -14,7 +14,7 @@ use machinery_store::{Entry, WatchError};
 use tokio::time::Instant;
 
 use super::missed::Missed;
-use crate::cache::{Change, Ended, Follow, Missing, Next, Revised, State, What};
+use crate::cache::{Change, Ended, Follow, Missing, Next, Revised, State, View, What};
 
 /// How a watch goes.
 #[derive(Clone, Copy)]
@@ -118,6 +118,21 @@ impl Feed {
         }
     }
 
+    /// Changes the keys, once all that happened under those that it has was told; and shows what is there at just that
+    /// moment.
+    pub(crate) fn rekey(&mut self, remove: &BTreeSet<Arc<str>>, add: &BTreeSet<Arc<str>>) -> Option<View> {
+        if self.is_over || self.state.is_some() || !self.ready.is_empty() || self.missed.is_some() {
+            return None;
+        }
+        let view = self.follow.rekey(remove, add)?;
+        self.marked = self.marked.max(view.at);
+        Some(view)
+    }
+
+    pub(crate) const fn follow(&self) -> &Follow {
+        &self.follow
+    }
+
     fn miss(&mut self, missing: Option<Missing>) {
         self.missed = missing.map(|missing| Box::new(Missed::new(&self.follow, missing)));
     }
@@ -125,11 +140,7 @@ impl Feed {
     /// The next thing that is there already.
     fn at_hand(&mut self) -> Option<Item> {
         if let Some(entry) = self.state.as_mut().and_then(Iterator::next) {
-            return Some(Item::Changed(Changed {
-                what: What::Added,
-                revision: entry.modified,
-                from: From::State(entry),
-            }));
+            return Some(Item::Changed(Changed::found(entry)));
         }
         self.state = None;
         self.ready.pop_front()
@@ -246,6 +257,11 @@ impl Stream for Feed {
 }
 
 impl Changed {
+    /// Something that is there, and is told of now.
+    pub(crate) fn found(entry: Arc<Entry>) -> Self {
+        Self { what: What::Added, revision: entry.modified, from: From::State(entry) }
+    }
+
     /// The object: as it is, or the last that was wanted.
     pub(crate) fn entry(&self) -> &Arc<Entry> {
         match &self.from {

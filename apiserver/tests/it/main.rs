@@ -8,6 +8,7 @@ mod fences;
 mod fuzz;
 mod guards;
 mod handle;
+mod interest;
 mod interposed;
 mod kube_rs;
 mod kubectl;

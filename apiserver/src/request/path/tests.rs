@@ -58,6 +58,44 @@ fn namespaces_are_objects_too() {
 }
 
 #[test]
+fn interests() {
+    let interest = |path: &str, plain: &str, id: &str| {
+        let Target::Resource(plain) = Target::parse(plain).unwrap() else { panic!("{plain} is no resource") };
+        let target = Target::Resource(Resource { interest: Some(id.into()), ..plain });
+        assert_eq!(target.to_string(), path);
+        assert_eq!(Target::parse(path), Ok(target));
+    };
+    let id = "node-7-0123456789";
+    interest(&format!("/api/v1/pods/interests/{id}"), "/api/v1/pods", id);
+    interest(&format!("/api/v1/namespaces/a/pods/interests/{id}"), "/api/v1/namespaces/a/pods", id);
+    interest(&format!("/apis/apps/v1/deployments/interests/{id}"), "/apis/apps/v1/deployments", id);
+    interest(&format!("/api/v1/namespaces/interests/{id}"), "/api/v1/namespaces", id);
+    check("/api/v1/namespaces/interests/replicationcontrollers", "- v1 interests replicationcontrollers - -");
+    check("/api/v1/namespaces/interests/pods/interests/status", "- v1 interests pods interests status");
+    check(
+        "/apis/x.org/v1/namespaces/interests/things4567890123456",
+        "x.org v1 interests things4567890123456 - -",
+    );
+    for id in ["a-23456789-12345", &"1".repeat(64)] {
+        assert!(super::is_interest(id), "{id}");
+    }
+    for id in [
+        "",
+        "a-2345678901234",
+        &"1".repeat(65),
+        "no-digits-in-this-id",
+        "Node-7-0123456789",
+        "node_7_0123456789",
+    ] {
+        assert!(!super::is_interest(id), "{id}");
+        check(
+            &format!("/api/v1/pods/interests/{}", if id.is_empty() { "x" } else { id }),
+            &format!("- v1 - pods interests {}", if id.is_empty() { "x" } else { id }),
+        );
+    }
+}
+
+#[test]
 fn other_paths() {
     other("/", &[]);
     other("/healthz", &["healthz"]);
@@ -167,6 +205,7 @@ fn resources_of() -> impl Strategy<Value = Resource> {
             plural,
             name,
             subresource,
+            interest: None,
             rest,
         },
     )

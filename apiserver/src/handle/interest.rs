@@ -1,0 +1,103 @@
+//! Watching by interest through a handle.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use futures::StreamExt as _;
+use machinery_objects::{
+    EditNumber, Interest, InterestEdit, InterestRequest, InterestSource, InterestWatch, InvalidField,
+    SourceError, WatchError, WatchEvent,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::time::Instant;
+
+use super::Handle;
+use super::read::revision;
+use super::refused::{lost, source_error, watch_error};
+use super::watch::{LASTS, until_error};
+use crate::cache::Wanted;
+use crate::interest::{self, Asked, Bounds, Feed, Line, Lost, NotMade, Told, Wrong};
+use crate::kind::{Kind, Part};
+use crate::watch::Plan;
+
+#[async_trait]
+impl<K> InterestSource<Arc<K>> for Handle<K>
+where
+    K: Serialize + DeserializeOwned + Send + Sync + 'static,
+{
+    async fn open(&self, request: InterestRequest) -> Result<InterestWatch<Arc<K>>, WatchError> {
+        let InterestRequest { by, keys, filter, after } = request;
+        let kind = self.served("watch")?;
+        let selection = self.selection(&kind, &filter)?;
+        let matter = self.matter(&kind, Part::Main, filter.namespace.as_deref(), "");
+        self.allow("watch", &matter, &filter.fields)?;
+        interest::by(&by, &kind).map_err(source_error)?;
+        if self.shared.stopping.is_cancelled() {
+            let reason = "the server is stopped".into();
+            return Err(SourceError::Unavailable { reason, retry_after: None }.into());
+        }
+        let keys = InterestEdit { add: keys, ..InterestEdit::default() };
+        let after = after.map(|after| revision(&after)).transpose()?;
+        let bounds = Bounds::of(&self.shared.limits);
+        let line = Line::open(&keys, after.is_some(), [0; 32], bounds, None).map_err(not_made)?;
+        let line = Arc::new(line);
+        let plan = Plan { bookmarks: true, until: Instant::now() + LASTS };
+        let wanted = Wanted { selection, namespace: filter.namespace };
+        let asked = Asked { by, wanted, resumes: after.map(|after| (keys, after)) };
+        let feed = match Feed::open(&self.shared, line.clone(), asked, plan).await {
+            Ok(feed) => feed,
+            Err(Lost::Refused(refusal)) => return Err(self.watch_error(*refusal).await),
+            Err(Lost::Watch(error)) => return Err(lost(error)),
+        };
+        let handle = self.clone();
+        let events = feed.map(move |told| match told {
+            Ok(told) => handle.told(&kind, told).map_err(Into::into),
+            Err(Lost::Watch(error)) => Err(lost(error)),
+            Err(Lost::Refused(refusal)) => Err(watch_error(*refusal, None)),
+        });
+        let events = until_error(events);
+        Ok(InterestWatch { events: Box::pin(events), interest: Arc::new(Editing(line)) })
+    }
+}
+
+/// Where the keys are changed.
+struct Editing(Arc<Line>);
+
+#[async_trait]
+impl Interest for Editing {
+    async fn edit(&self, edit: InterestEdit) -> Result<EditNumber, WatchError> {
+        self.0.edit_next(&edit).map(EditNumber).map_err(not_made)
+    }
+}
+
+impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
+    fn told(&self, kind: &Kind, told: Told) -> Result<WatchEvent<Arc<K>>, SourceError> {
+        match told {
+            Told::Changed(changed) => self.seen(kind, &changed),
+            Told::Bookmark(at) => Ok(WatchEvent::Bookmark { version: at.into(), initial_state_ends: false }),
+            Told::Complete(edit, at) => {
+                Ok(WatchEvent::Complete { edit: EditNumber(edit), version: at.into() })
+            }
+        }
+    }
+}
+
+fn not_made(why: NotMade) -> WatchError {
+    let (field, reason) = match why {
+        NotMade::Ended => return WatchError::Ended,
+        NotMade::Full => return SourceError::TooManyRequests { retry_after: None }.into(),
+        NotMade::Wrong(Wrong::TooMany { count, limit }) => {
+            ("add", format!("the interest would have {count} keys, and {limit} is the limit"))
+        }
+        NotMade::Wrong(Wrong::TooLong { field, limit }) => {
+            (field, format!("a key is longer than {limit} bytes"))
+        }
+        NotMade::Wrong(Wrong::Empty { field }) => {
+            (field, "a key is empty: what is absent cannot be watched by it".into())
+        }
+        NotMade::Wrong(Wrong::Order { expected }) => ("edit", format!("the next edit is {expected}")),
+    };
+    let causes = vec![InvalidField { field: field.into(), reason: reason.clone() }];
+    SourceError::Invalid { reason, causes }.into()
+}

@@ -1,0 +1,209 @@
+//! What a request to open or edit an interest says.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use machinery_objects::{InterestBy, InterestEdit, Revision};
+use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
+
+use super::edits::Edit;
+use super::registry::Selectors;
+use crate::invalid::{FieldError, Problem, invalid};
+use crate::json::{self, Malformed};
+use crate::refusal::Refusal;
+use crate::request::parse_revision;
+
+/// A request's body, read.
+#[derive(Debug, PartialEq)]
+pub(super) struct Ask {
+    pub(super) number: u64,
+    pub(super) change: InterestEdit,
+    /// Of edit 0 only, and there always.
+    pub(super) by: Option<InterestBy>,
+    /// Of edit 0 only.
+    pub(super) after: Option<Revision>,
+}
+
+/// So many things that are wrong are told.
+const TOLD: usize = 10;
+
+impl Ask {
+    /// 400: no JSON; 413: too many values; 422: something that no edit says.
+    pub(super) fn parse(id: &str, body: &[u8]) -> Result<Self, Refusal> {
+        let read = json::read(body).map_err(|malformed| {
+            let code = if malformed == Malformed::too_many() { 413 } else { 400 };
+            let reason = if code == 413 { "RequestEntityTooLarge" } else { "BadRequest" };
+            Refusal::new(code, reason, format!("the body is no edit of an interest: {}", malformed.0))
+        })?;
+        let mut reader = Reader { wrong: Vec::new() };
+        reader.wrong.extend(
+            read.duplicates
+                .iter()
+                .map(|path| FieldError::new(path, Problem::Duplicate(path.as_str().into()), "say it once")),
+        );
+        let ask = match read.value {
+            Value::Object(body) => reader.edit(body),
+            other => {
+                reader.mistyped::<()>("", other, "an object");
+                None
+            }
+        };
+        match ask {
+            Some(ask) if reader.wrong.is_empty() => match ask.after {
+                Some(after) => {
+                    let after = Some(parse_revision(&after)?).filter(|after| *after != 0).map(Revision);
+                    Ok(Self { number: ask.number, change: ask.change, by: ask.by, after })
+                }
+                None => Ok(Self { number: ask.number, change: ask.change, by: ask.by, after: None }),
+            },
+            _ => {
+                reader.wrong.truncate(TOLD);
+                Err(wrong(id, &reader.wrong))
+            }
+        }
+    }
+
+    /// What it is known by when it comes again.
+    pub(super) fn edit(&self, selectors: &Selectors) -> Edit {
+        let mut hash = Sha256::new();
+        let mut add = |text: &str| {
+            hash.update(u64::try_from(text.len()).unwrap_or(u64::MAX).to_be_bytes());
+            hash.update(text);
+        };
+        match &self.by {
+            Some(InterestBy::Field(field)) => ["field", field].map(&mut add),
+            Some(InterestBy::Label(label)) => ["label", label].map(&mut add),
+            None => ["", ""].map(&mut add),
+        };
+        add(&self.after.map_or_else(String::new, |after| after.to_string()));
+        add(&selectors.labels.to_string());
+        add(&selectors.fields.to_string());
+        for keys in [&self.change.remove, &self.change.add] {
+            add(&keys.len().to_string());
+            keys.iter().for_each(|key| add(key));
+        }
+        Edit { number: self.number, digest: hash.finalize().into() }
+    }
+}
+
+/// 422: this is wrong with an edit.
+pub(super) fn wrong(id: &str, errors: &[FieldError]) -> Refusal {
+    invalid("", "Interest", id, errors)
+}
+
+struct Reader {
+    wrong: Vec<FieldError>,
+}
+
+struct Raw {
+    number: u64,
+    change: InterestEdit,
+    by: Option<InterestBy>,
+    after: Option<String>,
+}
+
+impl Reader {
+    fn edit(&mut self, mut body: Map<String, Value>) -> Option<Raw> {
+        let number = match body.remove("edit") {
+            Some(Value::Number(number)) if number.is_u64() => number.as_u64(),
+            None | Some(Value::Null) => {
+                self.wrong.push(FieldError::new(
+                    "edit",
+                    Problem::Required,
+                    "the number of the edit; 0 opens",
+                ));
+                None
+            }
+            Some(other) => self.mistyped("edit", other, "a whole number from 0 on"),
+        };
+        let by = body.remove("by").filter(|by| !by.is_null());
+        let after = body.remove("resourceVersion").filter(|after| !after.is_null());
+        let remove = body.remove("remove");
+        let opens = number == Some(0);
+        for (field, there) in [
+            ("by", !opens && by.is_some()),
+            ("resourceVersion", !opens && after.is_some()),
+            ("remove", opens && !matches!(remove, None | Some(Value::Null))),
+        ] {
+            if there && number.is_some() {
+                let why = if opens { "there is nothing yet to remove" } else { "it is said once, by edit 0" };
+                self.wrong.push(FieldError::new(field, Problem::Forbidden, why));
+            }
+        }
+        let by = match by {
+            Some(by) => self.by(by),
+            None if opens => {
+                let why = r#"what the keys are values of: {"field": …} or {"label": …}"#;
+                self.wrong.push(FieldError::new("by", Problem::Required, why));
+                None
+            }
+            None => None,
+        };
+        let after = match after {
+            Some(Value::String(text)) => Some(text).filter(|text| !text.is_empty()),
+            Some(other) => self.mistyped("resourceVersion", other, "a text"),
+            None => None,
+        };
+        let change =
+            InterestEdit { remove: self.keys("remove", remove), add: self.keys("add", body.remove("add")) };
+        for (field, _) in body.into_iter().take(TOLD) {
+            let shown: String = field.chars().take(64).collect();
+            self.wrong.push(FieldError::new(shown, Problem::Forbidden, "an edit says no such thing"));
+        }
+        Some(Raw { number: number?, change, by, after })
+    }
+
+    fn by(&mut self, by: Value) -> Option<InterestBy> {
+        let Value::Object(by) = by else { return self.mistyped("by", by, "an object") };
+        let mut by = by.into_iter();
+        match (by.next(), by.next()) {
+            (Some((kind, Value::String(name))), None) if kind == "field" => {
+                Some(InterestBy::Field(name.into()))
+            }
+            (Some((kind, Value::String(name))), None) if kind == "label" => {
+                Some(InterestBy::Label(name.into()))
+            }
+            _ => {
+                let why = r#"it is either {"field": NAME} or {"label": NAME}"#;
+                self.wrong.push(FieldError::new("by", Problem::Invalid(Value::Null), why));
+                None
+            }
+        }
+    }
+
+    fn keys(&mut self, field: &str, keys: Option<Value>) -> BTreeSet<Arc<str>> {
+        let mut set = BTreeSet::new();
+        match keys {
+            None | Some(Value::Null) => {}
+            Some(Value::Array(keys)) => {
+                for (at, key) in keys.into_iter().enumerate() {
+                    match key {
+                        Value::String(key) => {
+                            set.insert(Arc::from(key));
+                        }
+                        other if self.wrong.len() < TOLD => {
+                            self.mistyped::<()>(&format!("{field}[{at}]"), other, "a text");
+                        }
+                        _ => {}
+                    }
+                }
+            }
+            Some(other) => {
+                self.mistyped::<()>(field, other, "a list of texts");
+            }
+        }
+        set
+    }
+
+    fn mistyped<T>(&mut self, field: &str, found: Value, expected: &str) -> Option<T> {
+        // What is long is not repeated.
+        let found = match found {
+            Value::Array(_) | Value::Object(_) => json::type_name(&found).into(),
+            Value::String(text) => Value::String(text.chars().take(64).collect()),
+            other => other,
+        };
+        self.wrong.push(FieldError::new(field, Problem::TypeInvalid(found), format!("must be {expected}")));
+        None
+    }
+}

@@ -1,0 +1,316 @@
+//! The interests of the wire, by their names. Each is there from its opening until its stream is over.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use machinery_objects::{FieldSelector, InterestBy, InterestEdit, LabelSelector, Revision};
+use machinery_sync::{Mutex, Notify};
+use prometheus_client::metrics::gauge::Gauge;
+use tokio::sync::Semaphore;
+use tokio::time::Instant;
+
+use super::edits::Edit;
+use super::line::{Line, NotMade};
+use crate::server::Limits;
+
+/// All interests of the wire.
+pub(crate) struct Interests {
+    places: Mutex<BTreeMap<Name, Place>>,
+    most: usize,
+    /// A permit a byte.
+    memory: Arc<Semaphore>,
+    /// There is one more to wait for.
+    waits: Notify,
+    /// How many there are, for those who look after the server.
+    count: Gauge,
+}
+
+/// What an interest is called: of whom, of which objects, and by which ID.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Name {
+    pub(super) user: String,
+    pub(super) uid: String,
+    pub(super) group: String,
+    pub(super) version: String,
+    pub(super) plural: String,
+    pub(super) namespace: Option<String>,
+    pub(super) id: String,
+}
+
+/// What an interest was opened with.
+pub(super) struct Opening {
+    pub(super) by: InterestBy,
+    /// The keys and how far its client has come with them.
+    pub(super) resumes: Option<(InterestEdit, Revision)>,
+}
+
+/// What each request of an interest says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Selectors {
+    pub(super) labels: LabelSelector,
+    pub(super) fields: FieldSelector,
+}
+
+struct Place {
+    line: Arc<Line>,
+    selectors: Selectors,
+    edit: Edit,
+    waits: Option<Waits>,
+}
+
+/// Of an interest that waits for its stream.
+pub(super) struct Waits {
+    pub(super) opening: Opening,
+    /// When it is over without one.
+    pub(super) until: Instant,
+}
+
+/// Why an interest is not there for somebody.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Absent {
+    Unknown,
+    /// It has a stream.
+    Taken,
+    /// It was opened with other selectors.
+    OtherSelectors,
+}
+
+/// An interest that has its stream. Dropping it ends the interest.
+pub(super) struct Held {
+    interests: Arc<Interests>,
+    name: Name,
+    pub(super) line: Arc<Line>,
+}
+
+impl Interests {
+    pub(crate) fn new(limits: &Limits, count: Gauge) -> Self {
+        let memory = usize::try_from(limits.interests_bytes).unwrap_or(usize::MAX);
+        Self {
+            places: Mutex::default(),
+            most: limits.interests,
+            memory: Arc::new(Semaphore::new(memory.min(Semaphore::MAX_PERMITS))),
+            waits: Notify::new(),
+            count,
+        }
+    }
+
+    pub(super) const fn memory(&self) -> &Arc<Semaphore> {
+        &self.memory
+    }
+
+    /// An interest that waits for its stream. One that was opened by the same edit is that.
+    pub(super) fn open(
+        &self,
+        name: Name,
+        selectors: Selectors,
+        edit: Edit,
+        waits: Waits,
+        make: impl FnOnce() -> Result<Line, NotMade>,
+    ) -> Result<(), NotOpened> {
+        let mut places = self.places.lock();
+        let count = places.len();
+        match places.entry(name) {
+            Entry::Occupied(there) => {
+                let Place { edit: first, line, .. } = there.get();
+                let expected = line.next();
+                let again = *first == edit && expected == 1;
+                return if again { Ok(()) } else { Err(NotOpened::There { expected }) };
+            }
+            Entry::Vacant(_) if count >= self.most => return Err(NotOpened::TooMany(self.most)),
+            Entry::Vacant(free) => {
+                let line = Arc::new(make().map_err(NotOpened::Line)?);
+                free.insert(Place { line, selectors, edit, waits: Some(waits) });
+            }
+        }
+        self.counted(&places);
+        drop(places);
+        self.waits.notify_all();
+        Ok(())
+    }
+
+    /// The one of this name, to edit it.
+    pub(super) fn find(&self, name: &Name, selectors: &Selectors) -> Result<Arc<Line>, Absent> {
+        let places = self.places.lock();
+        let place = places.get(name).ok_or(Absent::Unknown)?;
+        if place.selectors != *selectors {
+            return Err(Absent::OtherSelectors);
+        }
+        Ok(place.line.clone())
+    }
+
+    /// The one of this name, for its stream.
+    pub(super) fn hold(
+        self: &Arc<Self>,
+        name: Name,
+        selectors: &Selectors,
+    ) -> Result<(Held, Opening), Absent> {
+        let mut places = self.places.lock();
+        let place = places.get_mut(&name).ok_or(Absent::Unknown)?;
+        if place.selectors != *selectors {
+            return Err(Absent::OtherSelectors);
+        }
+        let Waits { opening, .. } = place.waits.take().ok_or(Absent::Taken)?;
+        let line = place.line.clone();
+        Ok((Held { interests: self.clone(), name, line }, opening))
+    }
+
+    /// Ends those that have waited long enough. When to look again, if any wait.
+    pub(super) fn expire(&self, now: Instant) -> Option<Instant> {
+        let mut over = Vec::new();
+        let mut places = self.places.lock();
+        places.retain(|_, place| {
+            let is_over = place.waits.as_ref().is_some_and(|waits| waits.until <= now);
+            if is_over {
+                over.push(place.line.clone());
+            }
+            !is_over
+        });
+        let next = places.values().filter_map(|place| Some(place.waits.as_ref()?.until)).min();
+        self.counted(&places);
+        drop(places);
+        over.iter().for_each(|line| line.end());
+        next
+    }
+
+    /// Ends those that have waited long enough, as long as it is polled.
+    pub(super) async fn watch_over(&self) {
+        loop {
+            let listener = self.waits.listen();
+            match self.expire(Instant::now()) {
+                None => listener.await,
+                Some(until) => tokio::select! {
+                    biased;
+                    () = listener => {}
+                    () = tokio::time::sleep_until(until) => {}
+                },
+            }
+        }
+    }
+
+    fn counted(&self, places: &BTreeMap<Name, Place>) {
+        self.count.set(i64::try_from(places.len()).unwrap_or(i64::MAX));
+    }
+}
+
+/// Why an interest was not opened.
+pub(super) enum NotOpened {
+    /// There is one of this name, and this is its next edit.
+    There {
+        expected: u64,
+    },
+    TooMany(usize),
+    Line(NotMade),
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut places = self.interests.places.lock();
+        places.remove(&self.name);
+        self.interests.counted(&places);
+        drop(places);
+        self.line.end();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interest::edits::Bounds;
+    use tokio::time::Duration;
+
+    fn name(id: &str) -> Name {
+        let text = String::new;
+        Name {
+            user: "ann".into(),
+            uid: text(),
+            group: text(),
+            version: "v1".into(),
+            plural: "pods".into(),
+            namespace: None,
+            id: id.into(),
+        }
+    }
+
+    fn everything() -> Selectors {
+        Selectors { labels: LabelSelector::default(), fields: FieldSelector::default() }
+    }
+
+    fn open(interests: &Interests, id: &str, keys: usize, until: Instant) -> Result<(), String> {
+        let by = InterestBy::Label("app".into());
+        let waits = Waits { opening: Opening { by, resumes: None }, until };
+        let add = (0..keys).map(|key| Arc::from(format!("k{key:04}"))).collect();
+        let keys = InterestEdit { add, ..InterestEdit::default() };
+        let bounds = Bounds { keys: 1000, key_bytes: 10 };
+        let edit = Edit { number: 0, digest: [u8::try_from(keys.add.len() % 251).unwrap(); 32] };
+        let make = || Line::open(&keys, false, edit.digest, bounds, Some(interests.memory()));
+        interests.open(name(id), everything(), edit, waits, make).map_err(|error| match error {
+            NotOpened::There { expected } => format!("there, at {expected}"),
+            NotOpened::TooMany(most) => format!("{most} there"),
+            NotOpened::Line(error) => format!("{error:?}"),
+        })
+    }
+
+    fn interests() -> Arc<Interests> {
+        let limits = Limits { interests: 2, interests_bytes: 100_000, ..Limits::default() };
+        Arc::new(Interests::new(&limits, Gauge::default()))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_interest_is_there_until_its_stream_is_over_or_does_not_come() {
+        let (interests, now) = (interests(), Instant::now());
+        let soon = now + Duration::from_secs(30);
+        open(&interests, "a", 3, soon).unwrap();
+        open(&interests, "a", 3, soon).expect("the same once more");
+        assert_eq!(open(&interests, "a", 4, soon), Err("there, at 1".into()));
+        open(&interests, "b", 0, soon + Duration::from_secs(1)).unwrap();
+        assert_eq!(open(&interests, "c", 0, soon), Err("2 there".into()));
+
+        let hold = |id: &str| interests.hold(name(id), &everything());
+        let held = hold("a").ok().unwrap();
+        assert_eq!(hold("a").err(), Some(Absent::Taken));
+        assert_eq!(hold("c").err(), Some(Absent::Unknown));
+        let other = Selectors { labels: "x=y".parse().unwrap(), ..everything() };
+        assert_eq!(interests.hold(name("b"), &other).err(), Some(Absent::OtherSelectors));
+        assert_eq!(interests.find(&name("b"), &other).err(), Some(Absent::OtherSelectors));
+        assert_eq!(interests.expire(soon), Some(soon + Duration::from_secs(1)), "one has its stream");
+        assert_eq!(interests.count.get(), 2);
+        assert_eq!(interests.expire(soon + Duration::from_secs(1)), None);
+        assert_eq!(interests.count.get(), 1);
+        drop(held);
+        assert_eq!((interests.count.get(), hold("a").err()), (0, Some(Absent::Unknown)));
+        assert_eq!(interests.memory().available_permits(), 100_000);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn memory_is_taken_for_what_is_kept_and_given_back() {
+        let (interests, now) = (interests(), Instant::now());
+        let left = || interests.memory().available_permits();
+        open(&interests, "a", 500, now).unwrap();
+        let taken = 100_000 - left();
+        assert_eq!(taken, 500 * (128 + 5));
+        assert_eq!(open(&interests, "b", 500, now), Err("Full".into()));
+        assert_eq!((left(), interests.count.get()), (100_000 - taken, 1), "nothing was kept of it");
+
+        let line = interests.find(&name("a"), &everything()).unwrap();
+        let keys = |from: usize, to: usize| (from..to).map(|key| Arc::from(format!("k{key:04}"))).collect();
+        let mut number = 0;
+        let mut edit = |remove, add| {
+            number += 1;
+            let change = InterestEdit { remove, add };
+            line.edit(Edit { number, digest: [1; 32] }, &change, interests.memory())
+        };
+        edit(keys(0, 100), keys(500, 510)).unwrap();
+        assert_eq!(left(), 100_000 - 410 * 133, "what was not told yet is forgotten at once");
+        line.poll_take(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_ready();
+        edit(keys(100, 200), keys(0, 0)).unwrap();
+        assert_eq!(left(), 100_000 - 410 * 133, "what is to be removed is kept until it is");
+        line.poll_take(&mut std::task::Context::from_waker(std::task::Waker::noop())).is_ready();
+        assert_eq!(left(), 100_000 - 310 * 133);
+        interests.expire(now);
+        assert_eq!(left(), 100_000);
+        let edit = Edit { number: 9, digest: [1; 32] };
+        let ended = line.edit(edit, &InterestEdit::default(), interests.memory());
+        assert_eq!(ended, Err(NotMade::Ended));
+    }
+}

@@ -1,0 +1,232 @@
+//! The requests of an interest: to open it, to edit it, and to hear its stream.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::{Stream, StreamExt};
+use http::Response;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use serde_json::json;
+use tokio::time::Instant;
+
+use super::ask::{Ask, wrong};
+use super::edits::{Bounds, Wrong};
+use super::feed::{Asked, Feed, Lost, Told};
+use super::line::{Line, NotMade};
+use super::registry::{Absent, Held, Name, NotOpened, Opening, Selectors, Waits};
+use crate::accept::{Form, accepts_json};
+use crate::cache::Wanted;
+use crate::http::{Body, answer};
+use crate::invalid::{FieldError, Problem};
+use crate::refusal::{About, Refusal};
+use crate::request::{FieldLabels, Format, ListOptions, Resource, check_fields};
+use crate::select::Selection;
+use crate::server::{Limits, Shared};
+use crate::verbs::{Frames, Job, watch_refused};
+use crate::watch::Plan;
+
+/// A stream that says nothing of how long it should last is ended after so long, and up to as long again.
+const LASTS: Duration = Duration::from_secs(1800);
+/// Of a mark: which edit is done.
+const MARK: &str = "machinery.dev/interest-edit";
+
+/// Ends interests that wait too long for their streams.
+pub(crate) async fn run(shared: Arc<Shared>) {
+    shared.interests.watch_over().await;
+}
+
+/// Opens an interest, or edits it.
+pub(crate) fn edit(job: &Job<'_>, id: &str) -> Result<Response<Body>, Refusal> {
+    accepts_json(job.asked.header(ACCEPT))?;
+    Format::of(job.asked.header(CONTENT_TYPE), &[Format::Json])?;
+    let selectors = selectors(job, &ListOptions::parse(&job.asked.query, true)?)?;
+    let ask = Ask::parse(id, &job.asked.body)?;
+    let (interests, limits) = (&job.shared.interests, &job.shared.limits);
+    let (name, edit) = (name(job, id), ask.edit(&selectors));
+    let refuse = |why: NotMade| not_made(job, id, limits, why);
+    let Some(by) = ask.by else {
+        let line = interests.find(&name, &selectors).map_err(|why| absent(job, id, &why))?;
+        line.edit(edit, &ask.change, interests.memory()).map_err(refuse)?;
+        job.shared.metrics.interested.edits.inc();
+        return Ok(accepted(202, ask.number));
+    };
+    super::witness::by(&by, job.kind)?;
+    let resumes = ask.after.map(|after| (ask.change.clone(), after));
+    let bounds = Bounds::of(limits);
+    let make = || Line::open(&ask.change, ask.after.is_some(), edit.digest, bounds, Some(interests.memory()));
+    let waits = Waits { opening: Opening { by, resumes }, until: Instant::now() + limits.interest_wait };
+    interests.open(name, selectors, edit, waits, make).map_err(|why| match why {
+        NotOpened::There { expected } => refuse(NotMade::Wrong(Wrong::Order { expected })),
+        NotOpened::TooMany(most) => too_many(&format!("the server has {most} interests, as many as it may")),
+        NotOpened::Line(why) => refuse(why),
+    })?;
+    job.shared.metrics.interested.edits.inc();
+    Ok(accepted(201, ask.number))
+}
+
+/// The stream of an interest.
+pub(crate) async fn stream(job: &Job<'_>, id: &str) -> Result<Response<Body>, Refusal> {
+    let options = ListOptions::parse(&job.asked.query, true)?;
+    let selectors = selectors(job, &options)?;
+    let only = ["resourceVersion", "resourceVersionMatch", "sendInitialEvents", "continue", "limit"];
+    if let Some(parameter) = only.into_iter().find(|name| job.asked.query.first(name).is_some()) {
+        let message =
+            format!("the stream of an interest begins as the interest was opened: leave out {parameter}");
+        return Err(Refusal::bad_request(message));
+    }
+    let frames = Frames::of(job)?.telling_left();
+    let held = job.shared.interests.hold(name(job, id), &selectors);
+    let (held, Opening { by, resumes }) = held.map_err(|why| absent(job, id, &why))?;
+    let selection = Selection { kind: job.kind.clone(), labels: selectors.labels, fields: selectors.fields };
+    let wanted = Wanted { selection, namespace: job.namespace().map(Arc::from) };
+    let chance = u64::from_le_bytes(job.shared.world.bytes()) % LASTS.as_secs();
+    let lasts = options.time_limit().unwrap_or(LASTS + Duration::from_secs(chance));
+    let plan = Plan { bookmarks: options.bookmarks, until: Instant::now() + lasts };
+    let asked = Asked { by, wanted, resumes };
+    let feed = Feed::open(job.shared, held.line.clone(), asked, plan).await.map_err(refused)?;
+    let content_type = frames.content_type();
+    let body = Streaming(Some(Going { feed, frames, _held: held }));
+    Ok(answer::bytes(200, content_type, Body::frames(body)))
+}
+
+/// The answer: its frames, as they come.
+struct Streaming(Option<Going>);
+
+/// What ends with the stream.
+struct Going {
+    feed: Feed,
+    frames: Frames,
+    _held: Held,
+}
+
+impl Stream for Streaming {
+    type Item = Bytes;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let Some(Going { feed, frames, .. }) = &mut self.0 else { return Poll::Ready(None) };
+        let Some(told) = ready!(feed.poll_next_unpin(cx)) else {
+            self.0 = None;
+            return Poll::Ready(None);
+        };
+        let bytes = told.map_err(refused).and_then(|told| match told {
+            Told::Changed(changed) => frames.change(&changed),
+            Told::Bookmark(at) => frames.mark(at, None),
+            Told::Complete(edit, at) => frames.mark(at, Some((MARK, &edit.to_string()))),
+        });
+        Poll::Ready(Some(match bytes {
+            Ok(bytes) => bytes,
+            Err(refusal) => {
+                let error = frames.error(&refusal);
+                self.0 = None;
+                error
+            }
+        }))
+    }
+}
+
+/// 404: an ID that none can have. It is said what one is like.
+pub(crate) fn misnamed(resource: &Resource) -> Option<Refusal> {
+    let is_meant = resource.name.as_deref() == Some("interests") && resource.rest.is_empty();
+    let id = resource.subresource.as_deref().filter(|_| is_meant)?;
+    let message = format!(
+        "interests {id:?} not found: the ID of an interest is 16 to 64 of a-z, 0-9 and -, with a digit among them"
+    );
+    Some(Refusal::new(404, "NotFound", message))
+}
+
+fn name(job: &Job<'_>, id: &str) -> Name {
+    let identity = job.identity;
+    Name {
+        user: identity.user.clone(),
+        uid: identity.uid.clone(),
+        group: job.kind.group.to_string(),
+        version: job.kind.version.to_string(),
+        plural: job.kind.names.plural.clone(),
+        namespace: job.namespace().map(str::to_owned),
+        id: id.to_owned(),
+    }
+}
+
+fn selectors(job: &Job<'_>, options: &ListOptions) -> Result<Selectors, Refusal> {
+    let fields: Vec<String> = job.kind.selectable.iter().map(|selectable| selectable.field.clone()).collect();
+    let labels = FieldLabels::These { namespaced: job.kind.namespaced, fields: &fields };
+    check_fields(&options.fields, labels)?;
+    Ok(Selectors { labels: options.labels.clone(), fields: options.fields.clone() })
+}
+
+fn accepted(code: u16, number: u64) -> Response<Body> {
+    answer::value(code, Form::default(), &json!({"edit": number}))
+}
+
+fn absent(job: &Job<'_>, id: &str, why: &Absent) -> Refusal {
+    let about = about(job, id);
+    match why {
+        Absent::Unknown => {
+            let message = format!(
+                "interests {id:?} not found: it is over with its stream, or no stream came in time; open another, with edit 0, \
+                 all keys and the resourceVersion that you have come to"
+            );
+            Refusal { about, ..Refusal::new(404, "NotFound", message) }
+        }
+        Absent::Taken => {
+            let message = format!("interests {id:?} has its stream: end that one, or open another interest");
+            Refusal { about, ..Refusal::new(409, "Conflict", message) }
+        }
+        Absent::OtherSelectors => {
+            let message = format!(
+                "interests {id:?} was opened with another labelSelector or fieldSelector: say the same with each request"
+            );
+            Refusal { about, ..Refusal::bad_request(message) }
+        }
+    }
+}
+
+fn not_made(job: &Job<'_>, id: &str, limits: &Limits, why: NotMade) -> Refusal {
+    let why = match why {
+        NotMade::Ended => return absent(job, id, &Absent::Unknown),
+        NotMade::Full => {
+            let limit = limits.interests_bytes;
+            return too_many(&format!("the keys of all interests take {limit} bytes, as many as they may"));
+        }
+        NotMade::Wrong(why) => why,
+    };
+    match why {
+        Wrong::Order { expected } => {
+            let message = format!(
+                "interests {id:?} is at another edit: the next one is {expected}; the last one may be repeated as it was"
+            );
+            Refusal { about: about(job, id), ..Refusal::new(409, "Conflict", message) }
+        }
+        Wrong::TooMany { count, limit } => {
+            let why = format!("must have at most {limit} items");
+            wrong(id, &[FieldError::new("add", Problem::TooMany(count), why)])
+        }
+        Wrong::TooLong { field, limit } => {
+            let why = format!("may not be more than {limit} bytes");
+            wrong(id, &[FieldError::new(field, Problem::TooLong, why)])
+        }
+        Wrong::Empty { field } => {
+            let why = "a key may not be empty: what is absent cannot be watched by it";
+            wrong(id, &[FieldError::new(field, Problem::Invalid("".into()), why)])
+        }
+    }
+}
+
+fn about(job: &Job<'_>, id: &str) -> About {
+    let (group, kind) = (job.kind.group.to_string(), job.kind.names.plural.clone());
+    About { group, kind: format!("{kind}/interests"), name: id.to_owned(), ..About::default() }
+}
+
+fn too_many(what: &str) -> Refusal {
+    Refusal { retry_after: Some(1), ..Refusal::new(429, "TooManyRequests", format!("{what}: ask again")) }
+}
+
+fn refused(lost: Lost) -> Refusal {
+    match lost {
+        Lost::Watch(error) => watch_refused(&error),
+        Lost::Refused(refusal) => *refusal,
+    }
+}

@@ -1,0 +1,164 @@
+//! What is left of an interest: nothing; and who finds it: nobody but who opened it.
+
+use std::time::Duration;
+
+use http::Request;
+use http_body_util::Full;
+use machinery_apiserver::{ApiServer, Identity, Limits};
+use machinery_objects::{InterestEdit, InterestRequest, InterestSource, WatchError};
+use machinery_store::{Memory, Options};
+use serde_json::{Value, json};
+
+use super::road::{Ask, Failed, Road, Stream, begin, widgets};
+use crate::client::{Answer, Client, definition};
+use crate::rights::{server, who_may};
+
+const ALL: &str = "/apis/example.com/v1/namespaces/default/widgets";
+
+async fn series(client: &Client, name: &str) -> String {
+    let page = client.get("/metrics").await.fine();
+    let line = page.as_str().unwrap().lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("no {name}")).to_owned()
+}
+
+fn opening() -> Value {
+    Ask::by_label("key", "k1").body()
+}
+
+fn at(id: &str) -> String {
+    format!("{ALL}/interests/{id}")
+}
+
+fn stream(id: &str) -> String {
+    format!("{ALL}?watch=true&interest={id}")
+}
+
+#[track_caller]
+fn unknown(answer: &Answer) {
+    let (code, reason, message) = answer.refused();
+    assert_eq!((code, reason), (404, "NotFound"));
+    assert!(message.contains("open another, with edit 0, all keys and the resourceVersion"), "{message}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_is_left_of_an_interest() {
+    let store = Memory::new(Options::default());
+    // Keys for three interests of one key, of which two may be.
+    let limits = Limits { interests: 2, interests_bytes: 3 * 130, ..Limits::default() };
+    let server = ApiServer::builder(store).crds([definition()]).limits(limits).start().await.unwrap();
+    let client = Client::of(&server);
+    let edit = json!({"edit": 1, "remove": ["k1"]});
+    for round in 0..20 {
+        let id = format!("interest-0123456789-{round}");
+        client.post(&at(&id), &opening()).await.fine();
+        assert_eq!(series(&client, "machinery_interests").await, "1");
+        if round % 2 == 0 {
+            // Its client never comes.
+            tokio::time::sleep(Duration::from_secs(29)).await;
+            assert_eq!(series(&client, "machinery_interests").await, "1");
+            tokio::time::sleep(Duration::from_secs(2)).await;
+        } else {
+            let mut told = Stream::reading(begin(&client, &stream(&id)).await.unwrap());
+            told.told(0).await;
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            assert_eq!(series(&client, "machinery_interests").await, "1", "it has its stream");
+        }
+        assert_eq!(series(&client, "machinery_interests").await, "0");
+        unknown(&client.post(&at(&id), &edit).await);
+        assert_eq!(begin(&client, &stream(&id)).await.err(), Some(Failed::Gone));
+    }
+    // A request for a stream that is taken back before it is answered ends the interest, too.
+    client.post(&at("interest-0123456789"), &opening()).await.fine();
+    let request = Request::get(stream("interest-0123456789")).body(Full::default()).unwrap();
+    drop(client.send(request).await);
+    unknown(&client.post(&at("interest-0123456789"), &edit).await);
+
+    let road = Road::handle(&server);
+    let Ok(Stream::Handle { events, interest }) = road.open(&Ask::by_label("key", "k1"), "").await else {
+        panic!("it opens")
+    };
+    assert!(interest.edit(InterestEdit::default()).await.is_ok());
+    drop(events);
+    assert_eq!(interest.edit(InterestEdit::default()).await, Err(WatchError::Ended));
+    server.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_lasts_as_long_as_it_was_to_and_ends_with_its_server() {
+    let store = Memory::new(Options::default());
+    let server = ApiServer::builder(store).crds([definition()]).start().await.unwrap();
+    let client = Client::of(&server);
+    client.post(&at("interest-0123456789"), &opening()).await.fine();
+    let short = format!("{}&timeoutSeconds=100&allowWatchBookmarks=true", stream("interest-0123456789"));
+    let mut told = Stream::reading(begin(&client, &short).await.unwrap());
+    told.told(0).await;
+    let later = client.post("/api/v1/namespaces", &json!({"metadata": {"name": "later"}})).await.fine();
+    let mark = format!("mark {}", super::road::revision(&later));
+    assert_eq!(told.next().await.unwrap().unwrap().short(), mark, "how far it has come");
+    assert!(told.next().await.is_none());
+    assert_eq!(series(&client, "machinery_interests").await, "0");
+
+    client.post(&at("interest-0123456789"), &opening()).await.fine();
+    let mut told = Stream::reading(begin(&client, &stream("interest-0123456789")).await.unwrap());
+    told.told(0).await;
+    let handle = widgets(&server);
+    server.stop().await;
+    assert!(told.next().await.is_none());
+    let Ask { by, keys, .. } = Ask::by_label("key", "k1");
+    let request = InterestRequest { by, keys, filter: Default::default(), after: None };
+    assert!(InterestSource::open(&handle, request).await.is_err());
+}
+
+#[tokio::test]
+async fn an_interest_is_of_who_opened_it() {
+    let (server, admin) = server().await;
+    let rules = json!([{"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["watch"]}]);
+    let ann = who_may(&server, &admin, rules).await;
+    let bob = Client::to(server.service(Identity::new("bob")));
+    let id = "interest-0123456789";
+    assert_eq!(bob.post(&at(id), &opening()).await.code, 403);
+    assert_eq!(
+        begin(&bob, &stream(id)).await.err().map(|error| format!("{error:?}").contains("cannot watch")),
+        Some(true)
+    );
+    ann.post(&at(id), &opening()).await.fine();
+    let edit = json!({"edit": 1, "add": ["k2"]});
+    unknown(&admin.post(&at(id), &edit).await);
+    assert_eq!(begin(&admin, &stream(id)).await.err(), Some(Failed::Gone), "also for who may do everything");
+    let mut other = opening();
+    other["add"] = json!(["k7"]);
+    assert_eq!(admin.post(&at(id), &other).await.code, 201, "that is another one");
+    ann.post(&at(id), &edit).await.fine();
+    let mut told = Stream::reading(begin(&ann, &stream(id)).await.unwrap());
+    told.told(1).await;
+    assert_eq!(
+        ann.post("/apis/example.com/v1/widgets/interests/interest-0123456789", &opening()).await.code,
+        403
+    );
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn who_may_watch_one_may_have_an_interest_in_it() {
+    let (server, admin) = server().await;
+    let rules = json!([{
+        "apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["watch"], "resourceNames": ["a"],
+    }]);
+    let ann = who_may(&server, &admin, rules).await;
+    let id = "interest-0123456789";
+    let body = json!({"edit": 0, "by": {"field": "spec.color"}, "add": ["red"]});
+    assert_eq!(ann.post(&at(id), &body).await.code, 403);
+    let only = "fieldSelector=metadata.name%3Da";
+    ann.post(&format!("{}?{only}", at(id)), &body).await.fine();
+    assert_eq!(
+        begin(&ann, &stream(id)).await.err().map(|error| format!("{error:?}").contains("cannot watch")),
+        Some(true)
+    );
+    let mut told = Stream::reading(begin(&ann, &format!("{}&{only}", stream(id))).await.unwrap());
+    let edit = json!({"edit": 1, "add": ["blue"]});
+    assert_eq!(ann.post(&at(id), &edit).await.code, 403);
+    ann.post(&format!("{}?{only}", at(id)), &edit).await.fine();
+    let told = told.told(1).await;
+    assert!(told[0].starts_with("ADDED a "), "{told:?}");
+    server.stop().await;
+}
