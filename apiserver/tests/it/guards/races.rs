@@ -43,69 +43,94 @@ async fn together(
     (first.await.unwrap(), second.await.unwrap())
 }
 
-/// One race in a network of its own. Each of the two would do alone.
-async fn race(shape: Shape, [a, b]: &[Handle<Subnet>; 2], vni: u64) {
-    let (a, b) = (a.clone(), b.clone());
-    let at = |name: &str, from: u64| subnet(&format!("{name}{vni}"), &[vni], from, from + 10);
-    match shape {
-        Shape::CreateCreate => {}
-        Shape::CreateUpdate | Shape::DeleteCreate => create(a.clone(), at("x", 100)).await.unwrap(),
-        Shape::UpdateUpdate => {
-            create(a.clone(), at("x", 100)).await.unwrap();
-            create(b.clone(), at("y", 200)).await.unwrap();
-        }
-    }
-    let (first, second) = match shape {
-        Shape::CreateCreate => together(create(a.clone(), at("x", 0)), create(b.clone(), at("y", 5))).await,
-        Shape::CreateUpdate => together(update(a.clone(), at("x", 0)), create(b.clone(), at("y", 5))).await,
-        Shape::UpdateUpdate => together(update(a.clone(), at("x", 0)), update(b.clone(), at("y", 5))).await,
-        Shape::DeleteCreate => {
-            together(delete(a.clone(), format!("x{vni}")), create(b.clone(), at("y", 105))).await
-        }
+/// Races in a network of its own, one after another. Each of the two would do alone.
+async fn lane(shape: Shape, handles: [Handle<Subnet>; 2], vni: u64, rounds: u64) {
+    let at = |name: &str, from: u64| subnet(&format!("{name}-{vni}"), &[vni], from, from + 10);
+    let named = |name: &str, round: u64| format!("{name}{round}");
+    let [first, second] = &handles;
+    let there: &[(&str, u64)] = match shape {
+        Shape::CreateCreate => &[],
+        Shape::CreateUpdate => &[("x", 0)],
+        Shape::UpdateUpdate => &[("x", 0), ("y", 20)],
+        Shape::DeleteCreate => &[("x0", 0)],
     };
-    match (shape, first, second) {
-        // Who deletes is in nobody's way; who creates may have come before that.
-        (Shape::DeleteCreate, Ok(()), Ok(())) => {}
-        (Shape::DeleteCreate, Ok(()), lost) => is_in_the_way(lost),
-        (_, Ok(()), lost) | (_, lost, Ok(())) => is_in_the_way(lost),
-        (_, first, second) => panic!("nobody won: {first:?} {second:?}"),
+    for (name, from) in there {
+        create(first.clone(), at(name, *from)).await.unwrap();
     }
-    for name in ["x", "y"] {
-        match delete(b.clone(), format!("{name}{vni}")).await {
+    for round in 1..=rounds {
+        let (a, b) = if round % 2 == 0 { (first, second) } else { (second, first) };
+        let ([a, b], from) = ([a.clone(), b.clone()], 40 * round);
+        let (x, y) = (named("x", round), named("y", round));
+        match shape {
+            Shape::CreateCreate => {
+                let both = together(create(a, at(&x, from)), create(b, at(&y, from + 5))).await;
+                let name = if one_won(both) { x } else { y };
+                delete(first.clone(), format!("{name}-{vni}")).await.unwrap();
+            }
+            Shape::CreateUpdate => {
+                let both = together(update(a, at("x", from)), create(b, at(&y, from + 5))).await;
+                if !one_won(both) {
+                    delete(second.clone(), format!("{y}-{vni}")).await.unwrap();
+                }
+            }
+            Shape::UpdateUpdate => {
+                one_won(together(update(a, at("x", from)), update(b, at("y", from + 5))).await);
+            }
+            Shape::DeleteCreate => {
+                let (before, from) = (named("x", round - 1), 5 * (round % 2));
+                let deleted = delete(a, format!("{before}-{vni}"));
+                let (deleted, created) = together(deleted, create(b, at(&x, from))).await;
+                // Who deletes is in nobody's way; who creates may have come before that.
+                deleted.unwrap();
+                if created.is_err() {
+                    is_in_the_way(created);
+                    create(first.clone(), at(&x, from)).await.unwrap();
+                }
+            }
+        }
+    }
+    for name in ["x", "y", &named("x", rounds)] {
+        match delete(first.clone(), format!("{name}-{vni}")).await {
             Ok(()) | Err(WriteError::NotFound) => {}
             Err(error) => panic!("{error}"),
         }
     }
 }
 
-/// Races, some of which are at the same time, too.
+/// Whether it was the first.
+fn one_won(both: (Outcome, Outcome)) -> bool {
+    match both {
+        (Ok(()), lost) => {
+            is_in_the_way(lost);
+            true
+        }
+        (lost, Ok(())) => {
+            is_in_the_way(lost);
+            false
+        }
+        (first, second) => panic!("nobody won: {first:?} {second:?}"),
+    }
+}
+
+/// Races of each shape, some of which are at the same time, too.
 async fn races(store: &(impl Backend + Clone), rounds: u64) {
+    const LANES: u64 = 4;
     let (servers, handles, asked) = two(store).await;
     let (mut auditor, mut at) = (Auditor::default(), Revision(1));
     for shape in SHAPES {
         let before = asked.load(Ordering::Relaxed);
-        const LANES: u64 = 4;
-        let lane = |lane: u64| {
-            let handles = handles.clone();
-            tokio::spawn(async move {
-                for round in 0..rounds / LANES {
-                    race(shape, &handles, round * LANES + lane).await;
-                }
-            })
-        };
-        for lane in [lane(0), lane(1), lane(2), lane(3)] {
+        let lanes = [0, 1, 2, 3].map(|vni| tokio::spawn(lane(shape, handles.clone(), vni, rounds / LANES)));
+        for lane in lanes {
             lane.await.unwrap();
         }
         at = auditor.audit(store, at).await;
         let checks = (asked.load(Ordering::Relaxed) - before) as u64;
         let once = match shape {
-            Shape::CreateCreate => 2,
-            Shape::CreateUpdate => 3,
-            Shape::UpdateUpdate => 4,
             // Who creates before the other is gone is refused at once: then nobody looks twice.
             Shape::DeleteCreate => 0,
+            _ => 2 * rounds + 2 * LANES,
         };
-        assert!(checks > once * (rounds / LANES * LANES), "{shape:?}: some of the writers met");
+        assert!(checks > once, "{shape:?}: some of the writers met");
     }
     assert!(auditor.seen as u64 >= 4 * rounds, "it has looked at every revision");
     assert_eq!(records(store).await, 0, "a record goes with the last object");
@@ -117,7 +142,7 @@ async fn races(store: &(impl Backend + Clone), rounds: u64) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_conflicting_writers_exactly_one_wins() {
     let options = Options { retention: Retention::MANUAL, ..Options::default() };
-    races(&Memory::new(options), 1_000).await;
+    races(&Memory::new(options), 10_000).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
