@@ -62,12 +62,17 @@
 //!     `an_edit_is_told_from_one_moment`). What is wrong or too much is refused and changes nothing
 //!     (`what_is_wrong_with_an_interest_is_refused`, `a_million_keys_are_refused`), and nothing is left of an interest when its
 //!     stream is over (`nothing_is_left_of_an_interest`).
+//! 22. **A guard of a [`KindOf`] holds for objects beside each other**: two that are in each other's way never both exist, through
+//!     however many servers of one store they are written, and of two writers one always wins
+//!     (`of_two_conflicting_writers_exactly_one_wins`, `no_two_objects_conflict_at_any_revision`,
+//!     `a_conflict_between_the_check_and_the_commit_is_noticed`). A check that panics, takes long or never ends harms nobody else
+//!     (`a_check_that_panics_is_named_and_harms_nobody_else`, `a_check_that_never_ends_holds_up_its_kind_and_nothing_else`).
 //!
 //! # What it does not do
 //!
 //! - Not yet: server-side apply, CEL, webhooks, impersonation, answers in protobuf. Each is refused with the right
-//!   error. A definition with rules in CEL is refused, and never half obeyed. Nor has it guards across objects, an
-//!   audit log, quotas, or tokens for service accounts.
+//!   error. A definition with rules in CEL is refused, and never half obeyed. Nor has it an audit log, quotas, or tokens for
+//!   service accounts.
 //! - Where Kubernetes answers by accident, this server refuses: the cases say where and why (`differs` in
 //!   `tests/differential/cases/`). Bodies of requests are never compressed, to either.
 //! - It has no scheduler and no controllers: pods and deployments are records.

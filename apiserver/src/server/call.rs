@@ -38,7 +38,7 @@ pub(crate) struct Asked {
     pub(crate) query: Query,
     pub(crate) identity: Arc<Identity>,
     /// What a write rests on.
-    pub(crate) fence: Option<Fence>,
+    pub(crate) fence: Option<Box<Fence>>,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
@@ -157,7 +157,7 @@ impl Shared {
                     // It would end at once, which clients take for a fault, and list all anew.
                     return Err(stopping());
                 }
-                Ok((Admitted::Resource(verb, resource, fence), query))
+                Ok((Admitted::Resource(verb, resource, fence.map(Box::new)), query))
             }
             _ if fence.is_some() => Err(unfenced()),
             Target::Nothing => Ok((Admitted::Nothing, query)),
@@ -182,7 +182,7 @@ impl Shared {
 
 /// What may be done.
 enum Admitted {
-    Resource(Verb, Resource, Option<Fence>),
+    Resource(Verb, Resource, Option<Box<Fence>>),
     Other(Vec<String>),
     Nothing,
 }

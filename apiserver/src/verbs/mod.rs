@@ -75,7 +75,7 @@ pub(crate) async fn serve(shared: &Arc<Shared>, asked: Asked) -> Result<Response
         kind,
         part,
         identity: &asked.identity,
-        fence: asked.fence.as_ref(),
+        fence: asked.fence.as_deref(),
         namespace: resource.namespace.as_deref(),
         name: resource.name.as_deref().unwrap_or_default(),
     };

@@ -4,7 +4,7 @@ use machinery_apiserver::Handle;
 use machinery_objects::{Deletion, Patch, PatchFormat, Preconditions, Revision, Writer};
 use machinery_store::{Memory, Options};
 
-use super::subnet::{Auditor, Subnet, SubnetStatus, key, records, subnet, two};
+use super::subnet::{Auditor, Subnet, SubnetStatus, beside, key, records, subnet, two};
 
 /// Numbers that look random, the same for each seed.
 struct Numbers(u64);
@@ -64,7 +64,7 @@ async fn history(seed: u64) {
     let writer = |at: u64| {
         let handle = handles[usize::from(at % 2 == 1)].clone();
         let mut numbers = Numbers((seed * 4 + at + 1) * 0x9e37_79b9);
-        tokio::spawn(async move {
+        beside(async move {
             let mut done = 0;
             for _ in 0..150 {
                 done += u64::from(write(&handle, &mut numbers).await);

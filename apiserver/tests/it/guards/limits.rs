@@ -1,31 +1,27 @@
 //! Guards that go wrong, and too much of what they are asked.
 
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use machinery_apiserver::{ApiServer, Identity, KindOf, Limits};
+use machinery_apiserver::{ApiServer, KindOf, Limits};
 use machinery_objects::{Deletion, InvalidField, Preconditions, SourceError, WriteError, Writer};
 use machinery_store::{Memory, Options};
 use serde_json::{Value, json};
 
-use super::subnet::{PATH, Subnet, key, records, subnet};
+use super::subnet::{PATH, Subnet, key, posted, records, subnet, subnets_of, unguarded};
 use crate::client::{Client, definition};
 
 /// What is kept shut until somebody opens it.
 #[derive(Clone, Default)]
-struct Gate(Arc<(Mutex<bool>, Condvar)>);
+struct Gate(Arc<OnceLock<()>>);
 
 impl Gate {
     fn wait(&self) {
-        let mut is_open = self.0.0.lock().unwrap();
-        while !*is_open {
-            is_open = self.0.1.wait(is_open).unwrap();
-        }
+        self.0.wait();
     }
 
     fn open(&self) {
-        *self.0.0.lock().unwrap() = true;
-        self.0.1.notify_all();
+        let _ = self.0.set(());
     }
 }
 
@@ -49,7 +45,7 @@ fn obedient(gate: &Gate) -> KindOf<Subnet> {
         assert_ne!(subnet.spec.from, HAS_NO_KEYS, "as it was asked");
         super::subnet::keys(subnet)
     };
-    KindOf::new().guard("obedient", keys, move |subnet: &Subnet, others: &[Arc<Subnet>]| {
+    unguarded().guard("obedient", keys, move |subnet: &Subnet, others: &[Arc<Subnet>]| {
         match subnet.spec.from {
             PANICS => panic!("as it was asked"),
             NEVER_ENDS => gate.wait(),
@@ -86,10 +82,6 @@ async fn goes_on(client: &Client, color: &str) {
     client.post("/api/v1/namespaces/default/configmaps", &map).await.fine();
 }
 
-fn posted(subnet: &Subnet) -> Value {
-    serde_json::to_value(subnet).unwrap()
-}
-
 async fn counted(client: &Client, why: &str) -> Option<u64> {
     let page = client.get("/metrics").await.fine();
     let series = format!("machinery_refused_total{{why=\"{why}\"}} ");
@@ -99,7 +91,7 @@ async fn counted(client: &Client, why: &str) -> Option<u64> {
 #[tokio::test]
 async fn a_check_that_panics_is_named_and_harms_nobody_else() {
     let (server, store) = start(&Gate::default(), Limits::default()).await;
-    let (client, handle) = (Client::of(&server), server.handle::<Subnet>(Identity::admin()));
+    let (client, handle) = (Client::of(&server), subnets_of(&server));
     for from in [PANICS, HAS_NO_KEYS] {
         let refused = client.post(PATH, &posted(&subnet("a", &[1], from, 9))).await;
         let why = "the guard \"obedient\" of subnets.example.com panicked, and nothing was written: the server's log \
@@ -126,7 +118,7 @@ async fn a_check_that_never_ends_holds_up_its_kind_and_nothing_else() {
     let time = Duration::from_millis(1500);
     let limits = Limits { guard_time: time, guards_at_once: 2, ..Limits::default() };
     let (server, _) = start(&gate, limits).await;
-    let (client, handle) = (Client::of(&server), server.handle::<Subnet>(Identity::admin()));
+    let (client, handle) = (Client::of(&server), subnets_of(&server));
     handle.create(&subnet("there", &[1], 50, 50), None).await.unwrap();
     let never = async |name: &str| {
         let refused = client.post(PATH, &posted(&subnet(name, &[1], NEVER_ENDS, 9))).await;
@@ -168,7 +160,7 @@ async fn a_server_stops_beside_a_check_that_never_ends() {
 async fn too_many_others_and_too_many_keys_are_refused() {
     let limits = Limits { guarded_objects: 2, guard_keys: 3, ..Limits::default() };
     let (server, store) = start(&Gate::default(), limits).await;
-    let (client, handle) = (Client::of(&server), server.handle::<Subnet>(Identity::admin()));
+    let (client, handle) = (Client::of(&server), subnets_of(&server));
     for at in 10..13 {
         handle.create(&subnet(&format!("s{at}"), &[1], at, at), None).await.unwrap();
     }
@@ -193,7 +185,7 @@ async fn too_many_others_and_too_many_keys_are_refused() {
 #[tokio::test]
 async fn as_many_keys_as_there_may_be_fit_a_transaction() {
     let (server, store) = start(&Gate::default(), Limits::default()).await;
-    let handle = server.handle::<Subnet>(Identity::admin());
+    let handle = subnets_of(&server);
     let (first, second): (Vec<u64>, Vec<u64>) = ((0..16).collect(), (16..32).collect());
     handle.create(&subnet("other", &second, 10, 10), None).await.unwrap();
     handle.create(&subnet("a", &first, 20, 20), None).await.unwrap();

@@ -7,7 +7,7 @@ use machinery_objects::{Deletion, Preconditions, Revision, WriteError, Writer};
 use machinery_store::{Backend, Disk, DiskOptions, Memory, Options, Retention};
 use serde_json::json;
 
-use super::subnet::{Auditor, PATH, Subnet, is_in_the_way, key, records, subnet, two};
+use super::subnet::{Auditor, PATH, Subnet, beside, is_in_the_way, key, posted, records, subnet, two};
 use crate::client::Client;
 
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ async fn together(
     first: impl Future<Output = Outcome> + Send + 'static,
     second: impl Future<Output = Outcome> + Send + 'static,
 ) -> (Outcome, Outcome) {
-    let (first, second) = (tokio::spawn(first), tokio::spawn(second));
+    let (first, second) = (beside(first), beside(second));
     (first.await.unwrap(), second.await.unwrap())
 }
 
@@ -119,7 +119,7 @@ async fn races(store: &(impl Backend + Clone), rounds: u64) {
     let (mut auditor, mut at) = (Auditor::default(), Revision(1));
     for shape in SHAPES {
         let before = asked.load(Ordering::Relaxed);
-        let lanes = [0, 1, 2, 3].map(|vni| tokio::spawn(lane(shape, handles.clone(), vni, rounds / LANES)));
+        let lanes = [0, 1, 2, 3].map(|vni| beside(lane(shape, handles.clone(), vni, rounds / LANES)));
         for lane in lanes {
             lane.await.unwrap();
         }
@@ -159,9 +159,8 @@ async fn over_http_the_other_one_is_told_why() {
     let (servers, ..) = two(&store).await;
     let post = |server: usize, name: String, from: u64, vni: u64| {
         let client = Client::of(&servers[server]);
-        let mut object = serde_json::to_value(subnet(&name, &[vni], from, from + 10)).unwrap();
-        object["apiVersion"] = "example.com/v1".into();
-        tokio::spawn(async move { client.post(PATH, &object).await })
+        let object = posted(&subnet(&name, &[vni], from, from + 10));
+        beside(async move { client.post(PATH, &object).await })
     };
     for vni in 0..300 {
         let (first, second) = (post(0, format!("x{vni}"), 0, vni), post(1, format!("y{vni}"), 5, vni));

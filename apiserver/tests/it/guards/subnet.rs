@@ -4,18 +4,35 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use kube::CustomResource;
-use kube_core::ResourceExt;
 use machinery_apiserver::{ApiServer, Handle, Identity, KindOf};
-use machinery_objects::{Conflict, InvalidField, ObjectKey, Revision, WriteError};
+use machinery_objects::{Conflict, InvalidField, Kind, ObjectKey, Revision, Scope, WriteError};
 use machinery_store::{Backend, Change, Entry, Range, Seen, Span};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio_util::task::TaskTracker;
 
-#[derive(CustomResource, Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
-#[kube(group = "example.com", version = "v1", kind = "Subnet", namespaced, status = "SubnetStatus")]
-#[kube(derive = "PartialEq")]
+/// No type of kube: what is written a hundred thousand times has no more in it than it needs.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+pub(crate) struct Subnet {
+    pub(crate) metadata: Meta,
+    pub(crate) spec: SubnetSpec,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) status: Option<SubnetStatus>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Meta {
+    pub(crate) name: String,
+    pub(crate) namespace: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) finalizers: Option<Vec<String>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) owner_references: Option<Value>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub(crate) struct SubnetSpec {
     /// The networks that it is in.
     pub(crate) vnis: Vec<u64>,
@@ -23,7 +40,7 @@ pub(crate) struct SubnetSpec {
     pub(crate) to: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub(crate) struct SubnetStatus {
     /// It counts up to here by now.
     pub(crate) grown_to: u64,
@@ -46,12 +63,38 @@ pub(crate) const PATH: &str = "/apis/example.com/v1/namespaces/default/subnets";
 /// How often the guard was asked.
 pub(crate) type Asked = Arc<AtomicUsize>;
 
+/// Subnets, with nothing asked of them.
+pub(crate) fn unguarded() -> KindOf<Subnet> {
+    let number = json!({"type": "integer", "minimum": 0});
+    let spec = json!({"type": "object", "properties": {
+        "vnis": {"type": "array", "items": number}, "from": number, "to": number,
+    }});
+    let status = json!({"type": "object", "properties": {"grown_to": number}});
+    let schema = json!({"type": "object", "properties": {"spec": spec, "status": status}});
+    KindOf::defined(json!({
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+        "metadata": {"name": "subnets.example.com"},
+        "spec": {
+            "group": "example.com", "scope": "Namespaced", "names": {"plural": "subnets", "kind": "Subnet"},
+            "versions": [{
+                "name": "v1", "served": true, "storage": true, "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": schema},
+            }],
+        },
+    }))
+}
+
+pub(crate) fn subnets_of(server: &ApiServer) -> Handle<Subnet> {
+    let kind = Kind::new("example.com/v1", "Subnet", "subnets", Scope::Namespaced).unwrap();
+    server.handle_of(kind, Identity::admin())
+}
+
 /// Subnets with their guard.
 pub(crate) fn subnets(asked: &Asked) -> KindOf<Subnet> {
     let asked = asked.clone();
-    KindOf::new().guard("disjoint", keys, move |subnet: &Subnet, others: &[Arc<Subnet>]| {
+    unguarded().guard("disjoint", keys, move |subnet: &Subnet, others: &[Arc<Subnet>]| {
         asked.fetch_add(1, Ordering::Relaxed);
-        let reason = |other: &Subnet| format!("it overlaps {}", other.name_any());
+        let reason = |other: &Subnet| format!("it overlaps {}", other.metadata.name);
         let in_the_way = others.iter().find(|other| subnet.overlaps(other));
         in_the_way
             .map(|other| InvalidField { field: "spec.from".into(), reason: reason(other) })
@@ -72,15 +115,27 @@ pub(crate) async fn two(store: &(impl Backend + Clone)) -> ([ApiServer; 2], [Han
         builder.start().await.unwrap()
     };
     let servers = [start().await, start().await];
-    let handles = [&servers[0], &servers[1]].map(|server| server.handle::<Subnet>(Identity::admin()));
+    let handles = [subnets_of(&servers[0]), subnets_of(&servers[1])];
     (servers, handles, asked)
+}
+
+/// Does something on another thread, perhaps.
+pub(crate) fn beside<T: Send + 'static>(task: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+    TaskTracker::new().spawn(task)
 }
 
 /// A subnet in some networks.
 pub(crate) fn subnet(name: &str, vnis: &[u64], from: u64, to: u64) -> Subnet {
-    let mut subnet = Subnet::new(name, SubnetSpec { vnis: vnis.to_vec(), from, to });
-    subnet.metadata.namespace = Some("default".into());
-    subnet
+    let metadata = Meta { name: name.into(), namespace: "default".into(), ..Meta::default() };
+    Subnet { metadata, spec: SubnetSpec { vnis: vnis.to_vec(), from, to }, status: None }
+}
+
+/// As it goes over the wire.
+pub(crate) fn posted(subnet: &Subnet) -> Value {
+    let mut object = serde_json::to_value(subnet).unwrap();
+    object["apiVersion"] = "example.com/v1".into();
+    object["kind"] = "Subnet".into();
+    object
 }
 
 pub(crate) fn key(name: &str) -> ObjectKey {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use http::Method;
-use machinery_apiserver::{ApiServer, Identity, KindOf, StartError};
+use machinery_apiserver::{ApiServer, KindOf, StartError};
 use machinery_objects::{
     Deleted, Deletion, InvalidField, Patch, PatchFormat, Preconditions, Revision, Writer,
 };
@@ -11,7 +11,8 @@ use machinery_store::{Memory, Options};
 use serde_json::{Value, json};
 
 use super::subnet::{
-    Asked, Auditor, PATH, Subnet, SubnetStatus, is_in_the_way, key, keys, records, subnet, subnets, two,
+    Asked, Auditor, PATH, Subnet, SubnetStatus, is_in_the_way, key, keys, posted, records, subnet, subnets,
+    subnets_of, two, unguarded,
 };
 use crate::client::Client;
 use crate::interposed::Interposed;
@@ -33,7 +34,7 @@ async fn a_conflict_between_the_check_and_the_commit_is_noticed() {
         let store = Interposed::over(Memory::new(Options::default()));
         let (_servers, [handle, _], asked) = two(&store).await;
         let other = ApiServer::builder(store.inner.clone()).kind(subnets(&asked)).start().await.unwrap();
-        let other = other.handle::<Subnet>(Identity::admin());
+        let other = subnets_of(&other);
         let none = Preconditions::default();
         handle.create(&subnet("a", &[1], 100, 110), None).await.unwrap();
         let moved = handle.create(&subnet("d", &[2], 1, 2), None).await.unwrap().object;
@@ -87,7 +88,7 @@ async fn no_record_outlives_its_objects_whichever_way_they_go() {
     let namespace = json!({"metadata": {"name": "n"}});
     client.post("/api/v1/namespaces", &namespace).await.fine();
     let mut inside = subnet("inside", &[1, 2], 0, 10);
-    inside.metadata.namespace = Some("n".into());
+    inside.metadata.namespace = "n".into();
     a.create(&inside, None).await.unwrap();
     is_in_the_way(b.create(&subnet("a", &[2], 5, 6), None).await);
     assert_eq!(records(&store).await, 2);
@@ -100,7 +101,7 @@ async fn no_record_outlives_its_objects_whichever_way_they_go() {
     let uid = owner["metadata"]["uid"].clone();
     let reference = json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "o", "uid": uid}]);
     let mut owned = subnet("owned", &[3], 0, 10);
-    owned.metadata.owner_references = serde_json::from_value(reference).unwrap();
+    owned.metadata.owner_references = Some(reference);
     a.create(&owned, None).await.unwrap();
     client.delete(&format!("{maps}/o")).await.fine();
     gone(&client, &format!("{PATH}/owned")).await;
@@ -150,8 +151,8 @@ async fn what_is_deleted_counts_until_it_is_gone() {
 #[tokio::test]
 async fn a_guard_that_is_newer_than_its_objects_holds_beside_them() {
     let store = Memory::new(Options::default());
-    let before = ApiServer::builder(store.clone()).kind(KindOf::<Subnet>::new()).start().await.unwrap();
-    let handle = before.handle::<Subnet>(Identity::admin());
+    let before = ApiServer::builder(store.clone()).kind(unguarded()).start().await.unwrap();
+    let handle = subnets_of(&before);
     let mut held = subnet("a", &[1], 0, 10);
     held.metadata.finalizers = Some(vec!["example.com/hold".into()]);
     handle.create(&held, None).await.unwrap();
@@ -172,7 +173,7 @@ async fn a_guard_that_is_newer_than_its_objects_holds_beside_them() {
 
 /// A child needs a parent under its key.
 fn children() -> KindOf<Subnet> {
-    KindOf::new().guard("disjoint", keys, |subnet: &Subnet, others: &[Arc<Subnet>]| {
+    unguarded().guard("disjoint", keys, |subnet: &Subnet, others: &[Arc<Subnet>]| {
         let alone = subnet.spec.from > 0 && others.is_empty();
         let wrong = InvalidField { field: "spec.from".into(), reason: "it has no parent".into() };
         alone.then_some(wrong).into_iter().collect()
@@ -184,15 +185,15 @@ fn children() -> KindOf<Subnet> {
 async fn that_somebody_was_there_is_noticed_without_a_record() {
     let store = Interposed::over(Memory::new(Options::default()));
     let builder = ApiServer::builder(store.inner.clone());
-    let before = builder.kind(KindOf::<Subnet>::new()).start().await.unwrap();
+    let before = builder.kind(unguarded()).start().await.unwrap();
     let parent = subnet("parent", &[1], 0, 0);
-    before.handle::<Subnet>(Identity::admin()).create(&parent, None).await.unwrap();
+    subnets_of(&before).create(&parent, None).await.unwrap();
     before.stop().await;
     let server = ApiServer::builder(store.clone()).kind(children()).start().await.unwrap();
     let other = ApiServer::builder(store.inner.clone()).kind(children()).start().await.unwrap();
-    let (handle, other) = (server.handle::<Subnet>(Identity::admin()), other.handle(Identity::admin()));
+    let (handle, other) = (subnets_of(&server), subnets_of(&other));
     let orphan = async move {
-        Writer::<Subnet>::delete(&other, &key("parent"), &Deletion::default()).await.unwrap();
+        other.delete(&key("parent"), &Deletion::default()).await.unwrap();
     };
     store.before(RECORD, orphan).await;
     let error = handle.create(&subnet("child", &[1], 1, 1), None).await.unwrap_err();
@@ -207,7 +208,7 @@ async fn what_runs_dry_is_checked_and_leaves_nothing() {
     let client = Client::of(&servers[1]);
     handle.create(&subnet("a", &[1], 0, 10), None).await.unwrap();
     let dry = async |from: u64| {
-        let object = serde_json::to_string(&subnet("b", &[1, 2], from, from + 5)).unwrap();
+        let object = posted(&subnet("b", &[1, 2], from, from + 5)).to_string();
         let headers = [("content-type", "application/json")];
         client.ask(Method::POST, &format!("{PATH}?dryRun=All"), &headers, &object).await
     };
@@ -226,7 +227,7 @@ async fn a_guard_is_told_from_others_by_its_name() {
             other => panic!("{other:?}"),
         }
     };
-    assert!(why(KindOf::new(), "").await.contains("can be no guard's name"));
-    assert!(why(KindOf::new(), "a/b").await.contains("can be no guard's name"));
+    assert!(why(unguarded(), "").await.contains("can be no guard's name"));
+    assert!(why(unguarded(), "a/b").await.contains("can be no guard's name"));
     assert!(why(subnets(&Asked::default()), "disjoint").await.contains("two guards are called"));
 }
