@@ -176,6 +176,8 @@ impl Feed {
 
     /// Nothing is there: asks for a mark if one is due, and sleeps until something else is.
     fn rest(&mut self, now: Instant) {
+        // Most watches have something to tell seldom, and there are many: what they told it from is not kept.
+        self.ready.shrink_to_fit();
         let marks = self.plan.bookmarks && !self.last_mark_is_out;
         if marks && now >= self.mark_at {
             self.follow.ask();
