@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use machinery_apiserver::{ApiServer, Handle, Identity, KindOf};
+use machinery_apiserver::{ApiServer, Handle, Identity, KindOf, Limits};
 use machinery_objects::{Conflict, InvalidField, Kind, ObjectKey, Revision, Scope, WriteError};
 use machinery_store::{Backend, Change, Entry, Range, Seen, Span};
 use serde::{Deserialize, Serialize};
@@ -111,7 +112,9 @@ pub(crate) fn keys(subnet: &Subnet) -> Vec<String> {
 pub(crate) async fn two(store: &(impl Backend + Clone)) -> ([ApiServer; 2], [Handle<Subnet>; 2], Asked) {
     let asked = Asked::default();
     let start = async || {
-        let builder = ApiServer::builder(store.clone()).kind(subnets(&asked));
+        // However busy the machine is.
+        let limits = Limits { guard_time: Duration::from_secs(60), ..Limits::default() };
+        let builder = ApiServer::builder(store.clone()).kind(subnets(&asked)).limits(limits);
         builder.start().await.unwrap()
     };
     let servers = [start().await, start().await];
