@@ -185,6 +185,9 @@ def too_old():
     # The server of this test remembers two hundred revisions.
     for at in range(230):
         core.patch_namespaced_config_map("x", NAMESPACE, {"data": {"v": str(at)}})
+    # What a server saw happen it can tell for longer.
+    equal(events_of(watch.Watch(), 1, core.list_namespaced_config_map, NAMESPACE, resource_version=start), [("MODIFIED", "x")])
+    restart()
     try:
         events_of(watch.Watch(), 1, core.list_namespaced_config_map, NAMESPACE, resource_version=start, timeout_seconds=5)
         raise AssertionError("a revision that is gone was watched")
