@@ -242,10 +242,6 @@ impl Follow {
         }
         Some(hub.view())
     }
-
-    pub(crate) fn keys(&self) -> Option<&Keys> {
-        self.keys.as_deref()
-    }
 }
 
 impl Drop for Follow {

@@ -10,8 +10,6 @@
 //! * [`cell`], [`caches`]: one kind's cache, and all of them
 //! * [`follow`]: one watch's place in it
 
-#![allow(dead_code, unused_imports, reason = "interests and guards, which come next, use the rest")]
-
 mod caches;
 mod cell;
 mod follow;

@@ -154,10 +154,11 @@ impl View {
                     .by(&self.indexes.labels, &Label::new(key, value))
                     .for_each(|(_, state)| each(state));
             }
-            Term::Field(_, at, value) => match self.indexes.fields.get(at) {
-                Some(index) => self.snapshot.by(index, value).for_each(|(_, state)| each(state)),
-                None => {}
-            },
+            Term::Field(_, at, value) => {
+                let index = self.indexes.fields.get(at);
+                let states = index.into_iter().flat_map(|index| self.snapshot.by(index, value));
+                states.for_each(|(_, state)| each(state));
+            }
         }
     }
 }

@@ -88,10 +88,13 @@ struct Watching {
 }
 
 enum At {
-    Starting(Pin<Box<dyn Future<Output = Option<Result<Feed, Refusal>>> + Send>>),
+    Starting(Starting),
     Going(Feed),
     Over,
 }
+
+/// None: its time was over before it began.
+type Starting = Pin<Box<dyn Future<Output = Option<Result<Feed, Refusal>>> + Send>>;
 
 impl Stream for Watching {
     type Item = Bytes;
