@@ -14,7 +14,8 @@ pub(super) struct Index {
 enum Numbers {
     One(u32),
     Few(Vec<u32>),
-    Many(HashSet<u32, FixedState>),
+    /// In a box: there is a place for each term, and few are as large.
+    Many(Box<HashSet<u32, FixedState>>),
 }
 
 /// More than so many are no longer searched one by one.
@@ -64,7 +65,7 @@ impl Numbers {
             Self::Few(numbers) => {
                 let mut many: HashSet<u32, _> = numbers.iter().copied().collect();
                 many.insert(number);
-                *self = Self::Many(many);
+                *self = Self::Many(Box::new(many));
             }
             Self::Many(numbers) => {
                 numbers.insert(number);

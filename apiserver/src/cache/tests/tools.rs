@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use machinery_store::{Backend, Entry, Watch};
+use machinery_store::{Backend, Watch};
 use prometheus_client::metrics::counter::Counter;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
@@ -75,9 +75,4 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.stopping.cancel();
     }
-}
-
-/// As text: `widgets` keys are long.
-pub(super) fn name(entry: &Entry) -> String {
-    entry.key.rsplit('/').next().unwrap_or_default().to_owned()
 }
