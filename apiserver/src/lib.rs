@@ -105,7 +105,8 @@
 //! # Ok(()) }
 //! ```
 //!
-//! A controller of kube-rs, tested on it without a cluster: `docs/guides/test-a-controller.md`.
+//! A controller of kube-rs, tested on it without a cluster: `docs/guides/test-a-controller.md`. Guards, fences and interest watches:
+//! `docs/guides/beyond-kubernetes.md`.
 //!
 //! # Features
 //!
@@ -173,7 +174,10 @@ pub use own::KindOf;
 pub use refusal::{About, Cause, Refusal};
 pub use server::{ApiServer, Builder, Limits, StartError};
 
-/// The guide, so that its code is compiled and run.
+/// The guides, so that their code is compiled and run.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/guides/test-a-controller.md")]
 struct TestAController;
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guides/beyond-kubernetes.md")]
+struct BeyondKubernetes;
