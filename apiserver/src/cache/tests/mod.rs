@@ -3,4 +3,5 @@
 mod behind;
 mod conformance;
 mod naive;
+mod rekey;
 mod tools;

@@ -236,7 +236,7 @@ impl Plane {
         if !oracle.newest().contains_key(&key) {
             return;
         }
-        let object = ObjectKey::new(Some(&*key.0), &*key.1).unwrap();
+        let object = ObjectKey::new(Some(&*key.0), &key.1).unwrap();
         let gone = self.handle.delete(&object, &Deletion::default()).await.unwrap();
         let Wrote::Removed(Some(at)) = &gone.token().wrote else { panic!("{gone:?}") };
         oracle.delete(&key, at.revision().unwrap().0);
@@ -330,7 +330,7 @@ impl<'a> Follower<'a> {
         loop {
             let stream = self.stream.as_mut().expect("it has one");
             if let Stream::Wire(wire) = stream
-                && turn % 3 == 0
+                && turn.is_multiple_of(3)
             {
                 let wrong = json!({"edit": wire.edits() + 2, "remove": ["k0", "k1"], "add": ["red"]});
                 let code = wire.post(&plane.client, &wrong).await.code;
@@ -339,7 +339,7 @@ impl<'a> Follower<'a> {
             match stream.edit(&plane.client, &edit).await {
                 Ok(number) => {
                     if let Stream::Wire(wire) = stream
-                        && turn % 2 == 0
+                        && turn.is_multiple_of(2)
                     {
                         let again = of_edit(number, &edit);
                         assert_eq!(wire.post(&plane.client, &again).await.code, 202);
@@ -408,7 +408,7 @@ impl<'a> Follower<'a> {
         match what {
             "ADDED" | "MODIFIED" => {
                 assert_eq!(oracle.at(at).get(&key), Some(&object));
-                assert_eq!(what == "MODIFIED" && known.is_none(), false, "{object} was not there");
+                assert!(what == "ADDED" || known.is_some(), "{object} was not there");
                 let value = |object| value_of(&self.ask.by, object);
                 if known.is_some_and(|known| what == "MODIFIED" && value(known) != value(&object)) {
                     count(&self.seen.over_keys);
