@@ -66,8 +66,8 @@ impl Caches {
     }
 
     async fn load(&self, of: Of, kind: Arc<Kind>, metrics: &Metrics) -> Result<Arc<Cache>, Refusal> {
-        let looked_at = metrics.looked_at(&kind);
-        let (cache, watch) = Cache::load(kind, self.store.clone(), self.most, self.seed, looked_at).await?;
+        let counted = metrics.asked(&kind);
+        let (cache, watch) = Cache::load(kind, self.store.clone(), self.most, self.seed, counted).await?;
         let (fed, made, stopping) = (cache.clone(), self.made.clone(), self.stopping.clone());
         self.tasks.spawn(async move {
             fed.run(watch, &stopping).await;

@@ -8,7 +8,6 @@ use machinery_objects::Revision;
 use machinery_store::{Range, Seen, Watch, WatchError};
 use machinery_sync::atomic::{AtomicBool, Ordering};
 use machinery_sync::{Mutex, Notify};
-use prometheus_client::metrics::counter::Counter;
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_util::sync::CancellationToken;
 
@@ -17,6 +16,7 @@ use super::objects::Objects;
 use super::ring::Most;
 use super::{State, View};
 use crate::kind::Kind;
+use crate::metrics::Asked;
 use crate::refusal::Refusal;
 use crate::storage::{self, Moment, PATIENCE, too_large};
 
@@ -32,7 +32,7 @@ pub(crate) struct Cache {
     /// Something came.
     came: Notify,
     started: Instant,
-    looked_at: Counter,
+    pub(super) counted: Asked,
 }
 
 /// Alarms are as exact as this.
@@ -45,7 +45,7 @@ impl Cache {
         store: storage::Objects,
         most: Most,
         seed: u64,
-        looked_at: Counter,
+        counted: Asked,
     ) -> Result<(Arc<Self>, Watch), Refusal> {
         let span = kind.place.span(None);
         let listed = store.list(Range::of(span.clone()), Moment::Newest).await?;
@@ -69,7 +69,7 @@ impl Cache {
             nudge: tokio::sync::Notify::new(),
             came: Notify::new(),
             started: Instant::now(),
-            looked_at,
+            counted,
         };
         Ok((Arc::new(cache), watch))
     }
@@ -125,7 +125,7 @@ impl Cache {
             change(&mut hub, &mut wake);
             std::mem::take(&mut hub.watches.looked_at)
         };
-        self.looked_at.inc_by(looked_at);
+        self.counted.asked.inc_by(looked_at);
         self.came.notify_all();
         wake.into_iter().for_each(Waker::wake);
     }

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::hub::{Ended, Hub, Look};
 use super::ring::{Change, Revised};
+use super::wanted::Filed;
 use super::{By, Cache, State, View, Wanted};
 use crate::kind::Kind;
 use crate::refusal::Refusal;
@@ -104,7 +105,11 @@ impl Cache {
                 hub.watches.add_term(&keys.by.term(wanted.namespace.as_deref(), key), number);
             }
         }
-        Follow { cache: self.clone(), wanted, keys: keys.map(Box::new), number, told }
+        let follow = Follow { cache: self.clone(), wanted, keys: keys.map(Box::new), number, told };
+        if follow.is_everywhere() {
+            self.counted.everywhere.inc();
+        }
+        follow
     }
 }
 
@@ -221,6 +226,11 @@ impl Follow {
         }
     }
 
+    /// Whether it is asked about every event, as nothing says which concern it.
+    fn is_everywhere(&self) -> bool {
+        self.keys.is_none() && matches!(self.wanted.filed(), Filed::Everywhere(_))
+    }
+
     /// Changes the keys of a watch that is by keys, and shows what is there at just that moment. `None`: there is something
     /// that it has not looked at yet, under the keys that it has.
     pub(crate) fn rekey(&mut self, remove: &BTreeSet<Arc<str>>, add: &BTreeSet<Arc<str>>) -> Option<View> {
@@ -246,6 +256,9 @@ impl Follow {
 
 impl Drop for Follow {
     fn drop(&mut self) {
+        if self.is_everywhere() {
+            self.cache.counted.everywhere.dec();
+        }
         let mut hub = self.cache.hub.lock();
         if let Some(keys) = &self.keys {
             for key in &keys.set {

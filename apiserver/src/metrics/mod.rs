@@ -39,7 +39,8 @@ pub(crate) struct Metrics {
     in_flight: Family<RequestKind, Gauge>,
     long_running: Family<About, Gauge>,
     events: Family<About, Counter>,
-    looked_at: Family<OfKind, Counter>,
+    asked: Family<OfKind, Counter>,
+    everywhere: Family<OfKind, Gauge>,
     terminated: Family<Code, Counter>,
     handshakes: Counter,
     connections: Gauge,
@@ -64,6 +65,13 @@ struct RequestKind {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Code {
     code: u16,
+}
+
+/// Whether an event concerns a watch: how often one was asked, and how many are asked every time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Asked {
+    pub(crate) asked: Counter,
+    pub(crate) everywhere: Gauge,
 }
 
 /// Something that is going on. It is counted for as long as this is there.
@@ -99,7 +107,8 @@ impl Metrics {
             in_flight: Family::default(),
             long_running: Family::default(),
             events: Family::default(),
-            looked_at: Family::default(),
+            asked: Family::default(),
+            everywhere: Family::default(),
             terminated: Family::default(),
             handshakes: Counter::default(),
             connections: Gauge::default(),
@@ -129,9 +138,11 @@ impl Metrics {
         (going_on, self.events.get_or_create(about).clone())
     }
 
-    /// The counter of the watches that were asked whether an event of a kind concerns them.
-    pub(crate) fn looked_at(&self, kind: &kind::Kind) -> Counter {
-        self.looked_at.get_or_create(&OfKind::new(&self.known, kind)).clone()
+    /// What the watches of a kind are asked.
+    pub(crate) fn asked(&self, kind: &kind::Kind) -> Asked {
+        let of = OfKind::new(&self.known, kind);
+        let asked = self.asked.get_or_create(&of).clone();
+        Asked { asked, everywhere: self.everywhere.get_or_create(&of).clone() }
     }
 
     /// An open connection, until the guard is dropped.

@@ -63,7 +63,12 @@ impl Metrics {
         registry.register(
             "machinery_watches_asked",
             "Watches that were asked whether an event concerns them, because an index found them",
-            self.looked_at.clone(),
+            self.asked.clone(),
+        );
+        registry.register(
+            "machinery_watches_scanned",
+            "Watches that are asked about every event: nothing in their selectors says which concern them",
+            self.everywhere.clone(),
         );
         registry.register(
             "apiserver_request_terminations",

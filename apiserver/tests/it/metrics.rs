@@ -1,6 +1,7 @@
 //! What is counted, as who scrapes it sees it.
 
 use bytes::Bytes;
+use futures::FutureExt as _;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
 use machinery_apiserver::{ApiServer, Identity, Limits};
@@ -90,6 +91,45 @@ async fn watches_are_counted_while_they_are_open_and_so_are_their_events() {
     assert_eq!(value(&page(&client).await, &open), 0.0);
     server.stop().await;
 }
+
+/// An event asks those whom the index finds, and nobody else.
+#[tokio::test]
+async fn of_many_watches_only_those_are_asked_whom_an_event_may_concern() {
+    let (server, client) = server().await;
+    let all = "/apis/example.com/v1/namespaces/default/widgets";
+    let mut bodies = Vec::new();
+    let selectors = (0..200).map(|at| format!("labelSelector=at%3D{at}"));
+    let others = ["labelSelector=!gone", "fieldSelector=metadata.name%3Db"].map(String::from);
+    for selector in selectors.chain(others) {
+        let request =
+            Request::get(format!("{all}?watch=1&{selector}")).body(Full::<Bytes>::default()).unwrap();
+        let mut body = client.send(request).await.into_body();
+        // Until it is asked for it has no place.
+        assert!(body.frame().now_or_never().is_none());
+        bodies.push(body);
+    }
+    let widget = json!({
+        "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a", "labels": {"at": "7", "x": "y"}},
+    });
+    while value(&page(&client).await, SCANNED) < 1.0 {
+        for body in &mut bodies {
+            assert!(body.frame().now_or_never().is_none());
+        }
+        tokio::task::yield_now().await;
+    }
+    client.post(all, &widget).await.fine();
+    for at in [7, 200] {
+        bodies[at].frame().await.unwrap().unwrap();
+    }
+    let there = page(&client).await;
+    let asked = r#"machinery_watches_asked_total{group="example.com",version="v1",resource="widgets"}"#;
+    assert_eq!((value(&there, asked), value(&there, SCANNED)), (2.0, 1.0), "{there}");
+    drop(bodies);
+    assert_eq!(value(&page(&client).await, SCANNED), 0.0);
+    server.stop().await;
+}
+
+const SCANNED: &str = r#"machinery_watches_scanned{group="example.com",version="v1",resource="widgets"}"#;
 
 #[tokio::test]
 async fn what_is_refused_by_a_limit_is_counted() {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use machinery_store::{Backend, Watch};
-use prometheus_client::metrics::counter::Counter;
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -12,6 +11,7 @@ use super::super::ring::Most;
 use crate::cache::Cache;
 use crate::crd;
 use crate::kind::{Kind, Names};
+use crate::metrics::Asked;
 use crate::storage::{Objects, Place, encode};
 
 /// Namespaced, and selected by two fields.
@@ -55,7 +55,7 @@ pub(super) struct Running {
 impl Running {
     pub(super) async fn begin(backend: Arc<dyn Backend>, kind: Arc<Kind>, revisions: usize) -> Self {
         let most = Most { revisions, bytes: 1 << 20 };
-        let loaded = Cache::load(kind, Objects::new(backend), most, 7, Counter::default()).await;
+        let loaded = Cache::load(kind, Objects::new(backend), most, 7, Asked::default()).await;
         let (cache, watch): (Arc<Cache>, Watch) =
             loaded.unwrap_or_else(|refusal| panic!("{}", refusal.message));
         let (stopping, tasks) = (CancellationToken::new(), TaskTracker::new());
