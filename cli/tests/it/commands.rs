@@ -1,6 +1,7 @@
 //! What is done with data while nobody serves it.
 
 use http::Method;
+use machinery::store::{Backend as _, Disk, DiskOptions, Transaction};
 use rustix::process::Signal;
 use serde_json::json;
 
@@ -50,6 +51,22 @@ async fn what_was_in_a_snapshot_is_served_again() {
         client.get(&format!("{MAPS}?watch=1&timeoutSeconds=5&resourceVersion={revision}")).await;
     assert_eq!((&expired["type"], &expired["object"]["code"]), (&json!("ERROR"), &json!(410)), "{expired}");
     serving.kill().await;
+}
+
+#[tokio::test]
+async fn records_of_guards_are_no_objects() {
+    let home = tempfile::tempdir().unwrap();
+    let data = home.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    let store = Disk::open(data.join("store"), DiskOptions::default()).unwrap();
+    let written = Transaction::new()
+        .put("example.com/subnets/default/a", *b"{}")
+        .put("example.com/subnets/default/b", *b"{}")
+        .put("/guards/example.com/subnets/disjoint/=vni/17", *b"");
+    store.commit(written).await.unwrap();
+    store.close().await.unwrap();
+    let sound = said("check --data-dir data", home.path()).await;
+    assert!(sound.starts_with("sound: 2 objects at revision "), "{sound}");
 }
 
 #[tokio::test]
