@@ -1,4 +1,4 @@
-//! The developer's commands: `cargo xtask setup|test|loom|fuzz|layering|record`.
+//! The developer's commands: `cargo xtask setup|test|loom|races|fuzz|layering|record`.
 //!
 //! Plain cargo underneath, so that a fresh clone needs nothing else, and so that a desk and CI run the same thing.
 
@@ -6,6 +6,7 @@ mod counts;
 mod fuzz;
 mod layering;
 mod loom;
+mod races;
 mod record;
 mod setup;
 mod shell;
@@ -40,6 +41,8 @@ enum Command {
         /// Only the models whose name contains this
         filter: Option<String>,
     },
+    /// Has two writers meet who are in each other's way, ten thousand times in each shape
+    Races,
     /// Feeds mutated bytes to the fuzz targets
     Fuzz(fuzz::Args),
     /// Asks the genuine Kubernetes API machinery (in Go) what the tests compare our answers with
@@ -66,6 +69,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Setup => Ok(setup::run(setup::Asked::Setup).is_ready()),
         Command::Test { stages } => test::run(&workspace, &stages),
         Command::Loom { filter } => loom::run(&workspace, filter.as_deref()),
+        Command::Races => races::run(&workspace),
         Command::Fuzz(args) => fuzz::run(&workspace, &args),
         Command::Record(args) => record::run(&workspace, &args),
         Command::Layering => layering::run(&workspace),

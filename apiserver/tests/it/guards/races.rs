@@ -43,8 +43,9 @@ async fn together(
     (first.await.unwrap(), second.await.unwrap())
 }
 
-/// Races in a network of its own, one after another. Each of the two would do alone.
-async fn lane(shape: Shape, handles: [Handle<Subnet>; 2], vni: u64, rounds: u64) {
+/// Races in a network of its own, one after another. Each of the two would do alone. Returns how many writers were refused.
+async fn lane(shape: Shape, handles: [Handle<Subnet>; 2], vni: u64, rounds: u64) -> u64 {
+    let mut refused = 0;
     let at = |name: &str, from: u64| subnet(&format!("{name}-{vni}"), &[vni], from, from + 10);
     let named = |name: &str, round: u64| format!("{name}{round}");
     let [first, second] = &handles;
@@ -61,20 +62,23 @@ async fn lane(shape: Shape, handles: [Handle<Subnet>; 2], vni: u64, rounds: u64)
         let (a, b) = if round % 2 == 0 { (first, second) } else { (second, first) };
         let ([a, b], from) = ([a.clone(), b.clone()], 40 * round);
         let (x, y) = (named("x", round), named("y", round));
-        match shape {
+        refused += match shape {
             Shape::CreateCreate => {
                 let both = together(create(a, at(&x, from)), create(b, at(&y, from + 5))).await;
                 let name = if one_won(both) { x } else { y };
                 delete(first.clone(), format!("{name}-{vni}")).await.unwrap();
+                1
             }
             Shape::CreateUpdate => {
                 let both = together(update(a, at("x", from)), create(b, at(&y, from + 5))).await;
                 if !one_won(both) {
                     delete(second.clone(), format!("{y}-{vni}")).await.unwrap();
                 }
+                1
             }
             Shape::UpdateUpdate => {
                 one_won(together(update(a, at("x", from)), update(b, at("y", from + 5))).await);
+                1
             }
             Shape::DeleteCreate => {
                 let (before, from) = (named("x", round - 1), 5 * (round % 2));
@@ -82,12 +86,16 @@ async fn lane(shape: Shape, handles: [Handle<Subnet>; 2], vni: u64, rounds: u64)
                 let (deleted, created) = together(deleted, create(b, at(&x, from))).await;
                 // Who deletes is in nobody's way; who creates may have come before that.
                 deleted.unwrap();
-                if created.is_err() {
-                    is_in_the_way(created);
-                    create(first.clone(), at(&x, from)).await.unwrap();
+                match created {
+                    Ok(()) => 0,
+                    created => {
+                        is_in_the_way(created);
+                        create(first.clone(), at(&x, from)).await.unwrap();
+                        1
+                    }
                 }
             }
-        }
+        };
     }
     for name in ["x", "y", &named("x", rounds)] {
         match delete(first.clone(), format!("{name}-{vni}")).await {
@@ -95,6 +103,7 @@ async fn lane(shape: Shape, handles: [Handle<Subnet>; 2], vni: u64, rounds: u64)
             Err(error) => panic!("{error}"),
         }
     }
+    refused
 }
 
 /// Whether it was the first.
@@ -120,17 +129,26 @@ async fn races(store: &(impl Backend + Clone), rounds: u64) {
     for shape in SHAPES {
         let before = asked.load(Ordering::Relaxed);
         let lanes = [0, 1, 2, 3].map(|vni| beside(lane(shape, handles.clone(), vni, rounds / LANES)));
+        let mut refused = 0;
         for lane in lanes {
-            lane.await.unwrap();
+            refused += lane.await.unwrap();
         }
         at = auditor.audit(store, at).await;
         let checks = (asked.load(Ordering::Relaxed) - before) as u64;
-        let once = match shape {
-            // Who creates before the other is gone is refused at once: then nobody looks twice.
-            Shape::DeleteCreate => 0,
-            _ => 2 * rounds + 2 * LANES,
-        };
-        assert!(checks > once, "{shape:?}: some of the writers met");
+        println!("{shape:?}: {rounds} races, {refused} refused, {checks} checks");
+        match shape {
+            // Who creates was before the other's end now, and behind it then.
+            Shape::DeleteCreate => {
+                assert!(0 < refused && refused < rounds, "{refused} of {rounds}: some of the writers met");
+            }
+            _ => {
+                assert_eq!(refused, rounds, "{shape:?}");
+                assert!(
+                    checks > 2 * rounds + 2 * LANES,
+                    "{shape:?}: some of the writers met, and looked twice"
+                );
+            }
+        }
     }
     assert!(auditor.seen as u64 >= 4 * rounds, "it has looked at every revision");
     assert_eq!(records(store).await, 0, "a record goes with the last object");
