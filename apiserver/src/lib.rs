@@ -66,7 +66,8 @@
 //!     however many servers of one store they are written, and of two writers one always wins
 //!     (`of_two_conflicting_writers_exactly_one_wins`, `no_two_objects_conflict_at_any_revision`,
 //!     `a_conflict_between_the_check_and_the_commit_is_noticed`). A check that panics, takes long or never ends harms nobody else
-//!     (`a_check_that_panics_is_named_and_harms_nobody_else`, `a_check_that_never_ends_holds_up_its_kind_and_nothing_else`).
+//!     (`a_check_that_panics_is_named_and_harms_nobody_else`, `a_check_that_never_ends_holds_up_its_kind_and_nothing_else`). What is
+//!     older than its guard can always go (`what_has_keys_that_it_may_not_have_can_still_go`).
 //! 23. **Who watches and does not read is ended** within seconds and counted as `slow_watch`: its stream alone, or its connection if
 //!     that is blocked. Who is owed nothing, or takes a little all the time, goes on
 //!     (`a_watch_that_is_not_taken_is_ended_and_the_others_of_its_connection_go_on`, `a_watch_that_is_taken_slowly_lives`).

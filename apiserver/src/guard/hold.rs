@@ -21,6 +21,9 @@ use crate::verbs::output::read;
 const REFUSED: &str = "GuardRefused";
 /// Bytes of a key.
 const KEY_BYTES: usize = 1024;
+/// Conditions and operations for each key that an object may be under: three for one that it comes under, two for one that it
+/// leaves. What has more old keys than that has room for goes all the same, and their records stay as they are.
+const PER_KEY: usize = 5;
 
 /// What a change does and rests on besides.
 #[derive(Default)]
@@ -44,19 +47,26 @@ pub(crate) async fn hold(change: &Change<'_>, there: Option<&Entry>, write: &Wri
         Write::Put(bytes) => Some(written(bytes)?),
         Write::Keep | Write::Delete => None,
     };
-    let before = old.as_ref().map(|old| kind.hooks.guard_keys(old)).unwrap_or_default();
-    let after = new.as_ref().map(|new| keys(guards, new)).transpose();
-    let after = after.map_err(|guard| panicked(change, &guard))?.unwrap_or_default();
-    few(change, &after)?;
-    let before: BTreeSet<String> = before.into_iter().collect();
-    let all: BTreeSet<String> = before.iter().cloned().chain(after.iter().cloned()).collect();
-    if all.is_empty() {
+    let before: BTreeSet<String> = old.iter().flat_map(|old| kind.hooks.guard_keys(old)).collect();
+    let says_more = new.as_ref().is_some_and(|new| old.as_ref().is_none_or(|old| says_more(old, new)));
+    let after = match new.as_ref().map(|new| keys(guards, new)).transpose() {
+        Err(guard) if says_more => return Err(panicked(change, &guard)),
+        // It goes, and nothing may be in the way of that.
+        Err(_) => Vec::new(),
+        Ok(after) => after.unwrap_or_default(),
+    };
+    let new = new.filter(|_| says_more || after.iter().any(|key| !before.contains(key)));
+    if new.is_some() {
+        few(change, &after)?;
+    }
+    if before.is_empty() && after.is_empty() {
         return Ok(Held::default());
     }
     let served = shared.kinds().at(change.key).cloned().ok_or_else(|| unserved(kind))?;
-    let view = shared.cache(&served).await?.view(None).await?;
+    let view = async { shared.cache(&served).await?.view(None).await };
+    let view = view.await.map_err(|refusal| unseen(kind, refusal))?;
     let others = |key| others(&view, change, key);
-    if let Some(new) = new.filter(|new| old.as_ref().is_none_or(|old| says_more(old, new))) {
+    if let Some(new) = new {
         let new = Arc::new(new);
         for guard in guards {
             let own = after.iter().filter(|key| is_of(key, guard.name()));
@@ -69,16 +79,21 @@ pub(crate) async fn hold(change: &Change<'_>, there: Option<&Entry>, write: &Wri
             }
         }
     }
+    let room = shared.limits.guard_keys.saturating_mul(PER_KEY);
     let mut held = Held::default();
-    for key in &all {
+    let left = before.iter().filter(|key| after.binary_search(key).is_err());
+    for key in after.iter().chain(left) {
         let record = record(kind, key);
-        held.conditions.push(Condition::Unchanged(record.clone(), view.at));
         let other = others(key).next();
         // Others that are older than the guard have no record that would be missed: this one is there, so somebody always was.
-        if let Some(other) = other.filter(|_| !before.contains(key)) {
-            held.conditions.push(Condition::Unchanged(other.key.clone(), view.at));
-        }
+        let there = other.filter(|_| !before.contains(key));
         let is_left = other.is_some() || after.binary_search(key).is_ok();
+        let so_far = held.conditions.len() + held.operations.len();
+        if so_far + 2 + usize::from(there.is_some()) > room {
+            break;
+        }
+        held.conditions.push(Condition::Unchanged(record.clone(), view.at));
+        held.conditions.extend(there.map(|there| Condition::Unchanged(there.key.clone(), view.at)));
         held.operations.push(match is_left {
             true => Operation::Put(record, Bytes::from(&b""[..])),
             false => Operation::Delete(record),
@@ -105,8 +120,8 @@ fn written(bytes: &[u8]) -> Result<Value, Refusal> {
         .map_err(|_| Refusal::new(500, "InternalError", "what is to be stored is not JSON"))
 }
 
-/// Whether a state says more than that the object goes, or whose it is. No guard looks at that: what is in the way can always
-/// go out of it.
+/// Whether a state says more than that the object goes, or whose it is. No guard looks at that, unless it comes under a new key
+/// by it: what is in the way can always go out of it.
 fn says_more(old: &Value, new: &Value) -> bool {
     let rest = |object: &Value| {
         let mut object = object.clone();
@@ -154,6 +169,18 @@ pub(super) fn wrong(change: &Change<'_>, errors: &[FieldError]) -> Refusal {
 /// 503: the kind went meanwhile, with the server.
 pub(super) fn unserved(kind: &Kind) -> Refusal {
     let message = format!("{} are not served any more, and nothing was written", kind.resource());
+    Refusal { retry_after: Some(1), ..Refusal::new(503, "ServiceUnavailable", message) }
+}
+
+/// 503: what it is to be held against is not known in time, which is no doubt about the write.
+fn unseen(kind: &Kind, refusal: Refusal) -> Refusal {
+    if refusal.code != 504 {
+        return refusal;
+    }
+    let message = format!(
+        "what is beside it among {} is not known as of now, and nothing was written: try again",
+        kind.resource()
+    );
     Refusal { retry_after: Some(1), ..Refusal::new(503, "ServiceUnavailable", message) }
 }
 

@@ -134,7 +134,8 @@ impl<K> KindOf<K> {
     /// [`Conflict::Guard`](machinery_objects::Conflict::Guard), or on the wire with 422.
     ///
     /// - Who deletes is not asked. An object that is deleted counts as one of the others until it is gone. A write that changes
-    ///   nothing but finalizers, owners and marks of deletion is not checked: that is nothing to look at here.
+    ///   nothing but finalizers, owners and marks of deletion is checked only if the object has a new key by it: else that is
+    ///   nothing to look at here.
     /// - The same object gives the same keys, at once. Its revision is nothing to go by: a new one has none. What cannot be read
     ///   as a `K` is under no key.
     /// - The check may be made several times, beside other checks, and must not change anything. It has a thread to

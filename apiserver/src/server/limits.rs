@@ -33,8 +33,8 @@ pub struct Limits {
     /// How long a request may be worked on, watches and the sending of its answer not counted. What takes longer is
     /// answered with 504; what was begun may still happen. A client may ask for less, by the parameter `timeout`.
     pub work: Duration,
-    /// Under how many keys of guards an object may be. One that would be under more is refused with 422. Of each key there are
-    /// up to three conditions and changes in a transaction, and the store has a limit on these.
+    /// Under how many keys of guards an object may be. One that would be under more is refused with 422; one that is under more
+    /// can go. A transaction has up to five conditions and changes for each, and the store has a limit on these.
     pub guard_keys: usize,
     /// Against how many others a guard holds an object. What would be held against more is refused with 422.
     pub guarded_objects: usize,
