@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use machinery_objects::Revision;
 use machinery_sync::Mutex;
-use tokio::sync::OnceCell;
+use tokio::sync::SetOnce;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::Cache;
 use super::ring::Most;
+use super::{Cache, Follow, View, Wanted};
 use crate::kind::Kind;
 use crate::metrics::Metrics;
 use crate::refusal::Refusal;
@@ -31,11 +32,15 @@ pub(crate) struct Caches {
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Of(usize);
 
+/// A cache, or what became of it. Its task takes it out when it ends, or could not begin.
 #[derive(Clone)]
 struct Cell {
-    kind: Arc<Kind>,
-    cache: Arc<OnceCell<Arc<Cache>>>,
+    _kind: Arc<Kind>,
+    loaded: Arc<SetOnce<Result<Arc<Cache>, Refusal>>>,
 }
+
+/// So often another cache is asked for, where the store ended one just then.
+const TRIES: usize = 3;
 
 impl Caches {
     pub(crate) fn new(
@@ -50,35 +55,87 @@ impl Caches {
         Self { store, made: Arc::new(made), tasks, stopping, most, seed }
     }
 
-    /// The cache of a kind. Whoever comes first waits until it is loaded, and so does who comes meanwhile.
+    /// The cache of a kind. Whoever comes first begins it, and whoever comes meanwhile waits with them. It is made also if
+    /// nobody waits any more.
     pub(crate) async fn of(&self, kind: &Arc<Kind>, metrics: &Metrics) -> Result<Arc<Cache>, Refusal> {
         let of = Of(Arc::as_ptr(kind).addr());
-        let cell = {
+        let loaded = {
             let mut made = self.made.lock();
-            let is_over = |cell: &Cell| cell.cache.get().is_some_and(|cache| cache.is_ended());
+            let is_over = |cell: &Cell| cell.loaded.get().is_some_and(is_over);
             if made.get(&of).is_some_and(is_over) {
                 made.remove(&of);
             }
-            made.entry(of).or_insert_with(|| Cell { kind: kind.clone(), cache: Arc::default() }).clone()
+            let begin = || Cell { _kind: kind.clone(), loaded: self.begin(of, kind.clone(), metrics) };
+            made.entry(of).or_insert_with(begin).loaded.clone()
         };
-        let cache = cell.cache.get_or_try_init(|| self.load(of, cell.kind.clone(), metrics)).await?;
-        Ok(cache.clone())
+        loaded.wait().await.clone()
     }
 
-    async fn load(&self, of: Of, kind: Arc<Kind>, metrics: &Metrics) -> Result<Arc<Cache>, Refusal> {
-        let counted = metrics.asked(&kind);
-        let (cache, watch) = Cache::load(kind, self.store.clone(), self.most, self.seed, counted).await?;
-        let (fed, made, stopping) = (cache.clone(), self.made.clone(), self.stopping.clone());
-        self.tasks.spawn(async move {
-            fed.run(watch, &stopping).await;
-            let mut made = made.lock();
-            if made
-                .get(&of)
-                .is_some_and(|cell| cell.cache.get().is_some_and(|cache| Arc::ptr_eq(cache, &fed)))
-            {
-                made.remove(&of);
-            }
-        });
-        Ok(cache)
+    #[cfg(test)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.made.lock().is_empty()
     }
+
+    fn begin(&self, of: Of, kind: Arc<Kind>, metrics: &Metrics) -> Arc<SetOnce<Result<Arc<Cache>, Refusal>>> {
+        let loaded = Arc::new(SetOnce::new());
+        let (store, most, seed, counted) = (self.store.clone(), self.most, self.seed, metrics.asked(&kind));
+        let (made, stopping, own) = (self.made.clone(), self.stopping.clone(), loaded.clone());
+        self.tasks.spawn(async move {
+            let load = Cache::load(kind, store, most, seed, counted);
+            let load = stopping.run_until_cancelled(load).await;
+            match load.unwrap_or_else(|| Err(super::cell::stopped())) {
+                Ok((cache, watch)) => {
+                    let _ = own.set(Ok(cache.clone()));
+                    cache.run(watch, &stopping).await;
+                }
+                Err(refusal) => {
+                    let _ = own.set(Err(refusal));
+                }
+            }
+            let mut made = made.lock();
+            let gone = made.get(&of).is_some_and(|cell| Arc::ptr_eq(&cell.loaded, &own));
+            let gone = gone.then(|| made.remove(&of));
+            drop(made);
+            drop(gone);
+        });
+        loaded
+    }
+
+    /// The objects of a kind, as [`Cache::view`] gives them.
+    pub(crate) async fn view(
+        &self,
+        kind: &Arc<Kind>,
+        metrics: &Metrics,
+        least: Option<Revision>,
+    ) -> Result<View, Refusal> {
+        let mut tries = 1..TRIES;
+        loop {
+            let cache = self.of(kind, metrics).await?;
+            match cache.view(least).await {
+                Err(_) if cache.is_lost() && tries.next().is_some() => {}
+                view => return view,
+            }
+        }
+    }
+
+    /// What is there, and a watch from just then on, as [`Cache::view_and_follow`] gives them.
+    pub(crate) async fn view_and_follow(
+        &self,
+        wanted: &Wanted,
+        metrics: &Metrics,
+        least: Option<Revision>,
+    ) -> Result<(View, Follow), Refusal> {
+        let mut tries = 1..TRIES;
+        loop {
+            let cache = self.of(&wanted.selection.kind, metrics).await?;
+            match cache.view_and_follow(wanted.clone(), None, least).await {
+                Err(_) if cache.is_lost() && tries.next().is_some() => {}
+                begun => return begun,
+            }
+        }
+    }
+}
+
+fn is_over(loaded: &Result<Arc<Cache>, Refusal>) -> bool {
+    loaded.as_ref().map_or(true, |cache| cache.is_ended())
 }

@@ -94,7 +94,7 @@ impl Cache {
                 }
                 seen = watch.next() => self.take(seen),
                 () = until(alarm) => {
-                    let now = self.tick(Instant::now());
+                    let now = self.ticks();
                     self.change(|hub, wake| hub.watches.ring(now, wake));
                 }
             }
@@ -179,10 +179,21 @@ impl Cache {
         self.nudge.notify_one();
     }
 
+    /// The tick that was last. Alarms of the one that is under way are still to come.
+    pub(super) fn ticks(&self) -> u32 {
+        let ticks = self.started.elapsed().as_millis() / TICK.as_millis();
+        u32::try_from(ticks).unwrap_or(u32::MAX)
+    }
+
     /// The first tick that is not before a moment.
     pub(super) fn tick(&self, at: Instant) -> u32 {
-        let since = at.saturating_duration_since(self.started).as_millis().div_ceil(TICK.as_millis());
+        let since = at.saturating_duration_since(self.started).as_micros().div_ceil(TICK.as_micros());
         u32::try_from(since).unwrap_or(u32::MAX)
+    }
+
+    /// Whether the store ended it. Another one can be had.
+    pub(super) fn is_lost(&self) -> bool {
+        matches!(self.hub.lock().ended(), Some(Ended::Lost(_)))
     }
 
     pub(super) fn is_ended(&self) -> bool {
@@ -193,6 +204,10 @@ impl Cache {
     pub(super) fn has_no_watches(&self) -> bool {
         self.hub.lock().watches.is_empty()
     }
+}
+
+pub(super) fn stopped() -> Refusal {
+    unavailable(&Ended::Stopped)
 }
 
 fn unavailable(ended: &Ended) -> Refusal {

@@ -147,10 +147,7 @@ impl Follow {
                     if std::mem::take(&mut slot.told) {
                         return Poll::Ready(Next::Told(reached));
                     }
-                    let old = match &mut slot.waker {
-                        Some(old) if old.will_wake(cx.waker()) => None,
-                        waker => waker.replace(cx.waker().clone()),
-                    };
+                    let old = slot.wake(cx);
                     drop(hub);
                     drop(old);
                     return Poll::Pending;
@@ -159,6 +156,16 @@ impl Follow {
         }
         cx.waker().wake_by_ref();
         Poll::Pending
+    }
+
+    /// Has the task woken for whatever concerns it, without looking at that yet. Says whether the server stops.
+    pub(crate) fn heed(&self, cx: &mut Context<'_>) -> bool {
+        let mut hub = self.cache.hub.lock();
+        let is_stopped = hub.ended() == Some(&Ended::Stopped);
+        let old = hub.watches.slot(self.number).wake(cx);
+        drop(hub);
+        drop(old);
+        is_stopped
     }
 
     /// What a change is to this watch. `None`: nothing.
@@ -219,7 +226,7 @@ impl Follow {
 
     /// Has the task woken at a moment, or a little later.
     pub(crate) fn wake_at(&self, at: Instant) {
-        let (now, tick) = (self.cache.tick(Instant::now()), self.cache.tick(at));
+        let (now, tick) = (self.cache.ticks(), self.cache.tick(at));
         let first = self.cache.hub.lock().watches.set_alarm(self.number, now, tick);
         if first {
             self.cache.nudge();

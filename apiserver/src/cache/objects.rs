@@ -81,7 +81,7 @@ impl Objects {
 pub(crate) struct Found {
     /// In the order of the keys.
     pub(crate) entries: Vec<Arc<Entry>>,
-    /// How many more there are.
+    /// How many more there are; at least so many, where not everything is wanted.
     pub(crate) more: usize,
 }
 
@@ -102,7 +102,12 @@ impl View {
         let all = self.snapshot.prefix(&self.indexes.keys, &start).map(|(_, state)| state);
         let mut states = all.filter(|state| everything || wanted.sees(state));
         let entries: Vec<_> = states.by_ref().take(limit).map(|state| state.entry.clone()).collect();
-        let more = if entries.len() < limit { 0 } else { states.count() };
+        let more = match entries.len() < limit {
+            true => 0,
+            false if everything => states.count(),
+            // Of what has to be looked at one by one it is enough to know that there is more.
+            false => states.take(1).count(),
+        };
         Found { entries, more }
     }
 

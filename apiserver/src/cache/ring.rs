@@ -21,8 +21,8 @@ pub(crate) struct Revised {
 pub(crate) struct Change {
     pub(crate) before: Option<Arc<State>>,
     pub(crate) after: Option<Arc<State>>,
-    /// What it looks like in each form that somebody wanted it in.
-    forms: Mutex<Vec<(Form, Bytes)>>,
+    /// What it looks like in each form that somebody wanted it in. None: that is not kept any more.
+    forms: Mutex<Option<Vec<(Form, Bytes)>>>,
 }
 
 /// How a change is written down for a watch over the wire.
@@ -35,7 +35,7 @@ pub(crate) struct Form {
 
 impl Change {
     pub(crate) fn new(before: Option<Arc<State>>, after: Option<Arc<State>>) -> Self {
-        Self { before, after, forms: Mutex::default() }
+        Self { before, after, forms: Mutex::new(Some(Vec::new())) }
     }
 
     /// What it looks like in a form: made once, for whoever comes first.
@@ -45,12 +45,21 @@ impl Change {
         write: impl FnOnce() -> Result<Bytes, E>,
     ) -> Result<Bytes, E> {
         let mut forms = self.forms.lock();
-        if let Some((_, bytes)) = forms.iter().find(|(other, _)| *other == form) {
+        let Some(kept) = &mut *forms else {
+            drop(forms);
+            return write();
+        };
+        if let Some((_, bytes)) = kept.iter().find(|(other, _)| *other == form) {
             return Ok(bytes.clone());
         }
         let bytes = write()?;
-        forms.push((form, bytes.clone()));
+        kept.push((form, bytes.clone()));
         Ok(bytes)
+    }
+
+    /// Whoever comes later writes for themselves.
+    fn forget_forms(&self) {
+        let _forms = self.forms.lock().take();
     }
 
     fn bytes(&self) -> usize {
@@ -76,6 +85,9 @@ pub(super) struct Ring {
     most: Most,
 }
 
+/// Of so many of the newest what was written of them is kept: nearly all who are told are told at once.
+const WRITTEN: usize = 64;
+
 /// How much of it is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Most {
@@ -90,6 +102,9 @@ impl Ring {
     }
 
     pub(super) fn push(&mut self, revised: Arc<Revised>) {
+        if let Some(old) = self.revised.len().checked_sub(WRITTEN).and_then(|at| self.revised.get(at)) {
+            old.changes.iter().for_each(Change::forget_forms);
+        }
         self.bytes += revised.bytes();
         self.revised.push_back(revised);
         while self.revised.len() > self.most.revisions.max(1)
@@ -167,5 +182,16 @@ mod tests {
             assert_eq!(written, Ok(bytes()));
         }
         assert_eq!(times, 2);
+        change.forget_forms();
+        for _ in 0..2 {
+            let form =
+                Form { answer: accept::Form::default(), include: Include::default(), what: What::Left };
+            let written: Result<_, ()> = change.written(form, || {
+                times += 1;
+                Ok(Bytes::new())
+            });
+            assert_eq!(written, Ok(Bytes::new()));
+        }
+        assert_eq!(times, 4, "nothing is kept any more");
     }
 }

@@ -23,6 +23,9 @@ pub(crate) enum Filed<'a> {
     Everywhere(Term<'a>),
 }
 
+/// A set of more values is not filed under each.
+const FEW: usize = 64;
+
 impl Wanted {
     /// Whether a state is wanted.
     pub(crate) fn sees(&self, state: &State) -> bool {
@@ -49,9 +52,12 @@ impl Wanted {
         if let Some((key, value)) = self.selection.labels.equalities().next() {
             return Filed::Under(vec![Term::Label(namespace, key, value)]);
         }
-        let any_of = self.selection.labels.requirements().iter().find_map(|requirement| {
+        let sets = self.selection.labels.requirements().iter().filter_map(|requirement| {
             let Test::In(values) = requirement.test() else { return None };
-            Some(values.iter().map(|value| Term::Label(namespace, requirement.key(), value)).collect())
+            Some((requirement.key(), values)).filter(|(_, values)| values.len() <= FEW)
+        });
+        let any_of = sets.min_by_key(|(_, values)| values.len()).map(|(key, values)| {
+            values.iter().map(|value| Term::Label(namespace, key, value)).collect::<Vec<_>>()
         });
         match any_of {
             Some(terms) => Filed::Under(terms),

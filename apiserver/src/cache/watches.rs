@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::task::Waker;
+use std::task::{Context, Waker};
 
 use foldhash::fast::FixedState;
 use machinery_objects::Revision;
@@ -34,11 +34,22 @@ pub(super) struct Slot {
     /// The first in the ring that may concern it and that it has not looked at.
     pub(super) pending: Option<Pending>,
     pub(super) waker: Option<Waker>,
-    /// It asked how far the cache is, and that is known now.
+    /// It asked how far the cache is; and that is known now.
+    asks: bool,
     pub(super) told: bool,
     /// When it is to be woken, and under which tick that is kept.
     alarm: Option<u32>,
     kept: Option<u32>,
+}
+
+impl Slot {
+    /// Whom to wake. Returns who was woken before, to be dropped where no lock is held.
+    pub(super) fn wake(&mut self, cx: &Context<'_>) -> Option<Waker> {
+        match &mut self.waker {
+            Some(old) if old.will_wake(cx.waker()) => None,
+            waker => waker.replace(cx.waker().clone()),
+        }
+    }
 }
 
 /// A place in the ring.
@@ -126,15 +137,21 @@ impl Watches {
 
     /// A watch wants to know how far the cache is.
     pub(super) fn ask(&mut self, number: u32) {
-        self.asking.push(number);
+        let slot = &mut self.slots[number as usize];
+        if !std::mem::replace(&mut slot.asks, true) {
+            self.asking.push(number);
+        }
     }
 
     /// It is known how far the cache is: adds whom to wake.
     pub(super) fn tell(&mut self, wake: &mut Vec<Waker>) {
         for number in self.asking.drain(..) {
             let slot = &mut self.slots[number as usize];
-            slot.told = true;
-            wake.extend(slot.waker.take());
+            // Another one may be in its place by now.
+            if std::mem::take(&mut slot.asks) {
+                slot.told = true;
+                wake.extend(slot.waker.take());
+            }
         }
     }
 

@@ -51,17 +51,13 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
         wanted: Wanted,
         plan: Plan,
     ) -> Result<Feed, WatchError> {
-        let cache = match self.shared.cache(kind).await {
-            Ok(cache) => cache,
-            Err(refusal) => return Err(self.watch_error(refusal).await),
-        };
         match from {
             WatchFrom::State(fresh) => {
                 let least = match fresh {
                     Freshness::Newest | Freshness::Any => None,
                     Freshness::AtLeast(version) => Some(revision(&version)?),
                 };
-                let (view, follow) = match cache.view_and_follow(wanted, None, least).await {
+                let (view, follow) = match self.shared.view_and_follow(&wanted, least).await {
                     Ok(begun) => begun,
                     Err(refusal) => return Err(self.watch_error(refusal).await),
                 };
@@ -74,6 +70,10 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
                 if let Err(refusal) = self.shared.objects.reach(after).await {
                     return Err(self.watch_error(refusal).await);
                 }
+                let cache = match self.shared.cache(kind).await {
+                    Ok(cache) => cache,
+                    Err(refusal) => return Err(self.watch_error(refusal).await),
+                };
                 let (follow, missing) = cache.follow(wanted, None, after);
                 if let Some(missing) = missing {
                     // What cannot be watched any more is said at once.

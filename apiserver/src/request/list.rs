@@ -71,13 +71,16 @@ impl ListOptions {
         Ok(Self { labels, fields, limit, at, revision, bookmarks, initial_events, seconds })
     }
 
-    /// How long a watch shall last; at once over if that is negative. Zero leaves it to the server, as nothing does.
+    /// How long a watch shall last, at most a year; at once over if that is negative. Zero leaves it to the server, as nothing does.
     pub(crate) fn time_limit(&self) -> Option<Duration> {
         self.seconds
             .filter(|&seconds| seconds != 0)
-            .map(|seconds| Duration::from_secs(seconds.try_into().unwrap_or(0)))
+            .map(|seconds| Duration::from_secs(seconds.try_into().unwrap_or(0)).min(YEAR))
     }
 }
+
+/// Nobody waits for longer, and clocks know no time that is much farther.
+const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
 impl GetOptions {
     pub(crate) fn parse(query: &Query) -> Result<Self, Refusal> {

@@ -4,11 +4,12 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use jiff::Timestamp;
+use machinery_objects::Revision;
 use machinery_sync::Swap;
 
 use crate::auth::authenticate::Authenticator;
 use crate::auth::rbac::Rules;
-use crate::cache::{self, Cache};
+use crate::cache::{self, Cache, Follow, View, Wanted};
 use crate::guard::Checks;
 use crate::handle::Caches;
 use crate::interest::Interests;
@@ -93,6 +94,20 @@ impl Shared {
     /// The objects of a kind, and the watches of them.
     pub(crate) async fn cache(&self, kind: &Arc<Kind>) -> Result<Arc<Cache>, Refusal> {
         self.caches.of(kind, &self.metrics).await
+    }
+
+    /// The objects of a kind, as of a revision or later; by default as of every write that was acknowledged before this call.
+    pub(crate) async fn view(&self, kind: &Arc<Kind>, least: Option<Revision>) -> Result<View, Refusal> {
+        self.caches.view(kind, &self.metrics, least).await
+    }
+
+    /// What is wanted and there as of then, and a watch of what comes after.
+    pub(crate) async fn view_and_follow(
+        &self,
+        wanted: &Wanted,
+        least: Option<Revision>,
+    ) -> Result<(View, Follow), Refusal> {
+        self.caches.view_and_follow(wanted, &self.metrics, least).await
     }
 
     pub(crate) fn kinds(&self) -> Arc<Registry> {

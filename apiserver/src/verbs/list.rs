@@ -117,7 +117,7 @@ async fn now(
     limit: Option<NonZeroUsize>,
     selection: &Selection,
 ) -> Result<Found, Refusal> {
-    let view = matter.shared.cache(matter.kind).await?.view(least).await?;
+    let view = matter.shared.view(matter.kind, least).await?;
     let wanted = Wanted { selection: selection.clone(), namespace: matter.namespace().map(Arc::from) };
     let cache::Found { entries, more } = view.wanted(&wanted, limit.map(NonZeroUsize::get));
     let start = matter.kind.place.start(matter.namespace());

@@ -133,15 +133,17 @@ impl Stream for Watching {
 }
 
 async fn start(shared: Arc<Shared>, begin: Begin, wanted: Wanted, plan: Plan) -> Result<Feed, Refusal> {
-    let cache = shared.cache(&wanted.selection.kind).await?;
     match begin {
         Begin::State(least, end) => {
-            let (view, follow) = cache.view_and_follow(wanted, None, least).await?;
+            let (view, follow) = shared.view_and_follow(&wanted, least).await?;
             let state = view.wanted(follow.wanted(), None).entries;
             Ok(Feed::with_state(follow, state, view.at, end, plan))
         }
         // What is to begin with a revision that has not happened is silent until then.
-        Begin::After(after) => Ok(Feed::after(cache.follow(wanted, None, after), after, plan)),
+        Begin::After(after) => {
+            let cache = shared.cache(&wanted.selection.kind).await?;
+            Ok(Feed::after(cache.follow(wanted, None, after), after, plan))
+        }
     }
 }
 

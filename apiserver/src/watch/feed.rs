@@ -75,6 +75,9 @@ const MARKS: Duration = Duration::from_secs(60);
 /// A watch that ends is marked so long before: its client goes on from there.
 const BEFORE_END: Duration = Duration::from_millis(1500);
 
+/// So many revisions are read from the store before others have their turn.
+const TURN: usize = 128;
+
 impl Feed {
     /// Begins with what happens after a revision.
     pub(crate) fn after(follow: (Follow, Option<Missing>), after: Revision, plan: Plan) -> Self {
@@ -157,7 +160,8 @@ impl Feed {
 
     /// What comes from what was missed, until there is nothing left of that.
     fn poll_missed(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), WatchError>> {
-        while let Some(missed) = &mut self.missed {
+        for _ in 0..TURN {
+            let Some(missed) = &mut self.missed else { return Poll::Ready(Ok(())) };
             match std::task::ready!(missed.poll_next(&self.follow, cx))? {
                 Some(revised) => {
                     self.take(Arc::new(revised));
@@ -171,7 +175,8 @@ impl Feed {
                 }
             }
         }
-        Poll::Ready(Ok(()))
+        cx.waker().wake_by_ref();
+        Poll::Pending
     }
 
     /// Nothing is there: asks for a mark if one is due, and sleeps until something else is.
@@ -205,13 +210,13 @@ impl Stream for Feed {
             return Poll::Ready(None);
         }
         loop {
-            if let Some(item) = feed.at_hand() {
-                return Poll::Ready(Some(Ok(item)));
-            }
             let now = Instant::now();
             if now >= feed.plan.until {
                 feed.is_over = true;
                 return Poll::Ready(None);
+            }
+            if let Some(item) = feed.at_hand() {
+                return Poll::Ready(Some(Ok(item)));
             }
             if feed.missed.is_some() {
                 match feed.poll_missed(cx) {
@@ -219,6 +224,11 @@ impl Stream for Feed {
                     Poll::Ready(Err(error)) => {
                         feed.is_over = true;
                         return Poll::Ready(Some(Err(error)));
+                    }
+                    // Its time may end meanwhile, and the server may stop.
+                    Poll::Pending if feed.follow.heed(cx) => {
+                        feed.is_over = true;
+                        return Poll::Ready(None);
                     }
                     Poll::Pending => {}
                 }
@@ -229,7 +239,7 @@ impl Stream for Feed {
                         continue;
                     }
                     Poll::Ready(Next::Told(revision)) => {
-                        if revision > feed.marked {
+                        if feed.plan.bookmarks && revision > feed.marked {
                             feed.marked = revision;
                             feed.ready.push_back(Item::Bookmark(revision, false));
                         }

@@ -2,6 +2,7 @@
 
 mod behind;
 mod conformance;
+mod edges;
 mod naive;
 mod rekey;
 mod tools;

@@ -1,16 +1,16 @@
 //! The indexed dispatch beside the naive one, which asks every selector about every event: the same for every watch, whatever
 //! happens, wherever it begins and however slowly it is read.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use futures::Stream;
 use machinery_objects::{FieldSelector, LabelSelector, Revision};
 use machinery_store::faulty::Dice;
-use machinery_store::{
-    Backend, Change as Changed, Event, Memory, Options, Range, Seen, Span, Transaction, WatchError,
-};
+use machinery_store::{Backend, Entry, Memory, Options, Range, Seen, Span, Transaction, WatchError};
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
@@ -29,10 +29,26 @@ type Told = (What, String, Revision, Revision);
 
 struct Watcher {
     feed: Feed,
+    woken: Arc<Woken>,
     wanted: Wanted,
     after: Revision,
     told: Vec<Told>,
     begun_with_state: bool,
+}
+
+/// Whether a watcher was woken since it was polled last. It has to be polled once.
+struct Woken(AtomicBool);
+
+impl Woken {
+    fn new() -> Arc<Self> {
+        Arc::new(Self(AtomicBool::new(true)))
+    }
+}
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Release);
+    }
 }
 
 #[tokio::test]
@@ -71,12 +87,19 @@ async fn run(seed: u64) {
             let Watcher { wanted, told, after, .. } = watchers.swap_remove(gone);
             let after = told.last().map_or(after, |(.., revision)| *revision);
             let feed = Feed::after(running.cache.follow(wanted.clone(), None, after), after, plan());
-            watchers.push(Watcher { feed, wanted, after, told: Vec::new(), begun_with_state: false });
+            watchers.push(Watcher {
+                feed,
+                wanted,
+                after,
+                told: Vec::new(),
+                begun_with_state: false,
+                woken: Woken::new(),
+            });
         }
     }
     let end = store.revision().await.expect("it is open");
     running.cache.view(Some(end)).await.unwrap_or_else(|refusal| panic!("{}", refusal.message));
-    let history = history(&store, first, end).await;
+    let history = history(&store, &kind, first, end).await;
     let mut events = 0;
     for watcher in &mut watchers {
         watcher.read_all().await;
@@ -98,32 +121,43 @@ async fn run(seed: u64) {
     running.stop().await;
 }
 
-/// Creates, changes or deletes one of a few hundred objects.
+/// Creates, changes or deletes some objects in one revision: of thousands, half of the time a few of which much becomes.
 async fn write(random: &mut Dice, store: &Memory, kind: &Arc<Kind>) {
-    let (namespace, name) = (pick(random, &NAMESPACES), format!("w{}", random.below(100)));
-    let key = kind.place.key(Some(namespace), &name);
-    let transaction = if one_in(random, 1, 5) {
-        Transaction::new().delete(key)
-    } else {
-        let mut labels = Map::new();
-        for label in ["x", "y", "z"] {
-            if one_in(random, 2, 3) {
-                labels.insert(label.into(), pick(random, &VALUES).into());
-            }
+    let mut transaction = Transaction::new();
+    let mut keys = BTreeSet::new();
+    for _ in 0..=random.below(8).saturating_sub(5) {
+        let of = if random.coin() { 20 } else { 1200 };
+        let (namespace, name) = (pick(random, &NAMESPACES), format!("w{}", random.below(of)));
+        let key = kind.place.key(Some(namespace), &name);
+        if !keys.insert(key.clone()) {
+            continue;
         }
-        let mut object = json!({"apiVersion": "example.com/v1", "kind": "Widget",
-            "metadata": {"name": name, "namespace": namespace}, "spec": {}});
-        if one_in(random, 3, 4) {
-            object["metadata"]["labels"] = labels.into();
-        }
-        for field in ["color", "size"] {
-            if one_in(random, 2, 3) {
-                object["spec"][field] = pick(random, &VALUES).into();
-            }
-        }
-        Transaction::new().put(key, stored(kind, &object))
-    };
+        transaction = match one_in(random, 1, 5) {
+            true => transaction.delete(key),
+            false => transaction.put(key, stored(kind, &object(random, namespace, &name))),
+        };
+    }
     store.commit(transaction).await.expect("it is committed");
+}
+
+fn object(random: &mut Dice, namespace: &str, name: &str) -> Value {
+    let mut labels = Map::new();
+    for label in ["x", "y", "z"] {
+        if one_in(random, 2, 3) {
+            labels.insert(label.into(), pick(random, &VALUES).into());
+        }
+    }
+    let mut object = json!({"apiVersion": "example.com/v1", "kind": "Widget",
+        "metadata": {"name": name, "namespace": namespace}, "spec": {}});
+    if one_in(random, 3, 4) {
+        object["metadata"]["labels"] = labels.into();
+    }
+    for field in ["color", "size"] {
+        if one_in(random, 2, 3) {
+            object["spec"][field] = pick(random, &VALUES).into();
+        }
+    }
+    object
 }
 
 /// Equality, sets, presence, absence and negation of labels; fields, names and namespaces; and all of them together.
@@ -142,7 +176,7 @@ fn selection(random: &mut Dice, kind: &Arc<Kind>) -> Selection {
     }
     let mut fields = Vec::new();
     if one_in(random, 1, 2) {
-        let (name, value) = (random.below(100), pick(random, &VALUES));
+        let (name, value) = (random.below(20), pick(random, &VALUES));
         let sign = pick(random, &["=", "!="]);
         fields.push(match random.below(5) {
             0 | 1 => format!("spec.color{sign}{value}"),
@@ -183,29 +217,62 @@ async fn begin(
             let (view, follow) = begun.unwrap_or_else(|refusal| panic!("{}", refusal.message));
             let state = view.wanted(&wanted, None).entries;
             let (after, feed) = (view.at, Feed::with_state(follow, state, view.at, End::Silent, plan()));
-            return Watcher { feed, wanted, after, told: Vec::new(), begun_with_state: true };
+            return Watcher {
+                feed,
+                wanted,
+                after,
+                told: Vec::new(),
+                begun_with_state: true,
+                woken: Woken::new(),
+            };
         }
         1 => now,
         2 => Revision(first.0 + random.below(now.0 - first.0 + 1)),
         _ => Revision(now.0 + random.below(5)),
     };
     let feed = Feed::after(running.cache.follow(wanted.clone(), None, after), after, plan());
-    Watcher { feed, wanted, after, told: Vec::new(), begun_with_state: false }
+    Watcher { feed, wanted, after, told: Vec::new(), begun_with_state: false, woken: Woken::new() }
 }
 
 fn plan() -> Plan {
     Plan { bookmarks: false, until: Instant::now() + Duration::from_secs(3600) }
 }
 
+/// What became of one object.
+struct Past {
+    revision: Revision,
+    before: Option<Read>,
+    after: Option<Read>,
+}
+
+/// A state, read as whoever has no index reads it.
+struct Read {
+    key: String,
+    modified: Revision,
+    object: Value,
+}
+
+impl Read {
+    fn of(kind: &Kind, entry: &Entry) -> Self {
+        let object =
+            read(kind, entry, entry.modified).unwrap_or_else(|refusal| panic!("{}", refusal.message));
+        Self { key: entry.key.to_string(), modified: entry.modified, object }
+    }
+}
+
 /// All that was done to the store.
-async fn history(store: &Memory, first: Revision, end: Revision) -> Vec<(Revision, Event)> {
+async fn history(store: &Memory, kind: &Kind, first: Revision, end: Revision) -> Vec<Past> {
     let mut watch = store.watch(Span::all(), first).await.expect("nothing is compacted");
     let (mut history, mut seen) = (Vec::new(), first);
     watch.request_progress();
     while seen < end {
         match watch.next().await.expect("it goes on") {
             Seen::Changes { revision, events } => {
-                history.extend(events.into_iter().map(|event| (revision, event)));
+                history.extend(events.into_iter().map(|event| Past {
+                    revision,
+                    before: event.before.as_deref().map(|entry| Read::of(kind, entry)),
+                    after: event.after().map(|entry| Read::of(kind, entry)),
+                }));
                 seen = revision;
             }
             Seen::Progress(revision) => seen = revision,
@@ -216,16 +283,19 @@ async fn history(store: &Memory, first: Revision, end: Revision) -> Vec<(Revisio
 
 impl Watcher {
     fn poll(&mut self) -> Poll<Option<Result<Item, WatchError>>> {
-        std::pin::Pin::new(&mut self.feed).poll_next(&mut Context::from_waker(Waker::noop()))
+        let waker = Waker::from(self.woken.clone());
+        std::pin::Pin::new(&mut self.feed).poll_next(&mut Context::from_waker(&waker))
     }
 
-    /// What there is at this moment.
+    /// What there is at this moment, if it was woken for it: who is not woken is not polled.
     fn read(&mut self) {
-        while let Poll::Ready(item) = self.poll() {
-            let item = item.expect("its time is not over").expect("nothing is compacted");
-            let Item::Changed(changed) = item else { panic!("no marks are wanted") };
-            let entry = changed.entry();
-            self.told.push((changed.what, entry.key.to_string(), entry.modified, changed.revision));
+        while self.woken.0.swap(false, Ordering::AcqRel) {
+            while let Poll::Ready(item) = self.poll() {
+                let item = item.expect("its time is not over").expect("nothing is compacted");
+                let Item::Changed(changed) = item else { panic!("no marks are wanted") };
+                let entry = changed.entry();
+                self.told.push((changed.what, entry.key.to_string(), entry.modified, changed.revision));
+            }
         }
     }
 
@@ -238,34 +308,30 @@ impl Watcher {
     }
 
     /// What the naive way tells it, by the objects themselves.
-    async fn expected(&self, kind: &Arc<Kind>, store: &Memory, history: &[(Revision, Event)]) -> Vec<Told> {
-        let matches = |entry: &machinery_store::Entry| {
-            let object: Value =
-                read(kind, entry, entry.modified).unwrap_or_else(|refusal| panic!("{}", refusal.message));
-            let there =
-                self.wanted.namespace.as_deref().is_none_or(|one| object["metadata"]["namespace"] == one);
-            there && self.wanted.selection.matches(&object)
+    async fn expected(&self, kind: &Arc<Kind>, store: &Memory, history: &[Past]) -> Vec<Told> {
+        let matches = |read: &&Read| {
+            let there = self.wanted.namespace.as_deref();
+            there.is_none_or(|one| read.object["metadata"]["namespace"] == one)
+                && self.wanted.selection.matches(&read.object)
         };
         let mut expected = Vec::new();
         if self.begun_with_state {
             let page =
                 store.range(Range::of(Span::all()).at(self.after)).await.expect("nothing is compacted");
-            let states = page.entries.iter().filter(|entry| matches(entry));
-            expected.extend(
-                states.map(|entry| (What::Added, entry.key.to_string(), entry.modified, entry.modified)),
-            );
+            let states: Vec<Read> = page.entries.iter().map(|entry| Read::of(kind, entry)).collect();
+            let states = states.iter().filter(matches);
+            expected.extend(states.map(|read| (What::Added, read.key.clone(), read.modified, read.modified)));
         }
-        for (revision, event) in history.iter().filter(|(revision, _)| *revision > self.after) {
-            let before = event.before.as_deref().filter(|entry| matches(entry));
-            let after = event.after().map(|entry| &**entry).filter(|entry| matches(entry));
-            let gone = matches!(event.change, Changed::Deleted(_));
-            let (what, entry) = match (before, after) {
+        for past in history.iter().filter(|past| past.revision > self.after) {
+            let (before, after) = (past.before.as_ref().filter(matches), past.after.as_ref().filter(matches));
+            let (what, read) = match (before, after) {
                 (None, None) => continue,
-                (None, Some(entry)) => (What::Added, entry),
-                (Some(_), Some(entry)) => (What::Modified, entry),
-                (Some(entry), None) => (if gone { What::Deleted } else { What::Left }, entry),
+                (None, Some(read)) => (What::Added, read),
+                (Some(_), Some(read)) => (What::Modified, read),
+                (Some(read), None) if past.after.is_some() => (What::Left, read),
+                (Some(read), None) => (What::Deleted, read),
             };
-            expected.push((what, entry.key.to_string(), entry.modified, *revision));
+            expected.push((what, read.key.clone(), read.modified, past.revision));
         }
         expected
     }

@@ -1,0 +1,176 @@
+//! What happens seldom: alarms side by side, a cache that the store ends, one that nobody waits for any more.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use machinery_objects::{FieldSelector, LabelSelector, Revision};
+use machinery_store::{Backend, Memory, Options, Transaction};
+use serde_json::json;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::tools::{Running, kind, stored};
+use crate::cache::{Caches, Wanted};
+use crate::kind::Kind;
+use crate::metrics::Metrics;
+use crate::select::Selection;
+use crate::server::Limits;
+use crate::storage::Objects;
+use crate::watch::{End, Feed, Item, Plan};
+
+fn everything(kind: &Arc<Kind>) -> Wanted {
+    let (labels, fields) = (LabelSelector::default(), FieldSelector::default());
+    Wanted { selection: Selection { kind: kind.clone(), labels, fields }, namespace: None }
+}
+
+async fn put(store: &Memory, kind: &Kind, name: &str) -> Revision {
+    let object = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name, "namespace": "a"}});
+    let transaction = Transaction::new().put(kind.place.key(Some("a"), name), stored(kind, &object));
+    store.commit(transaction).await.expect("it is committed").revision
+}
+
+/// Each watch ends at its time, whenever between two ticks that is and whoever else is woken about then.
+#[tokio::test(start_paused = true)]
+async fn watches_that_end_about_the_same_time_all_end() {
+    let (store, kind) = (Memory::new(Options::default()), kind());
+    let running = Running::begin(Arc::new(store.clone()), kind.clone(), 64).await;
+    let now = Instant::now();
+    let mut feeds = Vec::new();
+    for after in [1000, 1001, 1050, 1099, 1100, 1101, 1250, 61_000, 61_099, 130_050] {
+        let until = now + Duration::from_millis(after);
+        let follow = running.cache.follow(everything(&kind), None, Revision(1));
+        let bookmarks = after % 2 == 0;
+        feeds.push((after, until, Feed::after(follow, Revision(1), Plan { bookmarks, until })));
+    }
+    let ends = feeds.into_iter().map(|(after, until, feed)| async move {
+        let marks = feed.filter(|item| std::future::ready(matches!(item, Ok(Item::Changed(_))))).count();
+        let marks = tokio::time::timeout(Duration::from_secs(600), marks);
+        assert_eq!(marks.await.unwrap_or_else(|_| panic!("{after} ms: it does not end")), 0);
+        let late = Instant::now().duration_since(until);
+        assert!(late <= Duration::from_millis(200), "{after} ms: it ends {late:?} late");
+        assert!(Instant::now() >= until, "{after} ms: it ends before its time");
+    });
+    // The clock stands where no tick is.
+    let ticking = async {
+        loop {
+            tokio::time::advance(Duration::from_millis(37)).await;
+        }
+    };
+    tokio::select! {
+        biased;
+        _ = futures::future::join_all(ends) => {}
+        () = ticking => {}
+    }
+    assert!(running.cache.has_no_watches());
+    running.stop().await;
+}
+
+/// A watch is marked once a minute, and before it ends; and only if it asked for that.
+#[tokio::test(start_paused = true)]
+async fn marks_come_each_minute_and_before_the_end() {
+    let (store, kind) = (Memory::new(Options::default()), kind());
+    let running = Running::begin(Arc::new(store.clone()), kind.clone(), 64).await;
+    let until = Instant::now() + Duration::from_secs(150);
+    for (bookmarks, expected) in [(true, 3), (false, 0)] {
+        let mut told = Vec::new();
+        let after = store.revision().await.expect("it is open");
+        let follow = running.cache.follow(everything(&kind), None, after);
+        let mut feed =
+            Feed::after(follow, after, Plan { bookmarks, until: until + Duration::from_secs(150) });
+        if bookmarks {
+            feed = Feed::after(
+                running.cache.follow(everything(&kind), None, after),
+                after,
+                Plan { bookmarks, until },
+            );
+        }
+        // Of another kind: it moves the revision, and no watch of this one is told.
+        let other = async {
+            for at in 0..14 {
+                tokio::time::sleep(Duration::from_secs(10)).await;
+                let put = Transaction::new().put("other", vec![at]);
+                store.commit(put).await.expect("it is committed");
+            }
+        };
+        let watch = async {
+            while let Some(Ok(item)) = feed.next().await {
+                match item {
+                    Item::Bookmark(revision, false) => told.push(revision),
+                    _ => panic!("nothing else happens"),
+                }
+            }
+        };
+        tokio::join!(other, watch);
+        assert_eq!(told.len(), expected, "{told:?}");
+        assert!(told.is_sorted_by(|a, b| a < b), "{told:?}");
+    }
+    running.stop().await;
+}
+
+/// A cache that was too slow for the store ends, its watches with it and without an error; whoever asks then gets another.
+#[tokio::test]
+async fn a_cache_that_the_store_ends_is_replaced() {
+    let (store, kind) = (Memory::new(Options::default()), kind());
+    let (tasks, stopping, limits) = (TaskTracker::new(), CancellationToken::new(), Limits::default());
+    let objects = Objects::new(Arc::new(store.clone()));
+    let caches = Caches::new(objects, &limits, tasks.clone(), stopping.clone(), 7);
+    let metrics = Metrics::new(&limits);
+    let cache = caches.of(&kind, &metrics).await.unwrap_or_else(|refusal| panic!("{}", refusal.message));
+    let wanted = everything(&kind);
+    let plan = Plan { bookmarks: false, until: Instant::now() + Duration::from_secs(3600) };
+    let begun = caches.view_and_follow(&wanted, &metrics, None).await;
+    let (view, follow) = begun.unwrap_or_else(|refusal| panic!("{}", refusal.message));
+    let mut feed = Feed::with_state(follow, Vec::new(), view.at, End::Silent, plan);
+
+    // The cache's task has no turn in between.
+    let before = put(&store, &kind, "one").await;
+    let last = put(&store, &kind, "two").await;
+    store.compact(last).await.expect("it is compacted");
+
+    let view =
+        caches.view(&kind, &metrics, None).await.unwrap_or_else(|refusal| panic!("{}", refusal.message));
+    assert!(view.at >= last && before < last);
+    assert_eq!(view.wanted(&wanted, None).entries.len(), 2, "what is there is listed");
+    assert!(cache.is_ended(), "it missed what was compacted");
+    assert!(feed.next().await.is_none(), "a watch ends, and its client goes on from where it was");
+
+    drop((feed, cache));
+    stopping.cancel();
+    tasks.close();
+    tasks.wait().await;
+    assert!(caches.is_empty(), "nothing is kept of what ended");
+}
+
+/// Whoever begins a cache need not stay for it.
+#[tokio::test]
+async fn a_cache_that_nobody_waits_for_is_made_all_the_same() {
+    let (store, kind) = (Memory::new(Options::default()), kind());
+    for at in 0..2000 {
+        put(&store, &kind, &format!("w{at}")).await;
+    }
+    let (tasks, stopping, limits) = (TaskTracker::new(), CancellationToken::new(), Limits::default());
+    let caches = Caches::new(Objects::new(Arc::new(store)), &limits, tasks.clone(), stopping.clone(), 7);
+    let metrics = Metrics::new(&limits);
+    for _ in 0..3 {
+        // Each gives up after one look.
+        let asked = futures::FutureExt::now_or_never(caches.of(&kind, &metrics));
+        assert!(asked.is_none(), "it takes longer than that");
+    }
+    let view =
+        caches.view(&kind, &metrics, None).await.unwrap_or_else(|refusal| panic!("{}", refusal.message));
+    assert_eq!(view.wanted(&everything(&kind), None).entries.len(), 2000);
+
+    // With its kind it goes, also if it was asked for by somebody who was late.
+    let _ = kind.replaced.set(view.at);
+    for _ in 0..2 {
+        let cache = caches.of(&kind, &metrics).await.unwrap_or_else(|refusal| panic!("{}", refusal.message));
+        while !cache.is_ended() {
+            tokio::task::yield_now().await;
+        }
+    }
+    tasks.close();
+    tasks.wait().await;
+    assert!(caches.is_empty(), "nothing is kept of a kind that is no more");
+}
