@@ -119,6 +119,11 @@ impl Edits {
         self.pending.take()
     }
 
+    /// Keeps nothing of all this.
+    pub(super) fn forget(&mut self) -> impl Sized + use<> {
+        (std::mem::take(&mut self.keys), self.pending.take())
+    }
+
     /// About how many bytes of memory all this takes.
     pub(super) fn cost(&self) -> usize {
         self.keys.cost() + self.pending.as_ref().map_or(0, |pending| pending.remove.cost())

@@ -44,7 +44,7 @@ impl Line {
         memory: Option<&Arc<Semaphore>>,
     ) -> Result<Self, NotMade> {
         let edits = Edits::open(keys, resumes, digest, bounds).map_err(NotMade::Wrong)?;
-        let place = memory.map(|memory| reserve(memory, keys)).transpose()?;
+        let place = memory.map(|memory| reserve_edit(memory, keys)).transpose()?;
         let mut state = State { edits, place, waker: None, ended: false };
         state.settle(None);
         Ok(Self { state: Mutex::new(state) })
@@ -65,7 +65,7 @@ impl Line {
         if !state.edits.admits(edit, change).map_err(NotMade::Wrong)? {
             return Ok(());
         }
-        let more = reserve(memory, change)?;
+        let more = reserve_edit(memory, change)?;
         state.edits.edit(edit, change).map_err(NotMade::Wrong)?;
         state.settle(Some(more));
         let waker = state.waker.take();
@@ -108,10 +108,13 @@ impl Line {
     }
 
     /// Nothing is accepted any more, and nothing kept.
-    pub(super) fn end(&self) {
+    pub(crate) fn end(&self) {
         let mut state = self.state.lock();
         state.ended = true;
         state.place = None;
+        let kept = state.edits.forget();
+        drop(state);
+        drop(kept);
     }
 }
 
@@ -127,8 +130,12 @@ impl State {
     }
 }
 
-fn reserve(memory: &Arc<Semaphore>, change: &InterestEdit) -> Result<OwnedSemaphorePermit, NotMade> {
-    let bytes: usize = change.remove.iter().chain(&change.add).map(|key| cost(key)).sum();
+fn reserve_edit(memory: &Arc<Semaphore>, change: &InterestEdit) -> Result<OwnedSemaphorePermit, NotMade> {
+    reserve(memory, change.remove.iter().chain(&change.add).map(|key| cost(key)).sum())
+}
+
+/// So many bytes of the memory that there is for all.
+pub(super) fn reserve(memory: &Arc<Semaphore>, bytes: usize) -> Result<OwnedSemaphorePermit, NotMade> {
     let permits = u32::try_from(bytes).map_err(|_| NotMade::Full)?;
     memory.clone().try_acquire_many_owned(permits).map_err(|_| NotMade::Full)
 }

@@ -1,22 +1,22 @@
 //! The interests of the wire, by their names. Each is there from its opening until its stream is over.
 
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use machinery_objects::{FieldSelector, InterestBy, InterestEdit, LabelSelector, Revision};
+use machinery_objects::{FieldSelector, InterestBy, InterestEdit, LabelSelector, Revision, Test};
 use machinery_sync::{Mutex, Notify};
 use prometheus_client::metrics::gauge::Gauge;
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use super::edits::Edit;
-use super::line::{Line, NotMade};
+use super::keys::cost;
+use super::line::{Line, NotMade, reserve};
 use crate::server::Limits;
 
 /// All interests of the wire.
 pub(crate) struct Interests {
-    places: Mutex<BTreeMap<Name, Place>>,
+    state: Mutex<State>,
     most: usize,
     /// A permit a byte.
     memory: Arc<Semaphore>,
@@ -24,6 +24,14 @@ pub(crate) struct Interests {
     waits: Notify,
     /// How many there are, for those who look after the server.
     count: Gauge,
+}
+
+/// Keys are neither put together nor dropped under its lock: there may be many, and everybody waits for it.
+#[derive(Default)]
+struct State {
+    places: BTreeMap<Name, Place>,
+    /// Those that wait for their streams, by when they are over.
+    waiting: BTreeSet<(Instant, Name)>,
 }
 
 /// What an interest is called: of whom, of which objects, and by which ID.
@@ -52,11 +60,28 @@ pub(super) struct Selectors {
     pub(super) fields: FieldSelector,
 }
 
+impl Selectors {
+    /// About how many bytes of memory they take.
+    fn cost(&self) -> usize {
+        let labels = self.labels.requirements().iter().map(|requirement| {
+            let values = match requirement.test() {
+                Test::In(values) | Test::NotIn(values) => values.iter().map(|value| cost(value)).sum(),
+                _ => 0,
+            };
+            cost(requirement.key()) + values
+        });
+        let fields = self.fields.terms().iter().map(|term| cost(term.field()) + term.value().len());
+        labels.sum::<usize>() + fields.sum::<usize>()
+    }
+}
+
 struct Place {
     line: Arc<Line>,
     selectors: Selectors,
     edit: Edit,
     waits: Option<Waits>,
+    /// For the memory of the selectors.
+    _memory: OwnedSemaphorePermit,
 }
 
 /// Of an interest that waits for its stream.
@@ -87,7 +112,7 @@ impl Interests {
     pub(crate) fn new(limits: &Limits, count: Gauge) -> Self {
         let memory = usize::try_from(limits.interests_bytes).unwrap_or(usize::MAX);
         Self {
-            places: Mutex::default(),
+            state: Mutex::default(),
             most: limits.interests,
             memory: Arc::new(Semaphore::new(memory.min(Semaphore::MAX_PERMITS))),
             waits: Notify::new(),
@@ -108,31 +133,40 @@ impl Interests {
         waits: Waits,
         make: impl FnOnce() -> Result<Line, NotMade>,
     ) -> Result<(), NotOpened> {
-        let mut places = self.places.lock();
-        let count = places.len();
-        match places.entry(name) {
-            Entry::Occupied(there) => {
-                let Place { edit: first, line, .. } = there.get();
-                let expected = line.next();
-                let again = *first == edit && expected == 1;
-                return if again { Ok(()) } else { Err(NotOpened::There { expected }) };
-            }
-            Entry::Vacant(_) if count >= self.most => return Err(NotOpened::TooMany(self.most)),
-            Entry::Vacant(free) => {
-                let line = Arc::new(make().map_err(NotOpened::Line)?);
-                free.insert(Place { line, selectors, edit, waits: Some(waits) });
-            }
+        if let Some(there) = self.there(&self.state.lock(), &name, edit) {
+            return there;
         }
-        self.counted(&places);
-        drop(places);
+        let memory = reserve(&self.memory, selectors.cost()).map_err(NotOpened::Line)?;
+        let line = Arc::new(make().map_err(NotOpened::Line)?);
+        let until = waits.until;
+        let place = Place { line, selectors, edit, waits: Some(waits), _memory: memory };
+        let mut state = self.state.lock();
+        // Another may have come meanwhile.
+        if let Some(there) = self.there(&state, &name, edit) {
+            return there;
+        }
+        state.waiting.insert((until, name.clone()));
+        state.places.insert(name, place);
+        self.counted(&state);
+        drop(state);
         self.waits.notify_all();
         Ok(())
     }
 
+    /// What is said of an opening where there is one already, or no place for another.
+    fn there(&self, state: &State, name: &Name, edit: Edit) -> Option<Result<(), NotOpened>> {
+        let Some(Place { edit: first, line, .. }) = state.places.get(name) else {
+            return (state.places.len() >= self.most).then_some(Err(NotOpened::TooMany(self.most)));
+        };
+        let expected = line.next();
+        let again = *first == edit && expected == 1;
+        Some(if again { Ok(()) } else { Err(NotOpened::There { expected }) })
+    }
+
     /// The one of this name, to edit it.
     pub(super) fn find(&self, name: &Name, selectors: &Selectors) -> Result<Arc<Line>, Absent> {
-        let places = self.places.lock();
-        let place = places.get(name).ok_or(Absent::Unknown)?;
+        let state = self.state.lock();
+        let place = state.places.get(name).ok_or(Absent::Unknown)?;
         if place.selectors != *selectors {
             return Err(Absent::OtherSelectors);
         }
@@ -145,31 +179,31 @@ impl Interests {
         name: Name,
         selectors: &Selectors,
     ) -> Result<(Held, Opening), Absent> {
-        let mut places = self.places.lock();
+        let mut state = self.state.lock();
+        let State { places, waiting } = &mut *state;
         let place = places.get_mut(&name).ok_or(Absent::Unknown)?;
         if place.selectors != *selectors {
             return Err(Absent::OtherSelectors);
         }
-        let Waits { opening, .. } = place.waits.take().ok_or(Absent::Taken)?;
+        let Waits { opening, until } = place.waits.take().ok_or(Absent::Taken)?;
+        let waited = (until, name);
+        waiting.remove(&waited);
         let line = place.line.clone();
-        Ok((Held { interests: self.clone(), name, line }, opening))
+        Ok((Held { interests: self.clone(), name: waited.1, line }, opening))
     }
 
     /// Ends those that have waited long enough. When to look again, if any wait.
     pub(super) fn expire(&self, now: Instant) -> Option<Instant> {
         let mut over = Vec::new();
-        let mut places = self.places.lock();
-        places.retain(|_, place| {
-            let is_over = place.waits.as_ref().is_some_and(|waits| waits.until <= now);
-            if is_over {
-                over.push(place.line.clone());
-            }
-            !is_over
-        });
-        let next = places.values().filter_map(|place| Some(place.waits.as_ref()?.until)).min();
-        self.counted(&places);
-        drop(places);
-        over.iter().for_each(|line| line.end());
+        let mut state = self.state.lock();
+        while state.waiting.first().is_some_and(|(until, _)| *until <= now) {
+            let first = state.waiting.pop_first();
+            over.extend(first.and_then(|(_, name)| state.places.remove(&name)));
+        }
+        let next = state.waiting.first().map(|(until, _)| *until);
+        self.counted(&state);
+        drop(state);
+        over.iter().for_each(|place| place.line.end());
         next
     }
 
@@ -188,8 +222,8 @@ impl Interests {
         }
     }
 
-    fn counted(&self, places: &BTreeMap<Name, Place>) {
-        self.count.set(i64::try_from(places.len()).unwrap_or(i64::MAX));
+    fn counted(&self, state: &State) {
+        self.count.set(i64::try_from(state.places.len()).unwrap_or(i64::MAX));
     }
 }
 
@@ -205,10 +239,11 @@ pub(super) enum NotOpened {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        let mut places = self.interests.places.lock();
-        places.remove(&self.name);
-        self.interests.counted(&places);
-        drop(places);
+        let mut state = self.interests.state.lock();
+        let place = state.places.remove(&self.name);
+        self.interests.counted(&state);
+        drop(state);
+        drop(place);
         self.line.end();
     }
 }
@@ -280,6 +315,53 @@ mod tests {
         drop(held);
         assert_eq!((interests.count.get(), hold("a").err()), (0, Some(Absent::Unknown)));
         assert_eq!(interests.memory().available_permits(), 100_000);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nobody_waits_while_keys_are_put_together() {
+        let (interests, until) = (interests(), Instant::now());
+        let edit = Edit { number: 0, digest: [7; 32] };
+        let opening =
+            || Waits { opening: Opening { by: InterestBy::Label("app".into()), resumes: None }, until };
+        let bounds = Bounds { keys: 1000, key_bytes: 10 };
+        let line = || Line::open(&InterestEdit::default(), false, edit.digest, bounds, None);
+        let make = || {
+            assert!(interests.state.try_lock().is_some(), "others find theirs meanwhile");
+            // The same request once more, and it is faster.
+            let opened = interests.open(name("a"), everything(), edit, opening(), line);
+            assert!(opened.is_ok());
+            line()
+        };
+        assert!(interests.open(name("a"), everything(), edit, opening(), make).is_ok());
+        assert_eq!(interests.count.get(), 1);
+        assert_eq!(interests.expire(until), None);
+        assert_eq!((interests.count.get(), interests.state.lock().waiting.len()), (0, 0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn selectors_take_memory_too() {
+        let (interests, until) = (interests(), Instant::now());
+        let left = || interests.memory().available_permits();
+        let edit = Edit { number: 0, digest: [7; 32] };
+        let bounds = Bounds { keys: 1000, key_bytes: 10 };
+        let open = |id: &str, labels: String| {
+            let waits =
+                Waits { opening: Opening { by: InterestBy::Label("app".into()), resumes: None }, until };
+            let make = || Line::open(&InterestEdit::default(), false, edit.digest, bounds, None);
+            let fields = "metadata.name!=x".parse().unwrap();
+            let selectors = Selectors { labels: labels.parse().unwrap(), fields };
+            interests.open(name(id), selectors, edit, waits, make).is_ok()
+        };
+        let long = |values: usize| {
+            let values: Vec<_> = (0..values).map(|value| format!("v{value:04}")).collect();
+            format!("a in ({})", values.join(","))
+        };
+        assert!(open("a", long(500)));
+        assert_eq!(100_000 - left(), 500 * (128 + 5) + (128 + 1) + (128 + 14));
+        assert!(!open("b", long(500)), "there is no memory for it");
+        assert_eq!(interests.count.get(), 1);
+        interests.expire(until);
+        assert_eq!(left(), 100_000);
     }
 
     #[tokio::test(start_paused = true)]
