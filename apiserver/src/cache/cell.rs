@@ -204,6 +204,12 @@ impl Cache {
     pub(super) fn has_no_watches(&self) -> bool {
         self.hub.lock().watches.is_empty()
     }
+
+    /// Under how many terms there are watches.
+    #[cfg(test)]
+    pub(super) fn terms(&self) -> usize {
+        self.hub.lock().watches.terms()
+    }
 }
 
 pub(super) fn stopped() -> Refusal {

@@ -8,10 +8,11 @@ use machinery_objects::Revision;
 use machinery_store::{Watch, WatchError};
 use tokio::time::Instant;
 
-use super::hub::{Ended, Hub, Look};
+use super::hub::{Ended, Look};
 use super::ring::{Change, Revised};
 use super::wanted::Filed;
-use super::{By, Cache, State, View, Wanted};
+use super::watches::Watches;
+use super::{By, Cache, State, Term, View, Wanted};
 use crate::kind::Kind;
 use crate::refusal::Refusal;
 
@@ -19,7 +20,7 @@ use crate::refusal::Refusal;
 pub(crate) struct Follow {
     pub(super) cache: Arc<Cache>,
     wanted: Arc<Wanted>,
-    keys: Option<Box<Keys>>,
+    keys: Option<Box<Held>>,
     number: u32,
     /// All that is of interest up to here has been told, or is not to be.
     told: Revision,
@@ -29,6 +30,14 @@ pub(crate) struct Follow {
 pub(crate) struct Keys {
     pub(crate) by: By,
     pub(crate) set: BTreeSet<Arc<str>>,
+}
+
+/// The keys of a watch, as the index has them.
+struct Held {
+    by: By,
+    set: BTreeSet<Arc<str>>,
+    /// In the index as well, for the set to have them soon. None of these is in the set.
+    ahead: BTreeSet<Arc<str>>,
 }
 
 /// What a watch finds.
@@ -61,6 +70,8 @@ pub(crate) struct Missing {
 
 /// So many revisions are looked at before others have their turn.
 const TURN: usize = 512;
+/// So many keys are put into the index, or taken out, before others have the lock.
+const AT_ONCE: usize = 512;
 
 impl Cache {
     /// A watch of what comes after a revision, even if that is yet to come. What the ring does not have of it is missing.
@@ -70,11 +81,13 @@ impl Cache {
         keys: Option<Keys>,
         after: Revision,
     ) -> (Follow, Option<Missing>) {
+        let mut follow = self.following(wanted, keys);
         let mut hub = self.hub.lock();
-        let wanted = Arc::new(wanted);
-        let (number, is_whole) = hub.follow(&wanted, keys.is_some(), after);
+        let is_whole = hub.begin(follow.number, after);
         let missing = (!is_whole).then_some(Missing { after, up_to: hub.reached });
-        (self.following(&mut hub, wanted, keys, number, after), missing)
+        drop(hub);
+        follow.told = after;
+        (follow, missing)
     }
 
     /// What is there at a revision or later, and a watch of what comes after just that.
@@ -85,27 +98,24 @@ impl Cache {
         least: Option<Revision>,
     ) -> Result<(View, Follow), Refusal> {
         self.reach(least).await?;
+        let mut follow = self.following(wanted, keys);
         let mut hub = self.hub.lock();
-        let (wanted, view) = (Arc::new(wanted), hub.view());
-        let (number, _) = hub.follow(&wanted, keys.is_some(), view.at);
-        let follow = self.following(&mut hub, wanted, keys, number, view.at);
+        let view = hub.view();
+        hub.begin(follow.number, view.at);
+        drop(hub);
+        follow.told = view.at;
         Ok((view, follow))
     }
 
-    fn following(
-        self: &Arc<Self>,
-        hub: &mut Hub,
-        wanted: Arc<Wanted>,
-        keys: Option<Keys>,
-        number: u32,
-        told: Revision,
-    ) -> Follow {
-        if let Some(keys) = &keys {
-            for key in &keys.set {
-                hub.watches.add_term(&keys.by.term(wanted.namespace.as_deref(), key), number);
-            }
+    /// A watch that is in the index, and has not begun.
+    fn following(self: &Arc<Self>, wanted: Wanted, keys: Option<Keys>) -> Follow {
+        let wanted = Arc::new(wanted);
+        let number = self.hub.lock().watches.add(&wanted, keys.is_some());
+        let keys = keys.map(|Keys { by, set }| Box::new(Held { by, set, ahead: BTreeSet::new() }));
+        let follow = Follow { cache: self.clone(), wanted, keys, number, told: Revision(0) };
+        if let Some(keys) = &follow.keys {
+            follow.file(&keys.by, &keys.set, Watches::add_term);
         }
-        let follow = Follow { cache: self.clone(), wanted, keys: keys.map(Box::new), number, told };
         if follow.is_everywhere() {
             self.counted.everywhere.inc();
         }
@@ -240,24 +250,56 @@ impl Follow {
 
     /// Changes the keys of a watch that is by keys, and shows what is there at just that moment. `None`: there is something
     /// that it has not looked at yet, under the keys that it has.
+    ///
+    /// The index has the new keys before that moment and the old ones after it, so that the moment itself is short.
     pub(crate) fn rekey(&mut self, remove: &BTreeSet<Arc<str>>, add: &BTreeSet<Arc<str>>) -> Option<View> {
-        let keys = self.keys.as_mut()?;
-        let mut hub = self.cache.hub.lock();
-        if hub.watches.slot(self.number).pending.is_some() {
+        if self.cache.hub.lock().watches.slot(self.number).pending.is_some() {
             return None;
         }
+        self.file_ahead(add);
+        let view = {
+            let mut hub = self.cache.hub.lock();
+            if hub.watches.slot(self.number).pending.is_some() {
+                return None;
+            }
+            hub.view()
+        };
+        let keys = self.keys.as_mut()?;
+        let mut gone = std::mem::take(&mut keys.ahead);
+        gone.extend(remove.iter().filter_map(|key| keys.set.take(key)));
+        gone.retain(|key| !add.contains(key));
+        keys.set.extend(add.iter().cloned());
+        self.unfile(&gone);
+        Some(view)
+    }
+
+    /// Has the index find it under keys that it is to have.
+    pub(super) fn file_ahead(&mut self, add: &BTreeSet<Arc<str>>) {
+        let Some(keys) = &self.keys else { return };
+        let is_new = |key: &&Arc<str>| !keys.set.contains(*key) && !keys.ahead.contains(*key);
+        let new: BTreeSet<_> = add.iter().filter(is_new).cloned().collect();
+        self.file(&keys.by, &new, Watches::add_term);
+        if let Some(keys) = &mut self.keys {
+            keys.ahead.extend(new);
+        }
+    }
+
+    fn unfile(&self, gone: &BTreeSet<Arc<str>>) {
+        if let Some(keys) = &self.keys {
+            self.file(&keys.by, gone, Watches::remove_term);
+        }
+    }
+
+    /// Puts keys into the index, or takes them out. Others have the lock in between.
+    fn file(&self, by: &By, keys: &BTreeSet<Arc<str>>, file: fn(&mut Watches, &Term<'_>, u32)) {
         let namespace = self.wanted.namespace.as_deref();
-        for key in remove {
-            if keys.set.remove(key) {
-                hub.watches.remove_term(&keys.by.term(namespace, key), self.number);
+        let mut keys = keys.iter().peekable();
+        while keys.peek().is_some() {
+            let mut hub = self.cache.hub.lock();
+            for key in keys.by_ref().take(AT_ONCE) {
+                file(&mut hub.watches, &by.term(namespace, key), self.number);
             }
         }
-        for key in add {
-            if keys.set.insert(key.clone()) {
-                hub.watches.add_term(&keys.by.term(namespace, key), self.number);
-            }
-        }
-        Some(hub.view())
     }
 }
 
@@ -266,14 +308,12 @@ impl Drop for Follow {
         if self.is_everywhere() {
             self.cache.counted.everywhere.dec();
         }
-        let mut hub = self.cache.hub.lock();
         if let Some(keys) = &self.keys {
-            for key in &keys.set {
-                hub.watches.remove_term(&keys.by.term(self.wanted.namespace.as_deref(), key), self.number);
-            }
+            self.unfile(&keys.set);
+            self.unfile(&keys.ahead);
         }
-        let slot = hub.watches.remove(&self.wanted, self.keys.is_some(), self.number);
-        drop(hub);
+        // Its number may be another's after this.
+        let slot = self.cache.hub.lock().watches.remove(&self.wanted, self.keys.is_some(), self.number);
         // What its waker drops may come back here.
         drop(slot);
     }

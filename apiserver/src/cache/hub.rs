@@ -9,7 +9,7 @@ use machinery_store::{Change as Changed, Event, Key, WatchError};
 use super::objects::Objects;
 use super::ring::{Change, Most, Revised, Ring};
 use super::watches::{Pending, Watches};
-use super::{State, View, Wanted};
+use super::{State, View};
 use crate::kind::Kind;
 
 /// The state of a cache. The objects, the ring and the watches are as of the same revision, always.
@@ -106,12 +106,12 @@ impl Hub {
         self.objects.view(self.reached)
     }
 
-    /// One more watch, of what comes after a revision. False: not all of that is in the ring, and it is one of what comes
-    /// from now on.
-    pub(super) fn follow(&mut self, wanted: &Arc<Wanted>, by_keys: bool, after: Revision) -> (u32, bool) {
+    /// A watch that is in the index begins with what comes after a revision. False: not all of that is in the ring, and it
+    /// begins with what comes from now on.
+    pub(super) fn begin(&mut self, number: u32, after: Revision) -> bool {
         let place = self.ring.after(after);
-        let pending = place.and_then(|number| self.place(number));
-        (self.watches.add(wanted, by_keys, pending), place.is_some())
+        self.watches.slot(number).pending = place.and_then(|number| self.place(number));
+        place.is_some()
     }
 
     /// Puts a watch that is too far behind to where the ring ends.

@@ -55,6 +55,11 @@ impl Index {
     pub(super) fn is_empty(&self) -> bool {
         self.terms.is_empty()
     }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.terms.len()
+    }
 }
 
 impl Numbers {

@@ -74,13 +74,18 @@ impl Watches {
         self.slots.len() == self.free.len() && self.index.is_empty()
     }
 
+    #[cfg(test)]
+    pub(super) fn terms(&self) -> usize {
+        self.index.len()
+    }
+
     /// One more. One that is by keys has those put in one by one.
-    pub(super) fn add(&mut self, wanted: &Arc<Wanted>, by_keys: bool, pending: Option<Pending>) -> u32 {
+    pub(super) fn add(&mut self, wanted: &Arc<Wanted>, by_keys: bool) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
             self.slots.push(Slot::default());
             (self.slots.len() - 1) as u32
         });
-        self.slots[number as usize] = Slot { wanted: Some(wanted.clone()), pending, ..Slot::default() };
+        self.slots[number as usize] = Slot { wanted: Some(wanted.clone()), ..Slot::default() };
         if !by_keys {
             self.each_filed(wanted, |index, term| index.add(term, number));
         }

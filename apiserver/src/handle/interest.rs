@@ -32,7 +32,7 @@ where
         let selection = self.selection(&kind, &filter)?;
         let matter = self.matter(&kind, Part::Main, filter.namespace.as_deref(), "");
         self.allow("watch", &matter, &filter.fields)?;
-        interest::by(&by, &kind).map_err(source_error)?;
+        interest::by(&by, &kind, filter.namespace.as_deref()).map_err(source_error)?;
         if self.shared.stopping.is_cancelled() {
             let reason = "the server is stopped".into();
             return Err(SourceError::Unavailable { reason, retry_after: None }.into());
@@ -56,7 +56,13 @@ where
             Err(Lost::Watch(error)) => Err(lost(error)),
             Err(Lost::Refused(refusal)) => Err(watch_error(*refusal, None)),
         });
-        let events = until_error(events);
+        let ending = line.clone();
+        let events = until_error(events.inspect(move |event| {
+            // Not all errors are the feed's, and it ends with each.
+            if event.is_err() {
+                ending.end();
+            }
+        }));
         Ok(InterestWatch { events: Box::pin(events), interest: Arc::new(Editing(line)) })
     }
 }

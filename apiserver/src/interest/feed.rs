@@ -9,6 +9,8 @@ use futures::future::BoxFuture;
 use futures::{FutureExt, Stream, StreamExt};
 use machinery_objects::{InterestBy, InterestEdit, Revision};
 use machinery_store::WatchError;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use super::edits::Pending;
 use super::found::Found;
@@ -63,6 +65,8 @@ pub(crate) struct Feed {
     witness: Witness,
     edit: Doing,
     counts: Interested,
+    until: Instant,
+    stopping: CancellationToken,
     is_over: bool,
 }
 
@@ -88,7 +92,7 @@ impl Feed {
         plan: Plan,
     ) -> Result<Self, Lost> {
         let Asked { by: of, wanted, resumes } = asked;
-        let by = by(&of, &wanted.selection.kind)?;
+        let by = by(&of, &wanted.selection.kind, wanted.namespace.as_deref())?;
         let keys = |set| Some(cache::Keys { by: by.clone(), set });
         let mut witness = Witness { by: of, wanted: wanted.clone(), keys: Keys::default() };
         let watch = match resumes {
@@ -120,8 +124,9 @@ impl Feed {
                 crate::watch::Feed::after((follow, None), view.at, plan)
             }
         };
-        let counts = shared.metrics.interested.clone();
-        Ok(Self { line, watch, by, witness, edit: Doing::Nothing, counts, is_over: false })
+        let (counts, stopping) = (shared.metrics.interested.clone(), shared.stopping.clone());
+        let (edit, until) = (Doing::Nothing, plan.until);
+        Ok(Self { line, watch, by, witness, edit, counts, until, stopping, is_over: false })
     }
 
     /// What happened is told, and there is nothing more of it now: does as much of the next edit as can be done.
@@ -158,7 +163,7 @@ impl Feed {
                         self.witness.keys.insert(key);
                     }
                     let (add, number) = (std::mem::take(&mut pending.add), pending.number);
-                    let found = Found::new(view, self.by.clone(), &self.witness.wanted, add, number);
+                    let found = Found::new(view, self.by.clone(), add, number);
                     self.edit = Doing::Tell(Box::new(found));
                 }
                 // Nothing comes between the objects and their mark.
@@ -173,6 +178,14 @@ impl Feed {
         if !self.witness.sees(changed.entry()) {
             self.counts.irrelevant.inc();
         }
+    }
+
+    /// Nothing comes after this, and no edit is accepted any more.
+    fn end(&mut self, why: Option<Lost>) -> Poll<Option<Result<Told, Lost>>> {
+        self.is_over = true;
+        self.edit = Doing::Nothing;
+        self.line.end();
+        Poll::Ready(why.map(Err))
     }
 
     fn changed(&self, changed: Changed) -> Told {
@@ -192,18 +205,20 @@ impl Stream for Feed {
         }
         loop {
             if let Doing::Tell(found) = &mut feed.edit {
-                return match found.next(&feed.witness.wanted) {
-                    Ok(Some(entry)) => Poll::Ready(Some(Ok(feed.changed(Changed::found(entry))))),
-                    Ok(None) => {
-                        let done = Told::Complete(found.number, found.at());
-                        feed.edit = Doing::Nothing;
-                        Poll::Ready(Some(Ok(done)))
-                    }
-                    Err(_) => {
-                        cx.waker().wake_by_ref();
-                        Poll::Pending
-                    }
-                };
+                // There may be much to tell, and the client slow.
+                if feed.stopping.is_cancelled() || Instant::now() >= feed.until {
+                    return feed.end(None);
+                }
+                if !found.gather(&feed.witness.wanted) {
+                    cx.waker().wake_by_ref();
+                    return Poll::Pending;
+                }
+                if let Some(entry) = found.next() {
+                    return Poll::Ready(Some(Ok(feed.changed(Changed::found(entry)))));
+                }
+                let done = Told::Complete(found.number, found.at);
+                feed.edit = Doing::Nothing;
+                return Poll::Ready(Some(Ok(done)));
             }
             match feed.watch.poll_next_unpin(cx) {
                 Poll::Ready(Some(Ok(Item::Changed(changed)))) => {
@@ -212,22 +227,13 @@ impl Stream for Feed {
                 Poll::Ready(Some(Ok(Item::Bookmark(at, _)))) => {
                     return Poll::Ready(Some(Ok(Told::Bookmark(at))));
                 }
-                Poll::Ready(Some(Err(error))) => {
-                    feed.is_over = true;
-                    return Poll::Ready(Some(Err(Lost::Watch(error))));
-                }
-                Poll::Ready(None) => {
-                    feed.is_over = true;
-                    return Poll::Ready(None);
-                }
+                Poll::Ready(Some(Err(error))) => return feed.end(Some(Lost::Watch(error))),
+                Poll::Ready(None) => return feed.end(None),
                 Poll::Pending => {}
             }
             match ready!(feed.poll_edit(cx)) {
                 Ok(()) => {}
-                Err(refusal) => {
-                    feed.is_over = true;
-                    return Poll::Ready(Some(Err(refusal.into())));
-                }
+                Err(refusal) => return feed.end(Some(refusal.into())),
             }
         }
     }

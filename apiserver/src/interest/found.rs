@@ -1,6 +1,7 @@
-//! What is there under new keys, found as it is told: no list of it is kept.
+//! What is there under new keys at one moment.
 
 use std::collections::VecDeque;
+use std::collections::btree_set;
 use std::sync::Arc;
 
 use machinery_objects::Revision;
@@ -9,51 +10,48 @@ use machinery_store::Entry;
 use super::keys::Keys;
 use crate::cache::{By, View, Wanted};
 
-/// What is found, key by key.
-pub(super) struct Found {
-    view: View,
-    by: By,
-    keys: std::collections::btree_set::IntoIter<Arc<str>>,
-    entries: VecDeque<Arc<Entry>>,
+/// What is found. It keeps the objects under the keys as they were then, as a watch keeps the state that it begins with; the
+/// view of all others is kept only until these are found.
+pub(crate) struct Found {
+    pub(super) at: Revision,
     /// Which edit it is of.
     pub(super) number: u64,
+    by: By,
+    rest: Option<Rest>,
+    entries: VecDeque<Arc<Entry>>,
+}
+
+/// What is yet to be looked up, and where.
+struct Rest {
+    view: View,
+    keys: btree_set::IntoIter<Arc<str>>,
 }
 
 /// So many keys are looked up before others have their turn.
 const TURN: usize = 512;
 
 impl Found {
-    pub(super) fn new(view: View, by: By, wanted: &Wanted, keys: Keys, number: u64) -> Self {
-        let mut entries = VecDeque::new();
-        let mut keys = keys.into_set();
-        if by == By::Name && wanted.namespace.is_none() && wanted.selection.kind.namespaced && keys.len() > 1
-        {
-            // No index has a name in any namespace: all objects are looked at once, and not once a key.
-            let place = &wanted.selection.kind.place;
-            let all = view.wanted(wanted, None).entries.into_iter();
-            entries.extend(all.filter(|entry| keys.contains(place.names(&entry.key).1)));
-            keys.clear();
-        }
-        Self { view, by, keys: keys.into_iter(), entries, number }
+    pub(crate) fn new(view: View, by: By, keys: Keys, number: u64) -> Self {
+        let (at, entries) = (view.at, VecDeque::new());
+        Self { at, number, by, rest: Some(Rest { view, keys: keys.into_set().into_iter() }), entries }
     }
 
-    /// The next one. `Ok(None)`: that was all. `Err`: others have their turn.
-    pub(super) fn next(&mut self, wanted: &Wanted) -> Result<Option<Arc<Entry>>, Turn> {
+    /// Looks up more keys, all of them before the first object is told. `false`: others have their turn first.
+    pub(crate) fn gather(&mut self, wanted: &Wanted) -> bool {
+        let Some(Rest { view, keys }) = &mut self.rest else { return true };
         for _ in 0..TURN {
-            if let Some(entry) = self.entries.pop_front() {
-                return Ok(Some(entry));
-            }
-            let Some(key) = self.keys.next() else { return Ok(None) };
-            let found = self.view.under(wanted, &self.by, &key);
+            let Some(key) = keys.next() else {
+                self.rest = None;
+                return true;
+            };
+            let found = view.under(wanted, &self.by, &key);
             self.entries.extend(found.into_iter().map(|state| state.entry.clone()));
         }
-        Err(Turn)
+        false
     }
 
-    pub(super) const fn at(&self) -> Revision {
-        self.view.at
+    /// The next one.
+    pub(crate) fn next(&mut self) -> Option<Arc<Entry>> {
+        self.entries.pop_front()
     }
 }
-
-/// It has taken long enough.
-pub(super) struct Turn;

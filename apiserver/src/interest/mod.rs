@@ -5,7 +5,7 @@
 //! * [`line`]: what the stream of an interest and those who edit it share
 //! * [`registry`]: the interests of the wire, by their names
 //! * [`witness`]: of what an interest's keys are values, and whether an object is under them
-//! * [`found`]: what is there under new keys
+//! * [`found`]: what is there under new keys at one moment
 //! * [`feed`]: the stream
 //! * [`ask`]: what a request says
 //! * [`serve`]: the requests
@@ -26,3 +26,5 @@ pub(crate) use line::{Line, NotMade};
 pub(crate) use registry::Interests;
 pub(crate) use serve::{edit, misnamed, run, stream};
 pub(crate) use witness::by;
+#[cfg(test)]
+pub(crate) use {found::Found, keys::Keys};

@@ -6,20 +6,27 @@ use serde_json::Value;
 
 use super::keys::Keys;
 use crate::cache::{By, Wanted};
+use crate::invalid::{FieldError, Problem, invalid};
 use crate::kind::Kind;
 use crate::refusal::Refusal;
 use crate::request::unsupported;
 use crate::strategy::{meta_text, metadata};
 use crate::verbs::output::read;
 
-/// What the keys are values of, to the cache. 400 if the kind is not selected by that.
-pub(crate) fn by(by: &InterestBy, kind: &Kind) -> Result<By, Refusal> {
+/// What the keys are values of, to the cache. 400 if the kind is not selected by that; 422 if they would be found only by
+/// looking at everything.
+pub(crate) fn by(by: &InterestBy, kind: &Kind, namespace: Option<&str>) -> Result<By, Refusal> {
     match by {
         InterestBy::Label(label) => match Requirement::exists(label) {
             Ok(_) => Ok(By::Label(label.clone())),
             Err(error) => Err(Refusal::bad_request(format!("{label:?} can be no label: {error}"))),
         },
         InterestBy::Field(field) => match &**field {
+            NAME if kind.namespaced && namespace.is_none() => {
+                let why = "a name is one of a namespace: ask below the path of one";
+                let error = FieldError::new("by", Problem::Invalid(NAME.into()), why);
+                Err(invalid("", "Interest", "", &[error]))
+            }
             NAME => Ok(By::Name),
             NAMESPACE if kind.namespaced => Ok(By::Namespace),
             field => {

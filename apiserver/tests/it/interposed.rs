@@ -20,11 +20,12 @@ pub(crate) struct Interposed {
     next: Arc<Mutex<Vec<(&'static str, Deed)>>>,
     /// How many writes were tried since, that rest on the key.
     tried: Arc<AtomicUsize>,
+    watched: Arc<AtomicUsize>,
 }
 
 impl Interposed {
     pub(crate) fn over(inner: Memory) -> Self {
-        Self { inner, next: Arc::default(), tried: Arc::default() }
+        Self { inner, next: Arc::default(), tried: Arc::default(), watched: Arc::default() }
     }
 
     /// Before the next write that rests on the key, this is done, by whoever has the store itself.
@@ -39,6 +40,11 @@ impl Interposed {
     /// How often a write was tried that rests on a key before which something was to happen.
     pub(crate) fn tried(&self) -> usize {
         self.tried.load(Ordering::Relaxed)
+    }
+
+    /// How many watches of widgets were begun.
+    pub(crate) fn watched(&self) -> usize {
+        self.watched.load(Ordering::Relaxed)
     }
 }
 
@@ -65,6 +71,9 @@ impl Backend for Interposed {
     }
 
     async fn watch(&self, span: Span, after: Revision) -> Result<Watch, WatchError> {
+        if format!("{span:?}").contains("widgets") {
+            self.watched.fetch_add(1, Ordering::Relaxed);
+        }
         self.inner.watch(span, after).await
     }
 

@@ -3,30 +3,51 @@
 use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use machinery_objects::{FieldSelector, LabelSelector};
+use machinery_objects::{FieldSelector, LabelSelector, Revision};
 use machinery_store::{Backend, Memory, Options, Transaction};
 use serde_json::json;
 
 use super::tools::{Running, kind, stored};
-use crate::cache::{By, Keys, Next, Wanted};
+use crate::cache::{By, Follow, Keys, Next, View, Wanted};
+use crate::interest::{self, Found};
+use crate::kind::Kind;
 use crate::select::Selection;
 
 fn keys(keys: &[&str]) -> BTreeSet<Arc<str>> {
     keys.iter().map(|key| Arc::from(*key)).collect()
 }
 
+fn wanted(kind: &Arc<Kind>) -> Wanted {
+    let (labels, fields) = (LabelSelector::default(), FieldSelector::default());
+    Wanted { selection: Selection { kind: kind.clone(), labels, fields }, namespace: None }
+}
+
+/// A watch by name.
+async fn begin(running: &Running, kind: &Arc<Kind>, set: &[&str]) -> Follow {
+    let first = Keys { by: By::Name, set: keys(set) };
+    let begun = running.cache.view_and_follow(wanted(kind), Some(first), None).await;
+    begun.unwrap_or_else(|refusal| panic!("{}", refusal.message)).1
+}
+
+async fn put(store: &Memory, kind: &Kind, name: &str) -> Revision {
+    let object = stored(kind, &json!({"metadata": {"namespace": "n", "name": name}}));
+    let put = Transaction::new().put(kind.place.key(Some("n"), name), object);
+    store.commit(put).await.unwrap().revision
+}
+
+fn names(view: &View, follow: &Follow) -> usize {
+    view.wanted(follow.wanted(), None).entries.len()
+}
+
 #[tokio::test]
 async fn keys_are_changed_when_all_before_was_looked_at() {
     let (store, kind) = (Memory::new(Options::default()), kind());
     let running = Running::begin(Arc::new(store.clone()), kind.clone(), 16).await;
-    let selection =
-        Selection { kind: kind.clone(), labels: LabelSelector::default(), fields: FieldSelector::default() };
-    let (wanted, first) = (Wanted { selection, namespace: None }, Keys { by: By::Name, set: keys(&["a"]) });
-    let (_, mut follow) = running.cache.view_and_follow(wanted, Some(first), None).await.unwrap();
-    let object = stored(&kind, &json!({"metadata": {"namespace": "n", "name": "a"}}));
-    let put = Transaction::new().put(kind.place.key(Some("n"), "a"), object);
-    let at = store.commit(put).await.unwrap().revision;
+    let mut follow = begin(&running, &kind, &["a"]).await;
+    let at = put(&store, &kind, "a").await;
     running.cache.view(None).await.unwrap();
 
     assert!(follow.rekey(&keys(&["a"]), &keys(&["b"])).is_none(), "there is something under the old keys");
@@ -34,5 +55,95 @@ async fn keys_are_changed_when_all_before_was_looked_at() {
     assert_eq!(revised.revision, at);
     let view = follow.rekey(&keys(&["a"]), &keys(&["b"])).expect("that was all");
     assert_eq!(view.at, at);
+    running.stop().await;
+}
+
+#[tokio::test]
+async fn what_comes_while_the_index_is_made_ready_is_not_lost() {
+    let (store, kind) = (Memory::new(Options::default()), kind());
+    let running = Running::begin(Arc::new(store.clone()), kind.clone(), 16).await;
+    let mut follow = begin(&running, &kind, &["a"]).await;
+    follow.file_ahead(&keys(&["a", "b", "c"]));
+    assert_eq!(running.cache.terms(), 3);
+    put(&store, &kind, "b").await;
+    running.cache.view(None).await.unwrap();
+    assert!(follow.rekey(&keys(&["a"]), &keys(&["b"])).is_none(), "it may be of interest");
+    assert!(poll_fn(|cx| std::task::Poll::Ready(follow.poll_next(cx))).await.is_pending(), "it is not");
+    let view = follow.rekey(&keys(&["a"]), &keys(&["b"])).expect("that was all");
+    assert_eq!(names(&view, &follow), 1, "it is in what is told then");
+    assert_eq!(running.cache.terms(), 1, "neither what was removed nor what was not added after all");
+
+    let at = put(&store, &kind, "b").await;
+    let Next::At(revised) = poll_fn(|cx| follow.poll_next(cx)).await else { panic!("it is told") };
+    assert_eq!(revised.revision, at);
+    follow.file_ahead(&keys(&["d"]));
+    drop(follow);
+    assert!(running.cache.has_no_watches());
+    running.stop().await;
+}
+
+/// The lock of the kind is everybody's: while a hundred thousand keys came in and went out, nobody else had it.
+#[tokio::test]
+async fn others_have_the_lock_while_many_keys_are_changed() {
+    let (store, kind) = (Memory::new(Options::default()), kind());
+    let running = Running::begin(Arc::new(store.clone()), kind.clone(), 16).await;
+    let many: BTreeSet<Arc<str>> = (0..50_000).map(|key| Arc::from(format!("k{key}"))).collect();
+    let (mut follow, none) = (begin(&running, &kind, &[]).await, BTreeSet::new());
+    let mut seen = [false; 4];
+    let until = Instant::now() + Duration::from_secs(60);
+    while seen != [true; 4] {
+        assert!(Instant::now() < until, "coming, going, beginning, ending: {seen:?}");
+        seen[0] |=
+            is_seen_in_between(&running, || drop(follow.rekey(&none, &many).expect("nothing happens")));
+        seen[1] |=
+            is_seen_in_between(&running, || drop(follow.rekey(&many, &none).expect("nothing happens")));
+        let (mut begun, keys) = (None, Some(Keys { by: By::Name, set: many.clone() }));
+        seen[2] |= is_seen_in_between(&running, || {
+            begun = Some(running.cache.follow(wanted(&kind), keys, Revision(0)));
+        });
+        seen[3] |= is_seen_in_between(&running, || drop(begun));
+    }
+    assert_eq!(running.cache.terms(), 0);
+    running.stop().await;
+}
+
+/// Whether another thread sees the index half made.
+fn is_seen_in_between(running: &Running, change: impl FnOnce()) -> bool {
+    let (over, cache) = (AtomicBool::new(false), &running.cache);
+    std::thread::scope(|scope| {
+        let watching = scope.spawn(|| {
+            let mut seen = false;
+            while !over.load(Ordering::Relaxed) {
+                seen |= (1..50_000).contains(&cache.terms());
+            }
+            seen
+        });
+        change();
+        over.store(true, Ordering::Relaxed);
+        watching.join().unwrap()
+    })
+}
+
+#[tokio::test]
+async fn what_is_told_slowly_keeps_nothing_else() {
+    let (store, kind) = (Memory::new(Options::default()), kind());
+    let running = Running::begin(Arc::new(store.clone()), kind.clone(), 1).await;
+    put(&store, &kind, "a").await;
+    put(&store, &kind, "b").await;
+    let mut follow = begin(&running, &kind, &[]).await;
+    let view = follow.rekey(&keys(&[]), &keys(&["a"])).expect("nothing happens");
+    let other = Arc::downgrade(view.get(&kind.place.key(Some("n"), "b")).unwrap());
+    let added: BTreeSet<Arc<str>> = keys(&["a"]);
+    let mut found = Found::new(view, By::Name, interest::Keys::from_iter(&added), 1);
+    assert!(found.gather(follow.wanted()));
+    for _ in 0..3 {
+        put(&store, &kind, "a").await;
+        put(&store, &kind, "b").await;
+    }
+    let newest = put(&store, &kind, "c").await;
+    running.cache.view(None).await.unwrap();
+    assert!(other.upgrade().is_none(), "nobody is told of it");
+    let told = found.next().unwrap();
+    assert!(told.modified < newest && found.next().is_none(), "as it was then");
     running.stop().await;
 }

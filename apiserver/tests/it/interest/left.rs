@@ -109,6 +109,70 @@ async fn a_stream_lasts_as_long_as_it_was_to_and_ends_with_its_server() {
     assert!(InterestSource::open(&handle, request).await.is_err());
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_stream_that_is_long_to_last_lasts() {
+    let server =
+        ApiServer::builder(Memory::new(Options::default())).crds([definition()]).start().await.unwrap();
+    let client = Client::of(&server);
+    for seconds in [u64::from(u32::MAX), i64::MAX as u64] {
+        client.post(&at("interest-0123456789"), &opening()).await.fine();
+        let long = format!("{}&timeoutSeconds={seconds}", stream("interest-0123456789"));
+        let mut told = Stream::reading(begin(&client, &long).await.unwrap());
+        told.told(0).await;
+        tokio::time::sleep(Duration::from_secs(3600)).await;
+        assert!(told.try_next().await.is_none(), "it goes on");
+    }
+    server.stop().await;
+}
+
+/// Who is slow to read what an edit added could go on reading when its time was over, or the server stopped.
+#[tokio::test(start_paused = true)]
+async fn a_stream_ends_in_the_midst_of_an_edit() {
+    let server =
+        ApiServer::builder(Memory::new(Options::default())).crds([definition()]).start().await.unwrap();
+    let client = Client::of(&server);
+    for name in ["a", "b", "c"] {
+        let widget = json!({
+            "apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name, "labels": {"key": "k1"}},
+        });
+        client.post(ALL, &widget).await.fine();
+    }
+    client.post(&at("interest-0123456789"), &opening()).await.fine();
+    let short = format!("{}&timeoutSeconds=100", stream("interest-0123456789"));
+    let mut told = Stream::reading(begin(&client, &short).await.unwrap());
+    told.some(1).await;
+    tokio::time::sleep(Duration::from_secs(101)).await;
+    assert!(told.next().await.is_none(), "its time is over");
+
+    let roads = [Road::wire(&server), Road::handle(&server)];
+    let mut streams = Vec::new();
+    for road in &roads {
+        let mut told = road.open(&Ask::by_label("key", "k1"), "interest-1111111111").await.unwrap();
+        told.some(1).await;
+        streams.push(told);
+    }
+    server.stop().await;
+    for mut told in streams {
+        assert!(told.next().await.is_none(), "the server stopped");
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_is_over_is_edited_no_more() {
+    let store = Memory::new(Options::default());
+    let server = ApiServer::builder(store).crds([definition()]).start().await.unwrap();
+    let client = Client::of(&server);
+    let (road, ask) = (Road::handle(&server), Ask::by_label("key", "k1"));
+    let mut told = road.open(&ask, "").await.unwrap();
+    told.told(0).await;
+    assert_eq!(told.edit(&client, &InterestEdit::default()).await, Ok(1));
+    told.told(1).await;
+    server.stop().await;
+    assert!(told.next().await.is_none());
+    let Stream::Handle { interest, .. } = &told else { panic!("it is of a handle") };
+    assert_eq!(interest.edit(InterestEdit::default()).await, Err(WatchError::Ended));
+}
+
 #[tokio::test]
 async fn an_interest_is_of_who_opened_it() {
     let (server, admin) = server().await;

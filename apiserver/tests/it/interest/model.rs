@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use machinery_apiserver::{ApiServer, Handle};
+use machinery_apiserver::{ApiServer, Handle, Limits};
 use machinery_objects::{Deletion, InterestBy, InterestEdit, ObjectKey, Preconditions, Writer, Wrote};
 use machinery_store::{Backend, Memory, Options};
 use proptest::prelude::*;
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::oracle::{Key, Oracle, is_in, key_of, value_of};
 use super::road::{Ask, Failed, Road, Stream, Told, of_edit, revision, widgets};
 use crate::client::{Client, definition};
+use crate::interposed::Interposed;
 
 const NAMESPACES: [&str; 2] = ["default", "other"];
 const NAMES: [&str; 4] = ["a", "b", "c", "d"];
@@ -82,11 +83,14 @@ fn asks() -> impl Strategy<Value = Ask> {
         1 => Just(InterestBy::Field("metadata.name".into())),
         1 => Just(InterestBy::Field("metadata.namespace".into())),
     ];
-    let namespace = prop::option::of(Just("default"));
+    let namespace = any::<bool>();
     let labels = prop_oneof![Just(""), Just("in=yes")];
     (by, namespace, labels, prop::collection::vec(0..6_usize, 0..3)).prop_map(
         |(by, namespace, labels, first)| {
             let keys = chosen(&by, &first);
+            // A name is one of a namespace.
+            let is_name = by == InterestBy::Field("metadata.name".into());
+            let namespace = (namespace || is_name).then_some("default");
             Ask { by, namespace, labels, keys, after: None }
         },
     )
@@ -115,6 +119,7 @@ struct Seen {
     compared: Cell<u64>,
     over_keys: Cell<u64>,
     again: Cell<u64>,
+    overtaken: Cell<u64>,
 }
 
 fn count(cell: &Cell<u64>) {
@@ -129,8 +134,8 @@ fn what_the_client_has_is_what_the_server_has_under_its_keys() {
     let seen = Seen::default();
     let mut runner = TestRunner::new_with_rng(config, rng);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-    let found = runner.run(&(any::<bool>(), asks(), ops()), |(on_wire, ask, ops)| {
-        runtime.block_on(run(on_wire, ask, &ops, &seen));
+    let found = runner.run(&(any::<bool>(), any::<bool>(), asks(), ops()), |(on_wire, short, ask, ops)| {
+        runtime.block_on(run((on_wire, short), ask, &ops, &seen));
         Ok(())
     });
     found.unwrap_or_else(|error| panic!("{error}"));
@@ -142,18 +147,20 @@ fn what_the_client_has_is_what_the_server_has_under_its_keys() {
         ("compared", &seen.compared),
         ("went from key to key", &seen.over_keys),
         ("told anew", &seen.again),
+        ("overtaken", &seen.overtaken),
     ] {
         assert!(cell.get() > 10, "{what}: {} times", cell.get());
     }
 }
 
-async fn run(on_wire: bool, ask: Ask, ops: &[Op], seen: &Seen) {
-    let store = Memory::new(Options::default());
-    let mut plane = Plane::start(&store).await;
+/// `short`: of what happened only the newest is at hand, and who reads slowly is overtaken.
+async fn run((on_wire, short): (bool, bool), ask: Ask, ops: &[Op], seen: &Seen) {
+    let store = Interposed::over(Memory::new(Options::default()));
+    let mut plane = Plane::start(&store, short).await;
     let space = json!({"metadata": {"name": "other"}});
     plane.client.post("/api/v1/namespaces", &space).await.fine();
     let mut oracle = Oracle::default();
-    let mut client = Follower::new(on_wire, ask, seen);
+    let mut client = Follower::new(on_wire, ask, seen, &store);
     client.open(&plane, &oracle).await;
     for op in ops {
         match op {
@@ -189,7 +196,7 @@ async fn run(on_wire: bool, ask: Ask, ops: &[Op], seen: &Seen) {
             Op::CutOffInMidEdit => client.resume(&plane, &oracle, true).await,
             Op::Restart => {
                 plane.server.stop().await;
-                plane = Plane::start(&store).await;
+                plane = Plane::start(&store, short).await;
                 client.resume(&plane, &oracle, false).await;
             }
             Op::Compact => {
@@ -214,8 +221,13 @@ struct Plane {
 }
 
 impl Plane {
-    async fn start(store: &Memory) -> Self {
-        let server = ApiServer::builder(store.clone()).crds([definition()]).start().await.unwrap();
+    async fn start(store: &Interposed, short: bool) -> Self {
+        let mut limits = Limits::default();
+        if short {
+            limits.ring_revisions = 2;
+        }
+        let builder = ApiServer::builder(store.clone()).crds([definition()]).limits(limits);
+        let server = builder.start().await.unwrap();
         let (client, handle) = (Client::of(&server), widgets(&server));
         Self { server, client, handle }
     }
@@ -248,7 +260,10 @@ struct Follower<'a> {
     on_wire: bool,
     ask: Ask,
     seen: &'a Seen,
+    store: &'a Interposed,
     stream: Option<Stream>,
+    /// Whether it has read from this stream: what it missed before is looked up at once.
+    has_read: bool,
     /// How many interests it has opened.
     opened: u32,
     /// The keys whose mark it has heard.
@@ -262,14 +277,16 @@ struct Follower<'a> {
 }
 
 impl<'a> Follower<'a> {
-    fn new(on_wire: bool, ask: Ask, seen: &'a Seen) -> Self {
+    fn new(on_wire: bool, ask: Ask, seen: &'a Seen, store: &'a Interposed) -> Self {
         let keys = ask.keys.clone();
         let (pending, objects) = Default::default();
         Self {
             on_wire,
             ask,
             seen,
+            store,
             stream: None,
+            has_read: false,
             opened: 0,
             keys,
             pending,
@@ -293,6 +310,7 @@ impl<'a> Follower<'a> {
                         count(&self.seen.resumed);
                     }
                     self.stream = Some(stream);
+                    self.has_read = false;
                     return;
                 }
                 Err(Failed::Expired) if after.is_some() => self.expire(),
@@ -354,7 +372,25 @@ impl<'a> Follower<'a> {
     }
 
     async fn try_next(&mut self) -> Option<Option<Result<Told, Failed>>> {
-        self.stream.as_mut().expect("it has one").try_next().await
+        let before = self.store.watched();
+        let told = self.stream.as_mut().expect("it has one").try_next().await;
+        self.has_read_since(before);
+        told
+    }
+
+    async fn next(&mut self) -> Option<Result<Told, Failed>> {
+        let before = self.store.watched();
+        let told = self.stream.as_mut().expect("it has one").next().await;
+        self.has_read_since(before);
+        told
+    }
+
+    /// A stream that goes to the store while it is read was overtaken.
+    fn has_read_since(&mut self, before: usize) {
+        if self.has_read && self.store.watched() > before {
+            count(&self.seen.overtaken);
+        }
+        self.has_read = true;
     }
 
     /// Reads until all is told that has happened, and looks whether that is what there is.
@@ -365,7 +401,7 @@ impl<'a> Follower<'a> {
             let wanted = self.pending.last().expect("there is one").0;
             let opened = self.opened;
             while self.opened == opened && self.pending.last().is_some_and(|(last, _)| *last <= wanted) {
-                let told = self.stream.as_mut().expect("it has one").next().await;
+                let told = self.next().await;
                 self.hear(told, plane, oracle).await;
             }
             if self.opened == opened {

@@ -123,6 +123,12 @@ async fn what_is_wrong_with_an_interest_is_refused() {
         let answer = client.ask(method, &path, headers, &body).await;
         assert_eq!(answer.code, code, "{path} {headers:?}: {answer:#?}");
     }
+    let by_name = json!({"edit": 0, "by": {"field": "metadata.name"}, "add": ["a"]});
+    let everywhere = "/apis/example.com/v1/widgets/interests/interest-0123456789";
+    let answer = client.post(everywhere, &by_name).await;
+    let refused = answer.refused();
+    assert!((refused.0, refused.1) == (422, "Invalid"), "{answer:?}");
+    assert!(refused.2.contains("a name is one of a namespace: ask below the path of one"), "{answer:?}");
     let page = client.get("/metrics").await.fine();
     assert!(page.as_str().unwrap().contains("\nmachinery_interests 0\n"), "nothing was opened");
     server.stop().await;
@@ -263,6 +269,8 @@ async fn a_handle_refuses_the_same() {
     assert!(
         refused(ask(InterestBy::Field("spec.size".into()), "a")).await.contains("field label not supported")
     );
+    let by_name = Ask { namespace: None, ..ask(InterestBy::Field("metadata.name".into()), "a") };
+    assert!(refused(by_name).await.contains("a name is one of a namespace"));
     assert!(refused(ask(InterestBy::Label("a b".into()), "a")).await.contains("can be no label"));
     assert!(refused(ask(label(), "1 2 3 4 5 6")).await.contains("6 keys, and 5 is the limit"));
     assert!(refused(ask(label(), "123456789")).await.contains("longer than 8 bytes"));

@@ -161,7 +161,7 @@ async fn names_namespaces_and_fields_are_keys_too() {
         client.post(&interests(Some(namespace)), &widget).await.fine();
     }
     let rows: [(&str, Option<&'static str>, &'static str, &str, &[&str]); 6] = [
-        ("metadata.name", None, "", "a", &["default/a", "other/a"]),
+        ("metadata.name", Some("default"), "in=red", "a b", &["default/a"]),
         ("metadata.name", Some("other"), "", "a b z", &["other/a", "other/b"]),
         ("metadata.namespace", None, "", "other", &["other/a", "other/b"]),
         ("metadata.namespace", None, "in=red", "other default", &["default/a", "other/b"]),
