@@ -143,6 +143,9 @@ async fn a_stream_goes_on_where_its_client_was() {
     }
 }
 
+/// A field, a namespace, labels, the keys, and what is found.
+type Row = (&'static str, Option<&'static str>, &'static str, &'static str, &'static [&'static str]);
+
 #[tokio::test]
 async fn names_namespaces_and_fields_are_keys_too() {
     let store = Memory::new(Options::default());
@@ -160,7 +163,7 @@ async fn names_namespaces_and_fields_are_keys_too() {
         }
         client.post(&interests(Some(namespace)), &widget).await.fine();
     }
-    let rows: [(&str, Option<&'static str>, &'static str, &str, &[&str]); 6] = [
+    let rows: [Row; 6] = [
         ("metadata.name", Some("default"), "in=red", "a b", &["default/a"]),
         ("metadata.name", Some("other"), "", "a b z", &["other/a", "other/b"]),
         ("metadata.namespace", None, "", "other", &["other/a", "other/b"]),
