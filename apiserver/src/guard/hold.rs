@@ -63,8 +63,7 @@ pub(crate) async fn hold(change: &Change<'_>, there: Option<&Entry>, write: &Wri
         return Ok(Held::default());
     }
     let served = shared.kinds().at(change.key).cloned().ok_or_else(|| unserved(kind))?;
-    let view = async { shared.cache(&served).await?.view(None).await };
-    let view = view.await.map_err(|refusal| unseen(kind, refusal))?;
+    let view = shared.view(&served, None).await.map_err(|refusal| unseen(kind, refusal))?;
     let others = |key| others(&view, change, key);
     if let Some(new) = new {
         let new = Arc::new(new);
