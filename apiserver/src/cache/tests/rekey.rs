@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use machinery_objects::{FieldSelector, LabelSelector, Revision};
 use machinery_store::{Backend, Memory, Options, Transaction};
 use serde_json::json;
+use tokio::time::Instant;
 
 use super::tools::{Running, kind, stored};
 use crate::cache::{By, Follow, Keys, Next, View, Wanted};
