@@ -2,7 +2,7 @@
 //!
 //! * [`keys`]: a set of keys that knows what it costs
 //! * [`edits`]: which edits are accepted, and what they come to: no clock, no lock
-//! * [`line`]: what the stream of an interest and those who edit it share
+//! * [`mod@line`]: what the stream of an interest and those who edit it share
 //! * [`registry`]: the interests of the wire, by their names
 //! * [`witness`]: of what an interest's keys are values, and whether an object is under them
 //! * [`found`]: what is there under new keys at one moment
