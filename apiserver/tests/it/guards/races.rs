@@ -137,10 +137,8 @@ async fn races(store: &(impl Backend + Clone), rounds: u64) {
         let checks = (asked.load(Ordering::Relaxed) - before) as u64;
         println!("{shape:?}: {rounds} races, {refused} refused, {checks} checks");
         match shape {
-            // Who creates was before the other's end now, and behind it then.
-            Shape::DeleteCreate => {
-                assert!(0 < refused && refused < rounds, "{refused} of {rounds}: some of the writers met");
-            }
+            // On a disk who creates is always before the other's end, in memory now and then behind it.
+            Shape::DeleteCreate => assert!(refused > 0, "some of the writers met"),
             _ => {
                 assert_eq!(refused, rounds, "{shape:?}");
                 assert!(
