@@ -36,8 +36,14 @@ pub(crate) struct Spec {
 }
 
 impl Spec {
-    pub(crate) fn new(name: &str, unit: &'static str, better: Better, figure: &'static str) -> Self {
-        Self { name: name.to_owned(), unit, better, figure, goals: vec![], note: "", also: vec![] }
+    /// The less the better.
+    pub(crate) fn less(name: &str, unit: &'static str, figure: &'static str) -> Self {
+        Self::new(name, unit, Better::Lower, figure)
+    }
+
+    /// The more the better.
+    pub(crate) fn more(name: &str, unit: &'static str, figure: &'static str) -> Self {
+        Self::new(name, unit, Better::Higher, figure)
     }
 
     pub(crate) fn goals(mut self, goals: &[Goal]) -> Self {
@@ -54,6 +60,21 @@ impl Spec {
         self.also.push((figure, called));
         self
     }
+
+    fn new(name: &str, unit: &'static str, better: Better, figure: &'static str) -> Self {
+        Self { name: name.to_owned(), unit, better, figure, goals: vec![], note: "", also: vec![] }
+    }
+}
+
+/// Fails if one of `names` is no row, or two rows have one name.
+#[cfg(test)]
+pub(crate) fn assert_names_once<S>(plans: &[Plan<S>], names: &[&str]) {
+    let rows: Vec<&str> = plans.iter().flat_map(|plan| &plan.rows).map(|row| row.name.as_str()).collect();
+    for name in names {
+        assert!(rows.contains(name), "{name}");
+    }
+    let once: std::collections::BTreeSet<&str> = rows.iter().copied().collect();
+    assert_eq!(once.len(), rows.len());
 }
 
 /// Who could not be measured at all, and why.

@@ -20,7 +20,9 @@ mod store;
 mod watches;
 mod workqueue;
 
+use anyhow::ensure;
 use clap::{Args, Parser, Subcommand};
+use interleave::Plan;
 use report::{Origin, Report};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -101,7 +103,15 @@ impl Options {
         if self.quick { 1 } else { self.rounds.into() }
     }
 
-    pub(crate) fn wants(&self, row: &str) -> bool {
+    /// Those of a suite's plans that fill a row that is asked for.
+    pub(crate) fn wanted<S>(&self, plans: fn(bool) -> Vec<Plan<S>>) -> anyhow::Result<Vec<Plan<S>>> {
+        let mut plans = plans(self.quick);
+        plans.retain(|plan| plan.rows.iter().any(|row| self.wants(&row.name)));
+        ensure!(!plans.is_empty(), "no row is called like {:?}", self.only);
+        Ok(plans)
+    }
+
+    fn wants(&self, row: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|text| row.contains(text.as_str()))
     }
 }

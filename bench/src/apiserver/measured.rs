@@ -2,15 +2,10 @@
 
 use super::shape::Kind;
 use super::{idle, lists, writes};
-use crate::interleave::Subject;
 use crate::measure::{Figures, count};
 use crate::process;
-use crate::scratch::Scratch;
-use crate::server::{Server, remove, settled};
+use crate::server::{Measure, Site, settled};
 use anyhow::Context;
-use std::path::PathBuf;
-use std::rc::Rc;
-use tokio::runtime::{self, Runtime};
 
 pub(super) const KIB: f64 = 1024.0;
 
@@ -18,10 +13,7 @@ pub(super) const KIB: f64 = 1024.0;
 const LOADERS: usize = 64;
 
 pub(super) struct Measured {
-    server: Server,
-    scratch: Rc<Scratch>,
-    /// All clients are on one thread: it costs least, and the server has the other core.
-    runtime: Runtime,
+    site: Site,
     kept: Option<Kept>,
 }
 
@@ -33,10 +25,15 @@ struct Kept {
     length: usize,
 }
 
-impl Measured {
-    pub(super) fn new(server: Server, scratch: Rc<Scratch>) -> anyhow::Result<Self> {
-        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { server, scratch, runtime, kept: None })
+impl From<Site> for Measured {
+    fn from(site: Site) -> Self {
+        Self { site, kept: None }
+    }
+}
+
+impl Measure<Kind> for Measured {
+    fn site(&mut self) -> &mut Site {
+        &mut self.site
     }
 
     fn measure(&mut self, kind: &Kind) -> anyhow::Result<Figures> {
@@ -50,21 +47,24 @@ impl Measured {
                 self.lists(kept, clients)
             }
             Kind::Watches { watches, per_connection } => {
-                let access = self.server.begin(&self.directory(), &self.runtime)?;
-                idle::idle(&access, self.server.pid()?, &self.runtime, watches, per_connection)
+                let access = self.site.begin()?;
+                idle::idle(&access, self.site.server.pid()?, &self.site.runtime, watches, per_connection)
             }
         }
     }
+}
 
+impl Measured {
     fn writes(&mut self, clients: usize, seconds: f64) -> anyhow::Result<Figures> {
-        let access = self.server.begin(&self.directory(), &self.runtime)?;
-        let pid = self.server.pid()?;
+        let access = self.site.begin()?;
+        let pid = self.site.server.pid()?;
         let before = process::cpu_us(pid)?;
         let (makers, creates) = self
+            .site
             .runtime
             .block_on(async { writes::creates(writes::makers(&access, clients).await?, seconds).await })?;
         let between = process::cpu_us(pid)?;
-        let updates = self.runtime.block_on(writes::updates(makers, seconds))?;
+        let updates = self.site.runtime.block_on(writes::updates(makers, seconds))?;
         let after = process::cpu_us(pid)?;
         let figures = costed(Figures::default(), "create", &creates, between - before)?;
         costed(figures, "update", &updates, after - between)
@@ -72,23 +72,23 @@ impl Measured {
 
     fn load(&mut self, objects: usize) -> anyhow::Result<Kept> {
         self.kept = None;
-        let access = self.server.begin(&self.kept_directory(), &self.runtime)?;
-        let length = self.runtime.block_on(async {
+        let access = self.site.server.begin(&self.site.kept_directory(), &self.site.runtime)?;
+        let length = self.site.runtime.block_on(async {
             writes::load(writes::makers(&access, LOADERS).await?, objects).await?;
             lists::whole(&access, objects).await
         })?;
-        self.server.kill()?;
+        self.site.server.kill()?;
         Ok(*self.kept.insert(Kept { objects, length }))
     }
 
     fn lists(&mut self, kept: Kept, clients: usize) -> anyhow::Result<Figures> {
-        let access = self.server.begin_again(&self.kept_directory(), &self.runtime)?;
-        let pid = self.server.pid()?;
+        let access = self.site.server.begin_again(&self.site.kept_directory(), &self.site.runtime)?;
+        let pid = self.site.server.pid()?;
         settled(pid)?;
         process::forget_peak(pid)?;
         let (memory, _) = process::memory(pid)?;
         let before = process::cpu_us(pid)?;
-        let figures = self.runtime.block_on(lists::lists(&access, clients, kept.length))?;
+        let figures = self.site.runtime.block_on(lists::lists(&access, clients, kept.length))?;
         let cpu_s = (process::cpu_us(pid)? - before) / 1e6;
         const GIB: f64 = (1_u64 << 30) as f64;
         Ok(figures
@@ -96,14 +96,6 @@ impl Measured {
             .with("before_gib", memory / GIB)
             .with("peak_gib", process::peak(pid)? / GIB)
             .with("list_mb", count(kept.length) / 1e6))
-    }
-
-    fn kept_directory(&self) -> PathBuf {
-        self.scratch.path(&format!("{}-kept", self.server.name()))
-    }
-
-    fn directory(&self) -> PathBuf {
-        self.scratch.path(self.server.name())
     }
 }
 
@@ -116,17 +108,4 @@ fn costed(figures: Figures, what: &str, more: &Figures, cpu_us: f64) -> anyhow::
         Some(figure) => figures.with(&format!("{what}_{name}"), figure),
         None => figures,
     }))
-}
-
-impl Subject<Kind> for Measured {
-    fn name(&self) -> &'static str {
-        self.server.name()
-    }
-
-    fn run(&mut self, kind: &Kind) -> anyhow::Result<Figures> {
-        let measured = self.measure(kind);
-        self.server.kill()?;
-        remove(&self.directory())?;
-        measured
-    }
 }

@@ -8,7 +8,13 @@ mod lists;
 mod measured;
 mod rows;
 mod shape;
-mod suite;
 mod writes;
 
-pub(crate) use suite::run;
+use crate::Options;
+use crate::interleave::Found;
+use crate::server;
+
+/// Measures the shapes that are asked for.
+pub(crate) fn run(options: &Options) -> anyhow::Result<Found> {
+    server::run::<measured::Measured, _>(options, rows::plans)
+}

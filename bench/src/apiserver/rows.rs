@@ -2,7 +2,7 @@
 
 use super::shape::Kind;
 use crate::interleave::{Plan, Spec};
-use crate::report::{Better, Goal};
+use crate::report::Goal;
 use crate::server::PEER;
 
 /// The shapes and their rows.
@@ -27,7 +27,7 @@ fn writes(clients: usize, seconds: f64, rate: f64, cpu: Option<f64>) -> Plan<Kin
         64 => "create-cpu".to_owned(),
         _ => format!("create-cpu-{clients}"),
     };
-    let row = |name: String, figure| row(&name, "µs", figure);
+    let micros = |name: &str, figure| Spec::less(name, "µs", figure);
     Plan {
         shape: Kind::Writes { clients, seconds },
         absent: vec![],
@@ -36,15 +36,15 @@ fn writes(clients: usize, seconds: f64, rate: f64, cpu: Option<f64>) -> Plan<Kin
                 .goals(&goals(Some(rate)))
                 .note(WRITES)
                 .also("create_client_cpu_us", "the client's CPU µs a create"),
-            row(format!("creates-{clients}-p50"), "create_p50_us"),
-            row(format!("creates-{clients}-p99"), "create_p99_us"),
-            row(cpu_row, "create_cpu_us").goals(&goals(cpu)).note(CPU),
+            micros(&format!("creates-{clients}-p50"), "create_p50_us"),
+            micros(&format!("creates-{clients}-p99"), "create_p99_us"),
+            micros(&cpu_row, "create_cpu_us").goals(&goals(cpu)).note(CPU),
             per_second(&format!("updates-{clients}"), "update_per_second")
                 .note(UPDATES)
                 .also("update_client_cpu_us", "the client's CPU µs an update"),
-            row(format!("updates-{clients}-p50"), "update_p50_us"),
-            row(format!("updates-{clients}-p99"), "update_p99_us"),
-            row(format!("update-cpu-{clients}"), "update_cpu_us").note(CPU),
+            micros(&format!("updates-{clients}-p50"), "update_p50_us"),
+            micros(&format!("updates-{clients}-p99"), "update_p99_us"),
+            micros(&format!("update-cpu-{clients}"), "update_cpu_us").note(CPU),
         ],
     }
 }
@@ -54,13 +54,13 @@ fn list(objects: usize) -> Plan<Kind> {
         shape: Kind::Lists { objects, clients: 1 },
         absent: vec![],
         rows: vec![
-            row("list-100k", "s", "list_s")
+            Spec::less("list-100k", "s", "list_s")
                 .goals(&[Goal::times(5.0, PEER)])
                 .note(LIST)
                 .also("list_mb", "MB of the list")
                 .also("client_cpu_s", "the client's CPU s"),
-            row("list-100k-cpu", "s", "cpu_s").note("CPU time of the server's process for it"),
-            row("list-100k-peak", "GiB", "peak_gib").note(PEAK).also("before_gib", "before it"),
+            Spec::less("list-100k-cpu", "s", "cpu_s").note("CPU time of the server's process for it"),
+            Spec::less("list-100k-peak", "GiB", "peak_gib").note(PEAK).also("before_gib", "before it"),
         ],
     }
 }
@@ -70,7 +70,7 @@ fn lists_at_once(objects: usize) -> Plan<Kind> {
         shape: Kind::Lists { objects, clients: 20 },
         absent: vec![(PEER, "one list shows what each takes it")],
         rows: vec![
-            row("list-100k-20-peak", "GiB", "peak_gib")
+            Spec::less("list-100k-20-peak", "GiB", "peak_gib")
                 .goals(&[Goal::at_most(1.5, "GiB")])
                 .note(PEAK)
                 .also("before_gib", "before them")
@@ -85,11 +85,13 @@ fn watches(name: &str, watches: usize, per_connection: usize, most: f64) -> Plan
         shape: Kind::Watches { watches, per_connection },
         absent: vec![],
         rows: vec![
-            row(name, "KiB", "idle_kib").goals(&[Goal::at_most(most, "KiB")]).note(match per_connection {
-                1 => IDLE_H1,
-                _ => IDLE_H2,
-            }),
-            row(&format!("{name}-used"), "KiB", "used_kib")
+            Spec::less(name, "KiB", "idle_kib").goals(&[Goal::at_most(most, "KiB")]).note(
+                match per_connection {
+                    1 => IDLE_H1,
+                    _ => IDLE_H2,
+                },
+            ),
+            Spec::less(&format!("{name}-used"), "KiB", "used_kib")
                 .note(USED)
                 .also("written_kib", "what one write to each object took with no watch, and was taken off"),
         ],
@@ -109,36 +111,27 @@ const USED: &str = "the same after each was told of one event of 1.4 KiB, and ca
 const PEAK: &str = "the most that was resident at a time (VmHWM) while it was asked for";
 
 fn per_second(name: &str, figure: &'static str) -> Spec {
-    Spec::new(name, "/s", Better::Higher, figure)
-}
-
-fn row(name: &str, unit: &'static str, figure: &'static str) -> Spec {
-    Spec::new(name, unit, Better::Lower, figure)
+    Spec::more(name, "/s", figure)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
+    use crate::interleave::assert_names_once;
 
     #[test]
     fn the_rows_that_the_design_names_are_there_once() {
+        let named = [
+            "creates-64",
+            "creates-1",
+            "create-cpu",
+            "list-100k",
+            "list-100k-20-peak",
+            "idle-watch-h2",
+            "idle-watch-h1",
+        ];
         for quick in [true, false] {
-            let plans = plans(quick);
-            let names: Vec<&str> =
-                plans.iter().flat_map(|plan| &plan.rows).map(|row| row.name.as_str()).collect();
-            for name in [
-                "creates-64",
-                "creates-1",
-                "create-cpu",
-                "list-100k",
-                "list-100k-20-peak",
-                "idle-watch-h2",
-                "idle-watch-h1",
-            ] {
-                assert!(names.contains(&name), "{name}");
-            }
-            assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len());
+            assert_names_once(&plans(quick), &named);
         }
     }
 }

@@ -1,17 +1,12 @@
 //! A subject of this suite: a server whose clients watch.
 
 use super::shape::{INTERESTED, Kind, Traffic, seats};
-use crate::interleave::Subject;
 use crate::measure::{Figures, count, cpu_time};
 use crate::process;
-use crate::scratch::Scratch;
-use crate::server::{Access, Server, remove, settled};
+use crate::server::{Access, Measure, Site, settled};
 use crate::watches::{Audience, Lags, Publisher, Seats, Times};
 use anyhow::{Context, ensure};
-use std::path::PathBuf;
-use std::rc::Rc;
 use std::time::{Duration, Instant};
-use tokio::runtime::{self, Runtime};
 
 /// So long an event may take before it counts as lost.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -25,12 +20,7 @@ const STALLED_PATIENCE: Duration = Duration::from_secs(60);
 /// With fewer of the writes that were to be, it is not what was asked for.
 const KEPT_UP: f64 = 0.9;
 
-pub(super) struct Measured {
-    server: Server,
-    scratch: Rc<Scratch>,
-    /// All clients are on one thread: it costs least, and the server has the other core.
-    runtime: Runtime,
-}
+pub(super) struct Measured(Site);
 
 /// What events cost the server's process, and what nothing cost it.
 struct Cost {
@@ -43,10 +33,15 @@ struct Cost {
     lags: Lags,
 }
 
-impl Measured {
-    pub(super) fn new(server: Server, scratch: Rc<Scratch>) -> anyhow::Result<Self> {
-        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
-        Ok(Self { server, scratch, runtime })
+impl From<Site> for Measured {
+    fn from(site: Site) -> Self {
+        Self(site)
+    }
+}
+
+impl Measure<Kind> for Measured {
+    fn site(&mut self) -> &mut Site {
+        &mut self.0
     }
 
     fn measure(&mut self, kind: &Kind) -> anyhow::Result<Figures> {
@@ -56,7 +51,9 @@ impl Measured {
             Kind::Stalled { watches, rate, seconds } => self.stalled(watches, rate, seconds),
         }
     }
+}
 
+impl Measured {
     fn event(&mut self, watches: usize, traffic: Traffic) -> anyhow::Result<Figures> {
         let seats = seats(watches);
         let (access, mut publisher) = self.load(seats.shards)?;
@@ -96,9 +93,9 @@ impl Measured {
         let stalled: Vec<usize> = (0..watches).filter(|watch| seats.stalls(*watch)).collect();
         let (access, mut publisher) = self.load(seats.shards)?;
         let audience = self.gather(&access, seats, &publisher)?;
-        let pid = self.server.pid()?;
+        let pid = self.0.server.pid()?;
         let (start, cpu, client) = (Instant::now(), process::cpu_us(pid)?, cpu_time());
-        let (times, ended, lags) = self.runtime.block_on(async {
+        let (times, ended, lags) = self.0.runtime.block_on(async {
             let mut times = Times::default();
             loop {
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some hundreds")]
@@ -143,17 +140,17 @@ impl Measured {
 
     /// A server with an object for each shard.
     fn load(&mut self, shards: usize) -> anyhow::Result<(Access, Publisher)> {
-        let access = self.server.begin(&self.directory(), &self.runtime)?;
-        let publisher = self.runtime.block_on(Publisher::load(&access, shards))?;
-        settled(self.server.pid()?)?;
+        let access = self.0.begin()?;
+        let publisher = self.0.runtime.block_on(Publisher::load(&access, shards))?;
+        settled(self.0.server.pid()?)?;
         Ok((access, publisher))
     }
 
     fn gather(&self, access: &Access, seats: Seats, publisher: &Publisher) -> anyhow::Result<Audience> {
         let revision = publisher.revision();
-        let audience = self.runtime.block_on(Audience::gather(access, seats, &revision))?;
+        let audience = self.0.runtime.block_on(Audience::gather(access, seats, &revision))?;
         self.rest(Duration::from_millis(200));
-        settled(self.server.pid()?)?;
+        settled(self.0.server.pid()?)?;
         Ok(audience)
     }
 
@@ -165,7 +162,7 @@ impl Measured {
         shards: usize,
         traffic: Traffic,
     ) -> anyhow::Result<Cost> {
-        let pid = self.server.pid()?;
+        let pid = self.0.server.pid()?;
         // The first of all makes what is made once.
         self.phase(publisher, audience, shards, Traffic { events: INTERESTED, ..traffic })?;
         let (start, cpu) = (Instant::now(), process::cpu_us(pid)?);
@@ -192,7 +189,7 @@ impl Measured {
         shards: usize,
         traffic: Traffic,
     ) -> anyhow::Result<Lags> {
-        self.runtime.block_on(async {
+        self.0.runtime.block_on(async {
             let times = publisher.write(shards, traffic.events, Some(traffic.rate)).await?;
             match audience {
                 Some(audience) => audience.heard.all(&times, INTERESTED, PATIENCE).await,
@@ -203,23 +200,6 @@ impl Measured {
 
     /// Lets the clients' tasks go on for a while.
     fn rest(&self, time: Duration) {
-        self.runtime.block_on(async { tokio::time::sleep(time).await });
-    }
-
-    fn directory(&self) -> PathBuf {
-        self.scratch.path(self.server.name())
-    }
-}
-
-impl Subject<Kind> for Measured {
-    fn name(&self) -> &'static str {
-        self.server.name()
-    }
-
-    fn run(&mut self, kind: &Kind) -> anyhow::Result<Figures> {
-        let measured = self.measure(kind);
-        self.server.kill()?;
-        remove(&self.directory())?;
-        measured
+        self.0.runtime.block_on(async { tokio::time::sleep(time).await });
     }
 }

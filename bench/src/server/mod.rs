@@ -8,8 +8,13 @@ mod client;
 pub(crate) mod objects;
 mod program;
 mod subjects;
+mod suite;
 
 pub(crate) use access::{Access, Http};
 pub(crate) use client::Client;
-pub(crate) use program::{Server, remove, settled};
-pub(crate) use subjects::{PEER, subjects};
+pub(crate) use program::{Server, settled};
+pub(crate) use subjects::PEER;
+pub(crate) use suite::{Measure, Site, run};
+
+use program::remove;
+use subjects::subjects;

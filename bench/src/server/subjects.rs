@@ -11,10 +11,10 @@ use std::rc::Rc;
 
 pub(crate) const PEER: &str = "kubernetes";
 
-pub(crate) type Subjects<S> = Vec<Box<dyn Subject<S>>>;
+type Subjects<S> = Vec<Box<dyn Subject<S>>>;
 
 /// What `measured` makes of each server that can be built here, and who is missing.
-pub(crate) fn subjects<S>(
+pub(super) fn subjects<S>(
     measured: impl Fn(Server, Rc<Scratch>) -> anyhow::Result<Box<dyn Subject<S>>>,
 ) -> anyhow::Result<(Subjects<S>, Missing)> {
     let scratch = Rc::new(Scratch::new()?);

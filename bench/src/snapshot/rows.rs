@@ -2,7 +2,7 @@
 
 use super::shape::Shape;
 use crate::interleave::{Plan, Spec};
-use crate::report::{Better, Goal};
+use crate::report::Goal;
 
 const CG: &str = super::go::NAME;
 pub(super) const RWLOCK: &str = "rwlock";
@@ -15,9 +15,8 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<Shape>> {
     let hot = Shape::Get { keys: 10_000, passes: passes(400), random: false };
     let random = Shape::Get { keys: objects, passes: passes(40), random: true };
     let list = Shape::List { keys: 100_000, passes: passes(20) };
-    let rate = |name: &str| {
-        Spec::new(name, "writes/s", Better::Higher, "per_second").also("cpu_ns", "writer's CPU ns a write")
-    };
+    let rate =
+        |name: &str| Spec::more(name, "writes/s", "per_second").also("cpu_ns", "writer's CPU ns a write");
     vec![
         plan(hot, ns("get-hot").goals(&[Goal::times(5.0, CG)]).note(HOT)),
         plan(random, ns("get-random").goals(&[Goal::times(2.0, CG)]).note(RANDOM)),
@@ -34,14 +33,14 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<Shape>> {
                     .goals(&[Goal::times(1000.0, CG)])
                     .note(LISTING)
                     .also("lists", "lists a second meanwhile"),
-                Spec::new("writes-10-readers-cpu", "ns", Better::Lower, "cpu_ns")
+                Spec::less("writes-10-readers-cpu", "ns", "cpu_ns")
                     .goals(&[Goal::at_most(1500.0, "ns")])
                     .note("the writer's CPU a write in that shape"),
             ],
         },
         plan(
             Shape::Paced { keys: objects, readers, ms },
-            Spec::new("write-p99-10-readers", "ms", Better::Lower, "p99_ms")
+            Spec::less("write-p99-10-readers", "ms", "p99_ms")
                 .goals(&[Goal::at_most(1.0, "ms")])
                 .note(PACED)
                 .also("p50_ms", "median, ms")
@@ -49,9 +48,7 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<Shape>> {
         ),
         plan(
             Shape::Bytes { keys: objects },
-            Spec::new("bytes-per-entry", "B", Better::Lower, "bytes")
-                .goals(&[Goal::at_most(110.0, "B")])
-                .note(BYTES),
+            Spec::less("bytes-per-entry", "B", "bytes").goals(&[Goal::at_most(110.0, "B")]).note(BYTES),
         ),
     ]
 }
@@ -73,28 +70,27 @@ fn plan(shape: Shape, row: Spec) -> Plan<Shape> {
 }
 
 fn ns(name: &str) -> Spec {
-    Spec::new(name, "ns", Better::Lower, "ns").also("cpu_ns", "CPU")
+    Spec::less(name, "ns", "ns").also("cpu_ns", "CPU")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interleave::assert_names_once;
 
     #[test]
-    fn the_rows_that_the_design_names_are_there() {
-        let plans = plans(false);
-        let names: Vec<&str> =
-            plans.iter().flat_map(|plan| &plan.rows).map(|row| row.name.as_str()).collect();
-        for name in [
-            "get-hot",
-            "get-random",
-            "list-100-by-index",
-            "writes-0-readers",
-            "writes-10-readers",
-            "write-p99-10-readers",
-            "bytes-per-entry",
-        ] {
-            assert!(names.contains(&name), "{name}");
-        }
+    fn the_rows_that_the_design_names_are_there_once() {
+        assert_names_once(
+            &plans(false),
+            &[
+                "get-hot",
+                "get-random",
+                "list-100-by-index",
+                "writes-0-readers",
+                "writes-10-readers",
+                "write-p99-10-readers",
+                "bytes-per-entry",
+            ],
+        );
     }
 }

@@ -10,9 +10,7 @@ use crate::interleave::{self, Found, Missing, OURS, Subject};
 
 /// Measures the shapes that are asked for.
 pub(crate) fn run(options: &Options) -> anyhow::Result<Found> {
-    let mut plans = rows::plans(options.quick);
-    plans.retain(|plan| plan.rows.iter().any(|row| options.wants(&row.name)));
-    anyhow::ensure!(!plans.is_empty(), "no row is called like {:?}", options.only);
+    let plans = options.wanted(rows::plans)?;
     let mut subjects: Vec<Box<dyn Subject<Shape>>> =
         vec![Box::new(Here::<Ours>::new(OURS)), Box::new(Here::<Locked>::new(rows::RWLOCK))];
     let mut missing = Missing::new();

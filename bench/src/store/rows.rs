@@ -41,7 +41,7 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
         shape: Kind::Fanout { watchers, events },
         absent: vec![],
         rows: vec![
-            row(name, "ms", "last_ms")
+            Spec::less(name, "ms", "last_ms")
                 .goals(if watchers == 10_000 { &[Goal::Times { factor: 10.0, peer: ETCD }] } else { &[] })
                 .note(FANOUT)
                 .also("worst_ms", "slowest of a round, ms")
@@ -66,8 +66,8 @@ fn commits_64(sizes: &Sizes) -> Plan<Kind> {
             micros("commits-64-p99", "p99_us").goals(&[Goal::times(5.0, ETCD)]),
             micros("commits-64-p50", "p50_us"),
             micros("commits-64-cpu", "cpu_us").note(CPU),
-            row("commits-64-syncs", "", "syncs").note(SYNCS).also("sync_ms", "a sync took ms"),
-            row("commits-64-written", "B", "written").note(WRITTEN),
+            Spec::less("commits-64-syncs", "", "syncs").note(SYNCS).also("sync_ms", "a sync took ms"),
+            Spec::less("commits-64-written", "B", "written").note(WRITTEN),
         ],
     }
 }
@@ -79,7 +79,7 @@ fn slow_sync(sizes: &Sizes) -> Plan<Kind> {
         shape: Kind::SlowSync { clients: 64, objects, seconds, sync_ms: 5 },
         absent: vec![(ETCD, "its disk cannot be made slow")],
         rows: vec![
-            Spec::new("commits-64-slow-sync", "", Better::Higher, "share")
+            Spec::more("commits-64-slow-sync", "", "share")
                 .goals(&[goal])
                 .note(SLOW_SYNC)
                 .also("per_second", "commits/s")
@@ -102,8 +102,8 @@ fn commits_1(sizes: &Sizes) -> Plan<Kind> {
             micros("commits-1-p50", "p50_us"),
             micros("commits-1-p99", "p99_us"),
             micros("commits-1-cpu", "cpu_us").note(CPU),
-            row("commits-1-syncs", "", "syncs").note(SYNCS).also("sync_ms", "a sync took ms"),
-            row("commits-1-written", "B", "written").note(WRITTEN),
+            Spec::less("commits-1-syncs", "", "syncs").note(SYNCS).also("sync_ms", "a sync took ms"),
+            Spec::less("commits-1-written", "B", "written").note(WRITTEN),
         ],
     }
 }
@@ -115,7 +115,7 @@ fn large(name: &str, objects: usize, sizes: &Sizes, restart: f64, commits: Optio
         shape: Kind::Large { objects, clients: 64, seconds: sizes.seconds },
         absent: vec![],
         rows: vec![
-            row(&format!("restart-{name}"), "s", "restart_s")
+            Spec::less(&format!("restart-{name}"), "s", "restart_s")
                 .goals(&[Goal::times(restart, ETCD)])
                 .note(RESTART)
                 .also("first_s", "on memory that nobody used for a while, s"),
@@ -126,8 +126,10 @@ fn large(name: &str, objects: usize, sizes: &Sizes, restart: f64, commits: Optio
                 .also("cpu_us", "server CPU µs a commit")
                 .also("syncs", "syncs a commit")
                 .also("written", "bytes that the disk wrote a commit"),
-            row(&format!("memory-{name}"), "B", "memory").note(MEMORY).also("anonymous", "of it in no file"),
-            row(&format!("disk-{name}"), "B", "disk").note(DISK),
+            Spec::less(&format!("memory-{name}"), "B", "memory")
+                .note(MEMORY)
+                .also("anonymous", "of it in no file"),
+            Spec::less(&format!("disk-{name}"), "B", "disk").note(DISK),
         ],
     }
 }
@@ -151,43 +153,32 @@ const DISK: &str =
     "blocks of all files an object, less those of an empty store, segments made ahead included";
 
 fn rate(name: &str) -> Spec {
-    Spec::new(name, "/s", Better::Higher, "per_second")
+    Spec::more(name, "/s", "per_second")
 }
 
 fn micros(name: &str, figure: &'static str) -> Spec {
-    row(name, "µs", figure)
-}
-
-fn row(name: &str, unit: &'static str, figure: &'static str) -> Spec {
-    Spec::new(name, unit, Better::Lower, figure)
+    Spec::less(name, "µs", figure)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interleave::assert_names_once;
 
     #[test]
     fn the_rows_that_the_design_names_are_there_once() {
+        let named = [
+            "commits-64",
+            "commits-64-p99",
+            "commits-1",
+            "commits-64-slow-sync",
+            "fanout-10000",
+            "restart-100k",
+            "restart-1m",
+            "commits-64-at-1m",
+        ];
         for quick in [true, false] {
-            let plans = plans(quick);
-            let names: Vec<&str> =
-                plans.iter().flat_map(|plan| &plan.rows).map(|row| row.name.as_str()).collect();
-            for name in [
-                "commits-64",
-                "commits-64-p99",
-                "commits-1",
-                "commits-64-slow-sync",
-                "fanout-10000",
-                "restart-100k",
-                "restart-1m",
-                "commits-64-at-1m",
-            ] {
-                assert!(names.contains(&name), "{name}");
-            }
-            let mut once = names.clone();
-            once.sort_unstable();
-            once.dedup();
-            assert_eq!(once.len(), names.len());
+            assert_names_once(&plans(quick), &named);
         }
     }
 }

@@ -11,9 +11,7 @@ use std::rc::Rc;
 
 /// Measures the shapes that are asked for.
 pub(crate) fn run(options: &Options) -> anyhow::Result<Found> {
-    let mut plans = rows::plans(options.quick);
-    plans.retain(|plan| plan.rows.iter().any(|row| options.wants(&row.name)));
-    anyhow::ensure!(!plans.is_empty(), "no row is called like {:?}", options.only);
+    let plans = options.wanted(rows::plans)?;
     let scratch = Rc::new(Scratch::new()?);
     let mut subjects: Vec<Box<dyn Subject<Kind>>> =
         vec![Box::new(Measured::new(Ours::new(scratch.clone()), scratch.clone()))];

@@ -2,7 +2,7 @@
 
 use super::shape::{Kind, Shape};
 use crate::interleave::{Plan, Spec};
-use crate::report::{Better, Goal};
+use crate::report::Goal;
 
 const CG: &str = "client-go";
 const KR: &str = "kube-runtime";
@@ -33,7 +33,7 @@ fn single(passes: usize) -> Vec<Plan<Shape>> {
         plan(sixteen, ns("add-get-done-16").goals(&against_go).note(ONE_AT_A_TIME)),
         plan(
             priorities,
-            spec("priorities-over-plain", "", Better::Lower, "ratio")
+            Spec::less("priorities-over-plain", "", "ratio")
                 .goals(&[Goal::at_most(1.2, "")])
                 .note(PRIORITIES)
                 .also("own_ratio", "over its own with equal priorities"),
@@ -86,7 +86,7 @@ fn many(quick: bool) -> Vec<Plan<Shape>> {
         Kind::Processed { producers, workers, keys: 10_000, adds, batch }
     };
     let row = |name: &str| {
-        spec(name, "keys/s", Better::Higher, "per_second")
+        Spec::more(name, "keys/s", "per_second")
             .also("cpu_ns", "CPU ns a key")
             .also("handed_out", "handed out for each add")
     };
@@ -116,7 +116,7 @@ const BATCHES: &str = "ours adds 32 keys and takes up to 32 at a time; no peer h
 
 fn million() -> Vec<Plan<Shape>> {
     let keys = 1_000_000;
-    let bytes = |name| spec(name, "B", Better::Lower, "bytes");
+    let bytes = |name| Spec::less(name, "B", "bytes");
     let failing = Kind::MillionFailing { keys, workers: 8, base_ms: 10 };
     vec![
         plan(
@@ -129,7 +129,7 @@ fn million() -> Vec<Plan<Shape>> {
         ),
         plan(
             Kind::AddLockContended { keys, workers: 1000, work_ms: 1, passes: 500 },
-            spec("add-lock-contended", "µs", Better::Lower, "us")
+            Spec::less("add-lock-contended", "µs", "us")
                 .note(CONTENDED)
                 .also("handed_out", "handed out a second meanwhile"),
         )
@@ -177,36 +177,27 @@ impl Plan<Shape> {
 }
 
 fn ns(name: &str) -> Spec {
-    spec(name, "ns", Better::Lower, "ns").also("cpu_ns", "CPU")
-}
-
-fn spec(name: &str, unit: &'static str, better: Better, figure: &'static str) -> Spec {
-    Spec::new(name, unit, better, figure)
+    Spec::less(name, "ns", "ns").also("cpu_ns", "CPU")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::interleave::assert_names_once;
 
     #[test]
     fn the_rows_that_the_design_names_are_there_once() {
-        let plans = plans(false);
-        let names: Vec<&str> =
-            plans.iter().flat_map(|plan| &plan.rows).map(|row| row.name.as_str()).collect();
-        for name in [
-            "add-get-done",
-            "add-get-done-16",
-            "duplicate-add",
-            "delayed-add",
-            "processed-8x8",
-            "priorities-over-plain",
-            "bytes-per-key",
-        ] {
-            assert!(names.contains(&name), "{name}");
-        }
-        let mut once = names.clone();
-        once.sort_unstable();
-        once.dedup();
-        assert_eq!(once.len(), names.len());
+        assert_names_once(
+            &plans(false),
+            &[
+                "add-get-done",
+                "add-get-done-16",
+                "duplicate-add",
+                "delayed-add",
+                "processed-8x8",
+                "priorities-over-plain",
+                "bytes-per-key",
+            ],
+        );
     }
 }

@@ -7,9 +7,7 @@ use crate::interleave::{self, Found, Missing, Subject};
 
 /// Measures the shapes that are asked for.
 pub(crate) fn run(options: &Options) -> anyhow::Result<Found> {
-    let mut plans = rows::plans(options.quick);
-    plans.retain(|plan| plan.rows.iter().any(|row| options.wants(&row.name)));
-    anyhow::ensure!(!plans.is_empty(), "no row is called like {:?}", options.only);
+    let plans = options.wanted(rows::plans)?;
     let mut subjects: Vec<Box<dyn Subject<Shape>>> =
         vec![Box::new(ours::Ours::new()?), Box::new(kube_runtime::KubeRuntime::new()?)];
     let mut missing = Missing::new();

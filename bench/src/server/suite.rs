@@ -1,0 +1,74 @@
+//! A suite whose subjects are both servers: each is started for a shape, measured from outside, and killed.
+
+use super::{Access, Server, remove, subjects};
+use crate::Options;
+use crate::interleave::{self, Found, Plan, Subject};
+use crate::measure::Figures;
+use crate::scratch::Scratch;
+use std::path::PathBuf;
+use std::rc::Rc;
+use tokio::runtime::{self, Runtime};
+
+/// What a suite does with a server.
+pub(crate) trait Measure<S>: From<Site> + 'static {
+    fn site(&mut self) -> &mut Site;
+    /// Begins a server, and looks at what it does; it is killed afterwards.
+    fn measure(&mut self, shape: &S) -> anyhow::Result<Figures>;
+}
+
+/// A server, where its files are, and its clients' thread.
+pub(crate) struct Site {
+    pub(crate) server: Server,
+    scratch: Rc<Scratch>,
+    /// All clients are on one thread: it costs least, and the server has the other core.
+    pub(crate) runtime: Runtime,
+}
+
+impl Site {
+    /// A server on an empty directory.
+    pub(crate) fn begin(&mut self) -> anyhow::Result<Access> {
+        self.server.begin(&self.directory(), &self.runtime)
+    }
+
+    /// For files that stay over the rounds.
+    pub(crate) fn kept_directory(&self) -> PathBuf {
+        self.scratch.path(&format!("{}-kept", self.server.name()))
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.scratch.path(self.server.name())
+    }
+}
+
+/// Measures the shapes that are asked for.
+pub(crate) fn run<M: Measure<S>, S>(
+    options: &Options,
+    plans: fn(bool) -> Vec<Plan<S>>,
+) -> anyhow::Result<Found> {
+    let plans = options.wanted(plans)?;
+    let (mut subjects, missing) = subjects(|server, scratch| {
+        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+        let name = server.name();
+        Ok(Box::new(Measured { name, by: M::from(Site { server, scratch, runtime }) }) as Box<_>)
+    })?;
+    Ok(interleave::run(&plans, &mut subjects, &missing, options.rounds()))
+}
+
+struct Measured<M> {
+    name: &'static str,
+    by: M,
+}
+
+impl<S, M: Measure<S>> Subject<S> for Measured<M> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn run(&mut self, shape: &S) -> anyhow::Result<Figures> {
+        let measured = self.by.measure(shape);
+        let site = self.by.site();
+        site.server.kill()?;
+        remove(&site.directory())?;
+        measured
+    }
+}
