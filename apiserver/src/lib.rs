@@ -149,6 +149,7 @@ mod patch;
 mod protobuf;
 mod refusal;
 mod request;
+mod same;
 mod schema;
 mod select;
 mod server;

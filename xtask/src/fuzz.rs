@@ -99,15 +99,15 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> anyhow::Result<bool> {
     use anyhow::Context;
 
     let mut command =
-        workspace.cargo(["run", "--quiet", "--release", "--package", "xtask", "--features", "fuzz"]);
+        workspace.cargo(["run", "--quiet", "--profile=proof", "--package", "xtask", "--features", "fuzz"]);
     command.arg("--target-dir").arg(workspace.target.join("fuzz")).args(["--", "fuzz"]).args(&args.target);
     command.args(["--seconds", &args.seconds.to_string()]);
     command.args(args.seed.map(|seed| format!("--seed={seed}")));
     if let Some(file) = &args.replay {
         command.arg("--replay").arg(std::path::absolute(file)?);
     }
-    command.env("CARGO_PROFILE_RELEASE_DEBUG_ASSERTIONS", "true");
-    command.env("CARGO_PROFILE_RELEASE_OVERFLOW_CHECKS", "true");
+    command.env("CARGO_PROFILE_PROOF_DEBUG_ASSERTIONS", "true");
+    command.env("CARGO_PROFILE_PROOF_OVERFLOW_CHECKS", "true");
     Ok(command.status().context("cannot start cargo")?.success())
 }
 

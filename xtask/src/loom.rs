@@ -34,7 +34,7 @@ pub(crate) fn commands(workspace: &Workspace, filter: Option<&str>) -> Vec<Comma
     let command = |package: &cargo_metadata::Package| {
         let mut command = workspace.cargo([
             "test",
-            "--release",
+            "--profile=proof",
             "--no-default-features",
             "--no-fail-fast",
             "--test",

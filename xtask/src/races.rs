@@ -8,7 +8,7 @@ use crate::workspace::Workspace;
 
 /// Runs them and shows their output. True: every one held, and there was at least one.
 pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<bool> {
-    let mut command = workspace.cargo(["test", "--release", "--all-features", "--no-fail-fast"]);
+    let mut command = workspace.cargo(["test", "--profile=proof", "--all-features", "--no-fail-fast"]);
     command.args(["--package", "machinery-apiserver", "--test", "it", "--", "guards::races", "--nocapture"]);
     println!("{}", shell::describe(&command));
     let outcome = shell::run(command, Show::Lines)?;

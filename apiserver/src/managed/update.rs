@@ -9,6 +9,7 @@ use super::entry::{Managed, Manager, decode, encode};
 use super::reconcile::reconciled;
 use super::topology::Root;
 use super::{Comparison, FieldSet, ListMeta, PathElement, compare};
+use crate::same::same_but;
 
 /// Who writes, and how.
 #[derive(Clone, Copy)]
@@ -58,7 +59,7 @@ pub(crate) fn updated(old: Option<&Value>, new: &mut Value, write: &Write<'_>) {
 pub(crate) fn keep_times(old: &Value, new: &mut Value) {
     const ENTRIES: &str = "/metadata/managedFields";
     let (Some(was), Some(is)) = (old.pointer(ENTRIES), new.pointer_mut(ENTRIES)) else { return };
-    if is == was || timeless(is) != timeless(was) {
+    if is == was || !same_but_for_times(is, was) {
         return;
     }
     let given = std::mem::replace(is, was.clone());
@@ -67,12 +68,13 @@ pub(crate) fn keep_times(old: &Value, new: &mut Value) {
     }
 }
 
-fn timeless(entries: &Value) -> Value {
-    let mut entries = entries.clone();
-    for entry in entries.as_array_mut().into_iter().flatten().filter_map(Value::as_object_mut) {
-        entry.remove("time");
-    }
-    entries
+fn same_but_for_times(a: &Value, b: &Value) -> bool {
+    let (Some(a), Some(b)) = (a.as_array(), b.as_array()) else { return false };
+    a.len() == b.len()
+        && a.iter().zip(b).all(|(a, b)| match (a.as_object(), b.as_object()) {
+            (Some(a), Some(b)) => same_but(&["time"], a, b),
+            _ => a == b,
+        })
 }
 
 fn starting_point(live: Option<&Value>, wanted: Option<&Value>, write: &Write<'_>) -> Managed {

@@ -8,8 +8,9 @@ pub(crate) use create::{New, create};
 pub(crate) use delete::{Deletion, delete};
 pub(crate) use update::update;
 
-use jiff::Timestamp;
+use std::sync::LazyLock;
 
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::invalid::invalid;
@@ -17,6 +18,7 @@ use crate::kind::Kind;
 use crate::managed;
 use crate::meta::time::shown;
 use crate::refusal::{About, Refusal};
+use crate::same::same_but;
 
 /// Who writes, when, and how.
 #[derive(Clone, Copy)]
@@ -62,8 +64,13 @@ pub(crate) enum Step {
 
 /// An object's metadata; an empty one where there is none.
 pub(crate) fn metadata(object: &Value) -> &Map<String, Value> {
-    static EMPTY: std::sync::LazyLock<Map<String, Value>> = std::sync::LazyLock::new(Map::new);
     object.get("metadata").and_then(Value::as_object).unwrap_or(&EMPTY)
+}
+
+static EMPTY: LazyLock<Map<String, Value>> = LazyLock::new(Map::new);
+
+fn object(value: &Value) -> &Map<String, Value> {
+    value.as_object().unwrap_or(&EMPTY)
 }
 
 /// An object's metadata, to change it.
@@ -120,25 +127,12 @@ pub(crate) fn about(kind: &Kind, name: &str) -> About {
 
 /// Whether two states of an object are the same.
 pub(crate) fn same(a: &Value, b: &Value) -> bool {
-    let plain = |object: &Value| {
-        let mut object = object.clone();
-        metadata_mut(&mut object).remove("resourceVersion");
-        object
-    };
-    plain(a) == plain(b)
+    same_but(&["metadata"], object(a), object(b)) && same_but(&["resourceVersion"], metadata(a), metadata(b))
 }
 
 /// All but the metadata and, if it is apart, the status: what a generation counts.
 pub(crate) fn wanted_differs(kind: &Kind, a: &Value, b: &Value) -> bool {
-    let wanted = |object: &Value| {
-        let mut object = object.as_object().cloned().unwrap_or_default();
-        for field in ["metadata", "apiVersion", "kind"] {
-            object.remove(field);
-        }
-        if kind.has_status {
-            object.remove("status");
-        }
-        object
-    };
-    wanted(a) != wanted(b)
+    const ITS_OWN: [&str; 4] = ["metadata", "apiVersion", "kind", "status"];
+    let own = if kind.has_status { &ITS_OWN[..] } else { &ITS_OWN[..3] };
+    !same_but(own, object(a), object(b))
 }
