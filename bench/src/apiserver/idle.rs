@@ -8,8 +8,8 @@ use crate::watches::{Audience, Publisher, Seats};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// So long all events may take to come.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// So long all events may take to come. The peer asks ten thousand watches about each of ten thousand.
+const PATIENCE: Duration = Duration::from_secs(900);
 
 /// Watches that come and go before any memory is looked at: what is made once is made.
 const WARM_UP: usize = 10;

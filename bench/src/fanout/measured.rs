@@ -127,7 +127,7 @@ impl Measured {
         }
         let (first, last) = (took.iter().copied().reduce(f64::min), took.iter().copied().reduce(f64::max));
         Ok(Figures::default()
-            .with("others_p99_s", lags.ms(99) / 1e3)
+            .with("others_p99_ms", lags.ms(99))
             .with("others_p50_ms", lags.ms(50))
             .with("others_worst_ms", lags.ms(100))
             .with("delivered", count(lags.count()))

@@ -77,8 +77,8 @@ fn stalled(sizes: &Sizes) -> Plan<Kind> {
         shape: Kind::Stalled { watches, rate, seconds },
         absent: vec![(PEER, OURS_ONLY)],
         rows: vec![
-            Spec::less("stalled-others-p99", "s", "others_p99_s")
-                .goals(&[Goal::at_most(1.0, "s")])
+            Spec::less("stalled-others-p99", "ms", "others_p99_ms")
+                .goals(&[Goal::at_most(1000.0, "ms")])
                 .note(STALLED)
                 .also("others_p50_ms", "p50, ms")
                 .also("others_worst_ms", "worst, ms")
