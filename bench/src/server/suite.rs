@@ -7,7 +7,7 @@ use crate::measure::Figures;
 use crate::scratch::Scratch;
 use std::path::PathBuf;
 use std::rc::Rc;
-use tokio::runtime::{self, Runtime};
+use tokio::runtime::{Builder, Runtime};
 
 /// What a suite does with a server.
 pub(crate) trait Measure<S>: From<Site> + 'static {
@@ -47,11 +47,15 @@ pub(crate) fn run<M: Measure<S>, S>(
 ) -> anyhow::Result<Found> {
     let plans = options.wanted(plans)?;
     let (mut subjects, missing) = subjects(|server, scratch| {
-        let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
         let name = server.name();
-        Ok(Box::new(Measured { name, by: M::from(Site { server, scratch, runtime }) }) as Box<_>)
+        let site = Site { server, scratch, runtime: runtime()? };
+        Ok(Box::new(Measured { name, by: M::from(site) }) as Box<_>)
     })?;
     Ok(interleave::run(&plans, &mut subjects, &missing, options.rounds()))
+}
+
+fn runtime() -> std::io::Result<Runtime> {
+    Builder::new_current_thread().enable_all().build()
 }
 
 struct Measured<M> {
@@ -67,6 +71,8 @@ impl<S, M: Measure<S>> Subject<S> for Measured<M> {
     fn run(&mut self, shape: &S) -> anyhow::Result<Figures> {
         let measured = self.by.measure(shape);
         let site = self.by.site();
+        // What its clients had open ends with it: else ten thousand sockets would stay until the next round.
+        site.runtime = runtime()?;
         site.server.kill()?;
         remove(&site.directory())?;
         measured
