@@ -1,5 +1,6 @@
 //! The caches of a server: one a kind, made when somebody first wants it.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
@@ -11,7 +12,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::ring::Most;
-use super::{Cache, Follow, View, Wanted};
+use super::{By, Cache, Follow, Keys, View, Wanted};
 use crate::kind::Kind;
 use crate::metrics::Metrics;
 use crate::refusal::Refusal;
@@ -118,17 +119,19 @@ impl Caches {
         }
     }
 
-    /// What is there, and a watch from just then on, as [`Cache::view_and_follow`] gives them.
+    /// What is there, and a watch from just then on, as [`Cache::view_and_follow`] gives them; of no key yet if it is by keys.
     pub(crate) async fn view_and_follow(
         &self,
         wanted: &Wanted,
+        by: Option<&By>,
         metrics: &Metrics,
         least: Option<Revision>,
     ) -> Result<(View, Follow), Refusal> {
         let mut tries = 1..TRIES;
         loop {
             let cache = self.of(&wanted.selection.kind, metrics).await?;
-            match cache.view_and_follow(wanted.clone(), None, least).await {
+            let keys = by.map(|by| Keys { by: by.clone(), set: BTreeSet::new() });
+            match cache.view_and_follow(wanted.clone(), keys, least).await {
                 Err(_) if cache.is_lost() && tries.next().is_some() => {}
                 begun => return begun,
             }

@@ -57,7 +57,7 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
                     Freshness::Newest | Freshness::Any => None,
                     Freshness::AtLeast(version) => Some(revision(&version)?),
                 };
-                let (view, follow) = match self.shared.view_and_follow(&wanted, least).await {
+                let (view, follow) = match self.shared.view_and_follow(&wanted, None, least).await {
                     Ok(begun) => begun,
                     Err(refusal) => return Err(self.watch_error(refusal).await),
                 };

@@ -1,6 +1,5 @@
 //! The stream of an interest: what happens under its keys, and between that the edits of its keys, each with its mark.
 
-use std::collections::BTreeSet;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -54,9 +53,6 @@ impl From<Refusal> for Lost {
     }
 }
 
-/// So often another cache is asked for, where one ended just then.
-const TRIES: usize = 3;
-
 /// A running stream.
 pub(crate) struct Feed {
     line: Arc<Line>,
@@ -93,14 +89,14 @@ impl Feed {
     ) -> Result<Self, Lost> {
         let Asked { by: of, wanted, resumes } = asked;
         let by = by(&of, &wanted.selection.kind, wanted.namespace.as_deref())?;
-        let keys = |set| Some(cache::Keys { by: by.clone(), set });
         let mut witness = Witness { by: of, wanted: wanted.clone(), keys: Keys::default() };
         let watch = match resumes {
             Some((edit, after)) => {
                 shared.objects.reach(after).await?;
                 witness.keys = edit.add.iter().collect();
                 let cache = shared.cache(&wanted.selection.kind).await?;
-                let (follow, missing) = cache.follow(wanted, keys(edit.add), after);
+                let keys = cache::Keys { by: by.clone(), set: edit.add };
+                let (follow, missing) = cache.follow(wanted, Some(keys), after);
                 if let Some(missing) = missing {
                     // What cannot be watched any more is said at once.
                     drop(follow.store_watch(missing.after).await.map_err(Lost::Watch)?);
@@ -108,19 +104,7 @@ impl Feed {
                 crate::watch::Feed::after((follow, missing), after, plan)
             }
             None => {
-                let mut tries = 0..TRIES;
-                let (view, follow) = loop {
-                    let cache = shared.cache(&wanted.selection.kind).await?;
-                    let none = keys(BTreeSet::new());
-                    match cache.view_and_follow(wanted.clone(), none, None).await {
-                        Ok(begun) => break begun,
-                        Err(refusal) if refusal.code != 503 || tries.next().is_none() => {
-                            return Err(refusal.into());
-                        }
-                        // That cache is over: there is another one.
-                        Err(_) => {}
-                    }
-                };
+                let (view, follow) = shared.view_and_follow(&wanted, Some(&by), None).await?;
                 crate::watch::Feed::after((follow, None), view.at, plan)
             }
         };

@@ -30,8 +30,6 @@ use crate::watch::Plan;
 
 /// A stream that says nothing of how long it should last is ended after so long, and up to as long again.
 const LASTS: Duration = Duration::from_secs(1800);
-/// No stream lasts longer: nobody can tell that from one that has no end.
-const MOST: Duration = Duration::from_secs(365 * 24 * 3600);
 /// Of a mark: which edit is done.
 const MARK: &str = "machinery.dev/interest-edit";
 
@@ -85,7 +83,7 @@ pub(crate) async fn stream(job: &Job<'_>, id: &str) -> Result<Response<Body>, Re
     let selection = Selection { kind: job.kind.clone(), labels: selectors.labels, fields: selectors.fields };
     let wanted = Wanted { selection, namespace: job.namespace().map(Arc::from) };
     let chance = u64::from_le_bytes(job.shared.world.bytes()) % LASTS.as_secs();
-    let lasts = options.time_limit().unwrap_or(LASTS + Duration::from_secs(chance)).min(MOST);
+    let lasts = options.time_limit().unwrap_or(LASTS + Duration::from_secs(chance));
     let plan = Plan { bookmarks: options.bookmarks, until: Instant::now() + lasts };
     let asked = Asked { by, wanted, resumes };
     let feed = Feed::open(job.shared, held.line.clone(), asked, plan).await.map_err(refused)?;

@@ -9,7 +9,7 @@ use machinery_sync::Swap;
 
 use crate::auth::authenticate::Authenticator;
 use crate::auth::rbac::Rules;
-use crate::cache::{self, Cache, Follow, View, Wanted};
+use crate::cache::{self, By, Cache, Follow, View, Wanted};
 use crate::guard::Checks;
 use crate::handle::Caches;
 use crate::interest::Interests;
@@ -105,9 +105,10 @@ impl Shared {
     pub(crate) async fn view_and_follow(
         &self,
         wanted: &Wanted,
+        by: Option<&By>,
         least: Option<Revision>,
     ) -> Result<(View, Follow), Refusal> {
-        self.caches.view_and_follow(wanted, &self.metrics, least).await
+        self.caches.view_and_follow(wanted, by, &self.metrics, least).await
     }
 
     pub(crate) fn kinds(&self) -> Arc<Registry> {

@@ -135,7 +135,7 @@ impl Stream for Watching {
 async fn start(shared: Arc<Shared>, begin: Begin, wanted: Wanted, plan: Plan) -> Result<Feed, Refusal> {
     match begin {
         Begin::State(least, end) => {
-            let (view, follow) = shared.view_and_follow(&wanted, least).await?;
+            let (view, follow) = shared.view_and_follow(&wanted, None, least).await?;
             let state = view.wanted(follow.wanted(), None).entries;
             Ok(Feed::with_state(follow, state, view.at, end, plan))
         }

@@ -124,7 +124,7 @@ async fn a_cache_that_the_store_ends_is_replaced() {
     let cache = caches.of(&kind, &metrics).await.unwrap_or_else(|refusal| panic!("{}", refusal.message));
     let wanted = everything(&kind);
     let plan = Plan { bookmarks: false, until: Instant::now() + Duration::from_secs(3600) };
-    let begun = caches.view_and_follow(&wanted, &metrics, None).await;
+    let begun = caches.view_and_follow(&wanted, None, &metrics, None).await;
     let (view, follow) = begun.unwrap_or_else(|refusal| panic!("{}", refusal.message));
     let mut feed = Feed::with_state(follow, Vec::new(), view.at, End::Silent, plan);
 

@@ -49,6 +49,12 @@ fn everything_asked_for() {
     assert_eq!((options.limit, options.revision), (NonZeroU64::new(5), Some(7)));
     assert!(options.bookmarks && options.initial_events);
     assert_eq!(options.time_limit(), Some(Duration::from_secs(9)));
+    let longest = parse("timeoutSeconds=9223372036854775807").unwrap().time_limit();
+    assert_eq!(
+        longest,
+        Some(Duration::from_secs(365 * 24 * 3600)),
+        "clocks know no time that is much farther"
+    );
 }
 
 #[test]
