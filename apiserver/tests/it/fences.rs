@@ -309,6 +309,9 @@ async fn what_no_fence_can_be_is_refused_and_nothing_is_written() {
     let review = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
     let who = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"});
     assert!(refused(Method::POST, review, &[&good], &who).await.contains("only writes"));
+    let interest = format!("{ALL}/interests/interest-0123456789");
+    let open = json!({"edit": 0, "by": {"label": "key"}, "add": ["a"]});
+    assert!(refused(Method::POST, &interest, &[&good], &open).await.contains("only writes"));
     let handle = server.handle::<Widget>(Identity::admin());
     let kind = handle.kind().clone();
     let odd = Fence { kind, key: key("a"), uid: Uid::new("u").unwrap(), epoch: Some(1) };

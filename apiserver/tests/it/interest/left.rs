@@ -158,6 +158,38 @@ async fn a_stream_ends_in_the_midst_of_an_edit() {
 }
 
 #[tokio::test]
+async fn an_interest_ends_with_its_kind() {
+    const DEFINITION: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com";
+    let server =
+        ApiServer::builder(Memory::new(Options::default())).crds([definition()]).start().await.unwrap();
+    let client = Client::of(&server);
+    let opened = async || {
+        client.post(&at("interest-0123456789"), &opening()).await.fine();
+        let mut told = Stream::reading(begin(&client, &stream("interest-0123456789")).await.unwrap());
+        told.told(0).await;
+        told
+    };
+    let ended = async |mut told: Stream| {
+        assert!(told.next().await.is_none());
+        unknown(&client.post(&at("interest-0123456789"), &json!({"edit": 1, "add": ["k2"]})).await);
+    };
+    let told = opened().await;
+    let printed = json!([{"name": "Kept", "type": "string", "jsonPath": ".spec.color"}]);
+    let mut other = client.get(DEFINITION).await.fine();
+    other["spec"]["versions"][0]["additionalPrinterColumns"] = printed;
+    client.put(DEFINITION, &other).await.fine();
+    ended(told).await;
+
+    let mut told = opened().await;
+    client.delete(DEFINITION).await.fine();
+    assert!(told.next().await.is_none());
+    let answer = client.post(&at("interest-0123456789"), &opening()).await;
+    assert_eq!(answer.code, 404, "{answer:?}");
+    assert_eq!(series(&client, "machinery_interests").await, "0");
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn a_stream_that_is_over_is_edited_no_more() {
     let store = Memory::new(Options::default());
     let server = ApiServer::builder(store).crds([definition()]).start().await.unwrap();
