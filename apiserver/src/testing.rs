@@ -1,8 +1,15 @@
 //! What this crate's mutation tests and fuzz targets share: each takes any bytes, and panics if what it holds is not so.
 
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use machinery_objects::InterestBy;
 use serde_json::{Value, json};
 
 use crate::builtin::table;
+use crate::fence::Fence;
+use crate::interest::Ask;
 use crate::json;
 use crate::patch::{Patch, PatchKind, PatchMeta};
 use crate::protobuf;
@@ -180,6 +187,48 @@ pub fn bodies(bytes: &[u8]) {
         if let Ok(encoded) = protobuf::encode(&object) {
             assert_eq!(protobuf::decode(&encoded, expected).as_ref(), Ok(&object), "protobuf");
         }
+    }
+}
+
+/// What this server reads and Kubernetes does not, edits of interests and fences: one that is taken is written in a form that
+/// is taken as the same.
+///
+/// # Panics
+/// It is not so.
+pub fn beyond(bytes: &[u8]) {
+    let said = String::from_utf8_lossy(bytes);
+    let edit = |body: &[u8]| Ask::parse("interest-0123456789", body);
+    match edit(bytes) {
+        Ok(ask) => {
+            let texts = |keys: &BTreeSet<Arc<str>>| keys.iter().map(|key| json!(**key)).collect::<Value>();
+            let mut body = json!({"edit": ask.number, "add": texts(&ask.change.add)});
+            if ask.number > 0 {
+                body["remove"] = texts(&ask.change.remove);
+            }
+            let by = ask.by.as_ref().map(|by| match by {
+                InterestBy::Field(field) => ("field", field),
+                InterestBy::Label(label) => ("label", label),
+            });
+            assert_eq!(by.is_some(), ask.number == 0, "it is said once: {said}");
+            if let Some((kind, name)) = by {
+                body["by"] = json!({kind: **name});
+                body["resourceVersion"] = ask.after.map_or(0, |after| after.0).to_string().into();
+            }
+            assert_eq!(edit(body.to_string().as_bytes()).as_ref(), Ok(&ask), "from {said}");
+        }
+        Err(refusal) => client_error(refusal.code, &refusal.message, &said),
+    }
+    let Ok(value) = HeaderValue::from_bytes(bytes) else { return };
+    let fence = |value| {
+        Fence::of_headers(&HeaderMap::from_iter([(HeaderName::from_static("machinery-fence"), value)]))
+    };
+    match fence(value) {
+        Ok(read) => {
+            let text = read.as_ref().map(ToString::to_string).unwrap_or_default();
+            let again = HeaderValue::from_str(&text).map(fence);
+            assert_eq!(again.ok(), Some(Ok(read)), "from {said}");
+        }
+        Err(refusal) => client_error(refusal.code, &refusal.message, &said),
     }
 }
 

@@ -90,6 +90,11 @@ const TARGETS: &[Target] = &[
         corpus: "apiserver/corpus/bodies",
         run: machinery_apiserver::testing::bodies,
     },
+    Target {
+        name: "apiserver-beyond",
+        corpus: "apiserver/corpus/beyond",
+        run: machinery_apiserver::testing::beyond,
+    },
 ];
 
 /// Runs it all again with the feature `fuzz`, which links the targets: optimised, yet with the checks of a debug build,

@@ -16,13 +16,13 @@ use crate::request::parse_revision;
 
 /// A request's body, read.
 #[derive(Debug, PartialEq)]
-pub(super) struct Ask {
-    pub(super) number: u64,
-    pub(super) change: InterestEdit,
+pub(crate) struct Ask {
+    pub(crate) number: u64,
+    pub(crate) change: InterestEdit,
     /// Of edit 0 only, and there always.
-    pub(super) by: Option<InterestBy>,
+    pub(crate) by: Option<InterestBy>,
     /// Of edit 0 only.
-    pub(super) after: Option<Revision>,
+    pub(crate) after: Option<Revision>,
 }
 
 /// So many things that are wrong are told.
@@ -30,7 +30,7 @@ const TOLD: usize = 10;
 
 impl Ask {
     /// 400: no JSON; 413: too many values; 422: something that no edit says.
-    pub(super) fn parse(id: &str, body: &[u8]) -> Result<Self, Refusal> {
+    pub(crate) fn parse(id: &str, body: &[u8]) -> Result<Self, Refusal> {
         let read = json::read(body).map_err(|malformed| {
             let code = if malformed == Malformed::too_many() { 413 } else { 400 };
             let reason = if code == 413 { "RequestEntityTooLarge" } else { "BadRequest" };

@@ -20,6 +20,8 @@ mod registry;
 mod serve;
 mod witness;
 
+#[cfg(feature = "testing")]
+pub(crate) use ask::Ask;
 pub(crate) use edits::{Bounds, Wrong};
 pub(crate) use feed::{Asked, Feed, Lost, Told};
 pub(crate) use line::{Line, NotMade};

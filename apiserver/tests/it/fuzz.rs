@@ -9,13 +9,14 @@ use proptest::prelude::*;
 type Run = fn(&[u8]);
 
 /// The targets, each with its directory in `corpus/`.
-const TARGETS: [(&str, Run); 6] = [
+const TARGETS: [(&str, Run); 7] = [
     ("paths", testing::paths),
     ("selectors", testing::selectors),
     ("tokens", testing::continue_tokens),
     ("patches", testing::patches),
     ("schemas", testing::schemas),
     ("bodies", testing::bodies),
+    ("beyond", testing::beyond),
 ];
 
 fn corpus(target: &str) -> Vec<Vec<u8>> {
