@@ -1,6 +1,6 @@
 //! One event among many watches: `machinery serve` beside the genuine Kubernetes API machinery.
 //!
-//! [`rows`] lists the shapes and the rows they fill. A subject is a [`server`](crate::server); its clients are
+//! [`rows`] lists the shapes and the rows they fill. A subject is a [`server`]; its clients are
 //! [`watches`](crate::watches) on one thread of this process, and [`measured`] looks at the server's from outside.
 
 mod measured;
