@@ -77,19 +77,11 @@ async fn marks_come_each_minute_and_before_the_end() {
     let (store, kind) = (Memory::new(Options::default()), kind());
     let running = Running::begin(Arc::new(store.clone()), kind.clone(), 64).await;
     let until = Instant::now() + Duration::from_secs(150);
-    for (bookmarks, expected) in [(true, 3), (false, 0)] {
+    for (bookmarks, until, expected) in [(true, until, 3), (false, until + Duration::from_secs(150), 0)] {
         let mut told = Vec::new();
         let after = store.revision().await.expect("it is open");
         let follow = running.cache.follow(everything(&kind), None, after);
-        let mut feed =
-            Feed::after(follow, after, Plan { bookmarks, until: until + Duration::from_secs(150) });
-        if bookmarks {
-            feed = Feed::after(
-                running.cache.follow(everything(&kind), None, after),
-                after,
-                Plan { bookmarks, until },
-            );
-        }
+        let mut feed = Feed::after(follow, after, Plan { bookmarks, until });
         // Of another kind: it moves the revision, and no watch of this one is told.
         let other = async {
             for at in 0..14 {
