@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,6 +23,7 @@ use tower_service::Service as _;
 use super::exact::exact;
 use super::pace::{Pace, Paced};
 use super::taken::{Sent, Streams};
+use super::turns::{InTurns, Turns};
 use super::until::until;
 use crate::accept::Form;
 use crate::auth::Identity;
@@ -135,20 +137,28 @@ where
         (builder, Some(_)) => builder.http1_only(),
         (builder, None) => builder,
     };
+    let turns = Turns::new();
+    let stream = TokioIo::new(InTurns::new(stream, turns.clone()));
     let service = service_fn({
-        let pace = pace.clone();
-        move |request| answered(&pace, &service, request)
+        let (pace, turns) = (pace.clone(), turns.clone());
+        move |request| {
+            turns.request();
+            answered(&pace, &service, request)
+        }
     });
-    let mut connection = Box::pin(builder.serve_connection(TokioIo::new(stream), service).into_owned());
+    let mut connection = Box::pin(builder.serve_connection(stream, service).into_owned());
     async move {
-        let late = tokio::select! {
-            biased;
-            // What goes wrong on a connection is its client's to see.
-            ended = until(connection.as_mut(), || pace.due(&shared.limits)) => match ended {
-                Ok(_) => return,
-                Err(late) => Some(late),
-            },
-            () = shared.stopping.cancelled() => None,
+        let late = {
+            let work = pin!(turns.each(connection.as_mut()));
+            tokio::select! {
+                biased;
+                // What goes wrong on a connection is its client's to see.
+                ended = until(work, || pace.due(&shared.limits)) => match ended {
+                    Ok(_) => return,
+                    Err(late) => Some(late),
+                },
+                () = shared.stopping.cancelled() => None,
+            }
         };
         match late {
             Some(Event::SlowWatch) => {
@@ -159,7 +169,7 @@ where
             None => {}
         }
         connection.as_mut().graceful_shutdown();
-        let _ = timeout(DRAIN, connection).await;
+        let _ = timeout(DRAIN, turns.each(connection.as_mut())).await;
     }
 }
 

@@ -6,6 +6,7 @@ mod files;
 mod pace;
 mod reload;
 mod taken;
+mod turns;
 mod until;
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Clients that are slow, silent, or many. The clock is virtual wherever there is no socket.
 
+mod turns;
 mod watches;
 
 use std::net::SocketAddr;

@@ -1,0 +1,125 @@
+//! A burst of requests is taken in turns, and all of it arrives.
+
+use super::*;
+use crate::listen::turns::{InTurns, Turns};
+use std::future::{Future as _, poll_fn};
+use std::io;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+#[derive(Default)]
+struct Woken(AtomicBool);
+
+impl Wake for Woken {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// All that a stream of so many bytes gives, turn by turn. In some turns there was a request.
+fn turns_of(bytes: &[u8], has_request: impl Fn(usize) -> bool) -> Vec<usize> {
+    let turns = Turns::new();
+    let mut stream = InTurns::new(bytes, turns.clone());
+    let (mut all, mut taken) = (Vec::new(), Vec::new());
+    let mut work = std::pin::pin!(poll_fn(|cx| {
+        let before = all.len();
+        loop {
+            let mut room = vec![0; 300];
+            let mut buffer = ReadBuf::new(&mut room);
+            let polled = Pin::new(&mut stream).poll_read(cx, &mut buffer);
+            all.extend_from_slice(buffer.filled());
+            if polled.is_pending() || buffer.filled().is_empty() {
+                if has_request(taken.len()) {
+                    turns.request();
+                }
+                taken.push(all.len() - before);
+                return polled.map(drop);
+            }
+        }
+    }));
+    let woken = Arc::new(Woken::default());
+    let waker = Waker::from(woken.clone());
+    let mut each = Box::pin(turns.each(work.as_mut()));
+    while each.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
+        assert!(woken.0.swap(false, Ordering::Relaxed), "it would never be read on");
+    }
+    drop(each);
+    assert_eq!(all, bytes);
+    taken
+}
+
+#[test]
+fn turns_without_a_request_grow_and_others_are_short() {
+    let bytes: Vec<u8> = (0..200_000_u32).map(|number| (number % 251) as u8).collect();
+    assert_eq!(turns_of(&bytes[..4_000], |_| true), [1_024, 1_024, 1_024, 928]);
+    let kib: Vec<usize> = turns_of(&bytes, |_| false).iter().map(|bytes| bytes >> 10).collect();
+    assert_eq!(kib, [1, 2, 4, 8, 16, 32, 64, 64, 4]);
+    let kib: Vec<usize> =
+        turns_of(&bytes[..16_000], |turn| turn == 2).iter().map(|bytes| bytes >> 10).collect();
+    assert_eq!(kib, [1, 2, 4, 1, 2, 4, 1]);
+}
+
+/// Counts what is read of it between one request and the next.
+struct Counted {
+    stream: DuplexStream,
+    pace: Arc<Pace>,
+    open: usize,
+    since: usize,
+    most: Arc<AtomicUsize>,
+}
+
+impl AsyncRead for Counted {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let open = self.pace.watches();
+        if open != self.open {
+            (self.open, self.since) = (open, 0);
+        }
+        let before = buffer.filled().len();
+        let polled = Pin::new(&mut self.stream).poll_read(cx, buffer);
+        self.since += buffer.filled().len() - before;
+        self.most.fetch_max(self.since, Ordering::Relaxed);
+        polled
+    }
+}
+
+impl AsyncWrite for Counted {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.stream).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn of_a_burst_the_first_are_answered_before_the_last_are_read() {
+    let server = server().await;
+    let (tasks, mut clients) = (TaskTracker::new(), JoinSet::new());
+    let (client, stream) = duplex(64 << 10);
+    let (pace, most) = (Pace::new(), Arc::new(AtomicUsize::new(0)));
+    let stream = Counted { stream, pace: pace.clone(), open: 0, since: 0, most: most.clone() };
+    let shared = server.shared().clone();
+    let service = Service::new(shared.clone(), Some(Arc::new(Identity::admin())));
+    let version = Some(Version::HTTP_2);
+    tasks.spawn(requests(Streams { shared, tasks: tasks.clone() }, stream, pace.clone(), service, version));
+    let mut sender = http2(client, &mut clients).await;
+    let answers = (0..100).map(|number| {
+        let path = format!("/api/v1/namespaces/default/configmaps?watch=1&labelSelector=a%3D{number:040}");
+        sender.send_request(get(&path))
+    });
+    let answers = futures::future::join_all(answers.collect::<Vec<_>>()).await;
+    assert!(answers.into_iter().all(|answer| answer.expect("an answer").status() == 200));
+    let most = most.load(Ordering::Relaxed);
+    assert!(most <= 2 << 10, "{most} bytes were read before a watch was begun");
+}

@@ -1,0 +1,118 @@
+//! How much of what a client has sent is taken at a time: of a burst of requests, the first are answered before the last
+//! are in memory. Else a connection keeps the room that all of them took at once for as long as it lives.
+
+use std::future::{Future, poll_fn};
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use machinery_sync::Mutex;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, ReadBuf, Take};
+
+/// So many bytes hold about ten requests of HTTP/2 without a body.
+const LEAST: u64 = 1 << 10;
+/// Whoever sends more than that in one request is soon read so many at a time.
+const MOST: u64 = 64 << 10;
+
+/// What of a connection may be read before its streams have their turn.
+pub(super) struct Turns(Mutex<State>);
+
+struct State {
+    left: u64,
+    /// How long the turn was.
+    bytes: u64,
+    /// Whether it brought a request.
+    requests: bool,
+}
+
+impl Turns {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self(Mutex::new(State { left: LEAST, bytes: LEAST, requests: false })))
+    }
+
+    /// Does the work of a connection, in turns.
+    pub(super) async fn each<F: Future>(&self, mut work: Pin<&mut F>) -> F::Output {
+        poll_fn(|cx| {
+            self.next();
+            work.as_mut().poll(cx)
+        })
+        .await
+    }
+
+    /// The next one. It is longer if the last was too short and brought nothing new.
+    fn next(&self) {
+        let mut state = self.0.lock();
+        let grows = state.left == 0 && !state.requests;
+        state.bytes = if grows { MOST.min(2 * state.bytes) } else { LEAST };
+        (state.left, state.requests) = (state.bytes, false);
+    }
+
+    /// A request came.
+    pub(super) fn request(&self) {
+        self.0.lock().requests = true;
+    }
+}
+
+/// A stream that is read in turns.
+pub(super) struct InTurns<S> {
+    stream: Take<S>,
+    turns: Arc<Turns>,
+}
+
+impl<S: AsyncRead> InTurns<S> {
+    pub(super) fn new(stream: S, turns: Arc<Turns>) -> Self {
+        Self { stream: stream.take(0), turns }
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for InTurns<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let Self { stream, turns } = self.get_mut();
+        let mut state = turns.0.lock();
+        if state.left == 0 {
+            cx.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        stream.set_limit(state.left);
+        ready!(Pin::new(&mut *stream).poll_read(cx, buffer))?;
+        state.left = stream.limit();
+        Poll::Ready(Ok(()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> InTurns<S> {
+    fn stream(self: Pin<&mut Self>) -> Pin<&mut S> {
+        Pin::new(self.get_mut().stream.get_mut())
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for InTurns<S> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.stream().poll_write(cx, bytes)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        self.stream().poll_write_vectored(cx, slices)
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream().poll_flush(cx)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.stream().poll_shutdown(cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.get_ref().is_write_vectored()
+    }
+}
