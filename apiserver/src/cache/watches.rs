@@ -59,6 +59,9 @@ pub(super) struct Pending {
     pub(super) revision: Revision,
 }
 
+/// Places for so many watches are made at first.
+const FEW: usize = 16;
+
 /// An alarm is looked at at least as often, so that none is kept for a watch that is long gone.
 const FARTHEST: u32 = 600;
 
@@ -82,6 +85,10 @@ impl Watches {
     /// One more. One that is by keys has those put in one by one.
     pub(super) fn add(&mut self, wanted: &Arc<Wanted>, by_keys: bool) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
+            if self.slots.len() == self.slots.capacity() {
+                // Twice as many would be much of what idle watches take.
+                self.slots.reserve_exact(FEW + self.slots.len() / 8);
+            }
             self.slots.push(Slot::default());
             (self.slots.len() - 1) as u32
         });
