@@ -1,6 +1,6 @@
 //! What happened to an object: as a source tells it, and as a cache tells its handlers.
 
-use crate::{EditNumber, ResourceVersion};
+use crate::{EditNumber, ResourceVersion, Unreadable};
 
 /// What a watch yields, in the order of the source's commits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub enum WatchEvent<O> {
     Deleted(O),
     /// The object is there, and is no longer selected: its last selected state, with the version at which it left.
     Left(O),
+    /// Something became of an object, and the source cannot read what.
+    Unreadable(Unreadable),
     /// Everything up to this version has been told.
     Bookmark {
         /// Resume from here.
@@ -42,6 +44,7 @@ impl<O> WatchEvent<O> {
             Self::Modified(object) => WatchEvent::Modified(view(object)),
             Self::Deleted(object) => WatchEvent::Deleted(view(object)),
             Self::Left(object) => WatchEvent::Left(view(object)),
+            Self::Unreadable(unreadable) => WatchEvent::Unreadable(unreadable),
             Self::Bookmark { version, initial_state_ends } => {
                 WatchEvent::Bookmark { version, initial_state_ends }
             }

@@ -127,8 +127,8 @@ pub use object::Object;
 pub use ports::{
     Capabilities, Continue, Deleted, Deletion, EditNumber, Fence, Filter, Freshness, Interest, InterestBy,
     InterestEdit, InterestRequest, InterestSource, InterestWatch, ListAt, ListRequest, ListWatch, Page,
-    Patch, PatchFormat, Preconditions, Propagation, WatchFrom, WatchRequest, WatchStream, WriteToken, Writer,
-    WriterCapabilities, Written, Wrote,
+    Patch, PatchFormat, Preconditions, Propagation, Unreadable, WatchFrom, WatchRequest, WatchStream,
+    WriteToken, Writer, WriterCapabilities, Written, Wrote,
 };
 pub use reference::{ObjectRef, OwnerRef, Uid};
 pub use revision::{Revision, RevisionError};

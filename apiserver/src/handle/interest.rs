@@ -52,7 +52,7 @@ where
         };
         let handle = self.clone();
         let events = feed.map(move |told| match told {
-            Ok(told) => handle.told(&kind, told).map_err(Into::into),
+            Ok(told) => Ok(handle.told(&kind, told)),
             Err(Lost::Watch(error)) => Err(lost(error)),
             Err(Lost::Refused(refusal)) => Err(watch_error(*refusal, None)),
         });
@@ -78,13 +78,11 @@ impl Interest for Editing {
 }
 
 impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
-    fn told(&self, kind: &Kind, told: Told) -> Result<WatchEvent<Arc<K>>, SourceError> {
+    fn told(&self, kind: &Kind, told: Told) -> WatchEvent<Arc<K>> {
         match told {
             Told::Changed(changed) => self.seen(kind, &changed),
-            Told::Bookmark(at) => Ok(WatchEvent::Bookmark { version: at.into(), initial_state_ends: false }),
-            Told::Complete(edit, at) => {
-                Ok(WatchEvent::Complete { edit: EditNumber(edit), version: at.into() })
-            }
+            Told::Bookmark(at) => WatchEvent::Bookmark { version: at.into(), initial_state_ends: false },
+            Told::Complete(edit, at) => WatchEvent::Complete { edit: EditNumber(edit), version: at.into() },
         }
     }
 }

@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use tokio::task::yield_now;
 
 use super::Handle;
-use super::refused::{list_error, source_error};
+use super::refused::{broken, list_error, source_error};
 use crate::kind::{Kind, Part};
 use crate::refusal::Refusal;
 use crate::request::{ContinueToken, FieldLabels, ListAt, check_fields};
@@ -46,16 +46,19 @@ where
             Ok(found) => found,
             Err(refusal) => return Err(self.list_error(refusal).await),
         };
-        let mut items = Vec::with_capacity(found.entries.len());
+        let (mut items, mut unreadable) = (Vec::with_capacity(found.entries.len()), Vec::new());
         for (at, entry) in found.entries.iter().enumerate() {
             if at % TURN == TURN - 1 {
                 yield_now().await;
             }
-            items.push(self.object(&kind, entry, entry.modified)?);
+            match self.object(&kind, entry, entry.modified) {
+                Ok(object) => items.push(object),
+                Err(error) => unreadable.push(broken(&kind, entry, entry.modified, false, &error)),
+            }
         }
         let rest = found.next.as_deref().and_then(Continue::new);
         let remaining = if rest.is_some() { found.remaining } else { Some(0) };
-        Ok(Page { items, version: found.at.into(), rest, remaining })
+        Ok(Page { items, unreadable, version: found.at.into(), rest, remaining })
     }
 
     async fn watch(&self, request: WatchRequest) -> Result<WatchStream<Arc<K>>, WatchError> {

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use machinery_objects::{
-    Conflict, Continue, Fence as Named, InvalidField, ListError, Revision, SourceError, WatchError,
-    WriteError,
+    Conflict, Continue, Fence as Named, InvalidField, ListError, ObjectKey, Revision, SourceError,
+    Unreadable, WatchError, WriteError,
 };
-use machinery_store::WatchError as Lost;
+use machinery_store::{Entry, WatchError as Lost};
 
 use crate::fence::Fence;
 use crate::guard::guard_that_refused;
+use crate::kind::Kind;
 use crate::refusal::Refusal;
 
 /// Why a source did not answer.
@@ -92,6 +93,19 @@ pub(super) fn write_error(refusal: Refusal, known: Option<Conflict>, fence: Opti
 pub(super) fn unreadable<K>(key: &str, error: &dyn std::fmt::Display) -> Refusal {
     let name = std::any::type_name::<K>();
     Refusal::new(500, "InternalError", format!("{key:?} cannot be read as a {name}: {error}"))
+}
+
+/// The same of one among others, which it does not hide.
+pub(super) fn broken(
+    kind: &Kind,
+    entry: &Entry,
+    shown: Revision,
+    is_gone: bool,
+    error: &SourceError,
+) -> Unreadable {
+    let (namespace, name) = kind.place.names(&entry.key);
+    let key = ObjectKey::new(namespace, name).unwrap_or_default();
+    Unreadable { key, version: Some(shown.into()), is_gone, reason: error.to_string() }
 }
 
 fn is_of_the_future(refusal: &Refusal) -> bool {

@@ -13,7 +13,7 @@ use tokio::time::Instant;
 
 use super::Handle;
 use super::read::revision;
-use super::refused::{lost, watch_error};
+use super::refused::{broken, lost, watch_error};
 use crate::cache::{Wanted, What};
 use crate::kind::{Kind, Part};
 use crate::refusal::Refusal;
@@ -38,9 +38,7 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
         let feed =
             self.begin(&kind, from, Wanted { selection, namespace }, Plan { bookmarks, until }).await?;
         let handle = self.clone();
-        let events = feed.map(move |item| {
-            item.map_err(lost).and_then(|item| handle.event(&kind, item).map_err(Into::into))
-        });
+        let events = feed.map(move |item| item.map_err(lost).map(|item| handle.event(&kind, item)));
         Ok(Box::pin(until_error(events)))
     }
 
@@ -84,23 +82,33 @@ impl<K: DeserializeOwned + Send + Sync + 'static> Handle<K> {
         }
     }
 
-    fn event(&self, kind: &Kind, item: Item) -> Result<WatchEvent<Arc<K>>, SourceError> {
+    fn event(&self, kind: &Kind, item: Item) -> WatchEvent<Arc<K>> {
         match item {
             Item::Changed(changed) => self.seen(kind, &changed),
-            Item::Bookmark(at, ends) => {
-                Ok(WatchEvent::Bookmark { version: at.into(), initial_state_ends: ends })
-            }
+            Item::Bookmark(at, ends) => WatchEvent::Bookmark { version: at.into(), initial_state_ends: ends },
         }
     }
 
-    pub(super) fn seen(&self, kind: &Kind, changed: &Changed) -> Result<WatchEvent<Arc<K>>, SourceError> {
-        let object = self.object(kind, changed.entry(), changed.revision)?;
-        Ok(match changed.what {
+    pub(super) fn seen(&self, kind: &Kind, changed: &Changed) -> WatchEvent<Arc<K>> {
+        let object = match self.object(kind, changed.entry(), changed.revision) {
+            Ok(object) => object,
+            Err(error) => {
+                let is_gone = matches!(changed.what, What::Deleted | What::Left);
+                return WatchEvent::Unreadable(broken(
+                    kind,
+                    changed.entry(),
+                    changed.revision,
+                    is_gone,
+                    &error,
+                ));
+            }
+        };
+        match changed.what {
             What::Added => WatchEvent::Added(object),
             What::Modified => WatchEvent::Modified(object),
             What::Deleted => WatchEvent::Deleted(object),
             What::Left => WatchEvent::Left(object),
-        })
+        }
     }
 
     pub(super) async fn watch_error(&self, refusal: Refusal) -> WatchError {

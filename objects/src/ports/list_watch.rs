@@ -9,14 +9,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures_core::Stream;
 
-use super::{Filter, InterestSource};
+use super::{Filter, InterestSource, Unreadable};
 use crate::{
     FieldTerm, ListError, NAME, NAMESPACE, ObjectKey, ResourceVersion, SourceError, WatchError, WatchEvent,
 };
 
 /// Whoever has the objects of one kind, to be read from. Made to be used as `Arc<dyn ListWatch<O>>`.
 ///
-/// Every object that it hands out has a key and a version. What it cannot do it answers with
+/// Every object that it hands out has a key and a version. One that it has and cannot read is told of as
+/// [`Unreadable`], and ends neither a list nor a watch. What it cannot do it answers with
 /// [`SourceError::Unsupported`], and never with something that is nearly the same.
 #[async_trait]
 pub trait ListWatch<O: Send + 'static>: Send + Sync + 'static {
@@ -47,7 +48,10 @@ pub trait ListWatch<O: Send + 'static>: Send + Sync + 'static {
             ..Filter::default()
         };
         let request = ListRequest { filter, at: ListAt::Fresh(fresh), ..ListRequest::default() };
-        let mut items = self.list(request).await?.items;
+        let Page { mut items, unreadable, .. } = self.list(request).await?;
+        if let Some(unreadable) = unreadable.first() {
+            return Err(SourceError::Malformed { reason: unreadable.to_string() }.into());
+        }
         match items.len() {
             0 | 1 => Ok(items.pop()),
             _ => Err(SourceError::Malformed { reason: format!("two objects are called {key}") }.into()),
@@ -153,6 +157,8 @@ impl fmt::Debug for Continue {
 pub struct Page<O> {
     /// The objects, by key.
     pub items: Vec<O>,
+    /// Objects that belong there and cannot be read.
+    pub unreadable: Vec<Unreadable>,
     /// The moment that the whole list shows: a watch after it misses nothing and repeats nothing.
     pub version: ResourceVersion,
     /// What follows.

@@ -3,6 +3,7 @@
 mod filter;
 mod interest;
 mod list_watch;
+mod unreadable;
 mod writer;
 
 pub use filter::Filter;
@@ -13,6 +14,7 @@ pub use list_watch::{
     Capabilities, Continue, Freshness, ListAt, ListRequest, ListWatch, Page, WatchFrom, WatchRequest,
     WatchStream,
 };
+pub use unreadable::Unreadable;
 pub use writer::{
     Deleted, Deletion, Fence, Patch, PatchFormat, Preconditions, Propagation, WriteToken, Writer,
     WriterCapabilities, Written, Wrote,

@@ -1,15 +1,22 @@
 //! Events, as sources tell them and as handlers hear them.
 
-use machinery_objects::{Departure, EditNumber, Event, Revision, WatchEvent};
+use machinery_objects::{Departure, EditNumber, Event, ObjectKey, Revision, Unreadable, WatchEvent};
 
 #[test]
 fn an_event_of_an_object_is_one_of_a_view_of_it() {
     let version = || Revision(7).into();
+    let unreadable = || Unreadable {
+        key: ObjectKey::default(),
+        version: Some(version()),
+        is_gone: false,
+        reason: "no".into(),
+    };
     let events = [
         WatchEvent::Added(1),
         WatchEvent::Modified(2),
         WatchEvent::Deleted(3),
         WatchEvent::Left(4),
+        WatchEvent::Unreadable(unreadable()),
         WatchEvent::Bookmark { version: version(), initial_state_ends: true },
         WatchEvent::Complete { edit: EditNumber(1), version: version() },
     ];
@@ -21,6 +28,7 @@ fn an_event_of_an_object_is_one_of_a_view_of_it() {
             WatchEvent::Modified("2".to_owned()),
             WatchEvent::Deleted("3".to_owned()),
             WatchEvent::Left("4".to_owned()),
+            WatchEvent::Unreadable(unreadable()),
             WatchEvent::Bookmark { version: version(), initial_state_ends: true },
             WatchEvent::Complete { edit: EditNumber(1), version: version() },
         ]

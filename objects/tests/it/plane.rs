@@ -219,7 +219,13 @@ impl ListWatch<Note> for Arc<Plane> {
         let remaining = rest.count() as u64;
         let last = items.last().map_or("", |note| note.key.as_str());
         let rest = (remaining > 0).then(|| Continue::new(&format!("{at} {last}")).unwrap());
-        Ok(Page { items, version: Revision(at).into(), rest, remaining: Some(remaining) })
+        Ok(Page {
+            items,
+            unreadable: Vec::new(),
+            version: Revision(at).into(),
+            rest,
+            remaining: Some(remaining),
+        })
     }
 
     async fn watch(&self, request: WatchRequest) -> Result<WatchStream<Note>, WatchError> {
@@ -369,7 +375,7 @@ impl ListWatch<Note> for Least {
     async fn list(&self, request: ListRequest) -> Result<Page<Note>, ListError> {
         let items = vec![Note::new("a", ""), Note::new("a", "")];
         assert_eq!(request.filter.fields.to_string(), "metadata.name=a,metadata.namespace=");
-        Ok(Page { items, version: Revision(1).into(), rest: None, remaining: None })
+        Ok(Page { items, unreadable: Vec::new(), version: Revision(1).into(), rest: None, remaining: None })
     }
 
     async fn watch(&self, _: WatchRequest) -> Result<WatchStream<Note>, WatchError> {

@@ -1,0 +1,1 @@
+//! Informers whose filter changes while they run.
