@@ -1,1 +1,3 @@
 //! Informers whose filter changes while they run.
+
+mod reflect;

@@ -1,0 +1,42 @@
+//! How long to wait before asking again.
+
+use std::time::Duration;
+
+/// Longer from one failure to the next, never alike, until something goes well.
+pub(super) struct Backoff {
+    failures: u32,
+    random: u64,
+}
+
+const LEAST: Duration = Duration::from_millis(250);
+const MOST: Duration = Duration::from_secs(30);
+
+impl Backoff {
+    pub(super) const fn new(seed: u64) -> Self {
+        Self { failures: 0, random: seed }
+    }
+
+    /// How long to wait now: between half and all of what so many failures are worth.
+    pub(super) fn next(&mut self) -> Duration {
+        let whole = MOST.min(LEAST * 2_u32.saturating_pow(self.failures.min(16)));
+        self.failures = self.failures.saturating_add(1);
+        whole / 2 + (whole / 2).mul_f64(self.share())
+    }
+
+    pub(super) const fn reset(&mut self) {
+        self.failures = 0;
+    }
+
+    pub(super) const fn failures(&self) -> u32 {
+        self.failures
+    }
+
+    /// Between 0 and 1 (splitmix64): many that failed together do not come back together.
+    fn share(&mut self) -> f64 {
+        self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.random;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}

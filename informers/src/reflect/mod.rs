@@ -1,0 +1,17 @@
+//! What to ask of a source, and what becomes of the cache: decided here, done by the shell.
+//!
+//! `step` is the machine, with its inputs, orders and effects; `list` and `watch` are what it does with pages and with events.
+
+mod backoff;
+mod list;
+mod plan;
+mod step;
+#[cfg(test)]
+mod tests;
+mod trouble;
+mod watch;
+
+pub use plan::Limits;
+pub(crate) use plan::Plan;
+pub(crate) use step::{Effect, Found, Gone, Input, Order, Reflector};
+pub use trouble::Trouble;

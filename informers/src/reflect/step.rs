@@ -1,0 +1,270 @@
+//! The reflector as a machine: no clock, no stream, no cache. It is told what happened, and says what becomes of the cache
+//! and what to ask for next.
+
+use std::time::{Duration, Instant};
+
+use machinery_objects::{
+    Freshness, ListError, ListRequest, ObjectKey, Page, ResourceVersion, SourceError, Unreadable, WatchError,
+    WatchEvent, WatchFrom, WatchRequest,
+};
+
+use super::backoff::Backoff;
+use super::list::Listing;
+use super::plan::Plan;
+use super::trouble::Trouble;
+
+/// An object as it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found<T> {
+    pub(crate) key: ObjectKey,
+    pub(crate) version: Option<ResourceVersion>,
+    pub(crate) object: T,
+}
+
+/// What happened.
+pub(crate) enum Input<T> {
+    /// It begins, or what [`Reflector::due`] said is past.
+    Time,
+    Page(Page<Found<T>>),
+    ListFailed(ListError),
+    /// The watch that was asked for has begun.
+    Watching,
+    /// It did not begin, or ended so.
+    WatchFailed(WatchError),
+    WatchEnded,
+    Event(WatchEvent<Found<T>>),
+    /// The cache is not what the source has.
+    Anew,
+}
+
+/// What to ask the source for. It takes the place of whatever was under way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    List(ListRequest),
+    Watch(WatchRequest),
+    /// Nothing until [`Reflector::due`].
+    Wait,
+}
+
+/// What becomes of the cache, in this order.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Effect<T> {
+    Put(Found<T>),
+    Remove(Found<T>, Gone),
+    Unreadable(Unreadable),
+    /// All of it comes anew, beside what is there.
+    Begin,
+    /// It was all, as of this version: it takes the place of what was there.
+    Finish(ResourceVersion),
+    /// It never becomes whole.
+    Abandon,
+    /// The cache shows everything up to this version.
+    Reached(ResourceVersion),
+    Troubled(Trouble),
+    /// The source answers again.
+    Well,
+}
+
+/// How an object went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Gone {
+    Deleted,
+    Left,
+}
+
+/// The machine. See [`step`](Self::step).
+pub(crate) struct Reflector {
+    pub(super) plan: Plan,
+    pub(super) phase: Phase,
+    /// When the phase is over, whatever comes.
+    pub(super) due: Instant,
+    pub(super) backoff: Backoff,
+    /// Up to where everything was told: a watch goes on from here.
+    pub(super) reached: Option<ResourceVersion>,
+    /// Whether it must be all told anew before that.
+    pub(super) anew: bool,
+    /// The state cannot be watched here, as was seen.
+    pub(super) lists: bool,
+    /// So many lists in a row expired before their end: the next is asked for whole.
+    pub(super) expired: u32,
+    /// Since when the source shows less than it did.
+    pub(super) behind: Option<Instant>,
+}
+
+pub(super) enum Phase {
+    Waiting,
+    Listing(Listing),
+    /// A watch was asked for: of the state, or of what comes.
+    Opening {
+        state: bool,
+    },
+    Watching {
+        state: bool,
+        began: Instant,
+        events: u64,
+    },
+}
+
+/// The longest that a source may tell us to wait.
+const LONGEST_WAIT: Duration = Duration::from_secs(300);
+
+impl Reflector {
+    pub(crate) fn new(plan: Plan, now: Instant) -> Self {
+        let backoff = Backoff::new(plan.seed);
+        Self {
+            lists: !plan.watches_state(),
+            plan,
+            phase: Phase::Waiting,
+            due: now,
+            backoff,
+            reached: None,
+            anew: true,
+            expired: 0,
+            behind: None,
+        }
+    }
+
+    /// When [`Input::Time`] is to come, unless something else does.
+    pub(crate) const fn due(&self) -> Instant {
+        self.due
+    }
+
+    /// Goes on. No order: what is under way goes on too.
+    pub(crate) fn step<T>(
+        &mut self,
+        now: Instant,
+        input: Input<T>,
+        effects: &mut Vec<Effect<T>>,
+    ) -> Option<Order> {
+        match input {
+            Input::Time => self.time(now, effects),
+            Input::Page(page) => self.page(now, page, effects),
+            Input::ListFailed(error) => Some(self.list_failed(now, error, effects)),
+            Input::Watching => {
+                if let Phase::Opening { state } = self.phase {
+                    self.phase = Phase::Watching { state, began: now, events: 0 };
+                    self.due = now + self.silence(state);
+                }
+                None
+            }
+            Input::WatchFailed(error) => Some(self.watch_failed(now, error, effects)),
+            Input::WatchEnded => Some(self.watch_ended(now, effects)),
+            Input::Event(event) => self.event(now, event, effects),
+            Input::Anew => {
+                self.abandon(effects);
+                self.anew = true;
+                Some(self.ask(now, effects))
+            }
+        }
+    }
+
+    /// What comes next, without waiting.
+    pub(super) fn ask<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Order {
+        if self.anew && self.lists {
+            effects.push(Effect::Begin);
+            return self.first_page(now);
+        }
+        let from = match &self.reached {
+            Some(version) if !self.anew => WatchFrom::After(version.clone()),
+            _ => WatchFrom::State(Freshness::Newest),
+        };
+        let state = matches!(from, WatchFrom::State(_));
+        if state {
+            effects.push(Effect::Begin);
+        }
+        self.phase = Phase::Opening { state };
+        self.due = now + self.plan.limits.answer_time;
+        Order::Watch(WatchRequest {
+            filter: self.plan.filter.clone(),
+            from,
+            bookmarks: self.plan.can.bookmarks,
+            timeout: Some(self.plan.limits.watch_time),
+        })
+    }
+
+    pub(super) fn wait(&mut self, now: Instant, retry_after: Option<Duration>) -> Order {
+        let wait = self.backoff.next();
+        self.phase = Phase::Waiting;
+        self.due = now + retry_after.map_or(wait, |least| wait.max(least.min(LONGEST_WAIT)));
+        Order::Wait
+    }
+
+    /// What was coming anew does not come.
+    pub(super) fn abandon<T>(&self, effects: &mut Vec<Effect<T>>) {
+        if matches!(
+            self.phase,
+            Phase::Listing(_) | Phase::Opening { state: true } | Phase::Watching { state: true, .. }
+        ) {
+            effects.push(Effect::Abandon);
+        }
+    }
+
+    pub(super) fn silence(&self, state: bool) -> Duration {
+        if state { self.plan.limits.answer_time } else { self.plan.silence() }
+    }
+
+    fn time<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Option<Order> {
+        if now < self.due {
+            return None;
+        }
+        Some(match &self.phase {
+            Phase::Waiting => self.ask(now, effects),
+            Phase::Listing(listing) if listing.waits => self.next_page(now),
+            Phase::Listing(_) => self.list_failed(now, SourceError::TimedOut.into(), effects),
+            Phase::Opening { .. } => self.watch_failed(now, SourceError::TimedOut.into(), effects),
+            Phase::Watching { state: true, .. } => {
+                effects.push(Effect::Troubled(Trouble::NoEnd));
+                self.abandon(effects);
+                self.lists = true;
+                self.ask(now, effects)
+            }
+            Phase::Watching { state: false, .. } => {
+                effects.push(Effect::Troubled(Trouble::Silent(self.plan.silence())));
+                self.ask(now, effects)
+            }
+        })
+    }
+
+    /// The state has come whole, as of this version: it is taken, unless the source has shown more already.
+    pub(super) fn whole<T>(
+        &mut self,
+        now: Instant,
+        version: ResourceVersion,
+        effects: &mut Vec<Effect<T>>,
+    ) -> Option<Order> {
+        if let Some(seen) = self.reached.as_ref().filter(|seen| self.is_later(seen, &version)) {
+            let since = *self.behind.get_or_insert(now);
+            if now < since + self.plan.limits.stale_time {
+                let seen = seen.clone();
+                effects.push(Effect::Troubled(Trouble::Behind { found: version, seen }));
+                self.abandon(effects);
+                return Some(self.wait(now, None));
+            }
+        }
+        self.behind = None;
+        self.anew = false;
+        self.expired = 0;
+        self.reached = Some(version.clone());
+        effects.extend([Effect::Finish(version), Effect::Well]);
+        None
+    }
+
+    /// Whether one version is known to come after another.
+    pub(super) fn is_later(&self, one: &ResourceVersion, other: &ResourceVersion) -> bool {
+        self.plan.can.versions_are_ordered && one > other
+    }
+
+    /// Everything up to this version has been told.
+    pub(super) fn reach<T>(&mut self, version: ResourceVersion, effects: &mut Vec<Effect<T>>) {
+        // A bookmark that comes twice, or late, says nothing.
+        if self
+            .reached
+            .as_ref()
+            .is_some_and(|reached| *reached == version || self.is_later(reached, &version))
+        {
+            return;
+        }
+        self.reached = Some(version.clone());
+        effects.push(Effect::Reached(version));
+    }
+}

@@ -1,0 +1,121 @@
+//! Watches: of the state, and of what comes after it.
+
+use std::time::{Duration, Instant};
+
+use machinery_objects::{SourceError, WatchError, WatchEvent};
+
+use super::step::{Effect, Found, Gone, Order, Phase, Reflector};
+use super::trouble::Trouble;
+
+/// A watch that ends sooner, without an event, has been none.
+const SHORT: Duration = Duration::from_secs(1);
+/// After so many failures in a row to hear the state from a watch, it is listed.
+const PATIENCE: u32 = 2;
+
+impl Reflector {
+    pub(super) fn event<T>(
+        &mut self,
+        now: Instant,
+        event: WatchEvent<Found<T>>,
+        effects: &mut Vec<Effect<T>>,
+    ) -> Option<Order> {
+        let Phase::Watching { state, events, .. } = &mut self.phase else { return None };
+        *events += 1;
+        let state = *state;
+        self.due = now + self.silence(state);
+        if !state {
+            self.backoff.reset();
+            self.behind = None;
+        }
+        let version = match &event {
+            WatchEvent::Added(found)
+            | WatchEvent::Modified(found)
+            | WatchEvent::Deleted(found)
+            | WatchEvent::Left(found) => found.version.clone(),
+            WatchEvent::Unreadable(unreadable) => unreadable.version.clone(),
+            WatchEvent::Bookmark { version, .. } => Some(version.clone()),
+            _ => None,
+        };
+        match event {
+            WatchEvent::Added(found) | WatchEvent::Modified(found) => effects.push(Effect::Put(found)),
+            WatchEvent::Deleted(found) => effects.push(Effect::Remove(found, Gone::Deleted)),
+            WatchEvent::Left(found) => effects.push(Effect::Remove(found, Gone::Left)),
+            WatchEvent::Unreadable(unreadable) => effects.push(Effect::Unreadable(unreadable)),
+            WatchEvent::Bookmark { version, initial_state_ends: true } if state => {
+                if let Some(order) = self.whole(now, version, effects) {
+                    return Some(order);
+                }
+                self.phase = Phase::Watching { state: false, began: now, events: 0 };
+                self.due = now + self.silence(false);
+                return None;
+            }
+            _ => {}
+        }
+        // The state comes in no order: how far it is, its end says.
+        if let Some(version) = version.filter(|_| !state) {
+            self.reach(version, effects);
+        }
+        None
+    }
+
+    pub(super) fn watch_failed<T>(
+        &mut self,
+        now: Instant,
+        error: WatchError,
+        effects: &mut Vec<Effect<T>>,
+    ) -> Order {
+        let state =
+            matches!(self.phase, Phase::Opening { state: true } | Phase::Watching { state: true, .. });
+        effects.push(Effect::Troubled(Trouble::Watch(error.clone())));
+        self.abandon(effects);
+        match error {
+            // This source has no such watch, whatever it said.
+            WatchError::Source(SourceError::Unsupported { .. } | SourceError::Invalid { .. })
+            | WatchError::Expired
+                if state =>
+            {
+                self.lists = true;
+                self.ask(now, effects)
+            }
+            WatchError::Expired => {
+                self.anew = true;
+                // Once at once; a source that has nothing for anybody is not asked without a pause.
+                match self.backoff.failures() {
+                    0 => {
+                        self.backoff.next();
+                        self.ask(now, effects)
+                    }
+                    _ => self.wait(now, None),
+                }
+            }
+            WatchError::FutureRevision { retry_after, .. } => {
+                let since = *self.behind.get_or_insert(now);
+                // It was restored: what is there now is all that there is.
+                self.anew |= now >= since + self.plan.limits.stale_time;
+                self.wait(now, retry_after)
+            }
+            WatchError::Source(source) => {
+                self.lists |= state && self.backoff.failures() + 1 >= PATIENCE;
+                self.wait(now, source.retry_after())
+            }
+            _ => self.wait(now, None),
+        }
+    }
+
+    pub(super) fn watch_ended<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Order {
+        match self.phase {
+            Phase::Watching { state: false, began, events } if events > 0 || now >= began + SHORT => {
+                self.backoff.reset();
+                self.ask(now, effects)
+            }
+            Phase::Watching { state: false, .. } => {
+                effects.push(Effect::Troubled(Trouble::Short));
+                self.wait(now, None)
+            }
+            _ => {
+                let reason = "the watch ended before its state did".into();
+                self.watch_failed(now, SourceError::Unavailable { reason, retry_after: None }.into(), effects)
+            }
+        }
+    }
+}
