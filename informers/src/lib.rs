@@ -1,3 +1,4 @@
 //! Informers whose filter changes while they run.
 
+pub mod deliver;
 mod reflect;

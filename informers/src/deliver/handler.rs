@@ -1,0 +1,165 @@
+//! Handlers: who is called, and how that ends.
+
+use super::slot::{By, Place};
+use super::{Closed, Events, Lag, Told};
+use machinery_objects::Mark;
+use std::fmt;
+use std::future::{Future, poll_fn};
+use std::hash::Hash;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Instant;
+
+/// A handler that is called. Dropping this removes it, without waiting for a call that is running: what it captured
+/// belongs to whoever came with it, and ends with them. [`Registration::detach`] lets it live as long as its informer.
+#[must_use = "dropping it removes the handler"]
+pub struct Registration {
+    place: Option<Arc<dyn Place>>,
+}
+
+impl Registration {
+    pub(super) fn new(place: Arc<dyn Place>) -> Self {
+        Self { place: Some(place) }
+    }
+
+    fn place(&self) -> &Arc<dyn Place> {
+        self.place.as_ref().expect("it is there until this is detached, which takes this away")
+    }
+
+    /// Waits until the handler has handled all that was there at the beginning. Dropping the future changes nothing.
+    ///
+    /// # Errors
+    /// If it never will: the informer has stopped, or the handler was removed.
+    pub async fn synced(&self) -> Result<(), Closed> {
+        let place = self.place();
+        loop {
+            let listener = place.changed().listen();
+            if place.is_synced() {
+                return Ok(());
+            }
+            if place.is_over() {
+                return Err(Closed);
+            }
+            listener.await;
+        }
+    }
+
+    /// Whether the handler has handled all that was there at the beginning.
+    pub fn is_synced(&self) -> bool {
+        self.place().is_synced()
+    }
+
+    /// How far the handler is behind at a time.
+    pub fn lag_at(&self, now: Instant) -> Lag {
+        self.place().lag(now)
+    }
+
+    /// How far the handler is behind.
+    #[cfg(feature = "tokio")]
+    pub fn lag(&self) -> Lag {
+        self.lag_at(tokio::time::Instant::now().into_std())
+    }
+
+    /// Removes the handler: once this has returned no call begins any more. The future that it returns waits for the call
+    /// that is running, if there is one; whoever does not care drops it. Doing it again does no harm.
+    ///
+    /// In the handler's own call there is nothing to wait for: that call is the last.
+    pub fn remove(&self) -> impl Future<Output = ()> + Send + use<> {
+        let place = self.place().clone();
+        place.stop();
+        async move {
+            loop {
+                let listener = place.changed().listen();
+                if !place.is_calling() {
+                    return;
+                }
+                listener.await;
+            }
+        }
+    }
+
+    /// Leaves the handler to its informer: it is called for as long as that runs.
+    pub fn detach(mut self) {
+        self.place = None;
+    }
+}
+
+impl Drop for Registration {
+    fn drop(&mut self) {
+        if let Some(place) = self.place.take() {
+            place.stop();
+        }
+    }
+}
+
+impl fmt::Debug for Registration {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Registration").field("is_synced", &self.is_synced()).finish_non_exhaustive()
+    }
+}
+
+/// After so many calls others have a turn, however much is due.
+const CALLS_A_TURN: u32 = 64;
+
+pub(super) async fn run<N, T, H>(events: Events<N, T>, mut handle: H)
+where
+    N: Hash + Eq + Clone + Send + 'static,
+    T: Clone + Send + 'static,
+    H: FnMut(Told<N, T>),
+{
+    let mut calls = 0;
+    while let Some(told) = events.take(By::Call).await {
+        let was_synced = matches!(told, Told::Mark(Mark::Synced));
+        let outcome = catch_unwind(AssertUnwindSafe(|| handle(told)));
+        events.slot.returned(was_synced, outcome.is_err());
+        if let Err(payload) = outcome {
+            // What it panicked with may panic in its drop.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
+        }
+        calls += 1;
+        if calls % CALLS_A_TURN == 0 {
+            a_turn_for_others().await;
+        }
+    }
+}
+
+async fn a_turn_for_others() {
+    let mut yielded = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut yielded, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+/// Has a task of its own call a handler until it is removed, the token is cancelled, or all that was due when the hub
+/// closed has been told.
+///
+/// # Panics
+/// Outside a tokio runtime.
+#[cfg(feature = "tokio")]
+pub fn spawn<N, T, H>(
+    events: Events<N, T>,
+    tasks: &tokio_util::task::TaskTracker,
+    stopping: tokio_util::sync::CancellationToken,
+    handle: H,
+) -> Registration
+where
+    N: Hash + Eq + Clone + Send + 'static,
+    T: Clone + Send + 'static,
+    H: FnMut(Told<N, T>) + Send + 'static,
+{
+    let (registration, running) = events.each(handle);
+    tasks.spawn(async move {
+        tokio::select! {
+            biased;
+            () = stopping.cancelled() => {}
+            () = running => {}
+        }
+    });
+    registration
+}

@@ -1,0 +1,160 @@
+//! All the handlers of one cache.
+
+use super::slot::{Place, Slot};
+use super::{Closed, Displaced, Events, Inbox, News};
+use machinery_objects::Mark;
+use machinery_sync::{Mutex, MutexGuard};
+use std::fmt;
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// All the handlers of one cache. What is published is put into the inbox of each, which waits for nobody.
+///
+/// A cache changes between [`Hub::publishing`] and the drop of what that returns, and a handler comes between two changes:
+/// so each change is in the state that it begins with, or is told to it, and never both.
+///
+/// Lock order: whatever the cache's writer holds, then `state`, then what its readers take for a moment, or one inbox.
+pub struct Hub<N, T> {
+    state: Mutex<State<N, T>>,
+    seed: u64,
+}
+
+struct State<N, T> {
+    /// Shared with those who wake them up outside the lock.
+    slots: Arc<Vec<Arc<Slot<N, T>>>>,
+    closed: bool,
+}
+
+/// The right to change the cache, and to tell of it. Nobody comes meanwhile.
+///
+/// Change the cache while you have it, keep what that displaces until you have it no more, and be quick: its drop wakes
+/// the handlers.
+#[must_use = "changes are published through it"]
+pub struct Publishing<'a, N, T> {
+    state: Option<MutexGuard<'a, State<N, T>>>,
+    displaced: Vec<Displaced<N, T>>,
+}
+
+/// So many changes are put into an inbox while its lock is held.
+const AT_ONCE: usize = 64;
+
+impl<N, T> Hub<N, T> {
+    /// A hub without handlers. The seed is for the hash tables of their inboxes.
+    pub fn new(seed: u64) -> Self {
+        Self { state: Mutex::new(State { slots: Arc::default(), closed: false }), seed }
+    }
+
+    /// How many handlers there are.
+    pub fn len(&self) -> usize
+    where
+        N: Send,
+        T: Send,
+    {
+        let slots = self.state.lock().slots.clone();
+        slots.iter().filter(|slot| !slot.is_over()).count()
+    }
+
+    /// Whether nobody listens.
+    pub fn is_empty(&self) -> bool
+    where
+        N: Send,
+        T: Send,
+    {
+        self.len() == 0
+    }
+
+    /// Begins a change. Waits while somebody else changes, or comes.
+    pub fn publishing(&self) -> Publishing<'_, N, T> {
+        Publishing { state: Some(self.state.lock()), displaced: Vec::new() }
+    }
+
+    /// Lets each handler end when it has been told what is due, and no other begin.
+    pub fn close(&self) {
+        let mut publishing = self.publishing();
+        let Some(state) = &mut publishing.state else { return };
+        state.closed = true;
+        state.slots.iter().for_each(|slot| slot.close());
+        // The drop wakes them.
+    }
+}
+
+impl<N: Hash + Eq + Clone + Send + 'static, T: Clone + Send + 'static> Hub<N, T> {
+    /// Adds a handler, who is told first of all that is there.
+    ///
+    /// `moment` takes a snapshot of the cache, and says whether the cache is synced. It is called while nobody changes the
+    /// cache, so it has to be quick. `list` goes through the snapshot afterwards, when everybody goes on.
+    ///
+    /// # Errors
+    /// If the hub is closed.
+    pub fn register<S>(
+        &self,
+        now: Instant,
+        moment: impl FnOnce() -> (S, bool),
+        list: impl FnOnce(&S, &mut dyn FnMut(&N, &T)),
+    ) -> Result<Events<N, T>, Closed> {
+        let mut state = self.state.lock();
+        if state.closed {
+            return Err(Closed);
+        }
+        let (snapshot, synced) = moment();
+        let slot = Arc::new(Slot::new(self.seed, synced));
+        let slots = Arc::make_mut(&mut state.slots);
+        slots.retain(|slot| !slot.is_over());
+        slots.push(slot.clone());
+        drop(state);
+        let events = Events::new(slot);
+        let mut inbox = Inbox::new(self.seed);
+        list(&snapshot, &mut |key, object| drop(inbox.begin(now, key, object)));
+        drop(snapshot);
+        if synced {
+            inbox.mark(Mark::Synced);
+        }
+        events.slot.begin(inbox);
+        Ok(events)
+    }
+}
+
+impl<N: Hash + Eq + Clone + Send, T: Clone + Send> Publishing<'_, N, T> {
+    /// Tells all handlers of changes of the cache, in this order.
+    pub fn publish(&mut self, now: Instant, news: &[News<N, T>]) {
+        let Some(state) = &self.state else { return };
+        for news in news.chunks(AT_ONCE) {
+            for slot in &**state.slots {
+                slot.put(now, news, &mut self.displaced);
+            }
+        }
+    }
+
+    /// Tells all handlers how far they have come when they have been told what is due.
+    ///
+    /// Of [`Mark::Synced`] each is told once.
+    pub fn mark(&mut self, mark: &Mark) {
+        let Some(state) = &self.state else { return };
+        state.slots.iter().for_each(|slot| slot.mark(mark));
+    }
+}
+
+impl<N, T> Drop for Publishing<'_, N, T> {
+    /// Lets the next one in, and then wakes the handlers.
+    fn drop(&mut self) {
+        let Some(state) = self.state.take() else { return };
+        let slots = state.slots.clone();
+        drop(state);
+        for slot in &**slots {
+            slot.ready.notify_one();
+        }
+    }
+}
+
+impl<N, T> fmt::Debug for Hub<N, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hub").field("handlers", &self.state.lock().slots.len()).finish_non_exhaustive()
+    }
+}
+
+impl<N, T> fmt::Debug for Publishing<'_, N, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Publishing")
+    }
+}

@@ -1,0 +1,46 @@
+//! The marks between two keys: at most one of each kind, since a later one says all that an earlier one did.
+
+use machinery_objects::{EditNumber, Mark, ResourceVersion};
+
+/// Boxed, because most keys have none before them.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Marks(Option<Box<Due>>);
+
+#[derive(Clone, Debug, Default)]
+struct Due {
+    synced: bool,
+    complete: Option<EditNumber>,
+    progress: Option<ResourceVersion>,
+}
+
+impl Marks {
+    pub(super) fn add(&mut self, mark: Mark) {
+        let due = self.0.get_or_insert_default();
+        match mark {
+            Mark::Complete(edit) => due.complete = Some(edit),
+            Mark::Progress(version) => due.progress = Some(version),
+            Mark::Synced => due.synced = true,
+            _ => unreachable!("every kind of mark has its place here"),
+        }
+    }
+
+    /// What came after these, nothing being left in between.
+    pub(super) fn append(&mut self, mut later: Self) {
+        while let Some(mark) = later.take() {
+            self.add(mark);
+        }
+    }
+
+    pub(super) fn take(&mut self) -> Option<Mark> {
+        let due = self.0.as_mut()?;
+        if std::mem::take(&mut due.synced) {
+            return Some(Mark::Synced);
+        }
+        let complete = due.complete.take().map(Mark::Complete);
+        complete.or_else(|| self.0.take()?.progress.map(Mark::Progress))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.as_ref().is_none_or(|due| !due.synced && due.complete.is_none() && due.progress.is_none())
+    }
+}
