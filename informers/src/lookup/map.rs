@@ -1,0 +1,102 @@
+//! A lookup map for whoever has informers of their own.
+
+use super::{Changed, Lookup, LookupSnapshot, Names};
+use machinery_objects::{Event, ObjectKey, Revision};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+/// Which of several informers holds an object of a name.
+///
+/// Each informer is known by a key, and its handler tells the map of what it hears. Each time something changes of a name
+/// the function that the map was made with is called with that name, after the change can be seen: whoever finds a name
+/// ambiguous, and lets it rest, is told of its end.
+///
+/// It is made for names that few have at once: what one more costs grows with those that are there.
+pub struct LookupMap<F, T> {
+    names: Names<F, T>,
+    changed: Box<dyn Fn(&ObjectKey) + Send + Sync>,
+}
+
+impl<F, T> LookupMap<F, T>
+where
+    F: Ord + Clone + Send + Sync + 'static,
+    T: Clone + Send + Sync + 'static,
+{
+    /// A map without names, which calls `changed` with each name that changes, by the thread that changes it and while no
+    /// lock is held. The seed is for its hash table: where names come from strangers, a secret one.
+    pub fn new(seed: u64, changed: impl Fn(&ObjectKey) + Send + Sync + 'static) -> Self {
+        Self { names: Names::new(seed), changed: Box::new(changed) }
+    }
+
+    /// What an informer's handler was told of a name. The version is the object's, also of a last state that came with
+    /// its end; `None` where versions are not ordered.
+    pub fn told(&self, key: &F, name: &ObjectKey, event: &Event<T>, version: Option<Revision>) {
+        match event {
+            // When it went is not known, only that it is not there.
+            Event::Deleted { final_state_known: false, .. } => self.remove(key, name, None),
+            event if event.is_present() => self.put(key, name, event.object().clone(), version),
+            _ => self.remove(key, name, version),
+        }
+    }
+
+    /// An informer has this object, in this version; `None` where versions are not ordered.
+    pub fn put(&self, key: &F, name: &ObjectKey, object: T, version: Option<Revision>) {
+        let mut change = self.names.change();
+        change.put(key, name, object, version);
+        self.tell(&change.commit());
+    }
+
+    /// An informer has this object no longer. The version is the one at which it went; `None` where that is not known, or
+    /// versions are not ordered.
+    pub fn remove(&self, key: &F, name: &ObjectKey, version: Option<Revision>) {
+        let mut change = self.names.change();
+        change.remove(key, name, version);
+        self.tell(&change.commit());
+    }
+
+    /// An informer is no more, and with it all that it has. Returns the names that it had, and what was there.
+    pub fn release(&self, key: &F) -> Vec<(ObjectKey, T)> {
+        let changed = self.names.release(key);
+        self.tell(&changed);
+        changed.into_iter().filter_map(|changed| Some((changed.name, changed.before?))).collect()
+    }
+
+    /// Versions have begun anew, as in a server that was restored: no end that was heard before says anything of them.
+    pub fn versions_began_anew(&self) {
+        self.tell(&self.names.reveal());
+    }
+
+    /// Who has an object of this name, now.
+    pub fn lookup(&self, name: &ObjectKey) -> Lookup<F, T> {
+        self.names.held(name).map_or(Lookup::Absent, |held| held.lookup())
+    }
+
+    /// As [`LookupMap::lookup`], but where several have one the latest version decides, if versions are ordered.
+    pub fn newest(&self, name: &ObjectKey) -> Lookup<F, T> {
+        self.names.held(name).map_or(Lookup::Absent, |held| held.newest())
+    }
+
+    /// The map as of now, for as long as it is kept.
+    pub fn read(&self) -> LookupSnapshot<F, T> {
+        self.names.read()
+    }
+
+    /// Tells of each, also when a call panics: the panic goes on afterwards.
+    fn tell(&self, changed: &[Changed<F, T>]) {
+        let mut panicked = None;
+        for changed in changed {
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| (self.changed)(&changed.name))) {
+                panicked.get_or_insert(payload);
+            }
+        }
+        if let Some(payload) = panicked {
+            resume_unwind(payload);
+        }
+    }
+}
+
+impl<F, T> fmt::Debug for LookupMap<F, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LookupMap").field("names", &self.names).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,188 @@
+//! All names: a map that is read as of a moment, and says what each change changed.
+
+use super::{Held, Lookup};
+use machinery_objects::{ObjectKey, Revision};
+use machinery_snapshot::{Index, Map, Snapshot, Writer};
+use std::fmt;
+use std::sync::Arc;
+
+/// Names and who holds them. Whoever changes it is told what changed, and owes the news to others.
+pub(crate) struct Names<F, T> {
+    map: Map<ObjectKey, Held<F, T>>,
+    by_key: Arc<Index<F>>,
+}
+
+/// What changed of a name under one key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Changed<F, T> {
+    /// Under which key.
+    pub(crate) key: F,
+    /// Of which name.
+    pub(crate) name: ObjectKey,
+    /// What was there.
+    pub(crate) before: Option<T>,
+    /// What is there now.
+    pub(crate) after: Option<T>,
+}
+
+/// Several changes that are seen as one. Dropped without a commit it has changed nothing.
+#[must_use = "a change is nothing until it is committed"]
+pub(crate) struct Change<'a, F, T> {
+    writer: Writer<'a, ObjectKey, Held<F, T>>,
+    changed: Vec<Changed<F, T>>,
+}
+
+/// Who holds what, as of a moment. Read without any lock, and cloned as a pointer.
+pub struct LookupSnapshot<F, T> {
+    names: Snapshot<ObjectKey, Held<F, T>>,
+    by_key: Arc<Index<F>>,
+}
+
+impl<F, T> Names<F, T>
+where
+    F: Ord + Clone + Send + Sync + 'static,
+    T: Clone + Send + Sync + 'static,
+{
+    pub(crate) fn new(seed: u64) -> Self {
+        let mut builder = Map::builder(seed);
+        let by_key = builder.index(|_, held: &Held<F, T>| held.keys());
+        Self { map: builder.build(), by_key: Arc::new(by_key) }
+    }
+
+    /// Begins a change. Waits while there is another.
+    pub(crate) fn change(&self) -> Change<'_, F, T> {
+        Change { writer: self.map.write(), changed: Vec::new() }
+    }
+
+    pub(crate) fn read(&self) -> LookupSnapshot<F, T> {
+        LookupSnapshot { names: self.map.snapshot(), by_key: self.by_key.clone() }
+    }
+
+    pub(crate) fn held(&self, name: &ObjectKey) -> Option<Held<F, T>> {
+        self.map.get(name)
+    }
+
+    /// Takes away all that is under a key.
+    pub(crate) fn release(&self, key: &F) -> Vec<Changed<F, T>> {
+        let mut change = self.change();
+        // Nobody else writes now, so this is what there is.
+        let read = self.read();
+        for (name, _) in read.under(key) {
+            change.remove(key, name, None);
+        }
+        change.commit()
+    }
+
+    /// Hides nothing any more: versions have begun anew. Returns what was hidden, unchanged.
+    pub(crate) fn reveal(&self) -> Vec<Changed<F, T>> {
+        let mut change = self.change();
+        let read = self.read();
+        for (name, held) in read.names.iter().filter(|(_, held)| held.hides()) {
+            change.reveal(name, held);
+        }
+        change.commit()
+    }
+}
+
+impl<F: Ord + Clone, T: Clone> Change<'_, F, T> {
+    /// Sets what is under a key of a name, in this version if versions are ordered.
+    pub(crate) fn put(&mut self, key: &F, name: &ObjectKey, object: T, version: Option<Revision>) {
+        let held = self.writer.get(name);
+        let before = held.and_then(|held| held.of(key)).cloned();
+        let after = Some(object.clone());
+        let held = match held {
+            None => Held::first(key.clone(), object, version),
+            Some(held) => held.with(key.clone(), object, version),
+        };
+        self.writer.insert(name.clone(), held);
+        self.changed.push(Changed { key: key.clone(), name: name.clone(), before, after });
+    }
+
+    /// Takes away what is under a key of a name: at this version, if versions are ordered and the source told of it.
+    pub(crate) fn remove(&mut self, key: &F, name: &ObjectKey, version: Option<Revision>) {
+        let Some(held) = self.writer.get(name) else { return };
+        let Some(before) = held.of(key).cloned() else { return };
+        match held.without(key, version) {
+            None => self.writer.remove(name),
+            Some(held) => self.writer.insert(name.clone(), held),
+        };
+        let name = name.clone();
+        self.changed.push(Changed { key: key.clone(), name, before: Some(before), after: None });
+    }
+
+    fn reveal(&mut self, name: &ObjectKey, held: &Held<F, T>) {
+        for (key, object) in held.hidden() {
+            let object = Some(object.clone());
+            let (before, after) = (object.clone(), object);
+            self.changed.push(Changed { key: key.clone(), name: name.clone(), before, after });
+        }
+        self.writer.insert(name.clone(), held.revealed());
+    }
+
+    /// Makes the changes, for everybody at once. Returns them in order: tell of them now.
+    #[must_use = "whoever waits for the end of an ambiguity waits for these to be told"]
+    pub(crate) fn commit(self) -> Vec<Changed<F, T>> {
+        self.writer.commit();
+        self.changed
+    }
+}
+
+impl<F, T> LookupSnapshot<F, T>
+where
+    F: Ord + Clone + 'static,
+    T: Clone,
+{
+    /// Who has an object of this name.
+    pub fn lookup(&self, name: &ObjectKey) -> Lookup<F, T> {
+        self.names.get(name).map_or(Lookup::Absent, Held::lookup)
+    }
+
+    /// As [`LookupSnapshot::lookup`], but where several have one the latest version decides, if versions are ordered.
+    pub fn newest(&self, name: &ObjectKey) -> Lookup<F, T> {
+        self.names.get(name).map_or(Lookup::Absent, Held::newest)
+    }
+
+    /// All that is under a key, also what is out of date by what another key has told. Costs what it finds.
+    pub fn under<'a>(&'a self, key: &'a F) -> impl Iterator<Item = (&'a ObjectKey, &'a T)> {
+        let names = self.names.by(&self.by_key, key);
+        names.filter_map(move |(name, held)| Some((name, held.of(key)?)))
+    }
+
+    /// How many names are under a key.
+    pub fn count(&self, key: &F) -> usize {
+        self.names.count(&self.by_key, key)
+    }
+
+    /// How many names somebody has.
+    pub fn len(&self) -> usize {
+        self.names.len()
+    }
+
+    /// Whether nobody has anything.
+    pub fn is_empty(&self) -> bool {
+        self.names.is_empty()
+    }
+
+    /// Every name, in no order.
+    pub fn names(&self) -> impl Iterator<Item = &ObjectKey> {
+        self.names.iter().map(|(name, _)| name)
+    }
+}
+
+impl<F, T> Clone for LookupSnapshot<F, T> {
+    fn clone(&self) -> Self {
+        Self { names: self.names.clone(), by_key: self.by_key.clone() }
+    }
+}
+
+impl<F, T> fmt::Debug for LookupSnapshot<F, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LookupSnapshot").field("len", &self.names.len()).finish_non_exhaustive()
+    }
+}
+
+impl<F, T> fmt::Debug for Names<F, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Names").field("len", &self.map.len()).finish_non_exhaustive()
+    }
+}
