@@ -126,6 +126,11 @@ impl<N: Hash + Eq + Clone + Send, T: Clone + Send> Publishing<'_, N, T> {
         }
     }
 
+    /// Whether there is anybody to tell.
+    pub fn is_heard(&self) -> bool {
+        self.state.as_ref().is_some_and(|state| !state.slots.is_empty())
+    }
+
     /// Tells all handlers how far they have come when they have been told what is due.
     ///
     /// Of [`Mark::Synced`] each is told once.

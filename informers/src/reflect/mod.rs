@@ -13,5 +13,5 @@ mod watch;
 
 pub use plan::Limits;
 pub(crate) use plan::Plan;
-pub(crate) use step::{Effect, Found, Gone, Input, Order, Reflector};
+pub(crate) use step::{Effect, Found, Input, Order, Reflector, Went};
 pub use trouble::Trouble;

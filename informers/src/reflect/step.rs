@@ -50,7 +50,7 @@ pub(crate) enum Order {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Effect<T> {
     Put(Found<T>),
-    Remove(Found<T>, Gone),
+    Remove(Found<T>, Went),
     Unreadable(Unreadable),
     /// All of it comes anew, beside what is there.
     Begin,
@@ -67,7 +67,7 @@ pub(crate) enum Effect<T> {
 
 /// How an object went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Gone {
+pub(crate) enum Went {
     Deleted,
     Left,
 }

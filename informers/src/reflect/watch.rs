@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use machinery_objects::{SourceError, WatchError, WatchEvent};
 
-use super::step::{Effect, Found, Gone, Order, Phase, Reflector};
+use super::step::{Effect, Found, Order, Phase, Reflector, Went};
 use super::trouble::Trouble;
 
 /// A watch that ends sooner, without an event, has been none.
@@ -38,8 +38,8 @@ impl Reflector {
         };
         match event {
             WatchEvent::Added(found) | WatchEvent::Modified(found) => effects.push(Effect::Put(found)),
-            WatchEvent::Deleted(found) => effects.push(Effect::Remove(found, Gone::Deleted)),
-            WatchEvent::Left(found) => effects.push(Effect::Remove(found, Gone::Left)),
+            WatchEvent::Deleted(found) => effects.push(Effect::Remove(found, Went::Deleted)),
+            WatchEvent::Left(found) => effects.push(Effect::Remove(found, Went::Left)),
             WatchEvent::Unreadable(unreadable) => effects.push(Effect::Unreadable(unreadable)),
             WatchEvent::Bookmark { version, initial_state_ends: true } if state => {
                 if let Some(order) = self.whole(now, version, effects) {

@@ -1,0 +1,64 @@
+//! How far a cache has come, and who waits for it to come farther.
+
+use std::time::Instant;
+
+use machinery_objects::ResourceVersion;
+use machinery_sync::{Listener, Mutex, Notify};
+
+/// Shared by the cache and its readers.
+pub(crate) struct Reached {
+    state: Mutex<State>,
+    changed: Notify,
+}
+
+#[derive(Clone)]
+pub(crate) struct State {
+    /// Everything up to this version is shown.
+    pub(crate) version: Option<ResourceVersion>,
+    /// Whether the cache has once been whole.
+    pub(crate) synced: bool,
+    /// When the source last said anything.
+    pub(crate) heard: Instant,
+    /// It is over: nothing changes any more.
+    pub(crate) closed: bool,
+}
+
+impl Reached {
+    pub(crate) fn new(now: Instant) -> Self {
+        let state = State { version: None, synced: false, heard: now, closed: false };
+        Self { state: Mutex::new(state), changed: Notify::new() }
+    }
+
+    pub(crate) fn now(&self) -> State {
+        self.state.lock().clone()
+    }
+
+    /// The source said something.
+    pub(crate) fn heard(&self, now: Instant) {
+        self.state.lock().heard = now;
+    }
+
+    /// The cache shows everything up to this version.
+    pub(crate) fn to(&self, version: ResourceVersion, whole: bool) {
+        let mut state = self.state.lock();
+        state.version = Some(version);
+        state.synced |= whole;
+        drop(state);
+        self.changed.notify_all();
+    }
+
+    /// Something in the cache changed, or it is over.
+    pub(crate) fn changed(&self) {
+        self.changed.notify_all();
+    }
+
+    pub(crate) fn close(&self) {
+        self.state.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Woken by the next change from now on.
+    pub(crate) fn listen(&self) -> Listener<'_> {
+        self.changed.listen()
+    }
+}

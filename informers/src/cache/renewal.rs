@@ -1,0 +1,63 @@
+//! All objects anew, beside those that are there. What did not change costs its key.
+
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashSet;
+use machinery_objects::{Object, ObjectKey, Unreadable};
+
+use crate::reflect::{Found, Went};
+
+/// What a list, or a watch of the state, has told so far.
+pub(super) struct Renewal<T> {
+    /// All keys that came.
+    pub(super) seen: HashSet<ObjectKey, FixedState>,
+    /// What is not as it was.
+    pub(super) fresh: Vec<Fresh<T>>,
+    pub(super) unreadable: Vec<Unreadable>,
+}
+
+pub(super) enum Fresh<T> {
+    Put(Found<Arc<T>>),
+    Remove(Found<Arc<T>>, Went),
+}
+
+impl<T: Object> Renewal<T> {
+    pub(super) fn new(seed: FixedState, expected: usize) -> Self {
+        let seen = HashSet::with_capacity_and_hasher(expected, seed);
+        Self { seen, fresh: Vec::new(), unreadable: Vec::new() }
+    }
+
+    /// `there` is what the cache has under this key.
+    pub(super) fn put(&mut self, found: Found<Arc<T>>, there: Option<(&ObjectKey, &Arc<T>)>) {
+        let again = self.seen.contains(&found.key);
+        match there.filter(|_| !again) {
+            // The cache's own key: a copy of it is nothing, and the one that came is dropped with its object.
+            Some((key, object)) if is_same(object, &found) => {
+                self.seen.insert(key.clone());
+            }
+            _ => {
+                self.seen.insert(found.key.clone());
+                self.fresh.push(Fresh::Put(found));
+            }
+        }
+    }
+
+    pub(super) fn remove(&mut self, found: Found<Arc<T>>, went: Went) {
+        self.seen.insert(found.key.clone());
+        self.fresh.push(Fresh::Remove(found, went));
+    }
+
+    /// It is there, as nobody knows what: the cache keeps what it has.
+    pub(super) fn unreadable(&mut self, unreadable: Unreadable) {
+        if !unreadable.is_gone {
+            self.seen.insert(unreadable.key.clone());
+        }
+        self.unreadable.push(unreadable);
+    }
+}
+
+/// Whether it is the state that is there already.
+pub(super) fn is_same<T: Object>(there: &Arc<T>, found: &Found<Arc<T>>) -> bool {
+    found.version.is_some() && there.version() == found.version
+}

@@ -1,0 +1,138 @@
+//! What an informer is of, and by what its objects are found. It is settled before it runs.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use machinery_objects::{Filter, ListWatch, Object, ObjectKey};
+use machinery_snapshot::{Index, Label, Map};
+
+use super::indexes::found;
+use super::shared::{Informer, Setup};
+use crate::reflect::Limits;
+use crate::source::Kept;
+
+/// Makes an [`Informer`]. Begun by [`Informer::builder`] or [`Informer::projection`].
+#[must_use = "a builder is nothing until it builds"]
+pub struct Builder<T> {
+    source: Arc<dyn ListWatch<Arc<T>>>,
+    map: machinery_snapshot::Builder<ObjectKey, Arc<T>>,
+    filter: Filter,
+    limits: Limits,
+    seed: u64,
+    audit: Option<Duration>,
+    panics: Arc<AtomicU64>,
+}
+
+/// From the operating system, by way of std: for hash tables, and for waits that differ.
+#[expect(clippy::disallowed_types, reason = "where nobody hands a seed in, this is where it comes from")]
+fn some_seed() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    RandomState::new().hash_one(0_u8)
+}
+
+impl<T: Object> Informer<T> {
+    /// An informer of all that a source has, unless [`filter`](Builder::filter) says less.
+    pub fn builder<S>(source: Arc<dyn ListWatch<S>>) -> Builder<T>
+    where
+        S: Into<Arc<T>> + Send + 'static,
+    {
+        Builder::new(Arc::new(Kept { source, keep: Arc::new(Into::into) }))
+    }
+
+    /// An informer that keeps a part of each object: whatever the function makes of it, as it is read, before the next one is.
+    ///
+    /// Where the source itself reads objects as what is to be kept, as one over the wire does, nothing else is ever made.
+    pub fn projection<S>(
+        source: Arc<dyn ListWatch<S>>,
+        keep: impl Fn(S) -> T + Send + Sync + 'static,
+    ) -> Builder<T>
+    where
+        S: Send + 'static,
+    {
+        Builder::new(Arc::new(Kept { source, keep: Arc::new(move |object| Arc::new(keep(object))) }))
+    }
+}
+
+impl<T: Object> Builder<T> {
+    fn new(source: Arc<dyn ListWatch<Arc<T>>>) -> Self {
+        let seed = some_seed();
+        Self {
+            source,
+            map: Map::builder(seed),
+            filter: Filter::default(),
+            limits: Limits::default(),
+            seed,
+            audit: None,
+            panics: Arc::default(),
+        }
+    }
+
+    /// Adds an index by a function that finds any number of values in an object. They are kept in order: exact values, ranges
+    /// and prefixes are one thing.
+    ///
+    /// An object on which the function panics is found under nothing, and [counted](super::Counts::index_panics).
+    pub fn index<I, R>(&mut self, find: impl Fn(&T) -> R + Send + Sync + 'static) -> Index<I>
+    where
+        I: Ord + Clone + Send + Sync + 'static,
+        R: IntoIterator<Item = I> + 'static,
+    {
+        let find = found(find, self.panics.clone());
+        self.map.index(move |_, object| find(object))
+    }
+
+    /// Adds an index of the keys: `NAMESPACE/` as a prefix finds a namespace.
+    pub fn keys(&mut self) -> Index<ObjectKey> {
+        self.map.keys()
+    }
+
+    /// Adds an index of the labels.
+    pub fn labels(&mut self) -> Index<Label> {
+        self.index(|object: &T| {
+            let labels = object.labels();
+            labels.iter().map(|(key, value)| Label::new(key, value)).collect::<Vec<_>>()
+        })
+    }
+
+    /// Takes only such objects.
+    pub fn filter(&mut self, filter: Filter) -> &mut Self {
+        self.filter = filter;
+        self
+    }
+
+    /// Takes as much, and waits as long.
+    pub fn limits(&mut self, limits: Limits) -> &mut Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Compares the cache with a list as often. What differs, and goes on to differ, is [counted](super::Counts::drifts),
+    /// and all is listed anew.
+    pub fn audit(&mut self, every: Duration) -> &mut Self {
+        self.audit = Some(every);
+        self
+    }
+
+    /// Uses this number wherever not all are to be the same: in hash tables, and in how long one waits.
+    pub fn seed(&mut self, seed: u64) -> &mut Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Makes it. It is empty until it [runs](Informer::run).
+    #[must_use]
+    pub fn build(self) -> Informer<T> {
+        let Self { source, map, filter, limits, seed, audit, panics } = self;
+        Informer::new(Setup { source, map: map.build(), filter, limits, seed, audit, panics })
+    }
+}
+
+impl<T> fmt::Debug for Builder<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("map", &self.map)
+            .field("filter", &self.filter)
+            .finish_non_exhaustive()
+    }
+}

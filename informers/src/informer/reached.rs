@@ -1,0 +1,118 @@
+//! Reading what one wrote.
+
+use std::time::Duration;
+
+use machinery_objects::{
+    FieldTerm, Filter, Freshness, ListAt, ListRequest, NAME, NAMESPACE, Object, ObjectKey, ResourceVersion,
+    SourceError, WriteToken, Wrote,
+};
+use tokio::time::{Instant, timeout_at};
+
+use super::shared::Informer;
+
+/// Why a cache does not show a write.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotReached {
+    /// It is behind.
+    #[error(
+        "the cache does not show {key} as it was written yet: wait longer, or look at the informer's state"
+    )]
+    Behind {
+        /// What was written.
+        key: ObjectKey,
+    },
+    /// Neither the cache nor the source says it.
+    #[error("the cache does not show {key} as it was written, and the source cannot be asked: {error}")]
+    Unknown {
+        /// What was written.
+        key: ObjectKey,
+        /// Why not.
+        error: SourceError,
+    },
+    /// The informer has stopped.
+    #[error("the informer has stopped, and shows nothing new any more")]
+    Closed,
+}
+
+impl<T: Object> Informer<T> {
+    /// Waits until the cache shows a write: until it has the object so, or is past that, as where the write made the object one
+    /// that is not selected here.
+    ///
+    /// Where versions are ordered a bookmark tells the latter. Otherwise, and where none comes for so long, the source is asked
+    /// what it has.
+    ///
+    /// # Errors
+    /// It does not show it in time; the source has been asked by then. The informer has stopped.
+    pub async fn reached(&self, token: &WriteToken, patience: Duration) -> Result<(), NotReached> {
+        let until = Instant::now() + patience;
+        loop {
+            let listener = self.0.reached.listen();
+            if self.shows(token) {
+                return Ok(());
+            }
+            if self.0.reached.now().closed {
+                return Err(NotReached::Closed);
+            }
+            if timeout_at(until, listener).await.is_err() {
+                return self.asked(token).await;
+            }
+        }
+    }
+
+    fn shows(&self, token: &WriteToken) -> bool {
+        let past = |version: &ResourceVersion| {
+            let ordered = self.0.source.capabilities().versions_are_ordered;
+            ordered && self.0.reached.now().version.is_some_and(|reached| reached >= *version)
+        };
+        let there = self.get(&token.key);
+        match &token.wrote {
+            Wrote::Stored(version) => {
+                there.and_then(|there| there.version()).is_some_and(|there| there == *version)
+                    || past(version)
+            }
+            Wrote::Removed(Some(version)) if self.0.source.capabilities().versions_are_ordered => {
+                past(version)
+            }
+            // Of another one with its name nothing is said.
+            Wrote::Removed(_) => there.is_none_or(|there| match (&token.uid, there.uid()) {
+                (Some(gone), Some(there)) => gone.as_str() != there,
+                _ => false,
+            }),
+        }
+    }
+
+    /// Asks the source: the cache may show all there is to show.
+    async fn asked(&self, token: &WriteToken) -> Result<(), NotReached> {
+        let key = &token.key;
+        let term =
+            |field, value| FieldTerm::equals(field, value).expect("these fields can stand in a selector");
+        let named = [term(NAME, key.name())];
+        let nowhere = key.namespace().is_none().then(|| term(NAMESPACE, ""));
+        let own = &self.0.filter;
+        let filter = Filter {
+            namespace: key.namespace().map(Into::into).or_else(|| own.namespace.clone()),
+            labels: own.labels.clone(),
+            fields: own.fields.terms().iter().cloned().chain(named).chain(nowhere).collect(),
+        };
+        if own.namespace.is_some() && own.namespace != filter.namespace {
+            return Ok(()); // it is nothing that this cache ever shows
+        }
+        let request = ListRequest { filter, at: ListAt::Fresh(Freshness::Newest), ..ListRequest::default() };
+        let unknown = |error| NotReached::Unknown { key: key.clone(), error };
+        let page = match self.0.source.list(request).await {
+            Ok(page) => page,
+            Err(machinery_objects::ListError::Source(error)) => return Err(unknown(error)),
+            Err(error) => {
+                let reason = error.to_string();
+                return Err(unknown(SourceError::Unavailable { reason, retry_after: None }));
+            }
+        };
+        let newest = page.items.first().and_then(|object| object.version());
+        let here = self.get(key).and_then(|object| object.version());
+        if newest == here || self.shows(token) {
+            return Ok(());
+        }
+        Err(NotReached::Behind { key: key.clone() })
+    }
+}

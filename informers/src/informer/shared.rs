@@ -1,0 +1,226 @@
+//! The informer as its users have it.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use machinery_objects::{Event, Filter, ListWatch, Object, ObjectKey};
+use machinery_snapshot::{Map, Snapshot};
+use machinery_sync::{Mutex, Notify};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::run::run;
+use super::state::{Counts, State};
+use crate::cache::Reached;
+use crate::deliver::{Closed, Events, Hub, Registration, Told, spawn};
+use crate::reflect::{Limits, Trouble};
+
+/// The objects of a source, as of a moment that is not long ago, and handlers that are told what becomes of them.
+///
+/// Cheap to clone. It is made by a [builder](Informer::builder), and empty until it [runs](Self::run).
+pub struct Informer<T>(pub(super) Arc<Shared<T>>);
+
+/// What it is made of.
+pub(super) struct Setup<T> {
+    pub(super) source: Arc<dyn ListWatch<Arc<T>>>,
+    pub(super) map: Map<ObjectKey, Arc<T>>,
+    pub(super) filter: Filter,
+    pub(super) limits: Limits,
+    pub(super) seed: u64,
+    pub(super) audit: Option<Duration>,
+    pub(super) panics: Arc<AtomicU64>,
+}
+
+pub(crate) struct Shared<T> {
+    pub(crate) source: Arc<dyn ListWatch<Arc<T>>>,
+    pub(crate) map: Arc<Map<ObjectKey, Arc<T>>>,
+    pub(super) hub: Hub<ObjectKey, Arc<T>>,
+    pub(crate) reached: Reached,
+    pub(crate) report: Mutex<Report>,
+    pub(crate) filter: Filter,
+    pub(crate) limits: Limits,
+    pub(super) seed: u64,
+    pub(super) audit: Option<Duration>,
+    pub(super) panics: Arc<AtomicU64>,
+    /// Somebody wants all of it listed anew.
+    pub(super) anew: Anew,
+    pub(super) tasks: TaskTracker,
+    pub(super) stopping: CancellationToken,
+    pub(super) runs: AtomicBool,
+}
+
+#[derive(Default)]
+pub(crate) struct Anew {
+    pub(super) wanted: AtomicBool,
+    pub(super) told: Notify,
+}
+
+/// What is known besides the objects.
+#[derive(Default)]
+pub(crate) struct Report {
+    pub(super) trouble: Option<Trouble>,
+    pub(super) unreadable: Vec<machinery_objects::Unreadable>,
+    pub(crate) counts: Counts,
+}
+
+impl<T: Object> Informer<T> {
+    pub(super) fn new(setup: Setup<T>) -> Self {
+        let Setup { source, map, filter, limits, seed, audit, panics } = setup;
+        Self(Arc::new(Shared {
+            source,
+            map: Arc::new(map),
+            hub: Hub::new(seed),
+            reached: Reached::new(Instant::now().into_std()),
+            report: Mutex::default(),
+            filter,
+            limits,
+            seed,
+            audit,
+            panics,
+            anew: Anew::default(),
+            tasks: TaskTracker::new(),
+            stopping: CancellationToken::new(),
+            runs: AtomicBool::new(false),
+        }))
+    }
+
+    /// Keeps the cache up to date and tells handlers, until the token is cancelled; returns when the last handler's call has.
+    ///
+    /// It needs a tokio runtime with time. An informer runs once: a second run ends at once.
+    pub fn run(&self, stopping: CancellationToken) -> impl Future<Output = ()> + Send + use<T> {
+        let shared = self.0.clone();
+        async move {
+            if !shared.runs.swap(true, Ordering::AcqRel) {
+                run(&shared, stopping).await;
+            }
+        }
+    }
+
+    /// What is there, as of one moment. It costs a pointer, and holds up nobody; do not keep it for long.
+    #[must_use]
+    pub fn read(&self) -> Snapshot<ObjectKey, Arc<T>> {
+        self.0.map.snapshot()
+    }
+
+    /// One object.
+    #[must_use]
+    pub fn get(&self, key: &ObjectKey) -> Option<Arc<T>> {
+        self.0.map.get(key)
+    }
+
+    /// Calls a function with what becomes of each object, one at a time, beginning with what is there. If it is slow it
+    /// hears of the latest state only, and nobody else notices.
+    ///
+    /// # Errors
+    /// The informer has stopped.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn handle(
+        &self,
+        mut handle: impl FnMut(Event<Arc<T>>) + Send + 'static,
+    ) -> Result<Registration, Closed> {
+        let events = self.events()?;
+        let of_objects = move |told| match told {
+            Told::Event(_, event) => handle(event),
+            Told::Mark(_) => {}
+        };
+        Ok(spawn(events, &self.0.tasks, self.0.stopping.clone(), of_objects))
+    }
+
+    /// The same for whoever asks, one by one, with marks of how far it has come.
+    ///
+    /// # Errors
+    /// The informer has stopped.
+    pub fn events(&self) -> Result<Events<ObjectKey, Arc<T>>, Closed> {
+        let shared = &self.0;
+        shared.hub.register(
+            Instant::now().into_std(),
+            || (shared.map.snapshot(), shared.reached.now().synced),
+            |snapshot, each| snapshot.iter().for_each(|(key, object)| each(key, object)),
+        )
+    }
+
+    /// Waits until the cache is whole for the first time.
+    ///
+    /// # Errors
+    /// The informer has stopped before.
+    pub async fn synced(&self) -> Result<(), Closed> {
+        let reached = &self.0.reached;
+        loop {
+            let listener = reached.listen();
+            let now = reached.now();
+            match (now.synced, now.closed) {
+                (true, _) => return Ok(()),
+                (false, true) => return Err(Closed),
+                (false, false) => listener.await,
+            }
+        }
+    }
+
+    /// Whether the cache has once been whole.
+    #[must_use]
+    pub fn is_synced(&self) -> bool {
+        self.0.reached.now().synced
+    }
+
+    /// Lists all of it anew, soon. What has changed is told; what has not is not.
+    pub fn renew(&self) {
+        self.0.anew();
+    }
+
+    /// How it is.
+    #[must_use]
+    pub fn state(&self) -> State {
+        let shared = &self.0;
+        let reached = shared.reached.now();
+        let report = shared.report.lock();
+        let index_panics = shared.panics.load(Ordering::Relaxed);
+        State {
+            synced: reached.synced,
+            version: reached.version,
+            objects: shared.map.len(),
+            silent_for: Instant::now().into_std().saturating_duration_since(reached.heard),
+            trouble: report.trouble.clone(),
+            unreadable: report.unreadable.clone(),
+            handlers: shared.hub.len(),
+            counts: Counts { index_panics, ..report.counts },
+        }
+    }
+}
+
+impl<T> Shared<T> {
+    pub(crate) fn anew(&self) {
+        self.anew.wanted.store(true, Ordering::Release);
+        self.anew.told.notify_all();
+    }
+}
+
+/// Nobody can make it run any more.
+impl<T> Drop for Shared<T> {
+    fn drop(&mut self) {
+        self.stopping.cancel();
+        self.hub.close();
+    }
+}
+
+impl<T> Clone for Informer<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T> fmt::Debug for Informer<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let reached = self.0.reached.now();
+        f.debug_struct("Informer")
+            .field("objects", &self.0.map.len())
+            .field("version", &reached.version)
+            .field("synced", &reached.synced)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,54 @@
+//! How an informer is.
+
+use std::time::Duration;
+
+use machinery_objects::{ResourceVersion, Unreadable};
+
+use crate::reflect::Trouble;
+
+/// How an informer is, for people and for health checks.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct State {
+    /// Whether the cache has once been whole.
+    pub synced: bool,
+    /// The cache shows everything up to this version.
+    pub version: Option<ResourceVersion>,
+    /// How many objects it has.
+    pub objects: usize,
+    /// For how long the source has said nothing: how old the cache is at the most. Where the source sends bookmarks that is
+    /// about a minute while nothing happens.
+    pub silent_for: Duration,
+    /// What keeps it from being up to date. It tries again by itself.
+    pub trouble: Option<Trouble>,
+    /// Objects that cannot be read, the first thousand of them.
+    pub unreadable: Vec<Unreadable>,
+    /// How many are told.
+    pub handlers: usize,
+    /// What has happened.
+    pub counts: Counts,
+}
+
+/// What has happened to an informer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Pages that were asked for.
+    pub lists: u64,
+    /// Watches that were asked for.
+    pub watches: u64,
+    /// Events that came, bookmarks aside.
+    pub events: u64,
+    /// Changes that came after those that they came before, and were dropped.
+    pub late: u64,
+    /// Times that something was wrong.
+    pub troubles: u64,
+    /// Objects that could not be read, each time.
+    pub unreadable: u64,
+    /// Times that a function of an index panicked.
+    pub index_panics: u64,
+    /// Comparisons with a list.
+    pub audits: u64,
+    /// Objects that were found to differ from it.
+    pub drifts: u64,
+}

@@ -1,0 +1,7 @@
+//! Sources as caches want them: of `Arc`s of what is kept.
+
+mod kept;
+mod stream;
+
+pub(crate) use kept::Kept;
+pub(crate) use stream::Mapped;

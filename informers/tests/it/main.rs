@@ -1,0 +1,5 @@
+//! Informers on real sources.
+#![cfg(not(machinery_loom))]
+#![allow(clippy::unwrap_used)]
+
+mod on_the_server;

@@ -1,0 +1,98 @@
+//! An informer on the real server, in this process.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use machinery_apiserver::{ApiServer, Handle, Identity};
+use machinery_informers::Informer;
+use machinery_objects::{
+    Deletion, Event, Kind, Labels, ListWatch, Object, ObjectKey, ResourceVersion, Scope, Writer,
+};
+use machinery_store::{Memory, Options};
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// A ConfigMap, as far as it matters here.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Note {
+    metadata: Meta,
+    #[serde(default)]
+    data: std::collections::BTreeMap<String, String>,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Meta {
+    name: String,
+    namespace: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    resource_version: Option<String>,
+}
+
+impl Object for Note {
+    fn key(&self) -> ObjectKey {
+        ObjectKey::new(Some(&self.metadata.namespace), &self.metadata.name).unwrap()
+    }
+    fn version(&self) -> Option<ResourceVersion> {
+        ResourceVersion::new(self.metadata.resource_version.as_deref()?)
+    }
+    fn labels(&self) -> Labels {
+        Labels::default()
+    }
+}
+
+fn note(name: &str, text: &str) -> Note {
+    Note {
+        metadata: Meta { name: name.into(), namespace: "default".into(), resource_version: None },
+        data: [("text".to_owned(), text.to_owned())].into(),
+    }
+}
+
+fn told(event: &Event<Arc<Note>>) -> String {
+    let what = match event {
+        Event::Added { initial: true, .. } => "there",
+        Event::Added { .. } => "added",
+        Event::Updated { .. } => "updated",
+        Event::Deleted { .. } => "deleted",
+        _ => "left",
+    };
+    format!("{what} {} {}", event.object().metadata.name, event.object().data["text"])
+}
+
+#[tokio::test]
+async fn what_is_there_is_read_and_told_and_so_is_what_becomes_of_it() {
+    let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
+    let kind = Kind::new("v1", "ConfigMap", "configmaps", Scope::Namespaced).unwrap();
+    let notes: Handle<Note> = server.handle_of(kind, Identity::admin());
+    notes.create(&note("a", "one"), None).await.unwrap();
+
+    let source: Arc<dyn ListWatch<Arc<Note>>> = Arc::new(notes.clone());
+    let mut informer = Informer::<Note>::builder(source);
+    let by_text = informer.index(|note: &Note| note.data.get("text").cloned());
+    let informer = informer.build();
+    let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
+    tasks.spawn(informer.run(stopping.clone()));
+    informer.synced().await.unwrap();
+    assert_eq!(informer.read().by(&by_text, "one").count(), 1);
+
+    let (heard, mut hears) = tokio::sync::mpsc::unbounded_channel();
+    let late = informer.handle(move |event| heard.send(told(&event)).unwrap()).unwrap();
+    late.synced().await.unwrap();
+    assert_eq!(hears.recv().await.unwrap(), "there a one");
+
+    let patience = Duration::from_secs(10);
+    let written = notes.create(&note("b", "two"), None).await.unwrap();
+    informer.reached(&written.token, patience).await.unwrap();
+    assert_eq!(informer.get(&written.object.key()).unwrap().data["text"], "two");
+    assert_eq!(hears.recv().await.unwrap(), "added b two");
+    let gone = notes.delete(&written.object.key(), &Deletion::default()).await.unwrap();
+    informer.reached(gone.token(), patience).await.unwrap();
+    assert_eq!(informer.get(&written.object.key()).map(|note| note.key()), None);
+    assert_eq!(hears.recv().await.unwrap(), "deleted b two");
+
+    stopping.cancel();
+    tasks.close();
+    tasks.wait().await;
+    assert!(informer.handle(|_| {}).is_err());
+}
