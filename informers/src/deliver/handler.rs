@@ -15,16 +15,13 @@ use std::time::Instant;
 /// belongs to whoever came with it, and ends with them. [`Registration::detach`] lets it live as long as its informer.
 #[must_use = "dropping it removes the handler"]
 pub struct Registration {
-    place: Option<Arc<dyn Place>>,
+    place: Arc<dyn Place>,
+    detached: bool,
 }
 
 impl Registration {
-    pub(super) fn new(place: Arc<dyn Place>) -> Self {
-        Self { place: Some(place) }
-    }
-
-    fn place(&self) -> &Arc<dyn Place> {
-        self.place.as_ref().expect("it is there until this is detached, which takes this away")
+    pub(super) const fn new(place: Arc<dyn Place>) -> Self {
+        Self { place, detached: false }
     }
 
     /// Waits until the handler has handled all that was there at the beginning. Dropping the future changes nothing.
@@ -32,7 +29,7 @@ impl Registration {
     /// # Errors
     /// If it never will: the informer has stopped, or the handler was removed.
     pub async fn synced(&self) -> Result<(), Closed> {
-        let place = self.place();
+        let place = &self.place;
         loop {
             let listener = place.changed().listen();
             if place.is_synced() {
@@ -47,12 +44,12 @@ impl Registration {
 
     /// Whether the handler has handled all that was there at the beginning.
     pub fn is_synced(&self) -> bool {
-        self.place().is_synced()
+        self.place.is_synced()
     }
 
     /// How far the handler is behind at a time.
     pub fn lag_at(&self, now: Instant) -> Lag {
-        self.place().lag(now)
+        self.place.lag(now)
     }
 
     /// How far the handler is behind.
@@ -66,7 +63,7 @@ impl Registration {
     ///
     /// In the handler's own call there is nothing to wait for: that call is the last.
     pub fn remove(&self) -> impl Future<Output = ()> + Send + use<> {
-        let place = self.place().clone();
+        let place = self.place.clone();
         place.stop();
         async move {
             loop {
@@ -81,14 +78,14 @@ impl Registration {
 
     /// Leaves the handler to its informer: it is called for as long as that runs.
     pub fn detach(mut self) {
-        self.place = None;
+        self.detached = true;
     }
 }
 
 impl Drop for Registration {
     fn drop(&mut self) {
-        if let Some(place) = self.place.take() {
-            place.stop();
+        if !self.detached {
+            self.place.stop();
         }
     }
 }

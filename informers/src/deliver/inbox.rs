@@ -175,17 +175,10 @@ impl<N: Hash + Eq + Clone, T: Clone> Inbox<N, T> {
         let found = self.slots.find(hash, |&slot| self.at(slot).key == *key).copied();
         let Some(slot) = found else {
             if before.is_some() || matches!(change, Change::Now { .. }) {
+                let (key, told, change) = (key.clone(), before.cloned(), change.clone());
                 let marks = replace(&mut self.end, Marks::default());
-                self.push(Due {
-                    key: key.clone(),
-                    hash,
-                    told: before.cloned(),
-                    now: change.clone(),
-                    marks,
-                    since: now,
-                    prev: self.last,
-                    next: NIL,
-                });
+                let prev = self.last;
+                self.push(Due { key, hash, told, now: change, marks, since: now, prev, next: NIL });
             }
             return None;
         };

@@ -7,6 +7,8 @@ mod inbox;
 mod marks;
 mod news;
 mod slot;
+#[cfg(all(test, feature = "tokio", not(machinery_loom)))]
+mod tests;
 
 pub use events::Events;
 pub use handler::Registration;

@@ -3,6 +3,8 @@
 mod held;
 mod map;
 mod names;
+#[cfg(all(test, not(machinery_loom)))]
+mod tests;
 
 pub(crate) use held::Held;
 pub use map::LookupMap;

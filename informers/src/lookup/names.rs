@@ -4,12 +4,11 @@ use super::{Held, Lookup};
 use machinery_objects::{ObjectKey, Revision};
 use machinery_snapshot::{Index, Map, Snapshot, Writer};
 use std::fmt;
-use std::sync::Arc;
 
 /// Names and who holds them. Whoever changes it is told what changed, and owes the news to others.
 pub(crate) struct Names<F, T> {
     map: Map<ObjectKey, Held<F, T>>,
-    by_key: Arc<Index<F>>,
+    by_key: Index<F>,
 }
 
 /// What changed of a name under one key.
@@ -35,7 +34,7 @@ pub(crate) struct Change<'a, F, T> {
 /// Who holds what, as of a moment. Read without any lock, and cloned as a pointer.
 pub struct LookupSnapshot<F, T> {
     names: Snapshot<ObjectKey, Held<F, T>>,
-    by_key: Arc<Index<F>>,
+    by_key: Index<F>,
 }
 
 impl<F, T> Names<F, T>
@@ -46,7 +45,7 @@ where
     pub(crate) fn new(seed: u64) -> Self {
         let mut builder = Map::builder(seed);
         let by_key = builder.index(|_, held: &Held<F, T>| held.keys());
-        Self { map: builder.build(), by_key: Arc::new(by_key) }
+        Self { map: builder.build(), by_key }
     }
 
     /// Begins a change. Waits while there is another.
@@ -55,7 +54,7 @@ where
     }
 
     pub(crate) fn read(&self) -> LookupSnapshot<F, T> {
-        LookupSnapshot { names: self.map.snapshot(), by_key: self.by_key.clone() }
+        LookupSnapshot { names: self.map.snapshot(), by_key: self.by_key }
     }
 
     pub(crate) fn held(&self, name: &ObjectKey) -> Option<Held<F, T>> {
@@ -171,7 +170,7 @@ where
 
 impl<F, T> Clone for LookupSnapshot<F, T> {
     fn clone(&self) -> Self {
-        Self { names: self.names.clone(), by_key: self.by_key.clone() }
+        Self { names: self.names.clone(), by_key: self.by_key }
     }
 }
 
