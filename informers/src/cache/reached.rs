@@ -38,13 +38,11 @@ impl Reached {
         self.state.lock().heard = now;
     }
 
-    /// The cache shows everything up to this version.
+    /// The cache shows everything up to this version. Call [`changed`](Self::changed) then.
     pub(crate) fn to(&self, version: ResourceVersion, whole: bool) {
         let mut state = self.state.lock();
         state.version = Some(version);
         state.synced |= whole;
-        drop(state);
-        self.changed.notify_all();
     }
 
     /// Something in the cache changed, or it is over.

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
-use hashbrown::HashSet;
 use machinery_objects::{Object, ObjectKey, Unreadable};
 
+use super::shelf::Seen;
 use crate::reflect::{Found, Went};
 
 /// What a list, or a watch of the state, has told so far.
 pub(super) struct Renewal<T> {
     /// All keys that came.
-    pub(super) seen: HashSet<ObjectKey, FixedState>,
+    pub(super) seen: Seen,
     /// What is not as it was.
     pub(super) fresh: Vec<Fresh<T>>,
     pub(super) unreadable: Vec<Unreadable>,
@@ -24,17 +24,17 @@ pub(super) enum Fresh<T> {
 
 impl<T: Object> Renewal<T> {
     pub(super) fn new(seed: FixedState, expected: usize) -> Self {
-        let seen = HashSet::with_capacity_and_hasher(expected, seed);
+        let seen = Seen::with_capacity_and_hasher(expected, seed);
         Self { seen, fresh: Vec::new(), unreadable: Vec::new() }
     }
 
     /// `there` is what the cache has under this key.
-    pub(super) fn put(&mut self, found: Found<Arc<T>>, there: Option<(&ObjectKey, &Arc<T>)>) {
+    pub(super) fn put(&mut self, found: Found<Arc<T>>, there: Option<(ObjectKey, Arc<T>)>) {
         let again = self.seen.contains(&found.key);
         match there.filter(|_| !again) {
             // The cache's own key: a copy of it is nothing, and the one that came is dropped with its object.
-            Some((key, object)) if is_same(object, &found) => {
-                self.seen.insert(key.clone());
+            Some((key, object)) if is_same(&object, &found) => {
+                self.seen.insert(key);
             }
             _ => {
                 self.seen.insert(found.key.clone());

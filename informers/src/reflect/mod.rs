@@ -3,6 +3,8 @@
 //! `step` is the machine, with its inputs, orders and effects; `list` and `watch` are what it does with pages and with events.
 
 mod backoff;
+#[cfg(feature = "tokio")]
+mod drive;
 mod list;
 mod plan;
 mod step;
@@ -11,6 +13,8 @@ mod tests;
 mod trouble;
 mod watch;
 
+#[cfg(feature = "tokio")]
+pub(crate) use drive::{Sink, drive};
 pub use plan::Limits;
 pub(crate) use plan::Plan;
 pub(crate) use step::{Effect, Found, Input, Order, Reflector, Went};

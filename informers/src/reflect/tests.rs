@@ -24,7 +24,7 @@ struct Talk {
 
 impl Talk {
     fn with(can: Capabilities) -> Self {
-        let now = Instant::now();
+        let now = tokio::time::Instant::now().into_std();
         let limits = Limits { page: NonZeroU32::new(2).unwrap(), objects: 7, ..Limits::default() };
         let plan = Plan { filter: Filter::default(), can, limits, seed: 7 };
         Self { reflector: Reflector::new(plan, now), now }

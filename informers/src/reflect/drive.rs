@@ -1,0 +1,208 @@
+//! The shell: it asks the source what the reflector wants to know, and tells it what came.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Instant as Moment;
+
+use machinery_objects::{
+    ListError, ListWatch, Object, ObjectKey, Page, Unreadable, WatchError, WatchEvent, WatchStream,
+};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::{Effect, Found, Input, Order, Plan, Reflector};
+
+/// So many events that are there already are taken together.
+const AT_ONCE: usize = 256;
+
+/// Whoever makes something of what comes.
+pub(crate) trait Sink<T>: Send {
+    /// The source said something: of an object, or only that it is there.
+    fn heard(&mut self, now: Moment, of_an_object: bool);
+    /// It is asked something.
+    fn asked(&mut self, order: &Order);
+    /// Makes the changes, and tells of them.
+    fn take(&mut self, now: Moment, effects: &mut Vec<Effect<Arc<T>>>);
+    /// Returns when somebody wants all of it anew.
+    fn anew(&self) -> impl Future<Output = ()> + Send;
+}
+
+type Answer<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send>>;
+
+/// What was asked of the source.
+enum Asked<T> {
+    Nothing,
+    List(Answer<Page<Arc<T>>, ListError>),
+    Open(Answer<WatchStream<Arc<T>>, WatchError>),
+    Watch(WatchStream<Arc<T>>),
+}
+
+/// Goes on until it is dropped.
+pub(crate) async fn drive<T: Object>(
+    source: Arc<dyn ListWatch<Arc<T>>>,
+    plan: Plan,
+    sink: &mut impl Sink<T>,
+) {
+    let mut reflector = Reflector::new(plan, Instant::now().into_std());
+    let mut asked = Asked::Nothing;
+    let mut effects = Vec::new();
+    let mut input = Input::Time;
+    let mut alarm = Box::pin(sleep_until(Instant::now()));
+    loop {
+        let now = Instant::now().into_std();
+        let mut steps = 1;
+        let mut order = step(now, &mut reflector, input, &mut effects, sink);
+        while order.is_none() && steps < AT_ONCE {
+            let Some(next) = at_hand(&mut asked).await else { break };
+            order = step(now, &mut reflector, next, &mut effects, sink);
+            steps += 1;
+        }
+        if !effects.is_empty() {
+            sink.take(now, &mut effects);
+        }
+        if let Some(order) = order {
+            sink.asked(&order);
+            asked = ask(&source, order);
+        }
+        if steps == AT_ONCE {
+            tokio::task::yield_now().await;
+        }
+        let due = Instant::from_std(reflector.due());
+        input = tokio::select! {
+            biased;
+            () = sink.anew() => Input::Anew,
+            input = next(&mut asked) => input,
+            () = past(alarm.as_mut(), due) => Input::Time,
+        };
+    }
+}
+
+fn step<T: Object>(
+    now: Moment,
+    reflector: &mut Reflector,
+    input: Input<Arc<T>>,
+    effects: &mut Vec<Effect<Arc<T>>>,
+    sink: &mut impl Sink<T>,
+) -> Option<Order> {
+    match &input {
+        Input::Event(event) => sink.heard(now, !matches!(event, WatchEvent::Bookmark { .. })),
+        Input::Page(_) | Input::Watching | Input::WatchEnded => sink.heard(now, false),
+        _ => {}
+    }
+    reflector.step(now, input, effects)
+}
+
+fn ask<T: Object>(source: &Arc<dyn ListWatch<Arc<T>>>, order: Order) -> Asked<T> {
+    let source = source.clone();
+    match order {
+        Order::Wait => Asked::Nothing,
+        Order::List(request) => Asked::List(Box::pin(async move { source.list(request).await })),
+        Order::Watch(request) => Asked::Open(Box::pin(async move { source.watch(request).await })),
+    }
+}
+
+/// What comes next of what was asked.
+async fn next<T: Object>(asked: &mut Asked<T>) -> Input<Arc<T>> {
+    match asked {
+        Asked::Nothing => std::future::pending().await,
+        Asked::List(list) => {
+            let listed = list.as_mut().await;
+            *asked = Asked::Nothing;
+            match listed {
+                Ok(page) => Input::Page(found_all(page)),
+                Err(error) => Input::ListFailed(error),
+            }
+        }
+        Asked::Open(open) => match open.as_mut().await {
+            Ok(events) => {
+                *asked = Asked::Watch(events);
+                Input::Watching
+            }
+            Err(error) => {
+                *asked = Asked::Nothing;
+                Input::WatchFailed(error)
+            }
+        },
+        Asked::Watch(events) => {
+            let event = poll_fn(|cx| events.as_mut().poll_next(cx)).await;
+            heard(asked, event)
+        }
+    }
+}
+
+/// What is there already.
+async fn at_hand<T: Object>(asked: &mut Asked<T>) -> Option<Input<Arc<T>>> {
+    let Asked::Watch(events) = asked else { return None };
+    let polled = poll_fn(|cx| Poll::Ready(events.as_mut().poll_next(cx))).await;
+    match polled {
+        Poll::Ready(event) => Some(heard(asked, event)),
+        Poll::Pending => None,
+    }
+}
+
+fn heard<T: Object>(
+    asked: &mut Asked<T>,
+    event: Option<Result<WatchEvent<Arc<T>>, WatchError>>,
+) -> Input<Arc<T>> {
+    match event {
+        Some(Ok(event)) => Input::Event(found_in(event)),
+        Some(Err(error)) => {
+            *asked = Asked::Nothing;
+            Input::WatchFailed(error)
+        }
+        None => {
+            *asked = Asked::Nothing;
+            Input::WatchEnded
+        }
+    }
+}
+
+/// Returns when it is so late. What is put off again and again costs a timer a ring, not one each time.
+async fn past(mut alarm: Pin<&mut Sleep>, due: Instant) {
+    loop {
+        if alarm.deadline() > due || (alarm.is_elapsed() && due > alarm.deadline()) {
+            alarm.as_mut().reset(due);
+        }
+        alarm.as_mut().await;
+        if alarm.deadline() >= due {
+            return;
+        }
+    }
+}
+
+fn found_all<T: Object>(page: Page<Arc<T>>) -> Page<Found<Arc<T>>> {
+    let Page { items, mut unreadable, version, rest, remaining } = page;
+    let mut found = Vec::with_capacity(items.len());
+    for object in items {
+        match of(object) {
+            Ok(object) => found.push(object),
+            Err(nameless) => unreadable.push(nameless),
+        }
+    }
+    Page { items: found, unreadable, version, rest, remaining }
+}
+
+fn found_in<T: Object>(event: WatchEvent<Arc<T>>) -> WatchEvent<Found<Arc<T>>> {
+    let is_gone = matches!(event, WatchEvent::Deleted(_) | WatchEvent::Left(_));
+    let mut nameless = None;
+    let event = event.map(|object| match of(object) {
+        Ok(found) => Some(found),
+        Err(unreadable) => {
+            nameless = Some(Unreadable { is_gone, ..unreadable });
+            None
+        }
+    });
+    if let Some(nameless) = nameless {
+        return WatchEvent::Unreadable(nameless);
+    }
+    event.map(|found| found.expect("who has no name was told of already"))
+}
+
+fn of<T: Object>(object: Arc<T>) -> Result<Found<Arc<T>>, Unreadable> {
+    let (key, version) = (object.key(), object.version());
+    if key == ObjectKey::default() {
+        return Err(Unreadable { key, version, is_gone: false, reason: "it has no name".into() });
+    }
+    Ok(Found { key, version, object })
+}
