@@ -9,6 +9,8 @@ mod informer;
 mod lookup;
 mod reflect;
 mod source;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 #[cfg(feature = "tokio")]
 pub use informer::{Builder, Counts, Informer, NotReached, State};

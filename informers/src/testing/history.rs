@@ -1,0 +1,107 @@
+//! What there is and what was, revision by revision.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use machinery_objects::ObjectKey;
+
+pub(super) type State<T> = BTreeMap<ObjectKey, Kept<T>>;
+
+/// An object, and whether the source can read it.
+pub(super) struct Kept<T> {
+    pub(super) object: Arc<T>,
+    pub(super) readable: bool,
+}
+
+/// What happened to one key, at a revision of its own.
+pub(super) struct Commit<T> {
+    pub(super) key: ObjectKey,
+    pub(super) before: Option<Kept<T>>,
+    pub(super) after: Option<Kept<T>>,
+}
+
+/// All commits since the first that is kept.
+pub(super) struct History<T> {
+    /// How it was before them.
+    base: State<T>,
+    /// Of that.
+    first: u64,
+    log: VecDeque<Commit<T>>,
+    now: State<T>,
+}
+
+impl<T> Clone for Kept<T> {
+    fn clone(&self) -> Self {
+        Self { object: self.object.clone(), readable: self.readable }
+    }
+}
+
+impl<T> History<T> {
+    pub(super) const fn new() -> Self {
+        Self { base: State::new(), first: 0, log: VecDeque::new(), now: State::new() }
+    }
+
+    pub(super) fn revision(&self) -> u64 {
+        self.first + self.log.len() as u64
+    }
+
+    /// The oldest revision of which it can be said what came after it.
+    pub(super) const fn first(&self) -> u64 {
+        self.first
+    }
+
+    pub(super) const fn now(&self) -> &State<T> {
+        &self.now
+    }
+
+    /// How it was, if that is kept.
+    pub(super) fn at(&self, revision: u64) -> Option<State<T>> {
+        if revision == self.revision() {
+            return Some(self.now.clone());
+        }
+        let commits = usize::try_from(revision.checked_sub(self.first)?).ok()?;
+        let mut state = self.base.clone();
+        self.log.get(commits)?;
+        self.log.iter().take(commits).for_each(|commit| commit.to(&mut state));
+        Some(state)
+    }
+
+    /// What came next after a revision.
+    pub(super) fn after(&self, revision: u64) -> Option<&Commit<T>> {
+        self.log.get(usize::try_from(revision.checked_sub(self.first)?).ok()?)
+    }
+
+    pub(super) fn commit(&mut self, key: ObjectKey, after: Option<Kept<T>>) -> u64 {
+        let before = match &after {
+            Some(kept) => self.now.insert(key.clone(), kept.clone()),
+            None => self.now.remove(&key),
+        };
+        self.log.push_back(Commit { key, before, after });
+        self.revision()
+    }
+
+    /// Forgets what came before a revision.
+    pub(super) fn compact(&mut self, revision: u64) {
+        while self.first < revision {
+            let Some(commit) = self.log.pop_front() else { return };
+            commit.to(&mut self.base);
+            self.first += 1;
+        }
+    }
+
+    /// What came after a revision never was.
+    pub(super) fn restore(&mut self, revision: u64) {
+        let Some(state) = self.at(revision) else { return };
+        self.now = state;
+        self.log.truncate(usize::try_from(revision - self.first).unwrap_or(usize::MAX));
+    }
+}
+
+impl<T> Commit<T> {
+    fn to(&self, state: &mut State<T>) {
+        match &self.after {
+            Some(kept) => state.insert(self.key.clone(), kept.clone()),
+            None => state.remove(&self.key),
+        };
+    }
+}

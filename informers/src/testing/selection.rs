@@ -1,0 +1,57 @@
+//! Which objects one watch is of.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use machinery_objects::{Fields, Filter, InterestBy, Object, WatchEvent};
+
+use super::history::{Commit, Kept};
+
+pub(super) struct Selection {
+    pub(super) filter: Filter,
+    /// Only those under one of these keys.
+    pub(super) keys: Option<(InterestBy, BTreeSet<Arc<str>>)>,
+}
+
+/// What there is to tell of a commit.
+pub(super) enum Seen<'a, T> {
+    Now(&'a Kept<T>, fn(T) -> WatchEvent<T>),
+    Gone(&'a Kept<T>, fn(T) -> WatchEvent<T>),
+}
+
+impl Selection {
+    pub(super) fn selects<T: Object>(&self, kept: &Kept<T>, fields: &Fields<T>) -> bool {
+        let interesting = self
+            .keys
+            .as_ref()
+            .is_none_or(|(by, keys)| key(by, &*kept.object, fields).is_some_and(|key| keys.contains(&*key)));
+        interesting && self.filter.matches(&*kept.object, fields)
+    }
+
+    pub(super) fn sees<'a, T: Object>(
+        &self,
+        commit: &'a Commit<T>,
+        fields: &Fields<T>,
+        tells_left: bool,
+    ) -> Option<Seen<'a, T>> {
+        let selected = |kept: &Option<Kept<T>>| kept.as_ref().is_some_and(|kept| self.selects(kept, fields));
+        let (was, is) = (selected(&commit.before), selected(&commit.after));
+        match (commit.before.as_ref().filter(|_| was), commit.after.as_ref().filter(|_| is)) {
+            (None, None) => None,
+            (None, Some(after)) => Some(Seen::Now(after, WatchEvent::Added)),
+            (Some(_), Some(after)) => Some(Seen::Now(after, WatchEvent::Modified)),
+            (Some(before), None) if tells_left && commit.after.is_some() => {
+                Some(Seen::Gone(before, WatchEvent::Left))
+            }
+            (Some(before), None) => Some(Seen::Gone(before, WatchEvent::Deleted)),
+        }
+    }
+}
+
+/// The key of an object, as an interest has it.
+pub(super) fn key<T: Object>(by: &InterestBy, object: &T, fields: &Fields<T>) -> Option<String> {
+    match by {
+        InterestBy::Field(field) => fields.of(object).get(field).map(str::to_owned),
+        InterestBy::Label(label) => object.labels().get(label).map(str::to_owned),
+    }
+}

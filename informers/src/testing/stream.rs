@@ -1,0 +1,184 @@
+//! A watch: a place in the history.
+
+use std::collections::VecDeque;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use futures_core::Stream as Asynchronous;
+use machinery_objects::{EditNumber, InterestEdit, Object, ResourceVersion, WatchError, WatchEvent};
+
+use super::fault::OnEvent;
+use super::plane::{Inside, Plane};
+use super::selection::{Seen, Selection, key};
+use super::source::{now, unreadable};
+
+pub(super) struct Stream<T: Object + Clone> {
+    pub(super) plane: Plane<T>,
+    pub(super) id: u64,
+    pub(super) selection: Selection,
+    pub(super) bookmarks: bool,
+    /// All that was up to this revision has been told, or is due.
+    pub(super) at: u64,
+    pub(super) due: VecDeque<WatchEvent<T>>,
+    /// What was told last.
+    pub(super) last: Option<WatchEvent<T>>,
+    pub(super) marks: u64,
+    pub(super) ended: u64,
+    pub(super) over: bool,
+    pub(super) silent: bool,
+}
+
+impl<T: Object + Clone> Stream<T> {
+    pub(super) fn version(&self) -> ResourceVersion {
+        let era = self.plane.0.inside.lock().era;
+        self.plane.0.version(era, self.at)
+    }
+
+    /// What is to be told next, if there is anything.
+    fn next(&mut self, inside: &mut Inside<T>) -> Result<Option<WatchEvent<T>>, WatchError> {
+        loop {
+            if let Some(event) = self.due.pop_front() {
+                return Ok(Some(event));
+            }
+            if let Some((edit, change)) =
+                inside.edits.get_mut(&self.id).and_then(|(_, edits)| edits.pop_front())
+            {
+                self.edit(inside, edit, &change);
+                continue;
+            }
+            if self.at < inside.history.first() {
+                return Err(WatchError::Expired);
+            }
+            let shared = &*self.plane.0;
+            let Some(commit) = inside.history.after(self.at) else {
+                let marked = std::mem::replace(&mut self.marks, inside.marks);
+                let version = shared.version(inside.era, self.at);
+                let mark = WatchEvent::Bookmark { version, initial_state_ends: false };
+                return Ok((self.bookmarks && marked != inside.marks).then_some(mark));
+            };
+            self.at += 1;
+            let event = match self.selection.sees(commit, &shared.fields, shared.can.tells_left) {
+                None => continue,
+                Some(Seen::Now(kept, tell)) => now(&commit.key, kept, tell),
+                Some(Seen::Gone(kept, tell)) if kept.readable => {
+                    tell(shared.last(inside.era, self.at, &kept.object))
+                }
+                Some(Seen::Gone(..)) => {
+                    let version = shared.version(inside.era, self.at);
+                    WatchEvent::Unreadable(unreadable(&commit.key, Some(version), true))
+                }
+            };
+            return Ok(Some(event));
+        }
+    }
+
+    /// Changes the keys, and tells the state under those that are new.
+    fn edit(&mut self, inside: &Inside<T>, edit: EditNumber, change: &InterestEdit) {
+        let Some((by, keys)) = &mut self.selection.keys else { return };
+        keys.retain(|key| !change.remove.contains(key));
+        let mut new = change.add.clone();
+        new.retain(|key| keys.insert(key.clone()));
+        let by = by.clone();
+        let shared = &*self.plane.0;
+        let state = inside.history.at(self.at).unwrap_or_default();
+        for (name, kept) in &state {
+            let is_new = key(&by, &*kept.object, &shared.fields).is_some_and(|key| new.contains(&*key));
+            if is_new && self.selection.selects(kept, &shared.fields) {
+                self.due.push_back(now(name, kept, WatchEvent::Added));
+            }
+        }
+        let version = shared.version(inside.era, self.at);
+        self.due.push_back(WatchEvent::Complete { edit, version });
+    }
+
+    /// What becomes of an event that goes wrong; `None` if it is lost.
+    fn spoil(
+        &mut self,
+        inside: &Inside<T>,
+        event: WatchEvent<T>,
+        fault: OnEvent,
+    ) -> Option<Poll<Option<Result<WatchEvent<T>, WatchError>>>> {
+        let then = match fault {
+            OnEvent::Fails(error) => {
+                self.over = true;
+                return Some(Poll::Ready(Some(Err(error))));
+            }
+            OnEvent::Ends => {
+                self.over = true;
+                return Some(Poll::Ready(None));
+            }
+            OnEvent::Silent => {
+                self.silent = true;
+                return Some(Poll::Pending);
+            }
+            OnEvent::Lost => return None,
+            OnEvent::Twice => Some(event.clone()),
+            OnEvent::EarlierAgain => self.last.clone(),
+            OnEvent::LateBookmark(revisions) => self.bookmarks.then(|| {
+                let version = self.plane.0.version(inside.era, self.at.saturating_sub(revisions));
+                WatchEvent::Bookmark { version, initial_state_ends: false }
+            }),
+        };
+        then.into_iter().for_each(|event| self.due.push_front(event));
+        Some(Poll::Ready(Some(Ok(event))))
+    }
+}
+
+impl<T: Object + Clone> Unpin for Stream<T> {}
+
+impl<T: Object + Clone> Asynchronous for Stream<T> {
+    type Item = Result<WatchEvent<T>, WatchError>;
+
+    fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let this = self.get_mut();
+        let plane = this.plane.clone();
+        let mut inside = plane.0.inside.lock();
+        if this.over || this.ended != inside.ended {
+            this.over = true;
+            return Poll::Ready(None);
+        }
+        loop {
+            let event = if this.silent { Ok(None) } else { this.next(&mut inside) };
+            let event = match event {
+                Ok(Some(event)) => event,
+                Ok(None) => {
+                    inside.wakers.insert(this.id, context.waker().clone());
+                    return Poll::Pending;
+                }
+                Err(error) => {
+                    this.over = true;
+                    return Poll::Ready(Some(Err(error)));
+                }
+            };
+            let marks = matches!(event, WatchEvent::Bookmark { .. });
+            let polled = match inside.on_event() {
+                None => Poll::Ready(Some(Ok(event))),
+                Some(fault) => match this.spoil(&inside, event, fault) {
+                    None => continue,
+                    Some(polled) => polled,
+                },
+            };
+            match &polled {
+                Poll::Ready(Some(Ok(event))) => {
+                    this.last = Some(event.clone());
+                    inside.asked.marks += u64::from(marks);
+                    inside.asked.told += u64::from(!marks);
+                }
+                Poll::Pending => drop(inside.wakers.insert(this.id, context.waker().clone())),
+                Poll::Ready(_) => {}
+            }
+            return polled;
+        }
+    }
+}
+
+impl<T: Object + Clone> Drop for Stream<T> {
+    fn drop(&mut self) {
+        let mut inside = self.plane.0.inside.lock();
+        inside.asked.open -= 1;
+        inside.edits.remove(&self.id);
+        let waker = inside.wakers.remove(&self.id);
+        drop(inside);
+        drop(waker);
+    }
+}
