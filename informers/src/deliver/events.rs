@@ -24,7 +24,7 @@ impl<N: Send, T: Send> Events<N, T> {
 
     /// Whether all that was there at the beginning has been taken, and the mark that says so.
     pub fn is_synced(&self) -> bool {
-        self.slot.is_synced()
+        self.slot.synced() == Some(Ok(()))
     }
 
     /// How far it is behind at a time.

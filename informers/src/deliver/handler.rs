@@ -32,11 +32,8 @@ impl Registration {
         let place = &self.place;
         loop {
             let listener = place.changed().listen();
-            if place.is_synced() {
-                return Ok(());
-            }
-            if place.is_over() {
-                return Err(Closed);
+            if let Some(settled) = place.synced() {
+                return settled;
             }
             listener.await;
         }
@@ -44,7 +41,7 @@ impl Registration {
 
     /// Whether the handler has handled all that was there at the beginning.
     pub fn is_synced(&self) -> bool {
-        self.place.is_synced()
+        self.place.synced() == Some(Ok(()))
     }
 
     /// How far the handler is behind at a time.

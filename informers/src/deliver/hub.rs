@@ -118,15 +118,19 @@ impl<N: Hash + Eq + Clone + Send + 'static, T: Clone + Send + 'static> Hub<N, T>
 impl<N: Hash + Eq + Clone + Send, T: Clone + Send> Publishing<'_, N, T> {
     /// Tells all handlers of changes of the cache, in this order.
     pub fn publish(&mut self, now: Instant, news: &[News<N, T>]) {
-        let Some(state) = &self.state else { return };
+        let Some(state) = &mut self.state else { return };
+        let mut all_hear = true;
         for news in news.chunks(AT_ONCE) {
             for slot in &**state.slots {
-                slot.put(now, news, &mut self.displaced);
+                all_hear &= slot.put(now, news, &mut self.displaced);
             }
+        }
+        if !all_hear {
+            Arc::make_mut(&mut state.slots).retain(|slot| !slot.is_over());
         }
     }
 
-    /// Whether there is anybody to tell.
+    /// Whether there may be anybody to tell.
     pub fn is_heard(&self) -> bool {
         self.state.as_ref().is_some_and(|state| !state.slots.is_empty())
     }

@@ -86,7 +86,8 @@ pub(super) trait Place: Send + Sync {
     /// Ends it: no call begins after this.
     fn stop(&self);
     fn lag(&self, now: Instant) -> Lag;
-    fn is_synced(&self) -> bool;
+    /// Whether it is synced, once that is settled.
+    fn synced(&self) -> Option<Result<(), Closed>>;
     fn is_over(&self) -> bool;
     /// Whether somebody else is in a call.
     fn is_calling(&self) -> bool;
@@ -145,15 +146,22 @@ impl<N, T> Slot<N, T> {
 }
 
 impl<N: Hash + Eq + Clone, T: Clone> Slot<N, T> {
-    /// Puts changes behind all that is due; returns what is to be dropped later.
-    pub(super) fn put(&self, now: Instant, news: &[News<N, T>], displaced: &mut Vec<Displaced<N, T>>) {
+    /// Puts changes behind all that is due, and what they displace among what is to be dropped later. Says whether
+    /// anybody will hear of them.
+    pub(super) fn put(
+        &self,
+        now: Instant,
+        news: &[News<N, T>],
+        displaced: &mut Vec<Displaced<N, T>>,
+    ) -> bool {
         let mut state = self.state.lock();
         if state.phase == Phase::Over {
-            return;
+            return false;
         }
         for News { key, before, change } in news {
             displaced.extend(state.inbox.put(now, key, before.as_ref(), change));
         }
+        true
     }
 
     /// Puts what was there at the beginning before all that was put since.
@@ -211,8 +219,13 @@ impl<N: Send, T: Send> Place for Slot<N, T> {
         Lag { due: state.inbox.len(), waiting, panics: state.panics }
     }
 
-    fn is_synced(&self) -> bool {
-        self.state.lock().synced == Synced::Done
+    fn synced(&self) -> Option<Result<(), Closed>> {
+        let state = self.state.lock();
+        match (state.synced, state.phase) {
+            (Synced::Done, _) => Some(Ok(())),
+            (_, Phase::Over) => Some(Err(Closed)),
+            _ => None,
+        }
     }
 
     fn is_over(&self) -> bool {

@@ -1,0 +1,392 @@
+//! Every interleaving of what runs at the same time, through the public API.
+//!
+//! Three threads (main is one of them) at preemption bound 3. One claim each.
+#![cfg(machinery_loom)]
+
+use loom::future::block_on;
+use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use loom::thread;
+use machinery_informers::deliver::{Change, Closed, Events, Gone, Hub, News, Told};
+use machinery_informers::{Lookup, LookupMap, Snapshot};
+use machinery_objects::{Event, Mark, ObjectKey, Revision};
+use machinery_snapshot::Map;
+use machinery_sync::Mutex;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+fn model(test: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.max_branches = 10_000;
+    builder.check(test);
+}
+
+/// A cache of numbers, and its handlers.
+struct Cache {
+    map: Map<u8, u8>,
+    hub: Hub<u8, u8>,
+    /// No clock is looked at in a model.
+    now: Instant,
+}
+
+impl Cache {
+    fn new(objects: &[(u8, u8)]) -> Arc<Self> {
+        let cache = Self { map: Map::builder(1).build(), hub: Hub::new(1), now: Instant::now() };
+        for (key, object) in objects {
+            cache.map.insert(*key, *object);
+        }
+        Arc::new(cache)
+    }
+
+    /// Sets a key, or takes it out, and tells of it.
+    fn change(&self, key: u8, object: Option<u8>) {
+        let mut writer = self.map.write();
+        let before = match object {
+            Some(object) => writer.insert(key, object),
+            None => writer.remove(&key),
+        };
+        let change = match object {
+            Some(object) => Change::Now { object, initial: false },
+            None => Change::Gone {
+                last: before.expect("it is there"),
+                why: Gone::Deleted { final_state_known: true },
+            },
+        };
+        let mut publishing = self.hub.publishing();
+        writer.commit();
+        publishing.publish(self.now, &[News { key, before, change }]);
+    }
+
+    fn mark(&self, mark: &Mark) {
+        self.hub.publishing().mark(mark);
+    }
+
+    fn register(&self) -> Result<Events<u8, u8>, Closed> {
+        let list = |all: &Snapshot<u8, u8>, tell: &mut dyn FnMut(&u8, &u8)| {
+            all.iter().for_each(|(key, object)| tell(key, object));
+        };
+        self.hub.register(self.now, || (self.map.snapshot(), true), list)
+    }
+
+    fn objects(&self) -> BTreeMap<u8, u8> {
+        self.map.snapshot().iter().map(|(key, object)| (*key, *object)).collect()
+    }
+}
+
+/// Applies what a handler hears to what it knows, from which it must follow.
+fn hear(known: &mut BTreeMap<u8, u8>, told: Told<u8, u8>) {
+    match told {
+        Told::Event(key, Event::Added { object, .. }) => {
+            assert_eq!(known.insert(key, object), None, "it is heard twice");
+        }
+        Told::Event(key, Event::Updated { old, object }) => {
+            assert_eq!(known.insert(key, object), Some(old), "something is missed, or heard twice");
+        }
+        Told::Event(key, Event::Deleted { .. }) => {
+            assert!(known.remove(&key).is_some(), "it is heard twice");
+        }
+        Told::Event(_, event) => panic!("what is {event:?}?"),
+        Told::Mark(_) => {}
+    }
+}
+
+fn hear_all(mut events: Events<u8, u8>) -> BTreeMap<u8, u8> {
+    let mut known = BTreeMap::new();
+    while let Some(told) = block_on(events.next()) {
+        hear(&mut known, told);
+    }
+    known
+}
+
+#[test]
+fn a_late_handler_misses_nothing_and_hears_nothing_twice() {
+    model(|| {
+        let cache = Cache::new(&[(1, 10), (2, 20)]);
+        let changing = {
+            let cache = cache.clone();
+            thread::spawn(move || {
+                cache.change(1, Some(11));
+                cache.change(2, None);
+                cache.change(3, Some(30));
+                cache.hub.close();
+            })
+        };
+        let known = cache.register().map(hear_all);
+        changing.join().expect("it did not panic");
+        match known {
+            Ok(known) => assert_eq!(known, cache.objects()),
+            Err(Closed) => assert!(cache.register().is_err(), "it stays closed"),
+        }
+    });
+}
+
+#[test]
+fn two_late_handlers_come_at_once() {
+    model(|| {
+        let cache = Cache::new(&[(1, 10)]);
+        let spawn = |run: fn(&Cache)| {
+            let cache = cache.clone();
+            thread::spawn(move || run(&cache))
+        };
+        let other = spawn(|cache| {
+            let mut events = cache.register().expect("it is open");
+            let mut known = BTreeMap::new();
+            while known.get(&1) != Some(&11) {
+                let told = block_on(events.next()).expect("it is open");
+                hear(&mut known, told);
+            }
+        });
+        let changing = spawn(|cache| cache.change(1, Some(11)));
+        drop(cache.register().expect("it is open"));
+        other.join().expect("it did not panic");
+        changing.join().expect("it did not panic");
+        assert!(cache.hub.is_empty());
+    });
+}
+
+#[test]
+fn a_put_is_never_lost() {
+    model(|| {
+        let cache = Cache::new(&[]);
+        let events = cache.register().expect("it is open");
+        let changing = {
+            let cache = cache.clone();
+            thread::spawn(move || {
+                cache.change(1, Some(10));
+                cache.change(1, Some(11));
+                cache.change(2, Some(20));
+                cache.change(1, None);
+                cache.hub.close();
+            })
+        };
+        let known = hear_all(events);
+        changing.join().expect("it did not panic");
+        assert_eq!(known, cache.objects());
+    });
+}
+
+#[test]
+fn two_who_change_are_heard_in_the_order_of_the_cache() {
+    model(|| {
+        let cache = Cache::new(&[(1, 10)]);
+        let mut events = cache.register().expect("it is open");
+        let other = {
+            let cache = cache.clone();
+            thread::spawn(move || cache.change(1, Some(11)))
+        };
+        cache.change(1, Some(12));
+        other.join().expect("it did not panic");
+        cache.hub.close();
+        let mut known = BTreeMap::new();
+        while let Some(told) = block_on(events.next()) {
+            hear(&mut known, told);
+        }
+        assert_eq!(known, cache.objects());
+    });
+}
+
+#[test]
+fn a_stop_fences_late_callbacks() {
+    model(|| {
+        let cache = Cache::new(&[(1, 10)]);
+        let (calling, stopped) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let (registration, running) = {
+            let (calling, stopped) = (calling.clone(), stopped.clone());
+            cache.register().expect("it is open").each(move |_| {
+                calling.store(true, SeqCst);
+                assert!(!stopped.load(SeqCst), "no call begins after the removal");
+                calling.store(false, SeqCst);
+            })
+        };
+        let handling = thread::spawn(move || block_on(running));
+        let changing = {
+            let cache = cache.clone();
+            thread::spawn(move || cache.change(1, Some(11)))
+        };
+        block_on(registration.remove());
+        assert!(!calling.load(SeqCst), "no call is running after the removal");
+        stopped.store(true, SeqCst);
+        changing.join().expect("it did not panic");
+        handling.join().expect("it ends by itself");
+    });
+}
+
+#[test]
+fn a_removal_and_a_drop_at_once_end_the_handler() {
+    model(|| {
+        let cache = Cache::new(&[(1, 10)]);
+        let calls = Arc::new(AtomicUsize::new(0));
+        let counted = calls.clone();
+        let (registration, running) = cache.register().expect("it is open").each(move |_| {
+            counted.fetch_add(1, SeqCst);
+        });
+        let handling = thread::spawn(move || block_on(running));
+        let removal = registration.remove();
+        let dropping = thread::spawn(move || drop(registration));
+        block_on(removal);
+        let called = calls.load(SeqCst);
+        dropping.join().expect("it did not panic");
+        handling.join().expect("it ends by itself");
+        assert_eq!(calls.load(SeqCst), called);
+        assert!(cache.hub.is_empty());
+    });
+}
+
+#[test]
+fn who_waits_for_the_sync_hears_of_it_or_of_the_end() {
+    model(|| {
+        let cache = Cache::new(&[]);
+        let list = |(): &(), _: &mut dyn FnMut(&u8, &u8)| ();
+        let events = cache.hub.register(cache.now, || ((), false), list).expect("it is open");
+        let handled = Arc::new(AtomicBool::new(false));
+        let counted = handled.clone();
+        let (registration, running) = events.each(move |told| {
+            if let Told::Event(..) = told {
+                counted.store(true, SeqCst);
+            }
+        });
+        let handling = thread::spawn(move || block_on(running));
+        let syncing = {
+            let cache = cache.clone();
+            thread::spawn(move || {
+                cache.change(1, Some(10));
+                cache.mark(&Mark::Synced);
+                cache.hub.close();
+            })
+        };
+        assert_eq!(block_on(registration.synced()), Ok(()));
+        assert!(handled.load(SeqCst), "what was there at the beginning has been handled");
+        syncing.join().expect("it did not panic");
+        handling.join().expect("it ends by itself");
+    });
+}
+
+#[test]
+fn who_waits_for_a_sync_that_never_comes_hears_of_the_end() {
+    model(|| {
+        let cache = Cache::new(&[]);
+        let list = |(): &(), _: &mut dyn FnMut(&u8, &u8)| ();
+        let events = cache.hub.register(cache.now, || ((), false), list).expect("it is open");
+        let (registration, running) = events.each(|_| ());
+        let handling = thread::spawn(move || block_on(running));
+        let closing = {
+            let cache = cache.clone();
+            thread::spawn(move || cache.hub.close())
+        };
+        assert_eq!(block_on(registration.synced()), Err(Closed));
+        closing.join().expect("it did not panic");
+        handling.join().expect("it ends by itself");
+    });
+}
+
+fn name(text: &str) -> ObjectKey {
+    text.parse().expect("it is a name")
+}
+
+/// A queue with room for one name, and a lookup map that adds it to the queue.
+struct Lookups {
+    map: LookupMap<char, u8>,
+    queued: Arc<Mutex<bool>>,
+    name: ObjectKey,
+}
+
+impl Lookups {
+    /// Under x, in version 1.
+    fn new() -> Arc<Self> {
+        let queued = Arc::new(Mutex::new(false));
+        let queue = queued.clone();
+        let map = LookupMap::new(1, move |_| *queue.lock() = true);
+        let name = name("a");
+        map.put(&'x', &name, 1, Some(Revision(1)));
+        Arc::new(Self { map, queued, name })
+    }
+
+    /// One turn of a worker: it takes the name if it is queued, and looks it up.
+    fn turn(&self) -> Option<(Lookup<char, u8>, Lookup<char, u8>)> {
+        let queued = std::mem::take(&mut *self.queued.lock());
+        queued.then(|| (self.map.lookup(&self.name), self.map.newest(&self.name)))
+    }
+}
+
+fn unique(key: char, object: u8) -> Lookup<char, u8> {
+    Lookup::Unique(key, object)
+}
+
+/// The object moves from x to y, and each of the two informers hears its part on a thread of its own. A worker that
+/// only looks when it is told ends with the object under its new key, whatever it saw meanwhile.
+#[test]
+fn an_ambiguity_ends_with_a_telling() {
+    model(|| {
+        let lookups = Lookups::new();
+        let spawn = |hear: fn(&Lookups)| {
+            let lookups = lookups.clone();
+            thread::spawn(move || hear(&lookups))
+        };
+        let adding = spawn(|lookups| lookups.map.put(&'y', &lookups.name, 2, Some(Revision(2))));
+        let deleting = spawn(|lookups| lookups.map.remove(&'x', &lookups.name, Some(Revision(2))));
+        let mut last = None;
+        for _ in 0..2 {
+            let Some((found, newest)) = lookups.turn() else { continue };
+            let may_be = [unique('x', 1), Lookup::Ambiguous(vec!['x', 'y']), Lookup::Absent, unique('y', 2)];
+            assert!(may_be.contains(&found), "{found:?}");
+            assert_ne!(newest, Lookup::Ambiguous(vec!['x', 'y']), "versions say who has it");
+            last = Some((found, newest));
+        }
+        adding.join().expect("it did not panic");
+        deleting.join().expect("it did not panic");
+        let last = lookups.turn().or(last);
+        assert_eq!(
+            last,
+            Some((unique('y', 2), unique('y', 2))),
+            "the last telling comes after the last change"
+        );
+    });
+}
+
+/// As above, but the interest in x ends instead.
+#[test]
+fn a_release_ends_an_ambiguity_with_a_telling() {
+    model(|| {
+        let lookups = Lookups::new();
+        let other = {
+            let lookups = lookups.clone();
+            thread::spawn(move || lookups.map.put(&'y', &lookups.name, 2, None))
+        };
+        let released = lookups.map.release(&'x');
+        assert_eq!(released, [(lookups.name.clone(), 1)]);
+        let last = lookups.turn();
+        other.join().expect("it did not panic");
+        let (found, _) = lookups.turn().or(last).expect("the release is told");
+        assert_eq!(found, unique('y', 2));
+    });
+}
+
+#[test]
+fn a_read_of_names_is_of_one_moment() {
+    model(|| {
+        let lookups = Lookups::new();
+        let another = name("b");
+        lookups.map.put(&'x', &another, 5, Some(Revision(5)));
+        let writing = {
+            let lookups = lookups.clone();
+            thread::spawn(move || {
+                lookups.map.put(&'y', &lookups.name, 2, Some(Revision(2)));
+                lookups.map.release(&'x');
+            })
+        };
+        for _ in 0..2 {
+            let read = lookups.map.read();
+            let under = read.under(&'x').count();
+            assert_eq!(under, read.count(&'x'), "the index is of the same moment");
+            let both = (read.lookup(&lookups.name), read.lookup(&another));
+            let may_be = match under {
+                0 => both == (unique('y', 2), Lookup::Absent),
+                2 => both.1 == unique('x', 5) && both.0 != Lookup::Absent,
+                _ => false,
+            };
+            assert!(may_be, "all that is released goes at once: {both:?}");
+        }
+        writing.join().expect("it did not panic");
+    });
+}
