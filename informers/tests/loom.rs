@@ -58,15 +58,20 @@ impl Cache {
         publishing.publish(self.now, &[News { key, before, change }]);
     }
 
-    fn mark(&self, mark: &Mark) {
-        self.hub.publishing().mark(mark);
-    }
-
     fn register(&self) -> Result<Events<u8, u8>, Closed> {
         let list = |all: &Snapshot<u8, u8>, tell: &mut dyn FnMut(&u8, &u8)| {
             all.iter().for_each(|(key, object)| tell(key, object));
         };
-        self.hub.register(self.now, || (self.map.snapshot(), true), list)
+        self.hub.register(self.now, || self.map.snapshot(), list)
+    }
+
+    /// Tells of an object that was there at the beginning, and that it was all.
+    fn sync(&self) {
+        let change = Change::Now { object: 10, initial: true };
+        let mut publishing = self.hub.publishing();
+        self.map.insert(1, 10);
+        publishing.publish(self.now, &[News { key: 1, before: None, change }]);
+        publishing.mark(&Mark::Synced);
     }
 
     fn objects(&self) -> BTreeMap<u8, u8> {
@@ -237,8 +242,7 @@ fn a_removal_and_a_drop_at_once_end_the_handler() {
 fn who_waits_for_the_sync_hears_of_it_or_of_the_end() {
     model(|| {
         let cache = Cache::new(&[]);
-        let list = |(): &(), _: &mut dyn FnMut(&u8, &u8)| ();
-        let events = cache.hub.register(cache.now, || ((), false), list).expect("it is open");
+        let events = cache.register().expect("it is open");
         let handled = Arc::new(AtomicBool::new(false));
         let counted = handled.clone();
         let (registration, running) = events.each(move |told| {
@@ -250,8 +254,7 @@ fn who_waits_for_the_sync_hears_of_it_or_of_the_end() {
         let syncing = {
             let cache = cache.clone();
             thread::spawn(move || {
-                cache.change(1, Some(10));
-                cache.mark(&Mark::Synced);
+                cache.sync();
                 cache.hub.close();
             })
         };
@@ -263,11 +266,31 @@ fn who_waits_for_the_sync_hears_of_it_or_of_the_end() {
 }
 
 #[test]
+fn who_comes_beside_the_sync_is_synced_and_once() {
+    model(|| {
+        let cache = Cache::new(&[]);
+        let syncing = {
+            let cache = cache.clone();
+            thread::spawn(move || cache.sync())
+        };
+        let mut events = cache.register().expect("it is open");
+        let mut heard = Vec::new();
+        while heard.last() != Some(&Told::Mark(Mark::Synced)) {
+            heard.push(block_on(events.next()).expect("it is open"));
+        }
+        syncing.join().expect("it did not panic");
+        let added = Told::Event(1, Event::Added { object: 10, initial: true });
+        assert_eq!(heard, [added, Told::Mark(Mark::Synced)]);
+        cache.hub.close();
+        assert_eq!(block_on(events.next()), None);
+    });
+}
+
+#[test]
 fn who_waits_for_a_sync_that_never_comes_hears_of_the_end() {
     model(|| {
         let cache = Cache::new(&[]);
-        let list = |(): &(), _: &mut dyn FnMut(&u8, &u8)| ();
-        let events = cache.hub.register(cache.now, || ((), false), list).expect("it is open");
+        let events = cache.register().expect("it is open");
         let (registration, running) = events.each(|_| ());
         let handling = thread::spawn(move || block_on(running));
         let closing = {

@@ -23,6 +23,8 @@ pub struct Hub<N, T> {
 struct State<N, T> {
     /// Shared with those who wake them up outside the lock.
     slots: Arc<Vec<Arc<Slot<N, T>>>>,
+    /// What was there at the beginning has been published.
+    synced: bool,
     closed: bool,
 }
 
@@ -42,7 +44,7 @@ const AT_ONCE: usize = 64;
 impl<N, T> Hub<N, T> {
     /// A hub without handlers. The seed is for the hash tables of their inboxes.
     pub fn new(seed: u64) -> Self {
-        Self { state: Mutex::new(State { slots: Arc::default(), closed: false }), seed }
+        Self { state: Mutex::new(State { slots: Arc::default(), synced: false, closed: false }), seed }
     }
 
     /// How many handlers there are.
@@ -82,22 +84,22 @@ impl<N, T> Hub<N, T> {
 impl<N: Hash + Eq + Clone + Send + 'static, T: Clone + Send + 'static> Hub<N, T> {
     /// Adds a handler, who is told first of all that is there.
     ///
-    /// `moment` takes a snapshot of the cache, and says whether the cache is synced. It is called while nobody changes the
-    /// cache, so it has to be quick. `list` goes through the snapshot afterwards, when everybody goes on.
+    /// `moment` takes a snapshot of the cache. It is called while nobody changes the cache, so it has to be quick. `list`
+    /// goes through the snapshot afterwards, when everybody goes on.
     ///
     /// # Errors
     /// If the hub is closed.
     pub fn register<S>(
         &self,
         now: Instant,
-        moment: impl FnOnce() -> (S, bool),
+        moment: impl FnOnce() -> S,
         list: impl FnOnce(&S, &mut dyn FnMut(&N, &T)),
     ) -> Result<Events<N, T>, Closed> {
         let mut state = self.state.lock();
         if state.closed {
             return Err(Closed);
         }
-        let (snapshot, synced) = moment();
+        let (snapshot, synced) = (moment(), state.synced);
         let slot = Arc::new(Slot::new(self.seed, synced));
         let slots = Arc::make_mut(&mut state.slots);
         slots.retain(|slot| !slot.is_over());
@@ -137,9 +139,10 @@ impl<N: Hash + Eq + Clone + Send, T: Clone + Send> Publishing<'_, N, T> {
 
     /// Tells all handlers how far they have come when they have been told what is due.
     ///
-    /// Of [`Mark::Synced`] each is told once.
+    /// Of [`Mark::Synced`] each is told once, also who comes later.
     pub fn mark(&mut self, mark: &Mark) {
-        let Some(state) = &self.state else { return };
+        let Some(state) = &mut self.state else { return };
+        state.synced |= *mark == Mark::Synced;
         state.slots.iter().for_each(|slot| slot.mark(mark));
     }
 }

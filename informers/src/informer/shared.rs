@@ -140,7 +140,7 @@ impl<T: Object> Informer<T> {
         let shared = &self.0;
         shared.hub.register(
             Instant::now().into_std(),
-            || (shared.map.snapshot(), shared.reached.now().synced),
+            || shared.map.snapshot(),
             |snapshot, each| snapshot.iter().for_each(|(key, object)| each(key, object)),
         )
     }

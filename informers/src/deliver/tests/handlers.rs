@@ -21,7 +21,14 @@ struct Plane {
 }
 
 impl Plane {
+    /// One that is synced, without any object.
     fn new() -> Self {
+        let plane = Self::before_the_sync();
+        plane.mark(&Mark::Synced);
+        plane
+    }
+
+    fn before_the_sync() -> Self {
         let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
         Self { hub: Hub::new(1), cache: Cache::default(), tasks, stopping }
     }
@@ -46,11 +53,7 @@ impl Plane {
 
     fn try_events(&self) -> Result<Events<Key, State>, Closed> {
         let all = &self.cache.0;
-        self.hub.register(
-            now(),
-            || (all, true),
-            |all, tell| all.iter().for_each(|(key, object)| tell(key, object)),
-        )
+        self.hub.register(now(), || all, |all, tell| all.iter().for_each(|(key, object)| tell(key, object)))
     }
 
     fn events(&self) -> Events<Key, State> {
@@ -273,10 +276,10 @@ async fn a_handler_can_bring_and_remove_others_and_change_the_cache() {
     let (hub, other) = (Arc::new(plane.hub), Arc::new(AtomicBool::new(false)));
     let list = |(): &(), _: &mut dyn FnMut(&Key, &State)| ();
     let (busy, called) = (hub.clone(), other.clone());
-    let events = hub.register(now(), || ((), true), list).expect("it is open");
+    let events = hub.register(now(), || (), list).expect("it is open");
     let (registration, running) = events.each(move |told| {
         if told == SYNCED {
-            drop(busy.register(now(), || ((), false), list));
+            drop(busy.register(now(), || (), list));
             let news = Cache::default().set("a", 1, false);
             busy.publishing().publish(now(), &[news]);
         } else {
@@ -355,9 +358,8 @@ async fn a_handler_is_synced_when_it_has_handled_what_was_there() {
 
 #[tokio::test]
 async fn who_comes_before_the_cache_is_synced_is_synced_with_it_and_once() {
-    let mut plane = Plane::new();
-    let list = |(): &(), _: &mut dyn FnMut(&Key, &State)| ();
-    let mut early = plane.hub.register(now(), || ((), false), list).expect("it is open");
+    let mut plane = Plane::before_the_sync();
+    let mut early = plane.events();
     assert_eq!(due(&mut early), []);
     let news = plane.cache.set("a", 1, true);
     plane.say(news);
@@ -415,8 +417,7 @@ fn objects_are_dropped_where_no_lock_is_held() {
         let list = |all: &BTreeMap<u8, Meddler>, tell: &mut dyn FnMut(&u8, &Meddler)| {
             all.iter().for_each(|(key, object)| tell(key, object));
         };
-        let mut events =
-            hub.register(now(), || (std::mem::take(&mut before), true), list).expect("it is open");
+        let mut events = hub.register(now(), || std::mem::take(&mut before), list).expect("it is open");
         let news = |change| [News { key: 1, before: None, change }];
         let now_another = news(Change::Now { object: object(), initial: false });
         let gone = news(Change::Gone { last: object(), why: DELETED });

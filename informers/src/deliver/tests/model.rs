@@ -185,7 +185,7 @@ fn each_handler_hears_all(ops: &[Op]) {
                 let list = |all: &BTreeMapOf, tell: &mut dyn FnMut(&Key, &State)| {
                     all.iter().for_each(|(key, object)| tell(key, object));
                 };
-                let events = hub.register(now(), || (began.clone(), synced), list).expect("it is open");
+                let events = hub.register(now(), || began.clone(), list).expect("it is open");
                 handlers.push(Handler { events, known: Known::default(), began });
             }
             Op::Remove(index) => {
