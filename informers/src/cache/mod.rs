@@ -8,6 +8,6 @@ mod reached;
 mod renewal;
 mod shelf;
 
-pub(crate) use apply::Cache;
+pub(crate) use apply::{Cache, Outcome};
 pub(crate) use reached::Reached;
-pub(crate) use shelf::Objects;
+pub(crate) use shelf::{Change, Objects, Seen, Shelf};

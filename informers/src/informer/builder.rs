@@ -11,6 +11,7 @@ use machinery_snapshot::{Index, Label, Map};
 use super::indexes::found;
 use super::shared::{Informer, Setup};
 use crate::reflect::Limits;
+use crate::seed::some_seed;
 use crate::source::Kept;
 
 /// Makes an [`Informer`]. Begun by [`Informer::builder`] or [`Informer::projection`].
@@ -23,13 +24,6 @@ pub struct Builder<T> {
     seed: u64,
     audit: Option<Duration>,
     panics: Arc<AtomicU64>,
-}
-
-/// From the operating system, by way of std: for hash tables, and for waits that differ.
-#[expect(clippy::disallowed_types, reason = "where nobody hands a seed in, this is where it comes from")]
-fn some_seed() -> u64 {
-    use std::hash::{BuildHasher, RandomState};
-    RandomState::new().hash_one(0_u8)
 }
 
 impl<T: Object> Informer<T> {

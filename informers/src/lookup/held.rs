@@ -59,6 +59,11 @@ impl<F, T> Held<F, T> {
         Self { holders: self.holders.clone(), ended: None }
     }
 
+    /// Who holds it, and what.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (&F, &T)> {
+        self.holders.iter().map(|holder| (&holder.key, &holder.object))
+    }
+
     pub(crate) fn keys(&self) -> Keys<F, T> {
         Keys { holders: self.holders.clone(), next: 0 }
     }
@@ -69,6 +74,12 @@ impl<F: Ord + Clone, T: Clone> Held<F, T> {
     pub(crate) fn of(&self, key: &F) -> Option<&T> {
         let at = self.place(key).ok()?;
         Some(&self.holders[at].object)
+    }
+
+    /// What is under this key; or, if any will do, what the first has.
+    pub(crate) fn under(&self, key: Option<&F>) -> Option<(&F, &T)> {
+        let at = key.map_or(Some(0), |key| self.place(key).ok())?;
+        self.holders.get(at).map(|holder| (&holder.key, &holder.object))
     }
 
     /// A name that one has.

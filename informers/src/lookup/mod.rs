@@ -9,7 +9,7 @@ mod tests;
 pub(crate) use held::Held;
 pub use map::LookupMap;
 pub use names::LookupSnapshot;
-pub(crate) use names::{Changed, Names};
+pub(crate) use names::{Change, Changed, Names};
 
 /// Who has an object of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]

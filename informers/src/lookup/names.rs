@@ -84,6 +84,11 @@ where
 }
 
 impl<F: Ord + Clone, T: Clone> Change<'_, F, T> {
+    /// What is there of a name under this key; or, if any will do, what the first has.
+    pub(crate) fn under(&self, name: &ObjectKey, key: Option<&F>) -> Option<(&F, &T)> {
+        self.writer.get(name)?.under(key)
+    }
+
     /// Sets what is under a key of a name, in this version if versions are ordered.
     pub(crate) fn put(&mut self, key: &F, name: &ObjectKey, object: T, version: Option<Revision>) {
         let held = self.writer.get(name);
@@ -160,6 +165,11 @@ where
     /// Whether nobody has anything.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
+    }
+
+    /// All that anybody has, in no order: under which key, of which name, and the object.
+    pub fn iter(&self) -> impl Iterator<Item = (&F, &ObjectKey, &T)> {
+        self.names.iter().flat_map(|(name, held)| held.all().map(move |(key, object)| (key, name, object)))
     }
 
     /// Every name, in no order.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 /// Longer from one failure to the next, never alike, until something goes well.
-pub(super) struct Backoff {
+pub(crate) struct Backoff {
     failures: u32,
     random: u64,
 }
@@ -12,22 +12,22 @@ const LEAST: Duration = Duration::from_millis(250);
 const MOST: Duration = Duration::from_secs(30);
 
 impl Backoff {
-    pub(super) const fn new(seed: u64) -> Self {
+    pub(crate) const fn new(seed: u64) -> Self {
         Self { failures: 0, random: seed }
     }
 
     /// How long to wait now: between half and all of what so many failures are worth.
-    pub(super) fn next(&mut self) -> Duration {
+    pub(crate) fn next(&mut self) -> Duration {
         let whole = MOST.min(LEAST * 2_u32.saturating_pow(self.failures.min(16)));
         self.failures = self.failures.saturating_add(1);
         whole / 2 + (whole / 2).mul_f64(self.share())
     }
 
-    pub(super) const fn reset(&mut self) {
+    pub(crate) const fn reset(&mut self) {
         self.failures = 0;
     }
 
-    pub(super) const fn failures(&self) -> u32 {
+    pub(crate) const fn failures(&self) -> u32 {
         self.failures
     }
 

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant as Moment;
 
-use machinery_objects::{
-    ListError, ListWatch, Object, ObjectKey, Page, Unreadable, WatchError, WatchEvent, WatchStream,
-};
+use machinery_objects::{ListError, ListWatch, Object, Page, WatchError, WatchEvent, WatchStream};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::{Effect, Found, Input, Order, Plan, Reflector};
+use super::found::{found_all, found_in};
+use super::{Effect, Input, Order, Plan, Reflector};
 
 /// So many events that are there already are taken together.
 const AT_ONCE: usize = 256;
@@ -169,40 +168,4 @@ async fn past(mut alarm: Pin<&mut Sleep>, due: Instant) {
             return;
         }
     }
-}
-
-fn found_all<T: Object>(page: Page<Arc<T>>) -> Page<Found<Arc<T>>> {
-    let Page { items, mut unreadable, version, rest, remaining } = page;
-    let mut found = Vec::with_capacity(items.len());
-    for object in items {
-        match of(object) {
-            Ok(object) => found.push(object),
-            Err(nameless) => unreadable.push(nameless),
-        }
-    }
-    Page { items: found, unreadable, version, rest, remaining }
-}
-
-fn found_in<T: Object>(event: WatchEvent<Arc<T>>) -> WatchEvent<Found<Arc<T>>> {
-    let is_gone = matches!(event, WatchEvent::Deleted(_) | WatchEvent::Left(_));
-    let mut nameless = None;
-    let event = event.map(|object| match of(object) {
-        Ok(found) => Some(found),
-        Err(unreadable) => {
-            nameless = Some(Unreadable { is_gone, ..unreadable });
-            None
-        }
-    });
-    if let Some(nameless) = nameless {
-        return WatchEvent::Unreadable(nameless);
-    }
-    event.map(|found| found.expect("who has no name was told of already"))
-}
-
-fn of<T: Object>(object: Arc<T>) -> Result<Found<Arc<T>>, Unreadable> {
-    let (key, version) = (object.key(), object.version());
-    if key == ObjectKey::default() {
-        return Err(Unreadable { key, version, is_gone: false, reason: "it has no name".into() });
-    }
-    Ok(Found { key, version, object })
 }

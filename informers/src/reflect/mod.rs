@@ -5,6 +5,8 @@
 mod backoff;
 #[cfg(feature = "tokio")]
 mod drive;
+#[cfg(feature = "tokio")]
+mod found;
 mod list;
 mod plan;
 mod step;
@@ -13,8 +15,11 @@ mod tests;
 mod trouble;
 mod watch;
 
+pub(crate) use backoff::Backoff;
 #[cfg(feature = "tokio")]
 pub(crate) use drive::{Sink, drive};
+#[cfg(feature = "tokio")]
+pub(crate) use found::found_in;
 pub use plan::Limits;
 pub(crate) use plan::Plan;
 pub(crate) use step::{Effect, Found, Input, Order, Reflector, Went};

@@ -1,0 +1,115 @@
+//! What keyed informers are of. It is settled before they run.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use machinery_objects::{Filter, InterestBy, ListWatch, Object};
+use machinery_sync::Mutex;
+
+use super::holdings::Holdings;
+use super::informers::KeyedInformers;
+use super::shared::{Shared, Text};
+use crate::reflect::Limits;
+use crate::seed::some_seed;
+use crate::source::Kept;
+
+/// Makes [`KeyedInformers`]. Begun by [`KeyedInformers::builder`].
+#[must_use = "a builder is nothing until it builds"]
+pub struct KeyedBuilder<F, T> {
+    source: Arc<dyn ListWatch<Arc<T>>>,
+    by: InterestBy,
+    find: Arc<dyn Fn(&T) -> Option<F> + Send + Sync>,
+    filter: Filter,
+    limits: Limits,
+    seed: u64,
+    linger: Duration,
+    keys: usize,
+    per_key: bool,
+}
+
+/// So many keys at the most, unless one says otherwise.
+const KEYS: usize = 100_000;
+
+impl<F: Text, T: Object> KeyedInformers<F, T> {
+    /// Informers by the values of a field or a label, which the function finds in an object too. The texts of two keys differ.
+    pub fn builder<S>(
+        source: Arc<dyn ListWatch<S>>,
+        by: InterestBy,
+        find: impl Fn(&T) -> Option<F> + Send + Sync + 'static,
+    ) -> KeyedBuilder<F, T>
+    where
+        S: Into<Arc<T>> + Send + 'static,
+    {
+        KeyedBuilder {
+            source: Arc::new(Kept { source, keep: Arc::new(Into::into) }),
+            by,
+            find: Arc::new(find),
+            filter: Filter::default(),
+            limits: Limits::default(),
+            seed: some_seed(),
+            linger: Duration::ZERO,
+            keys: KEYS,
+            per_key: false,
+        }
+    }
+}
+
+impl<F: Text, T: Object> KeyedBuilder<F, T> {
+    /// Takes only such objects, whatever their key.
+    pub fn filter(mut self, filter: Filter) -> Self {
+        self.filter = filter;
+        self
+    }
+
+    /// Takes as much, and waits as long.
+    pub const fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Keeps what is under a key for so long after nobody is interested any more: who comes back soon finds it complete.
+    pub const fn linger(mut self, linger: Duration) -> Self {
+        self.linger = linger;
+        self
+    }
+
+    /// So many keys at the most.
+    pub const fn keys(mut self, keys: usize) -> Self {
+        self.keys = keys;
+        self
+    }
+
+    /// Has a stream for each key, also where the source has one for all.
+    pub const fn per_key(mut self) -> Self {
+        self.per_key = true;
+        self
+    }
+
+    /// Uses this number wherever not all are to be the same: in hash tables, and in how long one waits.
+    pub const fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Makes them. Nothing is known before they [run](KeyedInformers::run).
+    #[must_use]
+    pub fn build(self) -> KeyedInformers<F, T> {
+        let Self { source, by, find, filter, limits, seed, linger, keys, per_key } = self;
+        let holdings = Arc::new(Holdings::new(seed, keys, linger));
+        let (report, streams) = (Mutex::default(), AtomicU64::new(0));
+        let shared =
+            Shared { source, by, find, filter, limits, seed, linger, per_key, holdings, report, streams };
+        KeyedInformers::new(shared)
+    }
+}
+
+impl<F, T> fmt::Debug for KeyedBuilder<F, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeyedBuilder")
+            .field("by", &self.by)
+            .field("filter", &self.filter)
+            .finish_non_exhaustive()
+    }
+}

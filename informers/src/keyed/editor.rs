@@ -1,0 +1,382 @@
+//! A stream of interest as a machine: which keys it is opened with, which edit comes next, and what becomes of what is held.
+//!
+//! One edit is under way at a time. So a key that was removed and is added again is added only after the source has echoed
+//! that it tells nothing more of it, and nothing that was on its way can be taken for its state.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+use machinery_objects::{EditNumber, ResourceVersion, SourceError, WatchError, WatchEvent};
+
+use super::wanted::Tenure;
+use crate::reflect::{Backoff, Effect, Found, Limits, Trouble, Went};
+
+/// What happened.
+pub(crate) enum Input<T> {
+    /// What [`Editor::due`] said is past; or other keys are wanted.
+    Time,
+    Opened,
+    /// It did not open, or ended so.
+    Failed(WatchError),
+    Ended,
+    Event(WatchEvent<Found<T>>),
+    Edited(EditNumber),
+    NotEdited(WatchError),
+}
+
+/// What to ask the source for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Order<F> {
+    /// In place of whatever was under way.
+    Open {
+        keys: BTreeSet<F>,
+        after: Option<ResourceVersion>,
+    },
+    Edit {
+        remove: BTreeSet<F>,
+        add: BTreeSet<F>,
+    },
+    /// Nothing, and drop what is under way, until [`Editor::due`].
+    Wait,
+}
+
+/// The machine. `F` is what keys are.
+pub(crate) struct Editor<F> {
+    limits: Limits,
+    phase: Phase,
+    due: Instant,
+    backoff: Backoff,
+    /// The keys that are wanted.
+    wanted: BTreeMap<F, Tenure>,
+    /// Those that the source was asked for; of what is under others nothing is taken.
+    asked: BTreeMap<F, Tenure>,
+    edit: Option<Edit<F>>,
+    /// The source has too many edits, and takes another one then.
+    not_before: Option<Instant>,
+    reached: Option<ResourceVersion>,
+    /// What is held is what `asked` says, up to `reached`.
+    whole: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    /// With no key wanted there is nothing to ask for.
+    Idle,
+    Waiting,
+    Opening {
+        anew: bool,
+    },
+    /// It was opened, and its first keys are not complete.
+    Beginning {
+        anew: bool,
+    },
+    Going,
+}
+
+/// The edit that is under way.
+struct Edit<F> {
+    add: BTreeMap<F, Tenure>,
+    number: Option<EditNumber>,
+    /// How far the source has echoed before its number was known.
+    echoed: Option<(EditNumber, ResourceVersion)>,
+    remove: BTreeMap<F, Tenure>,
+}
+
+impl<F: Ord + Clone> Editor<F> {
+    pub(crate) fn new(limits: Limits, seed: u64, now: Instant) -> Self {
+        Self {
+            limits,
+            phase: Phase::Idle,
+            due: now,
+            backoff: Backoff::new(seed),
+            wanted: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            edit: None,
+            not_before: None,
+            reached: None,
+            whole: false,
+        }
+    }
+
+    /// When [`Input::Time`] is to come, unless something else does. `None`: never.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        let due = self.not_before.map_or(self.due, |edit| edit.min(self.due));
+        (self.phase != Phase::Idle).then_some(due)
+    }
+
+    /// The keys of which something is taken.
+    pub(crate) const fn asked(&self) -> &BTreeMap<F, Tenure> {
+        &self.asked
+    }
+
+    /// Other keys are wanted, or others want them. [`Input::Time`] is to follow.
+    pub(crate) fn want(&mut self, changed: impl IntoIterator<Item = (F, Option<Tenure>)>) {
+        for (key, tenure) in changed {
+            match tenure {
+                Some(tenure) => self.wanted.insert(key, tenure),
+                None => self.wanted.remove(&key),
+            };
+        }
+    }
+
+    /// Goes on. No order: what is under way goes on too.
+    pub(crate) fn step<T>(
+        &mut self,
+        now: Instant,
+        input: Input<T>,
+        effects: &mut Vec<Effect<T>>,
+        complete: &mut Vec<(F, Tenure)>,
+    ) -> Option<Order<F>> {
+        match input {
+            Input::Time => self.time(now, effects),
+            Input::Opened => {
+                if let Phase::Opening { anew } = self.phase {
+                    self.phase = Phase::Beginning { anew };
+                    self.due = now + self.limits.silence;
+                }
+                None
+            }
+            Input::Failed(error) => Some(self.failed(now, error, effects)),
+            Input::Ended => {
+                let reason = "the stream ended".into();
+                let error = SourceError::Unavailable { reason, retry_after: None };
+                Some(self.failed(now, error.into(), effects))
+            }
+            Input::Event(event) => self.event(now, event, effects, complete),
+            Input::Edited(number) => {
+                let edit = self.edit.as_mut()?;
+                edit.number = Some(number);
+                self.echo(now, None, effects, complete)
+            }
+            Input::NotEdited(error) => self.not_edited(now, error, effects),
+        }
+    }
+
+    fn time<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Option<Order<F>> {
+        match self.phase {
+            Phase::Idle if self.wanted.is_empty() => None,
+            Phase::Idle => Some(self.open(now, effects)),
+            Phase::Waiting if now >= self.due => Some(self.open(now, effects)),
+            Phase::Waiting => None,
+            Phase::Opening { .. } if now >= self.due => {
+                Some(self.failed(now, SourceError::TimedOut.into(), effects))
+            }
+            Phase::Beginning { .. } | Phase::Going if now >= self.due => {
+                effects.push(Effect::Troubled(Trouble::Silent(self.limits.silence)));
+                self.abandon(effects);
+                Some(self.open(now, effects))
+            }
+            Phase::Going => self.edit(now),
+            Phase::Opening { .. } | Phase::Beginning { .. } => None,
+        }
+    }
+
+    /// Goes on where it was, if it is of the same keys; else with the state of all.
+    fn open<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Order<F> {
+        let resumes = self.whole && self.edit.is_none() && !self.asked.is_empty();
+        self.edit = None;
+        self.not_before = None;
+        if !resumes {
+            self.asked.clone_from(&self.wanted);
+        }
+        if self.asked.is_empty() {
+            self.phase = Phase::Idle;
+            return Order::Wait;
+        }
+        self.whole = resumes;
+        self.phase = Phase::Opening { anew: !resumes };
+        self.due = now + self.limits.answer_time;
+        if !resumes {
+            effects.push(Effect::Begin);
+        }
+        let after = self.reached.clone().filter(|_| resumes);
+        Order::Open { keys: self.asked.keys().cloned().collect(), after }
+    }
+
+    fn abandon<T>(&self, effects: &mut Vec<Effect<T>>) {
+        if matches!(self.phase, Phase::Opening { anew: true } | Phase::Beginning { anew: true }) {
+            effects.push(Effect::Abandon);
+        }
+    }
+
+    fn failed<T>(&mut self, now: Instant, error: WatchError, effects: &mut Vec<Effect<T>>) -> Order<F> {
+        self.abandon(effects);
+        let retry_after = match &error {
+            WatchError::Expired => {
+                self.whole = false;
+                None
+            }
+            WatchError::FutureRevision { retry_after, .. } => *retry_after,
+            WatchError::Source(source) => source.retry_after(),
+            _ => None,
+        };
+        let at_once = error == WatchError::Expired && self.backoff.failures() == 0;
+        effects.push(Effect::Troubled(Trouble::Watch(error)));
+        let wait = self.backoff.next();
+        if at_once {
+            return self.open(now, effects);
+        }
+        self.phase = Phase::Waiting;
+        self.due = now + retry_after.map_or(wait, |least| wait.max(least.min(LONGEST_WAIT)));
+        Order::Wait
+    }
+
+    fn event<T>(
+        &mut self,
+        now: Instant,
+        event: WatchEvent<Found<T>>,
+        effects: &mut Vec<Effect<T>>,
+        complete: &mut Vec<(F, Tenure)>,
+    ) -> Option<Order<F>> {
+        if !matches!(self.phase, Phase::Beginning { .. } | Phase::Going) {
+            return None;
+        }
+        self.due = now + self.limits.silence;
+        let version = match event {
+            WatchEvent::Added(found) | WatchEvent::Modified(found) => {
+                let version = found.version.clone();
+                effects.push(Effect::Put(found));
+                version
+            }
+            WatchEvent::Deleted(found) => {
+                let version = found.version.clone();
+                effects.push(Effect::Remove(found, Went::Deleted));
+                version
+            }
+            WatchEvent::Left(found) => {
+                let version = found.version.clone();
+                effects.push(Effect::Remove(found, Went::Left));
+                version
+            }
+            WatchEvent::Unreadable(unreadable) => {
+                let version = unreadable.version.clone();
+                effects.push(Effect::Unreadable(unreadable));
+                version
+            }
+            WatchEvent::Bookmark { version, .. } => Some(version),
+            WatchEvent::Complete { edit, version } => {
+                return match self.phase {
+                    Phase::Beginning { anew } => self.begun(now, anew, version, effects, complete),
+                    _ => self.echo(now, Some((edit, version)), effects, complete),
+                };
+            }
+            _ => None,
+        };
+        // What the state of a key shows may be older than what came of others.
+        if let Some(version) = version.filter(|_| self.phase == Phase::Going && self.edit.is_none()) {
+            self.reach(version, effects);
+        }
+        None
+    }
+
+    /// The keys that it was opened with are complete.
+    fn begun<T>(
+        &mut self,
+        now: Instant,
+        anew: bool,
+        version: ResourceVersion,
+        effects: &mut Vec<Effect<T>>,
+        complete: &mut Vec<(F, Tenure)>,
+    ) -> Option<Order<F>> {
+        self.phase = Phase::Going;
+        self.backoff.reset();
+        self.whole = true;
+        if anew {
+            self.reached = Some(version.clone());
+            effects.push(Effect::Finish(version));
+        } else {
+            self.reach(version, effects);
+        }
+        effects.push(Effect::Well);
+        complete.extend(self.asked.iter().map(|(key, tenure)| (key.clone(), *tenure)));
+        self.edit(now)
+    }
+
+    /// The source says how far it is with edits, or it is known now which one is ours.
+    fn echo<T>(
+        &mut self,
+        now: Instant,
+        echoed: Option<(EditNumber, ResourceVersion)>,
+        effects: &mut Vec<Effect<T>>,
+        complete: &mut Vec<(F, Tenure)>,
+    ) -> Option<Order<F>> {
+        let edit = self.edit.as_mut()?;
+        if let Some(echoed) = echoed {
+            edit.echoed = Some(echoed);
+        }
+        let (number, (echoed, version)) = (edit.number?, edit.echoed.clone()?);
+        if echoed < number {
+            return None;
+        }
+        let edit = self.edit.take()?;
+        complete.extend(edit.add);
+        self.reach(version, effects);
+        self.edit(now)
+    }
+
+    /// The next edit, if other keys are wanted than were asked for and none is under way.
+    fn edit(&mut self, now: Instant) -> Option<Order<F>> {
+        if self.edit.is_some() || self.not_before.is_some_and(|then| now < then) {
+            return None;
+        }
+        self.not_before = None;
+        let is_wanted = |(key, tenure): &(&F, &Tenure)| self.wanted.get(*key) == Some(*tenure);
+        let remove: BTreeMap<F, Tenure> = self
+            .asked
+            .iter()
+            .filter(|asked| !is_wanted(asked))
+            .map(|(key, tenure)| (key.clone(), *tenure))
+            .collect();
+        // One that others want now is added when the source has echoed that it was removed.
+        let add: BTreeMap<F, Tenure> = self
+            .wanted
+            .iter()
+            .filter(|(key, _)| !self.asked.contains_key(*key))
+            .map(|(key, tenure)| (key.clone(), *tenure))
+            .collect();
+        if remove.is_empty() && add.is_empty() {
+            return None;
+        }
+        for key in remove.keys() {
+            self.asked.remove(key);
+        }
+        self.asked.extend(add.iter().map(|(key, tenure)| (key.clone(), *tenure)));
+        let keys = |keys: &BTreeMap<F, Tenure>| keys.keys().cloned().collect();
+        let order = Order::Edit { remove: keys(&remove), add: keys(&add) };
+        self.edit = Some(Edit { add, remove, number: None, echoed: None });
+        self.due = now + self.limits.silence;
+        Some(order)
+    }
+
+    /// One that the source has no room for was not made. Of any other that is not known: it is opened again.
+    fn not_edited<T>(
+        &mut self,
+        now: Instant,
+        error: WatchError,
+        effects: &mut Vec<Effect<T>>,
+    ) -> Option<Order<F>> {
+        let edit = self.edit.take()?;
+        let WatchError::Source(SourceError::TooManyRequests { retry_after }) = error else {
+            self.whole = false;
+            return Some(self.failed(now, error, effects));
+        };
+        for key in edit.add.keys() {
+            self.asked.remove(key);
+        }
+        self.asked.extend(edit.remove);
+        let wait = self.backoff.next();
+        self.not_before = Some(now + retry_after.map_or(wait, |least| wait.max(least.min(LONGEST_WAIT))));
+        None
+    }
+
+    fn reach<T>(&mut self, version: ResourceVersion, effects: &mut Vec<Effect<T>>) {
+        if self.reached.as_ref().is_some_and(|reached| *reached >= version) {
+            return;
+        }
+        self.reached = Some(version.clone());
+        effects.push(Effect::Reached(version));
+    }
+}
+
+/// The longest that a source may tell us to wait.
+const LONGEST_WAIT: Duration = Duration::from_secs(300);

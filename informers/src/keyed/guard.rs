@@ -1,0 +1,62 @@
+//! Somebody's interest in a key.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tokio::time::Instant;
+
+use super::shared::{Shared, Text};
+use super::wanted::Tenure;
+
+/// An interest in a key: while there is one, what is under the key is known. Dropping the last lets all of that go, and tells
+/// of it before the drop returns, or after the linger.
+#[must_use = "dropping it ends the interest"]
+pub struct Interest<F: Text, T: Send + Sync + 'static> {
+    pub(super) shared: Arc<Shared<F, T>>,
+    pub(super) key: F,
+    pub(super) tenure: Tenure,
+}
+
+/// Nothing more comes under a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the informers have stopped: make others, and acquire the key again")]
+pub struct Released;
+
+impl<F: Text, T: Send + Sync + 'static> Interest<F, T> {
+    /// The key.
+    pub const fn key(&self) -> &F {
+        &self.key
+    }
+
+    /// Waits until all that is under the key is known.
+    ///
+    /// # Errors
+    /// The informers have stopped.
+    pub async fn synced(&self) -> Result<(), Released> {
+        loop {
+            let listener = self.shared.holdings.listen();
+            match self.shared.holdings.is_complete(&self.key, self.tenure) {
+                None => return Err(Released),
+                Some(true) => return Ok(()),
+                Some(false) => listener.await,
+            }
+        }
+    }
+
+    /// Whether all that is under the key is known.
+    pub fn is_synced(&self) -> bool {
+        self.shared.holdings.is_complete(&self.key, self.tenure) == Some(true)
+    }
+}
+
+impl<F: Text, T: Send + Sync + 'static> Drop for Interest<F, T> {
+    fn drop(&mut self) {
+        self.shared.holdings.release(&self.key, self.tenure, Instant::now().into_std());
+    }
+}
+
+impl<F: Text, T: Send + Sync + 'static> fmt::Debug for Interest<F, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Interest({}, synced: {})", self.key, self.is_synced())
+    }
+}

@@ -1,0 +1,149 @@
+//! What is held under the keys that are wanted, and who is told: everything that threads share.
+//!
+//! Whoever changes what is held has [`Hub::publishing`], and looks at the key's tenure under it. So a stream whose tenure is over
+//! changes nothing any more once the release that ended it has returned.
+//!
+//! Lock order: publishing, then `wanted`, then the names.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use machinery_objects::{Departure, ObjectKey};
+use machinery_sync::{Listener, Mutex, Notify};
+
+pub(crate) use super::wanted::Refused;
+use super::wanted::{Tenure, Wanted};
+use crate::deliver::{Change, Gone, Hub, News, Publishing};
+use crate::lookup::Names;
+
+/// By what handlers of keyed informers know an object.
+pub(crate) type Name<F> = (F, ObjectKey);
+
+pub(crate) struct Holdings<F, T> {
+    pub(crate) hub: Hub<Name<F>, Arc<T>>,
+    pub(crate) names: Names<F, Arc<T>>,
+    wanted: Mutex<Wanted<F>>,
+    linger: Duration,
+    /// Other keys are wanted.
+    wants: Notify,
+    /// A key is complete, or all is over.
+    came: Notify,
+}
+
+impl<F, T> Holdings<F, T>
+where
+    F: Ord + Clone + std::hash::Hash + Send + Sync + 'static,
+    T: Send + Sync + 'static,
+{
+    pub(crate) fn new(seed: u64, limit: usize, linger: Duration) -> Self {
+        Self {
+            hub: Hub::new(seed),
+            names: Names::new(seed),
+            wanted: Mutex::new(Wanted::new(limit)),
+            linger,
+            wants: Notify::new(),
+            came: Notify::new(),
+        }
+    }
+
+    pub(crate) fn acquire(&self, key: &F) -> Result<Tenure, Refused> {
+        let tenure = self.wanted.lock().acquire(key)?;
+        self.wants.notify_all();
+        Ok(tenure)
+    }
+
+    /// One less who wants it. If it was the last, all that is held under the key is let go, and told of, before this returns.
+    pub(crate) fn release(&self, key: &F, tenure: Tenure, now: Instant) {
+        let mut publishing = self.hub.publishing();
+        let is_over = self.wanted.lock().release(key, tenure, now, self.linger);
+        if is_over {
+            self.let_go(&mut publishing, now, key);
+        }
+        drop(publishing);
+        self.wants.notify_all();
+    }
+
+    /// Lets go of those that have lingered long enough. Returns when the next will have.
+    pub(crate) fn let_linger(&self, now: Instant) -> Option<Instant> {
+        let due = self.wanted.lock().due();
+        if due.is_none_or(|due| due > now) {
+            return due;
+        }
+        let mut publishing = self.hub.publishing();
+        let over = self.wanted.lock().overdue(now);
+        for key in &over {
+            self.let_go(&mut publishing, now, key);
+        }
+        drop(publishing);
+        self.wanted.lock().due()
+    }
+
+    fn let_go(&self, publishing: &mut Publishing<'_, Name<F>, Arc<T>>, now: Instant, key: &F) {
+        let news: Vec<_> = self
+            .names
+            .release(key)
+            .into_iter()
+            .filter_map(|changed| {
+                let last = changed.before?;
+                let before = Some(last.clone());
+                let change = Change::Gone { last, why: Gone::Left(Departure::Released) };
+                Some(News { key: (changed.key, changed.name), before, change })
+            })
+            .collect();
+        publishing.publish(now, &news);
+    }
+
+    /// Does something for a key while its tenure cannot end. `None`: it is over.
+    pub(crate) fn during<R>(
+        &self,
+        key: &F,
+        tenure: Tenure,
+        change: impl FnOnce(&mut Publishing<'_, Name<F>, Arc<T>>) -> R,
+    ) -> Option<R> {
+        let mut publishing = self.hub.publishing();
+        let is_its = self.wanted.lock().tenure(key) == Some(tenure);
+        is_its.then(|| change(&mut publishing))
+    }
+
+    pub(crate) fn tenure(&self, key: &F) -> Option<Tenure> {
+        self.wanted.lock().tenure(key)
+    }
+
+    /// All of a key has come.
+    pub(crate) fn complete(&self, key: &F, tenure: Tenure) {
+        self.wanted.lock().complete(key, tenure);
+        self.came.notify_all();
+    }
+
+    pub(crate) fn is_complete(&self, key: &F, tenure: Tenure) -> Option<bool> {
+        self.wanted.lock().is_complete(key, tenure)
+    }
+
+    /// Woken when a key is complete, or all is over.
+    pub(crate) fn listen(&self) -> Listener<'_> {
+        self.came.listen()
+    }
+
+    /// Woken when other keys are wanted.
+    pub(crate) fn listen_wants(&self) -> Listener<'_> {
+        self.wants.listen()
+    }
+
+    pub(crate) fn take_changed(&self) -> Vec<(F, Option<Tenure>)> {
+        self.wanted.lock().take_changed()
+    }
+
+    /// How many keys are wanted, by how many, and how many are complete.
+    pub(crate) fn counts(&self) -> (usize, usize, usize) {
+        let wanted = self.wanted.lock();
+        (wanted.len(), wanted.guards(), wanted.count_complete())
+    }
+
+    /// Nothing changes any more.
+    pub(crate) fn close(&self) {
+        self.wanted.lock().close();
+        self.hub.close();
+        self.came.notify_all();
+        self.wants.notify_all();
+    }
+}

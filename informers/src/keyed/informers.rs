@@ -1,0 +1,264 @@
+//! Keyed informers as their users have them.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use machinery_objects::{Event, Object, ObjectKey};
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::guard::Interest;
+use super::holdings::{Name, Refused};
+use super::shared::{KeyedCounts, Shared, Text};
+use super::{per_key, stream};
+use crate::deliver::{Closed, Events, Registration, Told, spawn};
+use crate::lookup::{Lookup, LookupSnapshot};
+use crate::reflect::Trouble;
+
+/// The objects under the keys that somebody is interested in; of others nothing comes.
+///
+/// Where the source has streams of interest one of them does it all: it is edited as keys come and go, and an object is told once. From
+/// any other source each key has a stream of its own, and an object that goes from one key to another may be under both, or under
+/// none, until both have told.
+///
+/// Cheap to clone. They are made by a [builder](Self::builder), and know nothing until they [run](Self::run).
+pub struct KeyedInformers<F: Text, T: Send + Sync + 'static>(Arc<Inner<F, T>>);
+
+struct Inner<F: Text, T: Send + Sync + 'static> {
+    shared: Arc<Shared<F, T>>,
+    tasks: TaskTracker,
+    stopping: CancellationToken,
+    runs: AtomicBool,
+}
+
+/// Why there is no interest in a key.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum NotAcquired {
+    /// There are as many keys as there may be.
+    #[error("there are {limit} keys already: drop the interest in some, or allow more")]
+    TooMany {
+        /// How many there may be.
+        limit: usize,
+    },
+    /// Nothing can be selected by it.
+    #[error("nothing can be selected by the key {key:?}: {reason}")]
+    Unselectable {
+        /// Its text, or its beginning.
+        key: String,
+        /// Why not.
+        reason: String,
+    },
+    /// They have stopped.
+    #[error("the informers have stopped: make others")]
+    Closed,
+}
+
+/// How keyed informers are, for people and for health checks.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct KeyedState {
+    /// How many keys there are.
+    pub keys: usize,
+    /// Of them, how many are complete.
+    pub complete: usize,
+    /// How many interests there are in them.
+    pub interests: usize,
+    /// How many names there are.
+    pub names: usize,
+    /// How many streams there are.
+    pub streams: u64,
+    /// For how long nothing has come from the source.
+    pub silent_for: Option<Duration>,
+    /// What keeps them from being up to date, or one of them. It is tried again.
+    pub trouble: Option<Trouble>,
+    /// What has happened.
+    pub counts: KeyedCounts,
+}
+
+/// A key has no longer text.
+const LONGEST: usize = 512;
+
+impl<F: Text, T: Object> KeyedInformers<F, T> {
+    pub(super) fn new(shared: Shared<F, T>) -> Self {
+        Self(Arc::new(Inner {
+            shared: Arc::new(shared),
+            tasks: TaskTracker::new(),
+            stopping: CancellationToken::new(),
+            runs: AtomicBool::new(false),
+        }))
+    }
+
+    /// Keeps what is wanted up to date and tells handlers, until the token is cancelled; returns when the last handler's call
+    /// has.
+    ///
+    /// It needs a tokio runtime with time. They run once: a second run ends at once.
+    pub fn run(&self, stopping: CancellationToken) -> impl Future<Output = ()> + Send + use<F, T> {
+        let (shared, tasks) = (self.0.shared.clone(), self.0.tasks.clone());
+        let (stop, again) = (self.0.stopping.clone(), self.0.runs.swap(true, Ordering::AcqRel));
+        async move {
+            if again {
+                return;
+            }
+            let streams = async {
+                match shared.source.interests().filter(|_| !shared.per_key) {
+                    Some(source) => stream::run(&shared, source).await,
+                    None => per_key::run(&shared).await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = stopping.cancelled() => {}
+                () = stop.cancelled() => {}
+                () = streams => {}
+                () = linger(&shared) => {}
+            }
+            stop.cancel();
+            shared.holdings.close();
+            tasks.close();
+            tasks.wait().await;
+        }
+    }
+
+    /// An interest in a key. The first makes what is under it known, and dropping the last lets it go.
+    ///
+    /// # Errors
+    /// There are too many keys, nothing can be selected by this one, or they have stopped.
+    pub fn acquire(&self, key: F) -> Result<Interest<F, T>, NotAcquired> {
+        let shared = &self.0.shared;
+        let text = key.to_string();
+        let unselectable =
+            |reason: String| NotAcquired::Unselectable { key: text.chars().take(64).collect(), reason };
+        if text.is_empty() {
+            return Err(unselectable("it is empty, and what has no value is under no key".into()));
+        }
+        if text.len() > LONGEST {
+            return Err(unselectable(format!("it is longer than {LONGEST} bytes")));
+        }
+        per_key::under(&shared.filter, &shared.by, &text).map_err(|error| unselectable(error.to_string()))?;
+        match shared.holdings.acquire(&key) {
+            Ok(tenure) => Ok(Interest { shared: shared.clone(), key, tenure }),
+            Err(Refused::TooMany(limit)) => Err(NotAcquired::TooMany { limit }),
+            Err(Refused::Closed) => Err(NotAcquired::Closed),
+        }
+    }
+
+    /// Who has an object of this name.
+    #[must_use]
+    pub fn lookup(&self, name: &ObjectKey) -> Lookup<F, Arc<T>> {
+        self.0.shared.holdings.names.held(name).map_or(Lookup::Absent, |held| held.lookup())
+    }
+
+    /// As [`lookup`](Self::lookup), but where several have one the latest version decides, if versions are ordered.
+    #[must_use]
+    pub fn newest(&self, name: &ObjectKey) -> Lookup<F, Arc<T>> {
+        self.0.shared.holdings.names.held(name).map_or(Lookup::Absent, |held| held.newest())
+    }
+
+    /// All there is, as of one moment: by name, or by key.
+    #[must_use]
+    pub fn read(&self) -> LookupSnapshot<F, Arc<T>> {
+        self.0.shared.holdings.names.read()
+    }
+
+    /// Calls a function with what becomes of each object under each key, one at a time, beginning with what is there. Whatever
+    /// changes of a name is told: so whoever lets an ambiguous name rest hears of its end.
+    ///
+    /// # Errors
+    /// They have stopped.
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub fn handle(
+        &self,
+        mut handle: impl FnMut(&F, Event<Arc<T>>) + Send + 'static,
+    ) -> Result<Registration, Closed> {
+        let events = self.events()?;
+        let of_objects = move |told: Told<Name<F>, Arc<T>>| match told {
+            Told::Event((key, _), event) => handle(&key, event),
+            Told::Mark(_) => {}
+        };
+        Ok(spawn(events, &self.0.tasks, self.0.stopping.clone(), of_objects))
+    }
+
+    /// The same for whoever asks, one by one.
+    ///
+    /// # Errors
+    /// They have stopped.
+    pub fn events(&self) -> Result<Events<(F, ObjectKey), Arc<T>>, Closed> {
+        let holdings = &self.0.shared.holdings;
+        holdings.hub.register(
+            Instant::now().into_std(),
+            || (holdings.names.read(), true),
+            |names, each| {
+                names.iter().for_each(|(key, name, object)| each(&(key.clone(), name.clone()), object));
+            },
+        )
+    }
+
+    /// How they are.
+    #[must_use]
+    pub fn state(&self) -> KeyedState {
+        let shared = &self.0.shared;
+        let (keys, interests, complete) = shared.holdings.counts();
+        let report = shared.report.lock();
+        let now = Instant::now().into_std();
+        KeyedState {
+            keys,
+            complete,
+            interests,
+            names: shared.holdings.names.read().len(),
+            streams: shared.streams.load(Ordering::Relaxed),
+            silent_for: report.heard.map(|heard| now.saturating_duration_since(heard)),
+            trouble: report.trouble.clone(),
+            counts: report.counts,
+        }
+    }
+}
+
+/// Lets go of keys that have lingered long enough, for ever.
+async fn linger<F: Text, T: Object>(shared: &Shared<F, T>) {
+    if shared.linger.is_zero() {
+        std::future::pending::<()>().await;
+    }
+    loop {
+        let listener = shared.holdings.listen_wants();
+        match shared.holdings.let_linger(Instant::now().into_std()) {
+            None => listener.await,
+            Some(due) => tokio::select! {
+                biased;
+                () = listener => {}
+                () = sleep_until(Instant::from_std(due)) => {}
+            },
+        }
+    }
+}
+
+/// Nobody can make them run any more.
+impl<F: Text, T: Send + Sync + 'static> Drop for Inner<F, T> {
+    fn drop(&mut self) {
+        self.stopping.cancel();
+        self.shared.holdings.close();
+    }
+}
+
+impl<F: Text, T: Send + Sync + 'static> Clone for KeyedInformers<F, T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<F: Text, T: Send + Sync + 'static> fmt::Debug for KeyedInformers<F, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (keys, interests, complete) = self.0.shared.holdings.counts();
+        f.debug_struct("KeyedInformers")
+            .field("keys", &keys)
+            .field("interests", &interests)
+            .field("complete", &complete)
+            .finish_non_exhaustive()
+    }
+}

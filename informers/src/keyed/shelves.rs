@@ -1,0 +1,188 @@
+//! Where a stream keeps its objects: among the names, under its key, or under the key that each says.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use machinery_objects::{Departure, ObjectKey, ResourceVersion, Revision};
+use machinery_sync::Mutex;
+
+use super::holdings::{Holdings, Name};
+use super::wanted::Tenure;
+use crate::cache::{Change, Seen, Shelf};
+use crate::deliver::{Change as What, Gone, News};
+use crate::lookup::Change as Names;
+use crate::reflect::Found;
+
+/// What a key may be.
+pub trait Key: Ord + Clone + std::hash::Hash + Send + Sync + 'static {}
+
+impl<F: Ord + Clone + std::hash::Hash + Send + Sync + 'static> Key for F {}
+
+/// Which key an object is under.
+pub(crate) trait Under<F, T>: Clone {
+    /// `None`: under none that is wanted.
+    fn of(&self, object: &T) -> Option<F>;
+    /// The only one, if there is only one.
+    fn only(&self) -> Option<&F>;
+}
+
+/// All are under this one.
+#[derive(Clone)]
+pub(crate) struct One<F>(pub(crate) F);
+
+/// Each is under the one that it says, if that is asked for and still wanted.
+pub(crate) struct Each<F, T> {
+    pub(crate) holdings: Arc<Holdings<F, T>>,
+    pub(crate) find: Arc<dyn Fn(&T) -> Option<F> + Send + Sync>,
+    /// Whose keys the source was asked for.
+    pub(crate) asked: Arc<Mutex<BTreeMap<F, Tenure>>>,
+}
+
+pub(crate) struct Shelved<F, T, U> {
+    pub(crate) holdings: Arc<Holdings<F, T>>,
+    pub(crate) under: U,
+    pub(crate) ordered: bool,
+}
+
+pub(crate) struct ShelvedChange<'a, F, T, U> {
+    names: Names<'a, F, Arc<T>>,
+    under: U,
+    ordered: bool,
+    tells: bool,
+    /// How each change of a name came about.
+    hows: Vec<How<T>>,
+}
+
+enum How<T> {
+    There { initial: bool },
+    Gone { last: Option<Arc<T>>, why: Gone },
+}
+
+impl<F: Key, T> Under<F, T> for One<F> {
+    fn of(&self, _: &T) -> Option<F> {
+        Some(self.0.clone())
+    }
+
+    fn only(&self) -> Option<&F> {
+        Some(&self.0)
+    }
+}
+
+impl<F: Key, T: Send + Sync + 'static> Under<F, T> for Each<F, T> {
+    fn of(&self, object: &T) -> Option<F> {
+        let key = (self.find)(object)?;
+        let asked = self.asked.lock().get(&key).copied()?;
+        (self.holdings.tenure(&key) == Some(asked)).then_some(key)
+    }
+
+    fn only(&self) -> Option<&F> {
+        None
+    }
+}
+
+impl<F, T, U: Clone> Clone for Shelved<F, T, U> {
+    fn clone(&self) -> Self {
+        Self { holdings: self.holdings.clone(), under: self.under.clone(), ordered: self.ordered }
+    }
+}
+
+impl<F, T> Clone for Each<F, T> {
+    fn clone(&self) -> Self {
+        Self { holdings: self.holdings.clone(), find: self.find.clone(), asked: self.asked.clone() }
+    }
+}
+
+impl<F: Key, T: Send + Sync + 'static, U: Under<F, T>> Shelf<T> for Shelved<F, T, U> {
+    type Name = Name<F>;
+    type Change<'a>
+        = ShelvedChange<'a, F, T, U>
+    where
+        U: 'a;
+
+    fn len(&self) -> usize {
+        let names = self.holdings.names.read();
+        self.under.only().map_or_else(|| names.len(), |key| names.count(key))
+    }
+
+    fn there(&self, name: &ObjectKey) -> Option<(ObjectKey, Arc<T>)> {
+        let held = self.holdings.names.held(name)?;
+        let (_, object) = held.under(self.under.only())?;
+        Some((name.clone(), object.clone()))
+    }
+
+    fn others(&self, seen: &Seen) -> Vec<ObjectKey> {
+        let names = self.holdings.names.read();
+        match self.under.only() {
+            Some(key) => {
+                let names = names.under(key).map(|(name, _)| name);
+                names.filter(|name| !seen.contains(*name)).cloned().collect()
+            }
+            None => names.names().filter(|name| !seen.contains(*name)).cloned().collect(),
+        }
+    }
+
+    fn change(&self, tells: bool) -> ShelvedChange<'_, F, T, U> {
+        let (under, ordered) = (self.under.clone(), self.ordered);
+        ShelvedChange { names: self.holdings.names.change(), under, ordered, tells, hows: Vec::new() }
+    }
+}
+
+impl<F: Key, T: Send + Sync + 'static, U: Under<F, T>> ShelvedChange<'_, F, T, U> {
+    fn revision(&self, version: Option<&ResourceVersion>) -> Option<Revision> {
+        version.filter(|_| self.ordered)?.revision()
+    }
+
+    fn gone(&mut self, key: &F, name: &ObjectKey, at: Option<Revision>, last: Option<Arc<T>>, why: Gone) {
+        self.names.remove(key, name, at);
+        self.hows.push(How::Gone { last, why });
+    }
+}
+
+impl<F: Key, T: Send + Sync + 'static, U: Under<F, T>> Change<T> for ShelvedChange<'_, F, T, U> {
+    type Name = Name<F>;
+
+    fn get(&self, name: &ObjectKey) -> Option<&Arc<T>> {
+        self.names.under(name, self.under.only()).map(|(_, object)| object)
+    }
+
+    fn put(&mut self, found: Found<Arc<T>>, initial: bool) {
+        let version = self.revision(found.version.as_ref());
+        let key = self.under.of(&found.object);
+        let before = self.names.under(&found.key, self.under.only()).map(|(key, _)| key.clone());
+        // It goes from one key to another, or to none.
+        if let Some(before) = before.filter(|before| Some(before) != key.as_ref()) {
+            let last = key.is_none().then(|| found.object.clone());
+            self.gone(&before, &found.key, version, last, Gone::Left(Departure::Changed));
+        }
+        if let Some(key) = key {
+            self.names.put(&key, &found.key, found.object, version);
+            self.hows.push(How::There { initial });
+        }
+    }
+
+    fn remove(&mut self, name: &ObjectKey, at: Option<&ResourceVersion>, last: Option<Arc<T>>, why: Gone) {
+        let at = self.revision(at);
+        if let Some(key) = self.names.under(name, self.under.only()).map(|(key, _)| key.clone()) {
+            self.gone(&key, name, at, last, why);
+        }
+    }
+
+    fn commit(self, news: &mut Vec<News<Name<F>, Arc<T>>>, displaced: &mut Vec<Arc<T>>) {
+        let Self { names, tells, hows, .. } = self;
+        for (changed, how) in names.commit().into_iter().zip(hows) {
+            if !tells {
+                displaced.extend(changed.before);
+                continue;
+            }
+            let change = match (how, changed.after) {
+                (How::There { initial }, Some(object)) => What::Now { object, initial },
+                (How::Gone { last, why }, None) => {
+                    let Some(last) = last.or_else(|| changed.before.clone()) else { continue };
+                    What::Gone { last, why }
+                }
+                _ => continue,
+            };
+            news.push(News { key: (changed.key, changed.name), before: changed.before, change });
+        }
+    }
+}

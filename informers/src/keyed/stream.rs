@@ -1,0 +1,195 @@
+//! One stream of interest for all keys: what our own server can do.
+
+use std::collections::BTreeSet;
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use machinery_objects::{
+    EditNumber, Interest, InterestEdit, InterestRequest, InterestSource, InterestWatch, Object, WatchError,
+    WatchEvent, WatchStream,
+};
+use machinery_sync::Mutex;
+use tokio::time::{Instant, sleep_until};
+
+use super::editor::{Editor, Input, Order};
+use super::holdings::Name;
+use super::shared::{Shared, Text};
+use super::shelves::{Each, Shelved};
+use crate::cache::Cache;
+use crate::reflect::found_in;
+
+/// So many events that are there already are taken together.
+const AT_ONCE: usize = 256;
+
+type Answer<T> = Pin<Box<dyn Future<Output = Result<T, WatchError>> + Send>>;
+
+/// What was asked of the source.
+enum Asked<T> {
+    Nothing,
+    Open(Answer<InterestWatch<Arc<T>>>),
+    Watch { events: WatchStream<Arc<T>>, interest: Arc<dyn Interest>, edit: Option<Answer<EditNumber>> },
+}
+
+/// Keeps all that is wanted up to date by one stream, for ever.
+pub(super) async fn run<F: Text, T: Object>(
+    shared: &Arc<Shared<F, T>>,
+    source: Arc<dyn InterestSource<Arc<T>>>,
+) {
+    let ordered = shared.source.capabilities().versions_are_ordered;
+    let asked_for = Arc::new(Mutex::new(std::collections::BTreeMap::new()));
+    let under =
+        Each { holdings: shared.holdings.clone(), find: shared.find.clone(), asked: asked_for.clone() };
+    let shelf = Shelved { holdings: shared.holdings.clone(), under, ordered };
+    let mut cache = Cache::new(shelf, shared.seed, ordered);
+    let mut editor: Editor<F> = Editor::new(shared.limits, shared.seed, Instant::now().into_std());
+    let mut asked: Asked<T> = Asked::Nothing;
+    let mut input = Input::Time;
+    let (mut effects, mut complete) = (Vec::new(), Vec::new());
+    loop {
+        let now = Instant::now().into_std();
+        let listener = shared.holdings.listen_wants();
+        let changed = shared.holdings.take_changed();
+        let others_are_wanted = !changed.is_empty();
+        editor.want(changed);
+        let mut steps = 1;
+        let mut order = None;
+        loop {
+            if let Input::Event(event) = &input {
+                let of_an_object =
+                    !matches!(event, WatchEvent::Bookmark { .. } | WatchEvent::Complete { .. });
+                shared.report.lock().heard(now, of_an_object);
+            }
+            order = order.or(editor.step(now, input, &mut effects, &mut complete));
+            if order.is_some() || steps == AT_ONCE {
+                break;
+            }
+            let Some(next) = at_hand(&mut asked).await else { break };
+            input = next;
+            steps += 1;
+        }
+        if order.is_none() && others_are_wanted {
+            order = editor.step(now, Input::Time, &mut effects, &mut complete);
+        }
+        if !effects.is_empty() {
+            let mut publishing = shared.holdings.hub.publishing();
+            let outcome = cache.apply(&mut effects, publishing.is_heard());
+            publishing.publish(now, &outcome.news);
+            drop(publishing);
+            shared.report.lock().outcome::<Name<F>, T>(&outcome);
+        }
+        for (key, tenure) in complete.drain(..) {
+            shared.holdings.complete(&key, tenure);
+        }
+        if let Some(order) = order {
+            asked_for.lock().clone_from(editor.asked());
+            ask(shared, &source, order, &mut asked);
+        }
+        if steps == AT_ONCE {
+            tokio::task::yield_now().await;
+        }
+        let due = editor.due().map(Instant::from_std);
+        input = tokio::select! {
+            biased;
+            input = next(&mut asked) => input,
+            () = listener => Input::Time,
+            () = async { match due { Some(due) => sleep_until(due).await, None => std::future::pending().await } } => Input::Time,
+        };
+    }
+}
+
+fn ask<F: Text, T: Object>(
+    shared: &Shared<F, T>,
+    source: &Arc<dyn InterestSource<Arc<T>>>,
+    order: Order<F>,
+    asked: &mut Asked<T>,
+) {
+    let texts = |keys: BTreeSet<F>| keys.into_iter().map(|key| key.to_string().into()).collect();
+    match order {
+        Order::Wait => *asked = Asked::Nothing,
+        Order::Open { keys, after } => {
+            shared.report.lock().counts.opened += 1;
+            shared.streams.store(1, Ordering::Relaxed);
+            let request = InterestRequest {
+                by: shared.by.clone(),
+                keys: texts(keys),
+                filter: shared.filter.clone(),
+                after,
+            };
+            let source = source.clone();
+            *asked = Asked::Open(Box::pin(async move { source.open(request).await }));
+        }
+        Order::Edit { remove, add } => {
+            shared.report.lock().counts.edits += 1;
+            if let Asked::Watch { interest, edit, .. } = asked {
+                let interest = interest.clone();
+                let request = InterestEdit { remove: texts(remove), add: texts(add) };
+                *edit = Some(Box::pin(async move { interest.edit(request).await }));
+            }
+        }
+    }
+}
+
+/// What comes next of what was asked.
+async fn next<T: Object>(asked: &mut Asked<T>) -> Input<Arc<T>> {
+    match asked {
+        Asked::Nothing => std::future::pending().await,
+        Asked::Open(open) => match open.as_mut().await {
+            Ok(InterestWatch { events, interest }) => {
+                *asked = Asked::Watch { events, interest, edit: None };
+                Input::Opened
+            }
+            Err(error) => {
+                *asked = Asked::Nothing;
+                Input::Failed(error)
+            }
+        },
+        Asked::Watch { events, edit, .. } => {
+            let edited = async {
+                match edit.as_mut() {
+                    Some(edit) => edit.await,
+                    None => std::future::pending().await,
+                }
+            };
+            let event = poll_fn(|cx| events.as_mut().poll_next(cx));
+            tokio::select! {
+                biased;
+                edited = edited => {
+                    if let Asked::Watch { edit, .. } = asked {
+                        *edit = None;
+                    }
+                    edited.map_or_else(Input::NotEdited, Input::Edited)
+                }
+                event = event => heard(asked, event),
+            }
+        }
+    }
+}
+
+/// What is there already.
+async fn at_hand<T: Object>(asked: &mut Asked<T>) -> Option<Input<Arc<T>>> {
+    let Asked::Watch { events, .. } = asked else { return None };
+    let polled = poll_fn(|cx| std::task::Poll::Ready(events.as_mut().poll_next(cx))).await;
+    match polled {
+        std::task::Poll::Ready(event) => Some(heard(asked, event)),
+        std::task::Poll::Pending => None,
+    }
+}
+
+fn heard<T: Object>(
+    asked: &mut Asked<T>,
+    event: Option<Result<WatchEvent<Arc<T>>, WatchError>>,
+) -> Input<Arc<T>> {
+    match event {
+        Some(Ok(event)) => return Input::Event(found_in(event)),
+        Some(Err(error)) => {
+            *asked = Asked::Nothing;
+            Input::Failed(error)
+        }
+        None => {
+            *asked = Asked::Nothing;
+            Input::Ended
+        }
+    }
+}

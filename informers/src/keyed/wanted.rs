@@ -1,0 +1,209 @@
+//! Which keys are wanted, and by how many: counts, and what follows from them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+
+/// The keys.
+pub(crate) struct Wanted<F> {
+    keys: BTreeMap<F, Want>,
+    /// Those of which something changed since somebody looked.
+    changed: BTreeSet<F>,
+    /// Those that nobody holds, and until when they stay.
+    lingering: BTreeSet<(Instant, F)>,
+    tenures: u64,
+    limit: usize,
+    closed: bool,
+}
+
+/// Why a key is not held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    TooMany(usize),
+    Closed,
+}
+
+/// One key, while somebody holds it or it lingers.
+struct Want {
+    guards: usize,
+    tenure: Tenure,
+    /// Whether all of it has come.
+    complete: bool,
+    until: Option<Instant>,
+}
+
+/// From when a key is first held until it is let go. What comes for another one is nobody's any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Tenure(pub(crate) u64);
+
+impl<F: Ord + Clone> Wanted<F> {
+    pub(crate) const fn new(limit: usize) -> Self {
+        Self {
+            keys: BTreeMap::new(),
+            changed: BTreeSet::new(),
+            lingering: BTreeSet::new(),
+            tenures: 0,
+            limit,
+            closed: false,
+        }
+    }
+
+    /// One more who wants it.
+    pub(crate) fn acquire(&mut self, key: &F) -> Result<Tenure, Refused> {
+        if self.closed {
+            return Err(Refused::Closed);
+        }
+        if let Some(want) = self.keys.get_mut(key) {
+            want.guards += 1;
+            if let Some(until) = want.until.take() {
+                self.lingering.remove(&(until, key.clone()));
+            }
+            return Ok(want.tenure);
+        }
+        if self.keys.len() >= self.limit {
+            return Err(Refused::TooMany(self.limit));
+        }
+        self.tenures += 1;
+        let tenure = Tenure(self.tenures);
+        self.keys.insert(key.clone(), Want { guards: 1, tenure, complete: false, until: None });
+        self.changed.insert(key.clone());
+        Ok(tenure)
+    }
+
+    /// One less. True: nobody wants it any more, and its tenure is over; with a linger it is only later, if nobody comes.
+    pub(crate) fn release(&mut self, key: &F, tenure: Tenure, now: Instant, linger: Duration) -> bool {
+        let Some(want) = self.keys.get_mut(key).filter(|want| want.tenure == tenure) else { return false };
+        want.guards -= 1;
+        if want.guards > 0 {
+            return false;
+        }
+        if linger.is_zero() {
+            self.forget(key);
+            return true;
+        }
+        want.until = Some(now + linger);
+        self.lingering.insert((now + linger, key.clone()));
+        false
+    }
+
+    /// Those whose time is over. Their tenures are, too.
+    pub(crate) fn overdue(&mut self, now: Instant) -> Vec<F> {
+        let mut over = Vec::new();
+        while let Some((until, key)) = self.lingering.first().cloned().filter(|(until, _)| *until <= now) {
+            self.lingering.remove(&(until, key.clone()));
+            self.forget(&key);
+            over.push(key);
+        }
+        over
+    }
+
+    /// When the next one's is.
+    pub(crate) fn due(&self) -> Option<Instant> {
+        self.lingering.first().map(|(until, _)| *until)
+    }
+
+    fn forget(&mut self, key: &F) {
+        self.keys.remove(key);
+        self.changed.insert(key.clone());
+    }
+
+    /// Nothing is held any more, and nothing will be.
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
+        self.lingering.clear();
+        self.changed.clear();
+        self.keys.clear();
+    }
+
+    pub(crate) fn tenure(&self, key: &F) -> Option<Tenure> {
+        self.keys.get(key).map(|want| want.tenure)
+    }
+
+    /// All of a key has come, if that is still its tenure.
+    pub(crate) fn complete(&mut self, key: &F, tenure: Tenure) {
+        if let Some(want) = self.keys.get_mut(key).filter(|want| want.tenure == tenure) {
+            want.complete = true;
+        }
+    }
+
+    /// `None`: that tenure is over.
+    pub(crate) fn is_complete(&self, key: &F, tenure: Tenure) -> Option<bool> {
+        self.keys.get(key).filter(|want| want.tenure == tenure).map(|want| want.complete)
+    }
+
+    /// What changed since this was asked last: each key, and whose it is now.
+    pub(crate) fn take_changed(&mut self) -> Vec<(F, Option<Tenure>)> {
+        let changed = std::mem::take(&mut self.changed);
+        changed.into_iter().map(|key| (key.clone(), self.tenure(&key))).collect()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub(crate) fn count_complete(&self) -> usize {
+        self.keys.values().filter(|want| want.complete).count()
+    }
+
+    pub(crate) fn guards(&self) -> usize {
+        self.keys.values().map(|want| want.guards).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NONE: Duration = Duration::ZERO;
+
+    fn now() -> Instant {
+        tokio::time::Instant::now().into_std()
+    }
+
+    #[test]
+    fn the_first_begins_a_tenure_and_the_last_ends_it() {
+        let mut wanted = Wanted::new(9);
+        let first = wanted.acquire(&1).unwrap();
+        assert_eq!(wanted.acquire(&1), Ok(first));
+        assert_eq!(wanted.take_changed(), [(1, Some(first))]);
+        assert!(!wanted.release(&1, first, now(), NONE));
+        assert_eq!(wanted.take_changed(), []);
+        assert!(wanted.release(&1, first, now(), NONE));
+        assert_eq!(wanted.take_changed(), [(1, None)]);
+        let second = wanted.acquire(&1).unwrap();
+        assert!(second > first);
+        wanted.complete(&1, first);
+        assert_eq!((wanted.is_complete(&1, first), wanted.is_complete(&1, second)), (None, Some(false)));
+        wanted.complete(&1, second);
+        assert_eq!(wanted.is_complete(&1, second), Some(true));
+    }
+
+    #[test]
+    fn who_comes_while_it_lingers_has_the_same_tenure() {
+        let (mut wanted, start, linger) = (Wanted::new(9), now(), Duration::from_secs(5));
+        let first = wanted.acquire(&1).unwrap();
+        assert!(!wanted.release(&1, first, start, linger));
+        assert_eq!(wanted.overdue(start + linger - Duration::from_millis(1)), []);
+        assert_eq!(wanted.acquire(&1), Ok(first));
+        assert_eq!((wanted.due(), wanted.overdue(start + 2 * linger)), (None, vec![]));
+        assert!(!wanted.release(&1, first, start + linger, linger));
+        assert_eq!(wanted.due(), Some(start + 2 * linger));
+        assert_eq!(wanted.overdue(start + 2 * linger), [1]);
+        assert_eq!((wanted.len(), wanted.guards(), wanted.due()), (0, 0, None));
+    }
+
+    #[test]
+    fn a_key_has_many_guards_and_there_are_so_many_keys() {
+        let mut wanted = Wanted::new(2);
+        for _ in 0..1_000_000 {
+            wanted.acquire(&1).unwrap();
+        }
+        let second = wanted.acquire(&2).unwrap();
+        assert_eq!(wanted.acquire(&3), Err(Refused::TooMany(2)));
+        assert_eq!((wanted.len(), wanted.guards()), (2, 1_000_001));
+        assert!(wanted.release(&2, second, now(), NONE));
+        let third = wanted.acquire(&3).unwrap();
+        wanted.close();
+        assert!(!wanted.release(&3, third, now(), NONE));
+        assert_eq!(wanted.acquire(&3), Err(Refused::Closed));
+    }
+}

@@ -1,0 +1,184 @@
+//! Keyed informers on the real server, by either source.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use machinery_apiserver::{ApiServer, Handle, Identity};
+use machinery_informers::{Interest, KeyedInformers, Lookup};
+use machinery_objects::{
+    Deletion, Event, InterestBy, Kind, Labels, ListWatch, Object, ObjectKey, Preconditions, ResourceVersion,
+    Scope, Writer,
+};
+use machinery_store::{Memory, Options};
+use serde::{Deserialize, Serialize};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// A ConfigMap that has a network.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Port {
+    metadata: Meta,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Meta {
+    name: String,
+    namespace: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    resource_version: Option<String>,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+}
+
+impl Object for Port {
+    fn key(&self) -> ObjectKey {
+        ObjectKey::new(Some(&self.metadata.namespace), &self.metadata.name).unwrap()
+    }
+    fn version(&self) -> Option<ResourceVersion> {
+        ResourceVersion::new(self.metadata.resource_version.as_deref()?)
+    }
+    fn labels(&self) -> Labels {
+        self.metadata.labels.iter().collect()
+    }
+}
+
+fn port(name: &str, vni: u32) -> Port {
+    let labels = [("vni".to_owned(), vni.to_string())].into();
+    Port { metadata: Meta { name: name.into(), namespace: "default".into(), resource_version: None, labels } }
+}
+
+fn vni(port: &Port) -> Option<u32> {
+    port.metadata.labels.get("vni")?.parse().ok()
+}
+
+fn name(name: &str) -> ObjectKey {
+    ObjectKey::new(Some("default"), name).unwrap()
+}
+
+/// A server, and informers by network.
+struct Site {
+    _server: ApiServer,
+    ports: Handle<Port>,
+    informers: KeyedInformers<u32, Port>,
+    tasks: TaskTracker,
+    stopping: CancellationToken,
+    told: Arc<Mutex<Vec<String>>>,
+}
+
+impl Site {
+    async fn new(per_key: bool) -> Self {
+        let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
+        let kind = Kind::new("v1", "ConfigMap", "configmaps", Scope::Namespaced).unwrap();
+        let ports: Handle<Port> = server.handle_of(kind, Identity::admin());
+        let source: Arc<dyn ListWatch<Arc<Port>>> = Arc::new(ports.clone());
+        let builder = KeyedInformers::builder(source, InterestBy::Label("vni".into()), vni);
+        let informers = if per_key { builder.per_key() } else { builder }.build();
+        let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
+        tasks.spawn(informers.run(stopping.clone()));
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let tells = told.clone();
+        let handler = informers.handle(move |vni, event| {
+            let what = match event {
+                Event::Added { .. } => "added",
+                Event::Updated { .. } => "updated",
+                Event::Deleted { .. } => "deleted",
+                Event::Left { because, .. } => match because {
+                    machinery_objects::Departure::Changed => "left",
+                    machinery_objects::Departure::Released => "released",
+                },
+                _ => "?",
+            };
+            let name = &event.object().metadata.name;
+            tells.lock().unwrap().push(format!("{vni} {what} {name}"));
+        });
+        handler.unwrap().detach();
+        Self { _server: server, ports, informers, tasks, stopping, told }
+    }
+
+    async fn acquire(&self, vni: u32) -> Interest<u32, Port> {
+        let interest = self.informers.acquire(vni).unwrap();
+        interest.synced().await.unwrap();
+        interest
+    }
+
+    async fn make(&self, name: &str, vni: u32) -> Port {
+        self.ports.create(&port(name, vni), None).await.unwrap().object
+    }
+
+    async fn go(&self, port: &mut Port, vni: u32) {
+        port.metadata.labels.insert("vni".into(), vni.to_string());
+        *port = self.ports.update(port, &Preconditions::default()).await.unwrap().object;
+    }
+
+    /// What was told, once so much was.
+    async fn told(&self, count: usize) -> Vec<String> {
+        for _ in 0..1_000 {
+            let mut told = self.told.lock().unwrap();
+            if told.len() >= count {
+                return std::mem::take(&mut *told);
+            }
+            drop(told);
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("{:?} is less than {count}", self.told.lock().unwrap());
+    }
+
+    async fn stop(self) {
+        self.stopping.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+}
+
+fn unique(lookup: &Lookup<u32, Arc<Port>>) -> Option<u32> {
+    match lookup {
+        Lookup::Unique(vni, _) => Some(*vni),
+        _ => None,
+    }
+}
+
+async fn interests_are_held_and_let_go(per_key: bool) {
+    let site = Site::new(per_key).await;
+    let mut a = site.make("a", 17).await;
+    site.make("b", 18).await;
+    let first = site.acquire(17).await;
+    assert_eq!(unique(&site.informers.lookup(&name("a"))), Some(17));
+    assert!(matches!(site.informers.lookup(&name("b")), Lookup::Absent));
+    assert_eq!(site.told(1).await, ["17 added a"]);
+    let again = site.acquire(17).await;
+    let other = site.acquire(18).await;
+    assert_eq!(site.told(1).await, ["18 added b"]);
+    drop(first);
+    site.go(&mut a, 18).await;
+    // In which order two streams tell of it nobody knows.
+    let mut told = site.told(2).await;
+    told.sort_unstable();
+    let went = if per_key { "17 deleted a" } else { "17 left a" };
+    assert!(told == [went, "18 added a"] || told == ["17 left a", "18 added a"], "{told:?}");
+    assert_eq!(unique(&site.informers.lookup(&name("a"))), Some(18));
+    drop(other);
+    assert!(matches!(site.informers.lookup(&name("a")), Lookup::Absent), "the drop has let go");
+    let mut told = site.told(2).await;
+    told.sort_unstable();
+    assert_eq!(told, ["18 released a", "18 released b"]);
+    site.go(&mut a, 17).await;
+    assert_eq!(site.told(1).await, ["17 added a"]);
+    site.ports.delete(&name("a"), &Deletion::default()).await.unwrap();
+    assert_eq!(site.told(1).await, ["17 deleted a"]);
+    drop(again);
+    let state = site.informers.state();
+    assert_eq!((state.keys, state.names, state.interests), (0, 0, 0));
+    site.stop().await;
+}
+
+#[tokio::test]
+async fn interests_are_held_and_let_go_by_one_stream() {
+    interests_are_held_and_let_go(false).await;
+}
+
+#[tokio::test]
+async fn interests_are_held_and_let_go_by_a_stream_for_each_key() {
+    interests_are_held_and_let_go(true).await;
+}
