@@ -380,3 +380,7 @@ impl<F: Ord + Clone> Editor<F> {
 
 /// The longest that a source may tell us to wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
+
+#[cfg(test)]
+#[path = "editor_tests.rs"]
+mod tests;

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use machinery_objects::{Departure, ObjectKey};
+use machinery_objects::{Departure, Mark, ObjectKey};
 use machinery_sync::{Listener, Mutex, Notify};
 
 pub(crate) use super::wanted::Refused;
@@ -36,8 +36,11 @@ where
     T: Send + Sync + 'static,
 {
     pub(crate) fn new(seed: u64, limit: usize, linger: Duration) -> Self {
+        let hub = Hub::new(seed);
+        // Whoever comes is told of what is held, and then that this was all.
+        hub.publishing().mark(&Mark::Synced);
         Self {
-            hub: Hub::new(seed),
+            hub,
             names: Names::new(seed),
             wanted: Mutex::new(Wanted::new(limit)),
             linger,

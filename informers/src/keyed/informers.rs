@@ -32,7 +32,7 @@ struct Inner<F: Text, T: Send + Sync + 'static> {
     shared: Arc<Shared<F, T>>,
     tasks: TaskTracker,
     stopping: CancellationToken,
-    runs: AtomicBool,
+    runs: Arc<AtomicBool>,
 }
 
 /// Why there is no interest in a key.
@@ -89,7 +89,7 @@ impl<F: Text, T: Object> KeyedInformers<F, T> {
             shared: Arc::new(shared),
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
-            runs: AtomicBool::new(false),
+            runs: Arc::default(),
         }))
     }
 
@@ -99,9 +99,9 @@ impl<F: Text, T: Object> KeyedInformers<F, T> {
     /// It needs a tokio runtime with time. They run once: a second run ends at once.
     pub fn run(&self, stopping: CancellationToken) -> impl Future<Output = ()> + Send + use<F, T> {
         let (shared, tasks) = (self.0.shared.clone(), self.0.tasks.clone());
-        let (stop, again) = (self.0.stopping.clone(), self.0.runs.swap(true, Ordering::AcqRel));
+        let (stop, runs) = (self.0.stopping.clone(), self.0.runs.clone());
         async move {
-            if again {
+            if runs.swap(true, Ordering::AcqRel) {
                 return;
             }
             let streams = async {
@@ -193,7 +193,7 @@ impl<F: Text, T: Object> KeyedInformers<F, T> {
         let holdings = &self.0.shared.holdings;
         holdings.hub.register(
             Instant::now().into_std(),
-            || (holdings.names.read(), true),
+            || holdings.names.read(),
             |names, each| {
                 names.iter().for_each(|(key, name, object)| each(&(key.clone(), name.clone()), object));
             },

@@ -1,0 +1,222 @@
+//! A stream of interest: what is asked for, and when.
+
+use std::num::NonZeroU32;
+
+use machinery_objects::{ObjectKey, Revision};
+
+use super::*;
+
+struct Talk {
+    editor: Editor<u32>,
+    now: Instant,
+    tenures: u64,
+}
+
+fn version(number: u64) -> ResourceVersion {
+    Revision(number).into()
+}
+
+fn complete(edit: u64, at: u64) -> Input<()> {
+    Input::Event(WatchEvent::Complete { edit: EditNumber(edit), version: version(at) })
+}
+
+fn mark(at: u64) -> Input<()> {
+    Input::Event(WatchEvent::Bookmark { version: version(at), initial_state_ends: false })
+}
+
+fn added(name: &str, at: u64) -> Input<()> {
+    let key = ObjectKey::new(None, name).unwrap();
+    Input::Event(WatchEvent::Added(Found { key, version: Some(version(at)), object: () }))
+}
+
+fn busy(seconds: u64) -> WatchError {
+    SourceError::TooManyRequests { retry_after: Some(Duration::from_secs(seconds)) }.into()
+}
+
+impl Talk {
+    fn new() -> Self {
+        let now = tokio::time::Instant::now().into_std();
+        let limits = Limits { page: NonZeroU32::MIN, ..Limits::default() };
+        Self { editor: Editor::new(limits, 7, now), now, tenures: 0 }
+    }
+
+    /// One that goes on with these keys, as of version 7.
+    fn going(keys: &[u32]) -> Self {
+        let mut talk = Self::new();
+        talk.wants(keys);
+        let of: Vec<_> = keys.iter().map(u32::to_string).collect();
+        talk.says(Input::Time, &format!("begin; open {}", of.join(",")));
+        talk.says(Input::Opened, "");
+        talk.says(complete(0, 7), &format!("finish 7; well; complete {}", of.join(",")));
+        talk
+    }
+
+    /// Somebody wants these, and nobody did before.
+    fn wants(&mut self, keys: &[u32]) {
+        for key in keys {
+            self.tenures += 1;
+            self.editor.want([(*key, Some(Tenure(self.tenures)))]);
+        }
+    }
+
+    fn drops(&mut self, keys: &[u32]) {
+        self.editor.want(keys.iter().map(|key| (*key, None)));
+    }
+
+    #[track_caller]
+    fn says(&mut self, input: Input<()>, expected: &str) {
+        let (mut effects, mut complete) = (Vec::new(), Vec::new());
+        let order = self.editor.step(self.now, input, &mut effects, &mut complete);
+        let effects = effects.iter().map(|effect| match effect {
+            Effect::Put(found) => format!("put {}", found.key),
+            Effect::Begin => "begin".into(),
+            Effect::Finish(version) => format!("finish {version}"),
+            Effect::Abandon => "abandon".into(),
+            Effect::Reached(version) => format!("reached {version}"),
+            Effect::Troubled(Trouble::Silent(_)) => "silent".into(),
+            Effect::Troubled(_) => "trouble".into(),
+            Effect::Well => "well".into(),
+            other => format!("{other:?}"),
+        });
+        let list = |keys: &BTreeSet<u32>| keys.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
+        let keys: BTreeSet<u32> = complete.iter().map(|(key, _)| *key).collect();
+        let complete = (!keys.is_empty()).then(|| format!("complete {}", list(&keys)));
+        let order = order.map(|order| match order {
+            Order::Open { keys, after: None } => format!("open {}", list(&keys)),
+            Order::Open { keys, after: Some(version) } => format!("open {} after {version}", list(&keys)),
+            Order::Edit { remove, add } => format!("edit -{} +{}", list(&remove), list(&add)),
+            Order::Wait => "wait".into(),
+        });
+        let said: Vec<_> = effects.chain(complete).chain(order).collect();
+        assert_eq!(said.join("; "), expected);
+    }
+
+    #[track_caller]
+    fn later(&mut self, expected: &str) {
+        self.now = self.editor.due().expect("something is due");
+        self.says(Input::Time, expected);
+    }
+}
+
+#[test]
+fn without_a_key_nothing_is_asked() {
+    let mut talk = Talk::new();
+    talk.says(Input::Time, "");
+    assert_eq!(talk.editor.due(), None);
+    talk.wants(&[17]);
+    talk.says(Input::Time, "begin; open 17");
+}
+
+#[test]
+fn one_edit_is_under_way_and_the_next_gathers_what_is_wanted_meanwhile() {
+    let mut talk = Talk::going(&[17]);
+    talk.wants(&[18]);
+    talk.says(Input::Time, "edit - +18");
+    talk.wants(&[19, 20]);
+    talk.drops(&[17, 20]);
+    talk.says(Input::Time, "");
+    talk.says(Input::Edited(EditNumber(1)), "");
+    talk.says(added("a", 5), "put a");
+    talk.says(complete(1, 9), "reached 9; complete 18; edit -17 +19");
+    // The echo may be here before the answer is.
+    talk.says(complete(2, 10), "");
+    talk.says(Input::Edited(EditNumber(2)), "reached 10; complete 19");
+    talk.says(mark(12), "reached 12");
+}
+
+#[test]
+fn a_key_that_comes_back_is_added_only_when_its_removal_was_echoed() {
+    let mut talk = Talk::going(&[17, 18]);
+    talk.drops(&[17]);
+    talk.says(Input::Time, "edit -17 +");
+    assert!(!talk.editor.asked().contains_key(&17));
+    talk.wants(&[17]);
+    talk.says(Input::Time, "");
+    assert!(!talk.editor.asked().contains_key(&17), "what still comes under it is of the tenure before");
+    talk.says(Input::Edited(EditNumber(1)), "");
+    talk.says(complete(1, 8), "reached 8; edit - +17");
+    // One that is held by others at once is removed first, too.
+    talk.says(Input::Edited(EditNumber(2)), "");
+    talk.says(complete(2, 9), "reached 9; complete 17");
+    talk.wants(&[18]);
+    talk.says(Input::Time, "edit -18 +");
+    talk.says(Input::Edited(EditNumber(3)), "");
+    talk.says(complete(3, 10), "reached 10; edit - +18");
+}
+
+#[test]
+fn a_stream_that_breaks_goes_on_where_it_was() {
+    let mut talk = Talk::going(&[17]);
+    talk.says(added("a", 9), "put a; reached 9");
+    talk.wants(&[18]);
+    talk.says(Input::Ended, "trouble; wait");
+    talk.later("open 17 after 9");
+    talk.says(Input::Opened, "");
+    talk.says(complete(0, 11), "reached 11; well; complete 17; edit - +18");
+}
+
+#[test]
+fn one_that_breaks_in_an_edit_or_has_expired_begins_anew() {
+    let mut talk = Talk::going(&[17]);
+    talk.wants(&[18]);
+    talk.says(Input::Time, "edit - +18");
+    talk.says(Input::Failed(WatchError::TooSlow), "trouble; wait");
+    talk.later("begin; open 17,18");
+    talk.says(Input::Opened, "");
+    talk.says(Input::Ended, "abandon; trouble; wait");
+    talk.later("begin; open 17,18");
+    talk.says(Input::Opened, "");
+    talk.says(complete(0, 20), "finish 20; well; complete 17,18");
+    talk.says(Input::Failed(WatchError::Expired), "trouble; begin; open 17,18");
+    talk.says(Input::Failed(WatchError::Expired), "abandon; trouble; wait");
+}
+
+#[test]
+fn an_edit_for_which_there_is_no_room_is_made_later_and_any_other_failure_opens_anew() {
+    let mut talk = Talk::going(&[17]);
+    talk.wants(&[18]);
+    talk.drops(&[17]);
+    talk.says(Input::Time, "edit -17 +18");
+    talk.says(Input::NotEdited(busy(40)), "");
+    talk.wants(&[19]);
+    talk.says(Input::Time, "");
+    talk.says(mark(9), "reached 9");
+    talk.later("edit -17 +18,19");
+    talk.says(Input::NotEdited(SourceError::TimedOut.into()), "trouble; wait");
+    talk.later("begin; open 18,19");
+}
+
+#[test]
+fn a_silent_stream_is_dead() {
+    let mut talk = Talk::going(&[17]);
+    talk.now += Duration::from_secs(149);
+    talk.says(mark(8), "reached 8");
+    talk.now += Duration::from_secs(149);
+    talk.says(Input::Time, "");
+    talk.later("silent; open 17 after 8");
+    talk.later("trouble; wait"); // it does not even open
+}
+
+#[test]
+fn how_far_it_is_is_not_said_by_the_state_of_new_keys() {
+    let mut talk = Talk::going(&[17]);
+    talk.wants(&[18]);
+    talk.says(Input::Time, "edit - +18");
+    talk.says(added("b", 30), "put b");
+    talk.says(mark(12), "");
+    talk.says(Input::Edited(EditNumber(1)), "");
+    talk.says(complete(1, 31), "reached 31; complete 18");
+}
+
+#[test]
+fn when_the_last_key_goes_the_stream_stays_for_the_next() {
+    let mut talk = Talk::going(&[17]);
+    talk.drops(&[17]);
+    talk.says(Input::Time, "edit -17 +");
+    talk.says(Input::Edited(EditNumber(1)), "");
+    talk.says(complete(1, 8), "reached 8");
+    talk.says(Input::Ended, "trouble; wait");
+    talk.later("wait"); // nothing is asked for
+    talk.wants(&[18]);
+    talk.says(Input::Time, "begin; open 18");
+}
