@@ -85,6 +85,7 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
                     out.troubles.push(trouble);
                 }
                 Effect::Well => out.well = true,
+                Effect::Late => self.late += 1,
                 Effect::Reached(version) => out.reached = Some(version),
                 Effect::Finish(version) => {
                     let Some(renewal) = self.renewal.take() else { continue };
@@ -148,6 +149,14 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
 
     fn cannot_read(&mut self, unreadable: Unreadable, change: &mut impl Change<T>) {
         if unreadable.is_gone {
+            let there = change.get(&unreadable.key).and_then(|there| there.version());
+            // Another has its name by now.
+            if self.ordered
+                && there.zip(unreadable.version.as_ref()).is_some_and(|(there, gone)| there > *gone)
+            {
+                self.late += 1;
+                return;
+            }
             self.unreadable.remove(&unreadable.key);
             let why = Gone::Deleted { final_state_known: false };
             change.remove(&unreadable.key, unreadable.version.as_ref(), None, why);
@@ -168,6 +177,8 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
         drop(seen);
         for fresh in fresh {
             match fresh {
+                // A list may show one twice.
+                Fresh::Put(found) if change.get(&found.key).is_some_and(|there| is_same(there, &found)) => {}
                 Fresh::Put(found) => change.put(found, !self.synced),
                 Fresh::Remove(found, went) => self.remove(found, went, change),
             }

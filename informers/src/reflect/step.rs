@@ -52,6 +52,8 @@ pub(crate) enum Effect<T> {
     Put(Found<T>),
     Remove(Found<T>, Went),
     Unreadable(Unreadable),
+    /// What was told before came again.
+    Late,
     /// All of it comes anew, beside what is there.
     Begin,
     /// It was all, as of this version: it takes the place of what was there.
@@ -89,6 +91,8 @@ pub(crate) struct Reflector {
     pub(super) expired: u32,
     /// Since when the source shows less than it did.
     pub(super) behind: Option<Instant>,
+    /// Something went wrong, and nothing has shown since that it is well.
+    pub(super) troubled: bool,
 }
 
 pub(super) enum Phase {
@@ -121,6 +125,7 @@ impl Reflector {
             anew: true,
             expired: 0,
             behind: None,
+            troubled: false,
         }
     }
 
@@ -136,15 +141,13 @@ impl Reflector {
         input: Input<T>,
         effects: &mut Vec<Effect<T>>,
     ) -> Option<Order> {
-        match input {
+        let before = effects.len();
+        let order = match input {
             Input::Time => self.time(now, effects),
             Input::Page(page) => self.page(now, page, effects),
             Input::ListFailed(error) => Some(self.list_failed(now, error, effects)),
             Input::Watching => {
-                if let Phase::Opening { state } = self.phase {
-                    self.phase = Phase::Watching { state, began: now, events: 0 };
-                    self.due = now + self.silence(state);
-                }
+                self.watching(now);
                 None
             }
             Input::WatchFailed(error) => Some(self.watch_failed(now, error, effects)),
@@ -155,7 +158,15 @@ impl Reflector {
                 self.anew = true;
                 Some(self.ask(now, effects))
             }
+        };
+        for effect in &effects[before..] {
+            match effect {
+                Effect::Troubled(_) => self.troubled = true,
+                Effect::Well => self.troubled = false,
+                _ => {}
+            }
         }
+        order
     }
 
     /// What comes next, without waiting.
@@ -205,6 +216,14 @@ impl Reflector {
 
     fn time<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Option<Order> {
         if now < self.due {
+            return None;
+        }
+        if let Phase::Watching { state: false, began, .. } = self.phase
+            && self.troubled
+            && now < began + self.silence(false)
+        {
+            effects.push(Effect::Well);
+            self.due = began + self.silence(false);
             return None;
         }
         Some(match &self.phase {

@@ -100,6 +100,7 @@ fn effect(effect: &Effect<()>) -> String {
         Effect::Troubled(trouble) => {
             format!("{trouble:?}").split(' ').next().unwrap_or_default().to_lowercase()
         }
+        Effect::Late => "late".into(),
         Effect::Well => "well".into(),
     }
 }
@@ -259,7 +260,7 @@ fn a_watch_that_fails_is_resumed_and_only_one_that_expired_is_listed() {
     talk.says(Input::WatchFailed(WatchError::TooSlow), "no watch; wait");
     talk.later("watch after 8");
     talk.says(Input::Watching, "");
-    talk.says(mark(9, false), "reached 9");
+    talk.says(mark(9, false), "well; reached 9");
     talk.says(Input::WatchFailed(WatchError::Expired), "watch expired; begin; list by 2");
     talk.says(Input::Page(page(12, &[], None)), "finish 12; well; watch after 12");
     // A source that has nothing for anybody is not asked without a pause.
@@ -310,7 +311,7 @@ fn watches_that_end_at_once_are_not_begun_at_once() {
     talk.says(Input::WatchEnded, "short; wait");
     talk.later("watch after 7");
     talk.says(Input::Watching, "");
-    talk.says(added("b", 8), "put b 8; reached 8");
+    talk.says(added("b", 8), "well; put b 8; reached 8");
     talk.says(Input::WatchEnded, "watch after 8");
 }
 
@@ -340,6 +341,64 @@ fn a_source_that_has_not_come_so_far_is_waited_for() {
     talk.says(Input::WatchFailed(future(40)), "no watch; wait 40");
     talk.later("begin; list by 2");
     talk.says(Input::Page(page(5, &[], None)), "finish 5; well; watch after 5");
+}
+
+#[test]
+fn a_watch_that_lasts_is_well_where_nothing_happens() {
+    let mut talk = Talk::watching();
+    talk.says(Input::WatchFailed(unavailable().into()), "no watch; wait");
+    talk.later("watch after 7");
+    talk.says(Input::Watching, "");
+    talk.later("well");
+    talk.later("silent; watch after 7");
+}
+
+#[test]
+fn what_was_told_before_it_went_does_not_come_back() {
+    let mut talk = Talk::watching();
+    talk.says(added("b", 8), "put b 8; reached 8");
+    talk.says(Input::Event(WatchEvent::Deleted(found("b", 9))), "Deleted b 9; reached 9");
+    talk.says(added("b", 8), "late");
+    talk.says(added("c", 9), "put c 9"); // of one commit
+    let unreadable = |is_gone| {
+        let (key, version) = (found("b", 8).key, Some(version(8)));
+        Input::Event(WatchEvent::Unreadable(Unreadable { key, version, is_gone, reason: String::new() }))
+    };
+    talk.says(unreadable(false), "late");
+    talk.says(unreadable(true), "unreadable b"); // the cache knows whether it is another by now
+}
+
+#[test]
+fn a_server_that_watches_on_and_has_not_come_so_far_was_restored() {
+    let mut talk = Talk::watching();
+    talk.says(mark(5, false), "");
+    talk.now += Duration::from_secs(100);
+    talk.says(mark(7, false), "");
+    for _ in 0..3 {
+        talk.now += Duration::from_secs(100);
+        talk.says(mark(5, false), "");
+    }
+    talk.now += Duration::from_secs(100);
+    talk.says(mark(5, false), "behind; begin; list by 2");
+    talk.says(Input::Page(page(5, &[], None)), "finish 5; well; watch after 5");
+}
+
+#[test]
+fn a_state_that_is_told_for_ever_is_given_up() {
+    let mut talk = Talk::with(Capabilities::ALL);
+    talk.says(Input::Time, "begin; watch state");
+    talk.says(Input::Watching, "");
+    for _ in 0..7 {
+        talk.says(added("a", 1), "put a 1");
+    }
+    talk.says(added("a", 1), "too many objects; abandon; wait");
+    // Or slowly.
+    let mut talk = Talk::with(Capabilities::ALL);
+    talk.says(Input::Time, "begin; watch state");
+    talk.says(Input::Watching, "");
+    talk.now += Duration::from_secs(601);
+    talk.says(mark(7, false), "too many seconds; abandon; wait");
+    talk.later("begin; list by 2");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use machinery_objects::{SourceError, WatchError, WatchEvent};
+use machinery_objects::{ResourceVersion, SourceError, Unreadable, WatchError, WatchEvent};
 
 use super::step::{Effect, Found, Order, Phase, Reflector, Went};
 use super::trouble::Trouble;
@@ -13,19 +13,29 @@ const SHORT: Duration = Duration::from_secs(1);
 const PATIENCE: u32 = 2;
 
 impl Reflector {
+    pub(super) fn watching(&mut self, now: Instant) {
+        let Phase::Opening { state } = self.phase else { return };
+        self.phase = Phase::Watching { state, began: now, events: 0 };
+        // One that lasts so long is one, also where nothing happens.
+        let well = self.troubled && !state;
+        self.due = now + if well { SHORT } else { self.silence(state) };
+        if !state && !self.plan.can.bookmarks {
+            self.behind = None;
+        }
+    }
+
     pub(super) fn event<T>(
         &mut self,
         now: Instant,
         event: WatchEvent<Found<T>>,
         effects: &mut Vec<Effect<T>>,
     ) -> Option<Order> {
-        let Phase::Watching { state, events, .. } = &mut self.phase else { return None };
+        let Phase::Watching { state, events, began } = &mut self.phase else { return None };
         *events += 1;
-        let state = *state;
-        self.due = now + self.silence(state);
-        if !state {
-            self.backoff.reset();
-            self.behind = None;
+        let (state, began, events) = (*state, *began, *events);
+        // A state that does not go on is not coming any more, whatever else is said.
+        if !(state && matches!(event, WatchEvent::Bookmark { .. })) {
+            self.due = now + self.silence(state);
         }
         let version = match &event {
             WatchEvent::Added(found)
@@ -36,7 +46,32 @@ impl Reflector {
             WatchEvent::Bookmark { version, .. } => Some(version.clone()),
             _ => None,
         };
+        if state {
+            if let Some(trouble) = self.endless(now, began, events) {
+                effects.push(Effect::Troubled(trouble));
+                self.abandon(effects);
+                self.lists = true;
+                return Some(self.wait(now, None));
+            }
+        } else {
+            self.backoff.reset();
+            if let Some(order) = self.left_behind(now, &event, version.as_ref(), effects) {
+                return Some(order);
+            }
+            if self.troubled {
+                effects.push(Effect::Well);
+            }
+        }
         match event {
+            // It would come back if it has gone since.
+            WatchEvent::Added(_) | WatchEvent::Modified(_) if !state && self.is_told(version.as_ref()) => {
+                effects.push(Effect::Late);
+            }
+            WatchEvent::Unreadable(Unreadable { is_gone: false, .. })
+                if !state && self.is_told(version.as_ref()) =>
+            {
+                effects.push(Effect::Late);
+            }
             WatchEvent::Added(found) | WatchEvent::Modified(found) => effects.push(Effect::Put(found)),
             WatchEvent::Deleted(found) => effects.push(Effect::Remove(found, Went::Deleted)),
             WatchEvent::Left(found) => effects.push(Effect::Remove(found, Went::Left)),
@@ -56,6 +91,46 @@ impl Reflector {
             self.reach(version, effects);
         }
         None
+    }
+
+    /// Whether what came since was told already. Of one version there may be more than one change.
+    fn is_told(&self, version: Option<&ResourceVersion>) -> bool {
+        let reached = self.reached.as_ref();
+        reached.zip(version).is_some_and(|(reached, version)| self.is_later(reached, version))
+    }
+
+    /// A state that goes on so long has no end.
+    fn endless(&self, now: Instant, began: Instant, events: u64) -> Option<Trouble> {
+        let limits = self.plan.limits;
+        if events > limits.objects as u64 {
+            return Some(Trouble::Endless { limit: limits.objects as u64, of: "objects" });
+        }
+        (now > began + limits.list_time)
+            .then(|| Trouble::Endless { limit: limits.list_time.as_secs(), of: "seconds" })
+    }
+
+    /// Some sources go on after any version, and say only in bookmarks that they have not come so far: it is all listed anew when
+    /// they do so for long.
+    fn left_behind<T>(
+        &mut self,
+        now: Instant,
+        event: &WatchEvent<Found<T>>,
+        version: Option<&ResourceVersion>,
+        effects: &mut Vec<Effect<T>>,
+    ) -> Option<Order> {
+        if !self.is_told(version) {
+            self.behind = None;
+            return None;
+        }
+        let WatchEvent::Bookmark { version: found, .. } = event else { return None };
+        let since = *self.behind.get_or_insert(now);
+        let seen = self.reached.clone()?;
+        if now < since + self.plan.limits.stale_time {
+            return None;
+        }
+        effects.push(Effect::Troubled(Trouble::Behind { found: found.clone(), seen }));
+        self.anew = true;
+        Some(self.ask(now, effects))
     }
 
     pub(super) fn watch_failed<T>(
