@@ -23,17 +23,27 @@ pub(super) async fn run<T: Object>(shared: &Arc<Shared<T>>, stopping: Cancellati
             None => std::future::pending().await,
         }
     };
+    let closing = Closing(shared);
     tokio::select! {
         biased;
         () = stopping.cancelled() => {}
         () = drive(shared.source.clone(), plan, &mut sink) => {}
         () = audit => {}
     }
-    shared.stopping.cancel();
-    shared.hub.close();
-    shared.reached.close();
-    shared.tasks.close();
+    drop(closing);
     shared.tasks.wait().await;
+}
+
+/// Nothing changes any more, also where the run was dropped: nobody is to wait for ever.
+struct Closing<'s, T>(&'s Shared<T>);
+
+impl<T> Drop for Closing<'_, T> {
+    fn drop(&mut self) {
+        self.0.stopping.cancel();
+        self.0.hub.close();
+        self.0.reached.close();
+        self.0.tasks.close();
+    }
 }
 
 /// Keeps the cache, and tells of it.
