@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use machinery_objects::{Freshness, ListAt, ListError, ListRequest, Object, ObjectKey, ResourceVersion};
+use machinery_objects::{Freshness, ListAt, ListRequest, Object, ObjectKey, ResourceVersion};
 use tokio::time::{sleep, timeout};
 
 use crate::informer::Shared;
@@ -20,7 +20,7 @@ pub(crate) async fn run<T: Object>(shared: &Arc<Shared<T>>, every: Duration) {
             continue;
         }
         // What cannot be listed now is the reflector's trouble, too.
-        let Ok(differs) = differing(shared).await else { continue };
+        let Ok(Some(differs)) = timeout(shared.limits.list_time, differing(shared)).await else { continue };
         let mut drifts = 0;
         for (key, listed) in differs {
             drifts += u64::from(!is_explained(shared, &key, listed).await);
@@ -34,10 +34,8 @@ pub(crate) async fn run<T: Object>(shared: &Arc<Shared<T>>, every: Duration) {
     }
 }
 
-/// What the list shows otherwise than the cache does as its pages come, by key.
-async fn differing<T: Object>(
-    shared: &Shared<T>,
-) -> Result<BTreeMap<ObjectKey, Option<ResourceVersion>>, ListError> {
+/// What the list shows otherwise than the cache does as its pages come, by key; `None` if there is no list, or no end of it.
+async fn differing<T: Object>(shared: &Shared<T>) -> Option<BTreeMap<ObjectKey, Option<ResourceVersion>>> {
     let mut differs = BTreeMap::new();
     let mut unlisted: BTreeMap<ObjectKey, ()> =
         shared.map.snapshot().iter().map(|(key, _)| (key.clone(), ())).collect();
@@ -47,8 +45,15 @@ async fn differing<T: Object>(
         limit: Some(shared.limits.page),
         rest: None,
     };
+    let (mut objects, mut empty) = (0, 0);
     loop {
-        let page = shared.source.list(request.clone()).await?;
+        let page = shared.source.list(request.clone()).await.ok()?;
+        let came = page.items.len() + page.unreadable.len();
+        objects += came;
+        empty = if came == 0 { empty + 1 } else { 0 };
+        if objects > shared.limits.objects || empty > shared.limits.empty_pages {
+            return None;
+        }
         for unreadable in &page.unreadable {
             unlisted.remove(&unreadable.key);
         }
@@ -66,7 +71,7 @@ async fn differing<T: Object>(
         }
     }
     differs.extend(unlisted.into_keys().map(|key| (key, None)));
-    Ok(differs)
+    Some(differs)
 }
 
 /// Whether the cache comes to what was listed, or past it, or the source to what the cache has.
@@ -89,7 +94,6 @@ async fn is_explained<T: Object>(
     if timeout(PATIENCE, moves).await.is_ok() {
         return true;
     }
-    // It was listed before it changed, and the cache heard of that before.
-    let now = shared.source.get(key, Freshness::Newest).await;
-    now.is_ok_and(|now| now.and_then(|object| object.version()) == first)
+    // It was listed before it changed, and the cache heard of that before. A source that cannot say is asked next time.
+    shared.listed(key).await.map_or(true, |now| now == first)
 }

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use machinery_objects::{
-    FieldTerm, Filter, Freshness, ListAt, ListRequest, NAME, NAMESPACE, Object, ObjectKey, ResourceVersion,
-    SourceError, WriteToken, Wrote,
+    FieldTerm, Filter, Freshness, ListAt, ListError, ListRequest, NAME, NAMESPACE, Object, ObjectKey,
+    ResourceVersion, SourceError, WriteToken, Wrote,
 };
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
-use super::shared::Informer;
+use super::shared::{Informer, Shared};
 
 /// Why a cache does not show a write.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -85,34 +85,43 @@ impl<T: Object> Informer<T> {
     /// Asks the source: the cache may show all there is to show.
     async fn asked(&self, token: &WriteToken) -> Result<(), NotReached> {
         let key = &token.key;
+        let newest = match self.0.listed(key).await {
+            Ok(newest) => newest,
+            Err(error) => return Err(NotReached::Unknown { key: key.clone(), error }),
+        };
+        let here = self.get(key).and_then(|object| object.version());
+        if newest == here || self.shows(token) {
+            return Ok(());
+        }
+        Err(NotReached::Behind { key: key.clone() })
+    }
+}
+
+impl<T: Object> Shared<T> {
+    /// Asks the source in which version it has an object; `None` if it is not there, or not selected here.
+    pub(crate) async fn listed(&self, key: &ObjectKey) -> Result<Option<ResourceVersion>, SourceError> {
         let term =
             |field, value| FieldTerm::equals(field, value).expect("these fields can stand in a selector");
         let named = [term(NAME, key.name())];
         let nowhere = key.namespace().is_none().then(|| term(NAMESPACE, ""));
-        let own = &self.0.filter;
+        let own = &self.filter;
         let filter = Filter {
             namespace: key.namespace().map(Into::into).or_else(|| own.namespace.clone()),
             labels: own.labels.clone(),
             fields: own.fields.terms().iter().cloned().chain(named).chain(nowhere).collect(),
         };
         if own.namespace.is_some() && own.namespace != filter.namespace {
-            return Ok(()); // it is nothing that this cache ever shows
+            return Ok(None); // it is nothing that this cache ever shows
         }
         let request = ListRequest { filter, at: ListAt::Fresh(Freshness::Newest), ..ListRequest::default() };
-        let unknown = |error| NotReached::Unknown { key: key.clone(), error };
-        let page = match self.0.source.list(request).await {
-            Ok(page) => page,
-            Err(machinery_objects::ListError::Source(error)) => return Err(unknown(error)),
-            Err(error) => {
+        match timeout(self.limits.answer_time, self.source.list(request)).await {
+            Err(_) => Err(SourceError::TimedOut),
+            Ok(Ok(page)) => Ok(page.items.first().and_then(|object| object.version())),
+            Ok(Err(ListError::Source(error))) => Err(error),
+            Ok(Err(error)) => {
                 let reason = error.to_string();
-                return Err(unknown(SourceError::Unavailable { reason, retry_after: None }));
+                Err(SourceError::Unavailable { reason, retry_after: None })
             }
-        };
-        let newest = page.items.first().and_then(|object| object.version());
-        let here = self.get(key).and_then(|object| object.version());
-        if newest == here || self.shows(token) {
-            return Ok(());
         }
-        Err(NotReached::Behind { key: key.clone() })
     }
 }
