@@ -54,6 +54,12 @@ impl<T> History<T> {
         &self.now
     }
 
+    /// What there is now that can be read, or that cannot.
+    pub(super) fn those(&self, readable: bool) -> BTreeMap<ObjectKey, Arc<T>> {
+        let those = self.now.iter().filter(|(_, kept)| kept.readable == readable);
+        those.map(|(key, kept)| (key.clone(), kept.object.clone())).collect()
+    }
+
     /// How it was, if that is kept.
     pub(super) fn at(&self, revision: u64) -> Option<State<T>> {
         if revision == self.revision() {

@@ -1,6 +1,6 @@
 //! The source, as tests have it.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::task::Waker;
@@ -138,17 +138,13 @@ impl<T: Object + Clone> Plane<T> {
     /// The objects that can be read, as they are now.
     #[must_use]
     pub fn state(&self) -> BTreeMap<ObjectKey, Arc<T>> {
-        let inside = self.0.inside.lock();
-        let readable = inside.history.now().iter().filter(|(_, kept)| kept.readable);
-        readable.map(|(key, kept)| (key.clone(), kept.object.clone())).collect()
+        self.0.inside.lock().history.those(true)
     }
 
-    /// The keys of those that cannot.
+    /// Those that cannot.
     #[must_use]
-    pub fn unreadable(&self) -> BTreeSet<ObjectKey> {
-        let inside = self.0.inside.lock();
-        let unreadable = inside.history.now().iter().filter(|(_, kept)| !kept.readable);
-        unreadable.map(|(key, _)| key.clone()).collect()
+    pub fn unreadable(&self) -> BTreeMap<ObjectKey, Arc<T>> {
+        self.0.inside.lock().history.those(false)
     }
 
     /// Forgets all that was: who is not up to date has expired.

@@ -1,6 +1,8 @@
-//! Informers on real sources.
+//! Informers on real sources, and on one that misbehaves.
 #![cfg(not(machinery_loom))]
 #![allow(clippy::unwrap_used)]
 
 mod keyed;
+mod model;
 mod on_the_server;
+mod support;

@@ -1,0 +1,137 @@
+//! What may happen.
+
+use std::time::Duration;
+
+use machinery_informers::testing::{Fault, OnEvent, OnList, OnWatch, Thing};
+use machinery_objects::{Capabilities, ListError, SourceError, WatchError};
+use proptest::prelude::*;
+
+use crate::support::{LISTS, too_many, unavailable};
+
+#[derive(Clone, Debug)]
+pub(super) enum Op {
+    Put {
+        key: usize,
+        place: usize,
+        app: usize,
+        readable: bool,
+    },
+    Delete {
+        key: usize,
+    },
+    Compact,
+    Bookmark,
+    EndWatches,
+    /// So many seconds pass.
+    Pass(u64),
+    Fault(Fault),
+    /// A handler comes: one that is called, or one that is this many seconds slow.
+    Come(Option<u64>),
+    Go(usize),
+    Renew,
+    Restore(u64),
+}
+
+/// What a case is of.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Setting {
+    pub(super) can: Capabilities,
+    /// Only those of `app=0`.
+    pub(super) labels: bool,
+    /// Only those at the place `0`.
+    pub(super) place: bool,
+}
+
+pub(super) const KEYS: [&str; 5] = ["a/x", "a/y", "b/x", "c", "d"];
+
+/// The object of an operation.
+pub(super) fn thing(key: usize, place: usize, app: usize, number: usize) -> Thing {
+    let thing = Thing::new(KEYS[key]).at(&place.to_string()).says(&number.to_string());
+    thing.labeled("app", &app.to_string())
+}
+
+pub(super) fn settings() -> impl Strategy<Value = Setting> {
+    let mut untold = Capabilities::ALL;
+    untold.tells_left = false;
+    let mut unordered = Capabilities::ALL;
+    unordered.versions_are_ordered = false;
+    let mut quiet = LISTS;
+    quiet.bookmarks = false;
+    let can = prop_oneof![
+        4 => Just(Capabilities::ALL),
+        3 => Just(LISTS),
+        1 => Just(untold),
+        1 => Just(unordered),
+        1 => Just(quiet),
+        1 => Just(Capabilities::LEAST),
+    ];
+    (can, any::<[bool; 2]>()).prop_map(|(can, [labels, place])| Setting { can, labels, place })
+}
+
+pub(super) fn walks(ordered: bool) -> impl Strategy<Value = Vec<Op>> {
+    proptest::collection::vec(ops(ordered), 4..40)
+}
+
+fn ops(ordered: bool) -> impl Strategy<Value = Op> {
+    let put = (0..KEYS.len(), 0..2_usize, 0..2_usize, prop::bool::weighted(0.9));
+    prop_oneof![
+        14 => put.prop_map(|(key, place, app, readable)| Op::Put { key, place, app, readable }),
+        6 => (0..KEYS.len()).prop_map(|key| Op::Delete { key }),
+        2 => Just(Op::Compact),
+        2 => Just(Op::Bookmark),
+        2 => Just(Op::EndWatches),
+        4 => prop_oneof![0..3_u64, 3..40_u64, 60..500_u64].prop_map(Op::Pass),
+        12 => faults(ordered).prop_map(Op::Fault),
+        2 => prop_oneof![Just(None), (0..20_u64).prop_map(Some)].prop_map(Op::Come),
+        1 => (0..4_usize).prop_map(Op::Go),
+        1 => Just(Op::Renew),
+        1 => (1..12_u64).prop_map(Op::Restore),
+    ]
+}
+
+fn faults(ordered: bool) -> impl Strategy<Value = Fault> {
+    let list = || {
+        prop_oneof![
+            Just(OnList::Fails(ListError::Expired { rest: None })),
+            Just(OnList::Fails(too_many(20).into())),
+            Just(OnList::Fails(unavailable().into())),
+            Just(OnList::NoAnswer),
+            (1..6_u64).prop_map(OnList::Behind),
+            Just(OnList::Empty),
+            Just(OnList::Endless),
+        ]
+    };
+    let watch = prop_oneof![
+        Just(OnWatch::Fails(WatchError::Expired)),
+        Just(OnWatch::Fails(too_many(20).into())),
+        Just(OnWatch::Fails(unavailable().into())),
+        Just(OnWatch::Fails(SourceError::Unsupported { what: "state" }.into())),
+        Just(OnWatch::NoAnswer),
+        (1..6_u64).prop_map(OnWatch::Behind),
+        Just(OnWatch::EndsAtOnce),
+        Just(OnWatch::NoEnd),
+        Just(OnWatch::EndTwice),
+    ];
+    // Where versions say nothing, what is told again is taken for what is new.
+    let again = move |fault| if ordered { fault } else { OnEvent::Twice };
+    let event = prop_oneof![
+        1 => Just(OnEvent::Fails(WatchError::Expired)),
+        1 => Just(OnEvent::Fails(unavailable().into())),
+        1 => Just(OnEvent::Fails(WatchError::TooSlow)),
+        1 => Just(OnEvent::Ends),
+        1 => Just(OnEvent::Silent),
+        1 => Just(OnEvent::Twice),
+        2 => Just(again(OnEvent::EarlierAgain)),
+        1 => (1..6_u64).prop_map(move |late| again(OnEvent::LateBookmark(late))),
+    ];
+    prop_oneof![
+        2 => list().prop_map(Fault::List),
+        2 => list().prop_map(Fault::Page),
+        3 => watch.prop_map(Fault::Watch),
+        5 => event.prop_map(Fault::Event),
+    ]
+}
+
+/// A time that a case may need to recover from all of it: the longest wait that a server may ask for, and a restore that is
+/// believed, and a watch that is silent, one after the other.
+pub(super) const RECOVERS: Duration = Duration::from_secs(1200);

@@ -1,0 +1,146 @@
+//! An informer that runs, on a source that does as it is told, in virtual time.
+
+use std::collections::BTreeMap;
+use std::future::Future;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use machinery_informers::testing::{Plane, Thing};
+use machinery_informers::{Builder, Index, Informer, Limits};
+use machinery_objects::{Capabilities, Event, ObjectKey, SourceError};
+use machinery_sync::Mutex;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+/// The state can be listed, and no more.
+pub(crate) const LISTS: Capabilities = {
+    let mut can = Capabilities::ALL;
+    can.watches_state = false;
+    can
+};
+
+pub(crate) struct Rig {
+    pub(crate) plane: Plane<Thing>,
+    pub(crate) informer: Informer<Thing>,
+    pub(crate) by_place: Index<Arc<str>>,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) stopping: CancellationToken,
+}
+
+impl Rig {
+    /// One that runs.
+    pub(crate) fn with(plane: Plane<Thing>, set: impl FnOnce(&mut Builder<Thing>)) -> Self {
+        let rig = Self::idle(plane, set);
+        rig.run();
+        rig
+    }
+
+    /// One that runs and has all that is there.
+    pub(crate) async fn synced(plane: Plane<Thing>) -> Self {
+        let rig = Self::with(plane, |_| {});
+        rig.informer.synced().await.unwrap();
+        rig
+    }
+
+    pub(crate) fn idle(plane: Plane<Thing>, set: impl FnOnce(&mut Builder<Thing>)) -> Self {
+        let mut builder = Informer::<Thing>::builder(Arc::new(plane.clone()));
+        let by_place = builder.index(|thing: &Thing| [thing.place.clone()]);
+        let mut limits = Limits::default();
+        limits.page = NonZeroU32::new(2).unwrap();
+        builder.seed(7).limits(limits);
+        set(&mut builder);
+        let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
+        Self { plane, informer: builder.build(), by_place, tasks, stopping }
+    }
+
+    pub(crate) fn run(&self) {
+        self.tasks.spawn(self.informer.run(self.stopping.clone()));
+    }
+
+    /// Everything that is there: `key@text`.
+    pub(crate) fn has(&self) -> String {
+        let things = self.informer.read();
+        let things: BTreeMap<_, _> = things.iter().collect();
+        let things = things.values().map(|thing| format!("{}@{}", thing.key, thing.text));
+        things.collect::<Vec<_>>().join(" ")
+    }
+
+    /// So much time passes, with bookmarks.
+    pub(crate) async fn pass(&self, time: Duration) {
+        let mut left = time;
+        while !left.is_zero() {
+            let slice = left.min(Duration::from_secs(30));
+            sleep(slice).await;
+            self.plane.bookmark();
+            left -= slice;
+        }
+        settled().await;
+    }
+
+    /// Stops it, and sees that nothing is left.
+    pub(crate) async fn stop(self) {
+        self.stopping.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        assert_eq!(self.plane.asked().open, 0, "a watch is left");
+        assert!(self.informer.events().is_err());
+    }
+}
+
+/// Returns when nothing is left to do now.
+pub(crate) async fn settled() {
+    sleep(Duration::from_millis(1)).await;
+}
+
+/// Runs it in virtual time.
+pub(crate) fn virtually<R>(test: impl Future<Output = R>) -> R {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.unwrap().block_on(test)
+}
+
+pub(crate) fn key(key: &str) -> ObjectKey {
+    key.parse().unwrap()
+}
+
+pub(crate) fn seconds(seconds: u64) -> Duration {
+    Duration::from_secs(seconds)
+}
+
+pub(crate) fn too_many(retry_after: u64) -> SourceError {
+    SourceError::TooManyRequests { retry_after: Some(seconds(retry_after)) }
+}
+
+pub(crate) fn unavailable() -> SourceError {
+    SourceError::Unavailable { reason: "it is not there".into(), retry_after: None }
+}
+
+/// What a handler hears, as text.
+#[derive(Clone, Default)]
+pub(crate) struct Heard(Arc<Mutex<Vec<String>>>);
+
+impl Heard {
+    pub(crate) fn hears(&self) -> impl FnMut(Event<Arc<Thing>>) + Send + 'static {
+        let heard = self.0.clone();
+        move |event| heard.lock().push(told(&event))
+    }
+
+    pub(crate) fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock())
+    }
+}
+
+pub(crate) fn told(event: &Event<Arc<Thing>>) -> String {
+    let of = |thing: &Thing| format!("{}@{}", thing.key, thing.text);
+    match event {
+        Event::Added { object, initial: true } => format!("there {}", of(object)),
+        Event::Added { object, .. } => format!("added {}", of(object)),
+        Event::Updated { old, object } if old.uid != object.uid => format!("another {}", of(object)),
+        Event::Updated { object, .. } => format!("updated {}", of(object)),
+        Event::Deleted { last, final_state_known: true } => format!("deleted {}", of(last)),
+        Event::Deleted { last, .. } => format!("vanished {}", of(last)),
+        Event::Left { last, .. } => format!("left {}", of(last)),
+        _ => "something else".into(),
+    }
+}
