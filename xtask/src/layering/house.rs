@@ -73,7 +73,7 @@ pub(super) const HOUSE: &[Room] = &[
         dev: &["apiserver", "kube"],
         ..room("controllers", "machinery-controllers", May::Reach(&["informers", "workqueue"]))
     },
-    room("kube", "machinery-kube", May::Reach(&["objects"])),
+    Room { dev: &["apiserver"], ..room("kube", "machinery-kube", May::Reach(&["objects"])) },
     room("machinery", "machinery", May::Reach(&["controllers", "apiserver", "kube"])),
     Room {
         keeps_out: NO_CLUSTER,

@@ -1,0 +1,12 @@
+//! Reading: pages, watches, and what they are made of.
+
+mod event;
+mod lines;
+mod object;
+mod page;
+mod source;
+mod watch;
+
+pub(crate) use event::Marks;
+pub(crate) use object::object;
+pub(crate) use watch::follow;

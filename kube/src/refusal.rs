@@ -1,0 +1,217 @@
+//! What a server says instead of an answer, as what the caller can do about it. Pure.
+
+use std::time::Duration;
+
+use http::{HeaderMap, StatusCode, header};
+use machinery_objects::{
+    Conflict, Continue, Fence, InvalidField, ListError, ResourceVersion, SourceError, WatchError, WriteError,
+};
+use serde::Deserialize;
+
+use crate::text::{excerpt, excerpt_of};
+
+/// Why a request was not done, or a watch ended.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Refusal {
+    pub(crate) code: u16,
+    reason: String,
+    message: String,
+    /// Whether it is of an API server, and not of somebody on the way to it.
+    is_status: bool,
+    /// Which object it is about.
+    name: String,
+    causes: Vec<Cause>,
+    retry_after: Option<Duration>,
+    /// Of a list that cannot go on as it was.
+    next: Option<Continue>,
+}
+
+#[derive(Debug, Default, Deserialize, PartialEq)]
+#[serde(default)]
+struct Cause {
+    reason: Option<String>,
+    message: Option<String>,
+    field: Option<String>,
+}
+
+/// `Status` as servers write it. What is absent may also be null.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Status {
+    kind: Option<String>,
+    code: Option<i64>,
+    reason: Option<String>,
+    message: Option<String>,
+    metadata: Option<ListMeta>,
+    details: Option<Details>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct ListMeta {
+    #[serde(rename = "continue")]
+    next: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Details {
+    name: Option<String>,
+    uid: Option<String>,
+    causes: Option<Vec<Cause>>,
+    retry_after_seconds: Option<i64>,
+}
+
+impl Status {
+    /// The `Status` in a body, if it is one.
+    pub(crate) fn read(body: &[u8]) -> Option<Self> {
+        let status: Self = serde_json::from_slice(body).ok()?;
+        (status.kind.as_deref() == Some("Status")).then_some(status)
+    }
+
+    /// Which object it is about.
+    pub(crate) fn uid(&self) -> Option<&str> {
+        self.details.as_ref()?.uid.as_deref()
+    }
+}
+
+impl Refusal {
+    /// An answer that is none.
+    pub(crate) fn of_answer(status: StatusCode, headers: &HeaderMap, body: &[u8]) -> Self {
+        let mut refusal = match Status::read(body) {
+            Some(said) => Self::of_status(said, status.as_u16()),
+            None => {
+                let separator = if body.is_empty() { "" } else { ": " };
+                let message = format!("HTTP {status}{separator}{}", excerpt_of(body));
+                let mut refusal = Self::of_status(Status::default(), status.as_u16());
+                (refusal.message, refusal.is_status) = (message, false);
+                refusal
+            }
+        };
+        refusal.code = status.as_u16();
+        let after = headers.get(header::RETRY_AFTER).and_then(|after| after.to_str().ok()?.parse().ok());
+        refusal.retry_after = after.map(Duration::from_secs).or(refusal.retry_after);
+        refusal
+    }
+
+    /// What a server says in the midst of a watch.
+    pub(crate) fn of_status(status: Status, code: u16) -> Self {
+        let details = status.details.unwrap_or_default();
+        let code = status.code.and_then(|code| u16::try_from(code).ok()).unwrap_or(code);
+        let next = status.metadata.and_then(|metadata| metadata.next);
+        Self {
+            code,
+            reason: status.reason.unwrap_or_default(),
+            message: excerpt(&status.message.unwrap_or_else(|| format!("code {code}"))),
+            is_status: true,
+            name: details.name.unwrap_or_default(),
+            causes: details.causes.unwrap_or_default(),
+            retry_after: details
+                .retry_after_seconds
+                .and_then(|seconds| u64::try_from(seconds).ok())
+                .filter(|seconds| *seconds > 0)
+                .map(Duration::from_secs),
+            next: next.as_deref().and_then(Continue::new),
+        }
+    }
+
+    /// Whether it says that one object is not there, and not that there are none of its kind.
+    pub(crate) fn is_of_an_absent_object(&self) -> bool {
+        self.code == 404 && self.is_status && !self.name.is_empty()
+    }
+
+    /// Whether it is about a field, or a parameter.
+    pub(crate) fn is_about(&self, field: &str) -> bool {
+        self.causes.iter().any(|cause| cause.field.as_deref() == Some(field))
+    }
+
+    /// Whether a patch could not be applied to what is there.
+    pub(crate) fn is_of_the_patch(&self) -> bool {
+        let is_of_it = |cause: &Cause| matches!(cause.field.as_deref(), None | Some("" | "patch"));
+        self.code == 422 && self.causes.iter().all(is_of_it)
+    }
+
+    /// What it says, for people.
+    pub(crate) fn message(self) -> String {
+        self.message
+    }
+
+    pub(crate) fn source_error(self) -> SourceError {
+        let Self { message: reason, retry_after, .. } = self;
+        match self.code {
+            401 => SourceError::Unauthorized { reason },
+            403 => SourceError::Forbidden { reason },
+            404 | 405 => SourceError::NotServed { reason },
+            408 | 504 => SourceError::TimedOut,
+            429 => SourceError::TooManyRequests { retry_after },
+            400..=499 => {
+                let causes = self.causes.into_iter().map(|cause| InvalidField {
+                    field: cause.field.unwrap_or_default(),
+                    reason: excerpt(&cause.message.or(cause.reason).unwrap_or_default()),
+                });
+                SourceError::Invalid { reason, causes: causes.collect() }
+            }
+            500..=599 => SourceError::Unavailable { reason, retry_after },
+            _ => SourceError::Malformed { reason },
+        }
+    }
+
+    pub(crate) fn list_error(self) -> ListError {
+        if self.is_expired() {
+            return ListError::Expired { rest: self.next };
+        }
+        if self.cause("ResourceVersionTooLarge").is_some() {
+            let (newest, retry_after) = (newest(&self.message), self.retry_after);
+            return ListError::FutureRevision { newest, retry_after };
+        }
+        self.source_error().into()
+    }
+
+    pub(crate) fn watch_error(self) -> WatchError {
+        match self.list_error() {
+            ListError::Expired { .. } => WatchError::Expired,
+            ListError::FutureRevision { newest, retry_after } => {
+                WatchError::FutureRevision { newest, retry_after }
+            }
+            ListError::Source(error) => error.into(),
+            other => SourceError::Malformed { reason: other.to_string() }.into(),
+        }
+    }
+
+    /// `fence` is what the write was to rest on.
+    pub(crate) fn write_error(self, fence: Option<&Fence>) -> WriteError {
+        if let (Some(fence), Some(_)) = (fence, self.cause("FenceStale")) {
+            return WriteError::Conflict(Conflict::Fence(Box::new(fence.clone())));
+        }
+        if let Some(guard) = self.cause("GuardRefused") {
+            let guard = guard.message.clone().unwrap_or_default();
+            return WriteError::Conflict(Conflict::Guard { guard, reason: self.message });
+        }
+        match (self.code, self.reason.as_str()) {
+            (409, "AlreadyExists") => WriteError::AlreadyExists { uid: None },
+            (409, _) => WriteError::Conflict(Conflict::Unspecified { reason: self.message }),
+            (404, _) if self.is_of_an_absent_object() => WriteError::NotFound,
+            // Nothing was begun: an API server says so before, and what is on the way to one says nothing of it.
+            (503, "ServiceUnavailable") if self.is_status => self.source_error().into(),
+            (408 | 500..=599, _) => WriteError::UnknownOutcome { reason: self.message },
+            _ => self.source_error().into(),
+        }
+    }
+
+    fn is_expired(&self) -> bool {
+        self.code == 410 || matches!(self.reason.as_str(), "Expired" | "Gone")
+    }
+
+    fn cause(&self, reason: &str) -> Option<&Cause> {
+        self.causes.iter().find(|cause| cause.reason.as_deref() == Some(reason))
+    }
+}
+
+/// How far a server is that has not come to a version: `Too large resource version: 9, current: 7`.
+fn newest(message: &str) -> Option<ResourceVersion> {
+    let (_, current) = message.rsplit_once("current: ")?;
+    ResourceVersion::new(current.trim()).filter(|version| version.revision().is_some())
+}
+
+#[cfg(test)]
+mod tests;

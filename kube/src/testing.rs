@@ -1,0 +1,32 @@
+//! What tests in this crate read.
+
+use machinery_objects::{Labels, Object, ObjectKey, ResourceVersion};
+use serde::Deserialize;
+
+use crate::Meta;
+
+/// A host, and of it the rack.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(crate) struct Host {
+    pub(crate) metadata: Meta,
+    pub(crate) spec: Rack,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub(crate) struct Rack {
+    pub(crate) rack: u32,
+}
+
+impl Object for Host {
+    fn key(&self) -> ObjectKey {
+        self.metadata.key.clone()
+    }
+
+    fn version(&self) -> Option<ResourceVersion> {
+        self.metadata.version.clone()
+    }
+
+    fn labels(&self) -> Labels {
+        self.metadata.labels.clone()
+    }
+}

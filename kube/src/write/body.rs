@@ -1,0 +1,145 @@
+//! What a write sends: the object, and its conditions where the server compares them. Pure.
+
+use machinery_objects::{
+    Conflict, Deletion, InvalidField, Kind, Patch, PatchFormat, Preconditions, Propagation, Scope,
+    SourceError, WriteError,
+};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+/// The metadata of an object in JSON.
+pub(super) fn text<'a>(object: &'a Map<String, Value>, field: &str) -> &'a str {
+    let metadata = object.get("metadata").and_then(Value::as_object);
+    metadata.and_then(|metadata| metadata.get(field)).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// An object as JSON that says what it is.
+pub(super) fn object<O: Serialize>(kind: &Kind, object: &O) -> Result<Map<String, Value>, SourceError> {
+    let value = serde_json::to_value(object).map_err(|error| invalid(error.to_string(), Vec::new()))?;
+    let Value::Object(mut object) = value else {
+        return Err(invalid("it is encoded as something else than an object".into(), Vec::new()));
+    };
+    object.entry("apiVersion").or_insert_with(|| kind.api_version().into());
+    object.entry("kind").or_insert_with(|| kind.name().into());
+    match object.get("metadata") {
+        Some(Value::Object(_)) => Ok(object),
+        _ => Err(at("metadata", "there is none: it says what the object is called")),
+    }
+}
+
+/// The namespace that an object says it is in, where its kind is in one.
+pub(super) fn namespace<'a>(
+    kind: &Kind,
+    object: &'a Map<String, Value>,
+) -> Result<Option<&'a str>, SourceError> {
+    match (kind.scope(), text(object, "namespace")) {
+        (Scope::Cluster, _) => Ok(None),
+        (Scope::Namespaced, "") => {
+            Err(at("metadata.namespace", &format!("{kind} are in a namespace: say in which")))
+        }
+        (Scope::Namespaced, namespace) => Ok(Some(namespace)),
+    }
+}
+
+/// Holds the conditions of a write together with what the object says of itself, and puts both into it.
+pub(super) fn conditions(object: &mut Map<String, Value>, only_if: &Preconditions) -> Result<(), WriteError> {
+    let version = only_if.version.as_ref().map(ToString::to_string);
+    let uid = only_if.uid.as_ref().map(|uid| uid.as_str().to_owned());
+    // Both are conditions. Two that differ cannot both hold.
+    let differs = |wanted: &Option<String>, own: &str| {
+        !own.is_empty() && wanted.as_ref().is_some_and(|wanted| wanted != own)
+    };
+    if differs(&uid, text(object, "uid")) {
+        return Err(WriteError::Conflict(Conflict::Uid { found: None }));
+    }
+    if differs(&version, text(object, "resourceVersion")) {
+        return Err(WriteError::Conflict(Conflict::Version { found: None }));
+    }
+    put(object, uid, version);
+    Ok(())
+}
+
+fn put(object: &mut Map<String, Value>, uid: Option<String>, version: Option<String>) {
+    let metadata = object.entry("metadata").or_insert_with(|| json!({}));
+    if !metadata.is_object() {
+        *metadata = json!({});
+    }
+    for (field, value) in [("uid", uid), ("resourceVersion", version)] {
+        if let Some(value) = value {
+            metadata[field] = value.into();
+        }
+    }
+}
+
+/// The options of a delete.
+pub(super) fn deletion(deletion: &Deletion) -> Vec<u8> {
+    let Deletion { only_if: Preconditions { uid, version, .. }, propagation } = deletion;
+    let propagation = match propagation {
+        Propagation::Background => "Background",
+        Propagation::Foreground => "Foreground",
+        Propagation::Orphan => "Orphan",
+    };
+    let mut options = json!({"kind": "DeleteOptions", "apiVersion": "v1", "propagationPolicy": propagation});
+    let conditions = [
+        ("uid", uid.as_ref().map(ToString::to_string)),
+        ("resourceVersion", version.as_ref().map(ToString::to_string)),
+    ];
+    for (name, condition) in conditions {
+        if let Some(condition) = condition {
+            options["preconditions"][name] = condition.into();
+        }
+    }
+    options.to_string().into_bytes()
+}
+
+/// A patch with its conditions, and what it is to be called.
+pub(super) fn patch(patch: &Patch, only_if: &Preconditions) -> Result<(&'static str, Vec<u8>), SourceError> {
+    let content_type = match &patch.format {
+        PatchFormat::Json => "application/json-patch+json",
+        PatchFormat::Merge => "application/merge-patch+json",
+        // It makes what is missing, whatever version was asked for; not so with a UID.
+        PatchFormat::Apply { .. } if only_if.version.is_some() && only_if.uid.is_none() => {
+            return Err(SourceError::Unsupported { what: "apply with a version and no UID as conditions" });
+        }
+        PatchFormat::Apply { .. } => "application/apply-patch+yaml",
+        _ => return Err(SourceError::Unsupported { what: "patches of this format" }),
+    };
+    if only_if.uid.is_none() && only_if.version.is_none() {
+        return Ok((content_type, patch.body.to_vec()));
+    }
+    // Of a patch of the status servers look at no other field, but for the version.
+    if patch.status && patch.format != PatchFormat::Json && only_if.uid.is_some() {
+        return Err(SourceError::Unsupported {
+            what: "UID as a condition of a patch of the status, but in JSON Patch",
+        });
+    }
+    let uid = only_if.uid.as_ref().map(ToString::to_string);
+    let version = only_if.version.as_ref().map(ToString::to_string);
+    let read = serde_json::from_slice(&patch.body);
+    let body = match read.map_err(|error| invalid(format!("the patch is not JSON: {error}"), Vec::new()))? {
+        Value::Object(mut body) if patch.format != PatchFormat::Json => {
+            put(&mut body, uid, version);
+            Value::Object(body)
+        }
+        Value::Array(mut operations) if patch.format == PatchFormat::Json => {
+            if let Some(uid) = uid {
+                operations.insert(0, json!({"op": "test", "path": "/metadata/uid", "value": uid}));
+            }
+            // Last, so that no operation sees it.
+            if let Some(version) = version {
+                operations.push(json!({"op": "add", "path": "/metadata/resourceVersion", "value": version}));
+            }
+            Value::Array(operations)
+        }
+        _ => return Err(invalid("the patch is not one of its format".into(), Vec::new())),
+    };
+    Ok((content_type, body.to_string().into_bytes()))
+}
+
+pub(super) fn at(field: &str, reason: &str) -> SourceError {
+    invalid(reason.into(), vec![InvalidField { field: field.into(), reason: reason.into() }])
+}
+
+fn invalid(reason: String, causes: Vec<InvalidField>) -> SourceError {
+    SourceError::Invalid { reason, causes }
+}

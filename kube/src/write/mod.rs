@@ -1,0 +1,6 @@
+//! Writing: what is sent, and what the answer means.
+
+mod answer;
+mod body;
+mod fence;
+mod writer;

@@ -1,0 +1,147 @@
+//! The port to write.
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use http::{HeaderValue, Method, header};
+use machinery_objects::{
+    Conflict, Deleted, Deletion, Fence, Object, ObjectKey, Patch, PatchFormat, Preconditions, Scope,
+    SourceError, WriteError, Writer, WriterCapabilities, Written,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{answer, body, fence};
+use crate::Remote;
+use crate::call::Failed;
+use crate::refusal::Refusal;
+use crate::request::{Asked, Target};
+
+/// Of fields that the kind does not know a server warns, and nobody would see it.
+const STRICT: (&str, &str) = ("fieldValidation", "Strict");
+
+#[async_trait]
+impl<O: Object + Serialize + DeserializeOwned> Writer<O> for Remote<O> {
+    fn capabilities(&self) -> WriterCapabilities {
+        let mut capabilities = WriterCapabilities::LEAST;
+        capabilities.patches = true;
+        capabilities.fences = self.caller.server.machinery;
+        capabilities
+    }
+
+    async fn create(&self, object: &O, fence: Option<&Fence>) -> Result<Written<O>, WriteError> {
+        let kind = &self.caller.kind;
+        let object = body::object(kind, object)?;
+        if !body::text(&object, "resourceVersion").is_empty() {
+            return Err(body::at("metadata.resourceVersion", "what is to be made has none yet").into());
+        }
+        let target = Target::collection(kind, body::namespace(kind, &object)?)?;
+        let asked = target.with(STRICT.0, STRICT.1).ask(Method::POST, encoded(&object))?;
+        match self.write(asked, fence).await? {
+            Ok(body) => answer::written(&body),
+            // A namespace that is not there.
+            Err(refusal) if refusal.is_of_an_absent_object() => {
+                Err(SourceError::Invalid { reason: refusal.message(), causes: Vec::new() }.into())
+            }
+            Err(refusal) => Err(refusal.write_error(fence)),
+        }
+    }
+
+    async fn update(&self, object: &O, only_if: &Preconditions) -> Result<Written<O>, WriteError> {
+        self.replace(object, only_if, false).await
+    }
+
+    async fn update_status(&self, object: &O, only_if: &Preconditions) -> Result<Written<O>, WriteError> {
+        self.replace(object, only_if, true).await
+    }
+
+    async fn delete(&self, key: &ObjectKey, deletion: &Deletion) -> Result<Deleted<O>, WriteError> {
+        self.is_a_place(key)?;
+        let asked = Target::object(&self.caller.kind, key)?.ask(Method::DELETE, body::deletion(deletion))?;
+        let only_if = &deletion.only_if;
+        match self.write(asked, only_if.fence.as_ref()).await? {
+            Ok(body) => answer::deleted(&body, key, only_if.uid.as_ref()),
+            Err(refusal) => Err(refusal.write_error(only_if.fence.as_ref())),
+        }
+    }
+
+    async fn patch(
+        &self,
+        key: &ObjectKey,
+        patch: &Patch,
+        only_if: &Preconditions,
+    ) -> Result<Written<O>, WriteError> {
+        self.is_a_place(key)?;
+        let (content_type, body) = body::patch(patch, only_if)?;
+        let mut target = Target::object(&self.caller.kind, key)?;
+        if patch.status {
+            target = target.below("status");
+        }
+        target = target.with(STRICT.0, STRICT.1);
+        if let PatchFormat::Apply { manager, force } = &patch.format {
+            target =
+                target.with("fieldManager", manager).with("force", if *force { "true" } else { "false" });
+        }
+        let mut asked = target.ask(Method::PATCH, body)?;
+        asked.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+        match self.write(asked, only_if.fence.as_ref()).await? {
+            Ok(body) => answer::written(&body),
+            // A patch that names another UID tries to change it, and a test of it fails without saying of what.
+            Err(refusal) if only_if.uid.is_some() && refusal.is_about("metadata.uid") => {
+                Err(WriteError::Conflict(Conflict::Uid { found: None }))
+            }
+            Err(refusal)
+                if only_if.uid.is_some()
+                    && patch.format == PatchFormat::Json
+                    && refusal.is_of_the_patch() =>
+            {
+                Err(WriteError::Conflict(Conflict::Unspecified { reason: refusal.message() }))
+            }
+            Err(refusal) => Err(refusal.write_error(only_if.fence.as_ref())),
+        }
+    }
+}
+
+impl<O: Object + Serialize + DeserializeOwned> Remote<O> {
+    async fn replace(
+        &self,
+        object: &O,
+        only_if: &Preconditions,
+        status: bool,
+    ) -> Result<Written<O>, WriteError> {
+        let kind = &self.caller.kind;
+        let mut object = body::object(kind, object)?;
+        let namespace = body::namespace(kind, &object)?;
+        let key = ObjectKey::new(namespace, body::text(&object, "name"))
+            .map_err(|error| body::at("metadata.name", &error.to_string()))?;
+        body::conditions(&mut object, only_if)?;
+        let mut target = Target::object(kind, &key)?;
+        if status {
+            target = target.below("status");
+        }
+        let asked = target.with(STRICT.0, STRICT.1).ask(Method::PUT, encoded(&object))?;
+        match self.write(asked, only_if.fence.as_ref()).await? {
+            Ok(body) => answer::written(&body),
+            Err(refusal) => Err(refusal.write_error(only_if.fence.as_ref())),
+        }
+    }
+
+    async fn write(
+        &self,
+        mut asked: Asked,
+        fence: Option<&Fence>,
+    ) -> Result<Result<Bytes, Refusal>, WriteError> {
+        fence::put(&mut asked, fence, self.caller.server.machinery)?;
+        self.caller.answer(asked).await.map_err(Failed::write_error)
+    }
+
+    /// What has a namespace too many or too few is not there.
+    fn is_a_place(&self, key: &ObjectKey) -> Result<(), WriteError> {
+        let namespaced = self.caller.kind.scope() == Scope::Namespaced;
+        let fits = !key.is_unnamed() && key.namespace().is_some() == namespaced;
+        if fits { Ok(()) } else { Err(WriteError::NotFound) }
+    }
+}
+
+fn encoded(object: &serde_json::Map<String, serde_json::Value>) -> Vec<u8> {
+    serde_json::to_vec(object).expect("what is a value can be encoded")
+}
