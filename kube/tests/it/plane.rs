@@ -1,0 +1,137 @@
+//! A server with ports of networks, and short ways to speak to it.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use kube::CustomResource;
+use machinery_apiserver::{ApiServer, Identity, KindOf};
+use machinery_kube::kube_client::Client;
+use machinery_kube::{Remote, Server};
+use machinery_objects::{
+    Filter, Kind, ListRequest, ListWatch, ObjectKey, Page, WatchError, WatchEvent, WatchFrom, WatchRequest,
+    WatchStream, Writer,
+};
+use machinery_store::{Memory, Options};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A port of a network.
+#[derive(CustomResource, Clone, Debug, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[kube(group = "example.com", version = "v1", kind = "Port", namespaced, status = "PortStatus")]
+#[kube(derive = "PartialEq", selectable = ".spec.vni")]
+pub(crate) struct PortSpec {
+    pub(crate) vni: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) mac: Option<String>,
+}
+
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+pub(crate) struct PortStatus {
+    pub(crate) phase: String,
+}
+
+pub(crate) fn kind() -> Kind {
+    Kind::of::<Port>().unwrap()
+}
+
+/// A server in memory, and a client of it without a socket.
+pub(crate) async fn plane() -> (ApiServer, Client) {
+    let kind = KindOf::<Port>::new().guard(
+        "one-mac",
+        |port| port.spec.mac.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        |port, others| match others.first() {
+            Some(_) => vec![machinery_objects::InvalidField {
+                field: "spec.mac".into(),
+                reason: format!("{:?} is taken", port.spec.mac),
+            }],
+            None => Vec::new(),
+        },
+    );
+    let server = ApiServer::builder(Memory::new(Options::default())).kind(kind).start().await.unwrap();
+    let client = client(&server);
+    (server, client)
+}
+
+pub(crate) fn client(server: &ApiServer) -> Client {
+    Client::new(server.service(Identity::admin()), "default")
+}
+
+/// The ports of such a server, and the server, which lives as long as they are looked at.
+pub(crate) async fn ports() -> (ApiServer, Remote<Port>) {
+    let (server, client) = plane().await;
+    (server, Remote::new(client, kind(), Server::machinery()))
+}
+
+/// A port by its name and the network that it is on; the label `vni` says the same.
+pub(crate) fn port(name: &str, vni: &str) -> Port {
+    let mut port = Port::new(name, PortSpec { vni: vni.into(), mac: None });
+    port.metadata.namespace = Some("default".into());
+    port.metadata.labels = Some([("vni".into(), vni.into())].into());
+    port
+}
+
+pub(crate) fn key(name: &str) -> ObjectKey {
+    ObjectKey::new(Some("default"), name).unwrap()
+}
+
+pub(crate) async fn create(ports: &impl Writer<Port>, name: &str, vni: &str) -> Port {
+    ports.create(&port(name, vni), None).await.unwrap().object
+}
+
+/// The same port on another network.
+pub(crate) async fn moved(ports: &impl Writer<Port>, port: &Port, vni: &str) -> Port {
+    let mut port = port.clone();
+    port.spec.vni = vni.into();
+    port.metadata.labels = Some([("vni".into(), vni.into())].into());
+    ports.update(&port, &Default::default()).await.unwrap().object
+}
+
+pub(crate) fn labelled(labels: &str) -> Filter {
+    Filter { labels: labels.parse().unwrap(), ..Filter::default() }
+}
+
+pub(crate) async fn all<O: Send + 'static>(source: &impl ListWatch<O>) -> Page<O> {
+    source.list(ListRequest::default()).await.unwrap()
+}
+
+pub(crate) fn from(from: WatchFrom) -> WatchRequest {
+    WatchRequest { filter: Filter::default(), from, bookmarks: true, timeout: None }
+}
+
+/// The next event, which comes soon.
+pub(crate) async fn next<O>(stream: &mut WatchStream<O>) -> Option<Result<WatchEvent<O>, WatchError>> {
+    within(stream.next()).await
+}
+
+/// An event in a word and the name.
+pub(crate) fn word<O: machinery_objects::Object>(event: &WatchEvent<O>) -> String {
+    match event {
+        WatchEvent::Added(object) => format!("+{}", object.key().name()),
+        WatchEvent::Modified(object) => format!("*{}", object.key().name()),
+        WatchEvent::Deleted(object) => format!("-{}", object.key().name()),
+        WatchEvent::Left(object) => format!("<{}", object.key().name()),
+        WatchEvent::Unreadable(unreadable) => format!("?{}", unreadable.key.name()),
+        WatchEvent::Bookmark { initial_state_ends, .. } => if *initial_state_ends { "|" } else { "." }.into(),
+        WatchEvent::Complete { edit, .. } => format!("={}", edit.0),
+        _ => "other".into(),
+    }
+}
+
+pub(crate) async fn words<O: machinery_objects::Object>(
+    stream: &mut WatchStream<O>,
+    count: usize,
+) -> Vec<String> {
+    let mut words = Vec::new();
+    while words.len() < count {
+        let event = next(stream).await.expect("the watch goes on").expect("an event");
+        match word(&event) {
+            word if word == "." => {}
+            word => words.push(word),
+        }
+    }
+    words
+}
+
+pub(crate) async fn within<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(30), work).await.expect("it takes no half minute")
+}

@@ -1,0 +1,122 @@
+//! A server that says what a test wants, once each.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use futures::{Stream, StreamExt, stream};
+use http::{Request, Response};
+use http_body::Frame;
+use http_body_util::{BodyExt, StreamBody};
+use machinery_kube::kube_client::Client;
+use machinery_kube::kube_client::client::Body;
+use machinery_sync::Mutex;
+use tower_service::Service;
+
+/// The answers that are left, and what was asked.
+#[derive(Clone)]
+pub(crate) struct Script(Arc<Mutex<State>>);
+
+struct State {
+    replies: VecDeque<Reply>,
+    asked: Vec<String>,
+}
+
+type Piece = Result<Bytes, io::Error>;
+type Pieces = Pin<Box<dyn Stream<Item = Piece> + Send>>;
+
+/// An answer, or none.
+pub(crate) enum Reply {
+    Answer(Response<Pieces>),
+    /// The request comes there, and the connection breaks.
+    Lost,
+    /// The request comes there, and nothing comes back.
+    Silent,
+}
+
+impl Reply {
+    /// A whole body.
+    pub(crate) fn of(status: u16, body: impl Into<Bytes>) -> Self {
+        Self::pieces(status, [body.into()])
+    }
+
+    /// A body in pieces, and then its end.
+    pub(crate) fn pieces<B: Into<Bytes>>(status: u16, pieces: impl IntoIterator<Item = B>) -> Self {
+        let pieces: Vec<_> = pieces.into_iter().map(|piece| Ok(piece.into())).collect();
+        Self::stream(status, stream::iter(pieces))
+    }
+
+    /// A body that goes on as it likes.
+    pub(crate) fn stream(status: u16, pieces: impl Stream<Item = Piece> + Send + 'static) -> Self {
+        let pieces: Pieces = Box::pin(pieces);
+        Self::Answer(Response::builder().status(status).body(pieces).unwrap())
+    }
+
+    /// The same, and then it breaks.
+    pub(crate) fn broken(status: u16, body: impl Into<Bytes>) -> Self {
+        let pieces = [Ok(body.into()), Err(io::Error::new(io::ErrorKind::ConnectionReset, "reset by peer"))];
+        Self::stream(status, stream::iter(pieces))
+    }
+
+    pub(crate) fn header(self, name: &'static str, value: &'static str) -> Self {
+        match self {
+            Self::Answer(mut response) => {
+                response.headers_mut().insert(name, value.parse().unwrap());
+                Self::Answer(response)
+            }
+            other => other,
+        }
+    }
+}
+
+impl Script {
+    pub(crate) fn new(replies: impl IntoIterator<Item = Reply>) -> Self {
+        let (replies, asked) = (replies.into_iter().collect(), Vec::new());
+        Self(Arc::new(Mutex::new(State { replies, asked })))
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::new(self.clone(), "default")
+    }
+
+    /// Each request: method, path, and body.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        self.0.lock().asked.clone()
+    }
+}
+
+impl Service<Request<Body>> for Script {
+    type Response = Response<StreamBody<stream::BoxStream<'static, Result<Frame<Bytes>, io::Error>>>>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Response, io::Error>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), io::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<Body>) -> Self::Future {
+        let script = self.clone();
+        Box::pin(async move {
+            let (head, body) = request.into_parts();
+            let body = body.collect().await.map_err(io::Error::other)?.to_bytes();
+            let said = format!("{} {} {}", head.method, head.uri, String::from_utf8_lossy(&body));
+            let reply = {
+                let mut state = script.0.lock();
+                state.asked.push(said.trim_end().to_owned());
+                state.replies.pop_front().expect("nobody is to be asked any more")
+            };
+            match reply {
+                Reply::Answer(response) => Ok(response
+                    .map(|pieces| StreamBody::new(pieces.map(|piece| piece.map(Frame::data)).boxed()))),
+                Reply::Lost => Err(io::Error::new(io::ErrorKind::ConnectionReset, "reset by peer")),
+                Reply::Silent => {
+                    std::future::pending::<Result<_, Infallible>>().await.map_err(|never| match never {})
+                }
+            }
+        })
+    }
+}

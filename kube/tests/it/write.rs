@@ -1,0 +1,293 @@
+//! Writing, as the port promises it.
+
+use std::sync::Arc;
+
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::Namespace;
+use machinery_kube::{Remote, Server};
+use machinery_objects::{
+    Conflict, Deleted, Deletion, Fence, Freshness, Kind, ListWatch, Object, Patch, PatchFormat,
+    Preconditions, Revision, SourceError, Uid, WriteError, Writer, Wrote,
+};
+
+use crate::plane::{Port, PortStatus, create, key, kind, moved, plane, port, ports};
+use crate::script::Script;
+
+fn uid(port: &Port) -> Uid {
+    Uid::new(port.uid().unwrap()).unwrap()
+}
+
+fn none() -> Preconditions {
+    Preconditions::default()
+}
+
+#[tokio::test]
+async fn an_object_is_made_changed_and_deleted() {
+    let (_server, ports) = ports().await;
+    let made = ports.create(&port("a", "1"), None).await.unwrap();
+    assert_eq!((made.token.key, made.token.uid), (key("a"), Some(uid(&made.object))));
+    assert_eq!(made.token.wrote, Wrote::Stored(made.object.version().unwrap()));
+    let again = ports.create(&port("a", "1"), None).await.unwrap_err();
+    assert_eq!(again, WriteError::AlreadyExists { uid: None });
+    let changed = moved(&ports, &made.object, "2").await;
+    assert_eq!(changed.spec.vni, "2");
+    // The status is apart.
+    let mut told = changed.clone();
+    told.spec.vni = "3".into();
+    told.status = Some(PortStatus { phase: "Up".into() });
+    let told = ports.update_status(&told, &none()).await.unwrap().object;
+    assert_eq!((told.spec.vni.as_str(), told.status.unwrap().phase.as_str()), ("2", "Up"));
+    let deleted = ports.delete(&key("a"), &Deletion::default()).await.unwrap();
+    let Deleted::Gone(token) = deleted else { panic!("{deleted:?}") };
+    assert_eq!((token.key, token.uid, token.wrote), (key("a"), Some(uid(&changed)), Wrote::Removed(None)));
+    assert_eq!(ports.delete(&key("a"), &Deletion::default()).await.unwrap_err(), WriteError::NotFound);
+    assert_eq!(
+        ports.delete(&"a".parse().unwrap(), &Deletion::default()).await.unwrap_err(),
+        WriteError::NotFound
+    );
+    assert_eq!(ports.update(&changed, &none()).await.unwrap_err(), WriteError::NotFound);
+}
+
+#[tokio::test]
+async fn a_condition_that_does_not_hold_writes_nothing() {
+    let (_server, ports) = ports().await;
+    let first = create(&ports, "a", "1").await;
+    let now = moved(&ports, &first, "2").await;
+    let stale = Preconditions { version: first.version(), ..none() };
+    let other = Preconditions { uid: Uid::new("0-0"), ..none() };
+    let holds = Preconditions { version: now.version(), uid: Some(uid(&now)), ..none() };
+    let is_conflict = |error: WriteError| assert!(matches!(error, WriteError::Conflict(_)), "{error}");
+
+    is_conflict(ports.update(&first, &none()).await.unwrap_err());
+    is_conflict(ports.update_status(&first, &none()).await.unwrap_err());
+    // What it says of itself is a condition, too: two that differ cannot both hold.
+    let error = ports.update(&now, &stale).await.unwrap_err();
+    assert_eq!(error, WriteError::Conflict(Conflict::Version { found: None }));
+    let error = ports.update(&now, &other).await.unwrap_err();
+    assert_eq!(error, WriteError::Conflict(Conflict::Uid { found: None }));
+    let mut bare = port("a", "3");
+    bare.metadata.resource_version = now.metadata.resource_version.clone();
+    is_conflict(ports.update(&bare, &other).await.unwrap_err());
+    is_conflict(ports.update_status(&bare, &other).await.unwrap_err());
+    bare.metadata.resource_version = None;
+    is_conflict(ports.update(&bare, &stale).await.unwrap_err());
+    for only_if in [&stale, &other] {
+        let deletion = Deletion { only_if: only_if.clone(), ..Deletion::default() };
+        is_conflict(ports.delete(&key("a"), &deletion).await.unwrap_err());
+        for (format, body) in [
+            (PatchFormat::Merge, r#"{"spec": {"vni": "9"}}"#),
+            (PatchFormat::Json, r#"[{"op": "replace", "path": "/spec/vni", "value": "9"}]"#),
+        ] {
+            for status in [false, true] {
+                let patch = Patch { format: format.clone(), body: body.as_bytes().into(), status };
+                match ports.patch(&key("a"), &patch, only_if).await.unwrap_err() {
+                    // What a server does not look at is not asked.
+                    WriteError::Source(SourceError::Unsupported { .. }) => {
+                        assert!(status && only_if == &other && format == PatchFormat::Merge);
+                    }
+                    error => is_conflict(error),
+                }
+            }
+        }
+    }
+    assert_eq!(ports.get(&key("a"), Freshness::Newest).await.unwrap().as_ref(), Some(&now));
+
+    let updated = ports.update(&bare, &holds).await.unwrap().object;
+    assert_eq!(updated.spec.vni, "3");
+    let holds = Preconditions { version: updated.version(), ..holds };
+    let merge =
+        Patch { format: PatchFormat::Merge, body: br#"{"spec": {"vni": "4"}}"#[..].into(), status: false };
+    let patched = ports.patch(&key("a"), &merge, &holds).await.unwrap().object;
+    let holds = Preconditions { version: patched.version(), ..holds };
+    let body = br#"[{"op": "test", "path": "/spec/vni", "value": "4"}, {"op": "replace", "path": "/spec/vni", "value": "5"}]"#;
+    let json = Patch { format: PatchFormat::Json, body: body[..].into(), status: false };
+    let patched = ports.patch(&key("a"), &json, &holds).await.unwrap().object;
+    assert_eq!(patched.spec.vni, "5");
+    let only_if = Preconditions { version: patched.version(), ..holds };
+    ports.delete(&key("a"), &Deletion { only_if, ..Deletion::default() }).await.unwrap();
+    assert_eq!(ports.patch(&key("a"), &merge, &none()).await.unwrap_err(), WriteError::NotFound);
+}
+
+#[tokio::test]
+async fn what_waits_for_a_finalizer_is_marked_and_goes_with_it() {
+    let (_server, ports) = ports().await;
+    let mut held = port("a", "1");
+    held.metadata.finalizers = Some(vec!["example.com/held".into()]);
+    let held = ports.create(&held, None).await.unwrap().object;
+    let deletion =
+        Deletion { only_if: Preconditions { uid: Some(uid(&held)), ..none() }, ..Deletion::default() };
+    let Deleted::Marked(marked) = ports.delete(&key("a"), &deletion).await.unwrap() else {
+        panic!("it is held")
+    };
+    assert!(
+        marked.object.is_deleting() && marked.token.wrote == Wrote::Stored(marked.object.version().unwrap())
+    );
+    let mut free = marked.object;
+    free.metadata.finalizers = None;
+    let gone = ports.update(&free, &none()).await.unwrap();
+    assert_eq!(gone.token.wrote, Wrote::Removed(None));
+    assert_eq!(ports.get(&key("a"), Freshness::Newest).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_namespace_that_goes_is_not_gone() {
+    let (_server, client) = plane().await;
+    let namespaces = Remote::<Namespace>::new(client, Kind::of::<Namespace>().unwrap(), Server::kubernetes());
+    let mut lab = Namespace::default();
+    lab.metadata.name = Some("lab".into());
+    namespaces.create(&lab, None).await.unwrap();
+    let deleted = namespaces.delete(&"lab".parse().unwrap(), &Deletion::default()).await.unwrap();
+    assert!(matches!(deleted, Deleted::Marked(_)), "{deleted:?}");
+}
+
+#[tokio::test]
+async fn what_is_wrong_is_refused_with_its_fields() {
+    let (_server, client) = plane().await;
+    let ports = Remote::<wide::Wide>::new(client.clone(), kind(), Server::machinery());
+    let check = |error: WriteError, field: &str| match error {
+        WriteError::Source(SourceError::Invalid { causes, reason }) => {
+            let found = causes.iter().any(|cause| cause.field == field) || reason.contains(field);
+            assert!(found, "{reason} {causes:?}");
+        }
+        other => panic!("{other:?}"),
+    };
+    // What the kind does not know is refused, and not dropped.
+    check(ports.create(&wide::wide("a", "default", None), None).await.unwrap_err(), "spec.novel");
+    let ports = Remote::<Port>::new(client, kind(), Server::machinery());
+    let mut nowhere = port("a", "1");
+    nowhere.metadata.namespace = None;
+    check(ports.create(&nowhere, None).await.unwrap_err(), "metadata.namespace");
+    check(ports.update(&nowhere, &none()).await.unwrap_err(), "metadata.namespace");
+    let mut nameless = port("a", "1");
+    nameless.metadata.name = None;
+    check(ports.update(&nameless, &none()).await.unwrap_err(), "metadata.name");
+    let mut elsewhere = port("a", "1");
+    elsewhere.metadata.namespace = Some("elsewhere".into());
+    check(ports.create(&elsewhere, None).await.unwrap_err(), "namespaces \"elsewhere\" not found");
+    let mut versioned = port("a", "1");
+    versioned.metadata.resource_version = Some("7".into());
+    check(ports.create(&versioned, None).await.unwrap_err(), "metadata.resourceVersion");
+    let only_if = Preconditions { version: Some(Revision(1).into()), ..none() };
+    for body in ["[]", "nonsense", "3"] {
+        let patch = Patch { format: PatchFormat::Merge, body: body.as_bytes().into(), status: false };
+        check(ports.patch(&key("a"), &patch, &only_if).await.unwrap_err(), "patch");
+    }
+    let format = PatchFormat::Apply { manager: "me".into(), force: false };
+    let patch = Patch { format, body: b"{}"[..].into(), status: false };
+    let error = ports.patch(&key("a"), &patch, &only_if).await.unwrap_err();
+    assert!(
+        matches!(error, WriteError::Source(SourceError::Unsupported { .. })),
+        "it would make what is missing"
+    );
+    // A name that the server gives.
+    let mut generated = port("", "1");
+    generated.metadata.name = None;
+    generated.metadata.generate_name = Some("p-".into());
+    let generated = ports.create(&generated, None).await.unwrap();
+    assert!(generated.token.key.name().starts_with("p-"));
+}
+
+#[tokio::test]
+async fn guards_and_fences_are_held_and_named() {
+    let (_server, client) = plane().await;
+    let ports = Remote::<Port>::new(client.clone(), kind(), Server::machinery());
+    let mut a = port("a", "1");
+    a.spec.mac = Some("02:00".into());
+    let a = ports.create(&a, None).await.unwrap().object;
+    let mut b = port("b", "1");
+    b.spec.mac = a.spec.mac.clone();
+    match ports.create(&b, None).await.unwrap_err() {
+        WriteError::Conflict(Conflict::Guard { guard, reason }) => {
+            assert!(guard == "one-mac" && reason.contains("is taken"), "{guard}: {reason}");
+        }
+        other => panic!("{other:?}"),
+    }
+
+    let leases = Remote::<Lease>::new(client.clone(), Kind::of::<Lease>().unwrap(), Server::kubernetes());
+    let mut lease = Lease::default();
+    lease.metadata.name = Some("leader".into());
+    lease.metadata.namespace = Some("default".into());
+    let lease = leases.create(&lease, None).await.unwrap().object;
+    let epoch = |epoch| Fence {
+        kind: Kind::of::<Lease>().unwrap(),
+        key: key("leader"),
+        uid: Uid::new(lease.uid().unwrap()).unwrap(),
+        epoch: Some(epoch),
+    };
+    let under = |fence: &Fence| Preconditions { fence: Some(fence.clone()), ..none() };
+    let (held, stale) = (epoch(0), epoch(7));
+    let lost = || WriteError::Conflict(Conflict::Fence(Box::new(epoch(7))));
+    let patch =
+        Patch { format: PatchFormat::Merge, body: br#"{"spec": {"vni": "4"}}"#[..].into(), status: false };
+    assert_eq!(ports.create(&port("c", "1"), Some(&stale)).await.unwrap_err(), lost());
+    assert_eq!(ports.update(&a, &under(&stale)).await.unwrap_err(), lost());
+    assert_eq!(ports.update_status(&a, &under(&stale)).await.unwrap_err(), lost());
+    assert_eq!(ports.patch(&key("a"), &patch, &under(&stale)).await.unwrap_err(), lost());
+    let deletion = Deletion { only_if: under(&stale), ..Deletion::default() };
+    assert_eq!(ports.delete(&key("a"), &deletion).await.unwrap_err(), lost());
+    ports.create(&port("c", "1"), Some(&held)).await.unwrap();
+    ports.patch(&key("a"), &patch, &under(&held)).await.unwrap();
+
+    // To a server of which nobody said that it holds them nothing is sent.
+    let silent = Script::new([]);
+    let plain = Remote::<Port>::new(silent.client(), kind(), Server::kubernetes());
+    let unsupported = WriteError::Source(SourceError::Unsupported { what: "fences" });
+    assert_eq!(plain.create(&port("d", "1"), Some(&held)).await.unwrap_err(), unsupported);
+    assert_eq!(plain.delete(&key("a"), &deletion).await.unwrap_err(), unsupported);
+    assert_eq!(plain.update(&a, &under(&held)).await.unwrap_err(), unsupported);
+    assert_eq!(plain.patch(&key("a"), &patch, &under(&held)).await.unwrap_err(), unsupported);
+    assert_eq!(silent.asked(), Vec::<String>::new());
+}
+
+/// A port with a field that its kind does not know.
+mod wide {
+    use machinery_kube::Meta;
+    use machinery_objects::{Labels, Object, ObjectKey, ResourceVersion};
+    use serde::{Deserialize, Serialize};
+
+    #[derive(Debug, Serialize, Deserialize)]
+    pub(super) struct Wide {
+        #[serde(serialize_with = "written")]
+        metadata: Meta,
+        spec: WideSpec,
+    }
+
+    #[derive(Debug, Serialize, Deserialize)]
+    struct WideSpec {
+        vni: String,
+        novel: u32,
+    }
+
+    fn written<S: serde::Serializer>(meta: &Meta, serializer: S) -> Result<S::Ok, S::Error> {
+        serde_json::json!({"name": meta.key.name(), "namespace": meta.key.namespace()}).serialize(serializer)
+    }
+
+    pub(super) fn wide(name: &str, namespace: &str, version: Option<ResourceVersion>) -> Wide {
+        let key = ObjectKey::new(Some(namespace), name).unwrap();
+        let metadata = Meta { key, version, labels: Labels::default(), uid: None, is_deleting: false };
+        Wide { metadata, spec: WideSpec { vni: "1".into(), novel: 1 } }
+    }
+
+    impl Object for Wide {
+        fn key(&self) -> ObjectKey {
+            self.metadata.key.clone()
+        }
+
+        fn version(&self) -> Option<ResourceVersion> {
+            self.metadata.version.clone()
+        }
+
+        fn labels(&self) -> Labels {
+            self.metadata.labels.clone()
+        }
+    }
+}
+
+#[tokio::test]
+async fn ports_are_used_as_dyn() {
+    let (_server, ports) = ports().await;
+    let source: Arc<dyn ListWatch<Port>> = Arc::new(ports.clone());
+    let writer: Arc<dyn Writer<Port>> = Arc::new(ports);
+    writer.create(&port("a", "1"), None).await.unwrap();
+    assert_eq!(source.get(&key("a"), Freshness::Newest).await.unwrap().unwrap().spec.vni, "1");
+}
