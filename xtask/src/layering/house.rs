@@ -66,14 +66,14 @@ pub(super) const HOUSE: &[Room] = &[
         ..room("workqueue", "machinery-workqueue", May::Reach(&["sync"]))
     },
     Room {
-        dev: &["apiserver", "kube"],
+        dev: &["apiserver", "kube", "store"],
         ..room("informers", "machinery-informers", May::Reach(&["objects", "snapshot"]))
     },
     Room {
-        dev: &["apiserver", "kube"],
+        dev: &["apiserver", "kube", "store"],
         ..room("controllers", "machinery-controllers", May::Reach(&["informers", "workqueue"]))
     },
-    Room { dev: &["apiserver"], ..room("kube", "machinery-kube", May::Reach(&["objects"])) },
+    Room { dev: &["apiserver", "store"], ..room("kube", "machinery-kube", May::Reach(&["objects"])) },
     room("machinery", "machinery", May::Reach(&["controllers", "apiserver", "kube"])),
     Room {
         keeps_out: NO_CLUSTER,

@@ -82,6 +82,7 @@ fn what_is_reached_along_arrows_may_be_named() {
 fn tests_may_name_more() {
     check("machinery-informers", "machinery-apiserver", true, None);
     check("machinery-controllers", "machinery-kube", true, None);
+    check("machinery-kube", "machinery-store", true, None);
     assert!(violations(&graph(&[("machinery-workqueue", &[("machinery-workqueue", true)])])).is_empty());
 }
 
