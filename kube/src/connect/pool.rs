@@ -52,6 +52,9 @@ struct State {
     idle: Vec<Single>,
     /// Whether the server speaks no HTTP/2, as far as is known.
     is_single: bool,
+    /// How often no connection could be made, and why the last time.
+    failures: u64,
+    failure: String,
 }
 
 /// A connection with room for a request.
@@ -106,13 +109,24 @@ impl Pool {
         if let Some(found) = self.free() {
             return Ok(found);
         }
-        let is_single = self.0.state.lock().is_single;
-        // What others may share is made once, and they wait for it.
+        let (is_single, failures) = {
+            let state = self.0.state.lock();
+            (state.is_single, state.failures)
+        };
+        // What others may share is made once, and they wait for it, and fail with it.
         let _dialing = if is_single { None } else { Some(self.0.dialing.lock().await) };
-        match self.free() {
-            Some(found) => Ok(found),
-            None => self.dialed().await,
+        if let Some(found) = self.free() {
+            return Ok(found);
         }
+        if !is_single && self.0.state.lock().failures != failures {
+            return Err(Unsent(self.0.state.lock().failure.clone()));
+        }
+        let dialed = self.dialed().await;
+        if let Err(Unsent(reason)) = &dialed {
+            let mut state = self.0.state.lock();
+            (state.failures, state.failure) = (state.failures + 1, reason.clone());
+        }
+        dialed
     }
 
     /// One that is there.
