@@ -1,7 +1,7 @@
 //! What you build a control plane from: the one crate to depend on.
 //!
-//! It re-exports the parts, and has nothing of its own. Today that is objects with the ports to read and write them, and the
-//! embedded API server with its store; informers and controllers join when they are there.
+//! It re-exports the parts, and has nothing of its own. Today that is objects with the ports to read and write them, the
+//! embedded API server with its store, and the ports over any Kubernetes; informers and controllers join when they are there.
 //!
 //! # What it does not do
 //!
@@ -32,10 +32,12 @@
 //!
 //! # Features
 //!
-//! `embedded` (default): the API server and the store. `server`: that server on a socket.
+//! `embedded` (default): the API server and the store. `server`: that server on a socket. `kube`: any Kubernetes, by the same ports.
 
 #[cfg(feature = "embedded")]
 pub use machinery_apiserver as apiserver;
+#[cfg(feature = "kube")]
+pub use machinery_kube as kube;
 pub use machinery_objects as objects;
 #[cfg(feature = "embedded")]
 pub use machinery_store as store;
