@@ -7,7 +7,7 @@ use hashbrown::HashTable;
 use machinery_objects::{Event, Mark};
 use std::fmt;
 use std::hash::{BuildHasher, Hash};
-use std::mem::replace;
+use std::mem::{replace, take};
 use std::time::Instant;
 
 /// What a handler is yet to be told.
@@ -108,18 +108,12 @@ impl<N, T> Inbox<N, T> {
             NIL => self.last = due.prev,
             next => self.at_mut(next).prev = due.prev,
         }
-        let mut marks = replace(&mut due.marks, Marks::default());
-        if !marks.is_empty() {
-            let next = match due.next {
-                NIL => &mut self.end,
-                next => &mut self.at_mut(next).marks,
-            };
-            marks.append(replace(next, Marks::default()));
-            match due.next {
-                NIL => self.end = marks,
-                next => self.at_mut(next).marks = marks,
-            }
-        }
+        let marks = take(&mut due.marks);
+        let next = match due.next {
+            NIL => &mut self.end,
+            next => &mut self.at_mut(next).marks,
+        };
+        next.prepend(marks);
         self.vacant.push(slot);
         due
     }
@@ -176,7 +170,7 @@ impl<N: Hash + Eq + Clone, T: Clone> Inbox<N, T> {
         let Some(slot) = found else {
             if before.is_some() || matches!(change, Change::Now { .. }) {
                 let (key, told, change) = (key.clone(), before.cloned(), change.clone());
-                let marks = replace(&mut self.end, Marks::default());
+                let marks = take(&mut self.end);
                 let prev = self.last;
                 self.push(Due { key, hash, told, now: change, marks, since: now, prev, next: NIL });
             }
@@ -218,7 +212,7 @@ impl<N: Hash + Eq + Clone, T: Clone> Inbox<N, T> {
         let mut displaced = Vec::new();
         while later.first != NIL {
             let first = later.first;
-            let marks = replace(&mut later.at_mut(first).marks, Marks::default());
+            let marks = take(&mut later.at_mut(first).marks);
             self.end.append(marks);
             let due = later.unlink(first);
             displaced.extend(self.put(due.since, &due.key, due.told.as_ref(), &due.now));

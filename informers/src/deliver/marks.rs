@@ -31,6 +31,14 @@ impl Marks {
         }
     }
 
+    /// What came before these, nothing being left in between.
+    pub(super) fn prepend(&mut self, earlier: Self) {
+        if earlier.0.is_some() {
+            let later = std::mem::replace(self, earlier);
+            self.append(later);
+        }
+    }
+
     pub(super) fn take(&mut self) -> Option<Mark> {
         let due = self.0.as_mut()?;
         if std::mem::take(&mut due.synced) {

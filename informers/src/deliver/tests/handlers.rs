@@ -137,6 +137,18 @@ async fn a_slow_handler_costs_a_key_each_and_slows_nobody() {
     assert_eq!(calls.load(SeqCst), 1 + 10, "the call that was running, and one for each key");
 }
 
+#[tokio::test]
+async fn who_has_gone_is_forgotten_with_the_next_change() {
+    let mut plane = Plane::new();
+    let events = plane.events();
+    drop(plane.events());
+    plane.set("a", 1);
+    assert!(plane.hub.publishing().is_heard());
+    drop(events);
+    plane.set("a", 2);
+    assert!(!plane.hub.publishing().is_heard());
+}
+
 /// kube-rs/kube#1630: who subscribes late never hears of what is there.
 #[tokio::test]
 async fn who_comes_late_begins_with_what_is_there() {

@@ -133,7 +133,8 @@ fn inbox_is_plain(ops: &[Op]) {
         }
         let either = cache.0.keys().chain(known.objects.keys()).collect::<std::collections::BTreeSet<_>>();
         assert!(inbox.len() <= either.len(), "a key each, of those that the cache has or the handler knows");
-        assert_eq!(inbox.oldest().is_some(), inbox.len() > 0);
+        let due = inbox.len();
+        assert_eq!(inbox.oldest().is_none(), due == 0);
     }
     let bound = inbox.len() + 3 * (inbox.len() + 1);
     let mut rest = 0;
