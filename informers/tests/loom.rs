@@ -266,6 +266,23 @@ fn who_waits_for_the_sync_hears_of_it_or_of_the_end() {
 }
 
 #[test]
+fn who_waits_for_the_sync_is_woken_by_it() {
+    model(|| {
+        let cache = Cache::new(&[]);
+        let (registration, running) = cache.register().expect("it is open").each(|_| ());
+        let handling = thread::spawn(move || block_on(running));
+        let syncing = {
+            let cache = cache.clone();
+            thread::spawn(move || cache.sync())
+        };
+        assert_eq!(block_on(registration.synced()), Ok(()));
+        cache.hub.close();
+        syncing.join().expect("it did not panic");
+        handling.join().expect("it ends by itself");
+    });
+}
+
+#[test]
 fn who_comes_beside_the_sync_is_synced_and_once() {
     model(|| {
         let cache = Cache::new(&[]);

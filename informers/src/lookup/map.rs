@@ -12,6 +12,26 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// ambiguous, and lets it rest, is told of its end.
 ///
 /// It is made for names that few have at once: what one more costs grows with those that are there.
+///
+/// ```
+/// use machinery_informers::{Lookup, LookupMap};
+/// use machinery_objects::{ObjectKey, Revision};
+///
+/// let (again, queue) = std::sync::mpsc::channel();                      // a work queue, in earnest
+/// let map = LookupMap::new(42, move |name: &ObjectKey| again.send(name.clone()).expect("it is open"));
+/// let name: ObjectKey = "default/vm-1".parse()?;
+///
+/// map.put(&17, &name, "10.0.0.5", Some(Revision(3)));                   // the informer of 17 has it
+/// map.put(&18, &name, "10.0.0.5", Some(Revision(8)));                   // it moved, and that of 18 hears of it first
+/// assert_eq!(map.lookup(&name), Lookup::Ambiguous(vec![17, 18]));
+/// assert_eq!(map.newest(&name), Lookup::Unique(18, "10.0.0.5"));        // versions say more
+///
+/// while queue.try_recv().is_ok() {}                                     // whoever looked by now let it rest
+/// map.remove(&17, &name, Some(Revision(8)));                            // the other part of the news
+/// assert_eq!(queue.try_recv(), Ok(name.clone()));                       // look again:
+/// assert_eq!(map.lookup(&name), Lookup::Unique(18, "10.0.0.5"));
+/// # Ok::<(), machinery_objects::NameError>(())
+/// ```
 pub struct LookupMap<F, T> {
     names: Names<F, T>,
     changed: Box<dyn Fn(&ObjectKey) + Send + Sync>,

@@ -165,6 +165,24 @@ async fn who_comes_late_begins_with_what_is_there() {
     assert_eq!(due(&mut later), [added("b", 3, true), added("c", 4, true), SYNCED]);
 }
 
+#[tokio::test]
+async fn what_changes_while_the_beginning_is_read_is_told_after_it() {
+    let mut plane = Plane::new();
+    for (key, object) in [("a", 1), ("b", 2), ("c", 3)] {
+        plane.set(key, object);
+    }
+    let began = plane.cache.0.clone();
+    let changes =
+        [plane.cache.end("a", DELETED), plane.cache.set("b", 4, false), plane.cache.set("d", 5, false)];
+    let list = |began: &BTreeMap<Key, State>, tell: &mut dyn FnMut(&Key, &State)| {
+        // Nobody waits for who reads.
+        plane.hub.publishing().publish(now(), &changes);
+        began.iter().for_each(|(key, object)| tell(key, object));
+    };
+    let mut events = plane.hub.register(now(), || began, list).expect("it is open");
+    assert_eq!(due(&mut events), [added("b", 4, true), added("c", 3, true), SYNCED, added("d", 5, false)]);
+}
+
 /// kube-rs/kube#1590: of shared subscribers none hears of deletes; here also of those that a list brings to light.
 #[tokio::test]
 async fn a_delete_is_told_to_every_handler_with_the_last_state() {
@@ -244,6 +262,39 @@ async fn a_removal_waits_for_the_call_that_is_running_and_no_other_begins() {
     within(registration.remove()).await;
     plane.ended().await;
     assert_eq!(calls.load(SeqCst), 1);
+}
+
+#[test]
+fn a_removal_is_over_with_the_call_and_not_with_the_task() {
+    let mut plane = Plane::new();
+    for object in 0..100 {
+        plane.set(&object.to_string(), object);
+    }
+    let own = Arc::new(OnceLock::<Registration>::new());
+    let (tell, told) = mpsc::channel();
+    let (itself, mut calls) = (own.clone(), 0);
+    let (registration, running) = plane.events().each(move |_| {
+        calls += 1;
+        // After this call others have a turn.
+        if calls < 64 {
+            return;
+        }
+        let mut removal = Box::pin(itself.get().expect("it was put there first").remove());
+        let (begin, begun) = mpsc::channel();
+        let tell = tell.clone();
+        std::thread::spawn(move || {
+            assert_eq!((&mut removal).now_or_never(), None, "the call is running");
+            begin.send(()).expect("the call waits for it");
+            futures::executor::block_on(removal);
+            tell.send(()).expect("the test waits for it");
+        });
+        begun.recv().expect("the thread says so");
+    });
+    own.set(registration).expect("nobody else did");
+    let mut running = Box::pin(running);
+    assert_eq!((&mut running).now_or_never(), None);
+    told.recv_timeout(Duration::from_secs(20))
+        .expect("nobody drives the handler any more, and it is removed");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -361,11 +412,15 @@ async fn a_handler_is_synced_when_it_has_handled_what_was_there() {
     stuck.let_go.send(()).expect("it comes to the mark");
     assert_eq!(within(stuck.registration.synced()).await, Ok(()));
     drop(stuck.let_go);
-    drop(stuck.registration);
+}
 
+#[tokio::test]
+async fn who_is_removed_before_it_is_synced_never_will_be() {
+    let plane = Plane::new();
     let handler = plane.handle(|_| ());
-    drop(handler.remove());
-    assert_eq!(within(handler.synced()).await, Err(Closed), "it never will be");
+    let (synced, removal) = (handler.synced(), handler.remove());
+    assert_eq!(within(synced).await, Err(Closed));
+    within(removal).await;
 }
 
 #[tokio::test]
