@@ -84,6 +84,7 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
                     out.well = false;
                     out.troubles.push(trouble);
                 }
+                Effect::Late => self.late += 1,
                 Effect::Well => out.well = true,
                 Effect::Late => self.late += 1,
                 Effect::Reached(version) => out.reached = Some(version),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use machinery_objects::{EditNumber, ResourceVersion, SourceError, WatchError, WatchEvent};
 
 use super::wanted::Tenure;
-use crate::reflect::{Backoff, Effect, Found, Limits, Trouble, Went};
+use crate::reflect::{Backoff, Effect, Found, Limits, Trouble, effect_of, version_of};
 
 /// What happened.
 pub(crate) enum Input<T> {
@@ -180,6 +180,8 @@ impl<F: Ord + Clone> Editor<F> {
             self.asked.clone_from(&self.wanted);
         }
         if self.asked.is_empty() {
+            // There is nothing to worry about.
+            effects.push(Effect::Well);
             self.phase = Phase::Idle;
             return Order::Wait;
         }
@@ -232,38 +234,21 @@ impl<F: Ord + Clone> Editor<F> {
             return None;
         }
         self.due = now + self.limits.silence;
-        let version = match event {
-            WatchEvent::Added(found) | WatchEvent::Modified(found) => {
-                let version = found.version.clone();
-                effects.push(Effect::Put(found));
-                version
-            }
-            WatchEvent::Deleted(found) => {
-                let version = found.version.clone();
-                effects.push(Effect::Remove(found, Went::Deleted));
-                version
-            }
-            WatchEvent::Left(found) => {
-                let version = found.version.clone();
-                effects.push(Effect::Remove(found, Went::Left));
-                version
-            }
-            WatchEvent::Unreadable(unreadable) => {
-                let version = unreadable.version.clone();
-                effects.push(Effect::Unreadable(unreadable));
-                version
-            }
-            WatchEvent::Bookmark { version, .. } => Some(version),
-            WatchEvent::Complete { edit, version } => {
-                return match self.phase {
-                    Phase::Beginning { anew } => self.begun(now, anew, version, effects, complete),
-                    _ => self.echo(now, Some((edit, version)), effects, complete),
-                };
-            }
-            _ => None,
-        };
+        if let WatchEvent::Complete { edit, version } = event {
+            return match self.phase {
+                Phase::Beginning { anew } => self.begun(now, anew, version, effects, complete),
+                _ => self.echo(now, Some((edit, version)), effects, complete),
+            };
+        }
+        let version = version_of(&event).filter(|_| self.phase == Phase::Going && self.edit.is_none());
+        // It was told before, and what came of it since may be forgotten here.
+        if version.is_some() && version < self.reached {
+            effects.push(Effect::Late);
+            return None;
+        }
+        effects.extend(effect_of(event));
         // What the state of a key shows may be older than what came of others.
-        if let Some(version) = version.filter(|_| self.phase == Phase::Going && self.edit.is_none()) {
+        if let Some(version) = version {
             self.reach(version, effects);
         }
         None

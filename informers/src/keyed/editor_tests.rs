@@ -69,6 +69,7 @@ impl Talk {
         let order = self.editor.step(self.now, input, &mut effects, &mut complete);
         let effects = effects.iter().map(|effect| match effect {
             Effect::Put(found) => format!("put {}", found.key),
+            Effect::Late => "late".into(),
             Effect::Begin => "begin".into(),
             Effect::Finish(version) => format!("finish {version}"),
             Effect::Abandon => "abandon".into(),
@@ -122,6 +123,7 @@ fn one_edit_is_under_way_and_the_next_gathers_what_is_wanted_meanwhile() {
     talk.says(complete(2, 10), "");
     talk.says(Input::Edited(EditNumber(2)), "reached 10; complete 19");
     talk.says(mark(12), "reached 12");
+    talk.says(added("a", 11), "late");
 }
 
 #[test]
@@ -216,7 +218,7 @@ fn when_the_last_key_goes_the_stream_stays_for_the_next() {
     talk.says(Input::Edited(EditNumber(1)), "");
     talk.says(complete(1, 8), "reached 8");
     talk.says(Input::Ended, "trouble; wait");
-    talk.later("wait"); // nothing is asked for
+    talk.later("well; wait"); // nothing is asked for
     talk.wants(&[18]);
     talk.says(Input::Time, "begin; open 18");
 }

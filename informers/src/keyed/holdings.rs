@@ -78,6 +78,7 @@ where
             self.let_go(&mut publishing, now, key);
         }
         drop(publishing);
+        self.wants.notify_all();
         self.wanted.lock().due()
     }
 

@@ -74,7 +74,9 @@ pub struct KeyedState {
     pub streams: u64,
     /// For how long nothing has come from the source.
     pub silent_for: Option<Duration>,
-    /// What keeps them from being up to date, or one of them. It is tried again.
+    /// How many of them are not up to date.
+    pub troubled: usize,
+    /// What keeps one of these from being so. It is tried again.
     pub trouble: Option<Trouble>,
     /// What has happened.
     pub counts: KeyedCounts,
@@ -214,7 +216,8 @@ impl<F: Text, T: Object> KeyedInformers<F, T> {
             names: shared.holdings.names.read().len(),
             streams: shared.streams.load(Ordering::Relaxed),
             silent_for: report.heard.map(|heard| now.saturating_duration_since(heard)),
-            trouble: report.trouble.clone(),
+            troubled: report.troubles.len(),
+            trouble: report.troubles.values().next().cloned(),
             counts: report.counts,
         }
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use machinery_objects::{FieldTerm, Filter, InterestBy, ListWatch, Object, Requirement};
@@ -58,16 +58,17 @@ async fn stream<F: Text, T: Object>(shared: Arc<Shared<F, T>>, key: F, tenure: T
     let cache = Cache::new(shelf, seed, ordered);
     let source: Arc<dyn ListWatch<Arc<T>>> = shared.source.clone();
     shared.streams.fetch_add(1, Ordering::Relaxed);
-    let _open = Open(&shared.streams);
+    let _open = Open(&shared, tenure);
     let mut sink = Keeper { shared: &shared, key, tenure, cache };
     drive(source, plan, &mut sink).await;
 }
 
-struct Open<'a>(&'a AtomicU64);
+struct Open<'a, F, T>(&'a Shared<F, T>, Tenure);
 
-impl Drop for Open<'_> {
+impl<F, T> Drop for Open<'_, F, T> {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.streams.fetch_sub(1, Ordering::Relaxed);
+        self.0.report.lock().troubles.remove(&self.1);
     }
 }
 
@@ -129,7 +130,7 @@ impl<F: Text, T: Object> Sink<T> for Keeper<'_, F, T> {
             holdings.complete(key, *tenure);
         }
         let mut report: machinery_sync::MutexGuard<'_, Report> = shared.report.lock();
-        report.outcome::<Name<F>, T>(&outcome);
+        report.outcome::<Name<F>, T>(*tenure, &outcome);
     }
 
     /// Nobody asks for that of one key.

@@ -1,5 +1,6 @@
 //! What keyed informers are made of, besides what is held.
 
+use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -10,6 +11,7 @@ use machinery_sync::Mutex;
 
 use super::holdings::Holdings;
 use super::shelves::Key;
+use super::wanted::Tenure;
 use crate::cache::Outcome;
 use crate::reflect::{Limits, Order, Trouble};
 
@@ -54,7 +56,8 @@ pub struct KeyedCounts {
 #[derive(Default)]
 pub(crate) struct Report {
     pub(super) counts: KeyedCounts,
-    pub(super) trouble: Option<Trouble>,
+    /// Of each stream that is not up to date.
+    pub(super) troubles: BTreeMap<Tenure, Trouble>,
     pub(super) heard: Option<Instant>,
 }
 
@@ -72,12 +75,13 @@ impl Report {
         }
     }
 
-    pub(super) fn outcome<N, T>(&mut self, outcome: &Outcome<N, T>) {
+    /// What came of a stream.
+    pub(super) fn outcome<N, T>(&mut self, stream: Tenure, outcome: &Outcome<N, T>) {
         self.counts.troubles += outcome.troubles.len() as u64;
         if outcome.well {
-            self.trouble = None;
+            self.troubles.remove(&stream);
         } else if let Some(trouble) = outcome.troubles.last() {
-            self.trouble = Some(trouble.clone());
+            self.troubles.insert(stream, trouble.clone());
         }
     }
 }

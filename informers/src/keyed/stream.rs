@@ -17,9 +17,12 @@ use super::editor::{Editor, Input, Order};
 use super::holdings::Name;
 use super::shared::{Shared, Text};
 use super::shelves::{Each, Shelved};
+use super::wanted::Tenure;
 use crate::cache::Cache;
 use crate::reflect::found_in;
 
+/// The one stream there is.
+const ALL: Tenure = Tenure(0);
 /// So many events that are there already are taken together.
 const AT_ONCE: usize = 256;
 
@@ -77,7 +80,7 @@ pub(super) async fn run<F: Text, T: Object>(
             let outcome = cache.apply(&mut effects, publishing.is_heard());
             publishing.publish(now, &outcome.news);
             drop(publishing);
-            shared.report.lock().outcome::<Name<F>, T>(&outcome);
+            shared.report.lock().outcome::<Name<F>, T>(ALL, &outcome);
         }
         for (key, tenure) in complete.drain(..) {
             shared.holdings.complete(&key, tenure);

@@ -12,6 +12,7 @@ mod plan;
 mod step;
 #[cfg(test)]
 mod tests;
+mod told;
 mod trouble;
 mod watch;
 
@@ -23,4 +24,5 @@ pub(crate) use found::found_in;
 pub use plan::Limits;
 pub(crate) use plan::Plan;
 pub(crate) use step::{Effect, Found, Input, Order, Reflector, Went};
+pub(crate) use told::{effect_of, version_of};
 pub use trouble::Trouble;

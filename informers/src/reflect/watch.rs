@@ -4,7 +4,8 @@ use std::time::{Duration, Instant};
 
 use machinery_objects::{ResourceVersion, SourceError, Unreadable, WatchError, WatchEvent};
 
-use super::step::{Effect, Found, Order, Phase, Reflector, Went};
+use super::step::{Effect, Found, Order, Phase, Reflector};
+use super::told::{effect_of, version_of};
 use super::trouble::Trouble;
 
 /// A watch that ends sooner, without an event, has been none.
@@ -37,15 +38,7 @@ impl Reflector {
         if !(state && matches!(event, WatchEvent::Bookmark { .. })) {
             self.due = now + self.silence(state);
         }
-        let version = match &event {
-            WatchEvent::Added(found)
-            | WatchEvent::Modified(found)
-            | WatchEvent::Deleted(found)
-            | WatchEvent::Left(found) => found.version.clone(),
-            WatchEvent::Unreadable(unreadable) => unreadable.version.clone(),
-            WatchEvent::Bookmark { version, .. } => Some(version.clone()),
-            _ => None,
-        };
+        let version = version_of(&event);
         if state {
             if let Some(trouble) = self.endless(now, began, events) {
                 effects.push(Effect::Troubled(trouble));
@@ -72,10 +65,6 @@ impl Reflector {
             {
                 effects.push(Effect::Late);
             }
-            WatchEvent::Added(found) | WatchEvent::Modified(found) => effects.push(Effect::Put(found)),
-            WatchEvent::Deleted(found) => effects.push(Effect::Remove(found, Went::Deleted)),
-            WatchEvent::Left(found) => effects.push(Effect::Remove(found, Went::Left)),
-            WatchEvent::Unreadable(unreadable) => effects.push(Effect::Unreadable(unreadable)),
             WatchEvent::Bookmark { version, initial_state_ends: true } if state => {
                 if let Some(order) = self.whole(now, version, effects) {
                     return Some(order);
@@ -84,7 +73,7 @@ impl Reflector {
                 self.due = now + self.silence(false);
                 return None;
             }
-            _ => {}
+            event => effects.extend(effect_of(event)),
         }
         // The state comes in no order: how far it is, its end says.
         if let Some(version) = version.filter(|_| !state) {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod keyed;
+mod keyed_model;
 mod model;
 mod on_the_server;
 mod support;
