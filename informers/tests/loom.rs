@@ -7,7 +7,7 @@ use loom::future::block_on;
 use loom::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use loom::thread;
 use machinery_informers::deliver::{Change, Closed, Events, Gone, Hub, News, Told};
-use machinery_informers::{Lookup, LookupMap, Snapshot};
+use machinery_informers::{Lookup, LookupMap, Model, Snapshot};
 use machinery_objects::{Event, Mark, ObjectKey, Revision};
 use machinery_snapshot::Map;
 use machinery_sync::Mutex;
@@ -428,5 +428,89 @@ fn a_read_of_names_is_of_one_moment() {
             assert!(may_be, "all that is released goes at once: {both:?}");
         }
         writing.join().expect("it did not panic");
+    });
+}
+
+/// What a handler knows of keyed informers once they are closed.
+fn known(mut events: Events<(u8, ObjectKey), Arc<u8>>) -> BTreeMap<(u8, ObjectKey), u8> {
+    let mut known = BTreeMap::new();
+    block_on(async {
+        while let Some(told) = events.next().await {
+            match told {
+                Told::Event(at, event) if event.is_present() => {
+                    let was = known.insert(at, **event.object());
+                    assert_eq!(was.is_some(), matches!(event, Event::Updated { .. }));
+                }
+                Told::Event(at, _) => assert!(known.remove(&at).is_some(), "it is told of what it knows"),
+                Told::Mark(_) => {}
+            }
+        }
+    });
+    known
+}
+
+#[test]
+fn what_comes_for_a_key_that_was_let_go_changes_nothing() {
+    model(|| {
+        let informers = Arc::new(Model::new(Instant::now()));
+        let events = informers.events();
+        let tenure = informers.acquire(17);
+        let stream = {
+            let informers = informers.clone();
+            thread::spawn(move || {
+                let first = informers.tell(17, tenure, &name("a"), 1);
+                let second = informers.tell(17, tenure, &name("a"), 2);
+                assert!(first || !second, "a tenure that is over does not come back");
+            })
+        };
+        informers.release(17, tenure);
+        assert!(matches!(informers.lookup(&name("a")), Lookup::Absent), "the release has let go");
+        stream.join().expect("it does not panic");
+        assert!(matches!(informers.lookup(&name("a")), Lookup::Absent), "and nothing came after it");
+        informers.close();
+        assert_eq!(known(events), BTreeMap::new(), "which was told");
+    });
+}
+
+#[test]
+fn an_acquire_beside_the_last_release_is_a_tenure_that_lives() {
+    model(|| {
+        let informers = Arc::new(Model::new(Instant::now()));
+        let first = informers.acquire(17);
+        informers.tell(17, first, &name("a"), 1);
+        let other = {
+            let informers = informers.clone();
+            thread::spawn(move || informers.acquire(17))
+        };
+        informers.release(17, first);
+        let second = other.join().expect("it does not panic");
+        // Either it came while the first was there, and has what that had; or it begins anew.
+        let there = matches!(informers.lookup(&name("a")), Lookup::Unique(17, _));
+        assert_eq!(there, first == second);
+        assert!(informers.tell(17, second, &name("a"), 2), "and it lives");
+        assert_eq!(informers.take_changed(), [(17, Some(second))], "its stream is begun");
+        informers.release(17, second);
+        assert!(matches!(informers.lookup(&name("a")), Lookup::Absent));
+    });
+}
+
+#[test]
+fn an_object_that_goes_from_key_to_key_beside_a_reader_is_known_in_the_end() {
+    model(|| {
+        let informers = Arc::new(Model::new(Instant::now()));
+        let (x, y) = (informers.acquire(1), informers.acquire(2));
+        informers.tell(1, x, &name("a"), 1);
+        let events = informers.events();
+        let mover = {
+            let informers = informers.clone();
+            thread::spawn(move || assert!(informers.tell(2, y, &name("a"), 2)))
+        };
+        informers.release(1, x);
+        let seen = informers.lookup(&name("a"));
+        assert!(!matches!(seen, Lookup::Ambiguous(_)), "the one that was let go holds nothing: {seen:?}");
+        mover.join().expect("it does not panic");
+        assert!(matches!(informers.lookup(&name("a")), Lookup::Unique(2, _)));
+        informers.close();
+        assert_eq!(known(events), [((2, name("a")), 2)].into());
     });
 }

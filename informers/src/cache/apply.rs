@@ -86,7 +86,6 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
                 }
                 Effect::Late => self.late += 1,
                 Effect::Well => out.well = true,
-                Effect::Late => self.late += 1,
                 Effect::Reached(version) => out.reached = Some(version),
                 Effect::Finish(version) => {
                     let Some(renewal) = self.renewal.take() else { continue };

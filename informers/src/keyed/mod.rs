@@ -1,21 +1,38 @@
 //! Informers by key: which objects one hears of is what one holds.
 //!
-//! [`wanted`] counts who holds which key; [`holdings`] is what is held and shared; two shells keep it up to date: [`per_key`], and
-//! [`stream`] with its machine, the [`editor`].
+//! [`wanted`] counts who holds which key; [`holdings`] is what is held and shared. Two shells keep it up to date: `per_key`, and
+//! `stream` with its machine, the `editor`.
 
+#[cfg(feature = "tokio")]
 mod builder;
+#[cfg(feature = "tokio")]
 mod editor;
+#[cfg(feature = "tokio")]
 mod guard;
 mod holdings;
+#[cfg(feature = "tokio")]
 mod informers;
+#[cfg(machinery_loom)]
+mod model;
+#[cfg(feature = "tokio")]
 mod per_key;
+#[cfg(feature = "tokio")]
 mod shared;
+#[cfg(feature = "tokio")]
 mod shelves;
+#[cfg(feature = "tokio")]
 mod stream;
 mod wanted;
 
+#[cfg(feature = "tokio")]
 pub use builder::KeyedBuilder;
+#[cfg(feature = "tokio")]
 pub use guard::{Interest, Released};
+#[cfg(feature = "tokio")]
 pub use informers::{KeyedInformers, KeyedState, NotAcquired};
+#[cfg(machinery_loom)]
+pub use model::Model;
+#[cfg(feature = "tokio")]
 pub use shared::{KeyedCounts, Text};
+#[cfg(feature = "tokio")]
 pub use shelves::Key;

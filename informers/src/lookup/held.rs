@@ -76,6 +76,7 @@ impl<F: Ord + Clone, T: Clone> Held<F, T> {
         Some(&self.holders[at].object)
     }
 
+    #[cfg(feature = "tokio")]
     /// What is under this key; or, if any will do, what the first has.
     pub(crate) fn under(&self, key: Option<&F>) -> Option<(&F, &T)> {
         let at = key.map_or(Some(0), |key| self.place(key).ok())?;

@@ -8,8 +8,10 @@ mod tests;
 
 pub(crate) use held::Held;
 pub use map::LookupMap;
+#[cfg(feature = "tokio")]
+pub(crate) use names::Change;
 pub use names::LookupSnapshot;
-pub(crate) use names::{Change, Changed, Names};
+pub(crate) use names::{Changed, Names};
 
 /// Who has an object of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -84,6 +84,7 @@ where
 }
 
 impl<F: Ord + Clone, T: Clone> Change<'_, F, T> {
+    #[cfg(feature = "tokio")]
     /// What is there of a name under this key; or, if any will do, what the first has.
     pub(crate) fn under(&self, name: &ObjectKey, key: Option<&F>) -> Option<(&F, &T)> {
         self.writer.get(name)?.under(key)

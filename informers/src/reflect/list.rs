@@ -80,7 +80,7 @@ impl Reflector {
             None
         };
         if let Some(trouble) = trouble {
-            self.trouble(trouble, effects);
+            effects.push(Effect::Troubled(trouble));
             self.abandon(effects);
             return Some(self.wait(now, None));
         }
@@ -94,7 +94,7 @@ impl Reflector {
         error: ListError,
         effects: &mut Vec<Effect<T>>,
     ) -> Order {
-        self.trouble(Trouble::List(error.clone()), effects);
+        effects.push(Effect::Troubled(Trouble::List(error.clone())));
         let list_time = self.plan.limits.list_time;
         match (&error, &mut self.phase) {
             (ListError::Expired { .. }, _) => {

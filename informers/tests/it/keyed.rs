@@ -17,19 +17,19 @@ use tokio_util::task::TaskTracker;
 
 /// A ConfigMap that has a network.
 #[derive(Clone, Debug, Deserialize, Serialize)]
-struct Port {
-    metadata: Meta,
+pub(crate) struct Port {
+    pub(crate) metadata: Meta,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Meta {
+pub(crate) struct Meta {
     name: String,
     namespace: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     resource_version: Option<String>,
     #[serde(default)]
-    labels: BTreeMap<String, String>,
+    pub(crate) labels: BTreeMap<String, String>,
 }
 
 impl Object for Port {
@@ -44,16 +44,16 @@ impl Object for Port {
     }
 }
 
-fn port(name: &str, vni: u32) -> Port {
+pub(crate) fn port(name: &str, vni: u32) -> Port {
     let labels = [("vni".to_owned(), vni.to_string())].into();
     Port { metadata: Meta { name: name.into(), namespace: "default".into(), resource_version: None, labels } }
 }
 
-fn vni(port: &Port) -> Option<u32> {
+pub(crate) fn vni(port: &Port) -> Option<u32> {
     port.metadata.labels.get("vni")?.parse().ok()
 }
 
-fn name(name: &str) -> ObjectKey {
+pub(crate) fn name(name: &str) -> ObjectKey {
     ObjectKey::new(Some("default"), name).unwrap()
 }
 

@@ -5,5 +5,6 @@
 mod keyed;
 mod keyed_model;
 mod model;
+mod moves;
 mod on_the_server;
 mod support;

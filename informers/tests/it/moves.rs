@@ -1,0 +1,210 @@
+//! An object goes from one network to another, while somebody looks it up: in every order in which they can hear of it.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use futures::StreamExt as _;
+use machinery_apiserver::{ApiServer, Handle, Identity};
+use machinery_informers::{KeyedInformers, Lookup};
+use machinery_objects::{
+    Capabilities, InterestBy, InterestRequest, InterestSource, InterestWatch, Kind, ListError, ListRequest,
+    ListWatch, Page, Preconditions, Scope, WatchError, WatchEvent, WatchRequest, WatchStream, Writer,
+};
+use machinery_store::{Memory, Options};
+use tokio::sync::Semaphore;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::keyed::{Port, name, port, vni};
+
+/// A source whose watches tell of objects when they are let.
+#[derive(Clone)]
+struct Gated {
+    ports: Handle<Port>,
+    /// By what is selected.
+    gates: Arc<Mutex<BTreeMap<String, Arc<Semaphore>>>>,
+}
+
+const ENOUGH: usize = 1_000;
+
+impl Gated {
+    fn gate(&self, of: &str) -> Arc<Semaphore> {
+        let mut gates = self.gates.lock().unwrap();
+        gates.entry(of.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(ENOUGH))).clone()
+    }
+
+    /// Lets nothing through any more.
+    fn close(&self) {
+        self.gates.lock().unwrap().values().for_each(|gate| {
+            gate.forget_permits(ENOUGH);
+        });
+    }
+
+    fn through(&self, of: &str, events: WatchStream<Arc<Port>>) -> WatchStream<Arc<Port>> {
+        let gate = self.gate(of);
+        Box::pin(events.then(move |event| {
+            let gate = gate.clone();
+            async move {
+                if !matches!(event, Ok(WatchEvent::Bookmark { .. } | WatchEvent::Complete { .. })) {
+                    gate.acquire().await.unwrap().forget();
+                }
+                event
+            }
+        }))
+    }
+}
+
+#[async_trait]
+impl ListWatch<Arc<Port>> for Gated {
+    fn capabilities(&self) -> Capabilities {
+        ListWatch::capabilities(&self.ports)
+    }
+
+    async fn list(&self, request: ListRequest) -> Result<Page<Arc<Port>>, ListError> {
+        self.ports.list(request).await
+    }
+
+    async fn watch(&self, request: WatchRequest) -> Result<WatchStream<Arc<Port>>, WatchError> {
+        let of = request.filter.labels.to_string();
+        Ok(self.through(&of, self.ports.watch(request).await?))
+    }
+
+    fn interests(&self) -> Option<Arc<dyn InterestSource<Arc<Port>>>> {
+        Some(Arc::new(self.clone()))
+    }
+}
+
+#[async_trait]
+impl InterestSource<Arc<Port>> for Gated {
+    async fn open(&self, request: InterestRequest) -> Result<InterestWatch<Arc<Port>>, WatchError> {
+        let InterestWatch { events, interest } = self.ports.open(request).await?;
+        Ok(InterestWatch { events: self.through("all", events), interest })
+    }
+}
+
+/// What happens to one object that goes from 17 to 18.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Step {
+    /// It is told that it is there.
+    Come,
+    /// It is told that it is not there any more.
+    Go,
+    /// Somebody looks it up, and lets it rest unless it is known where it is.
+    Look,
+}
+
+/// Waits until somebody is to look at the object.
+async fn again(queue: &mut UnboundedReceiver<()>) {
+    timeout(Duration::from_secs(10), queue.recv()).await.expect("whoever let it rest is told").unwrap();
+}
+
+/// Gives what was let through the time to arrive.
+async fn arrives(done: impl Fn() -> bool) {
+    for _ in 0..2_000 {
+        if done() {
+            return;
+        }
+        sleep(Duration::from_millis(5)).await;
+    }
+    panic!("it does not arrive");
+}
+
+async fn moves(steps: [Step; 3], per_key: bool) -> usize {
+    let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
+    let kind = Kind::new("v1", "ConfigMap", "configmaps", Scope::Namespaced).unwrap();
+    let ports: Handle<Port> = server.handle_of(kind, Identity::admin());
+    let source = Gated { ports: ports.clone(), gates: Arc::default() };
+    let by = InterestBy::Label("vni".into());
+    let listed: Arc<dyn ListWatch<Arc<Port>>> = Arc::new(source.clone());
+    let builder = KeyedInformers::<u32, Port>::builder(listed, by, vni);
+    let informers = if per_key { builder.per_key() } else { builder }.build();
+    let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
+    tasks.spawn(informers.run(stopping.clone()));
+    let mut moving = ports.create(&port("a", 17), None).await.unwrap().object;
+    let held = [informers.acquire(17).unwrap(), informers.acquire(18).unwrap()];
+    for interest in &held {
+        interest.synced().await.unwrap();
+    }
+    assert!(matches!(informers.lookup(&name("a")), Lookup::Unique(17, _)));
+    source.close();
+    moving.metadata.labels.insert("vni".into(), "18".into());
+    ports.update(&moving, &Preconditions::default()).await.unwrap();
+
+    // Whoever works on objects is told of each change of its name.
+    let (tells, mut queue) = unbounded_channel();
+    let handler = informers.handle(move |_, _| tells.send(()).unwrap()).unwrap();
+    handler.synced().await.unwrap();
+    again(&mut queue).await; // of what is there at the beginning
+    let mut rests = false;
+    let mut dropped = 0;
+    for step in steps {
+        match step {
+            // On one stream it is one event.
+            Step::Come if !per_key => {
+                source.gate("all").add_permits(1);
+                arrives(|| matches!(informers.lookup(&name("a")), Lookup::Unique(18, _))).await;
+            }
+            Step::Go if !per_key => {}
+            Step::Come => {
+                source.gate("vni=18").add_permits(1);
+                arrives(|| informers.read().count(&18) == 1).await;
+            }
+            Step::Go => {
+                source.gate("vni=17").add_permits(1);
+                arrives(|| informers.read().count(&17) == 0).await;
+            }
+            Step::Look => match informers.lookup(&name("a")) {
+                Lookup::Unique(at, _) => assert!(at == 17 || at == 18),
+                Lookup::Absent | Lookup::Ambiguous(_) => {
+                    assert!(per_key, "one stream always knows where it is");
+                    rests = true;
+                    dropped += 1;
+                }
+            },
+        }
+    }
+    // It works on it whenever it is told, until it is known where it is.
+    if rests {
+        again(&mut queue).await;
+    }
+    while !matches!(informers.lookup(&name("a")), Lookup::Unique(18, _)) {
+        again(&mut queue).await;
+    }
+    assert_eq!((informers.read().count(&17), informers.read().count(&18)), (0, 1));
+    stopping.cancel();
+    tasks.close();
+    tasks.wait().await;
+    dropped
+}
+
+const ORDERS: [[Step; 3]; 6] = {
+    use Step::{Come, Go, Look};
+    [
+        [Come, Go, Look],
+        [Come, Look, Go],
+        [Go, Come, Look],
+        [Go, Look, Come],
+        [Look, Come, Go],
+        [Look, Go, Come],
+    ]
+};
+
+#[tokio::test]
+async fn by_a_stream_for_each_key_it_is_known_in_the_end_and_whoever_let_it_rest_is_told() {
+    let mut dropped = 0;
+    for steps in ORDERS {
+        dropped += moves(steps, true).await;
+    }
+    assert_eq!(dropped, 2, "it is under both in one order, and under none in another");
+}
+
+#[tokio::test]
+async fn by_one_stream_it_is_always_known() {
+    for steps in ORDERS {
+        assert_eq!(moves(steps, false).await, 0);
+    }
+}
