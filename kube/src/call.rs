@@ -1,6 +1,7 @@
 //! A request, and its answer.
 
 use std::error::Error;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -25,6 +26,8 @@ pub(crate) struct Caller {
     pub(crate) client: Client,
     pub(crate) kind: Kind,
     pub(crate) server: Server,
+    /// Under which name it writes.
+    pub(crate) manager: Option<Arc<str>>,
 }
 
 /// Why there is no answer.

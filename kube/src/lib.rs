@@ -22,7 +22,8 @@
 //! 6. **An object is made once**, of what its type asks for and nothing else (`an_object_is_made_once`,
 //!    `what_is_kept_is_what_the_whole_object_says`). [`Meta`] is metadata in ten words (`metadata_is_small`).
 //! 7. **What a server sends is bounded**: a line, an answer, the time (`a_line_without_end_is_refused`,
-//!    `an_answer_without_end_is_refused`, `who_does_not_answer_is_not_waited_for`).
+//!    `an_answer_without_end_is_refused`, `who_does_not_answer_is_not_waited_for`). Whatever it is, it is no panic
+//!    (`whatever_comes_is_no_panic`).
 //! 8. **A write of which the outcome is open is said to be one** (`a_lost_answer_is_an_unknown_outcome`,
 //!    `a_write_that_was_sent_and_not_answered_is_in_doubt`); one that did not get away is not
 //!    (`who_cannot_be_reached_was_asked_nothing`).

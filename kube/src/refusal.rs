@@ -8,7 +8,7 @@ use machinery_objects::{
 };
 use serde::Deserialize;
 
-use crate::text::{excerpt, excerpt_of};
+use crate::text::{excerpt, excerpt_of, message};
 
 /// Why a request was not done, or a watch ended.
 #[derive(Debug, PartialEq)]
@@ -82,9 +82,9 @@ impl Refusal {
             Some(said) => Self::of_status(said, status.as_u16()),
             None => {
                 let separator = if body.is_empty() { "" } else { ": " };
-                let message = format!("HTTP {status}{separator}{}", excerpt_of(body));
+                let said = format!("HTTP {status}{separator}{}", excerpt_of(body));
                 let mut refusal = Self::of_status(Status::default(), status.as_u16());
-                (refusal.message, refusal.is_status) = (message, false);
+                (refusal.message, refusal.is_status) = (said, false);
                 refusal
             }
         };
@@ -102,7 +102,7 @@ impl Refusal {
         Self {
             code,
             reason: status.reason.unwrap_or_default(),
-            message: excerpt(&status.message.unwrap_or_else(|| format!("code {code}"))),
+            message: message(&status.message.unwrap_or_else(|| format!("code {code}"))),
             is_status: true,
             name: details.name.unwrap_or_default(),
             causes: details.causes.unwrap_or_default(),

@@ -29,7 +29,19 @@ impl<O> Remote<O> {
     /// will do.
     #[must_use]
     pub fn new(client: Client, kind: Kind, server: Server) -> Self {
-        Self { caller: Arc::new(Caller { client, kind, server }), of: PhantomData }
+        Self { caller: Arc::new(Caller { client, kind, server, manager: None }), of: PhantomData }
+    }
+
+    /// The same, writing under this name: it is what servers call who manages a field. Without one they take the name of the
+    /// program from the headers, or none.
+    #[must_use]
+    pub fn managed_by(&self, manager: &str) -> Self {
+        let Caller { client, kind, server, .. } = &*self.caller;
+        let (client, kind, server) = (client.clone(), kind.clone(), server.clone());
+        Self {
+            caller: Arc::new(Caller { client, kind, server, manager: Some(manager.into()) }),
+            of: PhantomData,
+        }
     }
 
     /// What it is of.

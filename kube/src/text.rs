@@ -77,8 +77,16 @@ impl<'de> Visitor<'de> for OfTexts {
 
 /// The beginning of a text from outside, with a mark where it was cut: an error about a megabyte is not a megabyte.
 pub(crate) fn excerpt(text: &str) -> String {
-    const LIMIT: usize = 200;
-    match text.char_indices().nth(LIMIT) {
+    cut(text, 200)
+}
+
+/// The same of what a server says to people, which has a line for each thing that is wrong.
+pub(crate) fn message(text: &str) -> String {
+    cut(text, 4096)
+}
+
+fn cut(text: &str, limit: usize) -> String {
+    match text.char_indices().nth(limit) {
         None => text.to_owned(),
         Some((end, _)) => format!("{}…", &text[..end]),
     }

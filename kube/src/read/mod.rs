@@ -7,6 +7,9 @@ mod page;
 mod source;
 mod watch;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use event::Marks;
 pub(crate) use object::object;
 pub(crate) use watch::follow;

@@ -128,6 +128,11 @@ mod tests {
             r#"{"metadata": {"resourceVersion": "7"}, "items": [{"metadata": {"name": "a"}, "spec": {"rack": 1}}]}"#,
             "a has no resourceVersion",
         );
+        let nameless = r#"{"metadata": {"resourceVersion": "1"}, "spec": {"rack": 1}}"#;
+        check(
+            &format!(r#"{{"metadata": {{"resourceVersion": "7"}}, "items": [{nameless}]}}"#),
+            "without a name",
+        );
         check(r#"{"metadata": {"resourceVersion": "7"}, "items": [3]}"#, "without readable metadata");
         check(&format!(r#"{{"metadata": {{"resourceVersion": "7"}}, "items": [{A}"#), "EOF");
         check("<html>", "expected value");

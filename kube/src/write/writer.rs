@@ -35,7 +35,7 @@ impl<O: Object + Serialize + DeserializeOwned> Writer<O> for Remote<O> {
             return Err(body::at("metadata.resourceVersion", "what is to be made has none yet").into());
         }
         let target = Target::collection(kind, body::namespace(kind, &object)?)?;
-        let asked = target.with(STRICT.0, STRICT.1).ask(Method::POST, encoded(&object))?;
+        let asked = self.strictly(target).ask(Method::POST, encoded(&object))?;
         match self.write(asked, fence).await? {
             Ok(body) => answer::written(&body),
             // A namespace that is not there.
@@ -76,11 +76,13 @@ impl<O: Object + Serialize + DeserializeOwned> Writer<O> for Remote<O> {
         if patch.status {
             target = target.below("status");
         }
-        target = target.with(STRICT.0, STRICT.1);
-        if let PatchFormat::Apply { manager, force } = &patch.format {
-            target =
-                target.with("fieldManager", manager).with("force", if *force { "true" } else { "false" });
-        }
+        target = match &patch.format {
+            PatchFormat::Apply { manager, force } => {
+                let force = if *force { "true" } else { "false" };
+                target.with(STRICT.0, STRICT.1).with("fieldManager", manager).with("force", force)
+            }
+            _ => self.strictly(target),
+        };
         let mut asked = target.ask(Method::PATCH, body)?;
         asked.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
         match self.write(asked, only_if.fence.as_ref()).await? {
@@ -118,10 +120,18 @@ impl<O: Object + Serialize + DeserializeOwned> Remote<O> {
         if status {
             target = target.below("status");
         }
-        let asked = target.with(STRICT.0, STRICT.1).ask(Method::PUT, encoded(&object))?;
+        let asked = self.strictly(target).ask(Method::PUT, encoded(&object))?;
         match self.write(asked, only_if.fence.as_ref()).await? {
             Ok(body) => answer::written(&body),
             Err(refusal) => Err(refusal.write_error(only_if.fence.as_ref())),
+        }
+    }
+
+    fn strictly(&self, target: Target) -> Target {
+        let target = target.with(STRICT.0, STRICT.1);
+        match &self.caller.manager {
+            Some(manager) => target.with("fieldManager", manager),
+            None => target,
         }
     }
 

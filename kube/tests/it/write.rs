@@ -31,6 +31,17 @@ async fn an_object_is_made_changed_and_deleted() {
     assert_eq!(again, WriteError::AlreadyExists { uid: None });
     let changed = moved(&ports, &made.object, "2").await;
     assert_eq!(changed.spec.vni, "2");
+    // Who writes has a name.
+    let named = ports.managed_by("racker");
+    let managers = |port: &Port| {
+        let entries = port.metadata.managed_fields.iter().flatten();
+        entries.filter_map(|entry| entry.manager.clone()).collect::<Vec<_>>()
+    };
+    assert!(!managers(&changed).contains(&"racker".to_owned()));
+    let mut renamed = changed.clone();
+    renamed.metadata.annotations = Some([("a".into(), "b".into())].into());
+    let changed = named.update(&renamed, &none()).await.unwrap().object;
+    assert!(managers(&changed).contains(&"racker".to_owned()), "{:?}", managers(&changed));
     // The status is apart.
     let mut told = changed.clone();
     told.spec.vni = "3".into();

@@ -225,6 +225,18 @@ async fn an_answer_without_end_is_refused() {
         panic!("it is no list")
     };
     is_malformed(&error, "longer than 1048576 bytes");
+    // As long as may be is not too long, and a byte more is, also in one piece.
+    let padded = |length: usize| {
+        let page = page(9, "", &[item("a", 1)]);
+        [page.clone(), " ".repeat(length - page.len())].concat()
+    };
+    assert_eq!(list(Reply::of(200, padded(1 << 20))).await.unwrap().items.len(), 1);
+    let pieces = padded((1 << 20) + 1);
+    let (one, other) = pieces.split_at(1000);
+    for reply in [Reply::of(200, pieces.clone()), Reply::pieces(200, [one.to_owned(), other.to_owned()])] {
+        let Err(ListError::Source(error)) = list(reply).await else { panic!("it is too long") };
+        is_malformed(&error, "longer than");
+    }
     // Of a refusal the code is enough.
     let refused = list(Reply::stream(403, endless())).await;
     assert!(matches!(refused, Err(ListError::Source(SourceError::Forbidden { .. }))), "{refused:?}");
