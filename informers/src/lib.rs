@@ -1,4 +1,100 @@
 //! Informers whose filter changes while they run.
+//!
+//! An [`Informer`] keeps what a source has of one kind: a cache that is read as of a moment, with indexes, and handlers that are told
+//! what becomes of each object. [`KeyedInformers`] keep only what is under the keys that somebody holds an [`Interest`] in; which
+//! keys these are changes as they run, and from a source with streams of interest not one event comes for another. A [`LookupMap`]
+//! says which of several informers has an object of a name.
+//!
+//! A source is whatever implements [`ListWatch`](machinery_objects::ListWatch): the server in this process, any Kubernetes, a script.
+//!
+//! # What it promises
+//!
+//! Each promise names its tests: beside the code, in `tests/it/`, or in `tests/loom.rs` (every interleaving of three threads, marked
+//! *loom*). Two models hold most of them at once, over random writes on a source that misbehaves in all known ways: `model/` an
+//! informer, `keyed_model.rs` keyed ones.
+//!
+//! 1. **The cache is what the source had at some version**, and of one key no version is followed by an earlier one
+//!    (`the_cache_is_the_server_at_some_version_and_what_was_told_adds_up`, `what_was_told_before_it_went_does_not_come_back`).
+//! 2. **What a handler is told adds up to the cache**: of each key a part of its history, in order, with the same end. Who comes late is told
+//!    first what is there (the models; loom: `a_late_handler_misses_nothing_and_hears_nothing_twice`,
+//!    `two_who_change_are_heard_in_the_order_of_the_cache`).
+//! 3. **What vanished is told**, to every handler and with its last state, when all is listed anew; that is seen whole, and what has not
+//!    changed keeps its `Arc` (`a_list_that_expires_between_pages_is_begun_anew_and_then_asked_for_whole`, the models).
+//! 4. **Deletes are typed**, and leaving is told apart from them where the source can know: [`Event`](machinery_objects::Event).
+//! 5. **Reads hold up nobody**: [`Informer::read`] is a pointer, a list costs what it finds (the promises of `machinery-snapshot`).
+//! 6. **Indexes** by any function, by key, by label, in order; they change with the map. A function that panics leaves the cache whole.
+//! 7. **A slow handler slows nobody**, and takes the room of a key each; its lag is known; one that panics goes on (loom: `a_put_is_never_lost`;
+//!    [`deliver`]).
+//! 8. **Read your writes**: [`Informer::reached`] waits until the cache shows a write or is past it, also where the object left the filter.
+//! 9. **How old it is is a number**, and what keeps it from being newer has a name: [`Informer::state`], [`Trouble`]
+//!    (`trouble_lasts_until_it_is_over`).
+//! 10. **A projection is kept instead of the object**, made as each is read: [`Informer::projection`], or a source that reads no more.
+//! 11. **A source that misbehaves is an entry in a table** (`reflect/tests.rs`): pages without end, 410 anywhere, 429, silence, an end that
+//!     never comes, a replica that is behind, a backup that was restored. Each wait grows, and none is alike.
+//! 12. **Drift is looked for**: an audit compares with a list, counts what differs, and lists anew ([`Builder::audit`]).
+//! 13. **An interest is a guard**: the first begins what is told of a key; when the drop of the last has returned nothing of it is held, that was told, and
+//!     what still comes changes nothing (`interests_are_held_and_let_go_by_one_stream`, `…_by_a_stream_for_each_key`; loom:
+//!     `what_comes_for_a_key_that_was_let_go_changes_nothing`, `an_acquire_beside_the_last_release_is_a_tenure_that_lives`).
+//! 14. **Whoever lets an ambiguous name rest is told of its end** (`by_a_stream_for_each_key_it_is_known_in_the_end_and_whoever_let_it_rest_is_told`,
+//!     in all six orders; loom: `an_ambiguity_ends_with_a_telling`). On one stream no name is ever ambiguous (`by_one_stream_it_is_always_known`).
+//! 15. **An object that cannot be read hides no others**: it is counted, and known by name ([`State::unreadable`]).
+//!
+//! # What it does not do
+//!
+//! - It does not tell handlers everything again from time to time. What one wants of that is the audit.
+//! - A cache of a source whose versions are not ordered cannot tell an old event from a new one; it takes the source's order.
+//! - It has no queue: a handler puts keys into one. It writes nothing.
+//! - What a stream of its own for each key tells, it tells in its own time: between two of them an object may be under both keys, or none.
+//! - Several informers are not read as of one moment.
+//!
+//! # Example
+//!
+//! ```
+//! # #[cfg(all(feature = "tokio", feature = "testing"))]
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use machinery_informers::testing::{Plane, Thing};
+//! use machinery_informers::{Informer, KeyedInformers, Lookup};
+//! use machinery_objects::{Capabilities, Event, InterestBy, ListWatch};
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//! use tokio_util::{sync::CancellationToken, task::TaskTracker};
+//!
+//! let plane = Plane::of_things(Capabilities::ALL);                 // a source for tests; or a handle, or machinery_kube::Remote
+//! let source: Arc<dyn ListWatch<Thing>> = Arc::new(plane.clone());
+//! let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
+//!
+//! let mut things = Informer::<Thing>::builder(source.clone());
+//! let by_place = things.index(|thing: &Thing| [thing.place.clone()]);
+//! let things = things.build();
+//! tasks.spawn(things.run(stopping.clone()));
+//!
+//! let written = plane.put(Thing::new("default/a").at("rack-1"));
+//! things.reached(&written, Duration::from_secs(5)).await?;         // what I wrote is in there
+//! assert_eq!(things.read().by(&by_place, "rack-1").count(), 1);
+//! let handler = things.handle(|event: Event<Arc<Thing>>| println!("{}", event.object().key))?;
+//! handler.synced().await?;                                         // late is fine: it was told of what is there
+//!
+//! let by = InterestBy::Field(Thing::PLACE.into());
+//! let racks = KeyedInformers::builder(source, by, |thing: &Thing| Some(thing.place.to_string())).build();
+//! tasks.spawn(racks.run(stopping.clone()));
+//! let rack = racks.acquire("rack-1".to_owned())?;                  // from here on, and until it is dropped
+//! rack.synced().await?;
+//! assert!(matches!(racks.lookup(&"default/a".parse()?), Lookup::Unique(rack, _) if rack == "rack-1"));
+//! drop(rack);
+//! assert!(racks.read().is_empty());
+//!
+//! stopping.cancel();
+//! tasks.close();
+//! tasks.wait().await;
+//! # Ok(()) }
+//! # #[cfg(not(all(feature = "tokio", feature = "testing")))] fn main() {}
+//! ```
+//!
+//! # Features
+//!
+//! `tokio` (default): informers that run. Without it there are the inboxes of handlers and the lookup map. `testing`: a source in memory that
+//! misbehaves as it is told to.
 
 #[cfg(feature = "tokio")]
 mod audit;
