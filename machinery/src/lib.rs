@@ -1,7 +1,7 @@
 //! What you build a control plane from: the one crate to depend on.
 //!
 //! It re-exports the parts, and has nothing of its own. Today that is objects with the ports to read and write them, the
-//! embedded API server with its store, and the ports over any Kubernetes; informers and controllers join when they are there.
+//! embedded API server with its store, informers, and the ports over any Kubernetes; controllers join when they are there.
 //!
 //! # What it does not do
 //!
@@ -36,6 +36,7 @@
 
 #[cfg(feature = "embedded")]
 pub use machinery_apiserver as apiserver;
+pub use machinery_informers as informers;
 #[cfg(feature = "kube")]
 pub use machinery_kube as kube;
 pub use machinery_objects as objects;
