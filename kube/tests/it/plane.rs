@@ -36,6 +36,11 @@ pub(crate) fn kind() -> Kind {
 
 /// A server in memory, and a client of it without a socket.
 pub(crate) async fn plane() -> (ApiServer, Client) {
+    on(Memory::new(Options::default())).await
+}
+
+/// The same on this store.
+pub(crate) async fn on(store: Memory) -> (ApiServer, Client) {
     let kind = KindOf::<Port>::new().guard(
         "one-mac",
         |port| port.spec.mac.iter().map(ToString::to_string).collect::<Vec<_>>(),
@@ -47,7 +52,7 @@ pub(crate) async fn plane() -> (ApiServer, Client) {
             None => Vec::new(),
         },
     );
-    let server = ApiServer::builder(Memory::new(Options::default())).kind(kind).start().await.unwrap();
+    let server = ApiServer::builder(store).kind(kind).start().await.unwrap();
     let client = client(&server);
     (server, client)
 }

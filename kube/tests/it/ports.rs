@@ -1,16 +1,21 @@
 //! Reading, as the port promises it.
 
+use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
 use machinery_kube::{Remote, Server};
 use machinery_objects::{
-    Capabilities, Filter, Freshness, Kind, ListAt, ListError, ListRequest, ListWatch, Object, Page, Revision,
-    Scope, SourceError, WatchError, WatchEvent, WatchFrom, WatchRequest, Writer,
+    Capabilities, Filter, Freshness, InterestBy, InterestRequest, InterestSource, Kind, ListAt, ListError,
+    ListRequest, ListWatch, Object, Page, Revision, Scope, SourceError, WatchError, WatchEvent, WatchFrom,
+    WatchRequest, Writer,
 };
+use machinery_store::{Backend, Memory, Options};
 
-use crate::plane::{Port, all, create, from, key, kind, labelled, moved, next, plane, ports, within, words};
+use crate::plane::{
+    Port, all, create, from, key, kind, labelled, moved, next, on, plane, ports, within, words,
+};
 
 fn names(page: &Page<Port>) -> Vec<String> {
     page.items.iter().map(|port| port.key().name().to_owned()).collect()
@@ -183,6 +188,45 @@ async fn a_version_that_has_not_come_is_told_as_such() {
     };
     check(within(ports.list(request)).await.unwrap_err());
     check(within(ports.get(&key("a"), far)).await.unwrap_err());
+}
+
+#[tokio::test]
+async fn what_is_no_longer_kept_is_told_as_such() {
+    let store = Memory::new(Options::default());
+    let (_server, client) = on(store.clone()).await;
+    let ports = Remote::<Port>::new(client, kind(), Server::machinery());
+    for name in ["a", "b", "c"] {
+        create(&ports, name, "1").await;
+    }
+    let limit = NonZeroU32::new(1);
+    let first = ports.list(ListRequest { limit, ..ListRequest::default() }).await.unwrap();
+    create(&ports, "d", "1").await;
+    let newest = create(&ports, "e", "1").await.version().unwrap();
+    store.compact(newest.revision().unwrap()).await.unwrap();
+
+    let old = first.version;
+    let expired = match ports.watch(from(WatchFrom::After(old.clone()))).await {
+        Ok(mut events) => next(&mut events).await.unwrap().unwrap_err(),
+        Err(error) => error,
+    };
+    assert_eq!(expired, WatchError::Expired);
+    let exactly = ListRequest { at: ListAt::Exactly(old.clone()), ..ListRequest::default() };
+    assert_eq!(ports.list(exactly).await, Err(ListError::Expired { rest: None }));
+    let by = InterestBy::Field("spec.vni".into());
+    let keys = BTreeSet::from(["1".into()]);
+    let request = InterestRequest { by, keys, filter: Filter::default(), after: Some(old) };
+    let expired = match ports.open(request).await {
+        Ok(mut watch) => next(&mut watch.events).await.unwrap().unwrap_err(),
+        Err(error) => error,
+    };
+    assert_eq!(expired, WatchError::Expired);
+    // A list can go on all the same, of another moment.
+    let on = ListRequest { rest: first.rest, ..ListRequest::default() };
+    let Err(ListError::Expired { rest: Some(rest) }) = ports.list(on).await else {
+        panic!("it is compacted")
+    };
+    let page = ports.list(ListRequest { rest: Some(rest), ..ListRequest::default() }).await.unwrap();
+    assert_eq!(names(&page), ["b", "c", "d", "e"]);
 }
 
 #[tokio::test]
