@@ -41,6 +41,7 @@ impl Cache {
 
     /// Sets a key, or takes it out, and tells of it.
     fn change(&self, key: u8, object: Option<u8>) {
+        let mut publishing = self.hub.publishing();
         let mut writer = self.map.write();
         let before = match object {
             Some(object) => writer.insert(key, object),
@@ -53,7 +54,6 @@ impl Cache {
                 why: Gone::Deleted { final_state_known: true },
             },
         };
-        let mut publishing = self.hub.publishing();
         writer.commit();
         publishing.publish(self.now, &[News { key, before, change }]);
     }

@@ -18,6 +18,8 @@ pub(crate) struct Cache<T, S> {
     /// Whether a version that is not greater is not later.
     ordered: bool,
     renewal: Option<Renewal<T>>,
+    /// How far it is.
+    reached: Option<ResourceVersion>,
     synced: bool,
     unreadable: BTreeMap<ObjectKey, Unreadable>,
     /// Changes that came after those that they came before.
@@ -50,6 +52,7 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
             seed: FixedState::with_seed(seed),
             ordered,
             renewal: None,
+            reached: None,
             synced: false,
             unreadable: BTreeMap::new(),
             late: 0,
@@ -86,14 +89,23 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
                 }
                 Effect::Late => self.late += 1,
                 Effect::Well => out.well = true,
-                Effect::Reached(version) => out.reached = Some(version),
+                Effect::Reached(version) => {
+                    self.reached = Some(version.clone());
+                    out.reached = Some(version);
+                }
                 Effect::Finish(version) => {
                     let Some(renewal) = self.renewal.take() else { continue };
                     // What changed before is compared with, too.
                     if let Some(change) = change.take() {
                         Change::<T>::commit(change, &mut out.news, &mut out.displaced);
                     }
-                    self.finish(renewal, change.get_or_insert_with(begin));
+                    let change = change.get_or_insert_with(begin);
+                    // Only a server that was restored is believed to have gone back.
+                    if self.ordered && self.reached.as_ref().is_some_and(|reached| version < *reached) {
+                        change.begins_anew();
+                    }
+                    self.finish(renewal, change);
+                    self.reached = Some(version.clone());
                     out.reached = Some(version);
                     out.whole = true;
                     out.first |= !std::mem::replace(&mut self.synced, true);

@@ -36,6 +36,8 @@ pub(crate) trait Change<T> {
     fn get(&self, key: &ObjectKey) -> Option<&Arc<T>>;
     /// So many come, and there is nothing yet.
     fn load(&mut self, _count: usize) {}
+    /// Versions have begun anew: what comes may be later than what has a greater one. It comes first.
+    fn begins_anew(&mut self) {}
     fn put(&mut self, found: Found<Arc<T>>, initial: bool);
     /// `last`: as the source told it, if it did.
     fn remove(&mut self, key: &ObjectKey, at: Option<&ResourceVersion>, last: Option<Arc<T>>, why: Gone);

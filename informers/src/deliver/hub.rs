@@ -14,7 +14,7 @@ use std::time::Instant;
 /// A cache changes between [`Hub::publishing`] and the drop of what that returns, and a handler comes between two changes:
 /// so each change is in the state that it begins with, or is told to it, and never both.
 ///
-/// Lock order: whatever the cache's writer holds, then `state`, then what its readers take for a moment, or one inbox.
+/// Lock order: `state`, then one inbox, or what the cache locks to change or to be read.
 pub struct Hub<N, T> {
     state: Mutex<State<N, T>>,
     seed: u64,

@@ -145,6 +145,11 @@ impl<F: Key, T: Send + Sync + 'static, U: Under<F, T>> Change<T> for ShelvedChan
         self.names.under(name, self.under.only()).map(|(_, object)| object)
     }
 
+    fn begins_anew(&mut self) {
+        let hidden = self.names.begins_anew();
+        self.hows.extend((0..hidden).map(|_| How::There { initial: false }));
+    }
+
     fn put(&mut self, found: Found<Arc<T>>, initial: bool) {
         let version = self.revision(found.version.as_ref());
         let key = self.under.of(&found.object);
@@ -184,5 +189,69 @@ impl<F: Key, T: Send + Sync + 'static, U: Under<F, T>> Change<T> for ShelvedChan
             };
             news.push(News { key: (changed.key, changed.name), before: changed.before, change });
         }
+    }
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use std::time::Duration;
+
+    use machinery_objects::ObjectKey;
+
+    use super::*;
+    use crate::cache::Cache;
+    use crate::lookup::Lookup;
+    use crate::reflect::Effect;
+    use crate::testing::Thing;
+
+    fn found(version: u64) -> Effect<Arc<Thing>> {
+        let version = Some(ResourceVersion::from(Revision(version)));
+        let object = Arc::new(Thing { version: version.clone(), ..Thing::new("a") });
+        Effect::Put(Found { key: object.key.clone(), version, object })
+    }
+
+    /// A stream of one key, whose list shows the object in this version, or does not.
+    fn lists(
+        cache: &mut Cache<Thing, Shelved<char, Thing, One<char>>>,
+        shows: Option<u64>,
+        at: u64,
+    ) -> usize {
+        let finish = Effect::Finish(Revision(at).into());
+        let mut effects: Vec<_> =
+            [Effect::Begin].into_iter().chain(shows.map(found)).chain([finish]).collect();
+        cache.apply(&mut effects, true).news.len()
+    }
+
+    #[test]
+    fn when_a_server_was_restored_nothing_that_is_there_stays_hidden() {
+        let holdings = Arc::new(Holdings::<char, Thing>::new(1, 9, Duration::ZERO));
+        let stream = |key| {
+            let shelf = Shelved { holdings: holdings.clone(), under: One(key), ordered: true };
+            Cache::new(shelf, 1, true)
+        };
+        let (mut x, mut y) = (stream('x'), stream('y'));
+        let name: ObjectKey = "a".parse().unwrap();
+        let newest = || match holdings.names.read().newest(&name) {
+            Lookup::Unique(key, object) => Some((key, object.version.clone()?.revision()?.0)),
+            _ => None,
+        };
+        // It moved from x to y, of which x is yet to hear, and was deleted there.
+        lists(&mut x, Some(5), 5);
+        lists(&mut y, Some(7), 7);
+        lists(&mut y, None, 9);
+        assert_eq!(newest(), None);
+        // None of that ever was: it is at 6 again. Of x there is nothing new, but it counts, and that is told.
+        assert_eq!(lists(&mut y, None, 6), 1);
+        assert_eq!(newest(), Some(('x', 5)));
+        // The other way round: y has it still from before, and x has it as it is since.
+        lists(&mut y, Some(30), 30);
+        lists(&mut x, Some(8), 8);
+        assert_eq!(newest(), Some(('y', 30)));
+        lists(&mut y, None, 8);
+        assert_eq!(newest(), Some(('x', 8)));
+        // An end that is heard then says what it says.
+        lists(&mut y, Some(12), 12);
+        lists(&mut y, None, 13);
+        assert_eq!(newest(), None);
     }
 }

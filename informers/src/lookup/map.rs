@@ -83,7 +83,9 @@ where
 
     /// Versions have begun anew, as in a server that was restored: no end that was heard before says anything of them.
     pub fn versions_began_anew(&self) {
-        self.tell(&self.names.reveal());
+        let mut change = self.names.change();
+        change.begins_anew();
+        self.tell(&change.commit());
     }
 
     /// Who has an object of this name, now.

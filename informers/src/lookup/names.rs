@@ -27,8 +27,11 @@ pub(crate) struct Changed<F, T> {
 /// Several changes that are seen as one. Dropped without a commit it has changed nothing.
 #[must_use = "a change is nothing until it is committed"]
 pub(crate) struct Change<'a, F, T> {
+    names: &'a Names<F, T>,
     writer: Writer<'a, ObjectKey, Held<F, T>>,
     changed: Vec<Changed<F, T>>,
+    /// Versions have begun anew, so nothing is older than anything else.
+    anew: bool,
 }
 
 /// Who holds what, as of a moment. Read without any lock, and cloned as a pointer.
@@ -50,7 +53,7 @@ where
 
     /// Begins a change. Waits while there is another.
     pub(crate) fn change(&self) -> Change<'_, F, T> {
-        Change { writer: self.map.write(), changed: Vec::new() }
+        Change { names: self, writer: self.map.write(), changed: Vec::new(), anew: false }
     }
 
     pub(crate) fn read(&self) -> LookupSnapshot<F, T> {
@@ -68,16 +71,6 @@ where
         let read = self.read();
         for (name, _) in read.under(key) {
             change.remove(key, name, None);
-        }
-        change.commit()
-    }
-
-    /// Hides nothing any more: versions have begun anew. Returns what was hidden, unchanged.
-    pub(crate) fn reveal(&self) -> Vec<Changed<F, T>> {
-        let mut change = self.change();
-        let read = self.read();
-        for (name, held) in read.names.iter().filter(|(_, held)| held.hides()) {
-            change.reveal(name, held);
         }
         change.commit()
     }
@@ -109,19 +102,27 @@ impl<F: Ord + Clone, T: Clone> Change<'_, F, T> {
         let Some(before) = held.of(key).cloned() else { return };
         match held.without(key, version) {
             None => self.writer.remove(name),
+            Some(held) if self.anew => self.writer.insert(name.clone(), held.revealed()),
             Some(held) => self.writer.insert(name.clone(), held),
         };
         let name = name.clone();
         self.changed.push(Changed { key: key.clone(), name, before: Some(before), after: None });
     }
 
-    fn reveal(&mut self, name: &ObjectKey, held: &Held<F, T>) {
-        for (key, object) in held.hidden() {
-            let object = Some(object.clone());
-            let (before, after) = (object.clone(), object);
-            self.changed.push(Changed { key: key.clone(), name: name.clone(), before, after });
+    /// Versions have begun anew, as in a server that was restored. No end that was heard before, or comes in this change, says
+    /// anything of what others have. What was hidden is told as changed; returns how much that is. It comes first in a change.
+    pub(crate) fn begins_anew(&mut self) -> usize {
+        self.anew = true;
+        let there = self.names.map.snapshot();
+        for (name, held) in there.iter().filter(|(_, held)| held.hides()) {
+            for (key, object) in held.hidden() {
+                let (key, object) = (key.clone(), Some(object.clone()));
+                let before = object.clone();
+                self.changed.push(Changed { key, name: name.clone(), before, after: object });
+            }
+            self.writer.insert(name.clone(), held.revealed());
         }
-        self.writer.insert(name.clone(), held.revealed());
+        self.changed.len()
     }
 
     /// Makes the changes, for everybody at once. Returns them in order: tell of them now.
