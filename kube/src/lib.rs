@@ -28,14 +28,15 @@
 //!    `a_write_that_was_sent_and_not_answered_is_in_doubt`); one that did not get away is not
 //!    (`who_cannot_be_reached_was_asked_nothing`).
 //! 9. **No condition is dropped**: what the server would not hold is `Unsupported`, and a fence is sent only to who holds it
-//!    (`a_condition_that_does_not_hold_writes_nothing`, `guards_and_fences_are_held_and_named`).
+//!    (`a_condition_that_does_not_hold_writes_nothing`, `conditions_are_sent_where_a_server_compares_them`,
+//!    `guards_and_fences_are_held_and_named`).
 //! 10. **An edit of an interest whose answer was lost is repeated as it was**, and one that is refused costs no number
 //!     (`an_edit_whose_answer_was_lost_is_repeated_as_it_was`, `an_edit_that_is_refused_gives_its_number_back`).
 //! 11. **Three hundred watches need four connections** (`many_watches_need_few_connections`): as many requests on each as its server takes
 //!     (`a_server_that_takes_few_requests_on_a_connection_is_obeyed`), and as many connections as are allowed
 //!     (`there_are_no_more_connections_than_allowed`).
 //! 12. **A watch that is not read holds up no other** of its connection (`a_watch_that_is_not_read_holds_up_no_other`), and a connection that is
-//!     dead is found within the time of two pings, and replaced (`a_connection_that_is_dead_is_found_and_replaced`).
+//!     dead is found within the time that is set for it, and replaced (`a_connection_that_is_dead_is_found_and_replaced`).
 //! 13. **Who speaks no HTTP/2 is spoken to all the same** (`who_speaks_no_http2_is_spoken_to_all_the_same`), also through a proxy
 //!     (`a_proxy_is_asked_for_a_way`).
 //!

@@ -76,7 +76,8 @@ pub enum ConnectError {
 /// The configuration cannot be used.
 ///
 /// # Panics
-/// Outside a runtime of tokio.
+/// Outside a runtime of tokio; and if rustls was built with two providers of cryptography, and the program has installed
+/// neither.
 pub fn client(config: Config, connections: Connections) -> Result<Client, ConnectError> {
     let url = &config.cluster_url;
     if url.host().is_none_or(str::is_empty) {

@@ -26,7 +26,7 @@ use super::dial::{BoxError, Dial};
 pub(crate) struct Unsent(String);
 
 /// How often a request is sent again that a connection gave back unsent.
-const ATTEMPTS: usize = 3;
+const ATTEMPTS: usize = 8;
 
 /// The connections to one server. Cheap to clone; when the last is dropped, each connection ends with the last answer
 /// on it.

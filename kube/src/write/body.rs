@@ -93,47 +93,53 @@ pub(super) fn deletion(deletion: &Deletion) -> Vec<u8> {
 }
 
 /// A patch with its conditions, and what it is to be called.
-pub(super) fn patch(patch: &Patch, only_if: &Preconditions) -> Result<(&'static str, Vec<u8>), SourceError> {
+pub(super) fn patch(patch: &Patch, only_if: &Preconditions) -> Result<(&'static str, Vec<u8>), WriteError> {
     let content_type = match &patch.format {
         PatchFormat::Json => "application/json-patch+json",
         PatchFormat::Merge => "application/merge-patch+json",
         // It makes what is missing, whatever version was asked for; not so with a UID.
         PatchFormat::Apply { .. } if only_if.version.is_some() && only_if.uid.is_none() => {
-            return Err(SourceError::Unsupported { what: "apply with a version and no UID as conditions" });
+            let what = "apply with a version and no UID as conditions";
+            return Err(SourceError::Unsupported { what }.into());
         }
         PatchFormat::Apply { .. } => "application/apply-patch+yaml",
-        _ => return Err(SourceError::Unsupported { what: "patches of this format" }),
+        _ => return Err(SourceError::Unsupported { what: "patches of this format" }.into()),
     };
     if only_if.uid.is_none() && only_if.version.is_none() {
         return Ok((content_type, patch.body.to_vec()));
     }
     // Of a patch of the status servers look at no other field, but for the version.
     if patch.status && patch.format != PatchFormat::Json && only_if.uid.is_some() {
-        return Err(SourceError::Unsupported {
-            what: "UID as a condition of a patch of the status, but in JSON Patch",
-        });
+        let what = "UID as a condition of a patch of the status, but in JSON Patch";
+        return Err(SourceError::Unsupported { what }.into());
     }
-    let uid = only_if.uid.as_ref().map(ToString::to_string);
-    let version = only_if.version.as_ref().map(ToString::to_string);
     let read = serde_json::from_slice(&patch.body);
     let body = match read.map_err(|error| invalid(format!("the patch is not JSON: {error}"), Vec::new()))? {
         Value::Object(mut body) if patch.format != PatchFormat::Json => {
-            put(&mut body, uid, version);
+            conditions(&mut body, only_if)?;
             Value::Object(body)
         }
-        Value::Array(mut operations) if patch.format == PatchFormat::Json => {
-            if let Some(uid) = uid {
-                operations.insert(0, json!({"op": "test", "path": "/metadata/uid", "value": uid}));
-            }
-            // Last, so that no operation sees it.
-            if let Some(version) = version {
-                operations.push(json!({"op": "add", "path": "/metadata/resourceVersion", "value": version}));
-            }
-            Value::Array(operations)
+        Value::Array(operations) if patch.format == PatchFormat::Json => {
+            Value::Array(tested(operations, only_if)?)
         }
-        _ => return Err(invalid("the patch is not one of its format".into(), Vec::new())),
+        _ => return Err(invalid("the patch is not one of its format".into(), Vec::new()).into()),
     };
     Ok((content_type, body.to_string().into_bytes()))
+}
+
+fn tested(mut operations: Vec<Value>, only_if: &Preconditions) -> Result<Vec<Value>, SourceError> {
+    const VERSION: &str = "/metadata/resourceVersion";
+    if let Some(uid) = &only_if.uid {
+        operations.insert(0, json!({"op": "test", "path": "/metadata/uid", "value": uid.as_str()}));
+    }
+    if let Some(version) = &only_if.version {
+        if operations.iter().any(|operation| operation["path"] == VERSION) {
+            return Err(at("patch", "the version is a condition already: leave it out of the operations"));
+        }
+        // Last, so that no operation sees it.
+        operations.push(json!({"op": "add", "path": VERSION, "value": version.to_string()}));
+    }
+    Ok(operations)
 }
 
 pub(super) fn at(field: &str, reason: &str) -> SourceError {

@@ -7,11 +7,11 @@ use k8s_openapi::api::core::v1::Namespace;
 use machinery_kube::{Remote, Server};
 use machinery_objects::{
     Conflict, Deleted, Deletion, Fence, Freshness, Kind, ListWatch, Object, Patch, PatchFormat,
-    Preconditions, Revision, SourceError, Uid, WriteError, Writer, Wrote,
+    Preconditions, Propagation, Revision, SourceError, Uid, WriteError, Writer, Wrote,
 };
 
 use crate::plane::{Port, PortStatus, create, key, kind, moved, plane, port, ports};
-use crate::script::Script;
+use crate::script::{Reply, Script};
 
 fn uid(port: &Port) -> Uid {
     Uid::new(port.uid().unwrap()).unwrap()
@@ -292,6 +292,46 @@ mod wide {
             self.metadata.labels.clone()
         }
     }
+}
+
+/// As any server of Kubernetes reads it.
+#[tokio::test]
+async fn conditions_are_sent_where_a_server_compares_them() {
+    let both = Preconditions { uid: Uid::new("u"), version: Some(Revision(7).into()), ..none() };
+    let apply = PatchFormat::Apply { manager: "me".into(), force: true };
+    let path = "/apis/example.com/v1/namespaces/default/ports/a";
+    let check = async |format: PatchFormat, body: &str, status, query: &str, expected: Option<&str>| {
+        let script = Script::new([Reply::of(404, "")]);
+        let ports = Remote::<Port>::new(script.client(), kind(), Server::kubernetes());
+        let patch = Patch { format, body: body.as_bytes().into(), status };
+        let error = ports.patch(&key("a"), &patch, &both).await.unwrap_err();
+        let expected = expected.map(|body| format!("PATCH {path}{query} {body}"));
+        assert_eq!(script.asked(), Vec::from_iter(expected), "{error}");
+    };
+    let strict = "?fieldValidation=Strict";
+    let applied = "?fieldValidation=Strict&fieldManager=me&force=true";
+    let merged = r#"{"metadata":{"resourceVersion":"7","uid":"u"}}"#;
+    check(PatchFormat::Merge, "{}", false, strict, Some(merged)).await;
+    check(PatchFormat::Merge, r#"{"metadata":{"uid":"u"}}"#, false, strict, Some(merged)).await;
+    check(apply.clone(), r#"{"metadata":null}"#, false, applied, Some(merged)).await;
+    let tested = r#"[{"op":"test","path":"/metadata/uid","value":"u"},{"op":"remove","path":"/a"},{"op":"add","path":"/metadata/resourceVersion","value":"7"}]"#;
+    for (status, query) in [(false, strict.to_owned()), (true, format!("/status{strict}"))] {
+        check(PatchFormat::Json, r#"[{"op":"remove","path":"/a"}]"#, status, &query, Some(tested)).await;
+    }
+    // What says otherwise itself is not asked, nor what a server would not look at.
+    check(PatchFormat::Merge, r#"{"metadata":{"resourceVersion":"8"}}"#, false, strict, None).await;
+    check(apply.clone(), r#"{"metadata":{"uid":"v"}}"#, false, applied, None).await;
+    let own = r#"[{"op":"replace","path":"/metadata/resourceVersion","value":"8"}]"#;
+    check(PatchFormat::Json, own, false, strict, None).await;
+    check(PatchFormat::Merge, "{}", true, strict, None).await;
+    check(apply, "{}", true, applied, None).await;
+
+    let script = Script::new([Reply::of(404, "")]);
+    let ports = Remote::<Port>::new(script.client(), kind(), Server::kubernetes());
+    let deletion = Deletion { only_if: both.clone(), propagation: Propagation::Orphan };
+    ports.delete(&key("a"), &deletion).await.unwrap_err();
+    let options = r#"{"apiVersion":"v1","kind":"DeleteOptions","preconditions":{"resourceVersion":"7","uid":"u"},"propagationPolicy":"Orphan"}"#;
+    assert_eq!(script.asked(), [format!("DELETE {path} {options}")]);
 }
 
 #[tokio::test]
