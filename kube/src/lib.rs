@@ -34,7 +34,8 @@
 //!     (`an_edit_whose_answer_was_lost_is_repeated_as_it_was`, `an_edit_that_is_refused_gives_its_number_back`).
 //! 11. **Three hundred watches need four connections** (`many_watches_need_few_connections`): as many requests on each as its server takes
 //!     (`a_server_that_takes_few_requests_on_a_connection_is_obeyed`), and as many connections as are allowed
-//!     (`there_are_no_more_connections_than_allowed`).
+//!     (`there_are_no_more_connections_than_allowed`), also where watches come and go, and who asks goes away before there is an answer
+//!     (`watches_that_come_and_go_leave_no_place_taken`).
 //! 12. **A watch that is not read holds up no other** of its connection (`a_watch_that_is_not_read_holds_up_no_other`), and a connection that is
 //!     dead is found within the time that is set for it, and replaced (`a_connection_that_is_dead_is_found_and_replaced`).
 //! 13. **Who speaks no HTTP/2 is spoken to all the same** (`who_speaks_no_http2_is_spoken_to_all_the_same`), also through a proxy

@@ -11,6 +11,7 @@ use hyper::client::conn::{http1, http2};
 use kube_client::client::Body;
 use machinery_sync::Mutex;
 use machinery_sync::atomic::{AtomicUsize, Ordering};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 use tower_service::Service;
@@ -43,7 +44,7 @@ struct Inner {
     /// Connections of HTTP/1.1, used, idle or being made.
     singles: Arc<AtomicUsize>,
     /// Held by who makes a connection that others may share.
-    dialing: tokio::sync::Mutex<()>,
+    dialing: Arc<tokio::sync::Mutex<()>>,
 }
 
 #[derive(Default)]
@@ -74,8 +75,8 @@ struct Counted(Arc<AtomicUsize>);
 
 impl Pool {
     pub(super) fn new(dial: Dial, target: Uri, patience: Option<Duration>, limits: Connections) -> Self {
-        let (tasks, state, dialing) = (TaskTracker::new(), Mutex::default(), tokio::sync::Mutex::default());
-        let singles = Arc::default();
+        let (tasks, state) = (TaskTracker::new(), Mutex::default());
+        let (singles, dialing) = (Arc::default(), Arc::default());
         Self(Arc::new(Inner { dial, target, patience, limits, tasks, state, singles, dialing }))
     }
 
@@ -114,19 +115,28 @@ impl Pool {
             (state.is_single, state.failures)
         };
         // What others may share is made once, and they wait for it, and fail with it.
-        let _dialing = if is_single { None } else { Some(self.0.dialing.lock().await) };
+        let turn = if is_single { None } else { Some(self.0.dialing.clone().lock_owned().await) };
         if let Some(found) = self.free() {
             return Ok(found);
         }
         if !is_single && self.0.state.lock().failures != failures {
             return Err(Unsent(self.0.state.lock().failure.clone()));
         }
-        let dialed = self.dialed().await;
-        if let Err(Unsent(reason)) = &dialed {
-            let mut state = self.0.state.lock();
-            (state.failures, state.failure) = (state.failures + 1, reason.clone());
-        }
-        dialed
+        // Who asks may go away meanwhile, and others wait for the same.
+        let (tell, dialed) = oneshot::channel();
+        let pool = self.clone();
+        self.0.tasks.spawn(async move {
+            let dialed = pool.dialed().await;
+            if let Err(Unsent(reason)) = &dialed {
+                let mut state = pool.0.state.lock();
+                (state.failures, state.failure) = (state.failures + 1, reason.clone());
+            }
+            drop(turn);
+            if let Err(Ok(Found::Single(unused))) = tell.send(dialed) {
+                pool.give_back(unused);
+            }
+        });
+        dialed.await.unwrap_or_else(|_| Err(Unsent("the program is being stopped".into())))
     }
 
     /// One that is there.

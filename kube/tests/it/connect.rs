@@ -121,6 +121,34 @@ async fn many_watches_need_few_connections() {
     plane.server.stop().await;
 }
 
+/// Also if who asks goes away before there is an answer, or in the middle of one.
+#[tokio::test]
+async fn watches_that_come_and_go_leave_no_place_taken() {
+    let plane = Plane::start(Limits::default()).await;
+    let ports = plane.ports(Connections { streams: 8, most: 4, ..Connections::default() }).await;
+    let version = all(&ports).await.version;
+    for round in 0..100_u64 {
+        let one = async |at: u64| {
+            let patience = Duration::from_micros((round * 37 + at * 91) % 3000);
+            let whole = async {
+                let mut events = ports.watch(from(WatchFrom::After(version.clone()))).await?;
+                std::pin::pin!(futures::StreamExt::next(&mut events)).await;
+                Ok::<_, WatchError>(())
+            };
+            if let Ok(Err(error)) = tokio::time::timeout(patience, whole).await {
+                panic!("{error:?}");
+            }
+        };
+        within(join_all((0..30).map(one))).await;
+    }
+    assert!(plane.way.seen() <= 4, "{} connections for thirty at a time", plane.way.seen());
+    // There is room for all that there can be.
+    let begin = (0..32).map(|_| ports.watch(from(WatchFrom::After(version.clone()))));
+    let watches: Vec<_> = within(join_all(begin)).await;
+    assert!(watches.iter().all(Result::is_ok));
+    plane.server.stop().await;
+}
+
 #[tokio::test]
 async fn a_server_that_takes_few_requests_on_a_connection_is_obeyed() {
     let plane = Plane::start(Limits { streams: 5, ..Limits::default() }).await;
