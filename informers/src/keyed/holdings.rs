@@ -59,10 +59,9 @@ where
     pub(crate) fn release(&self, key: &F, tenure: Tenure, now: Instant) {
         let mut publishing = self.hub.publishing();
         let is_over = self.wanted.lock().release(key, tenure, now, self.linger);
-        if is_over {
-            self.let_go(&mut publishing, now, key);
-        }
+        let news = is_over.then(|| self.let_go(&mut publishing, now, key));
         drop(publishing);
+        drop(news);
         self.wants.notify_all();
     }
 
@@ -74,15 +73,20 @@ where
         }
         let mut publishing = self.hub.publishing();
         let over = self.wanted.lock().overdue(now);
-        for key in &over {
-            self.let_go(&mut publishing, now, key);
-        }
+        let news: Vec<_> = over.iter().map(|key| self.let_go(&mut publishing, now, key)).collect();
         drop(publishing);
+        drop(news);
         self.wants.notify_all();
         self.wanted.lock().due()
     }
 
-    fn let_go(&self, publishing: &mut Publishing<'_, Name<F>, Arc<T>>, now: Instant, key: &F) {
+    /// Returns what was told: it may be the last of the objects, to be dropped where nothing is locked.
+    fn let_go(
+        &self,
+        publishing: &mut Publishing<'_, Name<F>, Arc<T>>,
+        now: Instant,
+        key: &F,
+    ) -> Vec<News<Name<F>, Arc<T>>> {
         let news: Vec<_> = self
             .names
             .release(key)
@@ -95,6 +99,7 @@ where
             })
             .collect();
         publishing.publish(now, &news);
+        news
     }
 
     /// Does something for a key while its tenure cannot end. `None`: it is over.
@@ -149,5 +154,47 @@ where
         self.hub.close();
         self.came.notify_all();
         self.wants.notify_all();
+    }
+}
+
+#[cfg(all(test, not(machinery_loom)))]
+mod tests {
+    use std::sync::mpsc;
+
+    use super::*;
+
+    /// An object whose drop uses what held it.
+    struct Meddler(Arc<Holdings<u8, Meddler>>);
+
+    impl Drop for Meddler {
+        fn drop(&mut self) {
+            assert_eq!(self.0.counts().0, 0);
+            drop(self.0.hub.publishing());
+        }
+    }
+
+    #[test]
+    fn what_is_let_go_is_dropped_where_no_lock_is_held() {
+        let (tell, told) = mpsc::channel();
+        // On a thread, so that a deadlock is a failure.
+        let thread = std::thread::spawn(move || {
+            let now = tokio::time::Instant::now().into_std();
+            for linger in [Duration::ZERO, Duration::from_secs(1)] {
+                let holdings = Arc::new(Holdings::new(1, 9, linger));
+                let tenure = holdings.acquire(&17).unwrap();
+                let object = Arc::new(Meddler(holdings.clone()));
+                holdings.during(&17, tenure, |_| {
+                    let mut change = holdings.names.change();
+                    change.put(&17, &"a".parse().unwrap(), object, None);
+                    change.commit()
+                });
+                holdings.release(&17, tenure, now);
+                holdings.let_linger(now + linger);
+                assert!(holdings.names.read().is_empty());
+            }
+            tell.send(()).unwrap();
+        });
+        told.recv_timeout(Duration::from_secs(20)).expect("it locks up nowhere");
+        thread.join().unwrap();
     }
 }
