@@ -67,7 +67,8 @@ pub enum Event<T> {
     },
     /// The object is another than the one that the handler was told last.
     ///
-    /// It may be another of the same key altogether, deleted and made anew in between: then the UIDs differ.
+    /// It may be another of the same key altogether, deleted and made anew in between: then the UIDs differ. Or it is the
+    /// same again, and was gone in between.
     Updated {
         /// As the handler was told last.
         old: T,

@@ -68,6 +68,8 @@ fn what_a_key_is_told_of_leads_from_what_was_told_last_to_what_is() {
     check(&[Set("a", 1), Take, Set("a", 2), End("a", DELETED)], "+a1 -a2");
     check(&[Set("a", 1), Take, End("a", MISSED), Set("a", 2)], "+a1 a1>2");
     check(&[Set("a", 1), Take, End("a", DELETED), Take, Set("a", 2)], "+a1 -a1 +a2");
+    // It was gone, and whoever has more to look at than this object may want to know.
+    check(&[Set("a", 1), Take, End("a", MISSED), Set("a", 1)], "+a1 a1>1");
 }
 
 #[test]
