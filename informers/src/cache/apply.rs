@@ -82,7 +82,9 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
         for effect in effects.drain(..) {
             match effect {
                 Effect::Begin => self.renewal = Some(Renewal::new(self.seed.clone(), shelf.len())),
-                Effect::Abandon => self.renewal = None,
+                Effect::Abandon => {
+                    out.displaced.extend(self.renewal.take().into_iter().flat_map(Renewal::into_objects));
+                }
                 Effect::Troubled(trouble) => {
                     out.well = false;
                     out.troubles.push(trouble);
@@ -104,7 +106,7 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
                     if self.ordered && self.reached.as_ref().is_some_and(|reached| version < *reached) {
                         change.begins_anew();
                     }
-                    self.finish(renewal, change);
+                    self.finish(renewal, &version, change, &mut out.displaced);
                     self.reached = Some(version.clone());
                     out.reached = Some(version);
                     out.whole = true;
@@ -113,13 +115,13 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
                 Effect::Put(found) => match &mut self.renewal {
                     Some(renewal) => {
                         let there = shelf.there(&found.key);
-                        renewal.put(found, there);
+                        out.displaced.extend(renewal.put(found, there));
                     }
-                    None => self.put(found, change.get_or_insert_with(begin)),
+                    None => self.put(found, change.get_or_insert_with(begin), &mut out.displaced),
                 },
                 Effect::Remove(found, went) => match &mut self.renewal {
                     Some(renewal) => renewal.remove(found, went),
-                    None => self.remove(found, went, change.get_or_insert_with(begin)),
+                    None => self.remove(found, went, change.get_or_insert_with(begin), &mut out.displaced),
                 },
                 Effect::Unreadable(unreadable) => match &mut self.renewal {
                     Some(renewal) => renewal.unreadable(unreadable),
@@ -133,18 +135,26 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
         out
     }
 
-    fn put(&mut self, found: Found<Arc<T>>, change: &mut impl Change<T>) {
+    fn put(&mut self, found: Found<Arc<T>>, change: &mut impl Change<T>, displaced: &mut Vec<Arc<T>>) {
         if !self.unreadable.is_empty() {
             self.unreadable.remove(&found.key);
         }
         if change.get(&found.key).is_some_and(|there| self.is_late(there, &found)) {
             self.late += 1;
+            displaced.push(found.object);
         } else {
             change.put(found, !self.synced);
         }
     }
 
-    fn remove(&mut self, found: Found<Arc<T>>, went: Went, change: &mut impl Change<T>) {
+    fn remove(
+        &mut self,
+        found: Found<Arc<T>>,
+        went: Went,
+        change: &mut impl Change<T>,
+        displaced: &mut Vec<Arc<T>>,
+    ) {
+        displaced.push(found.object.clone());
         self.unreadable.remove(&found.key);
         let Some(there) = change.get(&found.key) else { return };
         // The end of an object may have the version of its last state.
@@ -178,7 +188,13 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
     }
 
     /// What has vanished goes first: what came may have its place.
-    fn finish(&mut self, renewal: Renewal<T>, change: &mut impl Change<T>) {
+    fn finish(
+        &mut self,
+        renewal: Renewal<T>,
+        at: &ResourceVersion,
+        change: &mut impl Change<T>,
+        displaced: &mut Vec<Arc<T>>,
+    ) {
         let Renewal { seen, fresh, unreadable } = renewal;
         if self.shelf.len() == 0 {
             change.load(fresh.len());
@@ -190,17 +206,23 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
         for fresh in fresh {
             match fresh {
                 // A list may show one twice.
-                Fresh::Put(found) if change.get(&found.key).is_some_and(|there| is_same(there, &found)) => {}
+                Fresh::Put(found) if change.get(&found.key).is_some_and(|there| is_same(there, &found)) => {
+                    displaced.push(found.object);
+                }
                 Fresh::Put(found) => change.put(found, !self.synced),
-                Fresh::Remove(found, went) => self.remove(found, went, change),
+                Fresh::Remove(found, went) => self.remove(found, went, change, displaced),
             }
         }
-        self.unreadable = unreadable
-            .into_iter()
-            .filter(|unreadable| !unreadable.is_gone)
-            .take(UNREADABLE)
-            .map(|unreadable| (unreadable.key.clone(), unreadable))
-            .collect();
+        let unreadable = unreadable.into_iter().filter(|unreadable| !unreadable.is_gone);
+        let unreadable = unreadable.inspect(|Unreadable { key, .. }| {
+            // In a source that was restored it never was what it is here.
+            let there = change.get(key).and_then(|there| there.version());
+            if self.ordered && there.is_some_and(|there| there > *at) {
+                change.remove(key, None, None, Gone::Deleted { final_state_known: false });
+            }
+        });
+        self.unreadable =
+            unreadable.take(UNREADABLE).map(|unreadable| (unreadable.key.clone(), unreadable)).collect();
     }
 
     /// Whether the cache has this already, or what came after it.

@@ -28,19 +28,29 @@ impl<T: Object> Renewal<T> {
         Self { seen, fresh: Vec::new(), unreadable: Vec::new() }
     }
 
-    /// `there` is what the cache has under this key.
-    pub(super) fn put(&mut self, found: Found<Arc<T>>, there: Option<(ObjectKey, Arc<T>)>) {
+    /// `there` is what the cache has under this key. If that is the same, what came is not needed: drop it where nothing is
+    /// locked.
+    pub(super) fn put(&mut self, found: Found<Arc<T>>, there: Option<(ObjectKey, Arc<T>)>) -> Option<Arc<T>> {
         let again = self.seen.contains(&found.key);
         match there.filter(|_| !again) {
-            // The cache's own key: a copy of it is nothing, and the one that came is dropped with its object.
+            // The cache's own key: a copy of it is nothing, and the one that came is dropped.
             Some((key, object)) if is_same(&object, &found) => {
                 self.seen.insert(key);
+                Some(found.object)
             }
             _ => {
                 self.seen.insert(found.key.clone());
                 self.fresh.push(Fresh::Put(found));
+                None
             }
         }
+    }
+
+    /// All that came, and is not needed.
+    pub(super) fn into_objects(self) -> impl Iterator<Item = Arc<T>> {
+        self.fresh.into_iter().map(|fresh| match fresh {
+            Fresh::Put(found) | Fresh::Remove(found, _) => found.object,
+        })
     }
 
     pub(super) fn remove(&mut self, found: Found<Arc<T>>, went: Went) {

@@ -187,19 +187,26 @@ impl<N: Hash + Eq + Clone, T: Clone> Inbox<N, T> {
 
     /// What is to be told next.
     pub fn take(&mut self) -> Option<Told<N, T>> {
+        self.next().map(|(told, _)| told)
+    }
+
+    /// The same, and what is needed no more.
+    pub(super) fn next(&mut self) -> Option<(Told<N, T>, Displaced<N, T>)> {
         let first = self.first;
         let marks = match first {
             NIL => &mut self.end,
             _ => &mut self.at_mut(first).marks,
         };
         if let Some(mark) = marks.take() {
-            return Some(Told::Mark(mark));
+            return Some((Told::Mark(mark), Displaced(None, None)));
         }
         if first == NIL {
             return None;
         }
-        let due = self.remove(first);
-        Some(Told::Event(due.key, event_of(due.told, due.now)))
+        let mut due = self.remove(first);
+        // Who is told of an end is told the last state, which may be another.
+        let spare = if matches!(due.now, Change::Gone { .. }) { due.told.take() } else { None };
+        Some((Told::Event(due.key, event_of(due.told, due.now)), Displaced(None, spare)))
     }
 
     /// Puts an object that was there when all began behind all that is due.

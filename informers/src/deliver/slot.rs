@@ -183,7 +183,7 @@ impl<N: Hash + Eq + Clone, T: Clone> Slot<N, T> {
             return Taken::Over;
         }
         let oldest = state.inbox.oldest();
-        let Some(told) = state.inbox.take() else {
+        let Some((told, displaced)) = state.inbox.next() else {
             state.busy_since = None;
             return if state.phase == Phase::Closing { Taken::Over } else { Taken::Nothing };
         };
@@ -194,9 +194,12 @@ impl<N: Hash + Eq + Clone, T: Clone> Slot<N, T> {
                 state.synced = Synced::Done;
                 drop(state);
                 self.changed.notify_all();
+                return Taken::Told(told);
             }
             By::Pull => {}
         }
+        drop(state);
+        drop(displaced);
         Taken::Told(told)
     }
 }
