@@ -187,7 +187,8 @@ impl<T: Object + Clone> Plane<T> {
         let selection = Selection { filter: request.filter.clone(), keys: None };
         let mut selected = state
             .iter()
-            .filter(|(key, kept)| key.as_str() > &*after && selection.selects(kept, &self.0.fields))
+            .filter(|(key, _)| request.rest.is_none() || key.as_str() > &*after)
+            .filter(|(_, kept)| selection.selects(kept, &self.0.fields))
             .peekable();
         let mut limit = request.limit.map_or(usize::MAX, |limit| limit.get() as usize);
         if fault == Some(OnList::Empty) {

@@ -2,9 +2,13 @@
 #![cfg(not(machinery_loom))]
 #![allow(clippy::unwrap_used)]
 
+mod audits;
 mod keyed;
 mod keyed_model;
 mod model;
 mod moves;
 mod on_the_server;
+mod peers;
+mod phases;
 mod support;
+mod writes;

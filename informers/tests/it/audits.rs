@@ -1,0 +1,145 @@
+//! The cache held against the source.
+
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use machinery_informers::testing::{Fault, OnEvent, OnList, Plane, Thing};
+use machinery_informers::{Builder, Informer, Limits};
+use machinery_objects::{
+    Capabilities, Filter, ListError, ListRequest, ListWatch, Page, WatchError, WatchRequest, WatchStream,
+};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::support::{Heard, Rig, key, seconds, settled, unavailable, virtually};
+
+const EVERY: Duration = Duration::from_secs(60);
+
+fn audited(builder: &mut Builder<Thing>) {
+    builder.audit(EVERY);
+}
+
+/// An event is lost, as no honest source does it: so many objects drift, and come back.
+fn heals(lose: impl FnOnce(&Plane<Thing>), then: &str, told: &[&str]) {
+    virtually(async {
+        let plane = Plane::of_things(Capabilities::ALL);
+        plane.put(Thing::new("a").says("one"));
+        let rig = Rig::with(plane, audited);
+        let heard = Heard::default();
+        let handler = rig.informer.handle(heard.hears()).unwrap();
+        handler.synced().await.unwrap();
+        heard.take();
+        rig.plane.once(Fault::Event(OnEvent::Lost));
+        lose(&rig.plane);
+        settled().await;
+        assert_eq!(rig.has(), "a@one", "it was to be lost");
+        rig.pass(EVERY * 2).await;
+        assert_eq!(rig.has(), then);
+        assert_eq!(heard.take(), told);
+        let counts = rig.informer.state().counts;
+        assert_eq!((counts.audits >= 1, counts.drifts), (true, 1));
+        rig.stop().await;
+    });
+}
+
+#[test]
+fn a_lost_change_is_found_and_healed() {
+    heals(|plane| drop(plane.put(Thing::new("a").says("two"))), "a@two", &["updated a@two"]);
+}
+
+#[test]
+fn a_lost_deletion_is_found_and_healed() {
+    heals(|plane| drop(plane.delete(&key("a"))), "", &["vanished a@one"]);
+}
+
+#[test]
+fn a_lost_beginning_is_found_and_healed() {
+    heals(|plane| drop(plane.put(Thing::new("b"))), "a@one b@", &["added b@"]);
+}
+
+/// Its lists are on the way for a while.
+struct Far(Plane<Thing>);
+
+#[async_trait]
+impl ListWatch<Thing> for Far {
+    fn capabilities(&self) -> Capabilities {
+        self.0.capabilities()
+    }
+
+    async fn list(&self, request: ListRequest) -> Result<Page<Thing>, ListError> {
+        let page = self.0.list(request).await;
+        sleep(Duration::from_millis(700)).await;
+        page
+    }
+
+    async fn watch(&self, request: WatchRequest) -> Result<WatchStream<Thing>, WatchError> {
+        self.0.watch(request).await
+    }
+}
+
+#[test]
+fn nothing_drifts_while_everything_changes() {
+    virtually(async {
+        let plane = Plane::of_things(Capabilities::ALL);
+        let mut builder = Informer::<Thing>::builder(Arc::new(Far(plane.clone())));
+        let mut limits = Limits::default();
+        limits.page = NonZeroU32::new(3).unwrap();
+        builder.limits(limits).audit(seconds(5)).seed(1);
+        builder.filter(Filter { labels: "app=0".parse().unwrap(), ..Filter::default() });
+        let informer = builder.build();
+        let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
+        tasks.spawn(informer.run(stopping.clone()));
+        for number in 0..6_000_usize {
+            let name = format!("thing-{}", number * 7 % 10);
+            // By turns it is there, elsewhere, and gone.
+            match number % 5 {
+                4 => drop(plane.delete(&key(&name))),
+                app => drop(plane.put(Thing::new(&name).labeled("app", &(app % 2).to_string()))),
+            }
+            sleep(Duration::from_millis(100)).await;
+            if number % 100 == 0 {
+                plane.bookmark();
+            }
+        }
+        let counts = informer.state().counts;
+        assert!(counts.audits > 20, "{counts:?}");
+        assert_eq!(counts.drifts, 0, "{counts:?}");
+        stopping.cancel();
+        tasks.close();
+        tasks.wait().await;
+    });
+}
+
+#[test]
+fn an_audit_that_gets_no_answer_finds_nothing_and_goes_on() {
+    virtually(async {
+        let plane = Plane::of_things(Capabilities::ALL);
+        plane.put(Thing::new("a"));
+        let rig = Rig::with(plane, |builder| {
+            let mut limits = Limits::default();
+            limits.objects = 20;
+            builder.limits(limits).audit(EVERY);
+        });
+        rig.informer.synced().await.unwrap();
+        for fault in [
+            Fault::List(OnList::NoAnswer),
+            Fault::List(OnList::Fails(unavailable().into())),
+            Fault::List(OnList::Endless),
+        ] {
+            rig.plane.once(fault);
+        }
+        rig.plane.always(Fault::Page(OnList::Endless));
+        rig.pass(EVERY * 13).await; // the first of them takes ten minutes
+        let counts = rig.informer.state().counts;
+        assert_eq!((counts.audits, counts.drifts), (0, 0));
+        rig.plane.behave();
+        rig.pass(EVERY * 2).await;
+        let counts = rig.informer.state().counts;
+        assert!(counts.audits > 0);
+        assert_eq!(counts.drifts, 0);
+        rig.stop().await;
+    });
+}
