@@ -1,0 +1,90 @@
+//! A million events, and ten thousand handlers that come and go: the heap stays what it was.
+#![cfg(not(machinery_loom))]
+#![allow(clippy::unwrap_used)]
+
+use std::alloc::System;
+use std::sync::Arc;
+use std::time::Duration;
+
+use cap::Cap;
+use machinery_informers::Informer;
+use machinery_informers::deliver::Told;
+use machinery_informers::testing::{Plane, Thing};
+use machinery_objects::Capabilities;
+use machinery_sync::Mutex;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+#[global_allocator]
+static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
+
+const KEYS: usize = 1_000;
+const EVENTS: usize = 1_000_000;
+const HANDLERS: usize = 10_000;
+/// So many events at a time, and the source keeps no more of what was.
+const ROUND: usize = 1_000;
+/// What the heap may grow by. A thing and what is kept of it are a few hundred bytes, so a queue of a thousandth of all
+/// events for one handler would already show.
+const SLACK: usize = 600 << 10;
+
+/// One test: what it measures belongs to the process.
+#[tokio::test(start_paused = true)]
+async fn a_million_events_and_ten_thousand_handlers_leave_the_heap_as_it_was() {
+    let plane = Plane::of_things(Capabilities::ALL);
+    let names: Vec<_> = (0..KEYS).map(|key| Thing::new(&format!("namespace/thing-{key}"))).collect();
+    names.iter().for_each(|thing| drop(plane.put(thing.clone())));
+    let informer = Informer::<Thing>::builder(Arc::new(plane.clone())).build();
+    let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
+    tasks.spawn(informer.run(stopping.clone()));
+    informer.synced().await.unwrap();
+    let fast = Arc::new(Mutex::new(0_u64));
+    let counts = fast.clone();
+    let _fast = informer.handle(move |_| *counts.lock() += 1).unwrap();
+    // It takes a second for each; there are more events than seconds.
+    let slow = Arc::new(Mutex::new(0_u64));
+    let (mut events, counts) = (informer.events().unwrap(), slow.clone());
+    tasks.spawn(async move {
+        while let Some(told) = events.next().await {
+            if let Told::Event(..) = told {
+                *counts.lock() += 1;
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        }
+    });
+    let mut before = 0;
+    let mut most = 0;
+    for round in 0..EVENTS / ROUND {
+        for number in 0..ROUND {
+            let thing = &names[(number * 7 + round) % KEYS];
+            if number % 10 == 9 {
+                plane.delete(&thing.key);
+            } else {
+                plane.put(thing.clone().says(if round % 2 == 0 { "tick" } else { "tock" }));
+            }
+        }
+        let last = plane.put(names[0].clone());
+        informer.reached(&last, Duration::from_secs(60)).await.unwrap();
+        plane.compact();
+        for _ in 0..HANDLERS / (EVENTS / ROUND) {
+            let passing = informer.handle(|_| {}).unwrap();
+            passing.synced().await.unwrap();
+            passing.remove().await;
+        }
+        let now = ALLOCATOR.allocated();
+        if round < 20 {
+            before = before.max(now); // until all rooms have their size
+        }
+        most = most.max(now);
+        assert!(now <= before + SLACK, "after {round} rounds the heap has grown from {before} to {now}");
+    }
+    assert!(informer.state().counts.events as usize >= EVENTS - EVENTS / 10, "{:?}", informer.state());
+    assert_eq!(informer.state().handlers, 2);
+    assert!(*fast.lock() > *slow.lock(), "the slow one was told of fewer changes");
+    println!("the heap had {before} bytes, and {most} at the most");
+    stopping.cancel();
+    tasks.close();
+    tasks.wait().await;
+    let state: Vec<_> = plane.state().into_keys().collect();
+    let read = informer.read();
+    assert!(read.len() == state.len() && state.iter().all(|key| read.get(key).is_some()));
+}
