@@ -93,7 +93,7 @@
 //!
 //! # Features
 //!
-//! `tokio` (default): informers that run. Without it there are the inboxes of handlers and the lookup map. `testing`: a source in memory that
+//! `tokio` (default): informers that run. `prometheus` (default): [`Metrics`]. Without it there are the inboxes of handlers and the lookup map. `testing`: a source in memory that
 //! misbehaves as it is told to.
 
 #[cfg(feature = "tokio")]
@@ -106,6 +106,8 @@ mod informer;
 #[cfg(any(feature = "tokio", machinery_loom))]
 mod keyed;
 mod lookup;
+#[cfg(feature = "prometheus")]
+mod metrics;
 #[cfg(feature = "tokio")]
 mod reflect;
 #[cfg(feature = "tokio")]
@@ -126,5 +128,7 @@ pub use keyed::{
 };
 pub use lookup::{Lookup, LookupMap, LookupSnapshot};
 pub use machinery_snapshot::{Index, Label, Snapshot};
+#[cfg(feature = "prometheus")]
+pub use metrics::{Metrics, NameTaken};
 #[cfg(feature = "tokio")]
 pub use reflect::{Limits, Trouble};

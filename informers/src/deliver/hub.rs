@@ -1,7 +1,7 @@
 //! All the handlers of one cache.
 
 use super::slot::{Place, Slot};
-use super::{Closed, Displaced, Events, Inbox, News};
+use super::{Closed, Displaced, Events, Inbox, Lag, News};
 use machinery_objects::Mark;
 use machinery_sync::{Mutex, MutexGuard};
 use std::fmt;
@@ -55,6 +55,20 @@ impl<N, T> Hub<N, T> {
     {
         let slots = self.state.lock().slots.clone();
         slots.iter().filter(|slot| !slot.is_over()).count()
+    }
+
+    /// How far the handlers are behind: the most of each, and all their panics.
+    pub fn lag(&self, now: Instant) -> Lag
+    where
+        N: Send,
+        T: Send,
+    {
+        let slots = self.state.lock().slots.clone();
+        slots.iter().map(|slot| slot.lag(now)).fold(Lag::default(), |most, lag| Lag {
+            due: most.due.max(lag.due),
+            waiting: most.waiting.max(lag.waiting),
+            panics: most.panics + lag.panics,
+        })
     }
 
     /// Whether nobody listens.

@@ -176,20 +176,43 @@ impl<T: Object> Informer<T> {
     /// How it is.
     #[must_use]
     pub fn state(&self) -> State {
-        let shared = &self.0;
-        let reached = shared.reached.now();
-        let report = shared.report.lock();
+        self.0.state()
+    }
+}
+
+impl<T: Object> Shared<T> {
+    fn state(&self) -> State {
+        let shared = self;
+        let now = Instant::now().into_std();
+        let (reached, handlers, lag) = (shared.reached.now(), shared.hub.len(), shared.hub.lag(now));
         let index_panics = shared.panics.load(Ordering::Relaxed);
+        let report = shared.report.lock();
         State {
             synced: reached.synced,
             version: reached.version,
             objects: shared.map.len(),
-            silent_for: Instant::now().into_std().saturating_duration_since(reached.heard),
+            silent_for: now.saturating_duration_since(reached.heard),
             trouble: report.trouble.clone(),
             unreadable: report.unreadable.clone(),
-            handlers: shared.hub.len(),
+            handlers,
+            lag,
             counts: Counts { index_panics, ..report.counts },
         }
+    }
+}
+
+#[cfg(feature = "prometheus")]
+impl<T: Object> Informer<T> {
+    pub(crate) fn observed(&self) -> std::sync::Weak<dyn crate::metrics::Observed> {
+        let observed: std::sync::Weak<Shared<T>> = Arc::downgrade(&self.0);
+        observed
+    }
+}
+
+#[cfg(feature = "prometheus")]
+impl<T: Object> crate::metrics::Observed for Shared<T> {
+    fn look(&self) -> crate::metrics::Seen {
+        crate::metrics::Seen::One(Box::new(self.state()))
     }
 }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use machinery_objects::{ResourceVersion, Unreadable};
 
+use crate::deliver::Lag;
 use crate::reflect::Trouble;
 
 /// How an informer is, for people and for health checks.
@@ -25,6 +26,8 @@ pub struct State {
     pub unreadable: Vec<Unreadable>,
     /// How many are told.
     pub handlers: usize,
+    /// How far they are behind: the most of any, and the panics of all that there are.
+    pub lag: Lag,
     /// What has happened.
     pub counts: Counts,
 }

@@ -11,6 +11,7 @@ use machinery_sync::Mutex;
 use super::holdings::Holdings;
 use super::informers::KeyedInformers;
 use super::shared::{Shared, Text};
+use super::shelves::Find;
 use crate::reflect::Limits;
 use crate::seed::some_seed;
 use crate::source::Kept;
@@ -20,7 +21,7 @@ use crate::source::Kept;
 pub struct KeyedBuilder<F, T> {
     source: Arc<dyn ListWatch<Arc<T>>>,
     by: InterestBy,
-    find: Arc<dyn Fn(&T) -> Option<F> + Send + Sync>,
+    find: Find<F, T>,
     filter: Filter,
     limits: Limits,
     seed: u64,

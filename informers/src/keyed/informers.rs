@@ -15,7 +15,7 @@ use super::guard::Interest;
 use super::holdings::{Name, Refused};
 use super::shared::{KeyedCounts, Shared, Text};
 use super::{per_key, stream};
-use crate::deliver::{Closed, Events, Registration, Told, spawn};
+use crate::deliver::{Closed, Events, Lag, Registration, Told, spawn};
 use crate::lookup::{Lookup, LookupSnapshot};
 use crate::reflect::Trouble;
 
@@ -70,6 +70,10 @@ pub struct KeyedState {
     pub interests: usize,
     /// How many names there are.
     pub names: usize,
+    /// How many are told.
+    pub handlers: usize,
+    /// How far they are behind: the most of any, and the panics of all that there are.
+    pub lag: Lag,
     /// How many streams there are.
     pub streams: u64,
     /// For how long nothing has come from the source.
@@ -205,21 +209,46 @@ impl<F: Text, T: Object> KeyedInformers<F, T> {
     /// How they are.
     #[must_use]
     pub fn state(&self) -> KeyedState {
-        let shared = &self.0.shared;
+        self.0.state()
+    }
+}
+
+impl<F: Text, T: Object> Inner<F, T> {
+    fn state(&self) -> KeyedState {
+        let shared = &self.shared;
         let (keys, interests, complete) = shared.holdings.counts();
-        let report = shared.report.lock();
         let now = Instant::now().into_std();
+        let (handlers, lag) = (shared.holdings.hub.len(), shared.holdings.hub.lag(now));
+        let names = shared.holdings.names.read().len();
+        let report = shared.report.lock();
         KeyedState {
             keys,
             complete,
             interests,
-            names: shared.holdings.names.read().len(),
+            names,
+            handlers,
+            lag,
             streams: shared.streams.load(Ordering::Relaxed),
             silent_for: report.heard.map(|heard| now.saturating_duration_since(heard)),
             troubled: report.troubles.len(),
             trouble: report.troubles.values().next().cloned(),
             counts: report.counts,
         }
+    }
+}
+
+#[cfg(feature = "prometheus")]
+impl<F: Text, T: Object> KeyedInformers<F, T> {
+    pub(crate) fn observed(&self) -> std::sync::Weak<dyn crate::metrics::Observed> {
+        let observed: std::sync::Weak<Inner<F, T>> = Arc::downgrade(&self.0);
+        observed
+    }
+}
+
+#[cfg(feature = "prometheus")]
+impl<F: Text, T: Object> crate::metrics::Observed for Inner<F, T> {
+    fn look(&self) -> crate::metrics::Seen {
+        crate::metrics::Seen::Keyed(Box::new(self.state()))
     }
 }
 

@@ -47,10 +47,8 @@ pub(super) async fn run<F: Text, T: Object>(shared: &Arc<Shared<F, T>>) {
 /// Keeps what is under one key up to date, for ever.
 async fn stream<F: Text, T: Object>(shared: Arc<Shared<F, T>>, key: F, tenure: Tenure) {
     let can = shared.source.capabilities();
-    let filter = match under(&shared.filter, &shared.by, &key.to_string()) {
-        Ok(filter) => filter,
-        Err(_) => return, // no key is acquired by which nothing can be selected
-    };
+    // No key is acquired by which nothing can be selected.
+    let Ok(filter) = under(&shared.filter, &shared.by, &key.to_string()) else { return };
     let seed = shared.seed ^ tenure.0;
     let plan = Plan { filter, can, limits: shared.limits, seed };
     let ordered = can.versions_are_ordered;

@@ -10,7 +10,7 @@ use machinery_objects::{Filter, InterestBy, ListWatch};
 use machinery_sync::Mutex;
 
 use super::holdings::Holdings;
-use super::shelves::Key;
+use super::shelves::{Find, Key};
 use super::wanted::Tenure;
 use crate::cache::Outcome;
 use crate::reflect::{Limits, Order, Trouble};
@@ -23,7 +23,7 @@ impl<F: Key + Display> Text for F {}
 pub(crate) struct Shared<F, T> {
     pub(super) source: Arc<dyn ListWatch<Arc<T>>>,
     pub(super) by: InterestBy,
-    pub(super) find: Arc<dyn Fn(&T) -> Option<F> + Send + Sync>,
+    pub(super) find: Find<F, T>,
     pub(super) filter: Filter,
     pub(super) limits: Limits,
     pub(super) seed: u64,

@@ -18,6 +18,9 @@ pub trait Key: Ord + Clone + std::hash::Hash + Send + Sync + 'static {}
 
 impl<F: Ord + Clone + std::hash::Hash + Send + Sync + 'static> Key for F {}
 
+/// Which key an object says that it is under.
+pub(crate) type Find<F, T> = Arc<dyn Fn(&T) -> Option<F> + Send + Sync>;
+
 /// Which key an object is under.
 pub(crate) trait Under<F, T>: Clone {
     /// `None`: under none that is wanted.
@@ -33,7 +36,7 @@ pub(crate) struct One<F>(pub(crate) F);
 /// Each is under the one that it says, if that is asked for and still wanted.
 pub(crate) struct Each<F, T> {
     pub(crate) holdings: Arc<Holdings<F, T>>,
-    pub(crate) find: Arc<dyn Fn(&T) -> Option<F> + Send + Sync>,
+    pub(crate) find: Find<F, T>,
     /// Whose keys the source was asked for.
     pub(crate) asked: Arc<Mutex<BTreeMap<F, Tenure>>>,
 }

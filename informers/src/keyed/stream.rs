@@ -185,7 +185,7 @@ fn heard<T: Object>(
     event: Option<Result<WatchEvent<Arc<T>>, WatchError>>,
 ) -> Input<Arc<T>> {
     match event {
-        Some(Ok(event)) => return Input::Event(found_in(event)),
+        Some(Ok(event)) => Input::Event(found_in(event)),
         Some(Err(error)) => {
             *asked = Asked::Nothing;
             Input::Failed(error)

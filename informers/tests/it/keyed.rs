@@ -5,12 +5,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use machinery_apiserver::{ApiServer, Handle, Identity};
-use machinery_informers::{Interest, KeyedInformers, Lookup};
+use machinery_informers::{Interest, KeyedInformers, Lookup, Metrics};
 use machinery_objects::{
     Deletion, Event, InterestBy, Kind, Labels, ListWatch, Object, ObjectKey, Preconditions, ResourceVersion,
     Scope, Writer,
 };
 use machinery_store::{Memory, Options};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -168,6 +170,16 @@ async fn interests_are_held_and_let_go(per_key: bool) {
     site.ports.delete(&name("a"), &Deletion::default()).await.unwrap();
     assert_eq!(site.told(1).await, ["17 deleted a"]);
     drop(again);
+    let metrics = Metrics::new();
+    metrics.watch_keyed("ports", &site.informers).unwrap();
+    assert!(metrics.watch_keyed("ports", &site.informers).is_err(), "the name is taken");
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(metrics));
+    let mut page = String::new();
+    encode(&mut page, &registry).unwrap();
+    for line in ["keys{name=\"ports\"} 0", "handlers{name=\"ports\"} 1", "handler_panics{name=\"ports\"} 0"] {
+        assert!(page.contains(&format!("machinery_informer_{line}\n")), "{page}");
+    }
     let state = site.informers.state();
     assert_eq!((state.keys, state.names, state.interests), (0, 0, 0));
     site.stop().await;
