@@ -19,9 +19,14 @@ pub(crate) fn start() -> anyhow::Result<Option<Lines>> {
     if !is_here() {
         return Ok(None);
     }
-    let mut command = Command::new(build("go")?);
+    begin(&build("go")?).map(Some)
+}
+
+/// Starts such a program.
+pub(crate) fn begin(program: &Path) -> anyhow::Result<Lines> {
+    let mut command = Command::new(program);
     command.env("GOMAXPROCS", PROCESSORS).env_remove("GOGC");
-    Lines::start("the Go peers", &mut command).map(Some)
+    Lines::start("the Go peers", &mut command)
 }
 
 /// Builds a directory of peers next to this program. Go's own cache makes the second time quick.

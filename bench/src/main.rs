@@ -6,6 +6,7 @@ mod apiserver;
 mod chance;
 mod fanout;
 mod go;
+mod informer;
 mod interleave;
 mod lines;
 mod measure;
@@ -47,6 +48,11 @@ enum Suite {
     Apiserver(Options),
     /// One event among many watches, beside Kubernetes' own API machinery.
     Fanout(Options),
+    /// Informers, in the process and over the wire, beside kube-runtime's and client-go's.
+    Informer(Options),
+    /// A process of the suite `informer`.
+    #[command(hide = true)]
+    InformerSubject { library: informer::Library },
     /// A process of the suite `store`.
     #[command(hide = true)]
     StoreHolder,
@@ -81,6 +87,10 @@ fn main() -> anyhow::Result<ExitCode> {
         Suite::Store(options) => ("store", options, store::run),
         Suite::Apiserver(options) => ("apiserver", options, apiserver::run),
         Suite::Fanout(options) => ("fanout", options, fanout::run),
+        Suite::Informer(options) => ("informer", options, informer::run),
+        Suite::InformerSubject { library } => {
+            return informer::serve(*library).map(|()| ExitCode::SUCCESS);
+        }
         Suite::StoreHolder => return store::hold().map(|()| ExitCode::SUCCESS),
     };
     let found = run(options)?;

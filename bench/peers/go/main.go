@@ -5,6 +5,7 @@ package main
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -26,6 +27,9 @@ type Request struct {
 	Adds      int    `json:"adds"`
 	WorkMs    int    `json:"work_ms"`
 	BaseMs    int    `json:"base_ms"`
+
+	Kubeconfig string `json:"kubeconfig"`
+	Of         string `json:"of"`
 
 	EtcdStep
 }
@@ -63,7 +67,7 @@ func main() {
 		}
 		response := Response{Shape: request.Shape}
 		run, known := shapes[request.Shape]
-		peer, found := peers[request.Peer]
+		peer, found := peers[cmp.Or(request.Peer, "client-go")] // what only that has is asked without a name
 		step, isStep := etcdSteps[request.Shape]
 		switch {
 		case request.Peer == "etcd" && isStep:

@@ -12,9 +12,8 @@ mod suite;
 
 pub(crate) use access::{Access, Http};
 pub(crate) use client::Client;
-pub(crate) use program::{Server, settled};
-pub(crate) use subjects::PEER;
+pub(crate) use program::{Server, remove, settled};
+pub(crate) use subjects::{PEER, ours};
 pub(crate) use suite::{Measure, Site, run};
 
-use program::remove;
 use subjects::subjects;

@@ -63,7 +63,7 @@ impl Server {
 
     fn start(&mut self, directory: &Path) -> anyhow::Result<Access> {
         let name = self.name;
-        let (kubeconfig, log) = (self.scratch.path("kubeconfig"), self.scratch.path(&format!("{name}.log")));
+        let (kubeconfig, log) = (self.kubeconfig(), self.scratch.path(&format!("{name}.log")));
         if kubeconfig.exists() {
             fs::remove_file(&kubeconfig)?;
         }
@@ -93,6 +93,11 @@ impl Server {
             }
             std::thread::sleep(Duration::from_millis(10));
         }
+    }
+
+    /// What a client is told.
+    pub(crate) fn kubeconfig(&self) -> PathBuf {
+        self.scratch.path("kubeconfig")
     }
 
     pub(crate) fn pid(&self) -> anyhow::Result<u32> {

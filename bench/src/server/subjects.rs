@@ -18,7 +18,7 @@ pub(super) fn subjects<S>(
     measured: impl Fn(Server, Rc<Scratch>) -> anyhow::Result<Box<dyn Subject<S>>>,
 ) -> anyhow::Result<(Subjects<S>, Missing)> {
     let scratch = Rc::new(Scratch::new()?);
-    let ours = Server::new(OURS, build()?, &["serve", "--listen", "127.0.0.1:0"], scratch.clone());
+    let ours = ours(scratch.clone())?;
     let mut subjects = vec![measured(ours, scratch.clone())?];
     let mut missing = Missing::new();
     if go::is_here() {
@@ -29,6 +29,11 @@ pub(super) fn subjects<S>(
         missing.push((PEER, "go not found: Kubernetes' API machinery not measured".to_owned()));
     }
     Ok((subjects, missing))
+}
+
+/// `machinery serve`.
+pub(crate) fn ours(scratch: Rc<Scratch>) -> anyhow::Result<Server> {
+    Ok(Server::new(OURS, build()?, &["serve", "--listen", "127.0.0.1:0"], scratch))
 }
 
 /// Builds the program `machinery` as this one was built, and next to it.

@@ -11,5 +11,6 @@ mod publisher;
 mod stream;
 
 pub(crate) use audience::{Audience, Seats};
+pub(crate) use descriptors::allow;
 pub(crate) use heard::Lags;
 pub(crate) use publisher::{Publisher, Times};

@@ -1,0 +1,124 @@
+//! What agents are told that they did not ask for, and what it costs the server to tell the rest.
+
+use super::process::Library;
+use super::site::There;
+use super::step::Step;
+use crate::lines::Lines;
+use crate::measure::{Figures, count};
+use anyhow::ensure;
+use tokio::runtime::Runtime;
+
+/// Events a second, below what the clients of this process can write.
+const RATE: f64 = 1000.0;
+
+pub(super) struct Few {
+    pub(super) agents: usize,
+    pub(super) each: usize,
+    /// Keys that there are, each with an object.
+    pub(super) keys: usize,
+    pub(super) events: usize,
+    pub(super) edits: usize,
+}
+
+/// The same agents and events by one interest each, and by a stream a key.
+pub(super) fn agents(there: &There, runtime: &Runtime, few: &Few) -> anyhow::Result<Figures> {
+    let alone = runtime.block_on(there.write(few.keys, few.events, 1, RATE))?;
+    let mut figures = Figures::default().with("write_us", alone);
+    for (per_key, prefix) in [(false, "interest"), (true, "per_key")] {
+        figures = by(there, runtime, few, per_key, prefix, alone, figures)?;
+    }
+    let both = figures.of("interest_events").zip(figures.of("per_key_events"));
+    ensure!(both.is_some_and(|(one, other)| (one - other).abs() < 0.5), "both are told the same: {both:?}");
+    Ok(figures)
+}
+
+fn by(
+    there: &There,
+    runtime: &Runtime,
+    few: &Few,
+    per_key: bool,
+    prefix: &str,
+    alone: f64,
+    figures: Figures,
+) -> anyhow::Result<Figures> {
+    let &Few { agents, each, keys, events, edits } = few;
+    let metric = |name: &str, with: &str| runtime.block_on(there.metric(name, with));
+    let mut process = super::measured::begin(Library::Ours)?;
+    let begun =
+        process.ask(&Step::Agents { agents, each, keys, kubeconfig: there.kubeconfig.clone(), per_key })?;
+    let connections = metric("machinery_connections", "")?;
+    let streams = metric("apiserver_longrunning_requests", "")?;
+    let irrelevant = metric("machinery_interest_irrelevant_events_total", "")?;
+    let told = metric("apiserver_watch_events_total", "configmaps")?;
+    let bytes = metric("machinery_response_bytes_total", r#"verb="WATCH""#)?;
+
+    let cpu_us = runtime.block_on(there.write(keys, events, 1 + events, RATE))?;
+    // Each key is held by as many.
+    let expected = events * agents * each / keys;
+    let heard = process.ask(&Step::Heard { events: expected })?;
+    let sent = metric("apiserver_watch_events_total", "configmaps")? - told;
+    let bytes = metric("machinery_response_bytes_total", r#"verb="WATCH""#)? - bytes;
+    // What the server counts under no key of its stream, and what it sent besides what the agents wanted.
+    let counted = metric("machinery_interest_irrelevant_events_total", "")? - irrelevant;
+    let superfluous = (sent - count(expected)).max(0.0);
+
+    let edited = process.ask(&Step::Edits { edits })?;
+    let after = (metric("machinery_connections", "")?, metric("apiserver_longrunning_requests", "")?);
+    let counted_all = metric("machinery_interest_irrelevant_events_total", "")? - irrelevant;
+    let told_all = process.ask(&Step::Heard { events: 0 })?.of("irrelevant").unwrap_or(f64::NAN);
+    end(process)?;
+    let per_agent = |all: f64| all / count(agents);
+    let also = |figures: &Figures, name: &str| figures.of(name).unwrap_or(f64::NAN);
+    let with = |figures: Figures, name: &str, figure: f64| figures.with(&format!("{prefix}_{name}"), figure);
+    let mut all = figures;
+    for (name, figure) in [
+        ("irrelevant", counted.max(counted_all) + superfluous + told_all),
+        ("events", per_agent(sent)),
+        ("bytes", per_agent(bytes)),
+        ("event_us", cpu_us - alone),
+        ("connections", connections),
+        ("connections_after", after.0),
+        ("streams", streams),
+        ("streams_after", after.1),
+        ("edits_per_second", also(&edited, "edits_per_second")),
+        ("begin_s", also(&begun, "begin_s")),
+        ("heard", also(&heard, "told")),
+    ] {
+        all = with(all, name, figure);
+    }
+    Ok(all)
+}
+
+/// One agent: the same writes to the same objects, once it holds few keys and once it holds many.
+pub(super) fn keys(
+    there: &There,
+    runtime: &Runtime,
+    few: usize,
+    many: usize,
+    events: usize,
+) -> anyhow::Result<Figures> {
+    let mut process = super::measured::begin(Library::Ours)?;
+    let kubeconfig = there.kubeconfig.clone();
+    process.ask(&Step::Agents { agents: 1, each: few, keys: many, kubeconfig, per_key: false })?;
+    let mut costs = [0.0, 0.0];
+    // The first of all makes what is made once. Then turn and turn about, as minutes differ.
+    for (turn, (held, counts)) in
+        [(few, false), (few, true), (many, true), (many, true), (few, true)].into_iter().enumerate()
+    {
+        process.ask(&Step::Holds { keys: held })?;
+        process.ask(&Step::Heard { events: 0 })?;
+        let cost = runtime.block_on(there.write(few, events, (turn + 1) * events, RATE))?;
+        process.ask(&Step::Heard { events })?;
+        if counts {
+            costs[usize::from(held == many)] += cost / 2.0;
+        }
+    }
+    end(process)?;
+    let [few, many] = costs;
+    Ok(Figures::default().with("ratio", many / few).with("few_us", few).with("many_us", many))
+}
+
+/// At once: what it holds takes long to let go of in good order.
+fn end(process: Lines) -> anyhow::Result<()> {
+    process.kill()
+}

@@ -1,0 +1,179 @@
+//! kube-runtime's reflector and store. Its handler is what follows the reflector in its stream.
+
+use super::configs::FiveOfKube;
+use super::ours::{Hops, config, getting, listing, page};
+use super::pods::{app, app_of, node_of, pod, pods, shuffled, touch};
+use super::readers::beside;
+use super::shape::Of;
+use crate::measure::{Figures, Lap, count};
+use anyhow::ensure;
+use futures::stream::{self, BoxStream};
+use futures::{Stream, StreamExt};
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube_core::Resource;
+use kube_runtime::reflector::{Lookup, ObjectRef, Store, reflector, store};
+use kube_runtime::watcher::{self, Event};
+use kube_runtime::{WatchStreamExt, watcher as watch};
+use machinery_kube::kube_client::{Api, Client};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use std::any::Any;
+use std::fmt::Debug;
+use std::future::ready;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Instant;
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+
+type Told = BoxStream<'static, watcher::Result<Event<Pod>>>;
+
+/// A store of pods that are there, and of what becomes of them.
+fn begin(
+    runtime: &Runtime,
+    there: Vec<Arc<Pod>>,
+    changes: impl Stream<Item = Arc<Pod>> + Send + 'static,
+    mut handle: impl FnMut(&Pod) + Send + 'static,
+) -> anyhow::Result<(Store<Pod>, JoinHandle<()>)> {
+    let (reader, writer) = store::<Pod>();
+    let there = stream::iter(there).map(|pod| Event::InitApply((*pod).clone()));
+    let there = stream::iter([Event::Init]).chain(there).chain(stream::iter([Event::InitDone]));
+    let changes = changes.map(|pod| Event::Apply((*pod).clone()));
+    let told: Told = there.chain(changes).map(Ok).boxed();
+    let stream = reflector(writer, told);
+    let running = runtime.spawn(stream.for_each(move |event| {
+        if let Ok(Event::Apply(pod)) = &event {
+            handle(pod);
+        }
+        ready(())
+    }));
+    runtime.block_on(reader.wait_until_ready())?;
+    Ok((reader, running))
+}
+
+pub(super) fn writes(runtime: &Runtime, objects: usize, readers: usize, ms: u64) -> anyhow::Result<Figures> {
+    const AT_ONCE: usize = 64;
+    let versions = [pods(objects, 0), pods(objects, 1)];
+    let (there, order) = (versions[0].clone(), shuffled(objects));
+    let changes = stream::iter(0_usize..).then(move |n| {
+        let pod = versions[(n / objects + 1) % 2][order[n % objects]].clone();
+        async move {
+            if n.is_multiple_of(AT_ONCE) {
+                tokio::task::yield_now().await;
+            }
+            pod
+        }
+    });
+    let told = Arc::new(AtomicU64::new(0));
+    let tells = told.clone();
+    let handle = move |_: &Pod| {
+        tells.fetch_add(1, Relaxed);
+    };
+    let (reader, running) = begin(runtime, there, changes, handle)?;
+    let before = told.load(Relaxed);
+    let beside = beside(readers, ms, || {
+        let reader = reader.clone();
+        move || reader.state().iter().map(|pod| touch(pod)).sum()
+    });
+    #[expect(clippy::cast_precision_loss, reason = "counts of a few seconds")]
+    let told = (told.load(Relaxed) - before) as f64;
+    running.abort();
+    Ok(Figures::default()
+        .with("per_second", told / beside.seconds)
+        .with("taken", told / beside.seconds)
+        .with("cpu_ns", beside.cpu.as_secs_f64() * 1e9 / told)
+        .with("lists", beside.lists))
+}
+
+/// It has no indexes: what is listed by a value is found by looking at each.
+pub(super) fn reads(runtime: &Runtime, objects: usize, passes: usize) -> anyhow::Result<Figures> {
+    let (reader, running) = begin(runtime, pods(objects, 0), stream::pending(), |_| {})?;
+    let keys: Vec<ObjectRef<Pod>> =
+        shuffled(objects).into_iter().map(|i| pod(i, 0).to_object_ref(())).collect();
+    let get = getting(&keys, passes, |key| reader.get(key).map_or(0, |pod| touch(&pod)));
+    let scan = |of: fn(&Pod) -> Option<&String>, value: &str| {
+        let all = reader.state();
+        let found = all.iter().filter(|pod| of(pod).is_some_and(|it| it == value));
+        found.map(|pod| touch(pod)).sum()
+    };
+    // A hundredth of the values says what a look at everything costs.
+    let by_field = listing(passes.div_ceil(100), super::pods::node, |node| scan(node_of, node));
+    let by_label = listing(passes.div_ceil(100), app, |app| scan(app_of, app));
+    running.abort();
+    Ok(Figures::default().with("get_ns", get).with("index_ns", by_field).with("label_ns", by_label))
+}
+
+pub(super) fn hop(runtime: &Runtime, objects: usize, events: usize) -> anyhow::Result<Figures> {
+    let (hops, ends) = Hops::new(objects);
+    let told = ends.told;
+    let (_reader, running) = begin(runtime, hops.there(), ends.changes, move |_| {
+        // Who measures may have gone.
+        let _ = told.send(Instant::now());
+    })?;
+    let figures = hops.run(events)?;
+    running.abort();
+    Ok(figures)
+}
+
+#[derive(Deserialize)]
+struct List<O> {
+    items: Vec<O>,
+}
+
+/// Its type is k8s-openapi's in any case.
+pub(super) fn decode(objects: usize, passes: usize) -> anyhow::Result<Figures> {
+    let (whole, five) = (each::<ConfigMap>(objects, passes)?, each::<FiveOfKube>(objects, passes)?);
+    Ok(Figures::default().with("whole_ns", whole).with("lean_ns", whole).with("five_ns", five))
+}
+
+fn each<O: DeserializeOwned>(objects: usize, passes: usize) -> anyhow::Result<f64> {
+    let page = page(objects);
+    let mut lap = Lap::started();
+    for _ in 0..passes {
+        let list: List<O> = serde_json::from_slice(page.as_bytes())?;
+        ensure!(list.items.len() == objects, "all of it is read");
+    }
+    lap.stop();
+    Ok(lap.per(passes * objects).of("ns").unwrap_or_default())
+}
+
+/// Returns the store too, which goes on.
+pub(super) async fn sync(
+    kubeconfig: &Path,
+    of: Of,
+    objects: usize,
+) -> anyhow::Result<(Figures, Box<dyn Any>)> {
+    match of {
+        Of::Whole | Of::Lean => follow::<ConfigMap>(kubeconfig, objects, |_| {}, |_| 1).await,
+        Of::Five => follow(kubeconfig, objects, FiveOfKube::strip, FiveOfKube::touch).await,
+    }
+}
+
+/// As its documentation has it, with its own client.
+async fn follow<K>(
+    kubeconfig: &Path,
+    objects: usize,
+    modify: impl FnMut(&mut K) + Send + 'static,
+    touch: impl Fn(&K) -> usize,
+) -> anyhow::Result<(Figures, Box<dyn Any>)>
+where
+    K: Resource<DynamicType = ()> + Clone + Debug + DeserializeOwned + Send + Sync + 'static,
+{
+    let client = Client::try_from(config(kubeconfig).await?)?;
+    let mut lap = Lap::started();
+    let (reader, writer) = store::<K>();
+    let stream = watch(Api::<K>::all(client), watcher::Config::default()).default_backoff().modify(modify);
+    let running = tokio::spawn(reflector(writer, stream).for_each(|_| ready(())));
+    reader.wait_until_ready().await?;
+    lap.stop();
+    let all = reader.state();
+    ensure!(all.len() >= objects, "there are {} of {objects}", all.len());
+    ensure!(all.iter().all(|object| touch(object) > 0), "all of it is kept");
+    let cpu_s = lap.per(1).of("cpu_ns").unwrap_or_default() / 1e9;
+    let figures = Figures::default()
+        .with("sync_s", lap.wall().as_secs_f64())
+        .with("client_cpu_s", cpu_s)
+        .with("objects", count(all.len()));
+    Ok((figures, Box::new((reader, running))))
+}

@@ -1,0 +1,40 @@
+//! What making objects of the texts costs, and nothing else: the floor of whoever lists over the wire.
+
+use crate::informer::configs::{Config, Five, stored};
+use crate::measure::{Figures, Lap};
+use anyhow::ensure;
+use k8s_openapi::api::core::v1::ConfigMap;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+/// A page as a server sends it.
+pub(in crate::informer) fn page(objects: usize) -> String {
+    let items: Vec<String> = (0..objects).map(|i| stored(i, 0, 1000 + i)).collect();
+    let items = items.join(",");
+    format!(
+        r#"{{"kind":"ConfigMapList","apiVersion":"v1","metadata":{{"resourceVersion":"9999"}},"items":[{items}]}}"#
+    )
+}
+
+#[derive(Deserialize)]
+struct List<O> {
+    items: Vec<O>,
+}
+
+pub(in crate::informer) fn decode(objects: usize, passes: usize) -> anyhow::Result<Figures> {
+    Ok(Figures::default()
+        .with("whole_ns", each::<ConfigMap>(objects, passes)?)
+        .with("lean_ns", each::<Config>(objects, passes)?)
+        .with("five_ns", each::<Five>(objects, passes)?))
+}
+
+fn each<O: DeserializeOwned>(objects: usize, passes: usize) -> anyhow::Result<f64> {
+    let page = page(objects);
+    let mut lap = Lap::started();
+    for _ in 0..passes {
+        let list: List<O> = serde_json::from_slice(page.as_bytes())?;
+        ensure!(list.items.len() == objects, "all of it is read");
+    }
+    lap.stop();
+    Ok(lap.per(passes * objects).of("ns").unwrap_or_default())
+}

@@ -1,0 +1,62 @@
+//! Pods of a source in the process, the same as `bench/peers/go/informer.go` makes.
+
+use k8s_openapi::api::core::v1::{Pod, PodSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use std::sync::Arc;
+
+/// How many values each index has.
+pub(super) const GROUPS: usize = 1000;
+
+pub(super) fn app(i: usize) -> String {
+    format!("app-{:04}", i % GROUPS)
+}
+
+pub(super) fn node(i: usize) -> String {
+    format!("node-{:04}", i / 7 % GROUPS)
+}
+
+/// Pod `i` in one of its two versions. Every eighth is on another node in the second.
+pub(super) fn pod(i: usize, version: usize) -> Pod {
+    let at = if i.is_multiple_of(8) { i + 7 * version } else { i };
+    let labels = [("app", app(i)), ("tier", "backend".to_owned()), ("zone", format!("z{}", i % 3))];
+    Pod {
+        metadata: ObjectMeta {
+            namespace: Some(format!("ns-{:04}", i % 1000)),
+            name: Some(format!("object-{i:09}")),
+            uid: Some("0b6d2d6e-6a39-4f6c-9d0f-6b6f6d3c9a11".to_owned()),
+            resource_version: Some((1_000_000 * (version + 1) + i).to_string()),
+            generation: i64::try_from(version + 1).ok(),
+            labels: Some(labels.map(|(key, value)| (key.to_owned(), value)).into()),
+            ..ObjectMeta::default()
+        },
+        spec: Some(PodSpec { node_name: Some(node(at)), ..PodSpec::default() }),
+        status: None,
+    }
+}
+
+pub(super) fn pods(n: usize, version: usize) -> Vec<Arc<Pod>> {
+    (0..n).map(|i| Arc::new(pod(i, version))).collect()
+}
+
+pub(super) fn app_of(pod: &Pod) -> Option<&String> {
+    pod.metadata.labels.as_ref()?.get("app")
+}
+
+pub(super) fn node_of(pod: &Pod) -> Option<&String> {
+    pod.spec.as_ref()?.node_name.as_ref()
+}
+
+/// What a reader reads, to touch it.
+pub(super) fn touch(pod: &Pod) -> i64 {
+    pod.metadata.generation.unwrap_or_default()
+}
+
+/// In which order `n` things are visited.
+pub(super) fn shuffled(n: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..n).collect();
+    let mut chance = crate::chance::Chance(1);
+    for i in (1..n).rev() {
+        order.swap(i, chance.below(i + 1));
+    }
+    order
+}

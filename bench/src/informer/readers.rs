@@ -1,0 +1,41 @@
+//! Those who list everything while something else is measured.
+
+use crate::measure::{count, cpu_time, thread_cpu_time};
+use machinery_sync::Mutex;
+use std::hint::black_box;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+/// What happened in the time.
+pub(super) struct Beside {
+    pub(super) seconds: f64,
+    pub(super) lists: f64,
+    /// CPU time of the process without that of the readers.
+    pub(super) cpu: Duration,
+}
+
+/// Waits so long, while as many threads list again and again.
+pub(super) fn beside<L: Fn() -> i64 + Send>(readers: usize, ms: u64, list: impl Fn() -> L) -> Beside {
+    let (stop, lists) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let theirs = Mutex::new(Duration::ZERO);
+    let (start, cpu) = (Instant::now(), cpu_time());
+    std::thread::scope(|scope| {
+        for _ in 0..readers {
+            let list = list();
+            let (stop, lists, theirs) = (&stop, &lists, &theirs);
+            scope.spawn(move || {
+                while !stop.load(Relaxed) {
+                    black_box(list());
+                    lists.fetch_add(1, Relaxed);
+                }
+                *theirs.lock() += thread_cpu_time();
+            });
+        }
+        std::thread::sleep(Duration::from_millis(ms));
+        stop.store(true, Relaxed);
+    });
+    let seconds = start.elapsed().as_secs_f64();
+    let theirs = theirs.into_inner();
+    let cpu = cpu_time().saturating_sub(cpu).saturating_sub(theirs);
+    Beside { seconds, lists: count(lists.into_inner()) / seconds, cpu }
+}

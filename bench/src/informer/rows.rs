@@ -1,0 +1,297 @@
+//! The rows of this suite. Those that the design names carry its names and goals.
+
+use super::measured::{CG, KR};
+use super::shape::{Kind, Of};
+use crate::interleave::{Plan, Spec};
+use crate::report::Goal;
+
+/// How large the shapes are. Names promise sizes that a quick run has not.
+struct Sizes {
+    few: usize,
+    many: usize,
+    /// Of the wire.
+    few_synced: usize,
+    many_synced: usize,
+    ms: u64,
+    passes: usize,
+    hops: usize,
+    agents: (usize, usize, usize),
+    keys: (usize, usize, usize),
+}
+
+const FULL: Sizes = Sizes {
+    few: 10_000,
+    many: 80_000,
+    few_synced: 10_000,
+    many_synced: 100_000,
+    ms: 2000,
+    passes: 10,
+    hops: 5000,
+    agents: (1000, 10_000, 10_000),
+    keys: (10, 10_000, 5000),
+};
+
+const QUICK: Sizes = Sizes {
+    few: 1000,
+    many: 4000,
+    few_synced: 500,
+    many_synced: 2000,
+    ms: 150,
+    passes: 1,
+    hops: 200,
+    agents: (20, 100, 100),
+    keys: (10, 500, 200),
+};
+
+/// How many keys each agent holds.
+const EACH: usize = 4;
+
+/// The shapes and their rows.
+pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
+    let sizes = if quick { QUICK } else { FULL };
+    let mut plans = writes(&sizes);
+    plans.extend([reads(&sizes), hop(&sizes), decode(&sizes)]);
+    plans.extend(agents(&sizes));
+    for (objects, suffix) in [(sizes.few_synced, "-10k"), (sizes.many_synced, "")] {
+        plans.push(sync(objects, Of::Whole, "", suffix));
+        plans.push(sync(objects, Of::Lean, "-lean", suffix));
+        plans.push(sync(objects, Of::Five, "-projected", suffix));
+        plans.push(near(objects, suffix));
+    }
+    plans.push(relist(sizes.many_synced, 0, "relist-peak", 1.1));
+    plans.push(relist(sizes.many_synced, sizes.many_synced / 10, "relist-peak-10", 1.25));
+    plans
+}
+
+fn writes(sizes: &Sizes) -> Vec<Plan<Kind>> {
+    let mut plans = Vec::new();
+    for (objects, suffix) in [(sizes.few, "-10k"), (sizes.many, "")] {
+        for (readers, who) in [(0, "0-readers"), (1, "1-reader"), (10, "10-readers")] {
+            let name = format!("writes-{who}{suffix}");
+            let mut row = Spec::more(&name, "events/s", "per_second")
+                .note(if readers == 0 { WRITES } else { LISTING })
+                .also("cpu_ns", "CPU ns an event, without that of readers that are threads")
+                .also("taken", "events/s into the cache")
+                .also("lists", "lists a second meanwhile");
+            if name == "writes-10-readers" {
+                row = row.goals(&[Goal::times(1000.0, CG)]);
+            }
+            plans.push(Plan {
+                shape: Kind::Writes { objects, readers, ms: sizes.ms },
+                absent: vec![],
+                rows: vec![row],
+            });
+        }
+    }
+    plans
+}
+
+fn reads(sizes: &Sizes) -> Plan<Kind> {
+    let ns = |name: &str, figure| Spec::less(name, "ns", figure);
+    Plan {
+        shape: Kind::Reads { objects: sizes.many, passes: sizes.passes },
+        absent: vec![],
+        rows: vec![
+            ns("get", "get_ns").note(GET),
+            ns("list-by-index", "index_ns").note(BY_INDEX),
+            ns("list-by-label", "label_ns").note(BY_LABEL),
+        ],
+    }
+}
+
+fn hop(sizes: &Sizes) -> Plan<Kind> {
+    Plan {
+        shape: Kind::Hop { objects: sizes.few, events: sizes.hops },
+        absent: vec![],
+        rows: vec![
+            Spec::less("handler-hop", "µs", "p50_us").note(HOP),
+            Spec::less("handler-hop-p99", "µs", "p99_us"),
+            Spec::less("handler-hop-cpu", "µs", "cpu_us").note(HOP_CPU),
+        ],
+    }
+}
+
+fn decode(sizes: &Sizes) -> Plan<Kind> {
+    let ns = |name: &str, figure| Spec::less(name, "ns", figure);
+    Plan {
+        shape: Kind::Decode { objects: 500, passes: sizes.passes * 10 },
+        absent: vec![],
+        rows: vec![
+            ns("decode", "whole_ns").note(DECODE),
+            ns("decode-lean", "lean_ns").note(LEAN),
+            ns("decode-projected", "five_ns").note(FIVE),
+        ],
+    }
+}
+
+fn agents(sizes: &Sizes) -> [Plan<Kind>; 2] {
+    let (agents, events, edits) = sizes.agents;
+    let (few, many, keyed_events) = sizes.keys;
+    let nobody = || vec![(KR, FIXED), (CG, FIXED)];
+    let none = [Goal::at_most(0.0, "")];
+    let less = Spec::less;
+    [
+        Plan {
+            shape: Kind::Agents { agents, each: EACH, events, edits },
+            absent: nobody(),
+            rows: vec![
+                less("irrelevant-events", "", "interest_irrelevant").goals(&none).note(AGENTS),
+                less("irrelevant-events-per-key", "", "per_key_irrelevant").goals(&none).note(PER_KEY),
+                less("agent-bytes", "B", "interest_bytes")
+                    .note(BYTES)
+                    .also("per_key_bytes", "with a stream for each key")
+                    .also("interest_events", "events an agent was told")
+                    .also("per_key_events", "with a stream for each key"),
+                less("agent-streams", "", "interest_streams_after")
+                    .note(STREAMS)
+                    .also("interest_streams", "before the edits")
+                    .also("interest_connections", "connections before them")
+                    .also("interest_connections_after", "and after")
+                    .also("per_key_streams", "with a stream for each key: before")
+                    .also("per_key_streams_after", "and after")
+                    .also("per_key_connections", "connections before")
+                    .also("per_key_connections_after", "and after"),
+                Spec::more("agent-edits", "/s", "interest_edits_per_second")
+                    .note(EDITS)
+                    .also("per_key_edits_per_second", "with a stream for each key"),
+                less("agent-event-cpu", "µs", "interest_event_us")
+                    .note(EVENT)
+                    .also("per_key_event_us", "with a stream for each key")
+                    .also("write_us", "the write alone"),
+            ],
+        },
+        Plan {
+            shape: Kind::Keys { few, many, events: keyed_events },
+            absent: nobody(),
+            rows: vec![
+                less("event-cost-10000-keys-over-10", "", "ratio")
+                    .goals(&[Goal::at_most(1.2, "")])
+                    .note(KEYS)
+                    .also("few_us", "µs with 10")
+                    .also("many_us", "µs with 10 000"),
+            ],
+        },
+    ]
+}
+
+fn sync(objects: usize, of: Of, what: &str, suffix: &str) -> Plan<Kind> {
+    let is_named = suffix.is_empty();
+    let goals = |factor: f64| -> Vec<Goal> {
+        let wanted = is_named && of != Of::Lean;
+        if wanted { vec![Goal::times(factor, KR), Goal::times(factor, CG)] } else { vec![] }
+    };
+    let (time, memory, note) = match of {
+        Of::Whole => (1.0, 1.3, SYNC),
+        Of::Lean => (1.0, 1.3, LEAN),
+        Of::Five => (2.0, 8.0, FIVE),
+    };
+    let mut steady = goals(memory);
+    if is_named && of == Of::Five {
+        steady.push(Goal::at_most(600.0, "B"));
+    }
+    Plan {
+        shape: Kind::Sync { objects, of },
+        absent: vec![],
+        rows: vec![
+            Spec::less(&format!("sync-time{what}{suffix}"), "s", "sync_s")
+                .goals(&goals(time))
+                .note(note)
+                .also("client_cpu_s", "its process's CPU s")
+                .also("server_cpu_s", "the server's"),
+            Spec::less(&format!("sync-memory{what}{suffix}"), "B", "steady").goals(&steady).note(STEADY),
+            Spec::less(&format!("sync-memory-peak{what}{suffix}"), "B", "peak").note(PEAK),
+        ],
+    }
+}
+
+fn near(objects: usize, suffix: &str) -> Plan<Kind> {
+    let goals = if suffix.is_empty() { vec![Goal::times(10.0, KR)] } else { vec![] };
+    Plan {
+        shape: Kind::Near { objects },
+        absent: vec![(CG, "sync-time has it")],
+        rows: vec![
+            Spec::less(&format!("sync-time-in-process{suffix}"), "s", "sync_s")
+                .goals(&goals)
+                .note(NEAR)
+                .also("first_s", "the first informer, for which all is decoded, s")
+                .also("client_cpu_s", "CPU s"),
+        ],
+    }
+}
+
+fn relist(objects: usize, changed: usize, name: &str, most: f64) -> Plan<Kind> {
+    Plan {
+        shape: Kind::Relist { objects, changed },
+        absent: vec![],
+        rows: vec![
+            Spec::less(name, "", "ratio")
+                .goals(&[Goal::at_most(most, "")])
+                .note(if changed == 0 { RELIST } else { RELIST_10 })
+                .also("steady", "B an object before")
+                .also("peak", "at its peak")
+                .also("after", "after it"),
+        ],
+    }
+}
+
+const WRITES: &str = "a source in the process always has an event of a random object of 10 000 or 80 000 (no suffix), which goes through reflector and \
+     cache, with an index of a label and one of a field, to a handler that counts; what counts is what the handler was told; client-go \
+     with KUBE_FEATURE_WatchListClient=false, as its own benchmark needs it; kube-runtime: reflector, store and what follows in the stream";
+const LISTING: &str = "as writes-0-readers, beside threads that list and touch everything in a loop";
+const GET: &str =
+    "of 80 000 pods, in a random order; the pod is touched, and kept as a reconciler would meanwhile";
+const BY_INDEX: &str = "80 of 80 000 by a field, touched; kube-runtime has no index and looks at each";
+const BY_LABEL: &str = "80 of 80 000 by a label, touched: ours by the index of labels, client-go's lister with a selector and \
+     kube-runtime's store by looking at each";
+const HOP: &str =
+    "from the source's having one event until the handler is called with it, everybody asleep before; p50";
+const HOP_CPU: &str = "CPU of the process for each, its source's thread among them";
+const DECODE: &str =
+    "one object of 1 KiB out of a page of 500, by serde_json or encoding/json alone: the floor of sync-time";
+const LEAN: &str = "as without the suffix, in a type of ours: labels and data whole, and of the metadata what informers use; peers have the whole";
+const FIVE: &str = "namespace, name, version and two texts are kept: ours decodes nothing else; kube-runtime decodes a type with these texts and \
+     its metadata, which `modify` strips; client-go strips with SetTransform";
+const SYNC: &str = "ConfigMaps of 1 KiB from `machinery serve` over TLS, from the start of the informer until it is synced, as each does it by \
+     default: ours HTTP/2 and a watch that begins with the state, kube-runtime HTTP/1.1 and pages of 500, client-go HTTP/2 and such a watch";
+const STEADY: &str = "anonymous memory (RssAnon) by which the informer's process has grown for each object, at rest; client-go after a \
+     collection that gave back to the system what it could";
+const PEAK: &str = "the most of it while it synced";
+const NEAR: &str = "on the server's handle in one process with an informer before it, whose decoded objects it shares; kube-runtime: its sync-time";
+const RELIST: &str = "the most anonymous memory over that before, while a watch ends with 410 and all is listed anew, of which nothing has changed; from a \
+     server of texts, over HTTP without TLS, the same for all";
+const RELIST_10: &str = "the same, where a tenth has changed";
+const FIXED: &str = "its filters are fixed";
+const AGENTS: &str = "events for keys that an agent does not hold: counted by the server for each stream before any filter of a client, and once more by the \
+     agents; 1 000 agents with a connection each, which hold 4 of 2 000 keys, 10 000 events under all of these, then 10 000 edits";
+const PER_KEY: &str =
+    "the same with a stream for each key: what the server sent besides those that the agents wanted";
+const BYTES: &str = "of watches to one agent, for the events, before TLS";
+const STREAMS: &str = "watches open on the server after 10 000 edits: as before them";
+const EDITS: &str =
+    "keys that came and went a second, in all agents, each known to be complete before the next round";
+const EVENT: &str = "the server's CPU for an event that two agents hear of, without its write";
+const KEYS: &str = "the server's CPU for an event, its write with it, under one of the same ten keys: with 10 000 keys in one interest over with 10";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::interleave::assert_names_once;
+
+    #[test]
+    fn the_rows_that_the_design_names_are_there_once() {
+        let named = [
+            "writes-10-readers",
+            "sync-time",
+            "sync-memory",
+            "sync-time-projected",
+            "sync-memory-projected",
+            "sync-time-in-process",
+            "relist-peak",
+            "relist-peak-10",
+            "irrelevant-events",
+        ];
+        for quick in [true, false] {
+            assert_names_once(&plans(quick), &named);
+        }
+    }
+}

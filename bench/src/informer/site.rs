@@ -1,0 +1,128 @@
+//! `machinery serve` over TLS with ConfigMaps, which all subjects and rounds of a shape share.
+
+use super::configs::{PATH, name, sent};
+use crate::measure::count;
+use crate::process;
+use crate::scratch::Scratch;
+use crate::server::{Access, Client, Server, ours, remove, settled};
+use anyhow::{Context, ensure};
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, Runtime};
+
+pub(super) struct Site {
+    server: Server,
+    scratch: Rc<Scratch>,
+    /// All clients of this process are on one thread.
+    pub(super) runtime: Runtime,
+    there: Option<There>,
+}
+
+/// A server that runs.
+#[derive(Clone)]
+pub(super) struct There {
+    objects: usize,
+    pub(super) access: Access,
+    pub(super) kubeconfig: PathBuf,
+    pub(super) pid: u32,
+}
+
+/// So many writes may wait for their answer.
+const UNDER_WAY: usize = 64;
+
+impl Site {
+    pub(super) fn new(scratch: Rc<Scratch>) -> anyhow::Result<Self> {
+        let server = ours(scratch.clone())?;
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        Ok(Self { server, scratch, runtime, there: None })
+    }
+
+    /// A server with as many objects: the one that is there, if it has.
+    pub(super) fn with(&mut self, objects: usize) -> anyhow::Result<There> {
+        if let Some(there) = self.there.as_ref().filter(|there| there.objects == objects) {
+            return Ok(there.clone());
+        }
+        self.end()?;
+        let access = self.server.begin(&self.directory(), &self.runtime)?;
+        self.runtime.block_on(async {
+            let client = Client::connect(&access).await?;
+            let made = stream::iter(0..objects).map(|i| {
+                let mut client = client.clone();
+                async move { client.post(PATH, Bytes::from(sent(i, 0))).await.map(drop) }
+            });
+            let mut made = made.buffer_unordered(UNDER_WAY);
+            while let Some(made) = made.next().await {
+                made?;
+            }
+            anyhow::Ok(())
+        })?;
+        let pid = self.server.pid()?;
+        settled(pid)?;
+        let kubeconfig = self.server.kubeconfig();
+        Ok(self.there.insert(There { objects, access, kubeconfig, pid }).clone())
+    }
+
+    pub(super) fn end(&mut self) -> anyhow::Result<()> {
+        self.there = None;
+        self.server.kill()?;
+        remove(&self.directory())
+    }
+
+    fn directory(&self) -> PathBuf {
+        self.scratch.path("informer")
+    }
+}
+
+impl There {
+    /// Writes objects anew at a steady rate, the first `among` in turn, and returns µs of the server's CPU for each. A turn tells one
+    /// from the next.
+    pub(super) async fn write(
+        &self,
+        among: usize,
+        events: usize,
+        turn: usize,
+        rate: f64,
+    ) -> anyhow::Result<f64> {
+        let client = Client::connect(&self.access).await?;
+        let before = process::cpu_us(self.pid)?;
+        let start = Instant::now();
+        let written = stream::iter(0..events).map(|n| {
+            let mut client = client.clone();
+            async move {
+                let due = start + Duration::from_secs_f64(count(n) / rate);
+                tokio::time::sleep_until(due.into()).await;
+                let i = n % among;
+                let body = Bytes::from(sent(i, turn + n));
+                client.put(&format!("{PATH}/{}", name(i)), body).await.map(drop)
+            }
+        });
+        let mut written = written.buffer_unordered(UNDER_WAY);
+        while let Some(written) = written.next().await {
+            written?;
+        }
+        // What is told is told by now, on both sides of a comparison.
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        Ok((process::cpu_us(self.pid)? - before) / count(events))
+    }
+
+    /// The sum of a metric of the server over its labels that have this text in them.
+    pub(super) async fn metric(&self, name: &str, with: &str) -> anyhow::Result<f64> {
+        let page = Client::connect(&self.access).await?.get("/metrics").await?;
+        let page = std::str::from_utf8(&page)?;
+        let mut lines = page.lines().filter(|line| {
+            let rest = line.strip_prefix(name);
+            rest.is_some_and(|rest| rest.starts_with(['{', ' ']) && rest.contains(with))
+        });
+        let values = lines.by_ref().map(|line| {
+            let value = line.rsplit(' ').next().unwrap_or_default();
+            value.parse::<f64>().with_context(|| format!("{line} is no metric"))
+        });
+        let values: Vec<f64> = values.collect::<anyhow::Result<_>>()?;
+        ensure!(!with.is_empty() || !values.is_empty(), "the server has no metric {name}");
+        Ok(values.iter().sum())
+    }
+}
