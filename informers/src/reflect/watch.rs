@@ -95,7 +95,7 @@ impl Reflector {
             return Some(Trouble::Endless { limit: limits.objects as u64, of: "objects" });
         }
         (now > began + limits.list_time)
-            .then(|| Trouble::Endless { limit: limits.list_time.as_secs(), of: "seconds" })
+            .then_some(Trouble::Endless { limit: limits.list_time.as_secs(), of: "seconds" })
     }
 
     /// Some sources go on after any version, and say only in bookmarks that they have not come so far: it is all listed anew when

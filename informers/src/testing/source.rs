@@ -244,10 +244,11 @@ impl<T> Inside<T> {
 }
 
 /// What is told of an object that is there.
-pub(super) fn now<T: Clone>(key: &ObjectKey, kept: &Kept<T>, tell: fn(T) -> WatchEvent<T>) -> WatchEvent<T>
-where
-    T: Object,
-{
+pub(super) fn now<T: Object + Clone>(
+    key: &ObjectKey,
+    kept: &Kept<T>,
+    tell: fn(T) -> WatchEvent<T>,
+) -> WatchEvent<T> {
     if kept.readable {
         return tell((*kept.object).clone());
     }

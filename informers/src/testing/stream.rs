@@ -12,6 +12,8 @@ use super::plane::{Inside, Plane};
 use super::selection::{Seen, Selection, key};
 use super::source::{now, unreadable};
 
+type Polled<T> = Poll<Option<Result<WatchEvent<T>, WatchError>>>;
+
 pub(super) struct Stream<T: Object + Clone> {
     pub(super) plane: Plane<T>,
     pub(super) id: u64,
@@ -92,12 +94,7 @@ impl<T: Object + Clone> Stream<T> {
     }
 
     /// What becomes of an event that goes wrong; `None` if it is lost.
-    fn spoil(
-        &mut self,
-        inside: &Inside<T>,
-        event: WatchEvent<T>,
-        fault: OnEvent,
-    ) -> Option<Poll<Option<Result<WatchEvent<T>, WatchError>>>> {
+    fn spoil(&mut self, inside: &Inside<T>, event: WatchEvent<T>, fault: OnEvent) -> Option<Polled<T>> {
         let then = match fault {
             OnEvent::Fails(error) => {
                 self.over = true;

@@ -114,6 +114,28 @@ fn nothing_drifts_while_everything_changes() {
 }
 
 #[test]
+fn a_difference_that_the_source_cannot_confirm_is_none_yet() {
+    virtually(async {
+        let plane = Plane::of_things(Capabilities::ALL);
+        plane.put(Thing::new("a").says("one"));
+        let rig = Rig::with(plane, audited);
+        rig.informer.synced().await.unwrap();
+        rig.plane.once(Fault::Event(OnEvent::Lost));
+        rig.plane.put(Thing::new("a").says("two"));
+        // The list comes, and then nothing of the one object.
+        rig.plane.once(Fault::List(OnList::Behind(0)));
+        rig.plane.once(Fault::List(OnList::Fails(unavailable().into())));
+        rig.pass(seconds(80)).await;
+        let counts = rig.informer.state().counts;
+        assert_eq!((counts.audits, counts.drifts, rig.has().as_str()), (1, 0, "a@one"));
+        rig.pass(seconds(80)).await;
+        let counts = rig.informer.state().counts;
+        assert_eq!((counts.audits, counts.drifts, rig.has().as_str()), (2, 1, "a@two"));
+        rig.stop().await;
+    });
+}
+
+#[test]
 fn an_audit_that_gets_no_answer_finds_nothing_and_goes_on() {
     virtually(async {
         let plane = Plane::of_things(Capabilities::ALL);
