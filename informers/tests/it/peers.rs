@@ -104,7 +104,8 @@ fn what_has_vanished_is_told_before_what_has_come() {
             let (one, other) = (Heard::default(), Heard::default());
             let handlers = [&one, &other].map(|heard| rig.informer.handle(heard.hears()).unwrap());
             settled().await;
-            (one.take(), other.take());
+            one.take();
+            other.take();
             rig.plane.always(Fault::Event(OnEvent::Fails(WatchError::Expired)));
             rig.plane.put(Thing::new("b"));
             rig.plane.put(Thing::new("c").says("two"));
