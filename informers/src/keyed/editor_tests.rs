@@ -139,6 +139,7 @@ fn a_key_that_comes_back_is_added_only_when_its_removal_was_echoed() {
     talk.says(complete(1, 8), "reached 8; edit - +17");
     // One that is held by others at once is removed first, too.
     talk.says(Input::Edited(EditNumber(2)), "");
+    talk.says(complete(1, 8), ""); // what was echoed before is no echo of this one
     talk.says(complete(2, 9), "reached 9; complete 17");
     talk.wants(&[18]);
     talk.says(Input::Time, "edit -18 +");
