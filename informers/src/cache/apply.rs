@@ -6,7 +6,7 @@ use std::sync::Arc;
 use foldhash::fast::FixedState;
 use machinery_objects::{Departure, Object, ObjectKey, ResourceVersion, Unreadable};
 
-use super::renewal::{Fresh, Renewal, is_same};
+use super::renewal::{Fresh, Renewal, UNREADABLE, is_same};
 use super::shelf::{Change, Shelf};
 use crate::deliver::{Gone, News};
 use crate::reflect::{Effect, Found, Trouble, Went};
@@ -41,9 +41,6 @@ pub(crate) struct Outcome<N, T> {
     pub(crate) troubles: Vec<Trouble>,
     pub(crate) well: bool,
 }
-
-/// So many objects that cannot be read are known by name.
-const UNREADABLE: usize = 1000;
 
 impl<T: Object, S: Shelf<T>> Cache<T, S> {
     pub(crate) fn new(shelf: S, seed: u64, ordered: bool) -> Self {
@@ -213,16 +210,14 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
                 Fresh::Remove(found, went) => self.remove(found, went, change, displaced),
             }
         }
-        let unreadable = unreadable.into_iter().filter(|unreadable| !unreadable.is_gone);
-        let unreadable = unreadable.inspect(|Unreadable { key, .. }| {
+        for key in unreadable.keys() {
             // In a source that was restored it never was what it is here.
             let there = change.get(key).and_then(|there| there.version());
             if self.ordered && there.is_some_and(|there| there > *at) {
                 change.remove(key, None, None, Gone::Deleted { final_state_known: false });
             }
-        });
-        self.unreadable =
-            unreadable.take(UNREADABLE).map(|unreadable| (unreadable.key.clone(), unreadable)).collect();
+        }
+        self.unreadable = unreadable;
     }
 
     /// Whether the cache has this already, or what came after it.

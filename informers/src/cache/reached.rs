@@ -47,6 +47,8 @@ impl Reached {
 
     /// Something in the cache changed, or it is over.
     pub(crate) fn changed(&self) {
+        // Whoever listens, and then looks, comes before this lock or sees the change.
+        drop(self.state.lock());
         self.changed.notify_all();
     }
 

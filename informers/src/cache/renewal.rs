@@ -1,5 +1,6 @@
 //! All objects anew, beside those that are there. What did not change costs its key.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
@@ -8,13 +9,16 @@ use machinery_objects::{Object, ObjectKey, Unreadable};
 use super::shelf::Seen;
 use crate::reflect::{Found, Went};
 
+/// So many objects that cannot be read are known by name.
+pub(super) const UNREADABLE: usize = 1000;
+
 /// What a list, or a watch of the state, has told so far.
 pub(super) struct Renewal<T> {
     /// All keys that came.
     pub(super) seen: Seen,
     /// What is not as it was.
     pub(super) fresh: Vec<Fresh<T>>,
-    pub(super) unreadable: Vec<Unreadable>,
+    pub(super) unreadable: BTreeMap<ObjectKey, Unreadable>,
 }
 
 pub(super) enum Fresh<T> {
@@ -22,15 +26,24 @@ pub(super) enum Fresh<T> {
     Remove(Found<Arc<T>>, Went),
 }
 
+impl<T> Fresh<T> {
+    const fn key(&self) -> &ObjectKey {
+        match self {
+            Self::Put(found) | Self::Remove(found, _) => &found.key,
+        }
+    }
+}
+
 impl<T: Object> Renewal<T> {
     pub(super) fn new(seed: FixedState, expected: usize) -> Self {
         let seen = Seen::with_capacity_and_hasher(expected, seed);
-        Self { seen, fresh: Vec::new(), unreadable: Vec::new() }
+        Self { seen, fresh: Vec::new(), unreadable: BTreeMap::new() }
     }
 
     /// `there` is what the cache has under this key. If that is the same, what came is not needed: drop it where nothing is
     /// locked.
     pub(super) fn put(&mut self, found: Found<Arc<T>>, there: Option<(ObjectKey, Arc<T>)>) -> Option<Arc<T>> {
+        self.unreadable.remove(&found.key);
         let again = self.seen.contains(&found.key);
         match there.filter(|_| !again) {
             // The cache's own key: a copy of it is nothing, and the one that came is dropped.
@@ -60,10 +73,16 @@ impl<T: Object> Renewal<T> {
 
     /// It is there, as nobody knows what: the cache keeps what it has.
     pub(super) fn unreadable(&mut self, unreadable: Unreadable) {
-        if !unreadable.is_gone {
-            self.seen.insert(unreadable.key.clone());
+        if unreadable.is_gone {
+            self.seen.remove(&unreadable.key);
+            self.unreadable.remove(&unreadable.key);
+            self.fresh.retain(|fresh| fresh.key() != &unreadable.key);
+            return;
         }
-        self.unreadable.push(unreadable);
+        self.seen.insert(unreadable.key.clone());
+        if self.unreadable.len() < UNREADABLE {
+            self.unreadable.insert(unreadable.key.clone(), unreadable);
+        }
     }
 }
 

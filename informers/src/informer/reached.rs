@@ -35,6 +35,9 @@ pub enum NotReached {
     Closed,
 }
 
+/// The longest that one waits.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+
 impl<T: Object> Informer<T> {
     /// Waits until the cache shows a write: until it has the object so, or is past that, as where the write made the object one
     /// that is not selected here.
@@ -45,7 +48,7 @@ impl<T: Object> Informer<T> {
     /// # Errors
     /// It does not show it in time; the source has been asked by then. The informer has stopped.
     pub async fn reached(&self, token: &WriteToken, patience: Duration) -> Result<(), NotReached> {
-        let until = Instant::now() + patience;
+        let until = Instant::now() + patience.min(LONGEST);
         loop {
             let listener = self.0.reached.listen();
             if self.shows(token) {
@@ -74,7 +77,8 @@ impl<T: Object> Informer<T> {
             Wrote::Removed(Some(version)) if self.0.source.capabilities().versions_are_ordered => {
                 past(version)
             }
-            // Of another one with its name nothing is said.
+            // Of another one with its name nothing is said; nor by a cache that has never been whole.
+            Wrote::Removed(_) if !self.is_synced() => false,
             Wrote::Removed(_) => there.is_none_or(|there| match (&token.uid, there.uid()) {
                 (Some(gone), Some(there)) => gone.as_str() != there,
                 _ => false,
@@ -116,6 +120,10 @@ impl<T: Object> Shared<T> {
         let request = ListRequest { filter, at: ListAt::Fresh(Freshness::Newest), ..ListRequest::default() };
         match timeout(self.limits.answer_time, self.source.list(request)).await {
             Err(_) => Err(SourceError::TimedOut),
+            Ok(Ok(page)) if !page.unreadable.is_empty() => {
+                let reason = page.unreadable[0].to_string();
+                Err(SourceError::Malformed { reason })
+            }
             Ok(Ok(page)) => Ok(page.items.first().and_then(|object| object.version())),
             Ok(Err(ListError::Source(error))) => Err(error),
             Ok(Err(error)) => {

@@ -1,7 +1,6 @@
 //! An informer at work.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use machinery_objects::{Mark, Object};
@@ -106,7 +105,7 @@ impl<T: Object> Sink<T> for Keeper<'_, T> {
     async fn anew(&self) {
         loop {
             let listener = self.shared.anew.told.listen();
-            if self.shared.anew.wanted.swap(false, Ordering::AcqRel) {
+            if std::mem::take(&mut *self.shared.anew.wanted.lock()) {
                 return;
             }
             listener.await;

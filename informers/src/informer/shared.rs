@@ -55,7 +55,7 @@ pub(crate) struct Shared<T> {
 
 #[derive(Default)]
 pub(crate) struct Anew {
-    pub(super) wanted: AtomicBool,
+    pub(super) wanted: Mutex<bool>,
     pub(super) told: Notify,
 }
 
@@ -218,7 +218,7 @@ impl<T: Object> crate::metrics::Observed for Shared<T> {
 
 impl<T> Shared<T> {
     pub(crate) fn anew(&self) {
-        self.anew.wanted.store(true, Ordering::Release);
+        *self.anew.wanted.lock() = true;
         self.anew.told.notify_all();
     }
 }

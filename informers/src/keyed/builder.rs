@@ -1,6 +1,7 @@
 //! What keyed informers are of. It is settled before they run.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -34,7 +35,8 @@ pub struct KeyedBuilder<F, T> {
 const KEYS: usize = 100_000;
 
 impl<F: Text, T: Object> KeyedInformers<F, T> {
-    /// Informers by the values of a field or a label, which the function finds in an object too. The texts of two keys differ.
+    /// Informers by the values of a field or a label, which the function finds in an object too; one on which
+    /// it panics is under no key. It is called where the names are locked: it must not use the informers. The texts of two keys differ.
     pub fn builder<S>(
         source: Arc<dyn ListWatch<S>>,
         by: InterestBy,
@@ -46,7 +48,7 @@ impl<F: Text, T: Object> KeyedInformers<F, T> {
         KeyedBuilder {
             source: Arc::new(Kept { source, keep: Arc::new(Into::into) }),
             by,
-            find: Arc::new(find),
+            find: Arc::new(careful(find)),
             filter: Filter::default(),
             limits: Limits::default(),
             seed: some_seed(),
@@ -54,6 +56,17 @@ impl<F: Text, T: Object> KeyedInformers<F, T> {
             keys: KEYS,
             per_key: false,
         }
+    }
+}
+
+/// An object on which the function panics is under no key.
+fn careful<F, T>(find: impl Fn(&T) -> Option<F>) -> impl Fn(&T) -> Option<F> {
+    move |object| {
+        catch_unwind(AssertUnwindSafe(|| find(object))).unwrap_or_else(|payload| {
+            // What it panicked with may panic in its drop.
+            let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
+            None
+        })
     }
 }
 

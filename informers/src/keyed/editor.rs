@@ -54,8 +54,26 @@ pub(crate) struct Editor<F> {
     /// The source has too many edits, and takes another one then.
     not_before: Option<Instant>,
     reached: Option<ResourceVersion>,
+    /// Whether a version that is not greater is not later.
+    ordered: bool,
     /// What is held is what `asked` says, up to `reached`.
     whole: bool,
+    /// Keys that are not asked for as they are wanted.
+    dirty: BTreeSet<F>,
+    /// What the source is to say is complete.
+    awaited: Option<Awaited>,
+    /// Since when the source shows less than it did.
+    behind: Option<Instant>,
+}
+
+/// The source is to say that something is complete: an edit, or the keys that it was opened with. That it says other things
+/// does not put this off for ever.
+#[derive(Clone, Copy)]
+struct Awaited {
+    began: Instant,
+    /// When the last object came.
+    told: Instant,
+    objects: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -83,7 +101,7 @@ struct Edit<F> {
 }
 
 impl<F: Ord + Clone> Editor<F> {
-    pub(crate) fn new(limits: Limits, seed: u64, now: Instant) -> Self {
+    pub(crate) fn new(limits: Limits, ordered: bool, seed: u64, now: Instant) -> Self {
         Self {
             limits,
             phase: Phase::Idle,
@@ -94,13 +112,18 @@ impl<F: Ord + Clone> Editor<F> {
             edit: None,
             not_before: None,
             reached: None,
+            ordered,
             whole: false,
+            dirty: BTreeSet::new(),
+            awaited: None,
+            behind: None,
         }
     }
 
     /// When [`Input::Time`] is to come, unless something else does. `None`: never.
     pub(crate) fn due(&self) -> Option<Instant> {
-        let due = self.not_before.map_or(self.due, |edit| edit.min(self.due));
+        let edit = self.not_before.filter(|_| self.phase == Phase::Going);
+        let due = [edit, self.overdue()].into_iter().flatten().fold(self.due, Instant::min);
         (self.phase != Phase::Idle).then_some(due)
     }
 
@@ -112,6 +135,7 @@ impl<F: Ord + Clone> Editor<F> {
     /// Other keys are wanted, or others want them. [`Input::Time`] is to follow.
     pub(crate) fn want(&mut self, changed: impl IntoIterator<Item = (F, Option<Tenure>)>) {
         for (key, tenure) in changed {
+            self.dirty.insert(key.clone());
             match tenure {
                 Some(tenure) => self.wanted.insert(key, tenure),
                 None => self.wanted.remove(&key),
@@ -133,6 +157,7 @@ impl<F: Ord + Clone> Editor<F> {
                 if let Phase::Opening { anew } = self.phase {
                     self.phase = Phase::Beginning { anew };
                     self.due = now + self.limits.silence;
+                    self.awaited = Some(Awaited { began: now, told: now, objects: 0 });
                 }
                 None
             }
@@ -166,6 +191,9 @@ impl<F: Ord + Clone> Editor<F> {
                 self.abandon(effects);
                 Some(self.open(now, effects))
             }
+            Phase::Beginning { .. } | Phase::Going if self.overdue().is_some_and(|due| now >= due) => {
+                Some(self.give_up(now, Trouble::NoEnd, effects))
+            }
             Phase::Going => self.edit(now),
             Phase::Opening { .. } | Phase::Beginning { .. } => None,
         }
@@ -176,8 +204,10 @@ impl<F: Ord + Clone> Editor<F> {
         let resumes = self.whole && self.edit.is_none() && !self.asked.is_empty();
         self.edit = None;
         self.not_before = None;
+        self.awaited = None;
         if !resumes {
             self.asked.clone_from(&self.wanted);
+            self.dirty.clear();
         }
         if self.asked.is_empty() {
             // There is nothing to worry about.
@@ -201,6 +231,23 @@ impl<F: Ord + Clone> Editor<F> {
         }
     }
 
+    /// When what is awaited has not come in time.
+    fn overdue(&self) -> Option<Instant> {
+        let Awaited { began, told, .. } = self.awaited?;
+        Some((told + self.limits.answer_time).min(began + self.limits.list_time))
+    }
+
+    /// What is under way leads nowhere: all is asked for anew, later.
+    fn give_up<T>(&mut self, now: Instant, trouble: Trouble, effects: &mut Vec<Effect<T>>) -> Order<F> {
+        self.abandon(effects);
+        effects.push(Effect::Troubled(trouble));
+        self.whole = false;
+        self.phase = Phase::Waiting;
+        (self.not_before, self.awaited) = (None, None);
+        self.due = now + self.backoff.next();
+        Order::Wait
+    }
+
     fn failed<T>(&mut self, now: Instant, error: WatchError, effects: &mut Vec<Effect<T>>) -> Order<F> {
         self.abandon(effects);
         let retry_after = match &error {
@@ -208,7 +255,12 @@ impl<F: Ord + Clone> Editor<F> {
                 self.whole = false;
                 None
             }
-            WatchError::FutureRevision { retry_after, .. } => *retry_after,
+            WatchError::FutureRevision { retry_after, .. } => {
+                let since = *self.behind.get_or_insert(now);
+                // It was restored: what is there now is all that there is.
+                self.whole &= now < since + self.limits.stale_time;
+                *retry_after
+            }
             WatchError::Source(source) => source.retry_after(),
             _ => None,
         };
@@ -219,6 +271,7 @@ impl<F: Ord + Clone> Editor<F> {
             return self.open(now, effects);
         }
         self.phase = Phase::Waiting;
+        (self.not_before, self.awaited) = (None, None);
         self.due = now + retry_after.map_or(wait, |least| wait.max(least.min(LONGEST_WAIT)));
         Order::Wait
     }
@@ -240,9 +293,25 @@ impl<F: Ord + Clone> Editor<F> {
                 _ => self.echo(now, Some((edit, version)), effects, complete),
             };
         }
-        let version = version_of(&event).filter(|_| self.phase == Phase::Going && self.edit.is_none());
-        // It was told before, and what came of it since may be forgotten here.
-        if version.is_some() && version < self.reached {
+        if !matches!(event, WatchEvent::Bookmark { .. }) {
+            let anew = self.phase == Phase::Beginning { anew: true };
+            if let Some(awaited) = &mut self.awaited {
+                awaited.told = now;
+                awaited.objects += 1;
+                if anew && awaited.objects > self.limits.objects {
+                    let limit = self.limits.objects as u64;
+                    return Some(self.give_up(now, Trouble::Endless { limit, of: "objects" }, effects));
+                }
+            }
+        }
+        // Only the state of keys comes in no order.
+        let in_order = matches!(self.phase, Phase::Going | Phase::Beginning { anew: false });
+        let version = version_of(&event).filter(|_| in_order && self.edit.is_none());
+        // It was told before, and what came of it since may be forgotten here. The end of an object may have the version of
+        // its last state.
+        let is_end = matches!(event, WatchEvent::Deleted(_) | WatchEvent::Left(_))
+            || matches!(&event, WatchEvent::Unreadable(unreadable) if unreadable.is_gone);
+        if self.ordered && !is_end && version.is_some() && version < self.reached {
             effects.push(Effect::Late);
             return None;
         }
@@ -263,7 +332,17 @@ impl<F: Ord + Clone> Editor<F> {
         effects: &mut Vec<Effect<T>>,
         complete: &mut Vec<(F, Tenure)>,
     ) -> Option<Order<F>> {
+        if anew
+            && self.ordered
+            && let Some(seen) = self.reached.clone().filter(|seen| *seen > version)
+        {
+            let since = *self.behind.get_or_insert(now);
+            if now < since + self.limits.stale_time {
+                return Some(self.give_up(now, Trouble::Behind { found: version, seen }, effects));
+            }
+        }
         self.phase = Phase::Going;
+        (self.awaited, self.behind) = (None, None);
         self.backoff.reset();
         self.whole = true;
         if anew {
@@ -294,6 +373,9 @@ impl<F: Ord + Clone> Editor<F> {
             return None;
         }
         let edit = self.edit.take()?;
+        self.awaited = None;
+        self.backoff.reset();
+        effects.push(Effect::Well);
         complete.extend(edit.add);
         self.reach(version, effects);
         self.edit(now)
@@ -305,20 +387,20 @@ impl<F: Ord + Clone> Editor<F> {
             return None;
         }
         self.not_before = None;
-        let is_wanted = |(key, tenure): &(&F, &Tenure)| self.wanted.get(*key) == Some(*tenure);
-        let remove: BTreeMap<F, Tenure> = self
-            .asked
-            .iter()
-            .filter(|asked| !is_wanted(asked))
-            .map(|(key, tenure)| (key.clone(), *tenure))
-            .collect();
-        // One that others want now is added when the source has echoed that it was removed.
-        let add: BTreeMap<F, Tenure> = self
-            .wanted
-            .iter()
-            .filter(|(key, _)| !self.asked.contains_key(*key))
-            .map(|(key, tenure)| (key.clone(), *tenure))
-            .collect();
+        let (mut remove, mut add) = (BTreeMap::new(), BTreeMap::new());
+        for key in std::mem::take(&mut self.dirty) {
+            match (self.asked.get(&key), self.wanted.get(&key)) {
+                (Some(asked), wanted) if wanted != Some(asked) => {
+                    remove.insert(key.clone(), *asked);
+                    // One that others want now is added when the source has echoed that it was removed.
+                    if wanted.is_some() {
+                        self.dirty.insert(key);
+                    }
+                }
+                (None, Some(wanted)) => drop(add.insert(key, *wanted)),
+                _ => {}
+            }
+        }
         if remove.is_empty() && add.is_empty() {
             return None;
         }
@@ -329,6 +411,7 @@ impl<F: Ord + Clone> Editor<F> {
         let keys = |keys: &BTreeMap<F, Tenure>| keys.keys().cloned().collect();
         let order = Order::Edit { remove: keys(&remove), add: keys(&add) };
         self.edit = Some(Edit { add, remove, number: None, echoed: None });
+        self.awaited = Some(Awaited { began: now, told: now, objects: 0 });
         self.due = now + self.limits.silence;
         Some(order)
     }
@@ -348,14 +431,19 @@ impl<F: Ord + Clone> Editor<F> {
         for key in edit.add.keys() {
             self.asked.remove(key);
         }
+        self.dirty.extend(edit.add.keys().chain(edit.remove.keys()).cloned());
         self.asked.extend(edit.remove);
         let wait = self.backoff.next();
         self.not_before = Some(now + retry_after.map_or(wait, |least| wait.max(least.min(LONGEST_WAIT))));
+        self.awaited = None;
+        let error = SourceError::TooManyRequests { retry_after };
+        effects.push(Effect::Troubled(Trouble::Watch(error.into())));
         None
     }
 
     fn reach<T>(&mut self, version: ResourceVersion, effects: &mut Vec<Effect<T>>) {
-        if self.reached.as_ref().is_some_and(|reached| *reached >= version) {
+        let is_told = |reached: &ResourceVersion| *reached == version || (self.ordered && *reached > version);
+        if self.reached.as_ref().is_some_and(is_told) {
             return;
         }
         self.reached = Some(version.clone());

@@ -37,7 +37,7 @@ impl Talk {
     fn new() -> Self {
         let now = tokio::time::Instant::now().into_std();
         let limits = Limits { page: NonZeroU32::MIN, ..Limits::default() };
-        Self { editor: Editor::new(limits, 7, now), now, tenures: 0 }
+        Self { editor: Editor::new(limits, true, 7, now), now, tenures: 0 }
     }
 
     /// One that goes on with these keys, as of version 7.
@@ -47,7 +47,7 @@ impl Talk {
         let of: Vec<_> = keys.iter().map(u32::to_string).collect();
         talk.says(Input::Time, &format!("begin; open {}", of.join(",")));
         talk.says(Input::Opened, "");
-        talk.says(complete(0, 7), &format!("finish 7; well; complete {}", of.join(",")));
+        talk.says(complete(0, 7), &format!("finish 7; complete {}", of.join(",")));
         talk
     }
 
@@ -67,18 +67,21 @@ impl Talk {
     fn says(&mut self, input: Input<()>, expected: &str) {
         let (mut effects, mut complete) = (Vec::new(), Vec::new());
         let order = self.editor.step(self.now, input, &mut effects, &mut complete);
-        let effects = effects.iter().map(|effect| match effect {
-            Effect::Put(found) => format!("put {}", found.key),
-            Effect::Late => "late".into(),
-            Effect::Begin => "begin".into(),
-            Effect::Finish(version) => format!("finish {version}"),
-            Effect::Abandon => "abandon".into(),
-            Effect::Reached(version) => format!("reached {version}"),
-            Effect::Troubled(Trouble::Silent(_)) => "silent".into(),
-            Effect::Troubled(_) => "trouble".into(),
-            Effect::Well => "well".into(),
-            other => format!("{other:?}"),
-        });
+        let effects =
+            effects.iter().filter(|effect| !matches!(effect, Effect::Well)).map(|effect| match effect {
+                Effect::Put(found) => format!("put {}", found.key),
+                Effect::Late => "late".into(),
+                Effect::Begin => "begin".into(),
+                Effect::Finish(version) => format!("finish {version}"),
+                Effect::Abandon => "abandon".into(),
+                Effect::Reached(version) => format!("reached {version}"),
+                Effect::Troubled(Trouble::Silent(_)) => "silent".into(),
+                Effect::Troubled(Trouble::NoEnd) => "no end".into(),
+                Effect::Troubled(Trouble::Behind { .. }) => "behind".into(),
+                Effect::Troubled(Trouble::Endless { .. }) => "endless".into(),
+                Effect::Troubled(_) => "trouble".into(),
+                other => format!("{other:?}"),
+            });
         let list = |keys: &BTreeSet<u32>| keys.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
         let keys: BTreeSet<u32> = complete.iter().map(|(key, _)| *key).collect();
         let complete = (!keys.is_empty()).then(|| format!("complete {}", list(&keys)));
@@ -155,7 +158,7 @@ fn a_stream_that_breaks_goes_on_where_it_was() {
     talk.says(Input::Ended, "trouble; wait");
     talk.later("open 17 after 9");
     talk.says(Input::Opened, "");
-    talk.says(complete(0, 11), "reached 11; well; complete 17; edit - +18");
+    talk.says(complete(0, 11), "reached 11; complete 17; edit - +18");
 }
 
 #[test]
@@ -169,7 +172,7 @@ fn one_that_breaks_in_an_edit_or_has_expired_begins_anew() {
     talk.says(Input::Ended, "abandon; trouble; wait");
     talk.later("begin; open 17,18");
     talk.says(Input::Opened, "");
-    talk.says(complete(0, 20), "finish 20; well; complete 17,18");
+    talk.says(complete(0, 20), "finish 20; complete 17,18");
     talk.says(Input::Failed(WatchError::Expired), "trouble; begin; open 17,18");
     talk.says(Input::Failed(WatchError::Expired), "abandon; trouble; wait");
 }
@@ -180,7 +183,7 @@ fn an_edit_for_which_there_is_no_room_is_made_later_and_any_other_failure_opens_
     talk.wants(&[18]);
     talk.drops(&[17]);
     talk.says(Input::Time, "edit -17 +18");
-    talk.says(Input::NotEdited(busy(40)), "");
+    talk.says(Input::NotEdited(busy(40)), "trouble");
     talk.wants(&[19]);
     talk.says(Input::Time, "");
     talk.says(mark(9), "reached 9");
@@ -219,7 +222,78 @@ fn when_the_last_key_goes_the_stream_stays_for_the_next() {
     talk.says(Input::Edited(EditNumber(1)), "");
     talk.says(complete(1, 8), "reached 8");
     talk.says(Input::Ended, "trouble; wait");
-    talk.later("well; wait"); // nothing is asked for
+    talk.later("wait"); // nothing is asked for
     talk.wants(&[18]);
     talk.says(Input::Time, "begin; open 18");
+}
+
+#[test]
+fn what_is_never_complete_is_given_up_whatever_else_is_told() {
+    // An edit without an echo.
+    let mut talk = Talk::going(&[17]);
+    talk.wants(&[18]);
+    talk.says(Input::Time, "edit - +18");
+    talk.says(Input::Edited(EditNumber(1)), "");
+    talk.now += Duration::from_secs(59);
+    talk.says(mark(9), "");
+    talk.later("no end; wait");
+    talk.later("begin; open 17,18");
+    // A beginning without an end.
+    talk.says(Input::Opened, "");
+    for at in 0..20 {
+        talk.now += Duration::from_secs(30);
+        talk.says(added("a", 10 + at), "put a");
+    }
+    talk.later("no end; abandon; wait".replace("no end; abandon", "abandon; no end").as_str());
+}
+
+#[test]
+fn a_server_that_was_restored_is_believed_in_time() {
+    let future = || WatchError::FutureRevision { newest: None, retry_after: None };
+    let mut talk = Talk::going(&[17]);
+    talk.says(Input::Failed(future()), "trouble; wait");
+    talk.later("open 17 after 7");
+    talk.now += Duration::from_secs(300);
+    talk.says(Input::Failed(future()), "trouble; wait");
+    talk.later("begin; open 17");
+    talk.says(Input::Opened, "");
+    talk.says(complete(0, 5), "finish 5; complete 17");
+    // One that only shows less for a while is not.
+    talk.says(mark(20), "reached 20");
+    talk.says(Input::Failed(WatchError::Expired), "trouble; begin; open 17");
+    talk.says(Input::Opened, "");
+    talk.says(complete(0, 15), "abandon; behind; wait");
+    talk.later("begin; open 17");
+    talk.says(Input::Opened, "");
+    talk.says(complete(0, 21), "finish 21; complete 17");
+}
+
+#[test]
+fn what_is_due_is_never_past_for_long() {
+    let mut talk = Talk::going(&[17]);
+    talk.wants(&[18]);
+    talk.says(Input::Time, "edit - +18");
+    talk.says(Input::NotEdited(busy(1)), "trouble");
+    talk.says(Input::Failed(busy(300)), "trouble; wait");
+    let wait = talk.editor.due().unwrap() - talk.now;
+    assert_eq!(wait, Duration::from_secs(300), "the edit that waited is part of what is opened");
+}
+
+#[test]
+fn what_a_resumed_stream_tells_is_in_order() {
+    let mut talk = Talk::going(&[17]);
+    talk.says(added("a", 9), "put a; reached 9");
+    talk.says(Input::Ended, "trouble; wait");
+    talk.later("open 17 after 9");
+    talk.says(Input::Opened, "");
+    talk.says(added("b", 11), "put b; reached 11");
+    talk.says(Input::Ended, "trouble; wait");
+    talk.later("open 17 after 11");
+    talk.says(Input::Opened, "");
+    talk.says(added("b", 10), "late");
+    let key = ObjectKey::new(None, "b").unwrap();
+    let end = WatchEvent::Deleted(Found { key, version: Some(version(10)), object: () });
+    let (mut effects, mut complete) = (Vec::new(), Vec::new());
+    talk.editor.step(talk.now, Input::Event(end), &mut effects, &mut complete);
+    assert!(matches!(effects[..], [Effect::Remove(..)]), "an end may have the version of what was last");
 }

@@ -50,13 +50,18 @@ where
     }
 
     pub(crate) fn acquire(&self, key: &F) -> Result<Tenure, Refused> {
-        let tenure = self.wanted.lock().acquire(key)?;
-        self.wants.notify_all();
+        let (tenure, is_first) = self.wanted.lock().acquire(key)?;
+        if is_first {
+            self.wants.notify_all();
+        }
         Ok(tenure)
     }
 
     /// One less who wants it. If it was the last, all that is held under the key is let go, and told of, before this returns.
     pub(crate) fn release(&self, key: &F, tenure: Tenure, now: Instant) {
+        if self.wanted.lock().release_one_of_many(key, tenure) {
+            return;
+        }
         let mut publishing = self.hub.publishing();
         let is_over = self.wanted.lock().release(key, tenure, now, self.linger);
         let news = is_over.then(|| self.let_go(&mut publishing, now, key));
@@ -118,10 +123,18 @@ where
         self.wanted.lock().tenure(key)
     }
 
-    /// All of a key has come.
-    pub(crate) fn complete(&self, key: &F, tenure: Tenure) {
-        self.wanted.lock().complete(key, tenure);
-        self.came.notify_all();
+    /// All of these keys has come.
+    pub(crate) fn complete(&self, keys: impl IntoIterator<Item = (F, Tenure)>) {
+        let mut wanted = self.wanted.lock();
+        let mut came = false;
+        for (key, tenure) in keys {
+            wanted.complete(&key, tenure);
+            came = true;
+        }
+        drop(wanted);
+        if came {
+            self.came.notify_all();
+        }
     }
 
     pub(crate) fn is_complete(&self, key: &F, tenure: Tenure) -> Option<bool> {
@@ -148,9 +161,13 @@ where
         (wanted.len(), wanted.guards(), wanted.count_complete())
     }
 
-    /// Nothing changes any more.
-    pub(crate) fn close(&self) {
-        self.wanted.lock().close();
+    /// All is let go, and nothing changes any more.
+    pub(crate) fn close(&self, now: Instant) {
+        let mut publishing = self.hub.publishing();
+        let over = self.wanted.lock().close();
+        let news: Vec<_> = over.iter().map(|key| self.let_go(&mut publishing, now, key)).collect();
+        drop(publishing);
+        drop(news);
         self.hub.close();
         self.came.notify_all();
         self.wants.notify_all();

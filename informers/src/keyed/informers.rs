@@ -32,7 +32,7 @@ struct Inner<F: Text, T: Send + Sync + 'static> {
     shared: Arc<Shared<F, T>>,
     tasks: TaskTracker,
     stopping: CancellationToken,
-    runs: Arc<AtomicBool>,
+    runs: AtomicBool,
 }
 
 /// Why there is no interest in a key.
@@ -95,7 +95,7 @@ impl<F: Text, T: Object> KeyedInformers<F, T> {
             shared: Arc::new(shared),
             tasks: TaskTracker::new(),
             stopping: CancellationToken::new(),
-            runs: Arc::default(),
+            runs: AtomicBool::new(false),
         }))
     }
 
@@ -104,28 +104,27 @@ impl<F: Text, T: Object> KeyedInformers<F, T> {
     ///
     /// It needs a tokio runtime with time. They run once: a second run ends at once.
     pub fn run(&self, stopping: CancellationToken) -> impl Future<Output = ()> + Send + use<F, T> {
-        let (shared, tasks) = (self.0.shared.clone(), self.0.tasks.clone());
-        let (stop, runs) = (self.0.stopping.clone(), self.0.runs.clone());
+        let inner = self.0.clone();
         async move {
+            let Inner { shared, tasks, stopping: stop, runs } = &*inner;
             if runs.swap(true, Ordering::AcqRel) {
                 return;
             }
             let streams = async {
                 match shared.source.interests().filter(|_| !shared.per_key) {
-                    Some(source) => stream::run(&shared, source).await,
-                    None => per_key::run(&shared).await,
+                    Some(source) => stream::run(shared, source).await,
+                    None => per_key::run(shared).await,
                 }
             };
+            let closing = Closing(&inner);
             tokio::select! {
                 biased;
                 () = stopping.cancelled() => {}
                 () = stop.cancelled() => {}
                 () = streams => {}
-                () = linger(&shared) => {}
+                () = linger(shared) => {}
             }
-            stop.cancel();
-            shared.holdings.close();
-            tasks.close();
+            drop(closing);
             tasks.wait().await;
         }
     }
@@ -270,11 +269,27 @@ async fn linger<F: Text, T: Object>(shared: &Shared<F, T>) {
     }
 }
 
+/// Lets all go, also where the run was dropped: nobody is to wait for ever.
+struct Closing<'a, F: Text, T: Send + Sync + 'static>(&'a Inner<F, T>);
+
+impl<F: Text, T: Send + Sync + 'static> Drop for Closing<'_, F, T> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+impl<F: Text, T: Send + Sync + 'static> Inner<F, T> {
+    fn close(&self) {
+        self.shared.holdings.close(Instant::now().into_std());
+        self.stopping.cancel();
+        self.tasks.close();
+    }
+}
+
 /// Nobody can make them run any more.
 impl<F: Text, T: Send + Sync + 'static> Drop for Inner<F, T> {
     fn drop(&mut self) {
-        self.stopping.cancel();
-        self.shared.holdings.close();
+        self.close();
     }
 }
 

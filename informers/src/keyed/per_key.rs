@@ -125,7 +125,7 @@ impl<F: Text, T: Object> Sink<T> for Keeper<'_, F, T> {
             return;
         };
         if outcome.whole {
-            holdings.complete(key, *tenure);
+            holdings.complete([(key.clone(), *tenure)]);
         }
         let mut report: machinery_sync::MutexGuard<'_, Report> = shared.report.lock();
         report.outcome::<Name<F>, T>(*tenure, &outcome);

@@ -46,7 +46,7 @@ pub(super) async fn run<F: Text, T: Object>(
         Each { holdings: shared.holdings.clone(), find: shared.find.clone(), asked: asked_for.clone() };
     let shelf = Shelved { holdings: shared.holdings.clone(), under, ordered };
     let mut cache = Cache::new(shelf, shared.seed, ordered);
-    let mut editor: Editor<F> = Editor::new(shared.limits, shared.seed, Instant::now().into_std());
+    let mut editor: Editor<F> = Editor::new(shared.limits, ordered, shared.seed, Instant::now().into_std());
     let mut asked: Asked<T> = Asked::Nothing;
     let mut input = Input::Time;
     let (mut effects, mut complete) = (Vec::new(), Vec::new());
@@ -82,9 +82,7 @@ pub(super) async fn run<F: Text, T: Object>(
             drop(publishing);
             shared.report.lock().outcome::<Name<F>, T>(ALL, &outcome);
         }
-        for (key, tenure) in complete.drain(..) {
-            shared.holdings.complete(&key, tenure);
-        }
+        shared.holdings.complete(complete.drain(..));
         if let Some(order) = order {
             asked_for.lock().clone_from(editor.asked());
             ask(shared, &source, order, &mut asked);

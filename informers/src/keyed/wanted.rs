@@ -15,6 +15,9 @@ pub(crate) struct Wanted<F> {
     closed: bool,
 }
 
+/// The longest that a key lingers.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+
 /// Why a key is not held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
@@ -29,6 +32,8 @@ struct Want {
     /// Whether all of it has come.
     complete: bool,
     until: Option<Instant>,
+    /// Whether a stream was begun for it, or will be.
+    told: bool,
 }
 
 /// From when a key is first held until it is let go. What comes for another one is nobody's any more.
@@ -47,26 +52,33 @@ impl<F: Ord + Clone> Wanted<F> {
         }
     }
 
-    /// One more who wants it.
-    pub(crate) fn acquire(&mut self, key: &F) -> Result<Tenure, Refused> {
+    /// One more who wants it; and whether that begins its tenure, or ends that it lingers.
+    pub(crate) fn acquire(&mut self, key: &F) -> Result<(Tenure, bool), Refused> {
         if self.closed {
             return Err(Refused::Closed);
         }
         if let Some(want) = self.keys.get_mut(key) {
             want.guards += 1;
-            if let Some(until) = want.until.take() {
+            let until = want.until.take();
+            if let Some(until) = until {
                 self.lingering.remove(&(until, key.clone()));
             }
-            return Ok(want.tenure);
+            return Ok((want.tenure, until.is_some()));
         }
         if self.keys.len() >= self.limit {
             return Err(Refused::TooMany(self.limit));
         }
         self.tenures += 1;
         let tenure = Tenure(self.tenures);
-        self.keys.insert(key.clone(), Want { guards: 1, tenure, complete: false, until: None });
+        self.keys.insert(key.clone(), Want { guards: 1, tenure, complete: false, until: None, told: false });
         self.changed.insert(key.clone());
-        Ok(tenure)
+        Ok((tenure, true))
+    }
+
+    /// One less, if it is not the last.
+    pub(crate) fn release_one_of_many(&mut self, key: &F, tenure: Tenure) -> bool {
+        let want = self.keys.get_mut(key).filter(|want| want.tenure == tenure && want.guards > 1);
+        want.map(|want| want.guards -= 1).is_some()
     }
 
     /// One less. True: nobody wants it any more, and its tenure is over; with a linger it is only later, if nobody comes.
@@ -80,8 +92,9 @@ impl<F: Ord + Clone> Wanted<F> {
             self.forget(key);
             return true;
         }
-        want.until = Some(now + linger);
-        self.lingering.insert((now + linger, key.clone()));
+        let until = now + linger.min(LONGEST);
+        want.until = Some(until);
+        self.lingering.insert((until, key.clone()));
         false
     }
 
@@ -102,16 +115,20 @@ impl<F: Ord + Clone> Wanted<F> {
     }
 
     fn forget(&mut self, key: &F) {
-        self.keys.remove(key);
-        self.changed.insert(key.clone());
+        // Of one that nobody began a stream for nobody has to hear.
+        if self.keys.remove(key).is_some_and(|want| want.told) {
+            self.changed.insert(key.clone());
+        } else {
+            self.changed.remove(key);
+        }
     }
 
-    /// Nothing is held any more, and nothing will be.
-    pub(crate) fn close(&mut self) {
+    /// Nothing is held any more, and nothing will be. Returns what was.
+    pub(crate) fn close(&mut self) -> Vec<F> {
         self.closed = true;
         self.lingering.clear();
         self.changed.clear();
-        self.keys.clear();
+        std::mem::take(&mut self.keys).into_keys().collect()
     }
 
     pub(crate) fn tenure(&self, key: &F) -> Option<Tenure> {
@@ -133,7 +150,16 @@ impl<F: Ord + Clone> Wanted<F> {
     /// What changed since this was asked last: each key, and whose it is now.
     pub(crate) fn take_changed(&mut self) -> Vec<(F, Option<Tenure>)> {
         let changed = std::mem::take(&mut self.changed);
-        changed.into_iter().map(|key| (key.clone(), self.tenure(&key))).collect()
+        let mut now = Vec::with_capacity(changed.len());
+        for key in changed {
+            let want = self.keys.get_mut(&key);
+            let tenure = want.map(|want| {
+                want.told = true;
+                want.tenure
+            });
+            now.push((key, tenure));
+        }
+        now
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -162,14 +188,14 @@ mod tests {
     #[test]
     fn the_first_begins_a_tenure_and_the_last_ends_it() {
         let mut wanted = Wanted::new(9);
-        let first = wanted.acquire(&1).unwrap();
-        assert_eq!(wanted.acquire(&1), Ok(first));
+        let (first, _) = wanted.acquire(&1).unwrap();
+        assert_eq!(wanted.acquire(&1), Ok((first, false)));
         assert_eq!(wanted.take_changed(), [(1, Some(first))]);
         assert!(!wanted.release(&1, first, now(), NONE));
         assert_eq!(wanted.take_changed(), []);
         assert!(wanted.release(&1, first, now(), NONE));
         assert_eq!(wanted.take_changed(), [(1, None)]);
-        let second = wanted.acquire(&1).unwrap();
+        let (second, _) = wanted.acquire(&1).unwrap();
         assert!(second > first);
         wanted.complete(&1, first);
         assert_eq!((wanted.is_complete(&1, first), wanted.is_complete(&1, second)), (None, Some(false)));
@@ -178,12 +204,22 @@ mod tests {
     }
 
     #[test]
+    fn of_a_key_that_came_and_went_unheard_nothing_is_left() {
+        let mut wanted = Wanted::new(9);
+        for key in 0..1_000 {
+            let (tenure, _) = wanted.acquire(&key).unwrap();
+            assert!(wanted.release(&key, tenure, now(), NONE));
+        }
+        assert_eq!((wanted.len(), wanted.changed.len()), (0, 0));
+    }
+
+    #[test]
     fn who_comes_while_it_lingers_has_the_same_tenure() {
         let (mut wanted, start, linger) = (Wanted::new(9), now(), Duration::from_secs(5));
-        let first = wanted.acquire(&1).unwrap();
+        let (first, _) = wanted.acquire(&1).unwrap();
         assert!(!wanted.release(&1, first, start, linger));
         assert_eq!(wanted.overdue(start + linger - Duration::from_millis(1)), []);
-        assert_eq!(wanted.acquire(&1), Ok(first));
+        assert_eq!(wanted.acquire(&1), Ok((first, true)));
         assert_eq!((wanted.due(), wanted.overdue(start + 2 * linger)), (None, vec![]));
         assert!(!wanted.release(&1, first, start + linger, linger));
         assert_eq!(wanted.due(), Some(start + 2 * linger));
@@ -197,12 +233,12 @@ mod tests {
         for _ in 0..1_000_000 {
             wanted.acquire(&1).unwrap();
         }
-        let second = wanted.acquire(&2).unwrap();
+        let (second, _) = wanted.acquire(&2).unwrap();
         assert_eq!(wanted.acquire(&3), Err(Refused::TooMany(2)));
         assert_eq!((wanted.len(), wanted.guards()), (2, 1_000_001));
         assert!(wanted.release(&2, second, now(), NONE));
-        let third = wanted.acquire(&3).unwrap();
-        wanted.close();
+        let (third, _) = wanted.acquire(&3).unwrap();
+        assert_eq!(wanted.close(), [1, 3]);
         assert!(!wanted.release(&3, third, now(), NONE));
         assert_eq!(wanted.acquire(&3), Err(Refused::Closed));
     }
