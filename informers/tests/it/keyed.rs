@@ -1,7 +1,7 @@
 //! Keyed informers on the real server, by either source.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use machinery_apiserver::{ApiServer, Handle, Identity};
@@ -11,6 +11,7 @@ use machinery_objects::{
     Scope, Writer,
 };
 use machinery_store::{Memory, Options};
+use machinery_sync::Mutex;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use serde::{Deserialize, Serialize};
@@ -93,7 +94,7 @@ impl Site {
                 _ => "?",
             };
             let name = &event.object().metadata.name;
-            tells.lock().unwrap().push(format!("{vni} {what} {name}"));
+            tells.lock().push(format!("{vni} {what} {name}"));
         });
         handler.unwrap().detach();
         Self { _server: server, ports, informers, tasks, stopping, told }
@@ -117,14 +118,12 @@ impl Site {
     /// What was told, once so much was.
     async fn told(&self, count: usize) -> Vec<String> {
         for _ in 0..1_000 {
-            let mut told = self.told.lock().unwrap();
-            if told.len() >= count {
-                return std::mem::take(&mut *told);
+            if self.told.lock().len() >= count {
+                return std::mem::take(&mut *self.told.lock());
             }
-            drop(told);
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
-        panic!("{:?} is less than {count}", self.told.lock().unwrap());
+        panic!("{:?} is less than {count}", self.told.lock());
     }
 
     async fn stop(self) {

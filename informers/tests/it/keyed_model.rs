@@ -1,7 +1,7 @@
 //! Keyed informers on a source that misbehaves, against what they must be: everything at random, by either source.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use machinery_informers::testing::{Fault, OnEvent, OnList, OnWatch, Plane, Thing};
@@ -9,6 +9,7 @@ use machinery_informers::{Interest, KeyedInformers, Lookup};
 use machinery_objects::{
     Capabilities, Departure, Event, InterestBy, ListError, ListWatch, ObjectKey, SourceError, WatchError,
 };
+use machinery_sync::Mutex;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -118,7 +119,7 @@ async fn one(seed: u64, per_key: bool, rare: &mut Rare) {
     tasks.spawn(informers.run(stopping.clone()));
     let known = Arc::new(Mutex::new(Known::default()));
     let tells = known.clone();
-    let handler = informers.handle(move |key, event| tells.lock().unwrap().told(key, event)).unwrap();
+    let handler = informers.handle(move |key, event| tells.lock().told(key, event)).unwrap();
     let mut held: Vec<Interest<String, Thing>> = Vec::new();
     for step in 0..120 {
         match dice.below(16) {
@@ -167,7 +168,7 @@ async fn one(seed: u64, per_key: bool, rare: &mut Rare) {
                 assert!(per_key, "one stream knows where {name} is, and not {keys:?}");
             }
         }
-        assert_eq!(known.lock().unwrap().wrong, None, "seed {seed}");
+        assert_eq!(known.lock().wrong, None, "seed {seed}");
     }
     // When the faults cease it comes to be what the source has, under what is held.
     plane.behave();
@@ -193,7 +194,7 @@ async fn one(seed: u64, per_key: bool, rare: &mut Rare) {
     assert_eq!(state.trouble, None, "seed {seed}");
     assert_eq!(state.streams, if per_key { keys.len() as u64 } else { 1.min(state.counts.opened) });
     {
-        let known = known.lock().unwrap();
+        let known = known.lock();
         assert_eq!(known.wrong, None, "seed {seed}");
         assert_eq!(known.holds, expected, "what was told adds up, seed {seed}");
         rare.released += known.released;
@@ -205,7 +206,7 @@ async fn one(seed: u64, per_key: bool, rare: &mut Rare) {
     drop(held);
     sleep(Duration::from_secs(10)).await;
     assert!(informers.read().is_empty(), "nobody holds anything, seed {seed}");
-    assert!(known.lock().unwrap().holds.is_empty(), "and that was told, seed {seed}");
+    assert!(known.lock().holds.is_empty(), "and that was told, seed {seed}");
     drop(handler);
     stopping.cancel();
     tasks.close();

@@ -1,7 +1,7 @@
 //! An object goes from one network to another, while somebody looks it up: in every order in which they can hear of it.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,6 +13,7 @@ use machinery_objects::{
     ListWatch, Page, Preconditions, Scope, WatchError, WatchEvent, WatchRequest, WatchStream, Writer,
 };
 use machinery_store::{Memory, Options};
+use machinery_sync::Mutex;
 use tokio::sync::Semaphore;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::{sleep, timeout};
@@ -33,13 +34,13 @@ const ENOUGH: usize = 1_000;
 
 impl Gated {
     fn gate(&self, of: &str) -> Arc<Semaphore> {
-        let mut gates = self.gates.lock().unwrap();
+        let mut gates = self.gates.lock();
         gates.entry(of.to_owned()).or_insert_with(|| Arc::new(Semaphore::new(ENOUGH))).clone()
     }
 
     /// Lets nothing through any more.
     fn close(&self) {
-        self.gates.lock().unwrap().values().for_each(|gate| {
+        self.gates.lock().values().for_each(|gate| {
             gate.forget_permits(ENOUGH);
         });
     }
