@@ -192,7 +192,7 @@ mod tests {
         assert_eq!(wanted.acquire(&1), Ok((first, false)));
         assert_eq!(wanted.take_changed(), [(1, Some(first))]);
         assert!(!wanted.release(&1, first, now(), NONE));
-        assert_eq!(wanted.take_changed(), []);
+        assert!(wanted.take_changed().is_empty());
         assert!(wanted.release(&1, first, now(), NONE));
         assert_eq!(wanted.take_changed(), [(1, None)]);
         let (second, _) = wanted.acquire(&1).unwrap();
@@ -218,9 +218,9 @@ mod tests {
         let (mut wanted, start, linger) = (Wanted::new(9), now(), Duration::from_secs(5));
         let (first, _) = wanted.acquire(&1).unwrap();
         assert!(!wanted.release(&1, first, start, linger));
-        assert_eq!(wanted.overdue(start + linger - Duration::from_millis(1)), []);
+        assert!(wanted.overdue(start + linger - Duration::from_millis(1)).is_empty());
         assert_eq!(wanted.acquire(&1), Ok((first, true)));
-        assert_eq!((wanted.due(), wanted.overdue(start + 2 * linger)), (None, vec![]));
+        assert!(wanted.due().is_none() && wanted.overdue(start + 2 * linger).is_empty());
         assert!(!wanted.release(&1, first, start + linger, linger));
         assert_eq!(wanted.due(), Some(start + 2 * linger));
         assert_eq!(wanted.overdue(start + 2 * linger), [1]);
