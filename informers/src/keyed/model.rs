@@ -77,6 +77,6 @@ impl Model {
 
     #[allow(missing_docs)]
     pub fn close(&self) {
-        self.holdings.close(self.now);
+        self.holdings.hub.close();
     }
 }
