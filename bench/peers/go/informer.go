@@ -102,12 +102,18 @@ func run(pods []*corev1.Pod, handler cache.ResourceEventHandler) running {
 	}}
 }
 
-// Events as fast as they are taken for r.WorkMs, with r.Workers goroutines that list.
+// Events for r.WorkMs, of which r.UnderWay have not been told, or with 0 as fast as they are taken; with r.Workers goroutines that list.
 func informerWrites(_ Peer, r Request) Figures {
 	versions := [2][]*corev1.Pod{makePods(r.Keys, 0), makePods(r.Keys, 1)}
 	order := shuffled(r.Keys)
 	var told atomic.Int64
-	running := run(versions[0], cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ interface{}) { told.Add(1) }})
+	underWay := make(chan struct{}, max(r.UnderWay, 1))
+	running := run(versions[0], cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, _ interface{}) {
+		told.Add(1)
+		if r.UnderWay > 0 {
+			<-underWay
+		}
+	}})
 	ended := make(chan struct{})
 	var source sync.WaitGroup
 	source.Go(func() {
@@ -116,6 +122,13 @@ func informerWrites(_ Peer, r Request) Figures {
 			case <-ended:
 				return
 			default:
+			}
+			if r.UnderWay > 0 {
+				select {
+				case <-ended:
+					return
+				case underWay <- struct{}{}:
+				}
 			}
 			running.watcher.Modify(versions[(n/r.Keys+1)%2][order[n%r.Keys]])
 		}

@@ -26,6 +26,7 @@ type Request struct {
 	Workers   int    `json:"workers"`
 	Adds      int    `json:"adds"`
 	WorkMs    int    `json:"work_ms"`
+	UnderWay  int    `json:"under_way"`
 	BaseMs    int    `json:"base_ms"`
 
 	Kubeconfig string `json:"kubeconfig"`

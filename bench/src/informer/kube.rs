@@ -2,7 +2,7 @@
 
 use super::configs::FiveOfKube;
 use super::ours::{Hops, config, getting, listing, page};
-use super::pods::{app, app_of, node_of, pod, pods, shuffled, touch};
+use super::pods::{app, app_of, changes, node_of, pod, pods, shuffled, touch};
 use super::readers::beside;
 use super::shape::Of;
 use crate::measure::{Figures, Lap, count};
@@ -52,25 +52,21 @@ fn begin(
     Ok((reader, running))
 }
 
-pub(super) fn writes(runtime: &Runtime, objects: usize, readers: usize, ms: u64) -> anyhow::Result<Figures> {
-    const AT_ONCE: usize = 64;
-    let versions = [pods(objects, 0), pods(objects, 1)];
-    let (there, order) = (versions[0].clone(), shuffled(objects));
-    let changes = stream::iter(0_usize..).then(move |n| {
-        let pod = versions[(n / objects + 1) % 2][order[n % objects]].clone();
-        async move {
-            if n.is_multiple_of(AT_ONCE) {
-                tokio::task::yield_now().await;
-            }
-            pod
-        }
-    });
+pub(super) fn writes(
+    runtime: &Runtime,
+    objects: usize,
+    readers: usize,
+    ms: u64,
+    under_way: usize,
+) -> anyhow::Result<Figures> {
+    let (changes, permits) = changes(objects, under_way);
     let told = Arc::new(AtomicU64::new(0));
     let tells = told.clone();
     let handle = move |_: &Pod| {
         tells.fetch_add(1, Relaxed);
+        permits.add_permits(1);
     };
-    let (reader, running) = begin(runtime, there, changes, handle)?;
+    let (reader, running) = begin(runtime, pods(objects, 0), changes, handle)?;
     let before = told.load(Relaxed);
     let beside = beside(readers, ms, || {
         let reader = reader.clone();

@@ -56,7 +56,9 @@ impl Measured {
     fn measure(&self, kind: &Kind) -> anyhow::Result<Figures> {
         let is_ours = self.name() == OURS;
         match *kind {
-            Kind::Writes { objects, readers, ms } => self.once(&Step::Writes { objects, readers, ms }),
+            Kind::Writes { objects, readers, ms, under_way } => {
+                self.once(&Step::Writes { objects, readers, ms, under_way })
+            }
             Kind::Reads { objects, passes } => self.once(&Step::Reads { objects, passes }),
             Kind::Hop { objects, events } => self.once(&Step::Hop { objects, events }),
             Kind::Decode { objects, passes } => self.once(&Step::Decode { objects, passes }),

@@ -1,8 +1,11 @@
 //! Pods of a source in the process, the same as `bench/peers/go/informer.go` makes.
 
+use futures::StreamExt;
+use futures::stream::{self, BoxStream};
 use k8s_openapi::api::core::v1::{Pod, PodSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use std::sync::Arc;
+use tokio::sync::Semaphore;
 
 /// How many values each index has.
 pub(super) const GROUPS: usize = 1000;
@@ -49,6 +52,32 @@ pub(super) fn node_of(pod: &Pod) -> Option<&String> {
 /// What a reader reads, to touch it.
 pub(super) fn touch(pod: &Pod) -> i64 {
     pod.metadata.generation.unwrap_or_default()
+}
+
+/// Random pods in their other version, for ever. With a number, the next comes when fewer than so many wait to be told: whoever is told
+/// adds a permit.
+pub(super) fn changes(objects: usize, under_way: usize) -> (BoxStream<'static, Arc<Pod>>, Arc<Semaphore>) {
+    /// As many at a time as a source would have ready that is not alone in the world.
+    const AT_ONCE: usize = 64;
+    let versions = [pods(objects, 0), pods(objects, 1)];
+    let order = shuffled(objects);
+    let permits =
+        Arc::new(Semaphore::new(if under_way == 0 { Semaphore::MAX_PERMITS / 2 } else { under_way }));
+    let asks = permits.clone();
+    let changes = stream::iter(0_usize..).then(move |n| {
+        let pod = versions[(n / objects + 1) % 2][order[n % objects]].clone();
+        let asks = asks.clone();
+        async move {
+            if let Ok(permit) = asks.acquire().await {
+                permit.forget();
+            }
+            if under_way == 0 && n.is_multiple_of(AT_ONCE) {
+                tokio::task::yield_now().await;
+            }
+            pod
+        }
+    });
+    (Box::pin(changes), permits)
 }
 
 /// In which order `n` things are visited.

@@ -46,9 +46,11 @@ struct Held {
 fn answer(runtime: &Runtime, library: Library, held: &mut Held, line: &str) -> anyhow::Result<Figures> {
     let step: Step = serde_json::from_str(line).with_context(|| format!("this is no request: {line}"))?;
     match (library, step) {
-        (Library::Ours, Step::Writes { objects, readers, ms }) => ours::writes(runtime, objects, readers, ms),
-        (Library::KubeRuntime, Step::Writes { objects, readers, ms }) => {
-            kube::writes(runtime, objects, readers, ms)
+        (Library::Ours, Step::Writes { objects, readers, ms, under_way }) => {
+            ours::writes(runtime, objects, readers, ms, under_way)
+        }
+        (Library::KubeRuntime, Step::Writes { objects, readers, ms, under_way }) => {
+            kube::writes(runtime, objects, readers, ms, under_way)
         }
         (Library::Ours, Step::Reads { objects, passes }) => ours::reads(runtime, objects, passes),
         (Library::KubeRuntime, Step::Reads { objects, passes }) => kube::reads(runtime, objects, passes),

@@ -2,9 +2,9 @@
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Kind {
-    /// Events from a source in the process that always has some, through to a handler, for a time, while readers list and touch
-    /// everything.
-    Writes { objects: usize, readers: usize, ms: u64 },
+    /// Events from a source in the process, through to a handler, for a time, while readers list and touch everything: so many
+    /// are under way, or with 0 as many as the source can make.
+    Writes { objects: usize, readers: usize, ms: u64, under_way: usize },
     /// Getting objects, and listing all that have one value of a field or a label.
     Reads { objects: usize, passes: usize },
     /// One event at a time, from the source to the handler's call.

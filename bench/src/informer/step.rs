@@ -15,6 +15,7 @@ pub(super) enum Step {
         readers: usize,
         #[serde(rename = "work_ms")]
         ms: u64,
+        under_way: usize,
     },
     #[serde(rename = "informer-reads")]
     Reads {
@@ -77,8 +78,8 @@ mod tests {
             assert_eq!(serde_json::to_string(step).expect("plain data"), expect);
         }
         check(
-            &Step::Writes { objects: 1, readers: 10, ms: 2 },
-            r#"{"shape":"informer-writes","keys":1,"workers":10,"work_ms":2}"#,
+            &Step::Writes { objects: 1, readers: 10, ms: 2, under_way: 3 },
+            r#"{"shape":"informer-writes","keys":1,"workers":10,"work_ms":2,"under_way":3}"#,
         );
         check(
             &Step::Sync { objects: 1, kubeconfig: "k".into(), of: Of::Five },

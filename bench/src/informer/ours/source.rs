@@ -1,9 +1,8 @@
 //! A source in the process: pods that are there, and a watch that somebody else makes.
 
-use crate::informer::pods::pods;
 use async_trait::async_trait;
 use futures::StreamExt;
-use futures::stream::{self, BoxStream};
+use futures::stream::BoxStream;
 use k8s_openapi::api::core::v1::Pod;
 use machinery_objects::{
     Capabilities, Continue, ListError, ListRequest, ListWatch, Page, Revision, SourceError, WatchError,
@@ -11,7 +10,6 @@ use machinery_objects::{
 };
 use machinery_sync::Mutex;
 use std::sync::Arc;
-use tokio_util::sync::CancellationToken;
 
 pub(super) type Changes = BoxStream<'static, Arc<Pod>>;
 
@@ -52,21 +50,4 @@ impl ListWatch<Arc<Pod>> for Source {
         let changes = changes.ok_or(SourceError::Unsupported { what: "watch twice" })?;
         Ok(Box::pin(changes.map(|pod| Ok(WatchEvent::Modified(pod)))))
     }
-}
-
-/// Random pods in their other version, for ever; as many at a time as a source would have ready that is not alone in the world.
-pub(super) fn ready(objects: usize, stopping: CancellationToken) -> Changes {
-    const AT_ONCE: usize = 64;
-    let versions = [pods(objects, 0), pods(objects, 1)];
-    let order = crate::informer::pods::shuffled(objects);
-    let changes = stream::iter(0_usize..).then(move |n| {
-        let pod = versions[(n / objects + 1) % 2][order[n % objects]].clone();
-        async move {
-            if n.is_multiple_of(AT_ONCE) {
-                tokio::task::yield_now().await;
-            }
-            pod
-        }
-    });
-    Box::pin(changes.take_until(stopping.cancelled_owned()))
 }

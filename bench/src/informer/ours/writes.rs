@@ -1,7 +1,7 @@
 //! Events through to a handler.
 
-use super::source::{Source, ready};
-use crate::informer::pods::{app_of, node_of, pods, touch};
+use super::source::Source;
+use crate::informer::pods::{app_of, changes, node_of, pods, touch};
 use crate::informer::readers::beside;
 use crate::measure::Figures;
 use k8s_openapi::api::core::v1::Pod;
@@ -17,10 +17,11 @@ pub(in crate::informer) fn writes(
     objects: usize,
     readers: usize,
     ms: u64,
+    under_way: usize,
 ) -> anyhow::Result<Figures> {
     let stopping = CancellationToken::new();
-    let source: Arc<dyn ListWatch<Arc<Pod>>> =
-        Source::new(pods(objects, 0), ready(objects, stopping.clone()));
+    let (changes, permits) = changes(objects, under_way);
+    let source: Arc<dyn ListWatch<Arc<Pod>>> = Source::new(pods(objects, 0), changes);
     let mut informer = Informer::<Pod>::builder(source);
     informer.index(|pod: &Pod| app_of(pod).cloned());
     informer.index(|pod: &Pod| node_of(pod).cloned());
@@ -32,6 +33,7 @@ pub(in crate::informer) fn writes(
         move |event| {
             if matches!(event, Event::Updated { .. }) {
                 told.fetch_add(1, Relaxed);
+                permits.add_permits(1);
             }
         }
     })?;
