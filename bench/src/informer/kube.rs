@@ -2,7 +2,7 @@
 
 use super::configs::FiveOfKube;
 use super::ours::{Hops, config, getting, listing, page};
-use super::pods::{app, app_of, changes, node_of, pod, pods, shuffled, touch};
+use super::pods::{app, app_of, changes, node_of, permitted, pod, pods, shuffled, touch};
 use super::readers::beside;
 use super::shape::Of;
 use crate::measure::{Figures, Lap, count};
@@ -59,14 +59,16 @@ pub(super) fn writes(
     ms: u64,
     under_way: usize,
 ) -> anyhow::Result<Figures> {
-    let (changes, permits) = changes(objects, under_way);
+    let (changes, permits) = changes(objects, under_way > 0);
     let told = Arc::new(AtomicU64::new(0));
     let tells = told.clone();
+    let handled = permits.clone();
     let handle = move |_: &Pod| {
         tells.fetch_add(1, Relaxed);
-        permits.add_permits(1);
+        handled.add_permits(1);
     };
     let (reader, running) = begin(runtime, pods(objects, 0), changes, handle)?;
+    permits.add_permits(permitted(under_way));
     let before = told.load(Relaxed);
     let beside = beside(readers, ms, || {
         let reader = reader.clone();

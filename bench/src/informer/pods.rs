@@ -54,15 +54,13 @@ pub(super) fn touch(pod: &Pod) -> i64 {
     pod.metadata.generation.unwrap_or_default()
 }
 
-/// Random pods in their other version, for ever. With a number, the next comes when fewer than so many wait to be told: whoever is told
-/// adds a permit.
-pub(super) fn changes(objects: usize, under_way: usize) -> (BoxStream<'static, Arc<Pod>>, Arc<Semaphore>) {
+/// Random pods in their other version, for ever. Each takes a permit; unless that bounds them, others have a turn now and then.
+pub(super) fn changes(objects: usize, are_bounded: bool) -> (BoxStream<'static, Arc<Pod>>, Arc<Semaphore>) {
     /// As many at a time as a source would have ready that is not alone in the world.
     const AT_ONCE: usize = 64;
     let versions = [pods(objects, 0), pods(objects, 1)];
     let order = shuffled(objects);
-    let permits =
-        Arc::new(Semaphore::new(if under_way == 0 { Semaphore::MAX_PERMITS / 2 } else { under_way }));
+    let permits = Arc::new(Semaphore::new(0));
     let asks = permits.clone();
     let changes = stream::iter(0_usize..).then(move |n| {
         let pod = versions[(n / objects + 1) % 2][order[n % objects]].clone();
@@ -71,13 +69,18 @@ pub(super) fn changes(objects: usize, under_way: usize) -> (BoxStream<'static, A
             if let Ok(permit) = asks.acquire().await {
                 permit.forget();
             }
-            if under_way == 0 && n.is_multiple_of(AT_ONCE) {
+            if !are_bounded && n.is_multiple_of(AT_ONCE) {
                 tokio::task::yield_now().await;
             }
             pod
         }
     });
     (Box::pin(changes), permits)
+}
+
+/// So many permits, for as many changes that wait to be told; or for all that there can be.
+pub(super) const fn permitted(under_way: usize) -> usize {
+    if under_way == 0 { Semaphore::MAX_PERMITS / 2 } else { under_way }
 }
 
 /// In which order `n` things are visited.

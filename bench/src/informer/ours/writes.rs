@@ -1,7 +1,7 @@
 //! Events through to a handler.
 
 use super::source::Source;
-use crate::informer::pods::{app_of, changes, node_of, pods, touch};
+use crate::informer::pods::{app_of, changes, node_of, permitted, pods, touch};
 use crate::informer::readers::beside;
 use crate::measure::Figures;
 use k8s_openapi::api::core::v1::Pod;
@@ -20,7 +20,7 @@ pub(in crate::informer) fn writes(
     under_way: usize,
 ) -> anyhow::Result<Figures> {
     let stopping = CancellationToken::new();
-    let (changes, permits) = changes(objects, under_way);
+    let (changes, permits) = changes(objects, under_way > 0);
     let source: Arc<dyn ListWatch<Arc<Pod>>> = Source::new(pods(objects, 0), changes);
     let mut informer = Informer::<Pod>::builder(source);
     informer.index(|pod: &Pod| app_of(pod).cloned());
@@ -29,7 +29,7 @@ pub(in crate::informer) fn writes(
     let told = Arc::new(AtomicU64::new(0));
     let entered = runtime.enter();
     let handler = informer.handle({
-        let told = told.clone();
+        let (told, permits) = (told.clone(), permits.clone());
         move |event| {
             if matches!(event, Event::Updated { .. }) {
                 told.fetch_add(1, Relaxed);
@@ -41,6 +41,7 @@ pub(in crate::informer) fn writes(
     runtime.block_on(informer.synced())?;
     runtime.block_on(handler.synced())?;
     drop(entered);
+    permits.add_permits(permitted(under_way));
 
     let so_far = || (told.load(Relaxed), informer.state().counts.events);
     let before = so_far();
