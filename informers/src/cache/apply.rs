@@ -1,4 +1,4 @@
-//! What a reflector says, as changes of a shelf that are seen together, and as what there is to tell of them.
+//! What a reflector says, as changes of a shelf, and as what there is to tell of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -65,8 +65,8 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
         self.late
     }
 
-    /// Makes the changes, to be seen together, and says what there is to tell once they are; if nobody listens, nothing of
-    /// objects.
+    /// Makes the changes and says what there is to tell; if nobody listens, nothing of objects. A renewal is seen whole, and each
+    /// other change by itself: what changes one entry is made in place.
     pub(crate) fn apply(
         &mut self,
         effects: &mut Vec<Effect<Arc<T>>>,
@@ -74,8 +74,6 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
     ) -> Outcome<S::Name, T> {
         let mut out = Outcome::default();
         let shelf = self.shelf.clone();
-        let begin = || shelf.change(somebody_listens);
-        let mut change = None;
         for effect in effects.drain(..) {
             match effect {
                 Effect::Begin => self.renewal = Some(Renewal::new(self.seed.clone(), shelf.len())),
@@ -94,16 +92,13 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
                 }
                 Effect::Finish(version) => {
                     let Some(renewal) = self.renewal.take() else { continue };
-                    // What changed before is compared with, too.
-                    if let Some(change) = change.take() {
-                        Change::<T>::commit(change, &mut out.news, &mut out.displaced);
-                    }
-                    let change = change.get_or_insert_with(begin);
+                    let mut change = shelf.change(somebody_listens);
                     // Only a server that was restored is believed to have gone back.
                     if self.ordered && self.reached.as_ref().is_some_and(|reached| version < *reached) {
                         change.begins_anew();
                     }
-                    self.finish(renewal, &version, change, &mut out.displaced);
+                    self.finish(renewal, &version, &mut change, &mut out.displaced);
+                    change.commit(&mut out.news, &mut out.displaced);
                     self.reached = Some(version.clone());
                     out.reached = Some(version);
                     out.whole = true;
@@ -114,20 +109,29 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
                         let there = shelf.there(&found.key);
                         out.displaced.extend(renewal.put(found, there));
                     }
-                    None => self.put(found, change.get_or_insert_with(begin), &mut out.displaced),
+                    None => {
+                        let mut change = shelf.change(somebody_listens);
+                        self.put(found, &mut change, &mut out.displaced);
+                        change.commit(&mut out.news, &mut out.displaced);
+                    }
                 },
                 Effect::Remove(found, went) => match &mut self.renewal {
                     Some(renewal) => renewal.remove(found, went),
-                    None => self.remove(found, went, change.get_or_insert_with(begin), &mut out.displaced),
+                    None => {
+                        let mut change = shelf.change(somebody_listens);
+                        self.remove(found, went, &mut change, &mut out.displaced);
+                        change.commit(&mut out.news, &mut out.displaced);
+                    }
                 },
                 Effect::Unreadable(unreadable) => match &mut self.renewal {
                     Some(renewal) => renewal.unreadable(unreadable),
-                    None => self.cannot_read(unreadable, change.get_or_insert_with(begin)),
+                    None => {
+                        let mut change = shelf.change(somebody_listens);
+                        self.cannot_read(unreadable, &mut change);
+                        change.commit(&mut out.news, &mut out.displaced);
+                    }
                 },
             }
-        }
-        if let Some(change) = change {
-            change.commit(&mut out.news, &mut out.displaced);
         }
         out
     }
