@@ -12,7 +12,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::found::{found_all, found_in};
 use super::{Effect, Input, Order, Plan, Reflector};
 
-/// So many events that are there already are taken together.
+/// So many events that are there already are taken together, and then others have their turn.
 const AT_ONCE: usize = 256;
 
 /// Whoever makes something of what comes.
@@ -48,14 +48,15 @@ pub(crate) async fn drive<T: Object>(
     let mut effects = Vec::new();
     let mut input = Input::Time;
     let mut alarm = Box::pin(sleep_until(Instant::now()));
+    let mut turn = 0;
     loop {
         let now = Instant::now().into_std();
-        let mut steps = 1;
         let mut order = step(now, &mut reflector, input, &mut effects, sink);
-        while order.is_none() && steps < AT_ONCE {
+        turn += 1;
+        while order.is_none() && turn < AT_ONCE {
             let Some(next) = at_hand(&mut asked).await else { break };
             order = step(now, &mut reflector, next, &mut effects, sink);
-            steps += 1;
+            turn += 1;
         }
         if !effects.is_empty() {
             sink.take(now, &mut effects);
@@ -63,9 +64,13 @@ pub(crate) async fn drive<T: Object>(
         if let Some(order) = order {
             sink.asked(&order);
             asked = ask(&source, order);
+            turn = AT_ONCE; // a page is many objects
         }
-        if steps == AT_ONCE {
+        // Counted from one turn of others to the next: a source may be pending only where it is asked what is at hand, and never
+        // where it is waited for.
+        if turn >= AT_ONCE {
             tokio::task::yield_now().await;
+            turn = 0;
         }
         let due = Instant::from_std(reflector.due());
         input = tokio::select! {

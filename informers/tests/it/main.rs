@@ -11,4 +11,5 @@ mod on_the_server;
 mod peers;
 mod phases;
 mod support;
+mod turns;
 mod writes;

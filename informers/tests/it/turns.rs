@@ -1,0 +1,131 @@
+//! An informer shares its thread: whatever its source is like, others have their turn.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use async_trait::async_trait;
+use futures::Stream;
+use machinery_informers::Informer;
+use machinery_informers::testing::Thing;
+use machinery_objects::{
+    Capabilities, Continue, ListError, ListRequest, ListWatch, Page, Revision, WatchError, WatchEvent,
+    WatchRequest, WatchStream,
+};
+use machinery_sync::Mutex;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::support::virtually;
+
+/// So often is it asked before it is quiet: a test that fails is to end.
+const MOST: u64 = 100_000;
+/// Others wait for no more than so much of it.
+const SOON: u64 = 500;
+
+/// What a source does that has always more to say.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Manner {
+    /// Each event is there at once.
+    Ready,
+    /// Each is there the second time that somebody looks.
+    Hesitates,
+    /// Each is the last of its watch.
+    Ends,
+    /// A list goes on and on.
+    Lists,
+}
+
+#[derive(Clone)]
+struct Busy {
+    manner: Manner,
+    said: Arc<Mutex<u64>>,
+}
+
+impl Busy {
+    /// One more thing to say; `None`: it is quiet from now on.
+    fn says(&self) -> Option<Thing> {
+        let mut said = self.said.lock();
+        *said += 1;
+        let thing = Thing { version: Some(Revision(*said).into()), ..Thing::new("busy") };
+        (*said < MOST).then_some(thing)
+    }
+}
+
+#[async_trait]
+impl ListWatch<Thing> for Busy {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::LEAST
+    }
+
+    async fn list(&self, _: ListRequest) -> Result<Page<Thing>, ListError> {
+        let Some(thing) = self.says() else { std::future::pending().await };
+        let rest = (self.manner == Manner::Lists).then(|| Continue::new("on")).flatten();
+        let version = thing.version.clone().unwrap();
+        Ok(Page { items: vec![thing], unreadable: Vec::new(), version, rest, remaining: None })
+    }
+
+    async fn watch(&self, _: WatchRequest) -> Result<WatchStream<Thing>, WatchError> {
+        Ok(Box::pin(Events { busy: self.clone(), polls: 0 }))
+    }
+}
+
+struct Events {
+    busy: Busy,
+    polls: u64,
+}
+
+impl Stream for Events {
+    type Item = Result<WatchEvent<Thing>, WatchError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.polls += 1;
+        match self.busy.manner {
+            Manner::Hesitates if self.polls % 2 == 1 => {
+                cx.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            Manner::Ends if self.polls > 1 => return Poll::Ready(None),
+            _ => {}
+        }
+        self.busy.says().map_or(Poll::Pending, |thing| Poll::Ready(Some(Ok(WatchEvent::Modified(thing)))))
+    }
+}
+
+/// Returns when all that are ready now have had a turn. What tokio calls that puts a task off for up to 61 of them.
+async fn turn_of_all() {
+    let mut is_woken = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut is_woken, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+#[test]
+fn a_source_that_has_always_more_to_say_leaves_others_their_turn() {
+    for manner in [Manner::Ready, Manner::Hesitates, Manner::Ends, Manner::Lists] {
+        virtually(async {
+            let busy = Busy { manner, said: Arc::default() };
+            let source: Arc<dyn ListWatch<Thing>> = Arc::new(busy.clone());
+            let informer = Informer::<Thing>::builder(source).build();
+            let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
+            tasks.spawn(informer.run(stopping.clone()));
+            let others = tasks.spawn(async move {
+                for turn in 1..=5 {
+                    turn_of_all().await;
+                    let said = *busy.said.lock();
+                    assert!(said <= turn * SOON, "{manner:?}: {said} events before turn {turn} of others");
+                }
+            });
+            others.await.unwrap();
+            stopping.cancel();
+            tasks.close();
+            tasks.wait().await;
+        });
+    }
+}
