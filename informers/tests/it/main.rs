@@ -8,6 +8,7 @@ mod keyed_model;
 mod model;
 mod moves;
 mod on_the_server;
+mod over_the_wire;
 mod peers;
 mod phases;
 mod support;

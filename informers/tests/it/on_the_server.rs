@@ -1,5 +1,6 @@
 //! An informer on the real server, in this process.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use tokio_util::task::TaskTracker;
 pub(crate) struct Note {
     metadata: Meta,
     #[serde(default)]
-    data: std::collections::BTreeMap<String, String>,
+    pub(crate) data: BTreeMap<String, String>,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -26,6 +27,8 @@ pub(crate) struct Note {
 struct Meta {
     name: String,
     namespace: String,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     resource_version: Option<String>,
 }
@@ -38,18 +41,37 @@ impl Object for Note {
         ResourceVersion::new(self.metadata.resource_version.as_deref()?)
     }
     fn labels(&self) -> Labels {
-        Labels::default()
+        self.metadata.labels.iter().collect()
     }
 }
 
-fn note(name: &str, text: &str) -> Note {
-    Note {
-        metadata: Meta { name: name.into(), namespace: "default".into(), resource_version: None },
-        data: [("text".to_owned(), text.to_owned())].into(),
+impl Note {
+    pub(crate) fn new(name: &str, text: &str) -> Self {
+        let (name, namespace) = (name.to_owned(), "default".to_owned());
+        Self {
+            metadata: Meta { name, namespace, labels: BTreeMap::new(), resource_version: None },
+            data: [("text".to_owned(), text.to_owned())].into(),
+        }
+    }
+
+    /// The same with another text.
+    pub(crate) fn says(mut self, text: &str) -> Self {
+        self.data.insert("text".into(), text.into());
+        self
+    }
+
+    /// The same with one label, and no other.
+    pub(crate) fn labeled(mut self, key: &str, value: &str) -> Self {
+        self.metadata.labels = [(key.to_owned(), value.to_owned())].into();
+        self
+    }
+
+    pub(crate) fn kind() -> Kind {
+        Kind::new("v1", "ConfigMap", "configmaps", Scope::Namespaced).unwrap()
     }
 }
 
-fn told(event: &Event<Arc<Note>>) -> String {
+pub(crate) fn told(event: &Event<Arc<Note>>) -> String {
     let what = match event {
         Event::Added { initial: true, .. } => "there",
         Event::Added { .. } => "added",
@@ -63,9 +85,8 @@ fn told(event: &Event<Arc<Note>>) -> String {
 #[tokio::test]
 async fn what_is_there_is_read_and_told_and_so_is_what_becomes_of_it() {
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
-    let kind = Kind::new("v1", "ConfigMap", "configmaps", Scope::Namespaced).unwrap();
-    let notes: Handle<Note> = server.handle_of(kind, Identity::admin());
-    notes.create(&note("a", "one"), None).await.unwrap();
+    let notes: Handle<Note> = server.handle_of(Note::kind(), Identity::admin());
+    notes.create(&Note::new("a", "one"), None).await.unwrap();
 
     let source: Arc<dyn ListWatch<Arc<Note>>> = Arc::new(notes.clone());
     let mut informer = Informer::<Note>::builder(source);
@@ -82,7 +103,7 @@ async fn what_is_there_is_read_and_told_and_so_is_what_becomes_of_it() {
     assert_eq!(hears.recv().await.unwrap(), "there a one");
 
     let patience = Duration::from_secs(10);
-    let written = notes.create(&note("b", "two"), None).await.unwrap();
+    let written = notes.create(&Note::new("b", "two"), None).await.unwrap();
     informer.reached(&written.token, patience).await.unwrap();
     assert_eq!(informer.get(&written.object.key()).unwrap().data["text"], "two");
     assert_eq!(hears.recv().await.unwrap(), "added b two");

@@ -1,0 +1,274 @@
+//! Informers of a real server, over TLS: it is restarted, and forgets what was, and they come to the same state.
+
+use std::borrow::Borrow;
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use machinery_apiserver::{ApiServer, Handle, Identity, Listen};
+use machinery_informers::{Informer, KeyedInformers, Lookup};
+use machinery_kube::kube_client::Config;
+use machinery_kube::kube_client::config::{KubeConfigOptions, Kubeconfig};
+use machinery_kube::{Connections, Remote, Server, client};
+use machinery_objects::{
+    Deletion, Filter, InterestBy, ListRequest, ListWatch, Object, ObjectKey, Preconditions, WriteToken,
+    Writer, Wrote,
+};
+use machinery_store::{Backend, Memory, Options};
+use machinery_sync::Mutex;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::on_the_server::{Note, told};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A server that can be stopped, and goes on from its store at the same address.
+struct Plane {
+    home: tempfile::TempDir,
+    store: Memory,
+    address: SocketAddr,
+    server: Option<ApiServer>,
+    notes: Remote<Note>,
+}
+
+impl Plane {
+    async fn start() -> Self {
+        let (home, store) = (tempfile::tempdir().unwrap(), Memory::new(Options::default()));
+        let server = serve(&store).await;
+        let at = Listen::at("127.0.0.1:0".parse().unwrap(), home.path().join("pki"));
+        let access = server.listen(at).await.unwrap();
+        let kubeconfig = Kubeconfig::read_from(&access.kubeconfig).unwrap();
+        let options = KubeConfigOptions::default();
+        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
+        let client = client(config, Connections::default()).unwrap();
+        let notes = Remote::new(client, Note::kind(), Server::machinery());
+        Self { home, store, address: access.address, server: Some(server), notes }
+    }
+
+    /// Stops it, and starts it again when something has been written that nobody heard of.
+    async fn restart(&mut self, write: impl AsyncFnOnce(Handle<Note>) -> WriteToken) {
+        self.again(write, false).await;
+    }
+
+    /// The same, and no version before that is known any more.
+    async fn restart_forgetful(&mut self, write: impl AsyncFnOnce(Handle<Note>) -> WriteToken) {
+        self.again(write, true).await;
+    }
+
+    async fn again(&mut self, write: impl AsyncFnOnce(Handle<Note>) -> WriteToken, forgets: bool) {
+        self.server.take().unwrap().stop().await;
+        let alone = serve(&self.store).await;
+        let written = write(alone.handle_of(Note::kind(), Identity::admin())).await;
+        alone.stop().await;
+        if let (true, Wrote::Stored(version)) = (forgets, written.wrote) {
+            self.store.compact(version.revision().unwrap()).await.unwrap();
+        }
+        let server = serve(&self.store).await;
+        server.listen(Listen::at(self.address, self.home.path().join("pki"))).await.unwrap();
+        self.server = Some(server);
+    }
+
+    /// What is there and selected, as the server lists it.
+    async fn has(&self, labels: &str) -> Vec<String> {
+        let request = ListRequest { filter: only(labels), ..ListRequest::default() };
+        let page = self.notes.list(request).await.unwrap();
+        texts(page.items.iter())
+    }
+
+    async fn stop(self) {
+        self.server.unwrap().stop().await;
+    }
+}
+
+async fn serve(store: &Memory) -> ApiServer {
+    ApiServer::builder(store.clone()).start().await.unwrap()
+}
+
+fn texts<N: Borrow<Note>>(notes: impl Iterator<Item = N>) -> Vec<String> {
+    let text = |note: &Note| format!("{} {}", note.key().name(), note.data["text"]);
+    let mut texts: Vec<_> = notes.map(|note| text(note.borrow())).collect();
+    texts.sort();
+    texts
+}
+
+fn key(name: &str) -> ObjectKey {
+    ObjectKey::new(Some("default"), name).unwrap()
+}
+
+fn only(labels: &str) -> Filter {
+    Filter { labels: labels.parse().unwrap(), ..Filter::default() }
+}
+
+fn web(name: &str, text: &str) -> Note {
+    Note::new(name, text).labeled("app", "web")
+}
+
+/// What was told, in order.
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<VecDeque<String>>>);
+
+impl Heard {
+    fn hear(&self, what: String) {
+        self.0.lock().push_back(what);
+    }
+
+    /// Returns when this has been told, and panics if something else was.
+    async fn next(&self, expected: &str) {
+        let next = async {
+            loop {
+                let next = self.0.lock().pop_front();
+                match next {
+                    Some(heard) => return heard,
+                    None => tokio::time::sleep(Duration::from_millis(5)).await,
+                }
+            }
+        };
+        let heard = tokio::time::timeout(PATIENCE, next).await;
+        assert_eq!(heard.as_deref(), Ok(expected));
+    }
+}
+
+#[tokio::test]
+async fn an_informer_over_the_wire_comes_to_what_is_there_whatever_becomes_of_the_server() {
+    let mut plane = Plane::start().await;
+    let notes = plane.notes.clone();
+    notes.create(&web("a", "one"), None).await.unwrap();
+    notes.create(&Note::new("no-web", "one"), None).await.unwrap();
+    let source: Arc<dyn ListWatch<Note>> = Arc::new(notes.clone());
+    let mut informer = Informer::<Note>::builder(source.clone());
+    informer.filter(only("app=web"));
+    let informer = informer.build();
+    let (tasks, stopping, heard) = (TaskTracker::new(), CancellationToken::new(), Heard::default());
+    tasks.spawn(informer.run(stopping.clone()));
+    let hears = heard.clone();
+    let handler = informer.handle(move |event| hears.hear(told(&event))).unwrap();
+    handler.synced().await.unwrap();
+    heard.next("there a one").await;
+
+    // What is written there is there when it has been reached, and is told.
+    let b = notes.create(&web("b", "one"), None).await.unwrap();
+    informer.reached(&b.token, PATIENCE).await.unwrap();
+    assert_eq!(informer.get(&key("b")).unwrap().data["text"], "one");
+    heard.next("added b one").await;
+    let b = notes.update(&b.object.says("two"), &Preconditions::default()).await.unwrap();
+    informer.reached(&b.token, PATIENCE).await.unwrap();
+    heard.next("updated b two").await;
+    notes.create(&web("c", "one"), None).await.unwrap();
+    heard.next("added c one").await;
+    let gone = notes.delete(&key("c"), &Deletion::default()).await.unwrap();
+    informer.reached(gone.token(), PATIENCE).await.unwrap();
+    assert!(informer.get(&key("c")).is_none());
+    heard.next("deleted c one").await;
+
+    // Who leaves a selector is told as deleted: a watch on the wire has no other word.
+    assert!(!source.capabilities().tells_left);
+    let left = notes.update(&b.object.labeled("app", "db"), &Preconditions::default()).await.unwrap();
+    informer.reached(&left.token, PATIENCE).await.unwrap();
+    assert!(informer.get(&key("b")).is_none());
+    heard.next("deleted b two").await;
+
+    // The server goes, and comes back with what was written meanwhile: the watch goes on.
+    let asked = informer.state().counts;
+    plane.restart(async |notes| notes.create(&web("d", "one"), None).await.unwrap().token).await;
+    heard.next("added d one").await;
+    assert_eq!(informer.state().counts.lists, asked.lists);
+
+    // Again, and it has forgotten what was: all is told anew, and what went is missed.
+    plane
+        .restart_forgetful(async |notes| {
+            notes.delete(&key("d"), &Deletion::default()).await.unwrap();
+            notes.create(&web("e", "one"), None).await.unwrap().token
+        })
+        .await;
+    heard.next("deleted d one").await;
+    heard.next("added e one").await;
+    let last = notes.create(&web("f", "one"), None).await.unwrap();
+    informer.reached(&last.token, PATIENCE).await.unwrap();
+    heard.next("added f one").await;
+    assert_eq!(texts(informer.read().iter().map(|(_, note)| &**note)), plane.has("app=web").await);
+    assert_eq!(informer.state().trouble, None);
+
+    stopping.cancel();
+    tasks.close();
+    tasks.wait().await;
+    plane.stop().await;
+}
+
+fn on(rack: &str, name: &str, text: &str) -> Note {
+    Note::new(name, text).labeled("rack", rack)
+}
+
+/// The same over one stream of interest, and over a watch for each key, which says that who leaves is gone.
+async fn of_racks(per_key: bool) {
+    let leaves = if per_key { "deleted" } else { "left" };
+    let mut plane = Plane::start().await;
+    let notes = plane.notes.clone();
+    let source: Arc<dyn ListWatch<Note>> = Arc::new(notes.clone());
+    let by = InterestBy::Label("rack".into());
+    let racks =
+        KeyedInformers::builder(source, by, |note: &Note| note.labels().get("rack").map(str::to_owned));
+    let racks = if per_key { racks.per_key() } else { racks }.build();
+    let (tasks, stopping, heard) = (TaskTracker::new(), CancellationToken::new(), Heard::default());
+    tasks.spawn(racks.run(stopping.clone()));
+    let hears = heard.clone();
+    // What is there under a key that is added to a stream is no beginning of that stream.
+    let told = |event: &_| told(event).replace("there", "added");
+    let _handler = racks.handle(move |rack, event| hears.hear(format!("{rack}: {}", told(&event)))).unwrap();
+
+    notes.create(&on("1", "a", "one"), None).await.unwrap();
+    notes.create(&on("2", "b", "one"), None).await.unwrap();
+    let one = racks.acquire("1".to_owned()).unwrap();
+    one.synced().await.unwrap();
+    heard.next("1: added a one").await;
+    assert!(matches!(racks.lookup(&key("a")), Lookup::Unique(rack, _) if rack == "1"));
+    assert!(matches!(racks.lookup(&key("b")), Lookup::Absent));
+    let c = notes.create(&on("1", "c", "one"), None).await.unwrap().object;
+    heard.next("1: added c one").await;
+    let c = notes.update(&c.says("two"), &Preconditions::default()).await.unwrap().object;
+    heard.next("1: updated c two").await;
+    let c = notes.update(&c.labeled("rack", "2"), &Preconditions::default()).await.unwrap().object;
+    heard.next(&format!("1: {leaves} c two")).await;
+    notes.delete(&key("a"), &Deletion::default()).await.unwrap();
+    heard.next("1: deleted a one").await;
+
+    // Another key is wanted, and the server comes back with what was written meanwhile.
+    let two = racks.acquire("2".to_owned()).unwrap();
+    two.synced().await.unwrap();
+    heard.next("2: added b one").await;
+    heard.next("2: added c two").await;
+    plane.restart(async |notes| notes.create(&on("1", "d", "one"), None).await.unwrap().token).await;
+    heard.next("1: added d one").await;
+    plane
+        .restart_forgetful(async |notes| {
+            notes.delete(&key("b"), &Deletion::default()).await.unwrap();
+            notes.update(&c.says("three"), &Preconditions::default()).await.unwrap().token
+        })
+        .await;
+    heard.next("2: deleted b one").await;
+    heard.next("2: updated c three").await;
+
+    // Nothing of a key that nobody wants.
+    drop(one);
+    heard.next("1: left d one").await;
+    notes.create(&on("1", "e", "one"), None).await.unwrap();
+    notes.create(&on("2", "f", "one"), None).await.unwrap();
+    heard.next("2: added f one").await;
+    assert_eq!(texts(racks.read().iter().map(|(_, _, note)| &**note)), plane.has("rack=2").await);
+
+    stopping.cancel();
+    tasks.close();
+    tasks.wait().await;
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn keyed_informers_over_the_wire_come_to_what_is_there_by_one_stream() {
+    of_racks(false).await;
+}
+
+#[tokio::test]
+async fn keyed_informers_over_the_wire_come_to_what_is_there_by_a_stream_for_each_key() {
+    of_racks(true).await;
+}
