@@ -101,8 +101,9 @@ impl<T: Object> Builder<T> {
         self
     }
 
-    /// Compares the cache with a list as often. What differs, and goes on to differ, is [counted](super::Counts::drifts),
-    /// and all is listed anew.
+    /// Compares the cache with a list as often, but with a second between two at the least. What differs, and goes on to differ
+    /// when the cache has come so far, is [counted](super::Counts::drifts), and all is listed anew. While there is a
+    /// [trouble](super::State::trouble) nothing is judged.
     pub fn audit(&mut self, every: Duration) -> &mut Self {
         self.audit = Some(every);
         self

@@ -217,6 +217,10 @@ impl<T: Object> crate::metrics::Observed for Shared<T> {
 }
 
 impl<T> Shared<T> {
+    pub(crate) fn is_troubled(&self) -> bool {
+        self.report.lock().trouble.is_some()
+    }
+
     pub(crate) fn anew(&self) {
         *self.anew.wanted.lock() = true;
         self.anew.told.notify_all();

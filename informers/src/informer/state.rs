@@ -50,8 +50,8 @@ pub struct Counts {
     pub unreadable: u64,
     /// Times that a function of an index panicked.
     pub index_panics: u64,
-    /// Comparisons with a list.
+    /// Comparisons with a list, those from which nothing could be said aside.
     pub audits: u64,
-    /// Objects that were found to differ from it.
+    /// Objects that were found to differ from it; at most 16 of them are looked into each time.
     pub drifts: u64,
 }

@@ -20,7 +20,7 @@ pub(crate) use backoff::Backoff;
 #[cfg(feature = "tokio")]
 pub(crate) use drive::{Sink, drive};
 #[cfg(feature = "tokio")]
-pub(crate) use found::found_in;
+pub(crate) use found::{found_all, found_in};
 pub use plan::Limits;
 pub(crate) use plan::Plan;
 pub(crate) use step::{Effect, Found, Input, Order, Reflector, Went};

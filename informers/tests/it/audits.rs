@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use machinery_informers::testing::{Fault, OnEvent, OnList, Plane, Thing};
+use machinery_informers::testing::{Fault, OnEvent, OnList, OnWatch, Plane, Thing};
 use machinery_informers::{Builder, Informer, Limits};
 use machinery_objects::{
-    Capabilities, Filter, ListError, ListRequest, ListWatch, Page, WatchError, WatchRequest, WatchStream,
+    Capabilities, Filter, ListError, ListRequest, ListWatch, ObjectKey, Page, WatchError, WatchRequest,
+    WatchStream,
 };
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -162,6 +163,102 @@ fn an_audit_that_gets_no_answer_finds_nothing_and_goes_on() {
         let counts = rig.informer.state().counts;
         assert!(counts.audits > 0);
         assert_eq!(counts.drifts, 0);
+        rig.stop().await;
+    });
+}
+
+/// Each was looked at for ten seconds, one after the other, and asked for.
+#[test]
+fn many_differences_are_judged_together_and_few_are_asked_for() {
+    virtually(async {
+        let rig = Rig::with(Plane::of_things(Capabilities::ALL), audited);
+        rig.informer.synced().await.unwrap();
+        (0..50).for_each(|_| rig.plane.once(Fault::Event(OnEvent::Lost)));
+        (0..50).for_each(|number| drop(rig.plane.put(Thing::new(&format!("thing-{number}")))));
+        rig.pass(EVERY + seconds(30)).await;
+        assert_eq!(rig.informer.read().len(), 50);
+        let (counts, lists) = (rig.informer.state().counts, rig.plane.asked().lists);
+        assert_eq!((counts.audits, counts.drifts, lists), (1, 16, 1 + 16));
+        rig.stop().await;
+    });
+}
+
+#[test]
+fn while_there_is_trouble_nothing_is_judged() {
+    virtually(async {
+        let rig = Rig::with(Plane::of_things(Capabilities::ALL), audited);
+        rig.informer.synced().await.unwrap();
+        rig.plane.once(Fault::Event(OnEvent::Lost));
+        rig.plane.put(Thing::new("a"));
+        rig.pass(seconds(30)).await;
+        rig.plane.always(Fault::Watch(OnWatch::Fails(unavailable().into())));
+        rig.plane.end_watches();
+        rig.pass(EVERY * 5).await;
+        assert_eq!((rig.informer.state().counts.audits, rig.plane.asked().lists), (0, 0));
+        rig.plane.behave();
+        rig.pass(EVERY * 3).await;
+        assert_eq!((rig.informer.state().counts.drifts, rig.has().as_str()), (1, "a@"));
+        rig.stop().await;
+    });
+}
+
+#[test]
+fn who_comes_into_trouble_while_it_is_looked_at_is_not_judged() {
+    virtually(async {
+        let rig = Rig::with(Plane::of_things(Capabilities::ALL), audited);
+        rig.informer.synced().await.unwrap();
+        rig.plane.once(Fault::Event(OnEvent::Lost));
+        rig.plane.put(Thing::new("a"));
+        rig.pass(EVERY + seconds(3)).await;
+        assert_eq!(rig.plane.asked().lists, 2, "it has been listed, and asked for");
+        rig.plane.always(Fault::Watch(OnWatch::Fails(unavailable().into())));
+        rig.plane.end_watches();
+        rig.pass(EVERY).await;
+        let counts = rig.informer.state().counts;
+        assert_eq!((counts.audits, counts.drifts), (0, 0));
+        rig.stop().await;
+    });
+}
+
+/// The watch is dead, and nobody knows yet: it is begun again, and then nothing differs.
+#[test]
+fn a_cache_that_has_not_come_so_far_has_not_drifted() {
+    virtually(async {
+        let rig = Rig::with(Plane::of_things(Capabilities::ALL), audited);
+        rig.informer.synced().await.unwrap();
+        rig.plane.once(Fault::Event(OnEvent::Silent));
+        rig.plane.put(Thing::new("a"));
+        rig.pass(EVERY * 5).await;
+        let counts = rig.informer.state().counts;
+        assert_eq!((rig.has().as_str(), counts.drifts, rig.plane.asked().lists), ("a@", 0, counts.audits));
+        assert!(counts.audits > 1);
+        rig.stop().await;
+    });
+}
+
+#[test]
+fn an_object_without_a_name_has_not_drifted() {
+    virtually(async {
+        let plane = Plane::of_things(Capabilities::ALL);
+        plane.put(Thing { key: ObjectKey::unnamed(), ..Thing::new("it-had-one") });
+        plane.put(Thing::new("a"));
+        let rig = Rig::with(plane, audited);
+        rig.pass(EVERY * 5).await;
+        let counts = rig.informer.state().counts;
+        assert_eq!((counts.audits > 2, counts.drifts), (true, 0));
+        rig.stop().await;
+    });
+}
+
+#[test]
+fn an_audit_without_a_pause_is_one_a_second() {
+    virtually(async {
+        let rig = Rig::with(Plane::of_things(Capabilities::ALL), |builder| {
+            builder.audit(Duration::ZERO);
+        });
+        rig.pass(seconds(10)).await;
+        let counts = rig.informer.state().counts;
+        assert!((8..=10).contains(&counts.audits), "{counts:?}");
         rig.stop().await;
     });
 }
