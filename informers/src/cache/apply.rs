@@ -61,6 +61,11 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
         &self.unreadable
     }
 
+    /// Whether all of it is coming anew.
+    pub(crate) const fn is_renewing(&self) -> bool {
+        self.renewal.is_some()
+    }
+
     pub(crate) const fn late(&self) -> u64 {
         self.late
     }

@@ -66,7 +66,8 @@ impl<T: Object> Builder<T> {
     /// Adds an index by a function that finds any number of values in an object. They are kept in order: exact values, ranges
     /// and prefixes are one thing.
     ///
-    /// An object on which the function panics is found under nothing, and [counted](super::Counts::index_panics).
+    /// A function that cannot say returns no value, and the object is found under nothing. So is one on which it panics, which is
+    /// [counted](super::Counts::index_panics) besides.
     pub fn index<I, R>(&mut self, find: impl Fn(&T) -> R + Send + Sync + 'static) -> Index<I>
     where
         I: Ord + Clone + Send + Sync + 'static,

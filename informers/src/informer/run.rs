@@ -1,15 +1,16 @@
 //! An informer at work.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use machinery_objects::{Mark, Object};
+use machinery_objects::{Mark, Object, ObjectKey};
 use tokio_util::sync::CancellationToken;
 
 use super::shared::Shared;
 use crate::audit;
 use crate::cache::{Cache, Objects};
-use crate::reflect::{Effect, Order, Plan, Sink, drive};
+use crate::reflect::{Effect, Found, Order, Plan, Sink, drive};
 
 pub(super) async fn run<T: Object>(shared: &Arc<Shared<T>>, stopping: CancellationToken) {
     let can = shared.source.capabilities();
@@ -68,6 +69,18 @@ impl<T: Object> Sink<T> for Keeper<'_, T> {
         }
     }
 
+    fn fits(&mut self, effects: &mut Vec<Effect<Arc<T>>>) -> bool {
+        let room = self.shared.limits.objects.saturating_sub(self.shared.map.len());
+        let fit = if effects.len() <= room || self.cache.is_renewing() {
+            effects.len()
+        } else {
+            fitting(effects, room, |key| self.shared.map.get(key).is_some())
+        };
+        let fits = fit == effects.len();
+        effects.truncate(fit);
+        fits
+    }
+
     /// With nobody coming in between.
     fn take(&mut self, now: Instant, effects: &mut Vec<Effect<Arc<T>>>) {
         let Self { shared, cache } = self;
@@ -111,4 +124,31 @@ impl<T: Object> Sink<T> for Keeper<'_, T> {
             listener.await;
         }
     }
+}
+
+/// How many of them leave the cache with no more than there is room for. How much comes anew is not for here: the reflector counts it.
+fn fitting<T>(effects: &[Effect<T>], mut room: usize, is_there: impl Fn(&ObjectKey) -> bool) -> usize {
+    let mut changed: BTreeMap<&ObjectKey, bool> = BTreeMap::new();
+    for (at, effect) in effects.iter().enumerate() {
+        match effect {
+            Effect::Put(Found { key, .. }) => {
+                if changed.insert(key, true).unwrap_or_else(|| is_there(key)) {
+                    continue;
+                }
+                if room == 0 {
+                    return at;
+                }
+                room -= 1;
+            }
+            Effect::Remove(Found { key, .. }, _) => {
+                room += usize::from(changed.insert(key, false).unwrap_or_else(|| is_there(key)));
+            }
+            Effect::Unreadable(gone) if gone.is_gone => {
+                room += usize::from(changed.insert(&gone.key, false).unwrap_or_else(|| is_there(&gone.key)));
+            }
+            Effect::Begin => break,
+            _ => {}
+        }
+    }
+    effects.len()
 }

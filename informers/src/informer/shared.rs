@@ -168,7 +168,7 @@ impl<T: Object> Informer<T> {
         self.0.reached.now().synced
     }
 
-    /// Lists all of it anew, soon. What has changed is told; what has not is not.
+    /// Lists all of it anew, soon; a source that refuses is not asked sooner for that. What has changed is told; what has not is not.
     pub fn renew(&self) {
         self.0.anew();
     }

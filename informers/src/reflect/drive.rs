@@ -21,6 +21,10 @@ pub(crate) trait Sink<T>: Send {
     fn heard(&mut self, now: Moment, of_an_object: bool);
     /// It is asked something.
     fn asked(&mut self, order: &Order);
+    /// Whether there is room for all of it; if not, what there is no room for is taken out, and all after it.
+    fn fits(&mut self, _effects: &mut Vec<Effect<Arc<T>>>) -> bool {
+        true
+    }
     /// Makes the changes, and tells of them.
     fn take(&mut self, now: Moment, effects: &mut Vec<Effect<Arc<T>>>);
     /// Returns when somebody wants all of it anew.
@@ -57,6 +61,9 @@ pub(crate) async fn drive<T: Object>(
             let Some(next) = at_hand(&mut asked).await else { break };
             order = step(now, &mut reflector, next, &mut effects, sink);
             turn += 1;
+        }
+        if !sink.fits(&mut effects) {
+            order = reflector.step(now, Input::Full, &mut effects);
         }
         if !effects.is_empty() {
             sink.take(now, &mut effects);

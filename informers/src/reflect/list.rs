@@ -63,15 +63,11 @@ impl Reflector {
         let version = listing.version.get_or_insert(version).clone();
         effects.extend(items.into_iter().map(Effect::Put));
         effects.extend(unreadable.into_iter().map(Effect::Unreadable));
-        let Some(rest) = rest else {
-            return match self.whole(now, version, effects) {
-                Some(order) => Some(order),
-                None => Some(self.ask(now, effects)),
-            };
-        };
         let endless = |limit: u64, of| Some(Trouble::Endless { limit, of });
         let trouble = if listing.objects > limits.objects {
             endless(limits.objects as u64, "objects")
+        } else if rest.is_none() {
+            None
         } else if listing.empty > limits.empty_pages {
             endless(limits.empty_pages.into(), "pages without any object")
         } else if now > listing.began + limits.list_time {
@@ -84,6 +80,9 @@ impl Reflector {
             self.abandon(effects);
             return Some(self.wait(now, None));
         }
+        let Some(rest) = rest else {
+            return self.whole(now, version, effects).or_else(|| Some(self.ask(now, effects)));
+        };
         listing.request.rest = Some(rest);
         Some(self.next_page(now))
     }

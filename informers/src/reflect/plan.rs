@@ -17,13 +17,15 @@ pub(crate) struct Plan {
 
 /// How much an informer takes, and how long it waits.
 ///
-/// At each of them there is a named [`Trouble`](crate::Trouble); the cache stays as it was, and it is tried again later.
+/// At each of them there is a named [`Trouble`](crate::Trouble); the cache stays as it was, and it is tried again later. A time of
+/// more than a year is a year.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
     /// So many objects are asked for at a time.
     pub page: NonZeroU32,
-    /// A list that goes on after so many objects is given up.
+    /// A list that goes on after so many objects is given up. A cache that has so many, when one more comes, stays as it is until a
+    /// list shows that they fit again; the first is asked for after a minute.
     pub objects: usize,
     /// Or after so many pages in a row without any.
     pub empty_pages: u32,
@@ -50,6 +52,24 @@ impl Default for Limits {
             watch_time: Duration::from_secs(290),
             silence: Duration::from_secs(150),
             stale_time: Duration::from_secs(300),
+        }
+    }
+}
+
+/// Longer than anybody waits, and short enough for any clock.
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+
+impl Limits {
+    /// The same, with times that can be added to any moment.
+    pub(crate) fn bounded(self) -> Self {
+        let bounded = |time: Duration| time.min(LONGEST);
+        Self {
+            list_time: bounded(self.list_time),
+            answer_time: bounded(self.answer_time),
+            watch_time: bounded(self.watch_time),
+            silence: bounded(self.silence),
+            stale_time: bounded(self.stale_time),
+            ..self
         }
     }
 }

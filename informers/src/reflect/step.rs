@@ -35,6 +35,8 @@ pub(crate) enum Input<T> {
     Event(WatchEvent<Found<T>>),
     /// The cache is not what the source has.
     Anew,
+    /// The cache has as much as it may, and has not taken what came last.
+    Full,
 }
 
 /// What to ask the source for. It takes the place of whatever was under way.
@@ -111,9 +113,12 @@ pub(super) enum Phase {
 
 /// The longest that a source may tell us to wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
+/// What does not fit will hardly fit soon, and to see whether it does takes a long list.
+const FULL_WAIT: Duration = Duration::from_secs(60);
 
 impl Reflector {
     pub(crate) fn new(plan: Plan, now: Instant) -> Self {
+        let plan = Plan { limits: plan.limits.bounded(), ..plan };
         let backoff = Backoff::new(plan.seed);
         Self {
             lists: !plan.watches_state(),
@@ -153,10 +158,11 @@ impl Reflector {
             Input::WatchFailed(error) => Some(self.watch_failed(now, error, effects)),
             Input::WatchEnded => Some(self.watch_ended(now, effects)),
             Input::Event(event) => self.event(now, event, effects),
-            Input::Anew => {
-                self.abandon(effects);
+            Input::Anew => self.renew(now, effects),
+            Input::Full => {
+                effects.push(Effect::Troubled(Trouble::Full { limit: self.plan.limits.objects }));
                 self.anew = true;
-                Some(self.ask(now, effects))
+                Some(self.wait(now, Some(FULL_WAIT)))
             }
         };
         for effect in &effects[before..] {
@@ -167,6 +173,23 @@ impl Reflector {
             }
         }
         order
+    }
+
+    /// All of it anew: at once, unless the source is not to be asked now.
+    fn renew<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Option<Order> {
+        self.anew = true;
+        match &self.phase {
+            Phase::Waiting => None,
+            Phase::Listing(listing) if listing.waits => {
+                self.abandon(effects);
+                self.phase = Phase::Waiting;
+                None
+            }
+            _ => {
+                self.abandon(effects);
+                Some(self.ask(now, effects))
+            }
+        }
     }
 
     /// What comes next, without waiting.

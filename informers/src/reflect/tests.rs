@@ -410,6 +410,87 @@ fn what_is_known_to_be_wrong_is_listed_anew() {
 }
 
 #[test]
+fn who_wants_all_anew_does_not_hurry_a_source_that_refuses() {
+    let mut talk = Talk::watching();
+    talk.says(Input::WatchFailed(later_than(45).into()), "no watch; wait 45");
+    talk.says(Input::Anew, "");
+    talk.later("begin; list by 2");
+    talk.says(Input::Page(page(8, &[("a", 3)], Some("a"))), "put a 3; list by 2 after a");
+    talk.says(Input::ListFailed(later_than(45).into()), "no list; wait 45");
+    talk.says(Input::Anew, "abandon");
+    talk.later("begin; list by 2");
+}
+
+#[test]
+fn as_many_as_there_may_be_are_not_too_many() {
+    let names = ["a", "b", "c", "d", "e", "f", "g", "h"].map(|name| (name, 1));
+    let mut talk = Talk::with(LISTS);
+    talk.says(Input::Time, "begin; list by 2");
+    let puts =
+        |count: usize| names[..count].iter().map(|(name, _)| format!("put {name} 1; ")).collect::<String>();
+    talk.says(Input::Page(page(9, &names, None)), &format!("{}too many objects; abandon; wait", puts(8)));
+    talk.later("begin; list by 2");
+    talk.says(Input::Page(page(9, &names[..7], None)), &format!("{}finish 9; well; watch after 9", puts(7)));
+    let mut talk = Talk::with(Capabilities::ALL);
+    talk.says(Input::Time, "begin; watch state");
+    talk.says(Input::Watching, "");
+    talk.says(mark(5, false), "");
+    for (name, _) in &names[..7] {
+        talk.says(added(name, 1), &format!("put {name} 1"));
+    }
+    talk.says(mark(9, true), "finish 9; well");
+}
+
+#[test]
+fn a_cache_that_is_full_is_compared_with_a_list_that_is_asked_for_rarely() {
+    let mut talk = Talk::watching();
+    talk.says(added("b", 8), "put b 8; reached 8");
+    talk.says(Input::Full, "full; wait 60");
+    talk.later("begin; list by 2");
+    talk.says(Input::Page(page(9, &[("a", 3)], None)), "put a 3; finish 9; well; watch after 9");
+}
+
+#[test]
+fn no_limit_is_too_long_for_a_clock() {
+    let now = tokio::time::Instant::now().into_std();
+    let ever = Duration::MAX;
+    let limits = Limits {
+        list_time: ever,
+        answer_time: ever,
+        watch_time: ever,
+        silence: ever,
+        stale_time: ever,
+        ..Limits::default()
+    };
+    for can in [LISTS, Capabilities::ALL, Capabilities::LEAST] {
+        let plan = Plan { filter: Filter::default(), can, limits, seed: 7 };
+        let mut talk = Talk { reflector: Reflector::new(plan, now), now };
+        let inputs = [
+            Input::Time,
+            Input::Watching,
+            added("a", 1),
+            mark(2, true),
+            Input::Page(page(2, &[("a", 1)], Some("a"))),
+            Input::ListFailed(later_than(u64::MAX).into()),
+            Input::Time,
+            Input::Page(page(2, &[], None)),
+            Input::Watching,
+            added("b", 3),
+            mark(1, false),
+            mark(1, false),
+            Input::WatchFailed(WatchError::FutureRevision { newest: None, retry_after: Some(ever) }),
+            Input::Time,
+            Input::Watching,
+            Input::WatchEnded,
+        ];
+        for input in inputs {
+            talk.now += Duration::from_secs(1);
+            talk.reflector.step(talk.now, input, &mut Vec::new());
+        }
+    }
+}
+
+#[test]
 fn waits_grow_and_differ() {
     let waits = |seed| {
         let mut backoff = super::backoff::Backoff::new(seed);

@@ -28,6 +28,12 @@ pub enum Trouble {
         /// Of what.
         of: &'static str,
     },
+    /// There are more objects than the cache may have.
+    #[error("the cache has {limit} objects and does not take more, select less or raise the limit")]
+    Full {
+        /// How many it may have.
+        limit: usize,
+    },
     /// The source shows less than it has shown already.
     #[error("the source is at version {found}, and was at {seen}: it is behind, or was restored")]
     Behind {

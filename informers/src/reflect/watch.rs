@@ -32,10 +32,11 @@ impl Reflector {
         effects: &mut Vec<Effect<T>>,
     ) -> Option<Order> {
         let Phase::Watching { state, events, began } = &mut self.phase else { return None };
-        *events += 1;
-        let (state, began, events) = (*state, *began, *events);
         // A state that does not go on is not coming any more, whatever else is said.
-        if !(state && matches!(event, WatchEvent::Bookmark { .. })) {
+        let goes_on = !(*state && matches!(event, WatchEvent::Bookmark { .. }));
+        *events += u64::from(goes_on);
+        let (state, began, events) = (*state, *began, *events);
+        if goes_on {
             self.due = now + self.silence(state);
         }
         let version = version_of(&event);

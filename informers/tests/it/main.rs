@@ -5,6 +5,7 @@
 mod audits;
 mod keyed;
 mod keyed_model;
+mod limits;
 mod model;
 mod moves;
 mod on_the_server;
