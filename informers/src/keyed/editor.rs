@@ -103,7 +103,7 @@ struct Edit<F> {
 impl<F: Ord + Clone> Editor<F> {
     pub(crate) fn new(limits: Limits, ordered: bool, seed: u64, now: Instant) -> Self {
         Self {
-            limits,
+            limits: limits.bounded(),
             phase: Phase::Idle,
             due: now,
             backoff: Backoff::new(seed),
