@@ -100,6 +100,8 @@
 mod audit;
 #[cfg(feature = "tokio")]
 mod cache;
+#[cfg(feature = "tokio")]
+mod contained;
 pub mod deliver;
 #[cfg(feature = "tokio")]
 mod informer;
@@ -108,6 +110,8 @@ mod keyed;
 mod lookup;
 #[cfg(feature = "prometheus")]
 mod metrics;
+#[cfg(feature = "tokio")]
+mod readable;
 #[cfg(feature = "tokio")]
 mod reflect;
 #[cfg(feature = "tokio")]

@@ -12,7 +12,7 @@ use super::indexes::found;
 use super::shared::{Informer, Setup};
 use crate::reflect::Limits;
 use crate::seed::some_seed;
-use crate::source::Kept;
+use crate::source::{as_they_come, projected};
 
 /// Makes an [`Informer`]. Begun by [`Informer::builder`] or [`Informer::projection`].
 #[must_use = "a builder is nothing until it builds"]
@@ -32,10 +32,12 @@ impl<T: Object> Informer<T> {
     where
         S: Into<Arc<T>> + Send + 'static,
     {
-        Builder::new(Arc::new(Kept { source, keep: Arc::new(Into::into) }))
+        Builder::new(as_they_come(source))
     }
 
     /// An informer that keeps a part of each object: whatever the function makes of it, as it is read, before the next one is.
+    ///
+    /// An object on which the function panics is one that cannot be [read](super::State::unreadable).
     ///
     /// Where the source itself reads objects as what is to be kept, as one over the wire does, nothing else is ever made.
     pub fn projection<S>(
@@ -43,9 +45,9 @@ impl<T: Object> Informer<T> {
         keep: impl Fn(S) -> T + Send + Sync + 'static,
     ) -> Builder<T>
     where
-        S: Send + 'static,
+        S: Object,
     {
-        Builder::new(Arc::new(Kept { source, keep: Arc::new(move |object| Arc::new(keep(object))) }))
+        Builder::new(projected(source, keep))
     }
 }
 

@@ -9,6 +9,7 @@ use machinery_objects::{
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::shared::{Informer, Shared};
+use crate::reflect::found_all;
 
 /// Why a cache does not show a write.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -118,13 +119,16 @@ impl<T: Object> Shared<T> {
             return Ok(None); // it is nothing that this cache ever shows
         }
         let request = ListRequest { filter, at: ListAt::Fresh(Freshness::Newest), ..ListRequest::default() };
-        match timeout(self.limits.answer_time, self.source.list(request)).await {
+        match timeout(self.limits.answer_time, self.source.list(request))
+            .await
+            .map(|listed| listed.map(found_all))
+        {
             Err(_) => Err(SourceError::TimedOut),
             Ok(Ok(page)) if !page.unreadable.is_empty() => {
                 let reason = page.unreadable[0].to_string();
                 Err(SourceError::Malformed { reason })
             }
-            Ok(Ok(page)) => Ok(page.items.first().and_then(|object| object.version())),
+            Ok(Ok(page)) => Ok(page.items.into_iter().next().and_then(|found| found.version)),
             Ok(Err(ListError::Source(error))) => Err(error),
             Ok(Err(error)) => {
                 let reason = error.to_string();

@@ -15,7 +15,7 @@ use super::shared::{Shared, Text};
 use super::shelves::Find;
 use crate::reflect::Limits;
 use crate::seed::some_seed;
-use crate::source::Kept;
+use crate::source::as_they_come;
 
 /// Makes [`KeyedInformers`]. Begun by [`KeyedInformers::builder`].
 #[must_use = "a builder is nothing until it builds"]
@@ -46,7 +46,7 @@ impl<F: Text, T: Object> KeyedInformers<F, T> {
         S: Into<Arc<T>> + Send + 'static,
     {
         KeyedBuilder {
-            source: Arc::new(Kept { source, keep: Arc::new(Into::into) }),
+            source: as_they_come(source),
             by,
             find: Arc::new(careful(find)),
             filter: Filter::default(),

@@ -5,39 +5,26 @@ use std::sync::Arc;
 use machinery_objects::{Object, ObjectKey, Page, Unreadable, WatchEvent};
 
 use super::Found;
+use crate::contained::contained;
+use crate::readable::{readable_in, readable_of, unreadable};
 
 pub(crate) fn found_all<T: Object>(page: Page<Arc<T>>) -> Page<Found<Arc<T>>> {
-    let Page { items, mut unreadable, version, rest, remaining } = page;
-    let mut found = Vec::with_capacity(items.len());
-    for object in items {
-        match of(object) {
-            Ok(object) => found.push(object),
-            Err(nameless) => unreadable.push(nameless),
-        }
-    }
-    Page { items: found, unreadable, version, rest, remaining }
+    readable_of(page, of)
 }
 
 pub(crate) fn found_in<T: Object>(event: WatchEvent<Arc<T>>) -> WatchEvent<Found<Arc<T>>> {
-    let is_gone = matches!(event, WatchEvent::Deleted(_) | WatchEvent::Left(_));
-    let mut nameless = None;
-    let event = event.map(|object| match of(object) {
-        Ok(found) => Some(found),
-        Err(unreadable) => {
-            nameless = Some(Unreadable { is_gone, ..unreadable });
-            None
-        }
-    });
-    if let Some(nameless) = nameless {
-        return WatchEvent::Unreadable(nameless);
-    }
-    event.map(|found| found.expect("who has no name was told of already"))
+    readable_in(event, of)
 }
 
 fn of<T: Object>(object: Arc<T>) -> Result<Found<Arc<T>>, Unreadable> {
-    let (key, version) = (object.key(), object.version());
+    let Some(key) = contained(|| object.key()) else {
+        return Err(unreadable(ObjectKey::unnamed(), None, "it panics when it is asked for its name"));
+    };
+    let Some(version) = contained(|| object.version()) else {
+        return Err(unreadable(key, None, "it panics when it is asked for its version"));
+    };
     if key == ObjectKey::default() {
-        return Err(Unreadable { key, version, is_gone: false, reason: "it has no name".into() });
+        return Err(unreadable(key, version, "it has no name"));
     }
     Ok(Found { key, version, object })
 }

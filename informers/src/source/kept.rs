@@ -5,15 +5,46 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use machinery_objects::{
     Capabilities, Freshness, InterestRequest, InterestSource, InterestWatch, ListError, ListRequest,
-    ListWatch, ObjectKey, Page, WatchError, WatchRequest, WatchStream,
+    ListWatch, Object, ObjectKey, Page, SourceError, Unreadable, WatchError, WatchRequest, WatchStream,
 };
 
 use super::Mapped;
+use crate::contained::contained;
+use crate::readable::{readable_of, unreadable};
+
+/// A source of the objects as it has them.
+pub(crate) fn as_they_come<S, T>(source: Arc<dyn ListWatch<S>>) -> Arc<dyn ListWatch<Arc<T>>>
+where
+    S: Into<Arc<T>> + Send + 'static,
+    T: Object,
+{
+    let keep = |object: S| {
+        contained(|| object.into())
+            .ok_or_else(|| unreadable(ObjectKey::unnamed(), None, "its conversion panics"))
+    };
+    Arc::new(Kept { source, keep: Arc::new(keep) })
+}
+
+/// A source of what a function of the user's makes of each. One on which it panics is known by its own name.
+pub(crate) fn projected<S, T>(
+    source: Arc<dyn ListWatch<S>>,
+    keep: impl Fn(S) -> T + Send + Sync + 'static,
+) -> Arc<dyn ListWatch<Arc<T>>>
+where
+    S: Object,
+    T: Object,
+{
+    let keep = move |object: S| {
+        let (key, version) = contained(|| (object.key(), object.version())).unwrap_or_default();
+        contained(|| Arc::new(keep(object))).ok_or_else(|| unreadable(key, version, "its projection panics"))
+    };
+    Arc::new(Kept { source, keep: Arc::new(keep) })
+}
 
 /// What comes, and what is kept of it.
-pub(crate) struct Kept<Source: ?Sized, F> {
-    pub(crate) source: Arc<Source>,
-    pub(crate) keep: Arc<F>,
+struct Kept<Source: ?Sized, F> {
+    source: Arc<Source>,
+    keep: Arc<F>,
 }
 
 #[async_trait]
@@ -21,16 +52,14 @@ impl<S, T, F> ListWatch<T> for Kept<dyn ListWatch<S>, F>
 where
     S: Send + 'static,
     T: Send + 'static,
-    F: Fn(S) -> T + Send + Sync + 'static,
+    F: Fn(S) -> Result<T, Unreadable> + Send + Sync + 'static,
 {
     fn capabilities(&self) -> Capabilities {
         self.source.capabilities()
     }
 
     async fn list(&self, request: ListRequest) -> Result<Page<T>, ListError> {
-        let Page { items, unreadable, version, rest, remaining } = self.source.list(request).await?;
-        let items = items.into_iter().map(&*self.keep).collect();
-        Ok(Page { items, unreadable, version, rest, remaining })
+        Ok(readable_of(self.source.list(request).await?, &*self.keep))
     }
 
     async fn watch(&self, request: WatchRequest) -> Result<WatchStream<T>, WatchError> {
@@ -39,7 +68,8 @@ where
     }
 
     async fn get(&self, key: &ObjectKey, fresh: Freshness) -> Result<Option<T>, ListError> {
-        Ok(self.source.get(key, fresh).await?.map(&*self.keep))
+        let kept = self.source.get(key, fresh).await?.map(&*self.keep).transpose();
+        kept.map_err(|unreadable| SourceError::Malformed { reason: unreadable.to_string() }.into())
     }
 
     fn interests(&self) -> Option<Arc<dyn InterestSource<T>>> {
@@ -53,7 +83,7 @@ impl<S, T, F> InterestSource<T> for Kept<dyn InterestSource<S>, F>
 where
     S: Send + 'static,
     T: Send + 'static,
-    F: Fn(S) -> T + Send + Sync + 'static,
+    F: Fn(S) -> Result<T, Unreadable> + Send + Sync + 'static,
 {
     async fn open(&self, request: InterestRequest) -> Result<InterestWatch<T>, WatchError> {
         let InterestWatch { events, interest } = self.source.open(request).await?;

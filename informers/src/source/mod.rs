@@ -3,5 +3,5 @@
 mod kept;
 mod stream;
 
-pub(crate) use kept::Kept;
-pub(crate) use stream::Mapped;
+pub(crate) use kept::{as_they_come, projected};
+use stream::Mapped;

@@ -10,6 +10,7 @@ mod model;
 mod moves;
 mod on_the_server;
 mod over_the_wire;
+mod panics;
 mod peers;
 mod phases;
 mod support;
