@@ -11,7 +11,7 @@
 //!
 //! Each promise names its tests: beside the code, in `tests/it/`, or in `tests/loom.rs` (every interleaving of three threads, marked
 //! *loom*). Two models hold most of them at once, over random writes on a source that misbehaves in all known ways: `model/` an
-//! informer, `keyed_model.rs` keyed ones.
+//! informer, `keyed_model.rs` keyed ones. Keyed informers have no part in 8, 12 and 15, nor in the limit of 11: each of these says so.
 //!
 //! 1. **The cache is what the source had at some version**, and of one key no version is followed by an earlier one
 //!    (`the_cache_is_the_server_at_some_version_and_what_was_told_adds_up`, `what_was_told_before_it_went_does_not_come_back`).
@@ -20,24 +20,33 @@
 //!    `two_who_change_are_heard_in_the_order_of_the_cache`).
 //! 3. **What vanished is told**, to every handler and with its last state, when all is listed anew; that is seen whole, and what has not
 //!    changed keeps its `Arc` (`a_list_that_expires_between_pages_is_begun_anew_and_then_asked_for_whole`, the models).
-//! 4. **Deletes are typed**, and leaving is told apart from them where the source can know: [`Event`](machinery_objects::Event).
-//! 5. **Reads hold up nobody**: [`Informer::read`] is a pointer, a list costs what it finds (the promises of `machinery-snapshot`).
-//! 6. **Indexes** by any function, by key, by label, in order; they change with the map. A function that panics leaves the cache whole.
+//! 4. **Deletes are typed**, and leaving is told apart from them where the source can know: [`Event`](machinery_objects::Event)
+//!    (`a_deletion_has_the_last_state_however_it_was_found_out`, `who_leaves_the_selection_is_told_apart_from_who_is_deleted`).
+//! 5. **Reads hold up nobody**: [`Informer::read`] is a pointer, a list costs what it finds (the promises of `machinery-snapshot`,
+//!    `a_reader_that_reads_for_long_keeps_nobody_out`).
+//! 6. **Indexes** by any function, by key, by label, in order; they change with the map (`objects_are_found_by_value_range_prefix_and_label`,
+//!    `all_indexes_are_read_as_of_one_moment`). A function that panics leaves the cache whole (`an_index_that_panics_finds_that_object_under_nothing`).
 //! 7. **A slow handler slows nobody**, and takes the room of a key each; its lag is known; one that panics goes on (loom: `a_put_is_never_lost`;
 //!    [`deliver`]).
-//! 8. **Read your writes**: [`Informer::reached`] waits until the cache shows a write or is past it, also where the object left the filter.
+//! 8. **Read your writes**: [`Informer::reached`] waits until the cache shows a write or is past it, also where the object left the filter
+//!    (`tests/it/writes.rs`; over TLS: `an_informer_over_the_wire_comes_to_what_is_there_whatever_becomes_of_the_server`).
 //! 9. **How old it is is a number**, and what keeps it from being newer has a name: [`Informer::state`], [`Trouble`]
-//!    (`trouble_lasts_until_it_is_over`).
-//! 10. **A projection is kept instead of the object**, made as each is read: [`Informer::projection`], or a source that reads no more.
+//!    (`how_old_the_cache_may_be_is_known`, `a_watch_that_lasts_is_well_where_nothing_happens`).
+//! 10. **A projection is kept instead of the object**, made as each is read: [`Informer::projection`], or a source that reads no more
+//!     (`a_projection_is_made_once_of_what_comes`).
 //! 11. **A source that misbehaves is an entry in a table** (`reflect/tests.rs`): pages without end, 410 anywhere, 429, silence, an end that
-//!     never comes, a replica that is behind, a backup that was restored. Each wait grows, and none is alike.
-//! 12. **Drift is looked for**: an audit compares with a list, counts what differs, and lists anew ([`Builder::audit`]).
-//! 13. **An interest is a guard**: the first begins what is told of a key; when the drop of the last has returned nothing of it is held, that was told, and
-//!     what still comes changes nothing (`interests_are_held_and_let_go_by_one_stream`, `…_by_a_stream_for_each_key`; loom:
+//!     never comes, a replica that is behind, a backup that was restored. Each wait grows, and none is alike. The cache of an
+//!     [`Informer`] that is full says so and stays whole (`a_cache_that_is_full_stays_as_it_was_until_all_fits_again`).
+//! 12. **Drift is looked for**: an audit of an [`Informer`] compares with a list, counts what differs, and lists anew ([`Builder::audit`];
+//!     `a_lost_change_is_found_and_healed`, `nothing_drifts_while_everything_changes`).
+//! 13. **An interest is a guard**: the first begins what is told of a key; when the drop of the last has returned, or it has lingered so long as
+//!     [`KeyedBuilder::linger`] says, nothing of it is held, that was told, and what still comes changes nothing
+//!     (`interests_are_held_and_let_go_by_one_stream`, `…_by_a_stream_for_each_key`, over TLS `keyed_informers_over_the_wire_…`; loom:
 //!     `what_comes_for_a_key_that_was_let_go_changes_nothing`, `an_acquire_beside_the_last_release_is_a_tenure_that_lives`).
 //! 14. **Whoever lets an ambiguous name rest is told of its end** (`by_a_stream_for_each_key_it_is_known_in_the_end_and_whoever_let_it_rest_is_told`,
 //!     in all six orders; loom: `an_ambiguity_ends_with_a_telling`). On one stream no name is ever ambiguous (`by_one_stream_it_is_always_known`).
-//! 15. **An object that cannot be read hides no others**: it is counted, and known by name ([`State::unreadable`]).
+//! 15. **An object that cannot be read hides no others**: an [`Informer`] counts it, and knows it by name ([`State::unreadable`];
+//!     `an_object_that_cannot_be_read_is_kept_as_it_was_until_it_can`). One that panics is such an object (`tests/it/panics.rs`).
 //!
 //! # What it does not do
 //!
