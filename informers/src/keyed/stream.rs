@@ -1,7 +1,7 @@
 //! One stream of interest for all keys: what our own server can do.
 
 use std::collections::BTreeSet;
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -19,12 +19,10 @@ use super::shared::{Shared, Text};
 use super::shelves::{Each, Shelved};
 use super::wanted::Tenure;
 use crate::cache::Cache;
-use crate::reflect::found_in;
+use crate::reflect::{AT_ONCE, Heard, at_hand_of, next_of};
 
 /// The one stream there is.
 const ALL: Tenure = Tenure(0);
-/// So many events that are there already are taken together.
-const AT_ONCE: usize = 256;
 
 type Answer<T> = Pin<Box<dyn Future<Output = Result<T, WatchError>> + Send>>;
 
@@ -153,7 +151,6 @@ async fn next<T: Object>(asked: &mut Asked<T>) -> Input<Arc<T>> {
                     None => std::future::pending().await,
                 }
             };
-            let event = poll_fn(|cx| events.as_mut().poll_next(cx));
             tokio::select! {
                 biased;
                 edited = edited => {
@@ -162,7 +159,7 @@ async fn next<T: Object>(asked: &mut Asked<T>) -> Input<Arc<T>> {
                     }
                     edited.map_or_else(Input::NotEdited, Input::Edited)
                 }
-                event = event => heard(asked, event),
+                heard = next_of(events) => input_of(asked, heard),
             }
         }
     }
@@ -171,26 +168,17 @@ async fn next<T: Object>(asked: &mut Asked<T>) -> Input<Arc<T>> {
 /// What is there already.
 async fn at_hand<T: Object>(asked: &mut Asked<T>) -> Option<Input<Arc<T>>> {
     let Asked::Watch { events, .. } = asked else { return None };
-    let polled = poll_fn(|cx| std::task::Poll::Ready(events.as_mut().poll_next(cx))).await;
-    match polled {
-        std::task::Poll::Ready(event) => Some(heard(asked, event)),
-        std::task::Poll::Pending => None,
-    }
+    let heard = at_hand_of(events).await?;
+    Some(input_of(asked, heard))
 }
 
-fn heard<T: Object>(
-    asked: &mut Asked<T>,
-    event: Option<Result<WatchEvent<Arc<T>>, WatchError>>,
-) -> Input<Arc<T>> {
-    match event {
-        Some(Ok(event)) => Input::Event(found_in(event)),
-        Some(Err(error)) => {
-            *asked = Asked::Nothing;
-            Input::Failed(error)
-        }
-        None => {
-            *asked = Asked::Nothing;
-            Input::Ended
-        }
+fn input_of<T>(asked: &mut Asked<T>, heard: Heard<T>) -> Input<Arc<T>> {
+    if !matches!(heard, Heard::Event(_)) {
+        *asked = Asked::Nothing;
+    }
+    match heard {
+        Heard::Event(event) => Input::Event(event),
+        Heard::Failed(error) => Input::Failed(error),
+        Heard::Ended => Input::Ended,
     }
 }

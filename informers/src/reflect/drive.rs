@@ -1,19 +1,16 @@
 //! The shell: it asks the source what the reflector wants to know, and tells it what came.
 
-use std::future::{Future, poll_fn};
+use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
 use std::time::Instant as Moment;
 
 use machinery_objects::{ListError, ListWatch, Object, Page, WatchError, WatchEvent, WatchStream};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::found::{found_all, found_in};
+use super::events::{AT_ONCE, Heard, at_hand_of, next_of};
+use super::found::found_all;
 use super::{Effect, Input, Order, Plan, Reflector};
-
-/// So many events that are there already are taken together, and then others have their turn.
-const AT_ONCE: usize = 256;
 
 /// Whoever makes something of what comes.
 pub(crate) trait Sink<T>: Send {
@@ -136,8 +133,8 @@ async fn next<T: Object>(asked: &mut Asked<T>) -> Input<Arc<T>> {
             }
         },
         Asked::Watch(events) => {
-            let event = poll_fn(|cx| events.as_mut().poll_next(cx)).await;
-            heard(asked, event)
+            let heard = next_of(events).await;
+            input_of(asked, heard)
         }
     }
 }
@@ -145,27 +142,18 @@ async fn next<T: Object>(asked: &mut Asked<T>) -> Input<Arc<T>> {
 /// What is there already.
 async fn at_hand<T: Object>(asked: &mut Asked<T>) -> Option<Input<Arc<T>>> {
     let Asked::Watch(events) = asked else { return None };
-    let polled = poll_fn(|cx| Poll::Ready(events.as_mut().poll_next(cx))).await;
-    match polled {
-        Poll::Ready(event) => Some(heard(asked, event)),
-        Poll::Pending => None,
-    }
+    let heard = at_hand_of(events).await?;
+    Some(input_of(asked, heard))
 }
 
-fn heard<T: Object>(
-    asked: &mut Asked<T>,
-    event: Option<Result<WatchEvent<Arc<T>>, WatchError>>,
-) -> Input<Arc<T>> {
-    match event {
-        Some(Ok(event)) => Input::Event(found_in(event)),
-        Some(Err(error)) => {
-            *asked = Asked::Nothing;
-            Input::WatchFailed(error)
-        }
-        None => {
-            *asked = Asked::Nothing;
-            Input::WatchEnded
-        }
+fn input_of<T>(asked: &mut Asked<T>, heard: Heard<T>) -> Input<Arc<T>> {
+    if !matches!(heard, Heard::Event(_)) {
+        *asked = Asked::Nothing;
+    }
+    match heard {
+        Heard::Event(event) => Input::Event(event),
+        Heard::Failed(error) => Input::WatchFailed(error),
+        Heard::Ended => Input::WatchEnded,
     }
 }
 

@@ -6,6 +6,8 @@ mod backoff;
 #[cfg(feature = "tokio")]
 mod drive;
 #[cfg(feature = "tokio")]
+mod events;
+#[cfg(feature = "tokio")]
 mod found;
 mod list;
 mod plan;
@@ -20,7 +22,9 @@ pub(crate) use backoff::Backoff;
 #[cfg(feature = "tokio")]
 pub(crate) use drive::{Sink, drive};
 #[cfg(feature = "tokio")]
-pub(crate) use found::{found_all, found_in};
+pub(crate) use events::{AT_ONCE, Heard, at_hand_of, next_of};
+#[cfg(feature = "tokio")]
+pub(crate) use found::found_all;
 pub use plan::Limits;
 pub(crate) use plan::Plan;
 pub(crate) use step::{Effect, Found, Input, Order, Reflector, Went};
