@@ -79,6 +79,7 @@ async fn differing<T: Object>(shared: &Shared<T>) -> Option<Differs> {
             }
         }
         at.get_or_insert(page.version);
+        tokio::task::yield_now().await; // a page is many objects
         request.rest = page.rest;
         if request.rest.is_none() {
             break;

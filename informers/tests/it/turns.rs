@@ -17,7 +17,7 @@ use machinery_sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::support::virtually;
+use crate::support::{seconds, virtually};
 
 /// So often is it asked before it is quiet: a test that fails is to end.
 const MOST: u64 = 100_000;
@@ -35,6 +35,8 @@ enum Manner {
     Ends,
     /// A list goes on and on.
     Lists,
+    /// A list goes on and on, but for the first: those of audits do.
+    Audited,
 }
 
 #[derive(Clone)]
@@ -61,7 +63,12 @@ impl ListWatch<Thing> for Busy {
 
     async fn list(&self, _: ListRequest) -> Result<Page<Thing>, ListError> {
         let Some(thing) = self.says() else { std::future::pending().await };
-        let rest = (self.manner == Manner::Lists).then(|| Continue::new("on")).flatten();
+        let goes_on = match self.manner {
+            Manner::Lists => true,
+            Manner::Audited => *self.said.lock() > 1,
+            _ => false,
+        };
+        let rest = goes_on.then(|| Continue::new("on")).flatten();
         let version = thing.version.clone().unwrap();
         Ok(Page { items: vec![thing], unreadable: Vec::new(), version, rest, remaining: None })
     }
@@ -87,6 +94,7 @@ impl Stream for Events {
                 return Poll::Pending;
             }
             Manner::Ends if self.polls > 1 => return Poll::Ready(None),
+            Manner::Audited => return Poll::Pending,
             _ => {}
         }
         self.busy.says().map_or(Poll::Pending, |thing| Poll::Ready(Some(Ok(WatchEvent::Modified(thing)))))
@@ -108,14 +116,19 @@ async fn turn_of_all() {
 
 #[test]
 fn a_source_that_has_always_more_to_say_leaves_others_their_turn() {
-    for manner in [Manner::Ready, Manner::Hesitates, Manner::Ends, Manner::Lists] {
+    for manner in [Manner::Ready, Manner::Hesitates, Manner::Ends, Manner::Lists, Manner::Audited] {
         virtually(async {
             let busy = Busy { manner, said: Arc::default() };
             let source: Arc<dyn ListWatch<Thing>> = Arc::new(busy.clone());
-            let informer = Informer::<Thing>::builder(source).build();
+            let mut informer = Informer::<Thing>::builder(source);
+            informer.audit(seconds(60));
+            let informer = informer.build();
             let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
             tasks.spawn(informer.run(stopping.clone()));
             let others = tasks.spawn(async move {
+                if manner == Manner::Audited {
+                    tokio::time::sleep(seconds(60)).await;
+                }
                 for turn in 1..=5 {
                     turn_of_all().await;
                     let said = *busy.said.lock();
