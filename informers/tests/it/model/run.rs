@@ -2,9 +2,10 @@
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::num::NonZeroU32;
 
-use machinery_informers::Trouble;
 use machinery_informers::testing::{Plane, Thing};
+use machinery_informers::{Limits, Trouble};
 use machinery_objects::{
     FieldSelector, FieldTerm, Filter, ListError, Object, ObjectKey, ResourceVersion, WatchError,
 };
@@ -14,7 +15,7 @@ use tokio::time::sleep;
 
 use super::handlers::{Hearer, Tally};
 use super::truth::{Things, Truth, told};
-use super::walk::{KEYS, Op, RECOVERS, Setting, settings, thing, walks};
+use super::walk::{FEW, KEYS, Op, RECOVERS, Setting, settings, thing, walks};
 use crate::support::{Rig, key, seconds, settled, virtually};
 
 /// What happened in all cases together, to see that each rare thing did.
@@ -66,7 +67,9 @@ fn the_cache_is_the_server_at_some_version_and_what_was_told_adds_up() {
 /// So often it is begun at the most, until all that is rare has happened.
 const ROUNDS: u8 = 8;
 
-const RARE: [&str; 24] = [
+const RARE: [&str; 26] = [
+    "the cache was full",
+    "the list was too long",
     "a list expired",
     "a list failed",
     "a watch expired",
@@ -104,7 +107,10 @@ async fn case(setting: Setting, walk: Vec<Op>) -> Happened {
         ..Filter::default()
     };
     let rig = Rig::with(Plane::of_things(setting.can), |builder| {
-        builder.filter(filter);
+        let mut limits = Limits::default();
+        limits.page = NonZeroU32::new(2).unwrap();
+        limits.objects = if setting.few { FEW } else { limits.objects };
+        builder.filter(filter).limits(limits);
     });
     let truth = Truth::new(setting);
     let hearers = vec![Hearer::called(&rig.informer, setting.can.versions_are_ordered)];
@@ -218,11 +224,12 @@ impl Case {
         });
     }
 
-    /// Only if nothing of before is under way: what has the versions of another time cannot be told from it.
+    /// Only if nothing of before is under way: what has the versions of another time cannot be told from it. And where all fits, as
+    /// no write might be told from one of before that would make it fit again.
     fn restore(&mut self, revisions: u64) {
         let plane = &self.rig.plane;
         let version = self.rig.informer.state().version.and_then(|version| version.revision());
-        if self.restored || version.is_none_or(|version| version.0 != plane.revision()) {
+        if self.setting.few || self.restored || version.is_none_or(|version| version.0 != plane.revision()) {
             return;
         }
         self.restored = true;
@@ -235,6 +242,7 @@ impl Case {
     fn check(&mut self) {
         let snapshot = self.rig.informer.read();
         let cache: Things = snapshot.iter().map(|(key, thing)| (key.clone(), thing.clone())).collect();
+        assert!(!self.setting.few || cache.len() <= FEW, "the cache has more than it may");
         for place in ["0", "1"] {
             let found: BTreeSet<_> =
                 snapshot.by(&self.rig.by_place, place).map(|(key, _)| key.clone()).collect();
@@ -268,6 +276,12 @@ impl Case {
         self.rig.plane.behave();
         let mut left = RECOVERS;
         loop {
+            if self.setting.few {
+                // So that it fits.
+                for key in FEW - 1..KEYS.len() {
+                    self.apply(Op::Delete { key }).await;
+                }
+            }
             settled().await;
             self.check();
             let state = self.rig.informer.state();
@@ -308,6 +322,8 @@ const fn name(trouble: &Trouble) -> &'static str {
         Trouble::Short => "a watch ended at once",
         Trouble::Behind { .. } => "the source was behind",
         Trouble::NoEnd => "the state did not end",
+        Trouble::Full { .. } => "the cache was full",
+        Trouble::Endless { .. } => "the list was too long",
         _ => "something else",
     }
 }

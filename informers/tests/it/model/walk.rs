@@ -40,7 +40,12 @@ pub(super) struct Setting {
     pub(super) labels: bool,
     /// Only those at the place `0`.
     pub(super) place: bool,
+    /// No more than [`FEW`] of them.
+    pub(super) few: bool,
 }
+
+/// Fewer than there are keys.
+pub(super) const FEW: usize = 3;
 
 pub(super) const KEYS: [&str; 5] = ["a/x", "a/y", "b/x", "c", "d"];
 
@@ -65,7 +70,12 @@ pub(super) fn settings() -> impl Strategy<Value = Setting> {
         1 => Just(quiet),
         1 => Just(Capabilities::LEAST),
     ];
-    (can, any::<[bool; 2]>()).prop_map(|(can, [labels, place])| Setting { can, labels, place })
+    (can, any::<[bool; 2]>(), prop::bool::weighted(0.2)).prop_map(|(can, [labels, place], few)| Setting {
+        can,
+        labels,
+        place,
+        few,
+    })
 }
 
 pub(super) fn walks(ordered: bool) -> impl Strategy<Value = Vec<Op>> {
