@@ -18,6 +18,26 @@ pub enum Fault {
     Watch(OnWatch),
     /// When a watch has something to tell: an object of the state, a change, a bookmark.
     Event(OnEvent),
+    /// When the keys of a watch are edited.
+    Edit(OnEdit),
+}
+
+/// What may go wrong with an edit of an interest.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum OnEdit {
+    /// It is not made, and answered with this.
+    Fails(WatchError),
+    /// It is made, and answered with this.
+    MadeAndFails(WatchError),
+    /// It is made, and not answered, ever.
+    NoAnswer,
+    /// It is answered when the watch has told all of it.
+    AnsweredLast,
+    /// It is answered, and the watch does it when all watches next say how far they are.
+    Late,
+    /// It is answered, and the watch never does it, nor any that comes after it.
+    NoEcho,
 }
 
 /// What may go wrong with a list.
@@ -88,6 +108,7 @@ pub(super) struct Faults {
     pub(super) get: Script<OnList>,
     pub(super) watch: Script<OnWatch>,
     pub(super) event: Script<OnEvent>,
+    pub(super) edit: Script<OnEdit>,
 }
 
 impl<F> Default for Script<F> {
@@ -118,6 +139,7 @@ impl Faults {
             Fault::Get(fault) => self.get.add(fault, always),
             Fault::Watch(fault) => self.watch.add(fault, always),
             Fault::Event(fault) => self.event.add(fault, always),
+            Fault::Edit(fault) => self.edit.add(fault, always),
         }
     }
 }

@@ -1,52 +1,148 @@
 //! Watches whose keys are edited.
 
 use std::collections::VecDeque;
+use std::future::{pending, poll_fn};
 use std::sync::Arc;
+use std::task::{Poll, Waker};
 
 use async_trait::async_trait;
 use machinery_objects::{
-    EditNumber, Interest, InterestEdit, InterestRequest, InterestSource, InterestWatch, Object, WatchError,
-    WatchEvent,
+    EditNumber, Interest, InterestEdit, InterestRequest, InterestSource, InterestWatch, Object, SourceError,
+    WatchError, WatchEvent,
 };
 
+use super::fault::OnEdit;
 use super::plane::Plane;
 use super::selection::Selection;
+
+/// What is to become of the keys of a watch.
+#[derive(Default)]
+pub(super) struct Edits {
+    last: u64,
+    due: VecDeque<Due>,
+    /// The last one that was told.
+    told: Option<EditNumber>,
+    /// Those who answer when one is.
+    answering: Vec<Waker>,
+}
+
+struct Due {
+    number: EditNumber,
+    edit: InterestEdit,
+    /// Not before the watches have said so often how far they are.
+    marks: u64,
+}
+
+impl Edits {
+    /// The next that is to be done now.
+    pub(super) fn next(&mut self, marks: u64) -> Option<(EditNumber, InterestEdit)> {
+        let due = self.due.pop_front_if(|due| due.marks <= marks)?;
+        Some((due.number, due.edit))
+    }
+
+    /// There is no watch any more.
+    pub(super) fn end(self) {
+        self.answering.into_iter().for_each(Waker::wake);
+    }
+
+    /// All of an edit has been told.
+    pub(super) fn told(&mut self, edit: EditNumber) {
+        self.told = self.told.max(Some(edit));
+        self.answering.drain(..).for_each(Waker::wake);
+    }
+}
 
 #[async_trait]
 impl<T: Object + Clone> InterestSource<T> for Plane<T> {
     async fn open(&self, request: InterestRequest) -> Result<InterestWatch<T>, WatchError> {
         let fault = self.on_watch().await?;
         let InterestRequest { by, keys, filter, after } = request;
+        self.fits(keys.len())?;
         let selection = Selection { filter, keys: Some((by, keys)) };
         let mut stream = self.begin(selection, after.as_ref(), true, fault.as_ref())?;
-        let version = stream.version();
-        stream.due.push_back(WatchEvent::Complete { edit: EditNumber::FIRST, version });
+        let mut edits = Edits::default();
+        if after.is_some() {
+            // What happened since is told first.
+            edits.due.push_back(Due { number: EditNumber::FIRST, edit: InterestEdit::default(), marks: 0 });
+        } else {
+            let version = stream.version();
+            stream.due.push_back(WatchEvent::Complete { edit: EditNumber::FIRST, version });
+        }
         let watch = stream.id;
-        self.0.inside.lock().edits.insert(watch, (EditNumber::FIRST, VecDeque::new()));
+        self.0.inside.lock().edits.insert(watch, edits);
         Ok(InterestWatch {
             events: Box::pin(stream),
-            interest: Arc::new(Edits { plane: self.clone(), watch }),
+            interest: Arc::new(Editing { plane: self.clone(), watch }),
         })
     }
 }
 
-struct Edits<T> {
+impl<T> Plane<T> {
+    /// Whether so many keys are not too many for one request.
+    fn fits(&self, keys: usize) -> Result<(), SourceError> {
+        let limit = self.0.inside.lock().keys_at_once;
+        if keys <= limit {
+            return Ok(());
+        }
+        let reason = format!("there are {keys} keys in the request, and {limit} is the limit");
+        Err(SourceError::Invalid { reason, causes: Vec::new() })
+    }
+}
+
+struct Editing<T> {
     plane: Plane<T>,
     watch: u64,
 }
 
 #[async_trait]
-impl<T: Object + Clone> Interest for Edits<T> {
+impl<T: Object + Clone> Interest for Editing<T> {
     async fn edit(&self, edit: InterestEdit) -> Result<EditNumber, WatchError> {
-        let number = {
+        self.plane.fits(edit.remove.len() + edit.add.len())?;
+        let (number, fault) = {
             let mut inside = self.plane.0.inside.lock();
+            let inside = &mut *inside;
             inside.asked.edits += 1;
-            let (last, edits) = inside.edits.get_mut(&self.watch).ok_or(WatchError::Ended)?;
-            last.0 += 1;
-            edits.push_back((*last, edit));
-            *last
+            let edits = inside.edits.get_mut(&self.watch).ok_or(WatchError::Ended)?;
+            let fault = inside.faults.edit.next();
+            inside.asked.faults += u64::from(fault.is_some());
+            inside.asked.spoiled_edits += u64::from(fault.is_some());
+            if let Some(OnEdit::Fails(error)) = fault {
+                return Err(error);
+            }
+            edits.last += 1;
+            let number = EditNumber(edits.last);
+            let marks = match fault {
+                Some(OnEdit::Late) => inside.marks + 1,
+                Some(OnEdit::NoEcho) => u64::MAX,
+                _ => 0,
+            };
+            edits.due.push_back(Due { number, edit, marks });
+            (number, fault)
         };
         self.plane.wake(self.watch);
-        Ok(number)
+        match fault {
+            Some(OnEdit::MadeAndFails(error)) => Err(error),
+            Some(OnEdit::NoAnswer) => pending().await,
+            Some(OnEdit::AnsweredLast) => self.told(number).await,
+            _ => Ok(number),
+        }
+    }
+}
+
+impl<T: Object + Clone> Editing<T> {
+    /// Waits until the watch has told all of an edit.
+    async fn told(&self, number: EditNumber) -> Result<EditNumber, WatchError> {
+        poll_fn(|cx| {
+            let mut inside = self.plane.0.inside.lock();
+            let Some(edits) = inside.edits.get_mut(&self.watch) else {
+                return Poll::Ready(Err(WatchError::Ended));
+            };
+            if edits.told >= Some(number) {
+                return Poll::Ready(Ok(number));
+            }
+            edits.answering.push(cx.waker().clone());
+            Poll::Pending
+        })
+        .await
     }
 }

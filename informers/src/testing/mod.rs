@@ -27,6 +27,6 @@ mod source;
 mod stream;
 mod thing;
 
-pub use fault::{Fault, OnEvent, OnList, OnWatch};
+pub use fault::{Fault, OnEdit, OnEvent, OnList, OnWatch};
 pub use plane::{Asked, Plane};
 pub use thing::Thing;

@@ -1,18 +1,18 @@
 //! The source, as tests have it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 use std::task::Waker;
 
 use machinery_objects::{
-    Capabilities, EditNumber, Fields, InterestEdit, Object, ObjectKey, ResourceVersion, Revision, Uid,
-    WriteToken, Wrote,
+    Capabilities, Fields, Object, ObjectKey, ResourceVersion, Revision, Uid, WriteToken, Wrote,
 };
 use machinery_sync::Mutex;
 
 use super::fault::{Fault, Faults};
 use super::history::{History, Kept};
+use super::interest::Edits;
 use super::{OnEvent, Thing};
 
 /// A source in memory that keeps all that was, tells it as a server does, and misbehaves as it is told to. Cheap to clone.
@@ -40,8 +40,10 @@ pub(super) struct Inside<T> {
     pub(super) marks: u64,
     pub(super) watches: u64,
     pub(super) wakers: BTreeMap<u64, Waker>,
-    /// Of watches by interest: what is to become of their keys, and the number of the last edit.
-    pub(super) edits: BTreeMap<u64, (EditNumber, VecDeque<(EditNumber, InterestEdit)>)>,
+    /// Of watches by interest: what is to become of their keys.
+    pub(super) edits: BTreeMap<u64, Edits>,
+    /// So many keys may be in a request.
+    pub(super) keys_at_once: usize,
 }
 
 /// What a [`Plane`] was asked for, and what it told.
@@ -68,6 +70,8 @@ pub struct Asked {
     pub open: u64,
     /// Faults that were met.
     pub faults: u64,
+    /// Those of them that an edit met.
+    pub spoiled_edits: u64,
 }
 
 impl Plane<Thing> {
@@ -97,6 +101,7 @@ impl<T: Object + Clone> Plane<T> {
             watches: 0,
             wakers: BTreeMap::new(),
             edits: BTreeMap::new(),
+            keys_at_once: usize::MAX,
         };
         Self(Arc::new(Shared { can, fields, stamp, inside: Mutex::new(inside) }))
     }
@@ -177,6 +182,11 @@ impl<T: Object + Clone> Plane<T> {
     /// Ends every watch, as servers do when its time is over.
     pub fn end_watches(&self) {
         self.change(|inside| inside.ended += 1);
+    }
+
+    /// Refuses requests with more keys of an interest, as servers refuse bodies that are too long.
+    pub fn refuse_more_keys_than(&self, keys: usize) {
+        self.0.inside.lock().keys_at_once = keys;
     }
 
     /// Misbehaves once, when it next can so. Of several for one occasion each has its turn.

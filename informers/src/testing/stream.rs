@@ -8,6 +8,7 @@ use futures_core::Stream as Asynchronous;
 use machinery_objects::{EditNumber, InterestEdit, Object, ResourceVersion, WatchError, WatchEvent};
 
 use super::fault::OnEvent;
+use super::interest::Edits;
 use super::plane::{Inside, Plane};
 use super::selection::{Seen, Selection, key};
 use super::source::{now, unreadable};
@@ -42,17 +43,18 @@ impl<T: Object + Clone> Stream<T> {
             if let Some(event) = self.due.pop_front() {
                 return Ok(Some(event));
             }
-            if let Some((edit, change)) =
-                inside.edits.get_mut(&self.id).and_then(|(_, edits)| edits.pop_front())
-            {
-                self.edit(inside, edit, &change);
-                continue;
-            }
             if self.at < inside.history.first() {
                 return Err(WatchError::Expired);
             }
             let shared = &*self.plane.0;
             let Some(commit) = inside.history.after(self.at) else {
+                // What was written before it was asked for is told before it is done.
+                let marks = inside.marks;
+                let edit = inside.edits.get_mut(&self.id).and_then(|edits| edits.next(marks));
+                if let Some((edit, change)) = edit {
+                    self.edit(inside, edit, &change);
+                    continue;
+                }
                 let marked = std::mem::replace(&mut self.marks, inside.marks);
                 let version = shared.version(inside.era, self.at);
                 let mark = WatchEvent::Bookmark { version, initial_state_ends: false };
@@ -159,6 +161,11 @@ impl<T: Object + Clone> Asynchronous for Stream<T> {
                 Poll::Ready(Some(Ok(event))) => {
                     this.last = Some(event.clone());
                     inside.asked.marks += u64::from(marks);
+                    if let (WatchEvent::Complete { edit, .. }, Some(edits)) =
+                        (event, inside.edits.get_mut(&this.id))
+                    {
+                        edits.told(*edit);
+                    }
                     inside.asked.told += u64::from(!marks);
                 }
                 Poll::Pending => drop(inside.wakers.insert(this.id, context.waker().clone())),
@@ -173,9 +180,10 @@ impl<T: Object + Clone> Drop for Stream<T> {
     fn drop(&mut self) {
         let mut inside = self.plane.0.inside.lock();
         inside.asked.open -= 1;
-        inside.edits.remove(&self.id);
+        let edits = inside.edits.remove(&self.id);
         let waker = inside.wakers.remove(&self.id);
         drop(inside);
         drop(waker);
+        edits.into_iter().for_each(Edits::end);
     }
 }
