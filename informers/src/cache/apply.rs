@@ -7,7 +7,7 @@ use foldhash::fast::FixedState;
 use machinery_objects::{Departure, Object, ObjectKey, ResourceVersion, Unreadable};
 
 use super::renewal::{Fresh, Renewal, UNREADABLE, is_same};
-use super::shelf::{Change, Shelf};
+use super::shelf::{Change, Seen, Shelf};
 use crate::deliver::{Gone, News};
 use crate::reflect::{Effect, Found, Trouble, Went};
 
@@ -18,6 +18,8 @@ pub(crate) struct Cache<T, S> {
     /// Whether a version that is not greater is not later.
     ordered: bool,
     renewal: Option<Renewal<T>>,
+    /// What has come since some of it began to come anew.
+    some: Option<Seen>,
     /// How far it is.
     reached: Option<ResourceVersion>,
     synced: bool,
@@ -49,6 +51,7 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
             seed: FixedState::with_seed(seed),
             ordered,
             renewal: None,
+            some: None,
             reached: None,
             synced: false,
             unreadable: BTreeMap::new(),
@@ -82,7 +85,17 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
         for effect in effects.drain(..) {
             match effect {
                 Effect::Begin => self.renewal = Some(Renewal::new(self.seed.clone(), shelf.len())),
+                Effect::BeginSome => self.some = Some(Seen::with_hasher(self.seed.clone())),
+                Effect::FinishSome => {
+                    let Some(seen) = self.some.take() else { continue };
+                    let mut change = shelf.change(somebody_listens);
+                    for key in shelf.others(&seen, false) {
+                        change.remove(&key, None, None, Gone::Deleted { final_state_known: false });
+                    }
+                    change.commit(&mut out.news, &mut out.displaced);
+                }
                 Effect::Abandon => {
+                    self.some = None;
                     out.displaced.extend(self.renewal.take().into_iter().flat_map(Renewal::into_objects));
                 }
                 Effect::Troubled(trouble) => {
@@ -99,10 +112,12 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
                     let Some(renewal) = self.renewal.take() else { continue };
                     let mut change = shelf.change(somebody_listens);
                     // Only a server that was restored is believed to have gone back.
-                    if self.ordered && self.reached.as_ref().is_some_and(|reached| version < *reached) {
+                    let anew =
+                        self.ordered && self.reached.as_ref().is_some_and(|reached| version < *reached);
+                    if anew {
                         change.begins_anew();
                     }
-                    self.finish(renewal, &version, &mut change, &mut out.displaced);
+                    self.finish(renewal, &version, anew, &mut change, &mut out.displaced);
                     change.commit(&mut out.news, &mut out.displaced);
                     self.reached = Some(version.clone());
                     out.reached = Some(version);
@@ -145,8 +160,10 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
         if !self.unreadable.is_empty() {
             self.unreadable.remove(&found.key);
         }
-        if change.get(&found.key).is_some_and(|there| self.is_late(there, &found)) {
-            self.late += 1;
+        // What comes anew may be what is there.
+        let anew = self.some.as_mut().is_some_and(|seen| seen.insert(found.key.clone()));
+        if let Some(there) = change.get(&found.key).filter(|there| self.is_late(there, &found)) {
+            self.late += u64::from(!(anew && is_same(there, &found)));
             displaced.push(found.object);
         } else {
             change.put(found, !self.synced);
@@ -188,16 +205,22 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
             self.unreadable.remove(&unreadable.key);
             let why = Gone::Deleted { final_state_known: false };
             change.remove(&unreadable.key, unreadable.version.as_ref(), None, why);
-        } else if self.unreadable.len() < UNREADABLE || self.unreadable.contains_key(&unreadable.key) {
+            return;
+        }
+        if let Some(seen) = &mut self.some {
+            seen.insert(unreadable.key.clone());
+        }
+        if self.unreadable.len() < UNREADABLE || self.unreadable.contains_key(&unreadable.key) {
             self.unreadable.insert(unreadable.key.clone(), unreadable);
         }
     }
 
-    /// What has vanished goes first: what came may have its place.
+    /// What has vanished goes first: what came may have its place. Where versions have begun anew that is all that did not come.
     fn finish(
         &mut self,
         renewal: Renewal<T>,
         at: &ResourceVersion,
+        anew: bool,
         change: &mut impl Change<T>,
         displaced: &mut Vec<Arc<T>>,
     ) {
@@ -205,7 +228,7 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
         if self.shelf.len() == 0 {
             change.load(fresh.len());
         }
-        for key in self.shelf.others(&seen) {
+        for key in self.shelf.others(&seen, anew) {
             change.remove(&key, None, None, Gone::Deleted { final_state_known: false });
         }
         drop(seen);

@@ -23,8 +23,8 @@ pub(crate) trait Shelf<T>: Clone {
     fn len(&self) -> usize;
     /// What is there under a key, and the key that it is there under.
     fn there(&self, key: &ObjectKey) -> Option<(ObjectKey, Arc<T>)>;
-    /// All keys that are not among these.
-    fn others(&self, seen: &Seen) -> Vec<ObjectKey>;
+    /// All keys that are not among these, of what is renewed; or of all.
+    fn others(&self, seen: &Seen, of_all: bool) -> Vec<ObjectKey>;
     /// Begins a change; whether there is anybody to tell of it.
     fn change(&self, tells: bool) -> Self::Change<'_>;
 }
@@ -67,7 +67,7 @@ impl<T: Send + Sync + 'static> Shelf<T> for Objects<T> {
         self.0.snapshot().entry(key).map(|(key, object)| (key.clone(), object.clone()))
     }
 
-    fn others(&self, seen: &Seen) -> Vec<ObjectKey> {
+    fn others(&self, seen: &Seen, _of_all: bool) -> Vec<ObjectKey> {
         let there = self.0.snapshot();
         there.iter().filter(|(key, _)| !seen.contains(*key)).map(|(key, _)| key.clone()).collect()
     }

@@ -1,13 +1,17 @@
 //! A stream of interest as a machine: which keys it is opened with, which edit comes next, and what becomes of what is held.
 //!
-//! One edit is under way at a time. So a key that was removed and is added again is added only after the source has echoed
-//! that it tells nothing more of it, and nothing that was on its way can be taken for its state.
+//! A request is bounded, and so a stream is opened with as many keys as go into one; `edits` brings the rest. Keys are *known*
+//! when all of them has come: with those a stream that breaks is opened again after what it told last. All others are added
+//! anew, and what is held under them stays until it has been seen what is there.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::time::{Duration, Instant};
 
 use machinery_objects::{EditNumber, ResourceVersion, SourceError, WatchError, WatchEvent};
 
+use super::edits::Edit;
+use super::room::Room;
 use super::wanted::Tenure;
 use crate::reflect::{Backoff, Effect, Found, Limits, Trouble, effect_of, version_of};
 
@@ -29,12 +33,12 @@ pub(crate) enum Input<T> {
 pub(crate) enum Order<F> {
     /// In place of whatever was under way.
     Open {
-        keys: BTreeSet<F>,
+        keys: BTreeMap<F, Tenure>,
         after: Option<ResourceVersion>,
     },
     Edit {
         remove: BTreeSet<F>,
-        add: BTreeSet<F>,
+        add: BTreeMap<F, Tenure>,
     },
     /// Nothing, and drop what is under way, until [`Editor::due`].
     Wait,
@@ -42,42 +46,49 @@ pub(crate) enum Order<F> {
 
 /// The machine. `F` is what keys are.
 pub(crate) struct Editor<F> {
-    limits: Limits,
-    phase: Phase,
-    due: Instant,
+    pub(super) limits: Limits,
+    pub(super) phase: Phase,
+    pub(super) due: Instant,
     backoff: Backoff,
     /// The keys that are wanted.
-    wanted: BTreeMap<F, Tenure>,
-    /// Those that the source was asked for; of what is under others nothing is taken.
-    asked: BTreeMap<F, Tenure>,
-    edit: Option<Edit<F>>,
-    /// The source has too many edits, and takes another one then.
-    not_before: Option<Instant>,
-    reached: Option<ResourceVersion>,
+    pub(super) wanted: BTreeMap<F, Tenure>,
+    /// Those that the source was asked for. They are known, but for what an edit adds, if all is `whole`.
+    pub(super) asked: BTreeMap<F, Tenure>,
+    pub(super) edit: Option<Edit<F>>,
+    /// No edit is made before.
+    pub(super) not_before: Option<Instant>,
+    /// Of edits that the source did not make.
+    pub(super) refusals: Backoff,
+    /// Of keys that are known all has been told up to here.
+    pub(super) reached: Option<ResourceVersion>,
     /// Whether a version that is not greater is not later.
-    ordered: bool,
-    /// What is held is what `asked` says, up to `reached`.
+    pub(super) ordered: bool,
     whole: bool,
     /// Keys that are not asked for as they are wanted.
-    dirty: BTreeSet<F>,
+    pub(super) dirty: BTreeSet<F>,
+    /// Those of them that were known, and of which what is held is old.
+    pub(super) stale: BTreeSet<F>,
     /// What the source is to say is complete.
-    awaited: Option<Awaited>,
+    pub(super) awaited: Option<Awaited>,
     /// Since when the source shows less than it did.
     behind: Option<Instant>,
+    /// When the stream began, and how often it has told since what was not known.
+    began: Instant,
+    pub(super) news: u64,
 }
 
 /// The source is to say that something is complete: an edit, or the keys that it was opened with. That it says other things
 /// does not put this off for ever.
 #[derive(Clone, Copy)]
-struct Awaited {
-    began: Instant,
+pub(super) struct Awaited {
+    pub(super) began: Instant,
     /// When the last object came.
-    told: Instant,
-    objects: usize,
+    pub(super) told: Instant,
+    pub(super) objects: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Phase {
+pub(super) enum Phase {
     /// With no key wanted there is nothing to ask for.
     Idle,
     Waiting,
@@ -91,16 +102,12 @@ enum Phase {
     Going,
 }
 
-/// The edit that is under way.
-struct Edit<F> {
-    add: BTreeMap<F, Tenure>,
-    number: Option<EditNumber>,
-    /// How far the source has echoed before its number was known.
-    echoed: Option<(EditNumber, ResourceVersion)>,
-    remove: BTreeMap<F, Tenure>,
-}
+/// The longest that a source may tell us to wait.
+pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(300);
+/// A stream that ends sooner, and told nothing, has been none.
+const SHORT: Duration = Duration::from_secs(1);
 
-impl<F: Ord + Clone> Editor<F> {
+impl<F: Ord + Clone + Display> Editor<F> {
     pub(crate) fn new(limits: Limits, ordered: bool, seed: u64, now: Instant) -> Self {
         Self {
             limits: limits.bounded(),
@@ -111,12 +118,16 @@ impl<F: Ord + Clone> Editor<F> {
             asked: BTreeMap::new(),
             edit: None,
             not_before: None,
+            refusals: Backoff::new(!seed),
             reached: None,
             ordered,
             whole: false,
             dirty: BTreeSet::new(),
+            stale: BTreeSet::new(),
             awaited: None,
             behind: None,
+            began: now,
+            news: 0,
         }
     }
 
@@ -127,14 +138,10 @@ impl<F: Ord + Clone> Editor<F> {
         (self.phase != Phase::Idle).then_some(due)
     }
 
-    /// The keys of which something is taken.
-    pub(crate) const fn asked(&self) -> &BTreeMap<F, Tenure> {
-        &self.asked
-    }
-
     /// Other keys are wanted, or others want them. [`Input::Time`] is to follow.
     pub(crate) fn want(&mut self, changed: impl IntoIterator<Item = (F, Option<Tenure>)>) {
         for (key, tenure) in changed {
+            self.stale.remove(&key);
             self.dirty.insert(key.clone());
             match tenure {
                 Some(tenure) => self.wanted.insert(key, tenure),
@@ -158,15 +165,12 @@ impl<F: Ord + Clone> Editor<F> {
                     self.phase = Phase::Beginning { anew };
                     self.due = now + self.limits.silence;
                     self.awaited = Some(Awaited { began: now, told: now, objects: 0 });
+                    (self.began, self.news) = (now, 0);
                 }
                 None
             }
             Input::Failed(error) => Some(self.failed(now, error, effects)),
-            Input::Ended => {
-                let reason = "the stream ended".into();
-                let error = SourceError::Unavailable { reason, retry_after: None };
-                Some(self.failed(now, error.into(), effects))
-            }
+            Input::Ended => Some(self.ended(now, effects)),
             Input::Event(event) => self.event(now, event, effects, complete),
             Input::Edited(number) => {
                 let edit = self.edit.as_mut()?;
@@ -188,26 +192,38 @@ impl<F: Ord + Clone> Editor<F> {
             }
             Phase::Beginning { .. } | Phase::Going if now >= self.due => {
                 effects.push(Effect::Troubled(Trouble::Silent(self.limits.silence)));
-                self.abandon(effects);
+                self.abandon(now, effects);
                 Some(self.open(now, effects))
             }
             Phase::Beginning { .. } | Phase::Going if self.overdue().is_some_and(|due| now >= due) => {
                 Some(self.give_up(now, Trouble::NoEnd, effects))
             }
-            Phase::Going => self.edit(now),
+            Phase::Going => self.edit(now, effects),
             Phase::Opening { .. } | Phase::Beginning { .. } => None,
         }
     }
 
-    /// Goes on where it was, if it is of the same keys; else with the state of all.
+    /// Goes on where it was with the keys that are known; if there are none, with the state of those that are wanted. Others
+    /// than go into the request are added by edits.
     fn open<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Order<F> {
-        let resumes = self.whole && self.edit.is_none() && !self.asked.is_empty();
-        self.edit = None;
-        self.not_before = None;
-        self.awaited = None;
+        let mut keys = std::mem::take(&mut self.asked);
+        keys.retain(|key, tenure| self.whole && self.wanted.get(key) == Some(tenure));
+        let resumes = !keys.is_empty();
         if !resumes {
-            self.asked.clone_from(&self.wanted);
+            keys.clone_from(&self.wanted);
             self.dirty.clear();
+        }
+        self.whole = resumes;
+        let mut room = Room::new(&self.limits);
+        for (key, tenure) in keys {
+            if room.takes(&key) {
+                self.asked.insert(key, tenure);
+                continue;
+            }
+            if resumes {
+                self.stale.insert(key.clone());
+            }
+            self.dirty.insert(key);
         }
         if self.asked.is_empty() {
             // There is nothing to worry about.
@@ -215,20 +231,39 @@ impl<F: Ord + Clone> Editor<F> {
             self.phase = Phase::Idle;
             return Order::Wait;
         }
-        self.whole = resumes;
         self.phase = Phase::Opening { anew: !resumes };
         self.due = now + self.limits.answer_time;
         if !resumes {
             effects.push(Effect::Begin);
         }
         let after = self.reached.clone().filter(|_| resumes);
-        Order::Open { keys: self.asked.keys().cloned().collect(), after }
+        Order::Open { keys: self.asked.clone(), after }
     }
 
-    fn abandon<T>(&self, effects: &mut Vec<Effect<T>>) {
+    /// The stream is over, and what was coming anew does not come.
+    fn abandon<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) {
+        self.awaited = None;
         if matches!(self.phase, Phase::Opening { anew: true } | Phase::Beginning { anew: true }) {
             effects.push(Effect::Abandon);
+        } else if self.edit.is_some() {
+            self.break_off(now, effects);
         }
+        if self.has_lasted(now) {
+            self.backoff.reset();
+        }
+    }
+
+    /// No key is known any more.
+    fn forget(&mut self) {
+        if std::mem::take(&mut self.whole) {
+            let old = self.asked.iter().filter(|(key, tenure)| self.wanted.get(*key) == Some(*tenure));
+            self.stale.extend(old.map(|(key, _)| key.clone()));
+        }
+    }
+
+    fn has_lasted(&self, now: Instant) -> bool {
+        matches!(self.phase, Phase::Beginning { anew: false } | Phase::Going)
+            && (self.news > 0 || now >= self.began + SHORT)
     }
 
     /// When what is awaited has not come in time.
@@ -237,28 +272,42 @@ impl<F: Ord + Clone> Editor<F> {
         Some((told + self.limits.answer_time).min(began + self.limits.list_time))
     }
 
-    /// What is under way leads nowhere: all is asked for anew, later.
+    /// What is awaited does not come: it is asked for anew, later.
     fn give_up<T>(&mut self, now: Instant, trouble: Trouble, effects: &mut Vec<Effect<T>>) -> Order<F> {
-        self.abandon(effects);
+        let edits = self.edit.is_some();
+        self.abandon(now, effects);
         effects.push(Effect::Troubled(trouble));
-        self.whole = false;
+        if !edits {
+            self.forget();
+        }
+        self.wait(now, None)
+    }
+
+    fn wait(&mut self, now: Instant, retry_after: Option<Duration>) -> Order<F> {
+        let wait = self.backoff.next();
         self.phase = Phase::Waiting;
-        (self.not_before, self.awaited) = (None, None);
-        self.due = now + self.backoff.next();
+        self.due = now + retry_after.map_or(wait, |least| wait.max(least.min(LONGEST_WAIT)));
         Order::Wait
     }
 
-    fn failed<T>(&mut self, now: Instant, error: WatchError, effects: &mut Vec<Effect<T>>) -> Order<F> {
-        self.abandon(effects);
+    pub(super) fn failed<T>(
+        &mut self,
+        now: Instant,
+        error: WatchError,
+        effects: &mut Vec<Effect<T>>,
+    ) -> Order<F> {
+        self.abandon(now, effects);
         let retry_after = match &error {
             WatchError::Expired => {
-                self.whole = false;
+                self.forget();
                 None
             }
             WatchError::FutureRevision { retry_after, .. } => {
                 let since = *self.behind.get_or_insert(now);
-                // It was restored: what is there now is all that there is.
-                self.whole &= now < since + self.limits.stale_time;
+                if now >= since + self.limits.stale_time {
+                    // It was restored: what is there now is all that there is.
+                    self.forget();
+                }
                 *retry_after
             }
             WatchError::Source(source) => source.retry_after(),
@@ -266,14 +315,30 @@ impl<F: Ord + Clone> Editor<F> {
         };
         let at_once = error == WatchError::Expired && self.backoff.failures() == 0;
         effects.push(Effect::Troubled(Trouble::Watch(error)));
-        let wait = self.backoff.next();
         if at_once {
+            self.backoff.next();
             return self.open(now, effects);
         }
-        self.phase = Phase::Waiting;
-        (self.not_before, self.awaited) = (None, None);
-        self.due = now + retry_after.map_or(wait, |least| wait.max(least.min(LONGEST_WAIT)));
-        Order::Wait
+        self.wait(now, retry_after)
+    }
+
+    /// Its time was over, as that of any watch is. One that has been none is opened later.
+    fn ended<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Order<F> {
+        match self.phase {
+            Phase::Beginning { anew: false } | Phase::Going if self.has_lasted(now) => {
+                self.abandon(now, effects);
+                self.open(now, effects)
+            }
+            Phase::Beginning { anew: false } | Phase::Going => {
+                self.abandon(now, effects);
+                effects.push(Effect::Troubled(Trouble::Short));
+                self.wait(now, None)
+            }
+            _ => {
+                let reason = "the stream ended before the state of its keys did".into();
+                self.failed(now, SourceError::Unavailable { reason, retry_after: None }.into(), effects)
+            }
+        }
     }
 
     fn event<T>(
@@ -293,8 +358,11 @@ impl<F: Ord + Clone> Editor<F> {
                 _ => self.echo(now, Some((edit, version)), effects, complete),
             };
         }
-        if !matches!(event, WatchEvent::Bookmark { .. }) {
-            let anew = self.phase == Phase::Beginning { anew: true };
+        // Only the state of keys comes in no order.
+        let anew = self.phase == Phase::Beginning { anew: true };
+        let is_mark = matches!(event, WatchEvent::Bookmark { .. });
+        if !is_mark {
+            self.news += u64::from(!anew);
             if let Some(awaited) = &mut self.awaited {
                 awaited.told = now;
                 awaited.objects += 1;
@@ -304,9 +372,14 @@ impl<F: Ord + Clone> Editor<F> {
                 }
             }
         }
-        // Only the state of keys comes in no order.
-        let in_order = matches!(self.phase, Phase::Going | Phase::Beginning { anew: false });
-        let version = version_of(&event).filter(|_| in_order && self.edit.is_none());
+        let version = version_of(&event).filter(|_| !anew);
+        if let (Some(edit), false) = (&mut self.edit, is_mark) {
+            if self.ordered && version > edit.told {
+                edit.told = version;
+            }
+            effects.extend(effect_of(event));
+            return None;
+        }
         // It was told before, and what came of it since may be forgotten here. The end of an object may have the version of
         // its last state.
         let is_end = matches!(event, WatchEvent::Deleted(_) | WatchEvent::Left(_))
@@ -316,7 +389,6 @@ impl<F: Ord + Clone> Editor<F> {
             return None;
         }
         effects.extend(effect_of(event));
-        // What the state of a key shows may be older than what came of others.
         if let Some(version) = version {
             self.reach(version, effects);
         }
@@ -343,105 +415,27 @@ impl<F: Ord + Clone> Editor<F> {
         }
         self.phase = Phase::Going;
         (self.awaited, self.behind) = (None, None);
-        self.backoff.reset();
         self.whole = true;
         if anew {
             self.reached = Some(version.clone());
             effects.push(Effect::Finish(version));
+            self.known(self.asked.clone(), complete);
         } else {
             self.reach(version, effects);
         }
         effects.push(Effect::Well);
-        complete.extend(self.asked.iter().map(|(key, tenure)| (key.clone(), *tenure)));
-        self.edit(now)
+        self.edit(now, effects)
     }
 
-    /// The source says how far it is with edits, or it is known now which one is ours.
-    fn echo<T>(
-        &mut self,
-        now: Instant,
-        echoed: Option<(EditNumber, ResourceVersion)>,
-        effects: &mut Vec<Effect<T>>,
-        complete: &mut Vec<(F, Tenure)>,
-    ) -> Option<Order<F>> {
-        let edit = self.edit.as_mut()?;
-        if let Some(echoed) = echoed {
-            edit.echoed = Some(echoed);
+    /// All of these has come.
+    pub(super) fn known(&mut self, keys: BTreeMap<F, Tenure>, complete: &mut Vec<(F, Tenure)>) {
+        if !self.stale.is_empty() {
+            self.stale.retain(|key| !keys.contains_key(key));
         }
-        let (number, (echoed, version)) = (edit.number?, edit.echoed.clone()?);
-        if echoed < number {
-            return None;
-        }
-        let edit = self.edit.take()?;
-        self.awaited = None;
-        self.backoff.reset();
-        effects.push(Effect::Well);
-        complete.extend(edit.add);
-        self.reach(version, effects);
-        self.edit(now)
+        complete.extend(keys);
     }
 
-    /// The next edit, if other keys are wanted than were asked for and none is under way.
-    fn edit(&mut self, now: Instant) -> Option<Order<F>> {
-        if self.edit.is_some() || self.not_before.is_some_and(|then| now < then) {
-            return None;
-        }
-        self.not_before = None;
-        let (mut remove, mut add) = (BTreeMap::new(), BTreeMap::new());
-        for key in std::mem::take(&mut self.dirty) {
-            match (self.asked.get(&key), self.wanted.get(&key)) {
-                (Some(asked), wanted) if wanted != Some(asked) => {
-                    remove.insert(key.clone(), *asked);
-                    // One that others want now is added when the source has echoed that it was removed.
-                    if wanted.is_some() {
-                        self.dirty.insert(key);
-                    }
-                }
-                (None, Some(wanted)) => drop(add.insert(key, *wanted)),
-                _ => {}
-            }
-        }
-        if remove.is_empty() && add.is_empty() {
-            return None;
-        }
-        for key in remove.keys() {
-            self.asked.remove(key);
-        }
-        self.asked.extend(add.iter().map(|(key, tenure)| (key.clone(), *tenure)));
-        let keys = |keys: &BTreeMap<F, Tenure>| keys.keys().cloned().collect();
-        let order = Order::Edit { remove: keys(&remove), add: keys(&add) };
-        self.edit = Some(Edit { add, remove, number: None, echoed: None });
-        self.awaited = Some(Awaited { began: now, told: now, objects: 0 });
-        self.due = now + self.limits.silence;
-        Some(order)
-    }
-
-    /// One that the source has no room for was not made. Of any other that is not known: it is opened again.
-    fn not_edited<T>(
-        &mut self,
-        now: Instant,
-        error: WatchError,
-        effects: &mut Vec<Effect<T>>,
-    ) -> Option<Order<F>> {
-        let edit = self.edit.take()?;
-        let WatchError::Source(SourceError::TooManyRequests { retry_after }) = error else {
-            self.whole = false;
-            return Some(self.failed(now, error, effects));
-        };
-        for key in edit.add.keys() {
-            self.asked.remove(key);
-        }
-        self.dirty.extend(edit.add.keys().chain(edit.remove.keys()).cloned());
-        self.asked.extend(edit.remove);
-        let wait = self.backoff.next();
-        self.not_before = Some(now + retry_after.map_or(wait, |least| wait.max(least.min(LONGEST_WAIT))));
-        self.awaited = None;
-        let error = SourceError::TooManyRequests { retry_after };
-        effects.push(Effect::Troubled(Trouble::Watch(error.into())));
-        None
-    }
-
-    fn reach<T>(&mut self, version: ResourceVersion, effects: &mut Vec<Effect<T>>) {
+    pub(super) fn reach<T>(&mut self, version: ResourceVersion, effects: &mut Vec<Effect<T>>) {
         let is_told = |reached: &ResourceVersion| *reached == version || (self.ordered && *reached > version);
         if self.reached.as_ref().is_some_and(is_told) {
             return;
@@ -450,9 +444,6 @@ impl<F: Ord + Clone> Editor<F> {
         effects.push(Effect::Reached(version));
     }
 }
-
-/// The longest that a source may tell us to wait.
-const LONGEST_WAIT: Duration = Duration::from_secs(300);
 
 #[cfg(test)]
 #[path = "editor_tests.rs"]

@@ -1,12 +1,15 @@
 //! Informers by key: which objects one hears of is what one holds.
 //!
 //! [`wanted`] counts who holds which key; [`holdings`] is what is held and shared. Two shells keep it up to date: `per_key`, and
-//! `stream` with its machine, the `editor`.
+//! `stream` with its machine, the `editor`
+//! and its `edits`.
 
 #[cfg(feature = "tokio")]
 mod builder;
 #[cfg(feature = "tokio")]
 mod editor;
+#[cfg(feature = "tokio")]
+mod edits;
 #[cfg(feature = "tokio")]
 mod guard;
 mod holdings;
@@ -16,6 +19,8 @@ mod informers;
 mod model;
 #[cfg(feature = "tokio")]
 mod per_key;
+#[cfg(feature = "tokio")]
+mod room;
 #[cfg(feature = "tokio")]
 mod shared;
 #[cfg(feature = "tokio")]

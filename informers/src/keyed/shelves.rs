@@ -6,6 +6,7 @@ use std::sync::Arc;
 use machinery_objects::{Departure, ObjectKey, ResourceVersion, Revision};
 use machinery_sync::Mutex;
 
+use super::editor::Order;
 use super::holdings::{Holdings, Name};
 use super::wanted::Tenure;
 use crate::cache::{Change, Seen, Shelf};
@@ -27,6 +28,8 @@ pub(crate) trait Under<F, T>: Clone {
     fn of(&self, object: &T) -> Option<F>;
     /// The only one, if there is only one.
     fn only(&self) -> Option<&F>;
+    /// Those of which all comes anew.
+    fn renewed(&self) -> Vec<F>;
 }
 
 /// All are under this one.
@@ -37,8 +40,14 @@ pub(crate) struct One<F>(pub(crate) F);
 pub(crate) struct Each<F, T> {
     pub(crate) holdings: Arc<Holdings<F, T>>,
     pub(crate) find: Find<F, T>,
-    /// Whose keys the source was asked for.
-    pub(crate) asked: Arc<Mutex<BTreeMap<F, Tenure>>>,
+    pub(crate) asked: Arc<Mutex<Asked<F>>>,
+}
+
+/// What the source was asked for.
+pub(crate) struct Asked<F> {
+    pub(crate) keys: BTreeMap<F, Tenure>,
+    /// Those of them that it was asked for last: their state comes, or has come.
+    pub(crate) renewed: Vec<F>,
 }
 
 pub(crate) struct Shelved<F, T, U> {
@@ -69,17 +78,50 @@ impl<F: Key, T> Under<F, T> for One<F> {
     fn only(&self) -> Option<&F> {
         Some(&self.0)
     }
+
+    fn renewed(&self) -> Vec<F> {
+        vec![self.0.clone()]
+    }
 }
 
 impl<F: Key, T: Send + Sync + 'static> Under<F, T> for Each<F, T> {
     fn of(&self, object: &T) -> Option<F> {
         let key = (self.find)(object)?;
-        let asked = self.asked.lock().get(&key).copied()?;
+        let asked = self.asked.lock().keys.get(&key).copied()?;
         (self.holdings.tenure(&key) == Some(asked)).then_some(key)
     }
 
     fn only(&self) -> Option<&F> {
         None
+    }
+
+    fn renewed(&self) -> Vec<F> {
+        self.asked.lock().renewed.clone()
+    }
+}
+
+impl<F: Key> Asked<F> {
+    pub(crate) fn take(&mut self, order: &Order<F>) {
+        match order {
+            Order::Wait => {}
+            Order::Open { keys, .. } => {
+                self.keys.clone_from(keys);
+                self.renewed = keys.keys().cloned().collect();
+            }
+            Order::Edit { remove, add } => {
+                for key in remove {
+                    self.keys.remove(key);
+                }
+                self.keys.extend(add.iter().map(|(key, tenure)| (key.clone(), *tenure)));
+                self.renewed = add.keys().cloned().collect();
+            }
+        }
+    }
+}
+
+impl<F> Default for Asked<F> {
+    fn default() -> Self {
+        Self { keys: BTreeMap::new(), renewed: Vec::new() }
     }
 }
 
@@ -113,15 +155,15 @@ impl<F: Key, T: Send + Sync + 'static, U: Under<F, T>> Shelf<T> for Shelved<F, T
         Some((name.clone(), object.clone()))
     }
 
-    fn others(&self, seen: &Seen) -> Vec<ObjectKey> {
+    fn others(&self, seen: &Seen, of_all: bool) -> Vec<ObjectKey> {
         let names = self.holdings.names.read();
-        match self.under.only() {
-            Some(key) => {
-                let names = names.under(key).map(|(name, _)| name);
-                names.filter(|name| !seen.contains(*name)).cloned().collect()
-            }
-            None => names.names().filter(|name| !seen.contains(*name)).cloned().collect(),
+        let is_other = |name: &&ObjectKey| !seen.contains(*name);
+        if of_all && self.under.only().is_none() {
+            return names.names().filter(is_other).cloned().collect();
         }
+        let renewed = self.under.renewed();
+        let under = renewed.iter().flat_map(|key| names.under(key));
+        under.map(|(name, _)| name).filter(is_other).cloned().collect()
     }
 
     fn change(&self, tells: bool) -> ShelvedChange<'_, F, T, U> {

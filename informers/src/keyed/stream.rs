@@ -1,6 +1,5 @@
 //! One stream of interest for all keys: what our own server can do.
 
-use std::collections::BTreeSet;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,7 +15,7 @@ use tokio::time::{Instant, sleep_until};
 use super::editor::{Editor, Input, Order};
 use super::holdings::Name;
 use super::shared::{Shared, Text};
-use super::shelves::{Each, Shelved};
+use super::shelves::{Asked as Keys, Each, Shelved};
 use super::wanted::Tenure;
 use crate::cache::Cache;
 use crate::reflect::{AT_ONCE, Heard, at_hand_of, next_of};
@@ -39,22 +38,22 @@ pub(super) async fn run<F: Text, T: Object>(
     source: Arc<dyn InterestSource<Arc<T>>>,
 ) {
     let ordered = shared.source.capabilities().versions_are_ordered;
-    let asked_for = Arc::new(Mutex::new(std::collections::BTreeMap::new()));
-    let under =
-        Each { holdings: shared.holdings.clone(), find: shared.find.clone(), asked: asked_for.clone() };
+    let keys = Arc::new(Mutex::new(Keys::default()));
+    let under = Each { holdings: shared.holdings.clone(), find: shared.find.clone(), asked: keys.clone() };
     let shelf = Shelved { holdings: shared.holdings.clone(), under, ordered };
     let mut cache = Cache::new(shelf, shared.seed, ordered);
     let mut editor: Editor<F> = Editor::new(shared.limits, ordered, shared.seed, Instant::now().into_std());
     let mut asked: Asked<T> = Asked::Nothing;
+    let _closing = Closing(shared);
     let mut input = Input::Time;
     let (mut effects, mut complete) = (Vec::new(), Vec::new());
+    let mut steps = 0;
     loop {
         let now = Instant::now().into_std();
         let listener = shared.holdings.listen_wants();
         let changed = shared.holdings.take_changed();
         let others_are_wanted = !changed.is_empty();
         editor.want(changed);
-        let mut steps = 1;
         let mut order = None;
         loop {
             if let Input::Event(event) = &input {
@@ -63,12 +62,12 @@ pub(super) async fn run<F: Text, T: Object>(
                 shared.report.lock().heard(now, of_an_object);
             }
             order = order.or(editor.step(now, input, &mut effects, &mut complete));
-            if order.is_some() || steps == AT_ONCE {
+            steps += 1;
+            if order.is_some() || steps >= AT_ONCE {
                 break;
             }
             let Some(next) = at_hand(&mut asked).await else { break };
             input = next;
-            steps += 1;
         }
         if order.is_none() && others_are_wanted {
             order = editor.step(now, Input::Time, &mut effects, &mut complete);
@@ -82,10 +81,12 @@ pub(super) async fn run<F: Text, T: Object>(
         }
         shared.holdings.complete(complete.drain(..));
         if let Some(order) = order {
-            asked_for.lock().clone_from(editor.asked());
+            keys.lock().take(&order);
             ask(shared, &source, order, &mut asked);
         }
-        if steps == AT_ONCE {
+        // Not all that comes without a wait is at hand at once, so this counts over turns.
+        if steps >= AT_ONCE {
+            steps = 0;
             tokio::task::yield_now().await;
         }
         let due = editor.due().map(Instant::from_std);
@@ -95,6 +96,21 @@ pub(super) async fn run<F: Text, T: Object>(
             () = listener => Input::Time,
             () = async { match due { Some(due) => sleep_until(due).await, None => std::future::pending().await } } => Input::Time,
         };
+        count(shared, &asked);
+    }
+}
+
+/// There is a stream, or there is none.
+fn count<F, T>(shared: &Shared<F, T>, asked: &Asked<T>) {
+    shared.streams.store(u64::from(!matches!(asked, Asked::Nothing)), Ordering::Relaxed);
+}
+
+/// When all is over there is no stream.
+struct Closing<'s, F, T>(&'s Shared<F, T>);
+
+impl<F, T> Drop for Closing<'_, F, T> {
+    fn drop(&mut self) {
+        self.0.streams.store(0, Ordering::Relaxed);
     }
 }
 
@@ -104,15 +120,14 @@ fn ask<F: Text, T: Object>(
     order: Order<F>,
     asked: &mut Asked<T>,
 ) {
-    let texts = |keys: BTreeSet<F>| keys.into_iter().map(|key| key.to_string().into()).collect();
+    let text = |key: &F| key.to_string().into();
     match order {
         Order::Wait => *asked = Asked::Nothing,
         Order::Open { keys, after } => {
             shared.report.lock().counts.opened += 1;
-            shared.streams.store(1, Ordering::Relaxed);
             let request = InterestRequest {
                 by: shared.by.clone(),
-                keys: texts(keys),
+                keys: keys.keys().map(text).collect(),
                 filter: shared.filter.clone(),
                 after,
             };
@@ -123,11 +138,15 @@ fn ask<F: Text, T: Object>(
             shared.report.lock().counts.edits += 1;
             if let Asked::Watch { interest, edit, .. } = asked {
                 let interest = interest.clone();
-                let request = InterestEdit { remove: texts(remove), add: texts(add) };
+                let request = InterestEdit {
+                    remove: remove.iter().map(text).collect(),
+                    add: add.keys().map(text).collect(),
+                };
                 *edit = Some(Box::pin(async move { interest.edit(request).await }));
             }
         }
     }
+    count(shared, asked);
 }
 
 /// What comes next of what was asked.

@@ -37,6 +37,10 @@ pub struct Limits {
     pub watch_time: Duration,
     /// A watch that carries bookmarks and is silent for so long is dead. One without may be silent until its time is over.
     pub silence: Duration,
+    /// So many keys are in one request of keyed informers, to a stream of interest.
+    pub edit_keys: usize,
+    /// Or as many as take so many bytes there. Proxies let a mebibyte pass, servers more.
+    pub edit_bytes: usize,
     /// A server that shows less than it once showed is believed after so long: it was restored.
     pub stale_time: Duration,
 }
@@ -51,6 +55,8 @@ impl Default for Limits {
             answer_time: Duration::from_secs(60),
             watch_time: Duration::from_secs(290),
             silence: Duration::from_secs(150),
+            edit_keys: 50_000,
+            edit_bytes: 1_000_000,
             stale_time: Duration::from_secs(300),
         }
     }

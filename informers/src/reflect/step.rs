@@ -60,8 +60,12 @@ pub(crate) enum Effect<T> {
     Begin,
     /// It was all, as of this version: it takes the place of what was there.
     Finish(ResourceVersion),
-    /// It never becomes whole.
+    /// What comes anew never becomes whole.
     Abandon,
+    /// Some of it comes anew, between changes of the rest: what the shelf says is renewed.
+    BeginSome,
+    /// That was all there is of it.
+    FinishSome,
     /// The cache shows everything up to this version.
     Reached(ResourceVersion),
     Troubled(Trouble),

@@ -102,6 +102,7 @@ fn effect(effect: &Effect<()>) -> String {
         }
         Effect::Late => "late".into(),
         Effect::Well => "well".into(),
+        Effect::BeginSome | Effect::FinishSome => "no reflector says so".into(),
     }
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod audits;
+mod interests;
 mod keyed;
 mod keyed_model;
 mod limits;

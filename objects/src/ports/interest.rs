@@ -23,6 +23,8 @@ use crate::{ResourceVersion, WatchError};
 /// 3. After that nothing comes any more under the keys that the edit removed, until they are added again. The objects
 ///    under them are not told one by one: whoever removed the key knows them.
 /// 4. An object that goes out from under all keys has [left], and is so told apart from one that is [deleted].
+/// 5. Nothing is told that is newer than what has been told of the keys that are complete: with those another watch goes
+///    on after the greatest version that came, if it only came with the state of others too.
 ///
 /// [added]: crate::WatchEvent::Added
 /// [modified]: crate::WatchEvent::Modified

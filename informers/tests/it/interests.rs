@@ -1,0 +1,354 @@
+//! One stream of interest on a source that does as it is told: how its keys are asked for, and what a break costs.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::mpsc;
+use std::task::{Context, Poll};
+
+use async_trait::async_trait;
+use futures::Stream;
+use machinery_informers::testing::{Fault, OnEdit, OnEvent, Plane, Thing};
+use machinery_informers::{Interest, KeyedInformers, Limits, Trouble};
+use machinery_objects::{
+    Capabilities, EditNumber, InterestBy, InterestEdit, InterestRequest, InterestSource, InterestWatch,
+    ListError, ListRequest, ListWatch, Page, Revision, SourceError, WatchError, WatchEvent, WatchRequest,
+    WatchStream,
+};
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::support::{Heard, key, seconds, settled, virtually};
+
+pub(crate) struct Rig {
+    pub(crate) plane: Plane<Thing>,
+    pub(crate) informers: KeyedInformers<String, Thing>,
+    tasks: TaskTracker,
+    stopping: CancellationToken,
+    heard: Heard,
+}
+
+impl Rig {
+    /// One that asks for so many keys at a time, of a source that takes no more.
+    pub(crate) fn of(keys_at_once: usize) -> Self {
+        let plane = Plane::of_things(Capabilities::ALL);
+        plane.refuse_more_keys_than(keys_at_once);
+        let mut limits = Limits::default();
+        limits.edit_keys = keys_at_once;
+        let source: Arc<dyn ListWatch<Thing>> = Arc::new(plane.clone());
+        let by = InterestBy::Field(Thing::PLACE.into());
+        let find = |thing: &Thing| Some(thing.place.to_string());
+        let informers = KeyedInformers::builder(source, by, find).limits(limits).seed(7).build();
+        let heard = Heard::default();
+        let mut hears = heard.hears();
+        informers.handle(move |_, event| hears(event)).unwrap().detach();
+        Self { plane, informers, tasks: TaskTracker::new(), stopping: CancellationToken::new(), heard }
+    }
+
+    fn run(&self) {
+        self.tasks.spawn(self.informers.run(self.stopping.clone()));
+    }
+
+    pub(crate) fn put(&self, name: &str, place: &str, text: &str) {
+        self.plane.put(Thing::new(&format!("default/{name}")).at(place).says(text));
+    }
+
+    /// Interests in so many keys, with an object under each.
+    fn acquire(&self, keys: u32) -> Vec<Interest<String, Thing>> {
+        let keys = (0..keys).map(|number| {
+            self.put(&format!("o{number:03}"), &format!("p{number:03}"), "one");
+            self.informers.acquire(format!("p{number:03}")).unwrap()
+        });
+        keys.collect()
+    }
+
+    async fn stop(self) {
+        self.stopping.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        assert_eq!((self.plane.asked().open, self.informers.state().streams), (0, 0));
+    }
+}
+
+async fn synced(interests: &[Interest<String, Thing>]) {
+    for interest in interests {
+        interest.synced().await.unwrap();
+    }
+}
+
+#[test]
+fn ten_times_as_many_keys_as_the_source_takes_at_once_come_to_be_complete() {
+    virtually(async {
+        let rig = Rig::of(10);
+        let held = rig.acquire(100);
+        rig.run();
+        synced(&held).await;
+        let asked = rig.plane.asked();
+        assert_eq!(
+            (asked.watches, asked.edits, asked.told),
+            (1, 9, 100 + 10),
+            "each told once, and ten marks"
+        );
+        assert_eq!(rig.informers.state().counts.troubles, 0);
+        settled().await;
+        assert_eq!(rig.heard.take().len(), 100);
+
+        // A stream that ends resumes as many as it can. What is under the others is compared, and told only if it changed.
+        rig.plane.end_watches();
+        rig.put("o001", "p001", "two");
+        rig.put("o050", "p050", "two");
+        rig.plane.delete(&key("default/o060"));
+        rig.put("o070", "p071", "two");
+        rig.put("o080", "p001", "two");
+        sleep(seconds(1)).await;
+        let again = rig.plane.asked();
+        assert_eq!((again.watches, again.edits), (2, 18));
+        // Two changes under the ten, ten marks, and the 89 objects that are under the others.
+        assert_eq!(again.told - asked.told, 2 + 10 + 88);
+        let mut heard = rig.heard.take();
+        heard.sort_unstable();
+        let expected = [
+            "added default/o070@two",
+            "added default/o080@two",
+            "left default/o070@one",
+            "left default/o080@one",
+            "updated default/o001@two",
+            "updated default/o050@two",
+            "vanished default/o060@one",
+        ];
+        assert_eq!(heard, expected);
+        synced(&held).await;
+        assert_eq!(rig.informers.read().len(), 99);
+        assert_eq!(rig.informers.state().trouble, None);
+        drop(held);
+        rig.stop().await;
+    });
+}
+
+#[test]
+fn a_source_that_takes_fewer_keys_than_are_asked_for_is_named() {
+    virtually(async {
+        let rig = Rig::of(10);
+        rig.plane.refuse_more_keys_than(5);
+        let held = rig.acquire(7);
+        rig.run();
+        sleep(seconds(60)).await;
+        let state = rig.informers.state();
+        let Some(Trouble::Watch(WatchError::Source(SourceError::Invalid { .. }))) = state.trouble else {
+            panic!("{state:?}")
+        };
+        assert!(!held[0].is_synced() && (2..20).contains(&state.counts.opened), "{state:?}");
+        drop(held);
+        rig.stop().await;
+    });
+}
+
+#[test]
+fn what_an_edit_was_to_add_is_all_that_its_break_costs() {
+    let breaks = [
+        Fault::Event(OnEvent::Fails(WatchError::TooSlow)),
+        Fault::Event(OnEvent::Ends),
+        Fault::Edit(OnEdit::Fails(SourceError::TimedOut.into())),
+        Fault::Edit(OnEdit::MadeAndFails(SourceError::TimedOut.into())),
+    ];
+    for fault in breaks {
+        virtually(async {
+            let rig = Rig::of(100);
+            let mut held = rig.acquire(50);
+            rig.run();
+            synced(&held).await;
+            let before = rig.plane.asked().told;
+            rig.put("x", "px", "one");
+            rig.plane.once(fault.clone());
+            held.push(rig.informers.acquire("px".into()).unwrap());
+            held[50].synced().await.unwrap();
+            let asked = rig.plane.asked();
+            // The marks of the stream and of the edit, the object, and what came of the edit before it broke.
+            assert!((3..=5).contains(&(asked.told - before)), "{fault:?}: {asked:?}");
+            assert_eq!((asked.watches, asked.edits, asked.faults), (2, 2, 1), "{fault:?}");
+            settled().await;
+            assert_eq!(rig.heard.take().len(), 51, "{fault:?}");
+            drop(held);
+            rig.stop().await;
+        });
+    }
+}
+
+#[test]
+fn an_edit_that_is_not_echoed_is_made_again_and_one_that_is_echoed_late_is_not() {
+    let faults = [
+        (OnEdit::Fails(SourceError::TooManyRequests { retry_after: None }.into()), 1, 2),
+        (OnEdit::Fails(SourceError::TooManyRequests { retry_after: Some(seconds(20)) }.into()), 1, 2),
+        (OnEdit::AnsweredLast, 1, 1),
+        (OnEdit::Late, 1, 1),
+        (OnEdit::NoAnswer, 2, 2),
+        (OnEdit::NoEcho, 2, 2),
+    ];
+    for (fault, watches, edits) in faults {
+        virtually(async {
+            let rig = Rig::of(100);
+            let mut held = rig.acquire(1);
+            rig.run();
+            synced(&held).await;
+            rig.put("x", "px", "one");
+            rig.plane.once(Fault::Edit(fault.clone()));
+            held.push(rig.informers.acquire("px".into()).unwrap());
+            settled().await;
+            let at_once = fault == OnEdit::AnsweredLast;
+            assert_eq!(held[1].is_synced(), at_once, "{fault:?}");
+            // What happens under the others is told meanwhile.
+            rig.put("o000", "p000", "two");
+            settled().await;
+            assert!(rig.heard.take().contains(&"updated default/o000@two".to_owned()), "{fault:?}");
+            sleep(seconds(19)).await;
+            let waits = fault
+                == OnEdit::Fails(SourceError::TooManyRequests { retry_after: Some(seconds(20)) }.into());
+            assert!(!(waits && held[1].is_synced()), "it was asked to wait");
+            for _ in 0..8 {
+                rig.plane.bookmark();
+                sleep(seconds(10)).await;
+            }
+            assert!(held[1].is_synced(), "{fault:?}");
+            let asked = rig.plane.asked();
+            assert_eq!((asked.watches, asked.edits), (watches, edits), "{fault:?}");
+            assert_eq!(rig.informers.state().trouble, None, "{fault:?}");
+            drop(held);
+            rig.stop().await;
+        });
+    }
+}
+
+#[test]
+fn of_a_source_that_was_restored_nothing_stays_of_what_never_was() {
+    virtually(async {
+        let rig = Rig::of(2);
+        let held = rig.acquire(5);
+        rig.run();
+        synced(&held).await;
+        for place in 0..5 {
+            rig.put(&format!("lost{place}"), &format!("p{place:03}"), "never");
+            rig.put(&format!("o{place:03}"), &format!("p{place:03}"), "never");
+        }
+        settled().await;
+        assert_eq!(rig.informers.read().len(), 10);
+        rig.plane.restore(10);
+        for _ in 0..13 {
+            sleep(seconds(30)).await;
+            rig.plane.bookmark();
+        }
+        let read = rig.informers.read();
+        assert_eq!(read.len(), 5);
+        assert!(read.iter().all(|(_, _, thing)| &*thing.text == "one"));
+        assert_eq!(rig.informers.state().trouble, None);
+        drop(held);
+        rig.stop().await;
+    });
+}
+
+#[test]
+fn without_a_key_there_is_no_stream_once_it_has_ended() {
+    virtually(async {
+        let rig = Rig::of(9);
+        rig.run();
+        settled().await;
+        assert_eq!(rig.informers.state().streams, 0);
+        let held = rig.acquire(1);
+        synced(&held).await;
+        drop(held);
+        sleep(seconds(2)).await;
+        assert_eq!((rig.informers.state().streams, rig.plane.asked().open), (1, 1), "it stays for the next");
+        rig.plane.end_watches();
+        settled().await;
+        let state = rig.informers.state();
+        assert_eq!((state.streams, rig.plane.asked().open, state.counts.opened), (0, 0, 1));
+        assert_eq!(state.trouble, None);
+        rig.stop().await;
+    });
+}
+
+/// A source that always has one more change, and never two: as one whose reader is woken by each.
+struct Endless;
+
+struct OneMore {
+    told: u64,
+    woken: bool,
+}
+
+#[async_trait]
+impl ListWatch<Thing> for Endless {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::ALL
+    }
+
+    async fn list(&self, _: ListRequest) -> Result<Page<Thing>, ListError> {
+        std::future::pending().await
+    }
+
+    async fn watch(&self, _: WatchRequest) -> Result<WatchStream<Thing>, WatchError> {
+        std::future::pending().await
+    }
+
+    fn interests(&self) -> Option<Arc<dyn InterestSource<Thing>>> {
+        Some(Arc::new(Self))
+    }
+}
+
+#[async_trait]
+impl InterestSource<Thing> for Endless {
+    async fn open(&self, _: InterestRequest) -> Result<InterestWatch<Thing>, WatchError> {
+        Ok(InterestWatch { events: Box::pin(OneMore { told: 0, woken: false }), interest: Arc::new(Self) })
+    }
+}
+
+#[async_trait]
+impl machinery_objects::Interest for Endless {
+    async fn edit(&self, _: InterestEdit) -> Result<EditNumber, WatchError> {
+        std::future::pending().await
+    }
+}
+
+impl Stream for OneMore {
+    type Item = Result<WatchEvent<Thing>, WatchError>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.woken = !self.woken;
+        if self.woken {
+            context.waker().wake_by_ref();
+            return Poll::Pending;
+        }
+        self.told += 1;
+        let version = Revision(self.told).into();
+        if self.told == 1 {
+            return Poll::Ready(Some(Ok(WatchEvent::Complete { edit: EditNumber::FIRST, version })));
+        }
+        let thing = Thing { version: Some(version), ..Thing::new("default/a").at("p") };
+        Poll::Ready(Some(Ok(WatchEvent::Modified(thing))))
+    }
+}
+
+#[test]
+fn others_have_their_turn_however_much_a_source_tells() {
+    let (tell, told) = mpsc::channel();
+    // On a thread, so that it is a failure if they have none.
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async {
+            let by = InterestBy::Field(Thing::PLACE.into());
+            let find = |thing: &Thing| Some(thing.place.to_string());
+            let source: Arc<dyn ListWatch<Thing>> = Arc::new(Endless);
+            let informers = KeyedInformers::builder(source, by, find).build();
+            let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
+            let interest = informers.acquire("p".to_owned()).unwrap();
+            tasks.spawn(informers.run(stopping.clone()));
+            interest.synced().await.unwrap();
+            while informers.state().counts.events < 10_000 {
+                tokio::task::yield_now().await;
+            }
+            stopping.cancel();
+            tasks.close();
+            tasks.wait().await;
+        });
+        tell.send(()).unwrap();
+    });
+    told.recv_timeout(seconds(60)).expect("others have their turn");
+}
