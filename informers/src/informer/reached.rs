@@ -1,15 +1,16 @@
 //! Reading what one wrote.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use machinery_objects::{
-    FieldTerm, Filter, Freshness, ListAt, ListError, ListRequest, NAME, NAMESPACE, Object, ObjectKey,
-    ResourceVersion, SourceError, WriteToken, Wrote,
+    FieldTerm, Filter, Freshness, ListAt, ListError, ListRequest, ListWatch, NAME, NAMESPACE, Object,
+    ObjectKey, ResourceVersion, SourceError, WriteToken, Wrote,
 };
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::shared::{Informer, Shared};
-use crate::reflect::found_all;
+use crate::reflect::{Found, Limits, found_all};
 
 /// Why a cache does not show a write.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,7 +38,7 @@ pub enum NotReached {
 }
 
 /// The longest that one waits.
-const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+pub(crate) const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 impl<T: Object> Informer<T> {
     /// Waits until the cache shows a write: until it has the object so, or is past that, as where the write made the object one
@@ -105,35 +106,42 @@ impl<T: Object> Informer<T> {
 impl<T: Object> Shared<T> {
     /// Asks the source in which version it has an object; `None` if it is not there, or not selected here.
     pub(crate) async fn listed(&self, key: &ObjectKey) -> Result<Option<ResourceVersion>, SourceError> {
-        let term =
-            |field, value| FieldTerm::equals(field, value).expect("these fields can stand in a selector");
-        let named = [term(NAME, key.name())];
-        let nowhere = key.namespace().is_none().then(|| term(NAMESPACE, ""));
-        let own = &self.filter;
-        let filter = Filter {
-            namespace: key.namespace().map(Into::into).or_else(|| own.namespace.clone()),
-            labels: own.labels.clone(),
-            fields: own.fields.terms().iter().cloned().chain(named).chain(nowhere).collect(),
-        };
-        if own.namespace.is_some() && own.namespace != filter.namespace {
-            return Ok(None); // it is nothing that this cache ever shows
+        let object = named(&*self.source, &self.filter, &self.limits, key).await?;
+        Ok(object.and_then(|found| found.version))
+    }
+}
+
+/// Asks a source for an object; `None` if it is not there, or not among those that are selected.
+pub(crate) async fn named<T: Object>(
+    source: &dyn ListWatch<Arc<T>>,
+    own: &Filter,
+    limits: &Limits,
+    key: &ObjectKey,
+) -> Result<Option<Found<Arc<T>>>, SourceError> {
+    let term = |field, value| FieldTerm::equals(field, value).expect("these fields can stand in a selector");
+    let named = [term(NAME, key.name())];
+    let nowhere = key.namespace().is_none().then(|| term(NAMESPACE, ""));
+    let filter = Filter {
+        namespace: key.namespace().map(Into::into).or_else(|| own.namespace.clone()),
+        labels: own.labels.clone(),
+        fields: own.fields.terms().iter().cloned().chain(named).chain(nowhere).collect(),
+    };
+    if own.namespace.is_some() && own.namespace != filter.namespace {
+        return Ok(None); // it is nothing that is ever selected
+    }
+    let request = ListRequest { filter, at: ListAt::Fresh(Freshness::Newest), ..ListRequest::default() };
+    let listed = timeout(limits.answer_time, source.list(request)).await;
+    match listed.map(|listed| listed.map(found_all)) {
+        Err(_) => Err(SourceError::TimedOut),
+        Ok(Ok(page)) if !page.unreadable.is_empty() => {
+            let reason = page.unreadable[0].to_string();
+            Err(SourceError::Malformed { reason })
         }
-        let request = ListRequest { filter, at: ListAt::Fresh(Freshness::Newest), ..ListRequest::default() };
-        match timeout(self.limits.answer_time, self.source.list(request))
-            .await
-            .map(|listed| listed.map(found_all))
-        {
-            Err(_) => Err(SourceError::TimedOut),
-            Ok(Ok(page)) if !page.unreadable.is_empty() => {
-                let reason = page.unreadable[0].to_string();
-                Err(SourceError::Malformed { reason })
-            }
-            Ok(Ok(page)) => Ok(page.items.into_iter().next().and_then(|found| found.version)),
-            Ok(Err(ListError::Source(error))) => Err(error),
-            Ok(Err(error)) => {
-                let reason = error.to_string();
-                Err(SourceError::Unavailable { reason, retry_after: None })
-            }
+        Ok(Ok(page)) => Ok(page.items.into_iter().next()),
+        Ok(Err(ListError::Source(error))) => Err(error),
+        Ok(Err(error)) => {
+            let reason = error.to_string();
+            Err(SourceError::Unavailable { reason, retry_after: None })
         }
     }
 }
