@@ -29,7 +29,8 @@
 //! 7. **A slow handler slows nobody**, and takes the room of a key each; its lag is known; one that panics goes on (loom: `a_put_is_never_lost`;
 //!    [`deliver`]).
 //! 8. **Read your writes**: [`Informer::reached`] waits until the cache shows a write or is past it, also where the object left the filter
-//!    (`tests/it/writes.rs`; over TLS: `an_informer_over_the_wire_comes_to_what_is_there_whatever_becomes_of_the_server`).
+//!    (`tests/it/writes.rs`; over TLS: `an_informer_over_the_wire_comes_to_what_is_there_whatever_becomes_of_the_server`);
+//!    [`KeyedInformers::reached`] where it left all keys (`what_one_wrote_is_read`, `of_two_streams_the_one_that_is_behind_is_waited_for`).
 //! 9. **How old it is is a number**, and what keeps it from being newer has a name: [`Informer::state`], [`Trouble`]
 //!    (`how_old_the_cache_may_be_is_known`, `a_watch_that_lasts_is_well_where_nothing_happens`).
 //! 10. **A projection is kept instead of the object**, made as each is read: [`Informer::projection`], or a source that reads no more
@@ -46,7 +47,12 @@
 //! 14. **Whoever lets an ambiguous name rest is told of its end** (`by_a_stream_for_each_key_it_is_known_in_the_end_and_whoever_let_it_rest_is_told`,
 //!     in all six orders; loom: `an_ambiguity_ends_with_a_telling`). On one stream no name is ever ambiguous (`by_one_stream_it_is_always_known`).
 //! 15. **An object that cannot be read hides no others**: an [`Informer`] counts it, and knows it by name ([`State::unreadable`];
-//!     `an_object_that_cannot_be_read_is_kept_as_it_was_until_it_can`). One that panics is such an object (`tests/it/panics.rs`).
+//!     `an_object_that_cannot_be_read_is_kept_as_it_was_until_it_can`). Keyed informers do, too
+//!     ([`KeyedState::unreadable`]). One that panics is such an object (`tests/it/panics.rs`, `an_object_that_panics_hides_no_others`).
+//! 16. **A set of keys may be larger than a request**, and what a break of the stream costs is what was not known yet
+//!     (`ten_times_as_many_keys_as_the_source_takes_at_once_come_to_be_complete`, `what_an_edit_was_to_add_is_all_that_its_break_costs`).
+//! 17. **Interests that come and go leave nothing**: no stream, key, name or task (`ten_thousand_interests_that_come_and_go_leave_nothing`,
+//!     `interests_that_come_and_go_on_one_stream_leave_nothing`).
 //!
 //! # What it does not do
 //!

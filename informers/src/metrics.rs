@@ -140,7 +140,7 @@ const COUNTERS: [Family<u64>; 11] = [
         either(seen, |s| s.counts.events, |s| s.counts.events)
     }),
     Family("machinery_informer_late", "Changes that came after those that they came before", |seen| {
-        one(seen, |s| s.counts.late)
+        either(seen, |s| s.counts.late, |s| s.counts.late)
     }),
     Family("machinery_informer_fenced", "Events for a key that nobody wanted any more", |seen| {
         keyed(seen, |s| s.counts.fenced)
@@ -149,7 +149,7 @@ const COUNTERS: [Family<u64>; 11] = [
         either(seen, |s| s.counts.troubles, |s| s.counts.troubles)
     }),
     Family("machinery_informer_unreadable", "Objects that could not be read, each time", |seen| {
-        one(seen, |s| s.counts.unreadable)
+        either(seen, |s| s.counts.unreadable, |s| s.counts.unreadable)
     }),
     Family("machinery_informer_index_panics", "Times that a function of an index panicked", |seen| {
         one(seen, |s| s.counts.index_panics)
@@ -168,7 +168,7 @@ const GAUGES: [Family<u64>; 11] = [
         either(seen, |s| s.objects as u64, |s| s.names as u64)
     }),
     Family("machinery_informer_unreadable_now", "Objects that cannot be read, a thousand at most", |seen| {
-        one(seen, |s| s.unreadable.len() as u64)
+        either(seen, |s| s.unreadable.len() as u64, |s| s.unreadable.len() as u64)
     }),
     Family("machinery_informer_troubled", "Streams that are not up to date", |seen| {
         either(seen, |s| s.trouble.is_some().into(), |s| s.troubled as u64)

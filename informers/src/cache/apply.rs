@@ -42,6 +42,9 @@ pub(crate) struct Outcome<N, T> {
     /// What went wrong, and whether all is well after that.
     pub(crate) troubles: Vec<Trouble>,
     pub(crate) well: bool,
+    /// How many changes came after those that they came before, and how many objects cannot be read.
+    pub(crate) late: u64,
+    pub(crate) unreadable: u64,
 }
 
 impl<T: Object, S: Shelf<T>> Cache<T, S> {
@@ -81,6 +84,7 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
         somebody_listens: bool,
     ) -> Outcome<S::Name, T> {
         let mut out = Outcome::default();
+        let late = self.late;
         let shelf = self.shelf.clone();
         for effect in effects.drain(..) {
             match effect {
@@ -143,16 +147,20 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
                         change.commit(&mut out.news, &mut out.displaced);
                     }
                 },
-                Effect::Unreadable(unreadable) => match &mut self.renewal {
-                    Some(renewal) => renewal.unreadable(unreadable),
-                    None => {
-                        let mut change = shelf.change(somebody_listens);
-                        self.cannot_read(unreadable, &mut change);
-                        change.commit(&mut out.news, &mut out.displaced);
+                Effect::Unreadable(unreadable) => {
+                    out.unreadable += 1;
+                    match &mut self.renewal {
+                        Some(renewal) => renewal.unreadable(unreadable),
+                        None => {
+                            let mut change = shelf.change(somebody_listens);
+                            self.cannot_read(unreadable, &mut change);
+                            change.commit(&mut out.news, &mut out.displaced);
+                        }
                     }
-                },
+                }
             }
         }
+        out.late = self.late - late;
         out
     }
 
@@ -272,6 +280,8 @@ impl<N, T> Default for Outcome<N, T> {
             first: false,
             troubles: Vec::new(),
             well: false,
+            late: 0,
+            unreadable: 0,
         }
     }
 }

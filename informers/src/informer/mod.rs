@@ -9,6 +9,7 @@ mod state;
 
 pub use builder::Builder;
 pub use reached::NotReached;
+pub(crate) use reached::{LONGEST, named};
 pub use shared::Informer;
 pub(crate) use shared::Shared;
 pub use state::{Counts, State};

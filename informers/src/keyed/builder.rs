@@ -1,7 +1,6 @@
 //! What keyed informers are of. It is settled before they run.
 
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -11,8 +10,10 @@ use machinery_sync::Mutex;
 
 use super::holdings::Holdings;
 use super::informers::KeyedInformers;
+use super::progress::Progress;
 use super::shared::{Shared, Text};
 use super::shelves::Find;
+use crate::contained::contained;
 use crate::reflect::Limits;
 use crate::seed::some_seed;
 use crate::source::as_they_come;
@@ -61,13 +62,7 @@ impl<F: Text, T: Object> KeyedInformers<F, T> {
 
 /// An object on which the function panics is under no key.
 fn careful<F, T>(find: impl Fn(&T) -> Option<F>) -> impl Fn(&T) -> Option<F> {
-    move |object| {
-        catch_unwind(AssertUnwindSafe(|| find(object))).unwrap_or_else(|payload| {
-            // What it panicked with may panic in its drop.
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
-            None
-        })
-    }
+    move |object| contained(|| find(object)).flatten()
 }
 
 impl<F: Text, T: Object> KeyedBuilder<F, T> {
@@ -113,9 +108,20 @@ impl<F: Text, T: Object> KeyedBuilder<F, T> {
         let Self { source, by, find, filter, limits, seed, linger, keys, per_key } = self;
         let holdings = Arc::new(Holdings::new(seed, keys, linger));
         let (report, streams) = (Mutex::default(), AtomicU64::new(0));
-        let shared =
-            Shared { source, by, find, filter, limits, seed, linger, per_key, holdings, report, streams };
-        KeyedInformers::new(shared)
+        KeyedInformers::new(Shared {
+            source,
+            by,
+            find,
+            filter,
+            limits,
+            seed,
+            linger,
+            per_key,
+            holdings,
+            progress: Progress::default(),
+            report,
+            streams,
+        })
     }
 }
 

@@ -6,14 +6,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use machinery_objects::{EditNumber, ResourceVersion, SourceError, WatchError, WatchEvent};
 
 use super::edits::Edit;
 use super::room::Room;
 use super::wanted::Tenure;
-use crate::reflect::{Backoff, Effect, Found, Limits, Trouble, effect_of, version_of};
+use crate::reflect::{Backoff, Effect, Found, Limits, Trouble};
 
 /// What happened.
 pub(crate) enum Input<T> {
@@ -49,7 +49,7 @@ pub(crate) struct Editor<F> {
     pub(super) limits: Limits,
     pub(super) phase: Phase,
     pub(super) due: Instant,
-    backoff: Backoff,
+    pub(super) backoff: Backoff,
     /// The keys that are wanted.
     pub(super) wanted: BTreeMap<F, Tenure>,
     /// Those that the source was asked for. They are known, but for what an edit adds, if all is `whole`.
@@ -63,7 +63,7 @@ pub(crate) struct Editor<F> {
     pub(super) reached: Option<ResourceVersion>,
     /// Whether a version that is not greater is not later.
     pub(super) ordered: bool,
-    whole: bool,
+    pub(super) whole: bool,
     /// Keys that are not asked for as they are wanted.
     pub(super) dirty: BTreeSet<F>,
     /// Those of them that were known, and of which what is held is old.
@@ -71,9 +71,9 @@ pub(crate) struct Editor<F> {
     /// What the source is to say is complete.
     pub(super) awaited: Option<Awaited>,
     /// Since when the source shows less than it did.
-    behind: Option<Instant>,
+    pub(super) behind: Option<Instant>,
     /// When the stream began, and how often it has told since what was not known.
-    began: Instant,
+    pub(super) began: Instant,
     pub(super) news: u64,
 }
 
@@ -101,11 +101,6 @@ pub(super) enum Phase {
     },
     Going,
 }
-
-/// The longest that a source may tell us to wait.
-pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(300);
-/// A stream that ends sooner, and told nothing, has been none.
-const SHORT: Duration = Duration::from_secs(1);
 
 impl<F: Ord + Clone + Display> Editor<F> {
     pub(crate) fn new(limits: Limits, ordered: bool, seed: u64, now: Instant) -> Self {
@@ -136,6 +131,11 @@ impl<F: Ord + Clone + Display> Editor<F> {
         let edit = self.not_before.filter(|_| self.phase == Phase::Going);
         let due = [edit, self.overdue()].into_iter().flatten().fold(self.due, Instant::min);
         (self.phase != Phase::Idle).then_some(due)
+    }
+
+    /// The version up to which all is shown that was ever known of keys that are wanted; `None` while some of that is old.
+    pub(crate) fn shown(&self) -> Option<&ResourceVersion> {
+        self.reached.as_ref().filter(|_| self.whole && self.stale.is_empty())
     }
 
     /// Other keys are wanted, or others want them. [`Input::Time`] is to follow.
@@ -205,7 +205,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
 
     /// Goes on where it was with the keys that are known; if there are none, with the state of those that are wanted. Others
     /// than go into the request are added by edits.
-    fn open<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Order<F> {
+    pub(super) fn open<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Order<F> {
         let mut keys = std::mem::take(&mut self.asked);
         keys.retain(|key, tenure| self.whole && self.wanted.get(key) == Some(tenure));
         let resumes = !keys.is_empty();
@@ -240,208 +240,10 @@ impl<F: Ord + Clone + Display> Editor<F> {
         Order::Open { keys: self.asked.clone(), after }
     }
 
-    /// The stream is over, and what was coming anew does not come.
-    fn abandon<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) {
-        self.awaited = None;
-        if matches!(self.phase, Phase::Opening { anew: true } | Phase::Beginning { anew: true }) {
-            effects.push(Effect::Abandon);
-        } else if self.edit.is_some() {
-            self.break_off(now, effects);
-        }
-        if self.has_lasted(now) {
-            self.backoff.reset();
-        }
-    }
-
-    /// No key is known any more.
-    fn forget(&mut self) {
-        if std::mem::take(&mut self.whole) {
-            let old = self.asked.iter().filter(|(key, tenure)| self.wanted.get(*key) == Some(*tenure));
-            self.stale.extend(old.map(|(key, _)| key.clone()));
-        }
-    }
-
-    fn has_lasted(&self, now: Instant) -> bool {
-        matches!(self.phase, Phase::Beginning { anew: false } | Phase::Going)
-            && (self.news > 0 || now >= self.began + SHORT)
-    }
-
     /// When what is awaited has not come in time.
     fn overdue(&self) -> Option<Instant> {
         let Awaited { began, told, .. } = self.awaited?;
         Some((told + self.limits.answer_time).min(began + self.limits.list_time))
-    }
-
-    /// What is awaited does not come: it is asked for anew, later.
-    fn give_up<T>(&mut self, now: Instant, trouble: Trouble, effects: &mut Vec<Effect<T>>) -> Order<F> {
-        let edits = self.edit.is_some();
-        self.abandon(now, effects);
-        effects.push(Effect::Troubled(trouble));
-        if !edits {
-            self.forget();
-        }
-        self.wait(now, None)
-    }
-
-    fn wait(&mut self, now: Instant, retry_after: Option<Duration>) -> Order<F> {
-        let wait = self.backoff.next();
-        self.phase = Phase::Waiting;
-        self.due = now + retry_after.map_or(wait, |least| wait.max(least.min(LONGEST_WAIT)));
-        Order::Wait
-    }
-
-    pub(super) fn failed<T>(
-        &mut self,
-        now: Instant,
-        error: WatchError,
-        effects: &mut Vec<Effect<T>>,
-    ) -> Order<F> {
-        self.abandon(now, effects);
-        let retry_after = match &error {
-            WatchError::Expired => {
-                self.forget();
-                None
-            }
-            WatchError::FutureRevision { retry_after, .. } => {
-                let since = *self.behind.get_or_insert(now);
-                if now >= since + self.limits.stale_time {
-                    // It was restored: what is there now is all that there is.
-                    self.forget();
-                }
-                *retry_after
-            }
-            WatchError::Source(source) => source.retry_after(),
-            _ => None,
-        };
-        let at_once = error == WatchError::Expired && self.backoff.failures() == 0;
-        effects.push(Effect::Troubled(Trouble::Watch(error)));
-        if at_once {
-            self.backoff.next();
-            return self.open(now, effects);
-        }
-        self.wait(now, retry_after)
-    }
-
-    /// Its time was over, as that of any watch is. One that has been none is opened later.
-    fn ended<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Order<F> {
-        match self.phase {
-            Phase::Beginning { anew: false } | Phase::Going if self.has_lasted(now) => {
-                self.abandon(now, effects);
-                self.open(now, effects)
-            }
-            Phase::Beginning { anew: false } | Phase::Going => {
-                self.abandon(now, effects);
-                effects.push(Effect::Troubled(Trouble::Short));
-                self.wait(now, None)
-            }
-            _ => {
-                let reason = "the stream ended before the state of its keys did".into();
-                self.failed(now, SourceError::Unavailable { reason, retry_after: None }.into(), effects)
-            }
-        }
-    }
-
-    fn event<T>(
-        &mut self,
-        now: Instant,
-        event: WatchEvent<Found<T>>,
-        effects: &mut Vec<Effect<T>>,
-        complete: &mut Vec<(F, Tenure)>,
-    ) -> Option<Order<F>> {
-        if !matches!(self.phase, Phase::Beginning { .. } | Phase::Going) {
-            return None;
-        }
-        self.due = now + self.limits.silence;
-        if let WatchEvent::Complete { edit, version } = event {
-            return match self.phase {
-                Phase::Beginning { anew } => self.begun(now, anew, version, effects, complete),
-                _ => self.echo(now, Some((edit, version)), effects, complete),
-            };
-        }
-        // Only the state of keys comes in no order.
-        let anew = self.phase == Phase::Beginning { anew: true };
-        let is_mark = matches!(event, WatchEvent::Bookmark { .. });
-        if !is_mark {
-            self.news += u64::from(!anew);
-            if let Some(awaited) = &mut self.awaited {
-                awaited.told = now;
-                awaited.objects += 1;
-                if anew && awaited.objects > self.limits.objects {
-                    let limit = self.limits.objects as u64;
-                    return Some(self.give_up(now, Trouble::Endless { limit, of: "objects" }, effects));
-                }
-            }
-        }
-        let version = version_of(&event).filter(|_| !anew);
-        if let (Some(edit), false) = (&mut self.edit, is_mark) {
-            if self.ordered && version > edit.told {
-                edit.told = version;
-            }
-            effects.extend(effect_of(event));
-            return None;
-        }
-        // It was told before, and what came of it since may be forgotten here. The end of an object may have the version of
-        // its last state.
-        let is_end = matches!(event, WatchEvent::Deleted(_) | WatchEvent::Left(_))
-            || matches!(&event, WatchEvent::Unreadable(unreadable) if unreadable.is_gone);
-        if self.ordered && !is_end && version.is_some() && version < self.reached {
-            effects.push(Effect::Late);
-            return None;
-        }
-        effects.extend(effect_of(event));
-        if let Some(version) = version {
-            self.reach(version, effects);
-        }
-        None
-    }
-
-    /// The keys that it was opened with are complete.
-    fn begun<T>(
-        &mut self,
-        now: Instant,
-        anew: bool,
-        version: ResourceVersion,
-        effects: &mut Vec<Effect<T>>,
-        complete: &mut Vec<(F, Tenure)>,
-    ) -> Option<Order<F>> {
-        if anew
-            && self.ordered
-            && let Some(seen) = self.reached.clone().filter(|seen| *seen > version)
-        {
-            let since = *self.behind.get_or_insert(now);
-            if now < since + self.limits.stale_time {
-                return Some(self.give_up(now, Trouble::Behind { found: version, seen }, effects));
-            }
-        }
-        self.phase = Phase::Going;
-        (self.awaited, self.behind) = (None, None);
-        self.whole = true;
-        if anew {
-            self.reached = Some(version.clone());
-            effects.push(Effect::Finish(version));
-            self.known(self.asked.clone(), complete);
-        } else {
-            self.reach(version, effects);
-        }
-        effects.push(Effect::Well);
-        self.edit(now, effects)
-    }
-
-    /// All of these has come.
-    pub(super) fn known(&mut self, keys: BTreeMap<F, Tenure>, complete: &mut Vec<(F, Tenure)>) {
-        if !self.stale.is_empty() {
-            self.stale.retain(|key| !keys.contains_key(key));
-        }
-        complete.extend(keys);
-    }
-
-    pub(super) fn reach<T>(&mut self, version: ResourceVersion, effects: &mut Vec<Effect<T>>) {
-        let is_told = |reached: &ResourceVersion| *reached == version || (self.ordered && *reached > version);
-        if self.reached.as_ref().is_some_and(is_told) {
-            return;
-        }
-        self.reached = Some(version.clone());
-        effects.push(Effect::Reached(version));
     }
 }
 

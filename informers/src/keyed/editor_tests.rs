@@ -1,8 +1,11 @@
 //! A stream of interest: what is asked for, and when.
 
+use std::time::Duration;
+
 use machinery_objects::{ObjectKey, Revision};
 
 use super::*;
+use crate::keyed::ends::SHORT;
 
 struct Talk {
     editor: Editor<u32>,

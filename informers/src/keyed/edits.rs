@@ -9,7 +9,8 @@ use std::time::Instant;
 
 use machinery_objects::{EditNumber, ResourceVersion, SourceError, WatchError};
 
-use super::editor::{Awaited, Editor, LONGEST_WAIT, Order};
+use super::editor::{Awaited, Editor, Order};
+use super::ends::LONGEST_WAIT;
 use super::room::Room;
 use super::wanted::Tenure;
 use crate::reflect::{Effect, Trouble};

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use machinery_objects::EditNumber;
 use tokio::time::Instant;
 
 use super::shared::{Shared, Text};
@@ -35,17 +36,24 @@ impl<F: Text, T: Send + Sync + 'static> Interest<F, T> {
     pub async fn synced(&self) -> Result<(), Released> {
         loop {
             let listener = self.shared.holdings.listen();
-            match self.shared.holdings.is_complete(&self.key, self.tenure) {
+            match self.shared.holdings.completed(&self.key, self.tenure) {
                 None => return Err(Released),
-                Some(true) => return Ok(()),
-                Some(false) => listener.await,
+                Some(Some(_)) => return Ok(()),
+                Some(None) => listener.await,
             }
         }
     }
 
     /// Whether all that is under the key is known.
     pub fn is_synced(&self) -> bool {
-        self.shared.holdings.is_complete(&self.key, self.tenure) == Some(true)
+        self.completed().is_some()
+    }
+
+    /// The number with which the key has become complete, if all that is under it is known. A handler that was told
+    /// [`Mark::Complete`](machinery_objects::Mark::Complete) of this number, or of a greater one, was told of all of that before; one
+    /// that comes later is told such a mark after what is there.
+    pub fn completed(&self) -> Option<EditNumber> {
+        self.shared.holdings.completed(&self.key, self.tenure).flatten()
     }
 }
 

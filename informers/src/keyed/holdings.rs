@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use machinery_objects::{Departure, Mark, ObjectKey};
+use machinery_objects::{Departure, EditNumber, Mark, ObjectKey};
 use machinery_sync::{Listener, Mutex, Notify};
 
 pub(crate) use super::wanted::Refused;
@@ -49,12 +49,29 @@ where
         }
     }
 
-    pub(crate) fn acquire(&self, key: &F) -> Result<Tenure, Refused> {
-        let (tenure, is_first) = self.wanted.lock().acquire(key)?;
+    pub(crate) fn acquire(&self, key: &F, now: Instant) -> Result<Tenure, Refused> {
+        let acquired = self.wanted.lock().acquire(key);
+        let (tenure, is_first) = match acquired {
+            Err(Refused::TooMany(_)) => self.acquire_in_place_of_another(key, now)?,
+            acquired => acquired?,
+        };
         if is_first {
             self.wants.notify_all();
         }
         Ok(tenure)
+    }
+
+    /// One that only lingers is let go for one that somebody holds.
+    fn acquire_in_place_of_another(&self, key: &F, now: Instant) -> Result<(Tenure, bool), Refused> {
+        let mut publishing = self.hub.publishing();
+        let (over, acquired) = {
+            let mut wanted = self.wanted.lock();
+            (wanted.make_room(), wanted.acquire(key))
+        };
+        let news = over.map(|over| self.let_go(&mut publishing, now, &over));
+        drop(publishing);
+        drop(news);
+        acquired
     }
 
     /// One less who wants it. If it was the last, all that is held under the key is let go, and told of, before this returns.
@@ -123,22 +140,46 @@ where
         self.wanted.lock().tenure(key)
     }
 
-    /// All of these keys has come.
-    pub(crate) fn complete(&self, keys: impl IntoIterator<Item = (F, Tenure)>) {
+    /// All of these keys has come, and was told. Handlers are told that, too.
+    pub(crate) fn complete(&self, keys: impl ExactSizeIterator<Item = (F, Tenure)>) {
+        if keys.len() == 0 {
+            return;
+        }
+        let mut publishing = self.hub.publishing();
         let mut wanted = self.wanted.lock();
         let mut came = false;
         for (key, tenure) in keys {
-            wanted.complete(&key, tenure);
-            came = true;
+            came |= wanted.complete(&key, tenure);
         }
+        let mark = Mark::Complete(wanted.last_complete());
         drop(wanted);
         if came {
+            publishing.mark(&mark);
+            drop(publishing);
             self.came.notify_all();
         }
     }
 
-    pub(crate) fn is_complete(&self, key: &F, tenure: Tenure) -> Option<bool> {
-        self.wanted.lock().is_complete(key, tenure)
+    /// Tells handlers once more which keys are complete: one of them has only come.
+    pub(crate) fn mark_complete(&self) {
+        let mut publishing = self.hub.publishing();
+        let last = self.wanted.lock().last_complete();
+        if last > EditNumber::FIRST {
+            publishing.mark(&Mark::Complete(last));
+        }
+    }
+
+    /// With which number a key has become complete, if it is. `None`: its tenure is over.
+    pub(crate) fn completed(&self, key: &F, tenure: Tenure) -> Option<Option<EditNumber>> {
+        self.wanted.lock().completed(key, tenure)
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.wanted.lock().is_closed()
+    }
+
+    pub(crate) fn is_known(&self, key: &F) -> bool {
+        self.wanted.lock().is_known(key)
     }
 
     /// Woken when a key is complete, or all is over.
@@ -198,7 +239,7 @@ mod tests {
             let now = tokio::time::Instant::now().into_std();
             for linger in [Duration::ZERO, Duration::from_secs(1)] {
                 let holdings = Arc::new(Holdings::new(1, 9, linger));
-                let tenure = holdings.acquire(&17).unwrap();
+                let tenure = holdings.acquire(&17, now).unwrap();
                 let object = Arc::new(Meddler(holdings.clone()));
                 holdings.during(&17, tenure, |_| {
                     let mut change = holdings.names.change();
@@ -213,5 +254,21 @@ mod tests {
         });
         told.recv_timeout(Duration::from_secs(20)).expect("it locks up nowhere");
         thread.join().unwrap();
+    }
+
+    #[test]
+    fn a_million_interests_in_a_key_leave_nothing_to_do() {
+        let now = tokio::time::Instant::now().into_std();
+        let holdings: Holdings<u8, ()> = Holdings::new(1, 9, Duration::ZERO);
+        let tenure = holdings.acquire(&17, now).unwrap();
+        assert_eq!(holdings.take_changed(), [(17, Some(tenure))]);
+        for _ in 0..1_000_000 {
+            assert_eq!(holdings.acquire(&17, now), Ok(tenure));
+            holdings.release(&17, tenure, now);
+        }
+        assert!(holdings.take_changed().is_empty());
+        assert_eq!(holdings.counts(), (1, 1, 0));
+        holdings.release(&17, tenure, now);
+        assert_eq!((holdings.counts(), holdings.take_changed()), ((0, 0, 0), vec![(17, None)]));
     }
 }

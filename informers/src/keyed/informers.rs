@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use machinery_objects::{Event, Object, ObjectKey};
+use machinery_objects::{Event, Object, ObjectKey, Unreadable};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -82,6 +82,9 @@ pub struct KeyedState {
     pub troubled: usize,
     /// What keeps one of these from being so. It is tried again.
     pub trouble: Option<Trouble>,
+    /// Objects that cannot be read, a thousand of them. One stream cannot say under which key such an object is: it stays here
+    /// until it is read or gone, or all is told anew, or nobody is interested in anything.
+    pub unreadable: Vec<Unreadable>,
     /// What has happened.
     pub counts: KeyedCounts,
 }
@@ -99,6 +102,10 @@ impl<F: Text, T: Object> KeyedInformers<F, T> {
         }))
     }
 
+    pub(super) fn shared(&self) -> &Shared<F, T> {
+        &self.0.shared
+    }
+
     /// Keeps what is wanted up to date and tells handlers, until the token is cancelled; returns when the last handler's call
     /// has.
     ///
@@ -113,7 +120,7 @@ impl<F: Text, T: Object> KeyedInformers<F, T> {
             let streams = async {
                 match shared.source.interests().filter(|_| !shared.per_key) {
                     Some(source) => stream::run(shared, source).await,
-                    None => per_key::run(shared).await,
+                    None => per_key::run(shared, tasks).await,
                 }
             };
             let closing = Closing(&inner);
@@ -145,7 +152,7 @@ impl<F: Text, T: Object> KeyedInformers<F, T> {
             return Err(unselectable(format!("it is longer than {LONGEST} bytes")));
         }
         per_key::under(&shared.filter, &shared.by, &text).map_err(|error| unselectable(error.to_string()))?;
-        match shared.holdings.acquire(&key) {
+        match shared.holdings.acquire(&key, Instant::now().into_std()) {
             Ok(tenure) => Ok(Interest { shared: shared.clone(), key, tenure }),
             Err(Refused::TooMany(limit)) => Err(NotAcquired::TooMany { limit }),
             Err(Refused::Closed) => Err(NotAcquired::Closed),
@@ -190,19 +197,22 @@ impl<F: Text, T: Object> KeyedInformers<F, T> {
         Ok(spawn(events, &self.0.tasks, self.0.stopping.clone(), of_objects))
     }
 
-    /// The same for whoever asks, one by one.
+    /// The same for whoever asks, one by one, with marks: after all that is there at the beginning, and whenever a key has become
+    /// complete, with the number that its [interest](Interest::completed) has.
     ///
     /// # Errors
     /// They have stopped.
     pub fn events(&self) -> Result<Events<(F, ObjectKey), Arc<T>>, Closed> {
         let holdings = &self.0.shared.holdings;
-        holdings.hub.register(
+        let events = holdings.hub.register(
             Instant::now().into_std(),
             || holdings.names.read(),
             |names, each| {
                 names.iter().for_each(|(key, name, object)| each(&(key.clone(), name.clone()), object));
             },
-        )
+        )?;
+        holdings.mark_complete();
+        Ok(events)
     }
 
     /// How they are.
@@ -231,6 +241,7 @@ impl<F: Text, T: Object> Inner<F, T> {
             silent_for: report.heard.map(|heard| now.saturating_duration_since(heard)),
             troubled: report.troubles.len(),
             trouble: report.troubles.values().next().cloned(),
+            unreadable: if keys == 0 { Vec::new() } else { report.unreadable() },
             counts: report.counts,
         }
     }
@@ -281,6 +292,7 @@ impl<F: Text, T: Send + Sync + 'static> Drop for Closing<'_, F, T> {
 impl<F: Text, T: Send + Sync + 'static> Inner<F, T> {
     fn close(&self) {
         self.shared.holdings.close(Instant::now().into_std());
+        self.shared.progress.end();
         self.stopping.cancel();
         self.tasks.close();
     }

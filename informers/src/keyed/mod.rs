@@ -1,8 +1,8 @@
 //! Informers by key: which objects one hears of is what one holds.
 //!
 //! [`wanted`] counts who holds which key; [`holdings`] is what is held and shared. Two shells keep it up to date: `per_key`, and
-//! `stream` with its machine, the `editor`
-//! and its `edits`.
+//! `stream` with its machine, the `editor`,
+//! which `edits`, has `heard`, and knows what to do when a stream `ends`.
 
 #[cfg(feature = "tokio")]
 mod builder;
@@ -11,7 +11,11 @@ mod editor;
 #[cfg(feature = "tokio")]
 mod edits;
 #[cfg(feature = "tokio")]
+mod ends;
+#[cfg(feature = "tokio")]
 mod guard;
+#[cfg(feature = "tokio")]
+mod heard;
 mod holdings;
 #[cfg(feature = "tokio")]
 mod informers;
@@ -19,6 +23,10 @@ mod informers;
 mod model;
 #[cfg(feature = "tokio")]
 mod per_key;
+#[cfg(feature = "tokio")]
+mod progress;
+#[cfg(feature = "tokio")]
+mod reached;
 #[cfg(feature = "tokio")]
 mod room;
 #[cfg(feature = "tokio")]

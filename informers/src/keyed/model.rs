@@ -24,7 +24,7 @@ impl Model {
 
     /// The number of the tenure.
     pub fn acquire(&self, key: u8) -> u64 {
-        self.holdings.acquire(&key).map_or(0, |tenure| tenure.0)
+        self.holdings.acquire(&key, self.now).map_or(0, |tenure| tenure.0)
     }
 
     /// As the drop of an interest does it.

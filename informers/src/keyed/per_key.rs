@@ -16,9 +16,8 @@ use super::wanted::Tenure;
 use crate::cache::Cache;
 use crate::reflect::{Effect, Order, Plan, Sink, drive};
 
-/// Starts and stops streams as keys are wanted, for ever.
-pub(super) async fn run<F: Text, T: Object>(shared: &Arc<Shared<F, T>>) {
-    let tasks = TaskTracker::new();
+/// Starts and stops streams as keys are wanted, for ever. When this is dropped they stop, and whoever has `tasks` waits for that.
+pub(super) async fn run<F: Text, T: Object>(shared: &Arc<Shared<F, T>>, tasks: &TaskTracker) {
     let all = CancellationToken::new();
     let _stop = all.clone().drop_guard();
     let mut running: BTreeMap<F, CancellationToken> = BTreeMap::new();
@@ -66,7 +65,8 @@ struct Open<'a, F, T>(&'a Shared<F, T>, Tenure);
 impl<F, T> Drop for Open<'_, F, T> {
     fn drop(&mut self) {
         self.0.streams.fetch_sub(1, Ordering::Relaxed);
-        self.0.report.lock().troubles.remove(&self.1);
+        self.0.report.lock().over(self.1);
+        self.0.progress.over(self.1);
     }
 }
 
@@ -124,11 +124,13 @@ impl<F: Text, T: Object> Sink<T> for Keeper<'_, F, T> {
             self.shared.report.lock().counts.fenced += fenced;
             return;
         };
+        shared.progress.to(*tenure, outcome.reached.as_ref());
         if outcome.whole {
-            holdings.complete([(key.clone(), *tenure)]);
+            holdings.complete([(key.clone(), *tenure)].into_iter());
         }
         let mut report: machinery_sync::MutexGuard<'_, Report> = shared.report.lock();
         report.outcome::<Name<F>, T>(*tenure, &outcome);
+        report.cannot_read(*tenure, cache.unreadable());
     }
 
     /// Nobody asks for that of one key.

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 use std::time::{Duration, Instant};
 
-use machinery_objects::{Filter, InterestBy, ListWatch};
+use machinery_objects::{Filter, InterestBy, ListWatch, ObjectKey, Unreadable};
 use machinery_sync::Mutex;
 
 use super::holdings::Holdings;
+use super::progress::Progress;
 use super::shelves::{Find, Key};
 use super::wanted::Tenure;
 use crate::cache::Outcome;
@@ -30,6 +31,7 @@ pub(crate) struct Shared<F, T> {
     pub(super) linger: Duration,
     pub(super) per_key: bool,
     pub(super) holdings: Arc<Holdings<F, T>>,
+    pub(super) progress: Progress,
     pub(super) report: Mutex<Report>,
     /// How many there are.
     pub(super) streams: AtomicU64,
@@ -49,6 +51,10 @@ pub struct KeyedCounts {
     pub events: u64,
     /// Those of them that came for a key that nobody wanted any more, and changed nothing.
     pub fenced: u64,
+    /// Changes that came after those that they came before, and were dropped.
+    pub late: u64,
+    /// Objects that could not be read, each time.
+    pub unreadable: u64,
     /// Times that something was wrong.
     pub troubles: u64,
 }
@@ -58,6 +64,8 @@ pub(crate) struct Report {
     pub(super) counts: KeyedCounts,
     /// Of each stream that is not up to date.
     pub(super) troubles: BTreeMap<Tenure, Trouble>,
+    /// Of each stream, what it cannot read.
+    unreadable: BTreeMap<Tenure, Vec<Unreadable>>,
     pub(super) heard: Option<Instant>,
 }
 
@@ -78,10 +86,35 @@ impl Report {
     /// What came of a stream.
     pub(super) fn outcome<N, T>(&mut self, stream: Tenure, outcome: &Outcome<N, T>) {
         self.counts.troubles += outcome.troubles.len() as u64;
+        self.counts.late += outcome.late;
+        self.counts.unreadable += outcome.unreadable;
         if outcome.well {
             self.troubles.remove(&stream);
         } else if let Some(trouble) = outcome.troubles.last() {
             self.troubles.insert(stream, trouble.clone());
         }
     }
+
+    /// What a stream cannot read now.
+    pub(super) fn cannot_read(&mut self, stream: Tenure, unreadable: &BTreeMap<ObjectKey, Unreadable>) {
+        if unreadable.is_empty() {
+            self.unreadable.remove(&stream);
+        } else {
+            self.unreadable.insert(stream, unreadable.values().cloned().collect());
+        }
+    }
+
+    /// There is no such stream any more.
+    pub(super) fn over(&mut self, stream: Tenure) {
+        self.troubles.remove(&stream);
+        self.unreadable.remove(&stream);
+    }
+
+    /// What cannot be read, as much as is shown.
+    pub(super) fn unreadable(&self) -> Vec<Unreadable> {
+        self.unreadable.values().flatten().take(UNREADABLE).cloned().collect()
+    }
 }
+
+/// So many objects that cannot be read are shown.
+const UNREADABLE: usize = 1000;

@@ -72,12 +72,18 @@ pub(super) async fn run<F: Text, T: Object>(
         if order.is_none() && others_are_wanted {
             order = editor.step(now, Input::Time, &mut effects, &mut complete);
         }
-        if !effects.is_empty() {
+        let changes = !effects.is_empty();
+        if changes {
             let mut publishing = shared.holdings.hub.publishing();
             let outcome = cache.apply(&mut effects, publishing.is_heard());
             publishing.publish(now, &outcome.news);
             drop(publishing);
-            shared.report.lock().outcome::<Name<F>, T>(ALL, &outcome);
+            let mut report = shared.report.lock();
+            report.outcome::<Name<F>, T>(ALL, &outcome);
+            report.cannot_read(ALL, cache.unreadable());
+        }
+        if changes || others_are_wanted {
+            shared.progress.to(ALL, editor.shown());
         }
         shared.holdings.complete(complete.drain(..));
         if let Some(order) = order {

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
+use machinery_objects::EditNumber;
+
 /// The keys.
 pub(crate) struct Wanted<F> {
     keys: BTreeMap<F, Want>,
@@ -11,6 +13,10 @@ pub(crate) struct Wanted<F> {
     /// Those that nobody holds, and until when they stay.
     lingering: BTreeSet<(Instant, F)>,
     tenures: u64,
+    /// How many are complete.
+    complete: usize,
+    /// How often one has become so.
+    completions: u64,
     limit: usize,
     closed: bool,
 }
@@ -29,8 +35,8 @@ pub(crate) enum Refused {
 struct Want {
     guards: usize,
     tenure: Tenure,
-    /// Whether all of it has come.
-    complete: bool,
+    /// All of it has come, as that many before.
+    complete: Option<EditNumber>,
     until: Option<Instant>,
     /// Whether a stream was begun for it, or will be.
     told: bool,
@@ -47,6 +53,8 @@ impl<F: Ord + Clone> Wanted<F> {
             changed: BTreeSet::new(),
             lingering: BTreeSet::new(),
             tenures: 0,
+            complete: 0,
+            completions: 0,
             limit,
             closed: false,
         }
@@ -70,7 +78,7 @@ impl<F: Ord + Clone> Wanted<F> {
         }
         self.tenures += 1;
         let tenure = Tenure(self.tenures);
-        self.keys.insert(key.clone(), Want { guards: 1, tenure, complete: false, until: None, told: false });
+        self.keys.insert(key.clone(), Want { guards: 1, tenure, complete: None, until: None, told: false });
         self.changed.insert(key.clone());
         Ok((tenure, true))
     }
@@ -114,9 +122,21 @@ impl<F: Ord + Clone> Wanted<F> {
         self.lingering.first().map(|(until, _)| *until)
     }
 
+    /// Where there are as many as there may be, the one goes that has lingered longest. Its tenure is over.
+    pub(crate) fn make_room(&mut self) -> Option<F> {
+        if self.keys.len() < self.limit {
+            return None;
+        }
+        let (_, key) = self.lingering.pop_first()?;
+        self.forget(&key);
+        Some(key)
+    }
+
     fn forget(&mut self, key: &F) {
+        let want = self.keys.remove(key);
+        self.complete -= usize::from(want.as_ref().is_some_and(|want| want.complete.is_some()));
         // Of one that nobody began a stream for nobody has to hear.
-        if self.keys.remove(key).is_some_and(|want| want.told) {
+        if want.is_some_and(|want| want.told) {
             self.changed.insert(key.clone());
         } else {
             self.changed.remove(key);
@@ -128,23 +148,41 @@ impl<F: Ord + Clone> Wanted<F> {
         self.closed = true;
         self.lingering.clear();
         self.changed.clear();
+        self.complete = 0;
         std::mem::take(&mut self.keys).into_keys().collect()
+    }
+
+    pub(crate) const fn is_closed(&self) -> bool {
+        self.closed
     }
 
     pub(crate) fn tenure(&self, key: &F) -> Option<Tenure> {
         self.keys.get(key).map(|want| want.tenure)
     }
 
-    /// All of a key has come, if that is still its tenure.
-    pub(crate) fn complete(&mut self, key: &F, tenure: Tenure) {
-        if let Some(want) = self.keys.get_mut(key).filter(|want| want.tenure == tenure) {
-            want.complete = true;
-        }
+    /// All of a key has come, if that is still its tenure. Whether that is news.
+    pub(crate) fn complete(&mut self, key: &F, tenure: Tenure) -> bool {
+        let want = self.keys.get_mut(key).filter(|want| want.tenure == tenure && want.complete.is_none());
+        let Some(want) = want else { return false };
+        self.complete += 1;
+        self.completions += 1;
+        want.complete = Some(EditNumber(self.completions));
+        true
     }
 
-    /// `None`: that tenure is over.
-    pub(crate) fn is_complete(&self, key: &F, tenure: Tenure) -> Option<bool> {
+    /// The number of the last one that became complete.
+    pub(crate) const fn last_complete(&self) -> EditNumber {
+        EditNumber(self.completions)
+    }
+
+    /// The number with which it became complete, if it is. `None`: that tenure is over.
+    pub(crate) fn completed(&self, key: &F, tenure: Tenure) -> Option<Option<EditNumber>> {
         self.keys.get(key).filter(|want| want.tenure == tenure).map(|want| want.complete)
+    }
+
+    /// Whether all of it has come, for whomever.
+    pub(crate) fn is_known(&self, key: &F) -> bool {
+        self.keys.get(key).is_some_and(|want| want.complete.is_some())
     }
 
     /// What changed since this was asked last: each key, and whose it is now.
@@ -166,8 +204,8 @@ impl<F: Ord + Clone> Wanted<F> {
         self.keys.len()
     }
 
-    pub(crate) fn count_complete(&self) -> usize {
-        self.keys.values().filter(|want| want.complete).count()
+    pub(crate) const fn count_complete(&self) -> usize {
+        self.complete
     }
 
     pub(crate) fn guards(&self) -> usize {
@@ -197,10 +235,36 @@ mod tests {
         assert_eq!(wanted.take_changed(), [(1, None)]);
         let (second, _) = wanted.acquire(&1).unwrap();
         assert!(second > first);
-        wanted.complete(&1, first);
-        assert_eq!((wanted.is_complete(&1, first), wanted.is_complete(&1, second)), (None, Some(false)));
-        wanted.complete(&1, second);
-        assert_eq!(wanted.is_complete(&1, second), Some(true));
+        assert!(!wanted.complete(&1, first));
+        assert_eq!((wanted.completed(&1, first), wanted.completed(&1, second)), (None, Some(None)));
+        assert!(wanted.complete(&1, second) && !wanted.complete(&1, second));
+        assert_eq!(wanted.completed(&1, second), Some(Some(EditNumber(1))));
+        assert!(wanted.is_known(&1) && wanted.count_complete() == 1);
+        let (third, _) = wanted.acquire(&3).unwrap();
+        assert!(wanted.complete(&3, third));
+        assert_eq!(
+            (wanted.completed(&3, third), wanted.last_complete()),
+            (Some(Some(EditNumber(2))), EditNumber(2))
+        );
+        assert!(wanted.release(&1, second, now(), NONE));
+        assert_eq!((wanted.count_complete(), wanted.is_known(&1)), (1, false));
+        wanted.close();
+        assert_eq!(wanted.count_complete(), 0);
+    }
+
+    #[test]
+    fn one_that_lingers_makes_room_for_one_that_is_held() {
+        let (mut wanted, start, linger) = (Wanted::new(2), now(), Duration::from_secs(5));
+        let (first, _) = wanted.acquire(&1).unwrap();
+        let (second, _) = wanted.acquire(&2).unwrap();
+        assert_eq!(wanted.make_room(), None);
+        assert!(!wanted.release(&2, second, start, linger));
+        assert!(!wanted.release(&1, first, start + linger / 2, linger));
+        assert_eq!(wanted.make_room(), Some(2), "it has lingered longest");
+        assert_eq!(wanted.make_room(), None, "there is room");
+        assert!(wanted.acquire(&3).is_ok());
+        assert_eq!(wanted.make_room(), Some(1));
+        assert_eq!((wanted.len(), wanted.due()), (1, None));
     }
 
     #[test]

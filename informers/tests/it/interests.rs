@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use async_trait::async_trait;
 use futures::Stream;
 use machinery_informers::testing::{Fault, OnEdit, OnEvent, Plane, Thing};
-use machinery_informers::{Interest, KeyedInformers, Limits, Trouble};
+use machinery_informers::{Interest, KeyedBuilder, KeyedInformers, Limits, Trouble};
 use machinery_objects::{
     Capabilities, EditNumber, InterestBy, InterestEdit, InterestRequest, InterestSource, InterestWatch,
     ListError, ListRequest, ListWatch, Page, Revision, SourceError, WatchError, WatchEvent, WatchRequest,
@@ -25,7 +25,7 @@ pub(crate) struct Rig {
     pub(crate) informers: KeyedInformers<String, Thing>,
     tasks: TaskTracker,
     stopping: CancellationToken,
-    heard: Heard,
+    pub(crate) heard: Heard,
 }
 
 impl Rig {
@@ -35,17 +35,24 @@ impl Rig {
         plane.refuse_more_keys_than(keys_at_once);
         let mut limits = Limits::default();
         limits.edit_keys = keys_at_once;
+        Self::with(plane, |builder| builder.limits(limits))
+    }
+
+    pub(crate) fn with(
+        plane: Plane<Thing>,
+        set: impl FnOnce(KeyedBuilder<String, Thing>) -> KeyedBuilder<String, Thing>,
+    ) -> Self {
         let source: Arc<dyn ListWatch<Thing>> = Arc::new(plane.clone());
         let by = InterestBy::Field(Thing::PLACE.into());
         let find = |thing: &Thing| Some(thing.place.to_string());
-        let informers = KeyedInformers::builder(source, by, find).limits(limits).seed(7).build();
+        let informers = set(KeyedInformers::builder(source, by, find).seed(7)).build();
         let heard = Heard::default();
         let mut hears = heard.hears();
         informers.handle(move |_, event| hears(event)).unwrap().detach();
         Self { plane, informers, tasks: TaskTracker::new(), stopping: CancellationToken::new(), heard }
     }
 
-    fn run(&self) {
+    pub(crate) fn run(&self) {
         self.tasks.spawn(self.informers.run(self.stopping.clone()));
     }
 
@@ -62,7 +69,7 @@ impl Rig {
         keys.collect()
     }
 
-    async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.stopping.cancel();
         self.tasks.close();
         self.tasks.wait().await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use machinery_apiserver::{ApiServer, Handle, Identity};
-use machinery_informers::{Interest, KeyedInformers, Lookup, Metrics};
+use machinery_informers::{Interest, KeyedInformers, Limits, Lookup, Metrics};
 use machinery_objects::{
     Deletion, Event, InterestBy, Kind, Labels, ListWatch, Object, ObjectKey, Preconditions, ResourceVersion,
     Scope, Writer,
@@ -192,4 +192,83 @@ async fn interests_are_held_and_let_go_by_one_stream() {
 #[tokio::test]
 async fn interests_are_held_and_let_go_by_a_stream_for_each_key() {
     interests_are_held_and_let_go(true).await;
+}
+
+async fn interests_that_come_and_go_leave_nothing(per_key: bool) {
+    let site = Site::new(per_key).await;
+    for vni in 0..20 {
+        site.make(&format!("port-{vni}"), vni).await;
+    }
+    let stays = site.acquire(0).await;
+    let of = || {
+        let state = site.informers.state();
+        let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+        (state.keys, state.interests, state.names, state.streams, tasks)
+    };
+    let before = of();
+    for turn in 0..10_000 {
+        let held = site.informers.acquire(turn % 20).unwrap();
+        if turn % 25 == 0 {
+            held.synced().await.unwrap();
+        } else if turn % 3 == 0 {
+            tokio::task::yield_now().await;
+        }
+    }
+    // The server sees in its own time that a watch is not read any more.
+    for _ in 0..1_000 {
+        if of() == before {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert_eq!(of(), before);
+    let counts = site.informers.state().counts;
+    if !per_key {
+        assert_eq!(counts.opened, 1, "it is one stream all the time");
+        assert!((400..20_000).contains(&counts.edits), "{counts:?}");
+    }
+    assert_eq!(counts.troubles, 0);
+    drop(stays);
+    site.stop().await;
+}
+
+#[tokio::test]
+async fn interests_that_come_and_go_on_one_stream_leave_nothing() {
+    interests_that_come_and_go_leave_nothing(false).await;
+}
+
+#[tokio::test]
+async fn interests_that_come_and_go_on_a_stream_for_each_key_leave_nothing() {
+    interests_that_come_and_go_leave_nothing(true).await;
+}
+
+#[tokio::test]
+async fn more_keys_than_go_into_a_request_are_added_by_edits() {
+    let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
+    let kind = Kind::new("v1", "ConfigMap", "configmaps", Scope::Namespaced).unwrap();
+    let ports: Handle<Port> = server.handle_of(kind, Identity::admin());
+    for vni in 0..100 {
+        ports.create(&port(&format!("port-{vni}"), vni), None).await.unwrap();
+    }
+    let source: Arc<dyn ListWatch<Arc<Port>>> = Arc::new(ports.clone());
+    let mut limits = Limits::default();
+    limits.edit_bytes = 40;
+    let informers =
+        KeyedInformers::builder(source, InterestBy::Label("vni".into()), vni).limits(limits).build();
+    let held: Vec<_> = (0..100).map(|vni| informers.acquire(vni).unwrap()).collect();
+    let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
+    tasks.spawn(informers.run(stopping.clone()));
+    for interest in &held {
+        interest.synced().await.unwrap();
+    }
+    assert_eq!(informers.read().len(), 100);
+    let counts = informers.state().counts;
+    // Ten of one digit and ninety of two, with what stands around each.
+    assert_eq!((counts.opened, counts.edits, counts.events), (1, 12, 100));
+    let token = ports.create(&port("another", 50), None).await.unwrap().token;
+    informers.reached(&token, Duration::from_secs(10)).await.unwrap();
+    assert_eq!(informers.read().count(&50), 2);
+    stopping.cancel();
+    tasks.close();
+    tasks.wait().await;
 }

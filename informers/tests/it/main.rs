@@ -6,6 +6,7 @@ mod audits;
 mod interests;
 mod keyed;
 mod keyed_model;
+mod keyed_roads;
 mod limits;
 mod model;
 mod moves;

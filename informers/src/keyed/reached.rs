@@ -1,0 +1,86 @@
+//! Reading what one wrote, where one looks at some keys only.
+
+use std::time::Duration;
+
+use machinery_objects::{Object, ResourceVersion, WriteToken, Wrote};
+use tokio::time::{Instant, timeout_at};
+
+use super::informers::KeyedInformers;
+use super::shared::{Shared, Text};
+use crate::informer::{LONGEST, NotReached, named};
+
+impl<F: Text, T: Object> KeyedInformers<F, T> {
+    /// Waits until a write is shown, as far as it is under keys that are complete: until the object is there so, or all that is
+    /// known of these keys is past that. Of keys that are not complete nothing is said: [wait](super::Interest::synced) for them
+    /// first.
+    ///
+    /// Where versions are ordered bookmarks tell that it is past. Otherwise, and where a stream hears of none for so long, the
+    /// source is asked what it has.
+    ///
+    /// # Errors
+    /// It is not shown in time; the source has been asked by then. The informers have stopped.
+    pub async fn reached(&self, token: &WriteToken, patience: Duration) -> Result<(), NotReached> {
+        let shared = self.shared();
+        let until = Instant::now() + patience.min(LONGEST);
+        loop {
+            let listener = shared.progress.listen();
+            if shared.shows(token) {
+                return Ok(());
+            }
+            if shared.holdings.is_closed() {
+                return Err(NotReached::Closed);
+            }
+            if timeout_at(until, listener).await.is_err() {
+                return shared.asked(token).await;
+            }
+        }
+    }
+}
+
+impl<F: Text, T: Object> Shared<F, T> {
+    fn shows(&self, token: &WriteToken) -> bool {
+        let held = self.holdings.names.held(&token.key);
+        let mut all = held.iter().flat_map(|held| held.all()).map(|(_, object)| object);
+        let ordered = self.source.capabilities().versions_are_ordered;
+        match &token.wrote {
+            Wrote::Stored(version) => {
+                all.any(|there| there.version().as_ref() == Some(version)) || self.is_past(version)
+            }
+            Wrote::Removed(Some(version)) if ordered => self.is_past(version),
+            Wrote::Removed(_) => all.all(|there| match (&token.uid, there.uid()) {
+                (Some(gone), Some(there)) => gone.as_str() != there,
+                _ => false,
+            }),
+        }
+    }
+
+    /// Whether all that is complete is as of this version or a later one. Where nothing is, nothing is missing.
+    fn is_past(&self, version: &ResourceVersion) -> bool {
+        let ordered = self.source.capabilities().versions_are_ordered;
+        let (_, _, complete) = self.holdings.counts();
+        let is_past = || version.revision().is_some_and(|revision| self.progress.is_past(revision));
+        complete == 0 || (ordered && is_past())
+    }
+
+    /// Asks the source: all may be shown that there is to show.
+    async fn asked(&self, token: &WriteToken) -> Result<(), NotReached> {
+        let key = &token.key;
+        let there = match named(&*self.source, &self.filter, &self.limits, key).await {
+            Ok(there) => there,
+            Err(error) => return Err(NotReached::Unknown { key: key.clone(), error }),
+        };
+        // What is under no key that is complete is not to be here.
+        let there =
+            there.filter(|found| (self.find)(&found.object).is_some_and(|key| self.holdings.is_known(&key)));
+        let held = self.holdings.names.held(key);
+        let is_so = match (&there, &held) {
+            (None, None) => true,
+            (Some(there), Some(held)) => held.all().any(|(_, object)| object.version() == there.version),
+            _ => false,
+        };
+        if is_so || self.shows(token) {
+            return Ok(());
+        }
+        Err(NotReached::Behind { key: key.clone() })
+    }
+}
