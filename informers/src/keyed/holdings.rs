@@ -174,6 +174,11 @@ where
         self.wanted.lock().completed(key, tenure)
     }
 
+    /// Whether any key is complete.
+    pub(crate) fn knows_any(&self) -> bool {
+        self.wanted.lock().count_complete() > 0
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.wanted.lock().is_closed()
     }

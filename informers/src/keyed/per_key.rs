@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::holdings::{Holdings, Name};
-use super::shared::{Report, Shared, Text};
+use super::shared::{Shared, Text};
 use super::shelves::{Key, One, Shelved};
 use super::wanted::Tenure;
 use crate::cache::Cache;
@@ -128,9 +128,7 @@ impl<F: Text, T: Object> Sink<T> for Keeper<'_, F, T> {
         if outcome.whole {
             holdings.complete([(key.clone(), *tenure)].into_iter());
         }
-        let mut report: machinery_sync::MutexGuard<'_, Report> = shared.report.lock();
-        report.outcome::<Name<F>, T>(*tenure, &outcome);
-        report.cannot_read(*tenure, cache.unreadable());
+        shared.report.lock().outcome::<Name<F>, T>(*tenure, &outcome, cache.unreadable());
     }
 
     /// Nobody asks for that of one key.

@@ -57,9 +57,8 @@ impl<F: Text, T: Object> Shared<F, T> {
     /// Whether all that is complete is as of this version or a later one. Where nothing is, nothing is missing.
     fn is_past(&self, version: &ResourceVersion) -> bool {
         let ordered = self.source.capabilities().versions_are_ordered;
-        let (_, _, complete) = self.holdings.counts();
         let is_past = || version.revision().is_some_and(|revision| self.progress.is_past(revision));
-        complete == 0 || (ordered && is_past())
+        !self.holdings.knows_any() || (ordered && is_past())
     }
 
     /// Asks the source: all may be shown that there is to show.

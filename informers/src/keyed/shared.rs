@@ -83,8 +83,13 @@ impl Report {
         }
     }
 
-    /// What came of a stream.
-    pub(super) fn outcome<N, T>(&mut self, stream: Tenure, outcome: &Outcome<N, T>) {
+    /// What came of a stream, and what it cannot read now.
+    pub(super) fn outcome<N, T>(
+        &mut self,
+        stream: Tenure,
+        outcome: &Outcome<N, T>,
+        unreadable: &BTreeMap<ObjectKey, Unreadable>,
+    ) {
         self.counts.troubles += outcome.troubles.len() as u64;
         self.counts.late += outcome.late;
         self.counts.unreadable += outcome.unreadable;
@@ -93,13 +98,10 @@ impl Report {
         } else if let Some(trouble) = outcome.troubles.last() {
             self.troubles.insert(stream, trouble.clone());
         }
-    }
-
-    /// What a stream cannot read now.
-    pub(super) fn cannot_read(&mut self, stream: Tenure, unreadable: &BTreeMap<ObjectKey, Unreadable>) {
+        let known = self.unreadable.get(&stream).map_or(0, Vec::len);
         if unreadable.is_empty() {
             self.unreadable.remove(&stream);
-        } else {
+        } else if outcome.whole || outcome.unreadable > 0 || known != unreadable.len() {
             self.unreadable.insert(stream, unreadable.values().cloned().collect());
         }
     }

@@ -78,9 +78,7 @@ pub(super) async fn run<F: Text, T: Object>(
             let outcome = cache.apply(&mut effects, publishing.is_heard());
             publishing.publish(now, &outcome.news);
             drop(publishing);
-            let mut report = shared.report.lock();
-            report.outcome::<Name<F>, T>(ALL, &outcome);
-            report.cannot_read(ALL, cache.unreadable());
+            shared.report.lock().outcome::<Name<F>, T>(ALL, &outcome, cache.unreadable());
         }
         if changes || others_are_wanted {
             shared.progress.to(ALL, editor.shown());

@@ -37,7 +37,7 @@ pub struct Limits {
     pub watch_time: Duration,
     /// A watch that carries bookmarks and is silent for so long is dead. One without may be silent until its time is over.
     pub silence: Duration,
-    /// So many keys are in one request of keyed informers, to a stream of interest.
+    /// So many keys are in one request of keyed informers, to a stream of interest. More are in the next.
     pub edit_keys: usize,
     /// Or as many as take so many bytes there. Proxies let a mebibyte pass, servers more.
     pub edit_bytes: usize,

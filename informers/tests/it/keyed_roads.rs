@@ -1,21 +1,28 @@
 //! What keyed informers promise by either source, on one that does as it is told.
 
+use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use async_trait::async_trait;
+use futures::Stream;
 use machinery_informers::deliver::Told;
 use machinery_informers::testing::{Fault, OnEvent, Plane, Thing};
 use machinery_informers::{KeyedInformers, Lookup, NotAcquired, NotReached};
 use machinery_objects::{
-    Capabilities, Field, Fields, InterestBy, Labels, ListError, ListWatch, Mark, Object, ObjectKey,
-    ResourceVersion,
+    Capabilities, Field, Fields, InterestBy, Labels, ListError, ListRequest, ListWatch, Mark, Object,
+    ObjectKey, Page, ResourceVersion, Revision, WatchError, WatchEvent, WatchRequest, WatchStream,
 };
+use machinery_sync::Mutex;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::interests::Rig;
-use crate::support::{key, seconds, settled, unavailable, virtually};
+use crate::support::{LISTS, key, seconds, settled, unavailable, virtually};
 
 fn rig(can: Capabilities, per_key: bool) -> Rig {
     let rig = Rig::with(Plane::of_things(can), |builder| if per_key { builder.per_key() } else { builder });
@@ -231,7 +238,13 @@ fn what_cannot_be_read_and_what_came_late_is_counted() {
         let state = informers.state();
         assert_eq!(state.unreadable.len(), 1, "{state:?}");
         assert!(state.counts.late >= 1, "{state:?}");
+        let other = informers.acquire("p2".into()).unwrap();
+        other.synced().await.unwrap();
         drop(held);
+        settled().await;
+        // Which key it was under one stream cannot tell.
+        assert_eq!(informers.state().unreadable.len(), usize::from(!per_key));
+        drop(other);
         settled().await;
         assert!(informers.state().unreadable.is_empty());
         rig.stop().await;
@@ -314,7 +327,9 @@ impl Object for Cooked {
 fn an_object_that_panics_hides_no_others() {
     both_roads(|per_key| async move {
         let place = Field::new(Thing::PLACE, |raw: &Raw| Some(raw.0.place.to_string())).unwrap();
-        let plane: Plane<Raw> = Plane::new(Capabilities::ALL, Fields::new([place]), |raw, version, _| {
+        // Some come with a list, others on a watch.
+        let can = if per_key { LISTS } else { Capabilities::ALL };
+        let plane: Plane<Raw> = Plane::new(can, Fields::new([place]), |raw, version, _| {
             raw.0.version = Some(version);
         });
         let source: Arc<dyn ListWatch<Raw>> = Arc::new(plane.clone());
@@ -344,6 +359,74 @@ fn an_object_that_panics_hides_no_others() {
         tasks.wait().await;
         assert_eq!(plane.asked().open, 0);
     });
+}
+
+/// A source whose watches are slow to end: they give the informers time to stop before.
+#[derive(Clone, Default)]
+struct Slow {
+    watched: Arc<AtomicBool>,
+    stopped: Arc<Mutex<Option<Receiver<()>>>>,
+    ended: Arc<AtomicBool>,
+}
+
+struct Ending(Slow);
+
+impl Stream for Ending {
+    type Item = Result<WatchEvent<Thing>, WatchError>;
+
+    fn poll_next(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.watched.store(true, Ordering::Release);
+        Poll::Pending
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        let stopped = self.0.stopped.lock().take();
+        let _ = stopped.map(|stopped| stopped.recv_timeout(Duration::from_millis(200)));
+        self.0.ended.store(true, Ordering::Release);
+    }
+}
+
+#[async_trait]
+impl ListWatch<Thing> for Slow {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::LEAST
+    }
+
+    async fn list(&self, _: ListRequest) -> Result<Page<Thing>, ListError> {
+        let version = Revision(1).into();
+        Ok(Page { items: Vec::new(), unreadable: Vec::new(), version, rest: None, remaining: None })
+    }
+
+    async fn watch(&self, _: WatchRequest) -> Result<WatchStream<Thing>, WatchError> {
+        Ok(Box::pin(Ending(self.clone())))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn when_they_have_stopped_no_stream_is_left() {
+    let slow = Slow::default();
+    let (stopped, waits) = channel();
+    *slow.stopped.lock() = Some(waits);
+    let source: Arc<dyn ListWatch<Thing>> = Arc::new(slow.clone());
+    let by = InterestBy::Field(Thing::PLACE.into());
+    let find = |thing: &Thing| Some(thing.place.to_string());
+    let informers = KeyedInformers::builder(source, by, find).build();
+    let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
+    tasks.spawn(informers.run(stopping.clone()));
+    let held = informers.acquire("p".to_owned()).unwrap();
+    held.synced().await.unwrap();
+    while !slow.watched.load(Ordering::Acquire) {
+        sleep(Duration::from_millis(1)).await;
+    }
+    stopping.cancel();
+    tasks.close();
+    tasks.wait().await;
+    let ended = slow.ended.load(Ordering::Acquire);
+    let _ = stopped.send(());
+    assert!(ended, "it is waited for");
+    drop(held);
 }
 
 #[test]
