@@ -59,6 +59,11 @@ pub(crate) struct Editor<F> {
     pub(super) not_before: Option<Instant>,
     /// Of edits that the source did not make.
     pub(super) refusals: Backoff,
+    /// So many keys go into a request, as far as is known of what the source takes; and whether more may.
+    pub(super) part: usize,
+    pub(super) grows: bool,
+    /// Keys that the source refused, each alone.
+    pub(super) refused: BTreeSet<F>,
     /// Of keys that are known all has been told up to here.
     pub(super) reached: Option<ResourceVersion>,
     /// Whether a version that is not greater is not later.
@@ -114,6 +119,9 @@ impl<F: Ord + Clone + Display> Editor<F> {
             edit: None,
             not_before: None,
             refusals: Backoff::new(!seed),
+            part: usize::MAX,
+            grows: true,
+            refused: BTreeSet::new(),
             reached: None,
             ordered,
             whole: false,
@@ -142,6 +150,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
     pub(crate) fn want(&mut self, changed: impl IntoIterator<Item = (F, Option<Tenure>)>) {
         for (key, tenure) in changed {
             self.stale.remove(&key);
+            self.refused.remove(&key);
             self.dirty.insert(key.clone());
             match tenure {
                 Some(tenure) => self.wanted.insert(key, tenure),
@@ -214,7 +223,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
             self.dirty.clear();
         }
         self.whole = resumes;
-        let mut room = Room::new(&self.limits);
+        let mut room = Room::new(&self.limits, self.part);
         for (key, tenure) in keys {
             if room.takes(&key) {
                 self.asked.insert(key, tenure);

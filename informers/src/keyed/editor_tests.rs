@@ -289,6 +289,42 @@ fn more_keys_than_go_into_a_request_are_added_by_edits() {
 }
 
 #[test]
+fn a_key_that_the_source_refuses_holds_up_no_others() {
+    let wrong = || SourceError::Invalid { reason: "no".into(), causes: Vec::new() };
+    let mut talk = Talk::going(&[1]);
+    talk.wants(&[2, 3, 4, 5]);
+    talk.says(Input::Time, "edit - +2,3,4,5");
+    talk.says(Input::NotEdited(wrong().into()), "abandon; trouble");
+    talk.later("edit - +2,3");
+    talk.says(Input::NotEdited(wrong().into()), "abandon; trouble");
+    talk.later("edit - +2");
+    talk.says(Input::NotEdited(wrong().into()), "abandon; trouble");
+    talk.later("edit - +3,4,5");
+    talk.says(Input::Edited(EditNumber(1)), "");
+    talk.says(complete(1, 8), "renewed; reached 8; complete 3,4,5; edit - +2");
+    // It is tried again and again, alone and later and later, and what nobody wants any more is not.
+    talk.says(Input::NotEdited(wrong().into()), "abandon; trouble");
+    talk.wants(&[6]);
+    talk.later("edit - +6");
+    talk.says(Input::Edited(EditNumber(2)), "");
+    talk.drops(&[2]);
+    talk.says(complete(2, 9), "renewed; reached 9; complete 6");
+    assert!(talk.editor.refused.is_empty());
+}
+
+#[test]
+fn a_stream_is_opened_with_fewer_keys_if_it_is_refused() {
+    let wrong = || SourceError::Invalid { reason: "no".into(), causes: Vec::new() };
+    let mut talk = Talk::new();
+    talk.wants(&[1, 2, 3, 4]);
+    talk.says(Input::Time, "begin; open 1,2,3,4");
+    talk.says(Input::Failed(wrong().into()), "abandon; trouble; wait");
+    talk.later("begin; open 1,2");
+    talk.says(Input::Opened, "");
+    talk.says(complete(0, 7), "finish 7; complete 1,2; edit - +3,4");
+}
+
+#[test]
 fn what_is_known_and_does_not_go_into_the_request_that_resumes_is_added_anew() {
     let mut talk = Talk::of(2);
     talk.wants(&[1, 2, 3]);

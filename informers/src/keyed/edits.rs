@@ -49,6 +49,10 @@ impl<F: Ord + Clone + Display> Editor<F> {
         self.news += 1;
         self.refusals.reset();
         effects.extend([Effect::FinishSome, Effect::Well]);
+        self.refused.retain(|key| !edit.add.contains_key(key));
+        if self.grows {
+            self.part = self.part.saturating_mul(2);
+        }
         self.known(edit.add, complete);
         self.reach(version, effects);
         self.edit(now, effects)
@@ -82,7 +86,8 @@ impl<F: Ord + Clone + Display> Editor<F> {
     /// What to remove and to add, as much as goes into a request. What is to be removed comes first: so the source never has more
     /// keys than are wanted, and those that it is yet to lose.
     fn next(&mut self) -> (BTreeMap<F, Tenure>, BTreeMap<F, Tenure>) {
-        let (mut remove, mut add, mut room) = (BTreeMap::new(), BTreeMap::new(), Room::new(&self.limits));
+        let (mut remove, mut add, mut room) =
+            (BTreeMap::new(), BTreeMap::new(), Room::new(&self.limits, self.part));
         let dirty = std::mem::take(&mut self.dirty).into_iter();
         let dirty = dirty.filter(|key| self.asked.get(key) != self.wanted.get(key));
         let (gone, new): (BTreeSet<F>, BTreeSet<F>) = dirty.partition(|key| self.asked.contains_key(key));
@@ -96,26 +101,44 @@ impl<F: Ord + Clone + Display> Editor<F> {
             }
             self.dirty.insert(key);
         }
+        let (refused, new): (Vec<F>, Vec<F>) = new.into_iter().partition(|key| self.refused.contains(key));
         for key in new {
             match self.wanted.get(&key) {
                 Some(tenure) if room.takes(&key) => drop(add.insert(key, *tenure)),
                 _ => drop(self.dirty.insert(key)),
             }
         }
+        self.dirty.extend(refused.iter().cloned());
+        // One by one, and not where others would be refused with it.
+        let first = refused.into_iter().next().filter(|_| remove.is_empty() && add.is_empty());
+        if let Some((key, tenure)) = first.and_then(|key| Some((key.clone(), *self.wanted.get(&key)?))) {
+            self.dirty.remove(&key);
+            add.insert(key, tenure);
+        }
         (remove, add)
     }
 
-    /// One that the source has no room for was not made. Of any other that is not known: the stream is opened again without
-    /// it, and it is made later.
+    /// One that the source has no room for, or finds wrong, was not made. Of any other that is not known: the stream is opened again
+    /// without it, and it is made later.
     pub(super) fn not_edited<T>(
         &mut self,
         now: Instant,
         error: WatchError,
         effects: &mut Vec<Effect<T>>,
     ) -> Option<Order<F>> {
-        self.edit.as_ref()?;
-        let WatchError::Source(SourceError::TooManyRequests { retry_after }) = error else {
-            return Some(self.failed(now, error, effects));
+        let Edit { add, remove, .. } = self.edit.as_ref()?;
+        let retry_after = match error {
+            WatchError::Source(SourceError::TooManyRequests { retry_after }) => retry_after,
+            WatchError::Source(SourceError::Invalid { .. }) => {
+                let count = add.len() + remove.len();
+                if count == 1 {
+                    // It is this key, and not how many there are.
+                    self.refused.extend(add.keys().cloned());
+                }
+                self.halve(count, false);
+                None
+            }
+            _ => return Some(self.failed(now, error, effects)),
         };
         let removed = self.break_off(now, effects);
         self.asked.extend(removed);
@@ -124,6 +147,12 @@ impl<F: Ord + Clone + Display> Editor<F> {
         self.awaited = None;
         effects.push(Effect::Troubled(Trouble::Watch(error)));
         None
+    }
+
+    /// The source finds something wrong with a request of so many keys: there may be too many, or one is wrong. One is not too many.
+    pub(super) const fn halve(&mut self, count: usize, grows: bool) {
+        let is_one = count <= 1;
+        (self.part, self.grows) = (if is_one { usize::MAX } else { count / 2 }, grows || is_one);
     }
 
     /// The edit that is under way comes to nothing. Its keys are to be edited later. Returns those that it was to remove.

@@ -83,6 +83,13 @@ impl<F: Ord + Clone + Display> Editor<F> {
                 }
                 *retry_after
             }
+            WatchError::Source(SourceError::Invalid { .. })
+                if matches!(self.phase, Phase::Opening { .. }) =>
+            {
+                // The cause may be another one, and go away.
+                self.halve(self.asked.len(), true);
+                None
+            }
             WatchError::Source(source) => source.retry_after(),
             _ => None,
         };

@@ -15,8 +15,9 @@ pub(super) struct Room {
 const AROUND: usize = 3;
 
 impl Room {
-    pub(super) const fn new(limits: &Limits) -> Self {
-        Self { keys: limits.edit_keys, bytes: limits.edit_bytes, is_new: true }
+    /// For so many keys, or fewer.
+    pub(super) fn new(limits: &Limits, keys: usize) -> Self {
+        Self { keys: keys.min(limits.edit_keys), bytes: limits.edit_bytes, is_new: true }
     }
 
     /// Whether one more goes into it. One does, however long it is; and after one that does not none does.
@@ -57,7 +58,7 @@ mod tests {
     fn room(keys: usize, bytes: usize) -> Room {
         let mut limits = Limits::default();
         (limits.edit_keys, limits.edit_bytes) = (keys, bytes);
-        Room::new(&limits)
+        Room::new(&limits, usize::MAX)
     }
 
     #[test]
@@ -69,6 +70,8 @@ mod tests {
         // What is escaped is longer.
         let mut escaped = room(9, 21);
         assert_eq!(["\n\"\\", "12345", "x"].map(|key| escaped.takes(&key)), [true, true, false]);
+        let mut one = Room::new(&Limits::default(), 1);
+        assert!(one.takes(&"a") && !one.takes(&"b"));
         // One that is longer than any request is asked for, and the source says so.
         assert!(room(1, 1).takes(&"long"));
         assert!(room(0, 0).takes(&"long"));
