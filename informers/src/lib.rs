@@ -11,7 +11,7 @@
 //!
 //! Each promise names its tests: beside the code, in `tests/it/`, or in `tests/loom.rs` (every interleaving of three threads, marked
 //! *loom*). Two models hold most of them at once, over random writes on a source that misbehaves in all known ways: `model/` an
-//! informer, `keyed_model.rs` keyed ones. Keyed informers have no part in 8, 12 and 15, nor in the limit of 11: each of these says so.
+//! informer, `keyed_model.rs` keyed ones. Keyed informers have no part in 12, nor in the limit of 11: each of these says so.
 //!
 //! 1. **The cache is what the source had at some version**, and of one key no version is followed by an earlier one
 //!    (`the_cache_is_the_server_at_some_version_and_what_was_told_adds_up`, `what_was_told_before_it_went_does_not_come_back`).
