@@ -7,8 +7,8 @@ use foldhash::fast::FixedState;
 use machinery_objects::{Departure, Object, ObjectKey, ResourceVersion, Unreadable};
 
 use super::renewal::{Fresh, Renewal, UNREADABLE, is_same};
-use super::shelf::{Change, Seen, Shelf};
-use crate::deliver::{Gone, News};
+use super::shelf::{Change, Changed, Seen, Shelf};
+use crate::deliver::Gone;
 use crate::reflect::{Effect, Found, Trouble, Went};
 
 /// The side that writes. Readers have the shelf.
@@ -31,9 +31,7 @@ pub(crate) struct Cache<T, S> {
 /// What there is to tell once the changes can be seen: first of objects, then of the cache.
 #[derive(Debug)]
 pub(crate) struct Outcome<N, T> {
-    pub(crate) news: Vec<News<N, Arc<T>>>,
-    /// What was there before, and nobody is told of: to be dropped where nothing is locked.
-    pub(crate) displaced: Vec<Arc<T>>,
+    pub(crate) changed: Changed<N, T>,
     /// It shows everything up to this version.
     pub(crate) reached: Option<ResourceVersion>,
     /// It has become whole, anew or for the first time.
@@ -84,6 +82,7 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
         somebody_listens: bool,
     ) -> Outcome<S::Name, T> {
         let mut out = Outcome::default();
+        out.changed.is_heard = somebody_listens;
         let late = self.late;
         let shelf = self.shelf.clone();
         for effect in effects.drain(..) {
@@ -92,15 +91,17 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
                 Effect::BeginSome => self.some = Some(Seen::with_hasher(self.seed.clone())),
                 Effect::FinishSome => {
                     let Some(seen) = self.some.take() else { continue };
-                    let mut change = shelf.change(somebody_listens);
-                    for key in shelf.others(&seen, false) {
-                        change.remove(&key, None, None, Gone::Deleted { final_state_known: false });
-                    }
-                    change.commit(&mut out.news, &mut out.displaced);
+                    out.change(&shelf, |change| {
+                        for key in shelf.others(&seen, false) {
+                            change.remove(&key, None, None, Gone::Deleted { final_state_known: false });
+                        }
+                    });
                 }
                 Effect::Abandon => {
                     self.some = None;
-                    out.displaced.extend(self.renewal.take().into_iter().flat_map(Renewal::into_objects));
+                    out.changed
+                        .displaced
+                        .extend(self.renewal.take().into_iter().flat_map(Renewal::into_objects));
                 }
                 Effect::Troubled(trouble) => {
                     out.well = false;
@@ -114,15 +115,10 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
                 }
                 Effect::Finish(version) => {
                     let Some(renewal) = self.renewal.take() else { continue };
-                    let mut change = shelf.change(somebody_listens);
                     // Only a server that was restored is believed to have gone back.
                     let anew =
                         self.ordered && self.reached.as_ref().is_some_and(|reached| version < *reached);
-                    if anew {
-                        change.begins_anew();
-                    }
-                    self.finish(renewal, &version, anew, &mut change, &mut out.displaced);
-                    change.commit(&mut out.news, &mut out.displaced);
+                    out.change(&shelf, |change| self.finish(renewal, &version, anew, change));
                     self.reached = Some(version.clone());
                     out.reached = Some(version);
                     out.whole = true;
@@ -131,31 +127,19 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
                 Effect::Put(found) => match &mut self.renewal {
                     Some(renewal) => {
                         let there = shelf.there(&found.key);
-                        out.displaced.extend(renewal.put(found, there));
+                        out.changed.displaced.extend(renewal.put(found, there));
                     }
-                    None => {
-                        let mut change = shelf.change(somebody_listens);
-                        self.put(found, &mut change, &mut out.displaced);
-                        change.commit(&mut out.news, &mut out.displaced);
-                    }
+                    None => out.change(&shelf, |change| self.put(found, change)),
                 },
                 Effect::Remove(found, went) => match &mut self.renewal {
                     Some(renewal) => renewal.remove(found, went),
-                    None => {
-                        let mut change = shelf.change(somebody_listens);
-                        self.remove(found, went, &mut change, &mut out.displaced);
-                        change.commit(&mut out.news, &mut out.displaced);
-                    }
+                    None => out.change(&shelf, |change| self.remove(found, went, change)),
                 },
                 Effect::Unreadable(unreadable) => {
                     out.unreadable += 1;
                     match &mut self.renewal {
                         Some(renewal) => renewal.unreadable(unreadable),
-                        None => {
-                            let mut change = shelf.change(somebody_listens);
-                            self.cannot_read(unreadable, &mut change);
-                            change.commit(&mut out.news, &mut out.displaced);
-                        }
+                        None => out.change(&shelf, |change| self.cannot_read(unreadable, change)),
                     }
                 }
             }
@@ -164,7 +148,7 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
         out
     }
 
-    fn put(&mut self, found: Found<Arc<T>>, change: &mut impl Change<T>, displaced: &mut Vec<Arc<T>>) {
+    fn put(&mut self, found: Found<Arc<T>>, change: &mut impl Change<T>) {
         if !self.unreadable.is_empty() {
             self.unreadable.remove(&found.key);
         }
@@ -172,20 +156,14 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
         let anew = self.some.as_mut().is_some_and(|seen| seen.insert(found.key.clone()));
         if let Some(there) = change.get(&found.key).filter(|there| self.is_late(there, &found)) {
             self.late += u64::from(!(anew && is_same(there, &found)));
-            displaced.push(found.object);
+            change.displace(found.object);
         } else {
             change.put(found, !self.synced);
         }
     }
 
-    fn remove(
-        &mut self,
-        found: Found<Arc<T>>,
-        went: Went,
-        change: &mut impl Change<T>,
-        displaced: &mut Vec<Arc<T>>,
-    ) {
-        displaced.push(found.object.clone());
+    fn remove(&mut self, found: Found<Arc<T>>, went: Went, change: &mut impl Change<T>) {
+        change.displace(found.object.clone());
         self.unreadable.remove(&found.key);
         let Some(there) = change.get(&found.key) else { return };
         // The end of an object may have the version of its last state.
@@ -224,14 +202,10 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
     }
 
     /// What has vanished goes first: what came may have its place. Where versions have begun anew that is all that did not come.
-    fn finish(
-        &mut self,
-        renewal: Renewal<T>,
-        at: &ResourceVersion,
-        anew: bool,
-        change: &mut impl Change<T>,
-        displaced: &mut Vec<Arc<T>>,
-    ) {
+    fn finish(&mut self, renewal: Renewal<T>, at: &ResourceVersion, anew: bool, change: &mut impl Change<T>) {
+        if anew {
+            change.begins_anew();
+        }
         let Renewal { seen, fresh, unreadable } = renewal;
         if self.shelf.len() == 0 {
             change.load(fresh.len());
@@ -244,10 +218,10 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
             match fresh {
                 // A list may show one twice.
                 Fresh::Put(found) if change.get(&found.key).is_some_and(|there| is_same(there, &found)) => {
-                    displaced.push(found.object);
+                    change.displace(found.object);
                 }
                 Fresh::Put(found) => change.put(found, !self.synced),
-                Fresh::Remove(found, went) => self.remove(found, went, change, displaced),
+                Fresh::Remove(found, went) => self.remove(found, went, change),
             }
         }
         for key in unreadable.keys() {
@@ -270,11 +244,18 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
     }
 }
 
+impl<N, T> Outcome<N, T> {
+    fn change<'a, S: Shelf<T, Name = N>>(&mut self, shelf: &'a S, make: impl FnOnce(&mut S::Change<'a>)) {
+        let mut change = shelf.change(std::mem::take(&mut self.changed));
+        make(&mut change);
+        self.changed = change.commit();
+    }
+}
+
 impl<N, T> Default for Outcome<N, T> {
     fn default() -> Self {
         Self {
-            news: Vec::new(),
-            displaced: Vec::new(),
+            changed: Changed::default(),
             reached: None,
             whole: false,
             first: false,

@@ -10,4 +10,4 @@ mod shelf;
 
 pub(crate) use apply::{Cache, Outcome};
 pub(crate) use reached::Reached;
-pub(crate) use shelf::{Change, Objects, Seen, Shelf};
+pub(crate) use shelf::{Change, Changed, Objects, Seen, Shelf};

@@ -25,8 +25,18 @@ pub(crate) trait Shelf<T>: Clone {
     fn there(&self, key: &ObjectKey) -> Option<(ObjectKey, Arc<T>)>;
     /// All keys that are not among these, of what is renewed; or of all.
     fn others(&self, seen: &Seen, of_all: bool) -> Vec<ObjectKey>;
-    /// Begins a change; whether there is anybody to tell of it.
-    fn change(&self, tells: bool) -> Self::Change<'_>;
+    /// Begins a change, after what was changed before.
+    fn change(&self, changed: Changed<Self::Name, T>) -> Self::Change<'_>;
+}
+
+/// What changes come to.
+#[derive(Debug)]
+pub(crate) struct Changed<N, T> {
+    /// Whether there is anybody to tell.
+    pub(crate) is_heard: bool,
+    pub(crate) news: Vec<News<N, Arc<T>>>,
+    /// What was there before, and nobody is told of: to be dropped where nothing is locked.
+    pub(crate) displaced: Vec<Arc<T>>,
 }
 
 /// Several changes that are seen together.
@@ -41,8 +51,10 @@ pub(crate) trait Change<T> {
     fn put(&mut self, found: Found<Arc<T>>, initial: bool);
     /// `last`: as the source told it, if it did.
     fn remove(&mut self, key: &ObjectKey, at: Option<&ResourceVersion>, last: Option<Arc<T>>, why: Gone);
-    /// Makes them. What there is to tell is added to `news`, what there was to what is to be dropped where nothing is locked.
-    fn commit(self, news: &mut Vec<News<Self::Name, Arc<T>>>, displaced: &mut Vec<Arc<T>>);
+    /// It is nothing that is to be there.
+    fn displace(&mut self, object: Arc<T>);
+    /// Makes them.
+    fn commit(self) -> Changed<Self::Name, T>;
 }
 
 /// A map of objects.
@@ -50,9 +62,7 @@ pub(crate) struct Objects<T>(pub(crate) Arc<Map<ObjectKey, Arc<T>>>);
 
 pub(crate) struct ObjectsChange<'a, T> {
     writer: Writer<'a, ObjectKey, Arc<T>>,
-    tells: bool,
-    news: Vec<News<ObjectKey, Arc<T>>>,
-    displaced: Vec<Arc<T>>,
+    changed: Changed<ObjectKey, T>,
 }
 
 impl<T: Send + Sync + 'static> Shelf<T> for Objects<T> {
@@ -72,8 +82,8 @@ impl<T: Send + Sync + 'static> Shelf<T> for Objects<T> {
         there.iter().filter(|(key, _)| !seen.contains(*key)).map(|(key, _)| key.clone()).collect()
     }
 
-    fn change(&self, tells: bool) -> ObjectsChange<'_, T> {
-        ObjectsChange { writer: self.0.write(), tells, news: Vec::new(), displaced: Vec::new() }
+    fn change(&self, changed: Changed<ObjectKey, T>) -> ObjectsChange<'_, T> {
+        ObjectsChange { writer: self.0.write(), changed }
     }
 }
 
@@ -92,28 +102,38 @@ impl<T> Change<T> for ObjectsChange<'_, T> {
 
     fn put(&mut self, found: Found<Arc<T>>, initial: bool) {
         let Found { key, object, .. } = found;
-        if self.tells {
+        if self.changed.is_heard {
             let before = self.writer.insert(key.clone(), object.clone());
-            self.news.push(News { key, before, change: What::Now { object, initial } });
+            self.changed.news.push(News { key, before, change: What::Now { object, initial } });
         } else {
-            self.displaced.extend(self.writer.insert(key, object));
+            self.changed.displaced.extend(self.writer.insert(key, object));
         }
     }
 
     fn remove(&mut self, key: &ObjectKey, _at: Option<&ResourceVersion>, last: Option<Arc<T>>, why: Gone) {
         let Some(before) = self.writer.remove(key) else { return };
-        if self.tells {
+        if self.changed.is_heard {
             let last = last.unwrap_or_else(|| before.clone());
-            self.news.push(News { key: key.clone(), before: Some(before), change: What::Gone { last, why } });
+            let change = What::Gone { last, why };
+            self.changed.news.push(News { key: key.clone(), before: Some(before), change });
         } else {
-            self.displaced.push(before);
+            self.changed.displaced.push(before);
         }
     }
 
-    fn commit(self, news: &mut Vec<News<ObjectKey, Arc<T>>>, displaced: &mut Vec<Arc<T>>) {
+    fn displace(&mut self, object: Arc<T>) {
+        self.changed.displaced.push(object);
+    }
+
+    fn commit(self) -> Changed<ObjectKey, T> {
         self.writer.commit();
-        news.extend(self.news);
-        displaced.extend(self.displaced);
+        self.changed
+    }
+}
+
+impl<N, T> Default for Changed<N, T> {
+    fn default() -> Self {
+        Self { is_heard: false, news: Vec::new(), displaced: Vec::new() }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::vec::IntoIter;
 
 use crate::contained::contained;
 
@@ -9,11 +10,37 @@ use crate::contained::contained;
 pub(super) fn found<T, R: IntoIterator>(
     find: impl Fn(&T) -> R,
     panics: Arc<AtomicU64>,
-) -> impl Fn(&Arc<T>) -> Vec<R::Item> {
+) -> impl Fn(&Arc<T>) -> Values<R::Item> {
     move |object| {
-        contained(|| find(object).into_iter().collect()).unwrap_or_else(|| {
+        contained(|| Values::of(find(object))).unwrap_or_else(|| {
             panics.fetch_add(1, Ordering::Relaxed);
-            Vec::new()
+            Values::One(None)
         })
+    }
+}
+
+/// The values of an object. Of most there is one, which takes no allocation.
+pub(super) enum Values<I> {
+    One(Option<I>),
+    Several(IntoIter<I>),
+}
+
+impl<I> Values<I> {
+    fn of(values: impl IntoIterator<Item = I>) -> Self {
+        let mut values = values.into_iter();
+        let Some(first) = values.next() else { return Self::One(None) };
+        let Some(second) = values.next() else { return Self::One(Some(first)) };
+        Self::Several([first, second].into_iter().chain(values).collect::<Vec<_>>().into_iter())
+    }
+}
+
+impl<I> Iterator for Values<I> {
+    type Item = I;
+
+    fn next(&mut self) -> Option<I> {
+        match self {
+            Self::One(value) => value.take(),
+            Self::Several(values) => values.next(),
+        }
     }
 }

@@ -88,7 +88,7 @@ impl<T: Object> Sink<T> for Keeper<'_, T> {
             effects.iter().filter(|effect| matches!(effect, Effect::Unreadable(_))).count() as u64;
         let mut publishing = shared.hub.publishing();
         let outcome = cache.apply(effects, publishing.is_heard());
-        publishing.publish(now, &outcome.news);
+        publishing.publish(now, &outcome.changed.news);
         if outcome.first {
             publishing.mark(&Mark::Synced);
         }
@@ -99,7 +99,7 @@ impl<T: Object> Sink<T> for Keeper<'_, T> {
             shared.reached.to(version, outcome.whole);
         }
         drop(publishing);
-        drop((outcome.news, outcome.displaced));
+        drop(outcome.changed);
         shared.reached.changed();
         let mut report = shared.report.lock();
         report.counts.unreadable += unreadable;

@@ -113,7 +113,7 @@ impl<F: Text, T: Object> Sink<T> for Keeper<'_, F, T> {
         let holdings: &Holdings<F, T> = &shared.holdings;
         let outcome = holdings.during(key, *tenure, |publishing| {
             let outcome = cache.apply(effects, publishing.is_heard());
-            publishing.publish(now, &outcome.news);
+            publishing.publish(now, &outcome.changed.news);
             outcome
         });
         let Some(outcome) = outcome else {

@@ -9,7 +9,7 @@ use machinery_sync::Mutex;
 use super::editor::Order;
 use super::holdings::{Holdings, Name};
 use super::wanted::Tenure;
-use crate::cache::{Change, Seen, Shelf};
+use crate::cache::{Change, Changed, Seen, Shelf};
 use crate::deliver::{Change as What, Gone, News};
 use crate::lookup::Change as Names;
 use crate::reflect::Found;
@@ -60,7 +60,7 @@ pub(crate) struct ShelvedChange<'a, F, T, U> {
     names: Names<'a, F, Arc<T>>,
     under: U,
     ordered: bool,
-    tells: bool,
+    changed: Changed<Name<F>, T>,
     /// How each change of a name came about.
     hows: Vec<How<T>>,
 }
@@ -166,9 +166,9 @@ impl<F: Key, T: Send + Sync + 'static, U: Under<F, T>> Shelf<T> for Shelved<F, T
         under.map(|(name, _)| name).filter(is_other).cloned().collect()
     }
 
-    fn change(&self, tells: bool) -> ShelvedChange<'_, F, T, U> {
+    fn change(&self, changed: Changed<Name<F>, T>) -> ShelvedChange<'_, F, T, U> {
         let (under, ordered) = (self.under.clone(), self.ordered);
-        ShelvedChange { names: self.holdings.names.change(), under, ordered, tells, hows: Vec::new() }
+        ShelvedChange { names: self.holdings.names.change(), under, ordered, changed, hows: Vec::new() }
     }
 }
 
@@ -217,23 +217,28 @@ impl<F: Key, T: Send + Sync + 'static, U: Under<F, T>> Change<T> for ShelvedChan
         }
     }
 
-    fn commit(self, news: &mut Vec<News<Name<F>, Arc<T>>>, displaced: &mut Vec<Arc<T>>) {
-        let Self { names, tells, hows, .. } = self;
-        for (changed, how) in names.commit().into_iter().zip(hows) {
-            if !tells {
-                displaced.extend(changed.before);
+    fn displace(&mut self, object: Arc<T>) {
+        self.changed.displaced.push(object);
+    }
+
+    fn commit(self) -> Changed<Name<F>, T> {
+        let Self { names, mut changed, hows, .. } = self;
+        for (name, how) in names.commit().into_iter().zip(hows) {
+            if !changed.is_heard {
+                changed.displaced.extend(name.before);
                 continue;
             }
-            let change = match (how, changed.after) {
+            let change = match (how, name.after) {
                 (How::There { initial }, Some(object)) => What::Now { object, initial },
                 (How::Gone { last, why }, None) => {
-                    let Some(last) = last.or_else(|| changed.before.clone()) else { continue };
+                    let Some(last) = last.or_else(|| name.before.clone()) else { continue };
                     What::Gone { last, why }
                 }
                 _ => continue,
             };
-            news.push(News { key: (changed.key, changed.name), before: changed.before, change });
+            changed.news.push(News { key: (name.key, name.name), before: name.before, change });
         }
+        changed
     }
 }
 
@@ -264,7 +269,7 @@ mod tests {
         let finish = Effect::Finish(Revision(at).into());
         let mut effects: Vec<_> =
             [Effect::Begin].into_iter().chain(shows.map(found)).chain([finish]).collect();
-        cache.apply(&mut effects, true).news.len()
+        cache.apply(&mut effects, true).changed.news.len()
     }
 
     #[test]

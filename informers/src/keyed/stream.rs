@@ -76,7 +76,7 @@ pub(super) async fn run<F: Text, T: Object>(
         if changes {
             let mut publishing = shared.holdings.hub.publishing();
             let outcome = cache.apply(&mut effects, publishing.is_heard());
-            publishing.publish(now, &outcome.news);
+            publishing.publish(now, &outcome.changed.news);
             drop(publishing);
             shared.report.lock().outcome::<Name<F>, T>(ALL, &outcome, cache.unreadable());
         }
