@@ -17,7 +17,7 @@ pub(crate) struct State {
     pub(crate) version: Option<ResourceVersion>,
     /// Whether the cache has once been whole.
     pub(crate) synced: bool,
-    /// When the source last said anything.
+    /// When the source last said what made it as new as it can be.
     pub(crate) heard: Instant,
     /// It is over: nothing changes any more.
     pub(crate) closed: bool,
@@ -33,7 +33,7 @@ impl Reached {
         self.state.lock().clone()
     }
 
-    /// The source said something.
+    /// It is as new as it can be.
     pub(crate) fn heard(&self, now: Instant) {
         self.state.lock().heard = now;
     }

@@ -70,6 +70,7 @@ impl<T: Object> Builder<T> {
     ///
     /// A function that cannot say returns no value, and the object is found under nothing. So is one on which it panics, which is
     /// [counted](super::Counts::index_panics) besides.
+    /// It is called where the cache is locked: it must not use the informer.
     pub fn index<I, R>(&mut self, find: impl Fn(&T) -> R + Send + Sync + 'static) -> Index<I>
     where
         I: Ord + Clone + Send + Sync + 'static,

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use machinery_objects::{
-    FieldTerm, Filter, Freshness, ListAt, ListError, ListRequest, ListWatch, NAME, NAMESPACE, Object,
-    ObjectKey, ResourceVersion, SourceError, WriteToken, Wrote,
+    FieldTerm, Filter, Freshness, ListAt, ListError, ListRequest, ListWatch, NAME, Object, ObjectKey,
+    ResourceVersion, SourceError, WriteToken, Wrote,
 };
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -118,13 +118,11 @@ pub(crate) async fn named<T: Object>(
     limits: &Limits,
     key: &ObjectKey,
 ) -> Result<Option<Found<Arc<T>>>, SourceError> {
-    let term = |field, value| FieldTerm::equals(field, value).expect("these fields can stand in a selector");
-    let named = [term(NAME, key.name())];
-    let nowhere = key.namespace().is_none().then(|| term(NAMESPACE, ""));
+    let term = FieldTerm::equals(NAME, key.name()).expect("a name can stand in a selector");
     let filter = Filter {
         namespace: key.namespace().map(Into::into).or_else(|| own.namespace.clone()),
         labels: own.labels.clone(),
-        fields: own.fields.terms().iter().cloned().chain(named).chain(nowhere).collect(),
+        fields: own.fields.terms().iter().cloned().chain([term]).collect(),
     };
     if own.namespace.is_some() && own.namespace != filter.namespace {
         return Ok(None); // it is nothing that is ever selected
@@ -133,11 +131,14 @@ pub(crate) async fn named<T: Object>(
     let listed = timeout(limits.answer_time, source.list(request)).await;
     match listed.map(|listed| listed.map(found_all)) {
         Err(_) => Err(SourceError::TimedOut),
-        Ok(Ok(page)) if !page.unreadable.is_empty() => {
-            let reason = page.unreadable[0].to_string();
-            Err(SourceError::Malformed { reason })
+        Ok(Ok(page)) => {
+            // Kinds without namespaces have no selector for that, so there may be others of this name.
+            let is_it = |one: &ObjectKey| one == key || one.is_unnamed();
+            match page.unreadable.iter().find(|unreadable| is_it(&unreadable.key)) {
+                Some(unreadable) => Err(SourceError::Malformed { reason: unreadable.to_string() }),
+                None => Ok(page.items.into_iter().find(|found| found.key == *key)),
+            }
         }
-        Ok(Ok(page)) => Ok(page.items.into_iter().next()),
         Ok(Err(ListError::Source(error))) => Err(error),
         Ok(Err(error)) => {
             let reason = error.to_string();

@@ -53,11 +53,12 @@ struct Keeper<'s, T> {
 }
 
 impl<T: Object> Sink<T> for Keeper<'_, T> {
-    fn heard(&mut self, now: Instant, of_an_object: bool) {
+    fn came(&mut self) {
+        self.shared.report.lock().counts.events += 1;
+    }
+
+    fn fresh(&mut self, now: Instant) {
         self.shared.reached.heard(now);
-        if of_an_object {
-            self.shared.report.lock().counts.events += 1;
-        }
     }
 
     fn asked(&mut self, order: &Order) {

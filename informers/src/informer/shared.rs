@@ -192,6 +192,7 @@ impl<T: Object> Shared<T> {
             version: reached.version,
             objects: shared.map.len(),
             silent_for: now.saturating_duration_since(reached.heard),
+            closed: reached.closed,
             trouble: report.trouble.clone(),
             unreadable: report.unreadable.clone(),
             handlers,

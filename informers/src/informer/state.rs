@@ -17,9 +17,11 @@ pub struct State {
     pub version: Option<ResourceVersion>,
     /// How many objects it has.
     pub objects: usize,
-    /// For how long the source has said nothing: how old the cache is at the most. Where the source sends bookmarks that is
-    /// about a minute while nothing happens.
+    /// For how long nothing has come that the cache took, and no mark that it is up to date: how old it is at the most. Where the
+    /// source sends bookmarks that is about a minute while nothing happens.
     pub silent_for: Duration,
+    /// It has stopped: nothing changes any more.
+    pub closed: bool,
     /// What keeps it from being up to date. It tries again by itself.
     pub trouble: Option<Trouble>,
     /// Objects that cannot be read, the first thousand of them.

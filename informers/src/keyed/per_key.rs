@@ -100,8 +100,12 @@ struct Keeper<'s, F: Key, T> {
 }
 
 impl<F: Text, T: Object> Sink<T> for Keeper<'_, F, T> {
-    fn heard(&mut self, now: Instant, of_an_object: bool) {
-        self.shared.report.lock().heard(now, of_an_object);
+    fn came(&mut self) {
+        self.shared.report.lock().counts.events += 1;
+    }
+
+    fn fresh(&mut self, now: Instant) {
+        self.shared.report.lock().heard(now, false);
     }
 
     fn asked(&mut self, order: &Order) {

@@ -14,8 +14,10 @@ use super::{Effect, Input, Order, Plan, Reflector};
 
 /// Whoever makes something of what comes.
 pub(crate) trait Sink<T>: Send {
-    /// The source said something: of an object, or only that it is there.
-    fn heard(&mut self, now: Moment, of_an_object: bool);
+    /// An event of an object came.
+    fn came(&mut self);
+    /// What is known is as new as it can be.
+    fn fresh(&mut self, now: Moment);
     /// It is asked something.
     fn asked(&mut self, order: &Order);
     /// Whether there is room for all of it; if not, what there is no room for is taken out, and all after it.
@@ -52,9 +54,11 @@ pub(crate) async fn drive<T: Object>(
     let mut turn = 0;
     loop {
         let now = Instant::now().into_std();
+        // What comes after all of it anew is taken by itself: it may be more than there is room for.
+        let renewing = reflector.is_renewing();
         let mut order = step(now, &mut reflector, input, &mut effects, sink);
         turn += 1;
-        while order.is_none() && turn < AT_ONCE {
+        while order.is_none() && turn < AT_ONCE && reflector.is_renewing() == renewing {
             let Some(next) = at_hand(&mut asked).await else { break };
             order = step(now, &mut reflector, next, &mut effects, sink);
             turn += 1;
@@ -93,12 +97,14 @@ fn step<T: Object>(
     effects: &mut Vec<Effect<Arc<T>>>,
     sink: &mut impl Sink<T>,
 ) -> Option<Order> {
-    match &input {
-        Input::Event(event) => sink.heard(now, !matches!(event, WatchEvent::Bookmark { .. })),
-        Input::Page(_) | Input::Watching | Input::WatchEnded => sink.heard(now, false),
-        _ => {}
+    if matches!(&input, Input::Event(event) if !matches!(event, WatchEvent::Bookmark { .. })) {
+        sink.came();
     }
-    reflector.step(now, input, effects)
+    let order = reflector.step(now, input, effects);
+    if reflector.is_fresh() {
+        sink.fresh(now);
+    }
+    order
 }
 
 fn ask<T: Object>(source: &Arc<dyn ListWatch<Arc<T>>>, order: Order) -> Asked<T> {

@@ -99,6 +99,10 @@ pub(crate) struct Reflector {
     pub(super) behind: Option<Instant>,
     /// Something went wrong, and nothing has shown since that it is well.
     pub(super) troubled: bool,
+    /// What happened last says that what is known is as new as it can be.
+    pub(super) fresh: bool,
+    /// Somebody wants all of it anew once more, after what is coming anew now.
+    again: bool,
 }
 
 pub(super) enum Phase {
@@ -135,7 +139,22 @@ impl Reflector {
             expired: 0,
             behind: None,
             troubled: false,
+            fresh: false,
+            again: false,
         }
+    }
+
+    /// Whether what happened last was a change or a mark of the source, and no earlier one than it told before.
+    pub(crate) const fn is_fresh(&self) -> bool {
+        self.fresh
+    }
+
+    /// Whether all of it is coming anew.
+    pub(crate) const fn is_renewing(&self) -> bool {
+        matches!(
+            self.phase,
+            Phase::Listing(_) | Phase::Opening { state: true } | Phase::Watching { state: true, .. }
+        )
     }
 
     /// When [`Input::Time`] is to come, unless something else does.
@@ -151,6 +170,7 @@ impl Reflector {
         effects: &mut Vec<Effect<T>>,
     ) -> Option<Order> {
         let before = effects.len();
+        self.fresh = false;
         let order = match input {
             Input::Time => self.time(now, effects),
             Input::Page(page) => self.page(now, page, effects),
@@ -179,7 +199,8 @@ impl Reflector {
         order
     }
 
-    /// All of it anew: at once, unless the source is not to be asked now.
+    /// All of it anew: at once, unless the source is not to be asked now. What is coming anew already goes on to its end, or whoever
+    /// wants it often would never see one.
     fn renew<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Option<Order> {
         self.anew = true;
         match &self.phase {
@@ -189,15 +210,17 @@ impl Reflector {
                 self.phase = Phase::Waiting;
                 None
             }
-            _ => {
-                self.abandon(effects);
-                Some(self.ask(now, effects))
+            _ if self.is_renewing() => {
+                self.again = true;
+                None
             }
+            _ => Some(self.ask(now, effects)),
         }
     }
 
     /// What comes next, without waiting.
     pub(super) fn ask<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Order {
+        self.again &= !self.anew;
         if self.anew && self.lists {
             effects.push(Effect::Begin);
             return self.first_page(now);
@@ -229,10 +252,7 @@ impl Reflector {
 
     /// What was coming anew does not come.
     pub(super) fn abandon<T>(&self, effects: &mut Vec<Effect<T>>) {
-        if matches!(
-            self.phase,
-            Phase::Listing(_) | Phase::Opening { state: true } | Phase::Watching { state: true, .. }
-        ) {
+        if self.is_renewing() {
             effects.push(Effect::Abandon);
         }
     }
@@ -291,7 +311,12 @@ impl Reflector {
         self.anew = false;
         self.expired = 0;
         self.reached = Some(version.clone());
+        self.fresh = true;
         effects.extend([Effect::Finish(version), Effect::Well]);
+        if std::mem::take(&mut self.again) {
+            self.anew = true;
+            return Some(self.ask(now, effects));
+        }
         None
     }
 

@@ -49,6 +49,10 @@ impl Talk {
         assert_eq!(said.join("; "), expected);
     }
 
+    fn says_any(&mut self, input: Input<()>) {
+        self.reflector.step(self.now, input, &mut Vec::new());
+    }
+
     /// The same, once what is due is due.
     #[track_caller]
     fn later(&mut self, expected: &str) {
@@ -262,6 +266,7 @@ fn a_watch_that_fails_is_resumed_and_only_one_that_expired_is_listed() {
     talk.later("watch after 8");
     talk.says(Input::Watching, "");
     talk.says(mark(9, false), "well; reached 9");
+    talk.now += Duration::from_secs(1);
     talk.says(Input::WatchFailed(WatchError::Expired), "watch expired; begin; list by 2");
     talk.says(Input::Page(page(12, &[], None)), "finish 12; well; watch after 12");
     // A source that has nothing for anybody is not asked without a pause.
@@ -406,8 +411,54 @@ fn a_state_that_is_told_for_ever_is_given_up() {
 fn what_is_known_to_be_wrong_is_listed_anew() {
     let mut talk = Talk::watching();
     talk.says(Input::Anew, "begin; list by 2");
-    talk.says(Input::Anew, "abandon; begin; list by 2");
+    // Whoever wants that more often than it takes sees it come to an end nevertheless.
+    talk.says(Input::Anew, "");
+    talk.says(Input::Anew, "");
+    talk.says(Input::Page(page(7, &[("a", 3)], None)), "put a 3; finish 7; well; begin; list by 2");
     talk.says(Input::Page(page(7, &[("a", 3)], None)), "put a 3; finish 7; well; watch after 7");
+}
+
+#[test]
+fn a_watch_that_breaks_after_each_event_is_asked_for_later_and_later() {
+    for breaks in [WatchError::Expired, unavailable().into()] {
+        let mut talk = Talk::watching();
+        let mut longest = Duration::ZERO;
+        for version in 8..20 {
+            talk.says_any(mark(version, false));
+            talk.says_any(Input::WatchFailed(breaks.clone()));
+            longest = longest.max(talk.reflector.due() - talk.now);
+            talk.now = talk.reflector.due();
+            talk.says_any(Input::Time);
+            if talk.reflector.is_renewing() {
+                talk.says_any(Input::Page(page(version, &[], None)));
+            }
+            talk.says_any(Input::Watching);
+        }
+        assert!(longest >= Duration::from_secs(15), "{breaks}: {longest:?}");
+        // One that lasts shows that all is well.
+        talk.now += Duration::from_secs(1);
+        talk.says_any(mark(30, false));
+        talk.says(Input::WatchFailed(WatchError::Expired), "watch expired; begin; list by 2");
+    }
+}
+
+#[test]
+fn a_watch_that_tells_only_what_was_told_and_ends_is_none() {
+    let mut talk = Talk::watching();
+    talk.says(mark(7, false), "");
+    talk.says(Input::WatchEnded, "short; wait");
+}
+
+#[test]
+fn a_mark_of_long_ago_makes_nothing_well_or_fresh() {
+    let mut talk = Talk::watching();
+    talk.says(Input::WatchFailed(unavailable().into()), "no watch; wait");
+    talk.later("watch after 7");
+    talk.says(Input::Watching, "");
+    talk.says(mark(5, false), "");
+    assert!(!talk.reflector.is_fresh());
+    talk.says(mark(7, false), "well");
+    assert!(talk.reflector.is_fresh());
 }
 
 #[test]

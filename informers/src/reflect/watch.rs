@@ -8,7 +8,7 @@ use super::step::{Effect, Found, Order, Phase, Reflector};
 use super::told::{effect_of, version_of};
 use super::trouble::Trouble;
 
-/// A watch that ends sooner, without an event, has been none.
+/// A watch that ends sooner, without an event, has been none; and one that breaks sooner does not show that the source is well.
 const SHORT: Duration = Duration::from_secs(1);
 /// After so many failures in a row to hear the state from a watch, it is listed.
 const PATIENCE: u32 = 2;
@@ -31,15 +31,16 @@ impl Reflector {
         event: WatchEvent<Found<T>>,
         effects: &mut Vec<Effect<T>>,
     ) -> Option<Order> {
+        let version = version_of(&event);
+        let moves = self.moves(version.as_ref());
         let Phase::Watching { state, events, began } = &mut self.phase else { return None };
         // A state that does not go on is not coming any more, whatever else is said.
         let goes_on = !(*state && matches!(event, WatchEvent::Bookmark { .. }));
-        *events += u64::from(goes_on);
+        *events += u64::from(if *state { goes_on } else { moves });
         let (state, began, events) = (*state, *began, *events);
         if goes_on {
             self.due = now + self.silence(state);
         }
-        let version = version_of(&event);
         if state {
             if let Some(trouble) = self.endless(now, began, events) {
                 effects.push(Effect::Troubled(trouble));
@@ -48,11 +49,14 @@ impl Reflector {
                 return Some(self.wait(now, None));
             }
         } else {
-            self.backoff.reset();
+            if now >= began + SHORT {
+                self.backoff.reset();
+            }
             if let Some(order) = self.left_behind(now, &event, version.as_ref(), effects) {
                 return Some(order);
             }
-            if self.troubled {
+            self.fresh = !self.is_told(version.as_ref());
+            if self.troubled && self.fresh {
                 effects.push(Effect::Well);
             }
         }
@@ -81,6 +85,11 @@ impl Reflector {
             self.reach(version, effects);
         }
         None
+    }
+
+    /// Whether what came is farther than what was told already.
+    fn moves(&self, version: Option<&ResourceVersion>) -> bool {
+        version.is_none() || (version != self.reached.as_ref() && !self.is_told(version))
     }
 
     /// Whether what came since was told already. Of one version there may be more than one change.
@@ -133,6 +142,13 @@ impl Reflector {
             matches!(self.phase, Phase::Opening { state: true } | Phase::Watching { state: true, .. });
         effects.push(Effect::Troubled(Trouble::Watch(error.clone())));
         self.abandon(effects);
+        if matches!(self.phase, Phase::Watching { state: false, began, events } if events > 0 && now >= began + SHORT)
+        {
+            self.backoff.reset();
+        }
+        if !matches!(error, WatchError::FutureRevision { .. }) {
+            self.behind = None; // that is to be so for long, without a break
+        }
         match error {
             // This source has no such watch, whatever it said.
             WatchError::Source(SourceError::Unsupported { .. } | SourceError::Invalid { .. })
@@ -170,7 +186,9 @@ impl Reflector {
     pub(super) fn watch_ended<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Order {
         match self.phase {
             Phase::Watching { state: false, began, events } if events > 0 || now >= began + SHORT => {
-                self.backoff.reset();
+                if now >= began + SHORT {
+                    self.backoff.reset();
+                }
                 self.ask(now, effects)
             }
             Phase::Watching { state: false, .. } => {
