@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use machinery_apiserver::{ApiServer, Handle, Identity, Listen};
 use machinery_informers::{Informer, KeyedInformers, Lookup};
-use machinery_kube::kube_client::Config;
 use machinery_kube::kube_client::config::{KubeConfigOptions, Kubeconfig};
-use machinery_kube::{Connections, Remote, Server, client};
+use machinery_kube::kube_client::{Client, Config};
+use machinery_kube::{Connections, Identity as Named, Remote, Server, client};
 use machinery_objects::{
-    Deletion, Filter, InterestBy, ListRequest, ListWatch, Object, ObjectKey, Preconditions, WriteToken,
-    Writer, Wrote,
+    Deletion, Filter, InterestBy, Kind, Labels, ListRequest, ListWatch, Object, ObjectKey, Preconditions,
+    ResourceVersion, Revision, Scope, WriteToken, Writer, Wrote,
 };
 use machinery_store::{Backend, Memory, Options};
 use machinery_sync::Mutex;
@@ -30,6 +30,7 @@ struct Plane {
     store: Memory,
     address: SocketAddr,
     server: Option<ApiServer>,
+    client: Client,
     notes: Remote<Note>,
 }
 
@@ -43,8 +44,8 @@ impl Plane {
         let options = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
         let client = client(config, Connections::default()).unwrap();
-        let notes = Remote::new(client, Note::kind(), Server::machinery());
-        Self { home, store, address: access.address, server: Some(server), notes }
+        let notes = Remote::new(client.clone(), Note::kind(), Server::machinery());
+        Self { home, store, address: access.address, server: Some(server), client, notes }
     }
 
     /// Stops it, and starts it again when something has been written that nobody heard of.
@@ -271,4 +272,45 @@ async fn keyed_informers_over_the_wire_come_to_what_is_there_by_one_stream() {
 #[tokio::test]
 async fn keyed_informers_over_the_wire_come_to_what_is_there_by_a_stream_for_each_key() {
     of_racks(true).await;
+}
+
+/// One that is in no namespace.
+#[derive(serde::Deserialize)]
+struct Space {
+    metadata: Named,
+}
+
+impl Object for Space {
+    fn key(&self) -> ObjectKey {
+        self.metadata.key.clone()
+    }
+
+    fn version(&self) -> Option<ResourceVersion> {
+        self.metadata.version.clone()
+    }
+
+    fn labels(&self) -> Labels {
+        Labels::default()
+    }
+}
+
+#[tokio::test]
+async fn a_server_is_asked_for_an_object_that_is_in_no_namespace() {
+    let plane = Plane::start().await;
+    let kind = Kind::new("v1", "Namespace", "namespaces", Scope::Cluster).unwrap();
+    let source: Arc<dyn ListWatch<Space>> =
+        Arc::new(Remote::<Space>::new(plane.client.clone(), kind, Server::machinery()));
+    let spaces = Informer::<Space>::builder(source).build();
+    let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
+    tasks.spawn(spaces.run(stopping.clone()));
+    spaces.synced().await.unwrap();
+    // Nothing ever says that this version has come: what the server has now is the answer.
+    let wrote = Wrote::Stored(Revision(1_000_000).into());
+    let token = WriteToken { key: "default".parse().unwrap(), uid: None, wrote };
+    assert_eq!(spaces.reached(&token, Duration::from_millis(1)).await, Ok(()));
+
+    stopping.cancel();
+    tasks.close();
+    tasks.wait().await;
+    plane.stop().await;
 }
