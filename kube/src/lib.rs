@@ -15,8 +15,9 @@
 //!    (`both_roads_tell_the_same`), and what kube-runtime's watcher tells (`a_watcher_of_kube_sees_the_same`).
 //! 3. **Errors are by what the caller can do** (`every_refusal_is_what_the_caller_can_do`), also where a server, or somebody on the way to
 //!    it, answers wrongly (`what_a_server_says_wrongly_has_a_name`, `a_watch_that_goes_wrong_says_how_to_go_on`).
-//! 4. **An object that cannot be read hides no others** (`one_that_cannot_be_read_hides_no_others`), and what is no list is not a list of
-//!    nothing (`what_is_no_list_is_not_a_list_of_nothing`).
+//! 4. **An object that cannot be read hides no others** (`one_that_cannot_be_read_hides_no_others`), nor does one whose own code panics
+//!    (`an_object_that_panics_hides_no_others`), and what is no list is not a list of nothing
+//!    (`what_is_no_list_is_not_a_list_of_nothing`).
 //! 5. **Half an event is none**: a watch that ends in the middle of a line has broken off, wherever it is cut
 //!    (`a_watch_that_goes_wrong_says_how_to_go_on`).
 //! 6. **An object is made once**, of what its type asks for and nothing else (`an_object_is_made_once`,
@@ -123,6 +124,7 @@
 
 mod call;
 mod connect;
+mod contained;
 mod interest;
 mod meta;
 mod read;

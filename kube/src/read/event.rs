@@ -10,6 +10,7 @@ use serde::de::{DeserializeOwned, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::object::{malformed, one, whole};
+use crate::contained::contained;
 use crate::refusal::{Refusal, Status};
 use crate::text::{Text, Texts, excerpt};
 
@@ -34,16 +35,16 @@ pub(crate) fn event<O: Object + DeserializeOwned>(
     line: &[u8],
     marks: &mut Marks,
 ) -> Result<WatchEvent<O>, WatchError> {
-    let told = match serde_json::from_slice::<Frame<'_, O>>(line) {
-        Ok(frame) => frame.0,
+    let told = match contained(|| serde_json::from_slice::<Frame<'_, O>>(line)) {
+        Some(Ok(Frame(told))) if told.is_whole() => told,
         // It says first of what, and then what kind of thing happened, or its object cannot be read.
-        Err(_) => in_any_order(line)?,
+        _ => in_any_order(line)?,
     };
     Ok(match told {
-        Told::Added(object) => WatchEvent::Added(whole(object)?),
-        Told::Modified(object) => WatchEvent::Modified(whole(object)?),
-        Told::Deleted(object) => WatchEvent::Deleted(whole(object)?),
-        Told::Left(object) => WatchEvent::Left(whole(object)?),
+        Told::Added(object) => WatchEvent::Added(object),
+        Told::Modified(object) => WatchEvent::Modified(object),
+        Told::Deleted(object) => WatchEvent::Deleted(object),
+        Told::Left(object) => WatchEvent::Left(object),
         Told::Unreadable(unreadable) => WatchEvent::Unreadable(unreadable),
         Told::Bookmark(mark) => mark.event(marks)?,
         Told::Error(status) => return Err(Refusal::of_status(status, 500).watch_error()),
@@ -58,6 +59,17 @@ enum Told<'a, O> {
     Unreadable(machinery_objects::Unreadable),
     Bookmark(Mark<'a>),
     Error(Status),
+}
+
+impl<O: Object> Told<'_, O> {
+    fn is_whole(&self) -> bool {
+        match self {
+            Self::Added(object) | Self::Modified(object) | Self::Deleted(object) | Self::Left(object) => {
+                whole(object).is_ok()
+            }
+            Self::Unreadable(_) | Self::Bookmark(_) | Self::Error(_) => true,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -149,10 +161,14 @@ fn in_any_order<'a, O: Object + DeserializeOwned>(line: &'a [u8]) -> Result<Told
     let Raw { what, object } = serde_json::from_slice(line)
         .map_err(|error| malformed(&format_args!("a line of the watch is no event: {error}")))?;
     let told = |is_gone, told: fn(O) -> Told<'a, O>| {
-        Ok(match one(object, is_gone)? {
-            Ok(object) => told(object),
-            Err(unreadable) => Told::Unreadable(unreadable),
-        })
+        match one(object, is_gone) {
+            Ok(object) => Ok(told(object)),
+            // It changes nobody knows what: the cache would not be what the server has.
+            Err(unreadable) if unreadable.key.is_unnamed() => {
+                Err(malformed(&format_args!("there is an object without a name: {}", unreadable.reason)))
+            }
+            Err(unreadable) => Ok(Told::Unreadable(unreadable)),
+        }
     };
     let wrong = |error| malformed(&format_args!("what comes with {what} cannot be read: {error}"));
     match &*what {

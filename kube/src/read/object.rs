@@ -1,9 +1,10 @@
-//! One object, from bytes.
+//! One object, from bytes. What its type does with them is the user's, and may panic.
 
 use machinery_objects::{Object, SourceError, Unreadable};
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use crate::contained::contained;
 use crate::meta::Bare;
 use crate::text::excerpt;
 
@@ -12,36 +13,35 @@ pub(crate) fn malformed(error: &dyn std::fmt::Display) -> SourceError {
     SourceError::Malformed { reason: excerpt(&error.to_string()) }
 }
 
-/// An object that has a name and a version, as all have that a source hands out.
-pub(super) fn whole<O: Object>(object: O) -> Result<O, SourceError> {
-    if object.key().is_unnamed() {
-        return Err(malformed(&"there is an object without a name"));
-    }
-    if object.version().is_none() {
-        return Err(malformed(&format_args!("{} has no resourceVersion", object.key())));
-    }
-    Ok(object)
-}
-
 /// The only object of an answer.
 pub(crate) fn object<O: Object + DeserializeOwned>(body: &[u8]) -> Result<O, SourceError> {
-    whole(serde_json::from_slice(body).map_err(|error| malformed(&error))?)
+    read(body).map_err(|why| malformed(&why))
 }
 
-/// An object among others, or which one it is that cannot be read.
-pub(super) fn one<O: Object + DeserializeOwned>(
-    raw: &RawValue,
-    is_gone: bool,
-) -> Result<Result<O, Unreadable>, SourceError> {
-    let error = match serde_json::from_str(raw.get()) {
-        Ok(object) => return whole(object).map(Ok),
-        Err(error) => error,
-    };
-    let which: Bare = serde_json::from_str(raw.get())
-        .map_err(|_| malformed(&format_args!("there is an object without readable metadata: {error}")))?;
-    let (key, version) = (which.metadata.key, which.metadata.version);
-    if key.is_unnamed() {
-        return Err(malformed(&format_args!("there is an object without a name: {error}")));
+/// An object among others, or which one it is that cannot be read: unnamed, if its text says no name.
+pub(super) fn one<O: Object + DeserializeOwned>(raw: &RawValue, is_gone: bool) -> Result<O, Unreadable> {
+    read(raw.get().as_bytes()).map_err(|why| {
+        // Whatever its type makes of it: the name is what the server says.
+        let which =
+            serde_json::from_str(raw.get()).ok().map(|Bare { metadata }| (metadata.key, metadata.version));
+        let (key, version) = which.unwrap_or_default();
+        Unreadable { key, version, is_gone, reason: excerpt(&why) }
+    })
+}
+
+/// Whether an object has a name and a version, as all have that a source hands out; if not, why.
+pub(super) fn whole<O: Object>(object: &O) -> Result<(), &'static str> {
+    match contained(|| (object.key().is_unnamed(), object.version().is_none())) {
+        Some((false, false)) => Ok(()),
+        Some((true, _)) => Err("it has no name"),
+        Some((false, true)) => Err("it has no resourceVersion"),
+        None => Err("it panics when it is asked for its name and version"),
     }
-    Ok(Err(Unreadable { key, version, is_gone, reason: excerpt(&error.to_string()) }))
+}
+
+fn read<O: Object + DeserializeOwned>(text: &[u8]) -> Result<O, String> {
+    let read = contained(|| serde_json::from_slice(text)).ok_or("its type panics when it is read")?;
+    let object = read.map_err(|error| error.to_string())?;
+    whole(&object)?;
+    Ok(object)
 }

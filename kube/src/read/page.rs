@@ -6,19 +6,21 @@ use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::object::{malformed, one, whole};
+use crate::contained::contained;
 use crate::text::Text;
 
 /// Reads all at once. Only if that fails it is done object by object, to find who is at fault.
 pub(super) fn page<O: Object + DeserializeOwned>(body: &[u8]) -> Result<Page<O>, SourceError> {
-    if let Ok(List { metadata, items }) = serde_json::from_slice::<List<'_, O>>(body) {
-        let items = items.into_iter().map(whole).collect::<Result<_, _>>()?;
+    if let Some(Ok(List { metadata, items })) = contained(|| serde_json::from_slice::<List<'_, O>>(body))
+        && items.iter().all(|object| whole(object).is_ok())
+    {
         return finish(metadata, items, Vec::new());
     }
     let List { metadata, items: raws } =
         serde_json::from_slice::<List<'_, &RawValue>>(body).map_err(|error| malformed(&error))?;
     let (mut items, mut unreadable) = (Vec::with_capacity(raws.len()), Vec::new());
     for raw in raws {
-        match one(raw, false)? {
+        match one(raw, false) {
             Ok(object) => items.push(object),
             Err(broken) => unreadable.push(broken),
         }
@@ -115,6 +117,26 @@ mod tests {
     }
 
     #[test]
+    fn one_without_a_version_or_a_name_hides_no_others() {
+        let check = |odd: &str, name: &str, version: Option<&str>, why: &str| {
+            let text = format!(r#"{{"metadata": {{"resourceVersion": "7"}}, "items": [{A}, {odd}, {A}]}}"#);
+            let page = read(&text).unwrap();
+            assert_eq!(names(&page), ["n/a", "n/a"], "{odd}");
+            let [Unreadable { key, version: at, is_gone: false, reason }] = &*page.unreadable else {
+                panic!("{page:?}")
+            };
+            assert_eq!((key.as_str(), at.clone()), (name, version.and_then(ResourceVersion::new)));
+            assert!(reason.contains(why), "{reason}");
+        };
+        check(r#"{"metadata": {"name": "a"}, "spec": {"rack": 1}}"#, "a", None, "no resourceVersion");
+        let nameless = r#"{"metadata": {"resourceVersion": "1"}, "spec": {"rack": 1}}"#;
+        check(nameless, "", Some("1"), "no name");
+        check(r#"{"metadata": {"name": 1}, "spec": {"rack": 1}}"#, "", None, "expected a text");
+        check(r#"{"metadata": {}}"#, "", None, "missing field `spec`");
+        check("3", "", None, "invalid type");
+    }
+
+    #[test]
     fn what_is_no_list_is_not_a_list_of_nothing() {
         let check = |text: &str, why: &str| {
             let error = read(text).unwrap_err();
@@ -123,17 +145,6 @@ mod tests {
         check(r#"{"metadata": {"resourceVersion": "7"}}"#, "missing field `items`");
         check(r#"{"metadata": {}, "items": []}"#, "the list has no resourceVersion");
         check(r#"{"items": []}"#, "missing field `metadata`");
-        check(r#"{"metadata": {"resourceVersion": "7"}, "items": [{"metadata": {}}]}"#, "without a name");
-        check(
-            r#"{"metadata": {"resourceVersion": "7"}, "items": [{"metadata": {"name": "a"}, "spec": {"rack": 1}}]}"#,
-            "a has no resourceVersion",
-        );
-        let nameless = r#"{"metadata": {"resourceVersion": "1"}, "spec": {"rack": 1}}"#;
-        check(
-            &format!(r#"{{"metadata": {{"resourceVersion": "7"}}, "items": [{nameless}]}}"#),
-            "without a name",
-        );
-        check(r#"{"metadata": {"resourceVersion": "7"}, "items": [3]}"#, "without readable metadata");
         check(&format!(r#"{{"metadata": {{"resourceVersion": "7"}}, "items": [{A}"#), "EOF");
         check("<html>", "expected value");
         check("", "EOF");

@@ -3,6 +3,7 @@
 
 mod connect;
 mod interest;
+mod panics;
 mod plane;
 mod ports;
 mod projection;

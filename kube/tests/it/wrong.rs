@@ -42,7 +42,7 @@ impl Object for Small {
     }
 }
 
-fn server() -> Server {
+pub(crate) fn server() -> Server {
     Server {
         patience: Duration::from_secs(5),
         line_bytes: 1 << 20,
@@ -55,7 +55,7 @@ fn of(replies: impl IntoIterator<Item = Reply>) -> Remote<Small> {
     Remote::new(Script::new(replies).client(), kind(), server())
 }
 
-fn item(name: &str, version: u32) -> String {
+pub(crate) fn item(name: &str, version: u32) -> String {
     json!({
         "metadata": {"name": name, "namespace": "default", "resourceVersion": version.to_string()},
         "spec": {"vni": "1"},
@@ -63,14 +63,14 @@ fn item(name: &str, version: u32) -> String {
     .to_string()
 }
 
-fn page(version: u32, next: &str, items: &[String]) -> String {
+pub(crate) fn page(version: u32, next: &str, items: &[String]) -> String {
     format!(
         r#"{{"kind":"PortList","apiVersion":"example.com/v1","metadata":{{"resourceVersion":"{version}","continue":"{next}"}},"items":[{}]}}"#,
         items.join(",")
     )
 }
 
-fn line(what: &str, object: &str) -> String {
+pub(crate) fn line(what: &str, object: &str) -> String {
     format!("{{\"type\":\"{what}\",\"object\":{object}}}\n")
 }
 
@@ -132,15 +132,16 @@ async fn what_a_server_says_wrongly_has_a_name() {
     // Nothing is there, as Go says it.
     let nothing = list(Reply::of(200, r#"{"metadata":{"resourceVersion":"9"},"items":null}"#)).await.unwrap();
     assert_eq!((nothing.items.len(), nothing.rest, nothing.version), (0, None, Revision(9).into()));
+    // One without a name hides no others.
+    let nameless = r#"{"metadata":{"resourceVersion":"1"},"spec":{"vni":"1"}}"#;
+    let odd =
+        list(Reply::of(200, page(9, "", &[nameless.into(), item("a", 1), "null".into()]))).await.unwrap();
+    assert_eq!((odd.items.len(), odd.unreadable.len()), (1, 2));
+    assert!(odd.unreadable.iter().all(|odd| odd.key.is_unnamed()), "{odd:?}");
     // What is no list is not a list of nothing.
     for (body, why) in [
         ("<html>", "expected value"),
         (EXPIRED, "missing field `items`"),
-        (
-            &page(9, "", &[r#"{"metadata":{"resourceVersion":"1"},"spec":{"vni":"1"}}"#.into()]),
-            "without a name",
-        ),
-        (&page(9, "", &[item("a", 1), "null".into()]), "without readable metadata"),
         (&page(9, "", &[item("a", 1)])[..100], "EOF"),
         (r#"{"metadata":{},"items":[]}"#, "no resourceVersion"),
     ] {

@@ -41,6 +41,18 @@ fn a_line_is_what_happened_in_either_order() {
 }
 
 #[test]
+fn one_without_a_version_is_known_by_its_name() {
+    for (what, is_gone) in [("ADDED", false), ("MODIFIED", false), ("DELETED", true), ("LEFT", true)] {
+        let told = read(&format!(
+            r#"{{"type":"{what}","object":{{"metadata":{{"name":"x"}},"spec":{{"rack":1}}}}}}"#
+        ));
+        let reason = "it has no resourceVersion".to_owned();
+        let key = "x".parse().unwrap();
+        assert_eq!(told, Ok(WatchEvent::Unreadable(Unreadable { key, version: None, is_gone, reason })));
+    }
+}
+
+#[test]
 fn a_state_ends_once() {
     let end = r#"{"type":"BOOKMARK","object":{"kind":"Host","metadata":{"resourceVersion":"7","annotations":{"k8s.io/initial-events-end":"true"}}}}"#;
     let bookmark =
@@ -107,10 +119,6 @@ fn what_is_no_event_is_malformed() {
     check(
         r#"{"type":"ADDED","object":{"metadata":{"resourceVersion":"1"},"spec":{"rack":1}}}"#,
         "without a name",
-    );
-    check(
-        r#"{"type":"ADDED","object":{"metadata":{"name":"x"},"spec":{"rack":1}}}"#,
-        "x has no resourceVersion",
     );
     check(r#"{"type":"BOOKMARK","object":{"metadata":{}}}"#, "a bookmark has no resourceVersion");
     check(r#"{"type":"BOOKMARK","object":[]}"#, "BOOKMARK");
