@@ -98,7 +98,7 @@ enum Step {
     Look,
 }
 
-/// Waits until somebody is to look at the object.
+/// Waits until somebody is told to look at the object.
 async fn again(queue: &mut UnboundedReceiver<()>) {
     timeout(Duration::from_secs(10), queue.recv()).await.expect("whoever let it rest is told").unwrap();
 }
@@ -150,13 +150,14 @@ async fn moves(steps: [Step; 3], per_key: bool) -> usize {
                 arrives(|| matches!(informers.lookup(&name("a")), Lookup::Unique(18, _))).await;
             }
             Step::Go if !per_key => {}
-            Step::Come => {
-                source.gate("vni=18").add_permits(1);
-                arrives(|| informers.read().count(&18) == 1).await;
-            }
-            Step::Go => {
-                source.gate("vni=17").add_permits(1);
-                arrives(|| informers.read().count(&17) == 0).await;
+            Step::Come | Step::Go => {
+                // So that what it is told of now is this change.
+                assert!(queue.try_recv().is_err(), "all that was told before has been heard");
+                let (of, key, count) = if step == Step::Come { ("vni=18", 18, 1) } else { ("vni=17", 17, 0) };
+                source.gate(of).add_permits(1);
+                arrives(|| informers.read().count(&key) == count).await;
+                again(&mut queue).await;
+                rests &= !matches!(informers.lookup(&name("a")), Lookup::Unique(18, _));
             }
             Step::Look => match informers.lookup(&name("a")) {
                 Lookup::Unique(at, _) => assert!(at == 17 || at == 18),
@@ -168,13 +169,8 @@ async fn moves(steps: [Step; 3], per_key: bool) -> usize {
             },
         }
     }
-    // It works on it whenever it is told, until it is known where it is.
-    if rests {
-        again(&mut queue).await;
-    }
-    while !matches!(informers.lookup(&name("a")), Lookup::Unique(18, _)) {
-        again(&mut queue).await;
-    }
+    assert!(!rests, "when it was told of the last change, it was known where it is");
+    assert!(matches!(informers.lookup(&name("a")), Lookup::Unique(18, _)));
     assert_eq!((informers.read().count(&17), informers.read().count(&18)), (0, 1));
     stopping.cancel();
     tasks.close();
