@@ -11,6 +11,7 @@ use std::time::Instant;
 use machinery_objects::{EditNumber, ResourceVersion, SourceError, WatchError, WatchEvent};
 
 use super::edits::Edit;
+use super::refused::RefusedKeys;
 use super::room::Room;
 use super::wanted::Tenure;
 use crate::reflect::{Backoff, Effect, Found, Limits, Trouble};
@@ -63,7 +64,7 @@ pub(crate) struct Editor<F> {
     pub(super) part: usize,
     pub(super) grows: bool,
     /// Keys that the source refused, each alone.
-    pub(super) refused: BTreeSet<F>,
+    pub(super) refused: RefusedKeys<F>,
     /// Of keys that are known all has been told up to here.
     pub(super) reached: Option<ResourceVersion>,
     /// Whether a version that is not greater is not later.
@@ -121,7 +122,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
             refusals: Backoff::new(!seed),
             part: usize::MAX,
             grows: true,
-            refused: BTreeSet::new(),
+            refused: RefusedKeys::new(seed.rotate_left(32)),
             reached: None,
             ordered,
             whole: false,
@@ -136,7 +137,8 @@ impl<F: Ord + Clone + Display> Editor<F> {
 
     /// When [`Input::Time`] is to come, unless something else does. `None`: never.
     pub(crate) fn due(&self) -> Option<Instant> {
-        let edit = self.not_before.filter(|_| self.phase == Phase::Going);
+        let edit = self.not_before.or_else(|| self.refused.due());
+        let edit = edit.filter(|_| self.phase == Phase::Going && self.edit.is_none());
         let due = [edit, self.overdue()].into_iter().flatten().fold(self.due, Instant::min);
         (self.phase != Phase::Idle).then_some(due)
     }
@@ -150,7 +152,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
     pub(crate) fn want(&mut self, changed: impl IntoIterator<Item = (F, Option<Tenure>)>) {
         for (key, tenure) in changed {
             self.stale.remove(&key);
-            self.refused.remove(&key);
+            self.refused.forget(&key);
             self.dirty.insert(key.clone());
             match tenure {
                 Some(tenure) => self.wanted.insert(key, tenure),
@@ -213,19 +215,24 @@ impl<F: Ord + Clone + Display> Editor<F> {
     }
 
     /// Goes on where it was with the keys that are known; if there are none, with the state of those that are wanted. Others
-    /// than go into the request are added by edits.
+    /// than go into the request are added by edits; so are those that were refused, unless there are no others.
     pub(super) fn open<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Order<F> {
-        let mut keys = std::mem::take(&mut self.asked);
-        keys.retain(|key, tenure| self.whole && self.wanted.get(key) == Some(tenure));
-        let resumes = !keys.is_empty();
-        if !resumes {
-            keys.clone_from(&self.wanted);
+        self.asked.retain(|key, tenure| self.wanted.get(key) == Some(tenure));
+        let resumes = self.whole && self.asked.keys().any(|key| !self.refused.has(key));
+        let keys = if resumes {
+            std::mem::take(&mut self.asked)
+        } else {
+            self.forget();
+            self.asked.clear();
             self.dirty.clear();
-        }
-        self.whole = resumes;
+            self.wanted.clone()
+        };
+        let are_refused = keys.keys().all(|key| self.refused.has(key));
+        let alone = are_refused.then(|| self.refused.next()).flatten();
         let mut room = Room::new(&self.limits, self.part);
         for (key, tenure) in keys {
-            if room.takes(&key) {
+            let is_left_out = self.refused.has(&key) && alone.as_ref() != Some(&key);
+            if !is_left_out && room.takes(&key) {
                 self.asked.insert(key, tenure);
                 continue;
             }

@@ -49,7 +49,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
         self.news += 1;
         self.refusals.reset();
         effects.extend([Effect::FinishSome, Effect::Well]);
-        self.refused.retain(|key| !edit.add.contains_key(key));
+        edit.add.keys().for_each(|key| self.refused.taken(key));
         if self.grows {
             self.part = self.part.saturating_mul(2);
         }
@@ -64,9 +64,10 @@ impl<F: Ord + Clone + Display> Editor<F> {
             return None;
         }
         let was_refused = self.not_before.take().is_some();
-        let (remove, add) = self.next();
+        let are_over = self.refused.are_over();
+        let (remove, add) = self.next(now);
         if remove.is_empty() && add.is_empty() {
-            if was_refused {
+            if was_refused || are_over {
                 effects.push(Effect::Well);
             }
             return None;
@@ -85,7 +86,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
 
     /// What to remove and to add, as much as goes into a request. What is to be removed comes first: so the source never has more
     /// keys than are wanted, and those that it is yet to lose.
-    fn next(&mut self) -> (BTreeMap<F, Tenure>, BTreeMap<F, Tenure>) {
+    fn next(&mut self, now: Instant) -> (BTreeMap<F, Tenure>, BTreeMap<F, Tenure>) {
         let (mut remove, mut add, mut room) =
             (BTreeMap::new(), BTreeMap::new(), Room::new(&self.limits, self.part));
         let dirty = std::mem::take(&mut self.dirty).into_iter();
@@ -101,19 +102,21 @@ impl<F: Ord + Clone + Display> Editor<F> {
             }
             self.dirty.insert(key);
         }
-        let (refused, new): (Vec<F>, Vec<F>) = new.into_iter().partition(|key| self.refused.contains(key));
+        let (refused, new): (Vec<F>, Vec<F>) = new.into_iter().partition(|key| self.refused.has(key));
         for key in new {
             match self.wanted.get(&key) {
                 Some(tenure) if room.takes(&key) => drop(add.insert(key, *tenure)),
                 _ => drop(self.dirty.insert(key)),
             }
         }
-        self.dirty.extend(refused.iter().cloned());
+        self.dirty.extend(refused);
         // One by one, and not where others would be refused with it.
-        let first = refused.into_iter().next().filter(|_| remove.is_empty() && add.is_empty());
-        if let Some((key, tenure)) = first.and_then(|key| Some((key.clone(), *self.wanted.get(&key)?))) {
+        let is_due = remove.is_empty() && add.is_empty() && self.refused.due().is_none_or(|due| now >= due);
+        if let Some(key) = self.refused.next().filter(|_| is_due)
+            && let Some(tenure) = self.wanted.get(&key)
+        {
             self.dirty.remove(&key);
-            add.insert(key, tenure);
+            add.insert(key, *tenure);
         }
         (remove, add)
     }
@@ -127,32 +130,39 @@ impl<F: Ord + Clone + Display> Editor<F> {
         effects: &mut Vec<Effect<T>>,
     ) -> Option<Order<F>> {
         let Edit { add, remove, .. } = self.edit.as_ref()?;
+        let mut refused = None;
         let retry_after = match error {
             WatchError::Source(SourceError::TooManyRequests { retry_after }) => retry_after,
             WatchError::Source(SourceError::Invalid { .. }) => {
                 let count = add.len() + remove.len();
-                if count == 1 {
+                if count > 1 {
+                    (self.part, self.grows) = (count / 2, false);
+                } else if let Some(key) = add.keys().next().filter(|key| !self.refused.has(key)) {
                     // It is this key, and not how many there are.
-                    self.refused.extend(add.keys().cloned());
+                    refused = Some(key.clone());
+                    self.refusals.reset();
                 }
-                self.halve(count, false);
                 None
             }
             _ => return Some(self.failed(now, error, effects)),
         };
         let removed = self.break_off(now, effects);
         self.asked.extend(removed);
+        if let Some(key) = refused {
+            self.refuse(&key, now);
+        }
         let least = retry_after.map(|least| now + least.min(LONGEST_WAIT));
         self.not_before = self.not_before.max(least);
         self.awaited = None;
         effects.push(Effect::Troubled(Trouble::Watch(error)));
-        None
+        self.edit(now, effects)
     }
 
-    /// The source finds something wrong with a request of so many keys: there may be too many, or one is wrong. One is not too many.
-    pub(super) const fn halve(&mut self, count: usize, grows: bool) {
-        let is_one = count <= 1;
-        (self.part, self.grows) = (if is_one { usize::MAX } else { count / 2 }, grows || is_one);
+    /// Why requests had to be that small is known now, so more may go into the next. Whether that is news.
+    pub(super) fn refuse(&mut self, key: &F, now: Instant) -> bool {
+        let is_new = self.refused.refuse(key, now);
+        self.grows |= is_new;
+        is_new
     }
 
     /// The edit that is under way comes to nothing. Its keys are to be edited later. Returns those that it was to remove.
@@ -162,11 +172,16 @@ impl<F: Ord + Clone + Display> Editor<F> {
         for key in add.keys() {
             self.asked.remove(key);
         }
+        let tried = add.keys().next().filter(|key| self.refused.has(key)).cloned();
         self.dirty.extend(add.into_keys().chain(remove.keys().cloned()));
         if let Some(told) = told {
             self.reach(told, effects);
         }
-        self.not_before = Some(now + self.refusals.next());
+        match tried {
+            // It holds up no others.
+            Some(key) => drop(self.refuse(&key, now)),
+            None => self.not_before = Some(now + self.refusals.next()),
+        }
         remove
     }
 }

@@ -86,8 +86,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
             WatchError::Source(SourceError::Invalid { .. })
                 if matches!(self.phase, Phase::Opening { .. }) =>
             {
-                // The cause may be another one, and go away.
-                self.halve(self.asked.len(), true);
+                self.opened_wrongly(now);
                 None
             }
             WatchError::Source(source) => source.retry_after(),
@@ -100,6 +99,17 @@ impl<F: Ord + Clone + Display> Editor<F> {
             return self.open(now, effects);
         }
         self.wait(now, retry_after)
+    }
+
+    /// With fewer keys, down to one: that one is what is wrong. But the cause may be another one, and go away.
+    fn opened_wrongly(&mut self, now: Instant) {
+        if self.asked.len() > 1 {
+            (self.part, self.grows) = (self.asked.len() / 2, true);
+        } else if let Some(key) = self.asked.keys().next().cloned()
+            && self.refuse(&key, now)
+        {
+            self.backoff.reset();
+        }
     }
 
     /// Its time was over, as that of any watch is. One that has been none is opened later.

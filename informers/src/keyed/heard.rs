@@ -90,6 +90,9 @@ impl<F: Ord + Clone + Display> Editor<F> {
             self.reached = Some(version.clone());
             effects.push(Effect::Finish(version));
             self.known(self.asked.clone(), complete);
+            if self.asked.keys().any(|key| self.refused.has(key)) {
+                self.refused.clear();
+            }
         } else {
             self.reach(version, effects);
         }

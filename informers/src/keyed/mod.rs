@@ -27,6 +27,7 @@ mod per_key;
 mod progress;
 #[cfg(feature = "tokio")]
 mod reached;
+mod refused;
 #[cfg(feature = "tokio")]
 mod room;
 #[cfg(feature = "tokio")]
