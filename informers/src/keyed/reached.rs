@@ -24,11 +24,13 @@ impl<F: Text, T: Object> KeyedInformers<F, T> {
         let until = Instant::now() + patience.min(LONGEST);
         loop {
             let listener = shared.progress.listen();
-            if shared.shows(token) {
-                return Ok(());
-            }
+            let shows = shared.shows(token);
+            // Looked at last: whoever lets go of all says that it is closed first.
             if shared.holdings.is_closed() {
                 return Err(NotReached::Closed);
+            }
+            if shows {
+                return Ok(());
             }
             if timeout_at(until, listener).await.is_err() {
                 return shared.asked(token).await;
@@ -77,9 +79,10 @@ impl<F: Text, T: Object> Shared<F, T> {
             (Some(there), Some(held)) => held.all().any(|(_, object)| object.version() == there.version),
             _ => false,
         };
-        if is_so || self.shows(token) {
-            return Ok(());
+        let is_so = is_so || self.shows(token);
+        if self.holdings.is_closed() {
+            return Err(NotReached::Closed);
         }
-        Err(NotReached::Behind { key: key.clone() })
+        if is_so { Ok(()) } else { Err(NotReached::Behind { key: key.clone() }) }
     }
 }
