@@ -166,8 +166,10 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
         change.displace(found.object.clone());
         self.unreadable.remove(&found.key);
         let Some(there) = change.get(&found.key) else { return };
-        // The end of an object may have the version of its last state.
-        if self.is_late(there, &found) && !is_same(there, &found) {
+        // The end of an object may have the version of its last state. That it is no longer selected has that of the state in which
+        // it is not: what is here in that version has come back, and this is told again.
+        let may_be_as_it_was = went == Went::Deleted || !self.ordered;
+        if self.is_late(there, &found) && !(may_be_as_it_was && is_same(there, &found)) {
             self.late += 1;
             return;
         }

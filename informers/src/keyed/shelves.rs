@@ -251,7 +251,7 @@ mod tests {
     use super::*;
     use crate::cache::Cache;
     use crate::lookup::Lookup;
-    use crate::reflect::Effect;
+    use crate::reflect::{Effect, Went};
     use crate::testing::Thing;
 
     fn found(version: u64) -> Effect<Arc<Thing>> {
@@ -270,6 +270,28 @@ mod tests {
         let mut effects: Vec<_> =
             [Effect::Begin].into_iter().chain(shows.map(found)).chain([finish]).collect();
         cache.apply(&mut effects, true).changed.news.len()
+    }
+
+    #[test]
+    fn that_an_object_has_left_is_no_end_of_it_as_it_is_since() {
+        for (ordered, left, stays) in [(true, 9, true), (true, 10, false), (false, 9, false)] {
+            let holdings = Arc::new(Holdings::<char, Thing>::new(1, 9, Duration::ZERO));
+            let shelf = Shelved { holdings: holdings.clone(), under: One('x'), ordered };
+            let mut cache = Cache::new(shelf, 1, ordered);
+            let gone = |version, went| {
+                let Effect::Put(gone) = found(version) else { panic!("it is one") };
+                Effect::Remove(gone, went)
+            };
+            cache.apply(&mut vec![Effect::Begin, found(9), Effect::Finish(Revision(9).into())], true);
+            cache.apply(&mut vec![gone(left, Went::Left)], true);
+            assert_eq!(
+                (holdings.names.read().len(), cache.late()),
+                (stays.into(), stays.into()),
+                "{ordered}, {left}"
+            );
+            cache.apply(&mut vec![gone(9, Went::Deleted)], true);
+            assert!(holdings.names.read().is_empty(), "an end may have the version of what was last");
+        }
     }
 
     #[test]
