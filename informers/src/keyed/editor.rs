@@ -153,11 +153,18 @@ impl<F: Ord + Clone + Display> Editor<F> {
         for (key, tenure) in changed {
             self.stale.remove(&key);
             self.refused.forget(&key);
-            self.dirty.insert(key.clone());
-            match tenure {
-                Some(tenure) => self.wanted.insert(key, tenure),
-                None => self.wanted.remove(&key),
-            };
+            if let Some(tenure) = tenure {
+                self.dirty.insert(key.clone());
+                self.wanted.insert(key, tenure);
+                continue;
+            }
+            self.wanted.remove(&key);
+            // Of one that the source was never asked for nothing is to be taken back.
+            if self.asked.contains_key(&key) {
+                self.dirty.insert(key);
+            } else {
+                self.dirty.remove(&key);
+            }
         }
     }
 

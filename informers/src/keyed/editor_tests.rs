@@ -258,6 +258,25 @@ fn how_often_an_edit_that_breaks_streams_is_made() {
 }
 
 #[test]
+fn of_keys_that_come_and_go_while_the_source_is_away_nothing_is_left() {
+    let mut talk = Talk::going(&[17]);
+    talk.wants(&[18]);
+    talk.says(Input::Time, "edit - +18");
+    talk.drops(&[18]);
+    assert_eq!(talk.editor.dirty, [18].into(), "it is asked for, and is to be taken back");
+    talk.says(Input::Failed(WatchError::TooSlow), "abandon; trouble; wait");
+    for key in 100..1_100 {
+        talk.wants(&[key]);
+        talk.drops(&[key]);
+    }
+    talk.drops(&[17]);
+    assert!(talk.editor.dirty.len() <= 2, "{}", talk.editor.dirty.len());
+    talk.wants(&[19]);
+    talk.later("begin; open 19");
+    assert!(talk.editor.dirty.is_empty());
+}
+
+#[test]
 fn one_that_has_expired_begins_anew() {
     let mut talk = Talk::going(&[17]);
     talk.now += SHORT;
