@@ -138,7 +138,7 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
                 Effect::Unreadable(unreadable) => {
                     out.unreadable += 1;
                     match &mut self.renewal {
-                        Some(renewal) => renewal.unreadable(unreadable),
+                        Some(renewal) => out.changed.displaced.extend(renewal.unreadable(unreadable)),
                         None => out.change(&shelf, |change| self.cannot_read(unreadable, change)),
                     }
                 }

@@ -32,6 +32,12 @@ impl<T> Fresh<T> {
             Self::Put(found) | Self::Remove(found, _) => &found.key,
         }
     }
+
+    fn into_object(self) -> Arc<T> {
+        match self {
+            Self::Put(found) | Self::Remove(found, _) => found.object,
+        }
+    }
 }
 
 impl<T: Object> Renewal<T> {
@@ -61,9 +67,7 @@ impl<T: Object> Renewal<T> {
 
     /// All that came, and is not needed.
     pub(super) fn into_objects(self) -> impl Iterator<Item = Arc<T>> {
-        self.fresh.into_iter().map(|fresh| match fresh {
-            Fresh::Put(found) | Fresh::Remove(found, _) => found.object,
-        })
+        self.fresh.into_iter().map(Fresh::into_object)
     }
 
     pub(super) fn remove(&mut self, found: Found<Arc<T>>, went: Went) {
@@ -71,22 +75,43 @@ impl<T: Object> Renewal<T> {
         self.fresh.push(Fresh::Remove(found, went));
     }
 
-    /// It is there, as nobody knows what: the cache keeps what it has.
-    pub(super) fn unreadable(&mut self, unreadable: Unreadable) {
+    /// It is there, as nobody knows what: the cache keeps what it has. If it is gone, returns what had come of it: drop it where
+    /// nothing is locked.
+    pub(super) fn unreadable(&mut self, unreadable: Unreadable) -> Vec<Arc<T>> {
         if unreadable.is_gone {
             self.seen.remove(&unreadable.key);
             self.unreadable.remove(&unreadable.key);
-            self.fresh.retain(|fresh| fresh.key() != &unreadable.key);
-            return;
+            let gone = self.fresh.extract_if(.., |fresh| fresh.key() == &unreadable.key);
+            return gone.map(Fresh::into_object).collect();
         }
         self.seen.insert(unreadable.key.clone());
         if self.unreadable.len() < UNREADABLE {
             self.unreadable.insert(unreadable.key.clone(), unreadable);
         }
+        Vec::new()
     }
 }
 
 /// Whether it is the state that is there already.
 pub(super) fn is_same<T: Object>(there: &Arc<T>, found: &Found<Arc<T>>) -> bool {
     found.version.is_some() && there.version() == found.version
+}
+
+#[cfg(all(test, feature = "testing"))]
+mod tests {
+    use super::*;
+    use crate::testing::Thing;
+
+    #[test]
+    fn what_came_of_one_that_is_gone_is_given_back() {
+        let mut renewal = Renewal::new(FixedState::with_seed(1), 0);
+        for name in ["a", "b"] {
+            let object = Arc::new(Thing::new(name));
+            assert!(renewal.put(Found { key: object.key.clone(), version: None, object }, None).is_none());
+        }
+        let key: ObjectKey = "a".parse().unwrap();
+        let gone = Unreadable { key, version: None, is_gone: true, reason: "no".into() };
+        assert_eq!(renewal.unreadable(gone), [Arc::new(Thing::new("a"))]);
+        assert_eq!((renewal.seen.len(), renewal.fresh.len()), (1, 1));
+    }
 }

@@ -3,7 +3,7 @@
 //! Whoever changes what is held has [`Hub::publishing`], and looks at the key's tenure under it. So a stream whose tenure is over
 //! changes nothing any more once the release that ended it has returned.
 //!
-//! Lock order: publishing, then `wanted`, then the names.
+//! Lock order: publishing, then the names, then `wanted`, under which nothing else is locked.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -225,6 +225,9 @@ mod tests {
     use std::sync::mpsc;
 
     use super::*;
+    use crate::cache::{Change as _, Changed, Shelf as _};
+    use crate::keyed::shelves::{Each, Shelved};
+    use crate::reflect::Found;
 
     /// An object whose drop uses what held it.
     struct Meddler(Arc<Holdings<u8, Meddler>>);
@@ -255,6 +258,28 @@ mod tests {
                 holdings.let_linger(now + linger);
                 assert!(holdings.names.read().is_empty());
             }
+            tell.send(()).unwrap();
+        });
+        told.recv_timeout(Duration::from_secs(20)).expect("it locks up nowhere");
+        thread.join().unwrap();
+    }
+
+    #[test]
+    fn what_nobody_wants_is_dropped_where_no_lock_is_held() {
+        let (tell, told) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let holdings = Arc::new(Holdings::new(1, 9, Duration::ZERO));
+            let asked = Arc::default();
+            let under = Each { holdings: holdings.clone(), find: Arc::new(|_| Some(18)), asked };
+            let shelf = Shelved { holdings: holdings.clone(), under, ordered: true };
+            let object = Arc::new(Meddler(holdings.clone()));
+            let publishing = holdings.hub.publishing();
+            let mut change = shelf.change(Changed::default());
+            change.put(Found { key: "a".parse().unwrap(), version: None, object }, false);
+            let changed = change.commit();
+            drop(publishing);
+            assert_eq!(changed.displaced.len(), 1);
+            drop(changed);
             tell.send(()).unwrap();
         });
         told.recv_timeout(Duration::from_secs(20)).expect("it locks up nowhere");

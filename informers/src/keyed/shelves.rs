@@ -207,6 +207,8 @@ impl<F: Key, T: Send + Sync + 'static, U: Under<F, T>> Change<T> for ShelvedChan
         if let Some(key) = key {
             self.names.put(&key, &found.key, found.object, version);
             self.hows.push(How::There { initial });
+        } else {
+            self.changed.displaced.push(found.object);
         }
     }
 
