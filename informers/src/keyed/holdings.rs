@@ -66,7 +66,11 @@ where
         let mut publishing = self.hub.publishing();
         let (over, acquired) = {
             let mut wanted = self.wanted.lock();
-            (wanted.make_room(), wanted.acquire(key))
+            // Meanwhile others may want it, or there may be room: then nothing is let go.
+            match wanted.acquire(key) {
+                Err(Refused::TooMany(_)) => (wanted.make_room(), wanted.acquire(key)),
+                acquired => (None, acquired),
+            }
         };
         let news = over.map(|over| self.let_go(&mut publishing, now, &over));
         drop(publishing);
@@ -284,6 +288,22 @@ mod tests {
         });
         told.recv_timeout(Duration::from_secs(20)).expect("it locks up nowhere");
         thread.join().unwrap();
+    }
+
+    #[test]
+    fn for_a_key_that_others_want_by_now_none_is_let_go() {
+        let now = tokio::time::Instant::now().into_std();
+        let holdings: Holdings<u8, ()> = Holdings::new(1, 2, Duration::from_secs(5));
+        let [lingers, held] = [16, 17].map(|key| holdings.acquire(&key, now).unwrap());
+        holdings.release(&16, lingers, now);
+        holdings.take_changed();
+        // As it goes on for one that was refused before others came for the same key.
+        assert_eq!(holdings.acquire_in_place_of_another(&17, now), Ok((held, false)));
+        assert_eq!((holdings.tenure(&16), holdings.take_changed()), (Some(lingers), Vec::new()));
+        // In place of another it is the first of its tenure, so who keeps streams hears of both.
+        let (new, is_first) = holdings.acquire_in_place_of_another(&18, now).unwrap();
+        assert!(is_first);
+        assert_eq!(holdings.take_changed(), [(16, None), (18, Some(new))]);
     }
 
     #[test]
