@@ -76,7 +76,7 @@ pub(crate) struct Editor<F> {
     pub(super) stale: BTreeSet<F>,
     /// What the source is to say is complete.
     pub(super) awaited: Option<Awaited>,
-    /// Since when the source shows less than it did.
+    /// Since when the source shows less than it did, each time that it was asked.
     pub(super) behind: Option<Instant>,
     /// When the stream began, and how often it has told since what was not known.
     pub(super) began: Instant,
@@ -210,6 +210,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
             }
             Phase::Beginning { .. } | Phase::Going if now >= self.due => {
                 effects.push(Effect::Troubled(Trouble::Silent(self.limits.silence)));
+                self.behind = None;
                 self.abandon(now, effects);
                 Some(self.open(now, effects))
             }

@@ -584,6 +584,31 @@ fn a_server_that_was_restored_is_believed_in_time() {
 }
 
 #[test]
+fn a_server_that_was_away_meanwhile_is_not_taken_for_one_that_was_restored() {
+    let mut talk = Talk::going(&[17]);
+    let future = || WatchError::FutureRevision { newest: None, retry_after: None };
+    talk.says(Input::Failed(future()), "trouble; wait");
+    talk.later("open 17 after 7");
+    talk.now += talk.editor.limits.stale_time;
+    talk.says(Input::Failed(SourceError::TimedOut.into()), "trouble; wait");
+    talk.later("open 17 after 7");
+    talk.says(Input::Failed(future()), "trouble; wait");
+    talk.later("open 17 after 7");
+    // Nor is one whose state did not come.
+    talk.says(Input::Failed(WatchError::Expired), "trouble; wait");
+    talk.later("begin; open 17");
+    talk.says(Input::Opened, "");
+    talk.says(complete(0, 5), "abandon; behind; wait");
+    talk.now += talk.editor.limits.stale_time;
+    talk.says(Input::Time, "begin; open 17");
+    talk.says(Input::Opened, "");
+    talk.later("abandon; no end; wait");
+    talk.later("begin; open 17");
+    talk.says(Input::Opened, "");
+    talk.says(complete(0, 5), "abandon; behind; wait");
+}
+
+#[test]
 fn what_is_due_is_never_past_for_long() {
     let mut talk = Talk::going(&[17]);
     talk.wants(&[18]);

@@ -48,6 +48,9 @@ impl<F: Ord + Clone + Display> Editor<F> {
         effects: &mut Vec<Effect<T>>,
     ) -> Order<F> {
         let edits = self.edit.is_some();
+        if !matches!(trouble, Trouble::Behind { .. }) {
+            self.behind = None;
+        }
         self.abandon(now, effects);
         effects.push(Effect::Troubled(trouble));
         if !edits {
@@ -70,6 +73,9 @@ impl<F: Ord + Clone + Display> Editor<F> {
         effects: &mut Vec<Effect<T>>,
     ) -> Order<F> {
         self.abandon(now, effects);
+        if !matches!(error, WatchError::FutureRevision { .. }) {
+            self.behind = None;
+        }
         let retry_after = match &error {
             WatchError::Expired => {
                 self.forget();
