@@ -562,6 +562,33 @@ fn what_is_never_complete_is_given_up_whatever_else_is_told() {
 }
 
 #[test]
+fn an_edit_that_cannot_be_told_in_time_is_made_with_half_as_many_keys() {
+    for broken in [None, Some(WatchError::TooSlow)] {
+        let mut talk = Talk::going(&[1]);
+        talk.wants(&[2, 3, 4, 5]);
+        talk.says(Input::Time, "edit - +2,3,4,5");
+        talk.says(Input::Edited(EditNumber(1)), "");
+        match broken {
+            None => talk.later("abandon; no end; wait"),
+            Some(error) => talk.says(Input::Failed(error), "abandon; trouble; wait"),
+        }
+        talk.later("open 1 after 7");
+        talk.says(Input::Opened, "");
+        talk.says(complete(0, 7), "");
+        talk.later("edit - +2,3");
+        // Any other failure is none of how many there are.
+        talk.says(Input::Failed(SourceError::TimedOut.into()), "abandon; trouble; wait");
+        talk.later("open 1 after 7");
+        talk.says(Input::Opened, "");
+        talk.says(complete(0, 7), "");
+        talk.later("edit - +2,3");
+        talk.says(Input::Edited(EditNumber(1)), "");
+        talk.says(complete(1, 8), "renewed; reached 8; complete 2,3; edit - +4,5");
+        assert_eq!(talk.editor.part, 4, "it may have been another cause");
+    }
+}
+
+#[test]
 fn a_server_that_was_restored_is_believed_in_time() {
     let future = || WatchError::FutureRevision { newest: None, retry_after: None };
     let mut talk = Talk::going(&[17]);

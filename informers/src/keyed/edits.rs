@@ -27,6 +27,13 @@ pub(super) struct Edit<F> {
     pub(super) told: Option<ResourceVersion>,
 }
 
+impl<F> Edit<F> {
+    /// Of how many keys it is.
+    pub(super) fn len(&self) -> usize {
+        self.add.len() + self.remove.len()
+    }
+}
+
 impl<F: Ord + Clone + Display> Editor<F> {
     /// The source says how far it is with edits, or it is known now which one is ours.
     pub(super) fn echo<T>(
@@ -129,15 +136,15 @@ impl<F: Ord + Clone + Display> Editor<F> {
         error: WatchError,
         effects: &mut Vec<Effect<T>>,
     ) -> Option<Order<F>> {
-        let Edit { add, remove, .. } = self.edit.as_ref()?;
+        let edit = self.edit.as_ref()?;
         let mut refused = None;
         let retry_after = match error {
             WatchError::Source(SourceError::TooManyRequests { retry_after }) => retry_after,
             WatchError::Source(SourceError::Invalid { .. }) => {
-                let count = add.len() + remove.len();
+                let count = edit.len();
                 if count > 1 {
                     (self.part, self.grows) = (count / 2, false);
-                } else if let Some(key) = add.keys().next().filter(|key| !self.refused.has(key)) {
+                } else if let Some(key) = edit.add.keys().next().filter(|key| !self.refused.has(key)) {
                     // It is this key, and not how many there are.
                     refused = Some(key.clone());
                     self.refusals.reset();

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use machinery_objects::{SourceError, WatchError};
 
 use super::editor::{Editor, Order, Phase};
+use super::edits::Edit;
 use crate::reflect::{Effect, Trouble};
 
 /// The longest that a source may tell us to wait.
@@ -51,12 +52,21 @@ impl<F: Ord + Clone + Display> Editor<F> {
         if !matches!(trouble, Trouble::Behind { .. }) {
             self.behind = None;
         }
+        self.ask_for_less();
         self.abandon(now, effects);
         effects.push(Effect::Troubled(trouble));
         if !edits {
             self.forget();
         }
         self.wait(now, None)
+    }
+
+    /// An edit of which not all could be told in time is made with half as many keys. The cause may be another one, and go away.
+    fn ask_for_less(&mut self) {
+        let keys = self.edit.as_ref().map_or(0, Edit::len);
+        if keys > 1 {
+            (self.part, self.grows) = (keys / 2, true);
+        }
     }
 
     fn wait(&mut self, now: Instant, retry_after: Option<Duration>) -> Order<F> {
@@ -72,6 +82,9 @@ impl<F: Ord + Clone + Display> Editor<F> {
         error: WatchError,
         effects: &mut Vec<Effect<T>>,
     ) -> Order<F> {
+        if error == WatchError::TooSlow {
+            self.ask_for_less();
+        }
         self.abandon(now, effects);
         if !matches!(error, WatchError::FutureRevision { .. }) {
             self.behind = None;
