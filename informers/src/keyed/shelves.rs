@@ -48,6 +48,8 @@ pub(crate) struct Asked<F> {
     pub(crate) keys: BTreeMap<F, Tenure>,
     /// Those of them that it was asked for last: their state comes, or has come.
     pub(crate) renewed: Vec<F>,
+    /// How often something came for one of them that nobody wanted any more, since somebody looked.
+    pub(crate) fenced: u64,
 }
 
 pub(crate) struct Shelved<F, T, U> {
@@ -88,7 +90,11 @@ impl<F: Key, T: Send + Sync + 'static> Under<F, T> for Each<F, T> {
     fn of(&self, object: &T) -> Option<F> {
         let key = (self.find)(object)?;
         let asked = self.asked.lock().keys.get(&key).copied()?;
-        (self.holdings.tenure(&key) == Some(asked)).then_some(key)
+        if self.holdings.tenure(&key) == Some(asked) {
+            return Some(key);
+        }
+        self.asked.lock().fenced += 1;
+        None
     }
 
     fn only(&self) -> Option<&F> {
@@ -121,7 +127,7 @@ impl<F: Key> Asked<F> {
 
 impl<F> Default for Asked<F> {
     fn default() -> Self {
-        Self { keys: BTreeMap::new(), renewed: Vec::new() }
+        Self { keys: BTreeMap::new(), renewed: Vec::new(), fenced: 0 }
     }
 }
 
@@ -294,6 +300,23 @@ mod tests {
             cache.apply(&mut vec![gone(9, Went::Deleted)], true);
             assert!(holdings.names.read().is_empty(), "an end may have the version of what was last");
         }
+    }
+
+    #[test]
+    fn what_came_for_a_key_that_nobody_wants_any_more_is_counted() {
+        let holdings = Arc::new(Holdings::<char, Thing>::new(1, 9, Duration::ZERO));
+        let now = tokio::time::Instant::now().into_std();
+        let tenure = holdings.acquire(&'x', now).unwrap();
+        let asked = Arc::new(Mutex::new(Asked::default()));
+        asked.lock().keys.insert('x', tenure);
+        let under = Each { holdings: holdings.clone(), find: Arc::new(|_| Some('x')), asked: asked.clone() };
+        let shelf = Shelved { holdings: holdings.clone(), under, ordered: true };
+        let mut cache = Cache::new(shelf, 1, true);
+        cache.apply(&mut vec![found(5)], true);
+        assert_eq!((holdings.names.read().len(), asked.lock().fenced), (1, 0));
+        holdings.release(&'x', tenure, now);
+        cache.apply(&mut vec![found(6)], true);
+        assert_eq!((holdings.names.read().len(), asked.lock().fenced), (0, 1));
     }
 
     #[test]

@@ -78,7 +78,10 @@ pub(super) async fn run<F: Text, T: Object>(
             let outcome = cache.apply(&mut effects, publishing.is_heard());
             publishing.publish(now, &outcome.changed.news);
             drop(publishing);
-            shared.report.lock().outcome::<Name<F>, T>(ALL, &outcome, cache.unreadable());
+            let fenced = std::mem::take(&mut keys.lock().fenced);
+            let mut report = shared.report.lock();
+            report.counts.fenced += fenced;
+            report.outcome::<Name<F>, T>(ALL, &outcome, cache.unreadable());
         }
         if changes || others_are_wanted {
             shared.progress.to(ALL, editor.shown());
