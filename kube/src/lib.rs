@@ -16,9 +16,9 @@
 //! 3. **Errors are by what the caller can do** (`every_refusal_is_what_the_caller_can_do`), also where a server, or somebody on the way to
 //!    it, answers wrongly (`what_a_server_says_wrongly_has_a_name`, `a_watch_that_goes_wrong_says_how_to_go_on`).
 //! 4. **An object that cannot be read hides no others** (`one_that_cannot_be_read_hides_no_others`), nor does one whose own code panics
-//!    (`an_object_that_panics_hides_no_others`, `an_event_of_an_object_that_panics_ends_no_watch`), or one without a version or a name
-//!    (`one_without_a_version_or_a_name_hides_no_others`, `one_without_a_version_is_known_by_its_name`); and what is no list is not a
-//!    list of nothing (`what_is_no_list_is_not_a_list_of_nothing`).
+//!    (`an_object_that_panics_hides_no_others`, `an_event_of_an_object_that_panics_ends_no_watch`), or one without a version
+//!    (`one_without_a_version_hides_no_others`, `one_without_a_version_is_known_by_its_name`); and what is no list is not a list of
+//!    nothing (`what_is_no_list_is_not_a_list_of_nothing`, `one_without_a_name_is_no_answer_as_a_list_without_it_would_end_it`).
 //! 5. **Half an event is none**: a watch that ends in the middle of a line has broken off, wherever it is cut
 //!    (`a_watch_that_goes_wrong_says_how_to_go_on`).
 //! 6. **An object is made once**, of what its type asks for and nothing else (`an_object_is_made_once`,

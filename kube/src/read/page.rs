@@ -22,6 +22,13 @@ pub(super) fn page<O: Object + DeserializeOwned>(body: &[u8]) -> Result<Page<O>,
     for raw in raws {
         match one(raw, false) {
             Ok(object) => items.push(object),
+            // A list without it would say that it is gone, whichever it is.
+            Err(broken) if broken.key.is_unnamed() => {
+                return Err(malformed(&format_args!(
+                    "an item has no name that can be read: {}",
+                    broken.reason
+                )));
+            }
             Err(broken) => unreadable.push(broken),
         }
     }
@@ -117,23 +124,28 @@ mod tests {
     }
 
     #[test]
-    fn one_without_a_version_or_a_name_hides_no_others() {
-        let check = |odd: &str, name: &str, version: Option<&str>, why: &str| {
-            let text = format!(r#"{{"metadata": {{"resourceVersion": "7"}}, "items": [{A}, {odd}, {A}]}}"#);
-            let page = read(&text).unwrap();
-            assert_eq!(names(&page), ["n/a", "n/a"], "{odd}");
-            let [Unreadable { key, version: at, is_gone: false, reason }] = &*page.unreadable else {
-                panic!("{page:?}")
-            };
-            assert_eq!((key.as_str(), at.clone()), (name, version.and_then(ResourceVersion::new)));
-            assert!(reason.contains(why), "{reason}");
+    fn one_without_a_version_hides_no_others() {
+        let odd = r#"{"metadata": {"name": "a"}, "spec": {"rack": 1}}"#;
+        let text = format!(r#"{{"metadata": {{"resourceVersion": "7"}}, "items": [{A}, {odd}, {A}]}}"#);
+        let page = read(&text).unwrap();
+        assert_eq!(names(&page), ["n/a", "n/a"]);
+        let [Unreadable { key, version: None, is_gone: false, reason }] = &*page.unreadable else {
+            panic!("{page:?}")
         };
-        check(r#"{"metadata": {"name": "a"}, "spec": {"rack": 1}}"#, "a", None, "no resourceVersion");
-        let nameless = r#"{"metadata": {"resourceVersion": "1"}, "spec": {"rack": 1}}"#;
-        check(nameless, "", Some("1"), "no name");
-        check(r#"{"metadata": {"name": 1}, "spec": {"rack": 1}}"#, "", None, "expected a text");
-        check(r#"{"metadata": {}}"#, "", None, "missing field `spec`");
-        check("3", "", None, "invalid type");
+        assert_eq!((key.as_str(), reason.as_ref()), ("a", "it has no resourceVersion"));
+    }
+
+    #[test]
+    fn one_without_a_name_is_no_answer_as_a_list_without_it_would_end_it() {
+        let check = |odd: &str, why: &str| {
+            let text = format!(r#"{{"metadata": {{"resourceVersion": "7"}}, "items": [{A}, {odd}, {A}]}}"#);
+            let error = read(&text).unwrap_err();
+            assert!(error.contains("an item has no name that can be read") && error.contains(why), "{error}");
+        };
+        check(r#"{"metadata": {"resourceVersion": "1"}, "spec": {"rack": 1}}"#, "no name");
+        check(r#"{"metadata": {"name": 1}, "spec": {"rack": 1}}"#, "expected a text");
+        check(r#"{"metadata": {}}"#, "missing field `spec`");
+        check("3", "invalid type");
     }
 
     #[test]

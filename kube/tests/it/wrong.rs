@@ -132,18 +132,16 @@ async fn what_a_server_says_wrongly_has_a_name() {
     // Nothing is there, as Go says it.
     let nothing = list(Reply::of(200, r#"{"metadata":{"resourceVersion":"9"},"items":null}"#)).await.unwrap();
     assert_eq!((nothing.items.len(), nothing.rest, nothing.version), (0, None, Revision(9).into()));
-    // One without a name hides no others.
-    let nameless = r#"{"metadata":{"resourceVersion":"1"},"spec":{"vni":"1"}}"#;
-    let odd =
-        list(Reply::of(200, page(9, "", &[nameless.into(), item("a", 1), "null".into()]))).await.unwrap();
-    assert_eq!((odd.items.len(), odd.unreadable.len()), (1, 2));
-    assert!(odd.unreadable.iter().all(|odd| odd.key.is_unnamed()), "{odd:?}");
     // What is no list is not a list of nothing.
     for (body, why) in [
         ("<html>", "expected value"),
         (EXPIRED, "missing field `items`"),
         (&page(9, "", &[item("a", 1)])[..100], "EOF"),
         (r#"{"metadata":{},"items":[]}"#, "no resourceVersion"),
+        (
+            &page(9, "", &[item("a", 1), r#"{"metadata":{"resourceVersion":"1"}}"#.into()]),
+            "no name that can be read",
+        ),
     ] {
         let Err(ListError::Source(error)) = list(Reply::of(200, body.to_owned())).await else {
             panic!("{body}")
