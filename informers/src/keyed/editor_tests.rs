@@ -347,6 +347,18 @@ fn a_key_that_the_source_refuses_holds_up_no_others() {
 }
 
 #[test]
+fn a_key_that_is_refused_when_nobody_wants_it_any_more_is_not_tried_again() {
+    let mut talk = Talk::going(&[1]);
+    talk.wants(&[2]);
+    talk.says(Input::Time, "edit - +2");
+    talk.drops(&[2]);
+    talk.says(Input::NotEdited(wrong().into()), "abandon; trouble");
+    assert!(talk.editor.refused.is_empty());
+    talk.later("");
+    assert_eq!(talk.editor.due(), Some(talk.editor.due), "nothing is to be done");
+}
+
+#[test]
 fn keys_that_the_source_refuses_are_tried_in_turn() {
     let mut talk = Talk::going(&[1]);
     talk.editor.part = 1;

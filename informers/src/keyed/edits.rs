@@ -165,9 +165,10 @@ impl<F: Ord + Clone + Display> Editor<F> {
         self.edit(now, effects)
     }
 
-    /// Why requests had to be that small is known now, so more may go into the next. Whether that is news.
+    /// Why requests had to be that small is known now, so more may go into the next. Whether that is news. One that nobody wants
+    /// any more is not to have a turn.
     pub(super) fn refuse(&mut self, key: &F, now: Instant) -> bool {
-        let is_new = self.refused.refuse(key, now);
+        let is_new = self.wanted.contains_key(key) && self.refused.refuse(key, now);
         self.grows |= is_new;
         is_new
     }
