@@ -27,6 +27,7 @@ mod per_key;
 mod progress;
 #[cfg(feature = "tokio")]
 mod reached;
+#[cfg(feature = "tokio")]
 mod refused;
 #[cfg(feature = "tokio")]
 mod room;
