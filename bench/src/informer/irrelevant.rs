@@ -97,6 +97,7 @@ pub(super) fn keys(
     many: usize,
     events: usize,
 ) -> anyhow::Result<Figures> {
+    let alone = runtime.block_on(there.write(few, events, events, RATE))?;
     let mut process = super::measured::begin(Library::Ours)?;
     let kubeconfig = there.kubeconfig.clone();
     process.ask(&Step::Agents { agents: 1, each: few, keys: many, kubeconfig, per_key: false })?;
@@ -107,7 +108,7 @@ pub(super) fn keys(
     {
         process.ask(&Step::Holds { keys: held })?;
         process.ask(&Step::Heard { events: 0 })?;
-        let cost = runtime.block_on(there.write(few, events, (turn + 1) * events, RATE))?;
+        let cost = runtime.block_on(there.write(few, events, (turn + 2) * events, RATE))?;
         process.ask(&Step::Heard { events })?;
         if counts {
             costs[usize::from(held == many)] += cost / 2.0;
@@ -115,7 +116,11 @@ pub(super) fn keys(
     }
     end(process)?;
     let [few, many] = costs;
-    Ok(Figures::default().with("ratio", many / few).with("few_us", few).with("many_us", many))
+    Ok(Figures::default()
+        .with("ratio", many / few)
+        .with("few_us", few)
+        .with("many_us", many)
+        .with("write_us", alone))
 }
 
 /// At once: what it holds takes long to let go of in good order.

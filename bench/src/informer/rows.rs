@@ -173,7 +173,8 @@ fn agents(sizes: &Sizes) -> [Plan<Kind>; 2] {
                     .goals(&[Goal::at_most(1.2, "")])
                     .note(KEYS)
                     .also("few_us", "µs with 10")
-                    .also("many_us", "µs with 10 000"),
+                    .also("many_us", "µs with 10 000")
+                    .also("write_us", "of which the write alone, µs"),
             ],
         },
     ]
@@ -242,17 +243,16 @@ fn relist(objects: usize, changed: usize, name: &str, most: f64) -> Plan<Kind> {
 const WRITES: &str = "a source in the process tells of a random object of 10 000 or 80 000 (no suffix) whenever fewer than ten events wait to be handled, as in \
      client-go's own benchmark of its shared informer; each goes through reflector and cache, with an index of a label and one of a field, to a \
      handler that counts; client-go with KUBE_FEATURE_WatchListClient=false, as that benchmark needs it; kube-runtime: reflector, store and what \
-     follows in the stream";
+     follows in the stream, which gets a copy of each pod, as kube-runtime's own watcher makes one";
 const FLOOD: &str = "the same with a source that always has one more: client-go takes up to a thousand under one lock, ours tells the last of several \
      states of an object";
-const LISTING: &str = "as writes-0-readers, beside threads that list and touch everything in a loop";
+const LISTING: &str = "as writes-0-readers, beside threads that list and touch everything in a loop: ours goes through a snapshot, the others make a list of all pointers";
 const GET: &str =
     "of 80 000 pods, in a random order; the pod is touched, and kept as a reconciler would meanwhile";
 const BY_INDEX: &str = "80 of 80 000 by a field, touched; kube-runtime has no index and looks at each";
 const BY_LABEL: &str = "80 of 80 000 by a label, touched: ours by the index of labels, client-go's lister with a selector and \
      kube-runtime's store by looking at each";
-const HOP: &str =
-    "from the source's having one event until the handler is called with it, everybody asleep before; p50";
+const HOP: &str = "from the source's having one event until the handler is called with it, everybody asleep before; p50; ours and client-go with two indexes";
 const HOP_CPU: &str = "CPU of the process for each, its source's thread among them";
 const DECODE: &str =
     "one object of 1 KiB out of a page of 500, by serde_json or encoding/json alone: the floor of sync-time";

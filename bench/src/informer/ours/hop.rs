@@ -1,7 +1,7 @@
 //! One event at a time.
 
 use super::source::Source;
-use crate::informer::pods::pods;
+use crate::informer::pods::{app_of, node_of, pods};
 use crate::measure::{Figures, count, cpu_time};
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
@@ -72,7 +72,10 @@ impl Hops {
 pub(in crate::informer) fn hop(runtime: &Runtime, objects: usize, events: usize) -> anyhow::Result<Figures> {
     let (hops, Ends { changes, told }) = Hops::new(objects);
     let source: Arc<dyn ListWatch<Arc<Pod>>> = Source::new(hops.there(), changes);
-    let informer = Informer::<Pod>::builder(source).build();
+    let mut informer = Informer::<Pod>::builder(source);
+    informer.index(|pod: &Pod| app_of(pod).cloned());
+    informer.index(|pod: &Pod| node_of(pod).cloned());
+    let informer = informer.build();
     let entered = runtime.enter();
     let handler = informer.handle(move |event| {
         if matches!(event, Event::Updated { .. }) {
