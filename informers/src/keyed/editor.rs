@@ -272,5 +272,5 @@ impl<F: Ord + Clone + Display> Editor<F> {
 }
 
 #[cfg(test)]
-#[path = "editor_tests.rs"]
+#[path = "editor_tests/mod.rs"]
 mod tests;
