@@ -25,7 +25,7 @@ impl ObjectKey {
         NameRule::PathSegment.check(name)?;
         let Some(namespace) = namespace else { return Ok(Self(name.into())) };
         NameRule::PathSegment.check(namespace)?;
-        Ok(Self([namespace, "/", name].concat().into()))
+        Ok(joined(namespace, name))
     }
 
     /// The key of an object that has no name yet. No store holds such an object, and no source hands one out.
@@ -57,6 +57,19 @@ impl ObjectKey {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// Copied together where it costs nothing: each event of each source makes a key.
+fn joined(namespace: &str, name: &str) -> ObjectKey {
+    let mut short = [0; 128];
+    let length = namespace.len() + 1 + name.len();
+    let text = short.get_mut(..length).and_then(|text| {
+        text[..namespace.len()].copy_from_slice(namespace.as_bytes());
+        text[namespace.len()] = b'/';
+        text[namespace.len() + 1..].copy_from_slice(name.as_bytes());
+        std::str::from_utf8(text).ok()
+    });
+    ObjectKey(text.map_or_else(|| [namespace, "/", name].concat().into(), Into::into))
 }
 
 impl Borrow<str> for ObjectKey {

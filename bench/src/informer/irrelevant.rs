@@ -5,7 +5,8 @@ use super::site::There;
 use super::step::Step;
 use crate::lines::Lines;
 use crate::measure::{Figures, count};
-use anyhow::ensure;
+use anyhow::{anyhow, ensure};
+use std::thread;
 use tokio::runtime::Runtime;
 
 /// Events a second, below what the clients of this process can write.
@@ -63,9 +64,15 @@ fn by(
     let superfluous = (sent - count(expected)).max(0.0);
 
     let edited = process.ask(&Step::Edits { edits })?;
-    let after = (metric("machinery_connections", "")?, metric("apiserver_longrunning_requests", "")?);
+    // Once more, with events among them.
+    thread::scope(|scope| {
+        let written = scope.spawn(|| runtime.block_on(there.write(keys, events / 10, 1 + 2 * events, RATE)));
+        let edited = process.ask(&Step::Edits { edits }).map(drop);
+        written.join().map_err(|_| anyhow!("the writer panicked"))?.map(drop).and(edited)
+    })?;
     let counted_all = metric("machinery_interest_irrelevant_events_total", "")? - irrelevant;
     let told_all = process.ask(&Step::Heard { events: 0 })?.of("irrelevant").unwrap_or(f64::NAN);
+    let after = (metric("machinery_connections", "")?, metric("apiserver_longrunning_requests", "")?);
     end(process)?;
     let per_agent = |all: f64| all / count(agents);
     let also = |figures: &Figures, name: &str| figures.of(name).unwrap_or(f64::NAN);

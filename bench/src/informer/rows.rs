@@ -183,8 +183,7 @@ fn agents(sizes: &Sizes) -> [Plan<Kind>; 2] {
 fn sync(objects: usize, of: Of, what: &str, suffix: &str) -> Plan<Kind> {
     let is_named = suffix.is_empty();
     let goals = |factor: f64| -> Vec<Goal> {
-        let wanted = is_named && of != Of::Lean;
-        if wanted { vec![Goal::times(factor, KR), Goal::times(factor, CG)] } else { vec![] }
+        if is_named { vec![Goal::times(factor, KR), Goal::times(factor, CG)] } else { vec![] }
     };
     let (time, memory, note) = match of {
         Of::Whole => (1.0, 1.3, SYNC),
@@ -270,7 +269,8 @@ const RELIST: &str = "the most anonymous memory over that before, while a watch 
 const RELIST_10: &str = "the same, where a tenth has changed";
 const FIXED: &str = "its filters are fixed";
 const AGENTS: &str = "events for keys that an agent does not hold: counted by the server for each stream before any filter of a client, and once more by the \
-     agents; 1 000 agents with a connection each, which hold 4 of 2 000 keys, 10 000 events under all of these, then 10 000 edits";
+     agents; 1 000 agents with a connection each, which hold 4 of 2 000 keys, 10 000 events under all of these, then 10 000 edits, then as many \
+     while events are written";
 const PER_KEY: &str =
     "the same with a stream for each key: what the server sent besides those that the agents wanted";
 const BYTES: &str = "of watches to one agent, for the events, before TLS";
