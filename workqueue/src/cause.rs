@@ -150,6 +150,13 @@ impl Marks {
     }
 }
 
+/// None.
+impl Default for Causes {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
 impl PartialEq for Causes {
     fn eq(&self, other: &Self) -> bool {
         self.lost() == other.lost() && self.iter().eq(other.iter())

@@ -1,0 +1,136 @@
+//! The controller as its users have it.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use machinery_sync::Mutex;
+use machinery_workqueue::{Config, Key, Queue};
+use tokio::time::Instant;
+
+use super::records::Records;
+use super::settings::Settings;
+use super::source::Source;
+use super::state::{Explained, Phase, Running, State, Tally};
+
+/// Runs a [`Reconcile`](crate::Reconcile) for each subject that its sources tell of.
+///
+/// Cheap to clone: whoever wants to know how it is has one too. It is made by [`Controller::of`], and runs as often as one likes, one
+/// run after another: each begins with everything that is there.
+pub struct Controller<K: Key, S>(pub(super) Arc<Inner<K, S>>);
+
+/// What it is made of.
+pub(super) struct Made<K, S> {
+    pub(super) name: Arc<str>,
+    pub(super) sources: Vec<Box<dyn Source<K>>>,
+    pub(super) subject: Box<Find<K, S>>,
+    pub(super) settings: Settings,
+    pub(super) queue: Box<dyn Fn() -> Config<K> + Send + Sync>,
+}
+
+/// What a key is about, if it is there.
+pub(super) type Find<K, S> = dyn Fn(&K) -> Option<S> + Send + Sync;
+
+pub(super) struct Inner<K: Key, S> {
+    pub(super) made: Made<K, S>,
+    pub(super) tally: Arc<Tally>,
+    pub(super) runs: AtomicBool,
+    pub(super) now: Mutex<Now<K>>,
+    pub(super) records: Mutex<Records<K>>,
+    /// What each worker does.
+    pub(super) workers: Vec<Mutex<Option<Busy<K>>>>,
+}
+
+/// What there is only while it runs.
+pub(super) struct Now<K: Key> {
+    pub(super) phase: Phase,
+    pub(super) queue: Option<Queue<K>>,
+    pub(super) waits_for: Vec<Arc<str>>,
+}
+
+pub(super) struct Busy<K> {
+    pub(super) key: K,
+    pub(super) since: Instant,
+    pub(super) is_stuck: bool,
+}
+
+impl<K: Key, S> Controller<K, S> {
+    pub(super) fn new(made: Made<K, S>) -> Self {
+        let workers = (0..made.settings.workers).map(|_| Mutex::new(None)).collect();
+        let records = Mutex::new(Records::new(made.settings.records, SEED));
+        let now = Mutex::new(Now { phase: Phase::Idle, queue: None, waits_for: Vec::new() });
+        let (tally, runs) = (Arc::default(), AtomicBool::new(false));
+        Self(Arc::new(Inner { made, tally, runs, now, records, workers }))
+    }
+
+    /// By what it is known in logs and metrics.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.made.name
+    }
+
+    /// How it is.
+    #[must_use]
+    pub fn state(&self) -> State<K> {
+        let inner = &*self.0;
+        let (phase, queue, waits_for) = {
+            let now = inner.now.lock();
+            (now.phase, now.queue.clone(), now.waits_for.iter().map(ToString::to_string).collect())
+        };
+        let at = Instant::now();
+        let busy = inner.workers.iter().filter_map(|worker| {
+            let busy = worker.lock();
+            let Busy { key, since, is_stuck } = busy.as_ref()?;
+            Some(Running {
+                key: key.clone(),
+                time: at.saturating_duration_since(*since),
+                is_stuck: *is_stuck,
+            })
+        });
+        State {
+            phase,
+            waits_for,
+            running: busy.collect(),
+            counts: inner.tally.counts(),
+            queue: queue.map(|queue| queue.stats()),
+        }
+    }
+
+    /// What is known of a key: why it last ran, what came of it, when it runs next.
+    #[must_use]
+    pub fn explain(&self, key: &K) -> Explained<K> {
+        let inner = &*self.0;
+        let queue = inner.now.lock().queue.clone();
+        let last = inner.records.lock().get(key).cloned();
+        let at = Instant::now();
+        let running = inner.workers.iter().find_map(|worker| {
+            let busy = worker.lock();
+            busy.as_ref().filter(|busy| busy.key == *key).map(|busy| at.saturating_duration_since(busy.since))
+        });
+        Explained { last, queued: queue.and_then(|queue| queue.see(key)), running }
+    }
+
+    /// Has a key run, for a reason of one's own. It waits for room in the queue. Whether it will: not if the controller does not run.
+    pub async fn request(&self, key: K, why: &'static &'static str) -> bool {
+        let queue = self.0.now.lock().queue.clone();
+        match queue {
+            Some(queue) => super::source::add(&queue, &self.0.tally, key, why).await,
+            None => false,
+        }
+    }
+}
+
+/// The order of what is in there reaches nobody, and no stranger chooses the keys.
+const SEED: u64 = 0x6d61_6368_696e_6572;
+
+impl<K: Key, S> Clone for Controller<K, S> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<K: Key, S> fmt::Debug for Controller<K, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Controller").field("name", &self.0.made.name).finish_non_exhaustive()
+    }
+}

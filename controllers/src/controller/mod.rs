@@ -1,0 +1,20 @@
+//! The loop around a reconcile.
+
+mod builder;
+mod contained;
+mod handle;
+mod outcome;
+mod records;
+mod run;
+mod settings;
+mod source;
+mod state;
+mod watchdog;
+mod worker;
+
+pub use builder::{Builder, changed};
+pub use handle::Controller;
+pub use outcome::{Outcome, Record};
+pub use run::{Ended, RunError};
+pub use settings::Settings;
+pub use state::{Counts, Explained, Phase, Running, State};

@@ -1,0 +1,96 @@
+//! The last run of each key, of as many keys as there is room for.
+
+use std::collections::VecDeque;
+use std::hash::Hash;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+
+use super::Record;
+
+/// The last run of each key. Who ran longest ago goes first.
+pub(super) struct Records<K> {
+    limit: usize,
+    of: HashMap<K, (u64, Record), FixedState>,
+    /// Who ran when, also of those that have run since.
+    order: VecDeque<(u64, K)>,
+    next: u64,
+}
+
+impl<K: Eq + Hash + Clone> Records<K> {
+    pub(super) fn new(limit: usize, seed: u64) -> Self {
+        let of = HashMap::with_hasher(FixedState::with_seed(seed));
+        Self { limit, of, order: VecDeque::new(), next: 0 }
+    }
+
+    pub(super) fn get(&self, key: &K) -> Option<&Record> {
+        self.of.get(key).map(|(_, record)| record)
+    }
+
+    pub(super) fn put(&mut self, key: &K, mut record: Record) {
+        if self.limit == 0 {
+            return;
+        }
+        let number = self.next;
+        self.next += 1;
+        match self.of.get_mut(key) {
+            Some((at, last)) => {
+                record.runs = last.runs + 1;
+                (*at, *last) = (number, record);
+            }
+            None => {
+                record.runs = 1;
+                self.of.insert(key.clone(), (number, record));
+            }
+        }
+        self.order.push_back((number, key.clone()));
+        while self.of.len() > self.limit {
+            let Some((number, key)) = self.order.pop_front() else { break };
+            if self.of.get(&key).is_some_and(|(at, _)| *at == number) {
+                self.of.remove(&key);
+            }
+        }
+        if self.order.len() > 2 * self.limit {
+            self.order.retain(|(number, key)| self.of.get(key).is_some_and(|(at, _)| at == number));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Outcome;
+    use super::*;
+    use machinery_workqueue::Causes;
+    use std::time::Duration;
+    use tokio::time::Instant;
+
+    fn record() -> Record {
+        let (began, took) = (Instant::now(), Duration::ZERO);
+        Record { began, took, attempts: 0, causes: Causes::default(), outcome: Outcome::Done, runs: 0 }
+    }
+
+    #[test]
+    fn who_ran_longest_ago_goes_first() {
+        let mut records = Records::new(3, 7);
+        for key in [1, 2, 3, 1, 4] {
+            records.put(&key, record());
+        }
+        assert!(records.get(&2).is_none());
+        assert_eq!(
+            [1, 3, 4].map(|key| records.get(&key).map(|record| record.runs)),
+            [Some(2), Some(1), Some(1)]
+        );
+    }
+
+    #[test]
+    fn one_that_runs_again_and_again_takes_the_room_of_one() {
+        let mut records = Records::new(4, 7);
+        records.put(&0, record());
+        for _ in 0..1000 {
+            records.put(&1, record());
+        }
+        assert!(records.order.len() <= 8 && records.of.len() == 2);
+        assert_eq!(records.get(&1).map(|record| record.runs), Some(1000));
+        assert!(records.get(&0).is_some());
+    }
+}

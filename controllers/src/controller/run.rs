@@ -1,0 +1,240 @@
+//! A controller at work: sources first, then workers, then the end of both.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use machinery_workqueue::{ConfigError, Key, Queue};
+use tokio::sync::SetOnce;
+use tokio::time::{Instant, timeout_at};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::handle::{Controller, Inner};
+use super::source::Feed;
+use super::state::Phase;
+use super::{watchdog, worker};
+use crate::Reconcile;
+
+/// Why a controller ended before it was told to.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RunError {
+    /// It runs already.
+    #[error("the controller runs already: wait until that run has ended, or make another one")]
+    Runs,
+    /// Its queue cannot be made.
+    #[error("the controller's queue cannot be made")]
+    Queue(#[from] ConfigError),
+    /// Not all that there is was told in time.
+    #[error(
+        "{source_name} was not there after {after:?}: look at its informer's state, and whether that runs; or raise Settings::sync_time"
+    )]
+    NotSynced {
+        /// Which source.
+        source_name: String,
+        /// [`Settings::sync_time`](crate::Settings::sync_time).
+        after: Duration,
+    },
+    /// What it listens to has stopped.
+    #[error(
+        "{source_name} tells nothing any more, as its informer has stopped: let informers stop after the controllers"
+    )]
+    SourceEnded {
+        /// Which source.
+        source_name: String,
+    },
+}
+
+/// How a run of a controller ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Ended<K> {
+    /// Keys whose run was dropped, as it did not end in time.
+    pub dropped: Vec<K>,
+}
+
+/// What all tasks of a run share.
+pub(super) struct Shared<K: Key, S, R> {
+    pub(super) inner: Arc<Inner<K, S>>,
+    pub(super) reconcile: R,
+    pub(super) queue: Queue<K>,
+    /// Nothing new is begun.
+    pub(super) stopping: CancellationToken,
+    /// For those who wait until writes can be read.
+    pub(super) tasks: TaskTracker,
+}
+
+impl<K: Key + Sync, S: Send + Sync + 'static> Controller<K, S> {
+    /// Reconciles until the token is cancelled. It begins when everything that is there is in its queue, and ends when what was under way
+    /// has, or after [`Settings::drain`](crate::Settings::drain). What is queued then is let go: whoever runs next begins with everything.
+    ///
+    /// Dropping the future drops what is under way.
+    ///
+    /// # Errors
+    /// It runs already, its sources do not come, or have ended.
+    pub async fn run(
+        &self,
+        reconcile: impl Reconcile<S>,
+        stopping: CancellationToken,
+    ) -> Result<Ended<K>, RunError> {
+        let inner = &self.0;
+        let _running = Running::begin(inner)?;
+        let queue = Queue::new((inner.made.queue)())?;
+        let stop = stopping.child_token();
+        let _ends = stop.clone().drop_guard();
+        let tasks = TaskTracker::new();
+        inner.enter(Phase::Syncing, Some(queue.clone()));
+
+        let sources = begin(inner, &queue, &stop, &tasks)?;
+        if synced(inner, &sources, &stop).await? {
+            inner.enter(Phase::Working, Some(queue.clone()));
+            tracing::info!(controller = %inner.made.name, workers = inner.made.settings.workers, "the controller works");
+            let shared = Arc::new(Shared {
+                inner: inner.clone(),
+                reconcile,
+                queue: queue.clone(),
+                stopping: stop.clone(),
+                tasks: tasks.clone(),
+            });
+            tasks.spawn(watchdog::watch(inner.clone(), stop.clone()));
+            let workers = worker::begin(&shared);
+            let ended = tokio::select! {
+                biased;
+                () = stop.cancelled() => None,
+                name = first_end(&sources) => Some(name),
+            };
+            inner.enter(Phase::Draining, Some(queue.clone()));
+            stop.cancel();
+            let dropped = worker::end(&shared, workers).await;
+            tasks.close();
+            tasks.wait().await;
+            return match ended.filter(|_| !stopping.is_cancelled()) {
+                Some(source_name) => Err(RunError::SourceEnded { source_name }),
+                None => Ok(Ended { dropped }),
+            };
+        }
+        stop.cancel();
+        tasks.close();
+        tasks.wait().await;
+        Ok(Ended { dropped: Vec::new() })
+    }
+}
+
+/// A source that was begun.
+struct Begun {
+    name: Arc<str>,
+    begun: Arc<SetOnce<()>>,
+    ended: CancellationToken,
+}
+
+fn begin<K: Key, S>(
+    inner: &Inner<K, S>,
+    queue: &Queue<K>,
+    stop: &CancellationToken,
+    tasks: &TaskTracker,
+) -> Result<Vec<Begun>, RunError> {
+    let mut all = Vec::new();
+    for source in &inner.made.sources {
+        let (name, begun) = (source.name().clone(), Arc::new(SetOnce::new()));
+        let feed = Feed {
+            name: name.clone(),
+            queue: queue.clone(),
+            tally: inner.tally.clone(),
+            begun: begun.clone(),
+        };
+        let feeding =
+            source.begin(feed).map_err(|_| RunError::SourceEnded { source_name: name.to_string() })?;
+        let ended = CancellationToken::new();
+        let (stop, over) = (stop.clone(), ended.clone().drop_guard());
+        tasks.spawn(async move {
+            stop.run_until_cancelled(feeding).await;
+            drop(over);
+        });
+        all.push(Begun { name, begun, ended });
+    }
+    Ok(all)
+}
+
+/// Whether all of them have begun: not if it was told to stop meanwhile.
+async fn synced<K: Key, S>(
+    inner: &Inner<K, S>,
+    sources: &[Begun],
+    stop: &CancellationToken,
+) -> Result<bool, RunError> {
+    let after = inner.made.settings.sync_time;
+    let until = Instant::now().checked_add(after);
+    for (at, Begun { name, begun, ended }) in sources.iter().enumerate() {
+        inner.now.lock().waits_for = sources[at..].iter().map(|source| source.name.clone()).collect();
+        let waited = async {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => Ok(false),
+                _ = begun.wait() => Ok(true),
+                () = ended.cancelled() => Err(RunError::SourceEnded { source_name: name.to_string() }),
+            }
+        };
+        let waited = match until {
+            Some(until) => timeout_at(until, waited).await,
+            None => Ok(waited.await),
+        };
+        match waited {
+            Ok(Ok(true)) => {}
+            Ok(Ok(false)) => return Ok(false),
+            Ok(Err(_)) if stop.is_cancelled() => return Ok(false),
+            Ok(Err(error)) => return Err(error),
+            Err(_) => return Err(RunError::NotSynced { source_name: name.to_string(), after }),
+        }
+    }
+    inner.now.lock().waits_for.clear();
+    Ok(true)
+}
+
+/// The first source that tells nothing any more.
+async fn first_end(sources: &[Begun]) -> String {
+    let mut ends: FuturesUnordered<_> = sources
+        .iter()
+        .map(|source| async {
+            source.ended.cancelled().await;
+            source.name.to_string()
+        })
+        .collect();
+    match ends.next().await {
+        Some(name) => name,
+        None => std::future::pending().await,
+    }
+}
+
+/// It runs once at a time.
+struct Running<'i, K: Key, S>(&'i Inner<K, S>);
+
+impl<'i, K: Key, S> Running<'i, K, S> {
+    fn begin(inner: &'i Inner<K, S>) -> Result<Self, RunError> {
+        if inner.runs.swap(true, Ordering::AcqRel) { Err(RunError::Runs) } else { Ok(Self(inner)) }
+    }
+}
+
+impl<K: Key, S> Drop for Running<'_, K, S> {
+    fn drop(&mut self) {
+        for worker in &self.0.workers {
+            drop(worker.lock().take());
+        }
+        self.0.enter(Phase::Idle, None);
+        self.0.runs.store(false, Ordering::Release);
+    }
+}
+
+impl<K: Key, S> Inner<K, S> {
+    fn enter(&self, phase: Phase, queue: Option<Queue<K>>) {
+        let mut now = self.now.lock();
+        now.phase = phase;
+        let before = std::mem::replace(&mut now.queue, queue);
+        if phase == Phase::Idle {
+            now.waits_for.clear();
+        }
+        drop(now);
+        drop(before);
+    }
+}

@@ -1,0 +1,129 @@
+//! Where requests come from.
+
+use std::hash::Hash;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use machinery_informers::deliver::{Closed, Events, Told};
+use machinery_objects::{Event, Mark, Object};
+use machinery_workqueue::{Add, AddError, Cause, Key, Priority, Queue};
+use tokio::sync::SetOnce;
+use tokio::time::sleep;
+
+use super::contained::contained;
+use super::state::Tally;
+use crate::why::Names;
+
+/// Tells of requests until what it listens to has ended.
+pub(super) trait Source<K: Key>: Send + Sync {
+    /// By what its users know it.
+    fn name(&self) -> &Arc<str>;
+
+    /// Begins: the requests go into the feed, from that of everything that is there on.
+    fn begin(&self, feed: Feed<K>) -> Result<BoxFuture<'static, ()>, Closed>;
+}
+
+/// Where a source puts requests.
+pub(super) struct Feed<K: Key> {
+    pub(super) name: Arc<str>,
+    pub(super) queue: Queue<K>,
+    pub(super) tally: Arc<Tally>,
+    /// What was there at the beginning is in the queue.
+    pub(super) begun: Arc<SetOnce<()>>,
+}
+
+/// An informer as a source: how to listen to it, whether it has a beginning that ends, and whom an event is for.
+pub(super) struct Listening<L, W> {
+    pub(super) name: Arc<str>,
+    pub(super) listen: L,
+    pub(super) has_sync: bool,
+    pub(super) whom: Arc<W>,
+}
+
+/// So long until room in the queue is looked for again.
+const FULL: Duration = Duration::from_millis(10);
+
+impl<K, N, T, L, W> Source<K> for Listening<L, W>
+where
+    K: Key,
+    N: Hash + Eq + Clone + Send + Sync + 'static,
+    T: Object,
+    L: Fn() -> Result<Events<N, Arc<T>>, Closed> + Send + Sync,
+    W: Fn(&N, &Event<Arc<T>>, &mut Vec<K>) + Send + Sync + 'static,
+{
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    fn begin(&self, feed: Feed<K>) -> Result<BoxFuture<'static, ()>, Closed> {
+        let events = (self.listen)()?;
+        if !self.has_sync {
+            let _ = feed.begun.set(());
+        }
+        let whom = self.whom.clone();
+        Ok(Box::pin(
+            async move { listen(events, feed, move |name, event, keys| whom(name, event, keys)).await },
+        ))
+    }
+}
+
+async fn listen<K, N, T>(
+    mut events: Events<N, Arc<T>>,
+    feed: Feed<K>,
+    whom: impl Fn(&N, &Event<Arc<T>>, &mut Vec<K>) + Send,
+) where
+    K: Key,
+    N: Hash + Eq + Clone + Send + Sync + 'static,
+    T: Object,
+{
+    let (names, mut keys) = (Names::of(&feed.name), Vec::new());
+    while let Some(told) = events.next().await {
+        match told {
+            Told::Event(name, event) => {
+                if let Err(said) = contained(|| whom(&name, &event, &mut keys)) {
+                    tracing::error!(source = %feed.name, said, "a function of the controller panics on an event");
+                    feed.tally.source_panics();
+                }
+                let is_initial = matches!(event, Event::Added { initial: true, .. });
+                let priority = if is_initial { Priority::LOW } else { Priority::NORMAL };
+                let add = Add::new().priority(priority).cause(names.cause(&event));
+                for key in keys.drain(..) {
+                    if !feed.put(key, add).await {
+                        return;
+                    }
+                }
+            }
+            Told::Mark(Mark::Synced) => drop(feed.begun.set(())),
+            Told::Mark(_) => {}
+        }
+    }
+}
+
+impl<K: Key> Feed<K> {
+    /// A beginning for which there is no room ends here: the rest waits for workers, as all that comes later does.
+    async fn put(&self, key: K, add: Add) -> bool {
+        put(&self.queue, &self.tally, key, add, || drop(self.begun.set(()))).await
+    }
+}
+
+/// Adds a key at the request of whoever has a reason.
+pub(super) async fn add<K: Key>(queue: &Queue<K>, tally: &Tally, key: K, why: &'static &'static str) -> bool {
+    put(queue, tally, key, Add::new().cause(Cause::new(why, 0)), || ()).await
+}
+
+/// Waits where there is no room: what a source listens to keeps the latest of each object meanwhile. Whether it is to go on.
+async fn put<K: Key>(queue: &Queue<K>, tally: &Tally, mut key: K, add: Add, full: impl Fn()) -> bool {
+    loop {
+        match queue.add_with(key, add) {
+            Ok(_) => return true,
+            Err(AddError::Full { key: back, .. }) => {
+                tally.waited_for_room();
+                full();
+                key = back;
+                sleep(FULL).await;
+            }
+            Err(_) => return false,
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Whoever runs for long is reported, whatever it does.
+
+use std::sync::Arc;
+
+use machinery_workqueue::Key;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+use super::handle::Inner;
+
+/// Looks at the runs that are under way from time to time.
+pub(super) async fn watch<K: Key + Sync, S: Send + Sync>(
+    inner: Arc<Inner<K, S>>,
+    stopping: CancellationToken,
+) {
+    let after = inner.made.settings.stuck_after;
+    while stopping.run_until_cancelled(sleep(after / 4)).await.is_some() {
+        let now = Instant::now();
+        for worker in &inner.workers {
+            let mut worker = worker.lock();
+            let Some(busy) = worker.as_mut().filter(|busy| !busy.is_stuck) else { continue };
+            let time = now.saturating_duration_since(busy.since);
+            if time >= after {
+                busy.is_stuck = true;
+                inner.tally.stuck();
+                tracing::warn!(controller = %inner.made.name, ?time, "a run is stuck: State::running says whose");
+            }
+        }
+    }
+}

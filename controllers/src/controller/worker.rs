@@ -1,0 +1,149 @@
+//! Workers: one takes a key, has it reconciled, and answers for it.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use machinery_workqueue::{Key, Work};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout, timeout_at};
+use tracing::Instrument;
+use tracing::field::Empty;
+
+use super::contained::{contained, said};
+use super::handle::Busy;
+use super::outcome::{Outcome, Record};
+use super::run::Shared;
+use crate::Reconcile;
+use crate::reconcile::{Run, Wait};
+
+pub(super) fn begin<K, S, R>(shared: &Arc<Shared<K, S, R>>) -> JoinSet<()>
+where
+    K: Key + Sync,
+    S: Send + Sync + 'static,
+    R: Reconcile<S>,
+{
+    let mut workers = JoinSet::new();
+    for number in 0..shared.inner.workers.len() {
+        workers.spawn(work(number, shared.clone()));
+    }
+    workers
+}
+
+/// Waits for runs that are under way, and drops what does not end in time.
+pub(super) async fn end<K: Key, S, R>(shared: &Shared<K, S, R>, mut workers: JoinSet<()>) -> Vec<K> {
+    let all = async { while workers.join_next().await.is_some() {} };
+    let Some(until) = Instant::now().checked_add(shared.inner.made.settings.drain) else {
+        all.await;
+        return Vec::new();
+    };
+    if timeout_at(until, all).await.is_ok() {
+        return Vec::new();
+    }
+    workers.abort_all();
+    let busy = shared.inner.workers.iter().filter_map(|worker| worker.lock().take());
+    let dropped: Vec<K> = busy.map(|busy| busy.key).collect();
+    for _ in &dropped {
+        shared.inner.tally.ended(&Outcome::Dropped);
+    }
+    tracing::warn!(controller = %shared.inner.made.name, runs = dropped.len(), "runs that did not end in time are dropped");
+    dropped
+}
+
+async fn work<K, S, R>(number: usize, shared: Arc<Shared<K, S, R>>)
+where
+    K: Key + Sync,
+    S: Send + Sync + 'static,
+    R: Reconcile<S>,
+{
+    loop {
+        let next = tokio::select! {
+            biased;
+            () = shared.stopping.cancelled() => None,
+            next = shared.queue.get() => next,
+        };
+        let Some(work) = next else { return };
+        one(number, &shared, work).await;
+    }
+}
+
+async fn one<K, S, R>(number: usize, shared: &Arc<Shared<K, S, R>>, work: Work<K>)
+where
+    K: Key + Sync,
+    S: Send + Sync + 'static,
+    R: Reconcile<S>,
+{
+    let inner = &shared.inner;
+    let (began, causes) = (Instant::now(), work.causes());
+    *inner.workers[number].lock() = Some(Busy { key: work.key().clone(), since: began, is_stuck: false });
+    let run = Run::of(&work, causes, shared.stopping.clone());
+    let outcome = match contained(|| (inner.made.subject)(work.key())) {
+        Ok(Some(subject)) => reconciled(shared, &subject, &run).await,
+        Ok(None) => Outcome::Absent,
+        Err(said) => Outcome::Panicked(said),
+    };
+    drop(inner.workers[number].lock().take());
+    inner.tally.ended(&outcome);
+    let took = began.elapsed();
+    let record = Record { began, took, attempts: work.attempts(), causes, outcome: outcome.clone(), runs: 0 };
+    inner.records.lock().put(work.key(), record);
+    let held = run.held();
+    if held.is_empty() {
+        return answer(work, &outcome);
+    }
+    let (stopping, patience, tally) =
+        (shared.stopping.clone(), inner.made.settings.patience, inner.tally.clone());
+    shared.tasks.spawn(async move {
+        if stopping.run_until_cancelled(shown(held, patience)).await == Some(false) {
+            tally.impatient();
+        }
+        answer(work, &outcome);
+    });
+}
+
+async fn reconciled<K: Key, S, R>(shared: &Shared<K, S, R>, subject: &S, run: &Run) -> Outcome
+where
+    S: Send + Sync,
+    R: Reconcile<S>,
+{
+    let Shared { inner, reconcile, .. } = shared;
+    let span = tracing::info_span!(
+        "reconcile",
+        controller = %inner.made.name,
+        attempt = run.attempts,
+        causes = ?run.causes,
+        result = Empty,
+    );
+    // The call itself is the user's, too: a function may panic before there is a future.
+    let call = async { reconcile.reconcile(subject, run).await.map_err(|error| error.to_string().into()) };
+    let call = AssertUnwindSafe(call).catch_unwind().instrument(span.clone());
+    let outcome = match timeout(inner.made.settings.run_time, call).await {
+        Ok(Ok(result)) => Outcome::of(result),
+        Ok(Err(panic)) => Outcome::Panicked(said(&*panic)),
+        Err(_) => Outcome::TimedOut,
+    };
+    span.record("result", outcome.name());
+    if outcome.is_failure() {
+        tracing::warn!(parent: &span, %outcome, "a run failed; it is repeated after a back-off");
+    }
+    outcome
+}
+
+/// Whether all of it could be read in time.
+async fn shown(held: Vec<Wait>, patience: Duration) -> bool {
+    let until = Instant::now() + patience;
+    let mut all = true;
+    for wait in held {
+        all &= wait(until.saturating_duration_since(Instant::now())).await;
+    }
+    all
+}
+
+fn answer<K: Key>(work: Work<K>, outcome: &Outcome) {
+    match outcome {
+        Outcome::Done | Outcome::Absent => work.done(),
+        Outcome::After(delay) => work.after(*delay),
+        failure => drop(work.retry(failure)),
+    }
+}

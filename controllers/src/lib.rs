@@ -1,0 +1,82 @@
+//! Controllers: what is around a reconcile, and what its author needs beside it.
+//!
+//! A [`Controller`] listens to informers, keeps who has to be looked at in a queue, and calls a [`Reconcile`] for each, one at a time for
+//! each and many at once. It knows no server: objects come from informers, and are written through a
+//! [`Writer`](machinery_objects::Writer).
+//!
+//! # What it promises
+//!
+//! Each promise names its tests, in `tests/it/` or beside the code.
+//!
+//! 1. **Nothing runs before everything that is there is in the queue**, from every source, and a source that does not come is an error
+//!    with its name (`p01_…`).
+//! 2. **One run at a time for a subject**, and one more after whatever happened during it (`p02_…`).
+//! 3. **A failure is its subject's alone**: an error, a panic or a run that takes too long is repeated after a back-off of its own, and
+//!    nobody else notices (`p03_…`).
+//! 4. **Owners run for what they own**, also those that did before; a function of yours sees what was and what is (`p04_…`).
+//! 5. **The next run sees what the last one wrote**: [`Run::wrote`] holds that subject, and no other (`p05_…`).
+//! 6. **A run that hangs is reported**, with its subject and for how long ([`State::running`]; `p06_…`).
+//! 7. **It ends in good order**: nothing new is begun, what is under way may end until a deadline, what was dropped is named (`p07_…`).
+//! 8. **It runs again in the same process**, from everything that is there (`p08_…`).
+//! 9. **Why**: of each subject it is known why it ran last, what came of it, and when it runs next ([`Controller::explain`]; `p09_…`).
+//! 10. **A full queue loses nothing**: sources wait (`p10_…`).
+//!
+//! # What it does not do
+//!
+//! - It does not run informers, and keeps no cache of its own.
+//! - It cannot stop a run that never awaits: such a one is reported, and holds a worker until it returns.
+//! - Of an object that is gone nothing runs. What must be done then is for a finalizer, or for a controller of requests.
+//!
+//! # Example
+//!
+//! ```
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! use machinery_controllers::{Controller, Next, Run};
+//! use machinery_informers::Informer;
+//! use machinery_informers::testing::{Plane, Thing};
+//! use machinery_objects::{Capabilities, ListWatch};
+//! use std::sync::Arc;
+//! use tokio_util::{sync::CancellationToken, task::TaskTracker};
+//!
+//! let plane = Plane::of_things(Capabilities::ALL);                 // or a server's handle, or machinery_kube::Remote
+//! let source: Arc<dyn ListWatch<Thing>> = Arc::new(plane.clone());
+//! let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
+//! let things = Informer::<Thing>::builder(source).build();
+//! tasks.spawn(things.run(stopping.clone()));
+//!
+//! let controller = Controller::of("things", &things).build()?;
+//! let (seen, mut sees) = tokio::sync::mpsc::unbounded_channel();
+//! let reconcile = move |thing: Arc<Thing>, run: Run| {
+//!     let seen = seen.clone();
+//!     async move {
+//!         seen.send((thing.key.clone(), thing.place.clone(), format!("{:?}", run.causes)))?;
+//!         Ok::<_, Box<dyn std::error::Error + Send + Sync>>(Next::Done)
+//!     }
+//! };
+//! let ends = stopping.child_token();
+//! let running = { let (controller, ends) = (controller.clone(), ends.clone()); tasks.spawn(async move { controller.run(reconcile, ends).await }) };
+//!
+//! plane.put(Thing::new("default/a").at("rack-1"));
+//! let (key, place, why) = sees.recv().await.ok_or("it ended")?;
+//! assert_eq!((key.as_str(), &*place), ("default/a", "rack-1"));
+//! assert!(why.contains("things added"), "{why}");
+//!
+//! ends.cancel();                                                   // controllers first, then what they listen to
+//! assert!(running.await??.dropped.is_empty());
+//! stopping.cancel();
+//! tasks.close();
+//! tasks.wait().await;
+//! # Ok(()) }
+//! ```
+
+mod controller;
+mod reconcile;
+mod why;
+
+pub use controller::{
+    Builder, Controller, Counts, Ended, Explained, Outcome, Phase, Record, RunError, Running, Settings,
+    State, changed,
+};
+pub use machinery_workqueue::{Cause, Causes, Priority};
+pub use reconcile::{Next, Reconcile, Run, Shows};

@@ -1,0 +1,119 @@
+//! What a controller does, and what it is told of each run.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use machinery_informers::{Informer, KeyedInformers, Text};
+use machinery_objects::{Object, WriteToken};
+use machinery_sync::Mutex;
+use machinery_workqueue::{Causes, Key, Priority, Work};
+use tokio_util::sync::CancellationToken;
+
+pub use machinery_workqueue::Next;
+
+/// Brings the world to what one subject says: an `Arc` of an object, or a key of yours.
+///
+/// It is called with the subject as it is now, never twice at once for one, and again whenever something changed that a source of the
+/// controller told of. So it looks at what is, and needs to know nothing of what happened. An error or a panic is a run again
+/// after a back-off of that subject alone.
+///
+/// Functions of owned arguments are one, too: `|host: Arc<Host>, run: Run| async move { … }`.
+pub trait Reconcile<S>: Send + Sync + 'static {
+    /// What goes wrong: it is logged, and shown with the subject.
+    type Error: fmt::Display + Send;
+
+    /// One run. Where it is dropped (it took too long, or the controller stops) it may have done a part of it.
+    fn reconcile(&self, subject: &S, run: &Run) -> impl Future<Output = Result<Next, Self::Error>> + Send;
+}
+
+impl<S, F, A, E> Reconcile<S> for F
+where
+    S: Clone + Send + Sync,
+    F: Fn(S, Run) -> A + Send + Sync + 'static,
+    A: Future<Output = Result<Next, E>> + Send,
+    E: fmt::Display + Send,
+{
+    type Error = E;
+
+    fn reconcile(&self, subject: &S, run: &Run) -> impl Future<Output = Result<Next, E>> + Send {
+        self(subject.clone(), run.clone())
+    }
+}
+
+/// One run: why it is, and what the next one of the same key must be able to see.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Run {
+    /// How often it has failed in a row before this one.
+    pub attempts: u16,
+    /// Why it is.
+    pub causes: Causes,
+    /// How urgent.
+    pub priority: Priority,
+    /// How long its key was ready.
+    pub waited: Duration,
+    stopping: CancellationToken,
+    held: Arc<Mutex<Vec<Wait>>>,
+}
+
+/// Waits for so long until a write can be read, and says whether it can.
+pub(crate) type Wait = Box<dyn FnOnce(Duration) -> BoxFuture<'static, bool> + Send>;
+
+/// What shows writes: an informer.
+pub trait Shows: Clone + Send + Sync + 'static {
+    /// Waits until it shows a write or is past it; whether it does in time.
+    fn shows(&self, token: &WriteToken, patience: Duration) -> impl Future<Output = bool> + Send;
+}
+
+impl Run {
+    pub(crate) fn of<K: Key>(work: &Work<K>, causes: Causes, stopping: CancellationToken) -> Self {
+        let (attempts, priority, waited) = (work.attempts(), work.priority(), work.waited());
+        Self { attempts, causes, priority, waited, stopping, held: Arc::default() }
+    }
+
+    /// The next run of this key comes when the informer shows this write or is past it, or after
+    /// [`Settings::patience`](crate::Settings::patience). Other keys do not wait.
+    pub fn wrote(&self, token: &WriteToken, informer: &impl Shows) {
+        let (token, informer) = (token.clone(), informer.clone());
+        self.held
+            .lock()
+            .push(Box::new(move |patience| Box::pin(async move { informer.shows(&token, patience).await })));
+    }
+
+    /// Cancelled when the controller stops: whoever waits for long should end with it.
+    #[must_use]
+    pub const fn stopping(&self) -> &CancellationToken {
+        &self.stopping
+    }
+
+    /// What was written, and is to be waited for.
+    pub(crate) fn held(&self) -> Vec<Wait> {
+        std::mem::take(&mut self.held.lock())
+    }
+}
+
+impl<T: Object> Shows for Informer<T> {
+    async fn shows(&self, token: &WriteToken, patience: Duration) -> bool {
+        self.reached(token, patience).await.is_ok()
+    }
+}
+
+impl<F: Text, T: Object> Shows for KeyedInformers<F, T> {
+    async fn shows(&self, token: &WriteToken, patience: Duration) -> bool {
+        self.reached(token, patience).await.is_ok()
+    }
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run")
+            .field("attempts", &self.attempts)
+            .field("causes", &self.causes)
+            .field("priority", &self.priority)
+            .field("waited", &self.waited)
+            .finish_non_exhaustive()
+    }
+}

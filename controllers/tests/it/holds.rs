@@ -1,0 +1,63 @@
+//! Promise 5: the next run sees what the last one wrote.
+
+use crate::stage::{Stage, asks, next, of, part, plane, settings};
+use machinery_informers::testing::{Fault, OnEvent};
+use std::time::Duration;
+use tokio::time::Instant;
+
+#[tokio::test(start_paused = true)]
+async fn p05_the_next_run_of_a_key_sees_what_the_last_one_wrote_and_no_other_waits() {
+    let stage = Stage::new();
+    let plane = plane();
+    plane.put(part("n/a"));
+    plane.put(part("n/b"));
+    let parts = stage.informer(&plane);
+    let controller = of(&parts).build().unwrap();
+    let (reconcile, mut asked) = asks();
+    stage.run(&controller, reconcile, &stage.stopping);
+    let (first, second) = (next(&mut asked).await, next(&mut asked).await);
+    let (a, b) = if first.subject.key.name() == "a" { (first, second) } else { (second, first) };
+    b.done();
+
+    // The source tells of nothing, so the cache is behind.
+    plane.always(Fault::Event(OnEvent::Silent));
+    a.run.wrote(&plane.put(part("n/a").says("written")), &parts);
+    a.done();
+    assert!(controller.request("n/a".parse().unwrap(), &"somebody is in a hurry").await);
+    assert!(controller.request("n/b".parse().unwrap(), &"somebody is in a hurry").await);
+    let other = next(&mut asked).await;
+    assert_eq!(other.subject.key.as_str(), "n/b");
+    other.done();
+    tokio::time::sleep(settings().patience / 2).await;
+    assert!(asked.try_recv().is_err(), "it is held");
+
+    plane.behave();
+    plane.end_watches();
+    let again = next(&mut asked).await;
+    assert_eq!((again.subject.key.as_str(), again.subject.text.as_str()), ("n/a", "written"));
+    assert_eq!(controller.state().counts.impatient, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p05_it_is_held_for_so_long_and_no_longer() {
+    let stage = Stage::new();
+    let plane = plane();
+    plane.put(part("n/a"));
+    let parts = stage.informer(&plane);
+    let controller = of(&parts).build().unwrap();
+    let (reconcile, mut asked) = asks();
+    stage.run(&controller, reconcile, &stage.stopping);
+    let first = next(&mut asked).await;
+    plane.always(Fault::Event(OnEvent::Silent));
+    for text in ["one", "two"] {
+        first.run.wrote(&plane.put(part("n/a").says(text)), &parts);
+    }
+    first.done();
+    assert!(controller.request("n/a".parse().unwrap(), &"again").await);
+    let began = Instant::now();
+    let again = next(&mut asked).await;
+    let (waited, patience) = (began.elapsed(), settings().patience);
+    assert!(waited >= patience && waited < patience + Duration::from_secs(1), "{waited:?}");
+    assert_eq!(again.subject.text, "");
+    assert_eq!(controller.state().counts.impatient, 1);
+}

@@ -1,0 +1,10 @@
+//! The promises of `src/lib.rs`, one file for each matter.
+#![allow(clippy::unwrap_used)]
+
+mod ends;
+mod fails;
+mod holds;
+mod owns;
+mod sees;
+mod stage;
+mod starts;

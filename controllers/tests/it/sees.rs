@@ -1,0 +1,64 @@
+//! Promises 6 and 9: what is known of runs.
+
+use crate::stage::{Stage, asks, next, of, part, plane, settings};
+use machinery_controllers::{Next, Outcome, Settings};
+use machinery_workqueue::SeenState;
+use std::time::Duration;
+
+#[tokio::test(start_paused = true)]
+async fn p06_a_run_that_hangs_is_reported_once_with_its_subject() {
+    let stage = Stage::new();
+    let plane = plane();
+    plane.put(part("n/a"));
+    let settings = Settings { stuck_after: Duration::from_secs(8), ..settings() };
+    let controller = of(&stage.informer(&plane)).settings(settings).build().unwrap();
+    let (reconcile, mut asked) = asks();
+    stage.run(&controller, reconcile, &stage.stopping);
+    let hangs = next(&mut asked).await;
+    tokio::time::sleep(Duration::from_secs(7)).await;
+    let running = controller.state().running;
+    assert!(running.len() == 1 && !running[0].is_stuck, "{running:?}");
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    let state = controller.state();
+    let [running] = &*state.running else { panic!("{state:?}") };
+    assert_eq!((running.key.as_str(), running.is_stuck, state.counts.stuck), ("n/a", true, 1));
+    assert!(running.time >= Duration::from_secs(27));
+    assert_eq!(controller.explain(&running.key).running, Some(running.time));
+    hangs.done();
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    let state = controller.state();
+    assert!(state.running.is_empty() && state.counts.stuck == 1, "{state:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn p09_why_it_ran_what_came_of_it_and_when_it_runs_next_is_known() {
+    let stage = Stage::new();
+    let plane = plane();
+    plane.put(part("n/a"));
+    let parts = stage.informer(&plane);
+    let controller = of(&parts).build().unwrap();
+    let key = "n/a".parse().unwrap();
+    assert!(controller.explain(&key).last.is_none());
+    let (reconcile, mut asked) = asks();
+    stage.run(&controller, reconcile, &stage.stopping);
+    let first = next(&mut asked).await;
+    assert!(matches!(controller.explain(&key).queued.unwrap().state, SeenState::Out { .. }));
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    first.answers(Ok(Next::After(Duration::from_secs(40))));
+    tokio::time::sleep(Duration::from_secs(10)).await;
+    let explained = controller.explain(&key);
+    let last = explained.last.unwrap();
+    assert_eq!(
+        (last.outcome, last.took.as_secs(), last.attempts, last.runs),
+        (Outcome::After(Duration::from_secs(40)), 3, 0, 1)
+    );
+    assert_eq!(format!("{:?}", last.causes), r#"["parts added 1 (×1)"]"#);
+    let SeenState::Delayed { next: in_ } = explained.queued.unwrap().state else { panic!("it waits") };
+    assert_eq!(in_.as_secs(), 30);
+
+    next(&mut asked).await.answers(Err("x".repeat(9000)));
+    tokio::time::sleep(Duration::from_micros(1)).await;
+    let last = controller.explain(&key).last.unwrap();
+    assert_eq!(format!("{:?}", last.causes), r#"["after 0 (×1)"]"#);
+    assert!(matches!(last.outcome, Outcome::Failed(error) if error.len() < 1100));
+}
