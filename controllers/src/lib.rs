@@ -79,4 +79,4 @@ pub use controller::{
     State, changed,
 };
 pub use machinery_workqueue::{Cause, Causes, Priority};
-pub use reconcile::{Next, Reconcile, Run, Shows};
+pub use reconcile::{Next, Reconcile, Request, Run, Shows};

@@ -43,6 +43,11 @@ where
     }
 }
 
+/// What a controller can be asked for: the key of an object, or a text, a number, whatever names a subject in logs.
+pub trait Request: Key + Sync + fmt::Display {}
+
+impl<K: Key + Sync + fmt::Display> Request for K {}
+
 /// One run: why it is, and what the next one of the same key must be able to see.
 #[derive(Clone)]
 #[non_exhaustive]

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use machinery_informers::{Informer, KeyedInformers, Text};
 use machinery_objects::{Event, Kind, NameError, Object, ObjectKey, Scope};
-use machinery_workqueue::{Config, ConfigError, Key, Queue};
+use machinery_workqueue::{Config, ConfigError, Queue};
 
 use super::handle::{Controller, Find, Made};
 use super::settings::Settings;
 use super::source::{Listening, Source};
+use crate::Request;
 
 /// Makes a [`Controller`]: what it listens to, and what it may take.
 #[must_use = "a builder makes nothing until it is told to build"]
@@ -21,7 +22,7 @@ pub struct Builder<K, S> {
     queue: Box<dyn Fn() -> Config<K> + Send + Sync>,
 }
 
-impl<K: Key + Sync, S: Send + Sync + 'static> Controller<K, S> {
+impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
     fn builder(name: &str, subject: impl Fn(&K) -> Option<S> + Send + Sync + 'static) -> Builder<K, S> {
         Builder {
             name: name.into(),
@@ -55,14 +56,14 @@ impl<T: Object> Controller<ObjectKey, Arc<T>> {
     }
 }
 
-impl<K: Key + Sync> Controller<K, K> {
+impl<K: Request> Controller<K, K> {
     /// A controller of requests that are no objects: each key is a subject itself.
     pub fn of_requests(name: &str) -> Builder<K, K> {
         Self::builder(name, |key: &K| Some(key.clone()))
     }
 }
 
-impl<K: Key + Sync, S: Send + Sync + 'static> Builder<K, S> {
+impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
     /// Listens to an informer too: an event of one of its objects is for these keys. The function sees what was and what is.
     pub fn watching<T, W>(
         self,

@@ -5,19 +5,20 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use machinery_sync::Mutex;
-use machinery_workqueue::{Config, Key, Queue};
+use machinery_workqueue::{Config, Queue};
 use tokio::time::Instant;
 
 use super::records::Records;
 use super::settings::Settings;
 use super::source::Source;
 use super::state::{Explained, Phase, Running, State, Tally};
+use crate::Request;
 
 /// Runs a [`Reconcile`](crate::Reconcile) for each subject that its sources tell of.
 ///
 /// Cheap to clone: whoever wants to know how it is has one too. It is made by [`Controller::of`], and runs as often as one likes, one
 /// run after another: each begins with everything that is there.
-pub struct Controller<K: Key, S>(pub(super) Arc<Inner<K, S>>);
+pub struct Controller<K: Request, S>(pub(super) Arc<Inner<K, S>>);
 
 /// What it is made of.
 pub(super) struct Made<K, S> {
@@ -31,7 +32,7 @@ pub(super) struct Made<K, S> {
 /// What a key is about, if it is there.
 pub(super) type Find<K, S> = dyn Fn(&K) -> Option<S> + Send + Sync;
 
-pub(super) struct Inner<K: Key, S> {
+pub(super) struct Inner<K: Request, S> {
     pub(super) made: Made<K, S>,
     pub(super) tally: Arc<Tally>,
     pub(super) runs: AtomicBool,
@@ -42,7 +43,7 @@ pub(super) struct Inner<K: Key, S> {
 }
 
 /// What there is only while it runs.
-pub(super) struct Now<K: Key> {
+pub(super) struct Now<K: Request> {
     pub(super) phase: Phase,
     pub(super) queue: Option<Queue<K>>,
     pub(super) waits_for: Vec<Arc<str>>,
@@ -54,7 +55,7 @@ pub(super) struct Busy<K> {
     pub(super) is_stuck: bool,
 }
 
-impl<K: Key, S> Controller<K, S> {
+impl<K: Request, S> Controller<K, S> {
     pub(super) fn new(made: Made<K, S>) -> Self {
         let workers = (0..made.settings.workers).map(|_| Mutex::new(None)).collect();
         let records = Mutex::new(Records::new(made.settings.records, SEED));
@@ -123,13 +124,13 @@ impl<K: Key, S> Controller<K, S> {
 /// The order of what is in there reaches nobody, and no stranger chooses the keys.
 const SEED: u64 = 0x6d61_6368_696e_6572;
 
-impl<K: Key, S> Clone for Controller<K, S> {
+impl<K: Request, S> Clone for Controller<K, S> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<K: Key, S> fmt::Debug for Controller<K, S> {
+impl<K: Request, S> fmt::Debug for Controller<K, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Controller").field("name", &self.0.made.name).finish_non_exhaustive()
     }

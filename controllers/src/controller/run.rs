@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
-use machinery_workqueue::{ConfigError, Key, Queue};
+use machinery_workqueue::{ConfigError, Queue};
 use tokio::sync::SetOnce;
 use tokio::time::{Instant, timeout_at};
 use tokio_util::sync::CancellationToken;
@@ -16,7 +16,7 @@ use super::handle::{Controller, Inner};
 use super::source::Feed;
 use super::state::Phase;
 use super::{watchdog, worker};
-use crate::Reconcile;
+use crate::{Reconcile, Request};
 
 /// Why a controller ended before it was told to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -57,7 +57,7 @@ pub struct Ended<K> {
 }
 
 /// What all tasks of a run share.
-pub(super) struct Shared<K: Key, S, R> {
+pub(super) struct Shared<K: Request, S, R> {
     pub(super) inner: Arc<Inner<K, S>>,
     pub(super) reconcile: R,
     pub(super) queue: Queue<K>,
@@ -67,7 +67,7 @@ pub(super) struct Shared<K: Key, S, R> {
     pub(super) tasks: TaskTracker,
 }
 
-impl<K: Key + Sync, S: Send + Sync + 'static> Controller<K, S> {
+impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
     /// Reconciles until the token is cancelled. It begins when everything that is there is in its queue, and ends when what was under way
     /// has, or after [`Settings::drain`](crate::Settings::drain). What is queued then is let go: whoever runs next begins with everything.
     ///
@@ -130,7 +130,7 @@ struct Begun {
     ended: CancellationToken,
 }
 
-fn begin<K: Key, S>(
+fn begin<K: Request, S>(
     inner: &Inner<K, S>,
     queue: &Queue<K>,
     stop: &CancellationToken,
@@ -159,7 +159,7 @@ fn begin<K: Key, S>(
 }
 
 /// Whether all of them have begun: not if it was told to stop meanwhile.
-async fn synced<K: Key, S>(
+async fn synced<K: Request, S>(
     inner: &Inner<K, S>,
     sources: &[Begun],
     stop: &CancellationToken,
@@ -208,15 +208,15 @@ async fn first_end(sources: &[Begun]) -> String {
 }
 
 /// It runs once at a time.
-struct Running<'i, K: Key, S>(&'i Inner<K, S>);
+struct Running<'i, K: Request, S>(&'i Inner<K, S>);
 
-impl<'i, K: Key, S> Running<'i, K, S> {
+impl<'i, K: Request, S> Running<'i, K, S> {
     fn begin(inner: &'i Inner<K, S>) -> Result<Self, RunError> {
         if inner.runs.swap(true, Ordering::AcqRel) { Err(RunError::Runs) } else { Ok(Self(inner)) }
     }
 }
 
-impl<K: Key, S> Drop for Running<'_, K, S> {
+impl<K: Request, S> Drop for Running<'_, K, S> {
     fn drop(&mut self) {
         for worker in &self.0.workers {
             drop(worker.lock().take());
@@ -226,7 +226,7 @@ impl<K: Key, S> Drop for Running<'_, K, S> {
     }
 }
 
-impl<K: Key, S> Inner<K, S> {
+impl<K: Request, S> Inner<K, S> {
     fn enter(&self, phase: Phase, queue: Option<Queue<K>>) {
         let mut now = self.now.lock();
         now.phase = phase;

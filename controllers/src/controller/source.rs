@@ -7,16 +7,17 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use machinery_informers::deliver::{Closed, Events, Told};
 use machinery_objects::{Event, Mark, Object};
-use machinery_workqueue::{Add, AddError, Cause, Key, Priority, Queue};
+use machinery_workqueue::{Add, AddError, Cause, Priority, Queue};
 use tokio::sync::SetOnce;
 use tokio::time::sleep;
 
 use super::contained::contained;
 use super::state::Tally;
+use crate::Request;
 use crate::why::Names;
 
 /// Tells of requests until what it listens to has ended.
-pub(super) trait Source<K: Key>: Send + Sync {
+pub(super) trait Source<K: Request>: Send + Sync {
     /// By what its users know it.
     fn name(&self) -> &Arc<str>;
 
@@ -25,7 +26,7 @@ pub(super) trait Source<K: Key>: Send + Sync {
 }
 
 /// Where a source puts requests.
-pub(super) struct Feed<K: Key> {
+pub(super) struct Feed<K: Request> {
     pub(super) name: Arc<str>,
     pub(super) queue: Queue<K>,
     pub(super) tally: Arc<Tally>,
@@ -46,7 +47,7 @@ const FULL: Duration = Duration::from_millis(10);
 
 impl<K, N, T, L, W> Source<K> for Listening<L, W>
 where
-    K: Key,
+    K: Request,
     N: Hash + Eq + Clone + Send + Sync + 'static,
     T: Object,
     L: Fn() -> Result<Events<N, Arc<T>>, Closed> + Send + Sync,
@@ -73,7 +74,7 @@ async fn listen<K, N, T>(
     feed: Feed<K>,
     whom: impl Fn(&N, &Event<Arc<T>>, &mut Vec<K>) + Send,
 ) where
-    K: Key,
+    K: Request,
     N: Hash + Eq + Clone + Send + Sync + 'static,
     T: Object,
 {
@@ -100,7 +101,7 @@ async fn listen<K, N, T>(
     }
 }
 
-impl<K: Key> Feed<K> {
+impl<K: Request> Feed<K> {
     /// A beginning for which there is no room ends here: the rest waits for workers, as all that comes later does.
     async fn put(&self, key: K, add: Add) -> bool {
         put(&self.queue, &self.tally, key, add, || drop(self.begun.set(()))).await
@@ -108,12 +109,17 @@ impl<K: Key> Feed<K> {
 }
 
 /// Adds a key at the request of whoever has a reason.
-pub(super) async fn add<K: Key>(queue: &Queue<K>, tally: &Tally, key: K, why: &'static &'static str) -> bool {
+pub(super) async fn add<K: Request>(
+    queue: &Queue<K>,
+    tally: &Tally,
+    key: K,
+    why: &'static &'static str,
+) -> bool {
     put(queue, tally, key, Add::new().cause(Cause::new(why, 0)), || ()).await
 }
 
 /// Waits where there is no room: what a source listens to keeps the latest of each object meanwhile. Whether it is to go on.
-async fn put<K: Key>(queue: &Queue<K>, tally: &Tally, mut key: K, add: Add, full: impl Fn()) -> bool {
+async fn put<K: Request>(queue: &Queue<K>, tally: &Tally, mut key: K, add: Add, full: impl Fn()) -> bool {
     loop {
         match queue.add_with(key, add) {
             Ok(_) => return true,

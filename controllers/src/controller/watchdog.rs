@@ -2,17 +2,14 @@
 
 use std::sync::Arc;
 
-use machinery_workqueue::Key;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 use super::handle::Inner;
+use crate::Request;
 
 /// Looks at the runs that are under way from time to time.
-pub(super) async fn watch<K: Key + Sync, S: Send + Sync>(
-    inner: Arc<Inner<K, S>>,
-    stopping: CancellationToken,
-) {
+pub(super) async fn watch<K: Request, S: Send + Sync>(inner: Arc<Inner<K, S>>, stopping: CancellationToken) {
     let after = inner.made.settings.stuck_after;
     while stopping.run_until_cancelled(sleep(after / 4)).await.is_some() {
         let now = Instant::now();
@@ -23,7 +20,7 @@ pub(super) async fn watch<K: Key + Sync, S: Send + Sync>(
             if time >= after {
                 busy.is_stuck = true;
                 inner.tally.stuck();
-                tracing::warn!(controller = %inner.made.name, ?time, "a run is stuck: State::running says whose");
+                tracing::warn!(controller = %inner.made.name, object = %busy.key, ?time, "a run is stuck");
             }
         }
     }

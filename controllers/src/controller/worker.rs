@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
-use machinery_workqueue::{Key, Work};
+use machinery_workqueue::Work;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::Instrument;
@@ -15,12 +15,12 @@ use super::contained::{contained, said};
 use super::handle::Busy;
 use super::outcome::{Outcome, Record};
 use super::run::Shared;
-use crate::Reconcile;
 use crate::reconcile::{Run, Wait};
+use crate::{Reconcile, Request};
 
 pub(super) fn begin<K, S, R>(shared: &Arc<Shared<K, S, R>>) -> JoinSet<()>
 where
-    K: Key + Sync,
+    K: Request,
     S: Send + Sync + 'static,
     R: Reconcile<S>,
 {
@@ -32,7 +32,7 @@ where
 }
 
 /// Waits for runs that are under way, and drops what does not end in time.
-pub(super) async fn end<K: Key, S, R>(shared: &Shared<K, S, R>, mut workers: JoinSet<()>) -> Vec<K> {
+pub(super) async fn end<K: Request, S, R>(shared: &Shared<K, S, R>, mut workers: JoinSet<()>) -> Vec<K> {
     let all = async { while workers.join_next().await.is_some() {} };
     let Some(until) = Instant::now().checked_add(shared.inner.made.settings.drain) else {
         all.await;
@@ -53,7 +53,7 @@ pub(super) async fn end<K: Key, S, R>(shared: &Shared<K, S, R>, mut workers: Joi
 
 async fn work<K, S, R>(number: usize, shared: Arc<Shared<K, S, R>>)
 where
-    K: Key + Sync,
+    K: Request,
     S: Send + Sync + 'static,
     R: Reconcile<S>,
 {
@@ -64,13 +64,17 @@ where
             next = shared.queue.get() => next,
         };
         let Some(work) = next else { return };
-        one(number, &shared, work).await;
+        // What is contained nowhere else: how a key is shown, the drop of a subject. The work is retried, as it was dropped.
+        if AssertUnwindSafe(one(number, &shared, work)).catch_unwind().await.is_err() {
+            drop(shared.inner.workers[number].lock().take());
+            shared.inner.tally.ended(&Outcome::Panicked("".into()));
+        }
     }
 }
 
 async fn one<K, S, R>(number: usize, shared: &Arc<Shared<K, S, R>>, work: Work<K>)
 where
-    K: Key + Sync,
+    K: Request,
     S: Send + Sync + 'static,
     R: Reconcile<S>,
 {
@@ -79,7 +83,7 @@ where
     *inner.workers[number].lock() = Some(Busy { key: work.key().clone(), since: began, is_stuck: false });
     let run = Run::of(&work, causes, shared.stopping.clone());
     let outcome = match contained(|| (inner.made.subject)(work.key())) {
-        Ok(Some(subject)) => reconciled(shared, &subject, &run).await,
+        Ok(Some(subject)) => reconciled(shared, work.key(), &subject, &run).await,
         Ok(None) => Outcome::Absent,
         Err(said) => Outcome::Panicked(said),
     };
@@ -102,7 +106,7 @@ where
     });
 }
 
-async fn reconciled<K: Key, S, R>(shared: &Shared<K, S, R>, subject: &S, run: &Run) -> Outcome
+async fn reconciled<K: Request, S, R>(shared: &Shared<K, S, R>, key: &K, subject: &S, run: &Run) -> Outcome
 where
     S: Send + Sync,
     R: Reconcile<S>,
@@ -111,6 +115,7 @@ where
     let span = tracing::info_span!(
         "reconcile",
         controller = %inner.made.name,
+        object = %key,
         attempt = run.attempts,
         causes = ?run.causes,
         result = Empty,
@@ -140,7 +145,7 @@ async fn shown(held: Vec<Wait>, patience: Duration) -> bool {
     all
 }
 
-fn answer<K: Key>(work: Work<K>, outcome: &Outcome) {
+fn answer<K: Request>(work: Work<K>, outcome: &Outcome) {
     match outcome {
         Outcome::Done | Outcome::Absent => work.done(),
         Outcome::After(delay) => work.after(*delay),

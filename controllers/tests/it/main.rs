@@ -6,5 +6,6 @@ mod fails;
 mod holds;
 mod owns;
 mod sees;
+mod spans;
 mod stage;
 mod starts;

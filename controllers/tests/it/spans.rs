@@ -1,0 +1,102 @@
+//! Promise 9, in traces: one span a run.
+
+use crate::stage::{Stage, asks, next, of, part, plane};
+use machinery_controllers::{Controller, Next, Run};
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::fmt;
+use std::sync::Once;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Subscriber, subscriber};
+use tracing_subscriber::layer::{Context, SubscriberExt};
+use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::{Layer, Registry};
+
+/// Writes down the fields of each span, in the order in which they came. It is everybody's, so each thread has notes of its own: whether a span is
+/// of interest is remembered for all threads.
+struct Notes;
+
+thread_local! {
+    static NOTES: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+fn noting() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| subscriber::set_global_default(Registry::default().with(Notes)).unwrap());
+}
+
+impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for Notes {
+    fn on_new_span(&self, attributes: &Attributes<'_>, _: &Id, _: Context<'_, S>) {
+        attributes.record(&mut Noting(attributes.metadata().name()));
+    }
+
+    fn on_record(&self, _: &Id, record: &Record<'_>, _: Context<'_, S>) {
+        record.record(&mut Noting("then"));
+    }
+}
+
+struct Noting(&'static str);
+
+impl Visit for Noting {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        let note = format!("{} {}={value:?}", self.0, field.name());
+        NOTES.with_borrow_mut(|notes| notes.push(note));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p09_a_run_is_one_span() {
+    noting();
+    let stage = Stage::new();
+    let plane = plane();
+    plane.put(part("n/a"));
+    let controller = of(&stage.informer(&plane)).build().unwrap();
+    let (reconcile, mut asked) = asks();
+    stage.run(&controller, reconcile, &stage.stopping);
+    next(&mut asked).await.answers(Err("no".into()));
+    next(&mut asked).await.done();
+    tokio::task::yield_now().await;
+    let expected = [
+        "reconcile controller=parts",
+        "reconcile object=n/a",
+        "reconcile attempt=0",
+        r#"reconcile causes=["parts added 1 (×1)"]"#,
+        r#"then result="failed""#,
+        "reconcile controller=parts",
+        "reconcile object=n/a",
+        "reconcile attempt=1",
+        r#"reconcile causes=["parts added 1 (×1)", "retry 1 (×1)"]"#,
+        r#"then result="done""#,
+    ];
+    assert_eq!(NOTES.take(), expected);
+}
+
+/// A key that cannot be shown.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Odd(u32);
+
+impl fmt::Display for Odd {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        panic!("on purpose")
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p03_a_key_that_cannot_be_shown_costs_no_worker() {
+    noting();
+    let stage = Stage::new();
+    let controller = Controller::of_requests("odd").build().unwrap();
+    let (runs, stopping) = (controller.clone(), stage.stopping.clone());
+    let reconcile = |_: Odd, _: Run| async { Ok::<_, Infallible>(Next::Done) };
+    stage.tasks.spawn(async move { runs.run(reconcile, stopping).await });
+    while !controller.request(Odd(0), &"asked for").await {
+        tokio::task::yield_now().await;
+    }
+    for number in 1..100 {
+        assert!(controller.request(Odd(number), &"asked for").await);
+    }
+    tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    let counts = controller.state().counts;
+    assert!(counts.panicked >= 100, "more than there are workers: {counts:?}");
+}
