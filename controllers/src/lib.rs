@@ -20,6 +20,7 @@
 //! 8. **It runs again in the same process**, from everything that is there (`p08_…`).
 //! 9. **Why**: of each subject it is known why it ran last, what came of it, and when it runs next ([`Controller::explain`]; `p09_…`).
 //! 10. **A full queue loses nothing**: sources wait (`p10_…`).
+//! 11. **What was asked for and cannot be seen yet is waited for**, also where the answer was lost: [`Expectations`] (`p11_…`).
 //!
 //! # What it does not do
 //!
@@ -71,6 +72,7 @@
 //! ```
 
 mod controller;
+mod expectations;
 mod reconcile;
 mod why;
 
@@ -78,5 +80,6 @@ pub use controller::{
     Builder, Controller, Counts, Ended, Explained, Outcome, Phase, Record, RunError, Running, Settings,
     State, changed,
 };
+pub use expectations::{Expectations, TooManyExpect};
 pub use machinery_workqueue::{Cause, Causes, Priority};
 pub use reconcile::{Next, Reconcile, Request, Run, Shows};

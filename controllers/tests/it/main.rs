@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod ends;
+mod expects;
 mod fails;
 mod holds;
 mod owns;

@@ -1,0 +1,94 @@
+//! Promise 11: what was asked for and cannot be seen yet.
+
+use crate::stage::{Part, part};
+use machinery_controllers::{Expectations, TooManyExpect};
+use machinery_objects::{Departure, Event, Object, ObjectKey, Uid};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::advance;
+
+const PATIENCE: Duration = Duration::from_secs(300);
+
+fn key(text: &str) -> ObjectKey {
+    text.parse().unwrap()
+}
+
+fn with_uid(name: &str, uid: &str) -> Arc<Part> {
+    Arc::new(Part { uid: uid.into(), ..part(name) })
+}
+
+fn added(object: Arc<Part>) -> Event<Arc<Part>> {
+    Event::Added { object, initial: false }
+}
+
+fn deleted(last: Arc<Part>) -> Event<Arc<Part>> {
+    Event::Deleted { last, final_state_known: true }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p11_a_parent_waits_for_each_child_that_is_to_come() {
+    let expects = Expectations::new(PATIENCE, 10);
+    assert_eq!(expects.pending(&"a"), None);
+    for child in ["n/x", "n/y", "n/z"] {
+        expects.to_come(&"a", &key(child)).unwrap();
+    }
+    expects.saw(&"b", &added(with_uid("n/x", "1")));
+    expects.saw(&"a", &added(with_uid("n/x", "1")));
+    expects.failed(&"a", &key("n/y"));
+    assert_eq!((expects.pending(&"a"), expects.pending(&"b")), (Some(PATIENCE), None));
+    // It came and went in between.
+    expects.saw(&"a", &deleted(with_uid("n/z", "3")));
+    assert!(expects.pending(&"a").is_none() && expects.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn p11_a_child_that_is_to_go_is_that_one_and_no_other_of_its_name() {
+    let expects = Expectations::new(PATIENCE, 10);
+    let uid = Uid::new("1").unwrap();
+    let gone_by = |event: Event<Arc<Part>>| {
+        expects.to_go(&"a", &key("n/x"), &uid).unwrap();
+        expects.saw(&"a", &event);
+        let gone = expects.pending(&"a").is_none();
+        expects.forget_all(&"a");
+        gone
+    };
+    let (it, another) = (with_uid("n/x", "1"), with_uid("n/x", "2"));
+    assert!(!gone_by(added(it.clone())), "it is there still");
+    assert!(
+        !gone_by(Event::Updated { old: it.clone(), object: it.clone() }),
+        "it may be marked, and is there still"
+    );
+    assert!(!gone_by(added(with_uid("n/y", "1"))), "that is another one");
+    assert!(gone_by(deleted(it.clone())));
+    assert!(gone_by(Event::Left { last: it.clone(), because: Departure::Changed }), "it is counted no more");
+    assert!(gone_by(Event::Updated { old: it, object: another }), "another one has its name");
+}
+
+#[tokio::test(start_paused = true)]
+async fn p11_what_does_not_come_is_given_up() {
+    let expects = Expectations::new(PATIENCE, 10);
+    expects.to_come(&"a", &key("n/x")).unwrap();
+    advance(PATIENCE / 2).await;
+    expects.to_come(&"a", &key("n/y")).unwrap();
+    advance(PATIENCE / 2).await;
+    assert_eq!(expects.pending(&"a"), Some(PATIENCE / 2), "of n/y");
+    advance(PATIENCE / 2).await;
+    assert!(expects.pending(&"a").is_none() && expects.is_empty());
+    expects.to_come(&"a", &key("n/x")).unwrap();
+    assert!(
+        Expectations::new(Duration::MAX, 1).to_come(&"a", &part("n/x").key()).is_ok(),
+        "no time is too long"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn p11_so_many_parents_may_expect_and_those_that_gave_up_make_room() {
+    let expects = Expectations::new(PATIENCE, 2);
+    expects.to_come(&1, &key("n/x")).unwrap();
+    expects.to_come(&2, &key("n/x")).unwrap();
+    assert_eq!(expects.to_come(&3, &key("n/x")), Err(TooManyExpect { limit: 2 }));
+    expects.to_come(&2, &key("n/y")).unwrap();
+    advance(PATIENCE).await;
+    expects.to_come(&3, &key("n/x")).unwrap();
+    assert_eq!(expects.len(), 1);
+}
