@@ -21,6 +21,7 @@
 //! 9. **Why**: of each subject it is known why it ran last, what came of it, and when it runs next ([`Controller::explain`]; `p09_…`).
 //! 10. **A full queue loses nothing**: sources wait (`p10_…`).
 //! 11. **What was asked for and cannot be seen yet is waited for**, also where the answer was lost: [`Expectations`] (`p11_…`).
+//! 12. **Nothing is made for an object that could go without a word**: [`Finalizer`] is written before, and goes after (`p12_…`).
 //!
 //! # What it does not do
 //!
@@ -73,6 +74,7 @@
 
 mod controller;
 mod expectations;
+mod finalizer;
 mod reconcile;
 mod why;
 
@@ -81,5 +83,6 @@ pub use controller::{
     State, changed,
 };
 pub use expectations::{Expectations, TooManyExpect};
+pub use finalizer::{Finalized, Finalizer, FinalizerError, Life};
 pub use machinery_workqueue::{Cause, Causes, Priority};
 pub use reconcile::{Next, Reconcile, Request, Run, Shows};

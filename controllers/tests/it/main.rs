@@ -4,6 +4,7 @@
 mod ends;
 mod expects;
 mod fails;
+mod finalizes;
 mod holds;
 mod owns;
 mod sees;

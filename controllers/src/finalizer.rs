@@ -1,0 +1,166 @@
+//! Objects that do not go before what they stand for has.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+
+use machinery_objects::{
+    Fence, NameError, NameRule, Object, Patch, PatchFormat, Preconditions, ResourceVersion, SourceError, Uid,
+    WriteError, WriteToken, Writer,
+};
+use machinery_workqueue::Next;
+use serde_json::json;
+
+/// Keeps objects from going before what they stand for has gone: a port of a switch, an address, a machine.
+///
+/// The finalizer is written first, and what it is for is made after that: so nothing is ever made for an object that could go without
+/// a word. It is taken away when what it is for is gone.
+pub struct Finalizer<O> {
+    name: Arc<str>,
+    writer: Arc<dyn Writer<O>>,
+}
+
+/// What there is to do for an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Life {
+    /// It is there: make what it stands for.
+    There,
+    /// It is to go: take that away, however often. [`Next::Done`] says that it is gone.
+    Going,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finalized {
+    /// What the reconcile may return.
+    pub next: Next,
+    /// What was written of the finalizer, if something was: for [`Run::wrote`](crate::Run::wrote).
+    pub token: Option<WriteToken>,
+}
+
+/// Why it did not come to that.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FinalizerError<E> {
+    /// The finalizer cannot be written. Nothing was made.
+    #[error("the finalizer was not written, so nothing was made: {0}")]
+    Add(WriteError),
+    /// What it is for cannot be made, or taken away: this says why.
+    #[error(transparent)]
+    Act(E),
+    /// The finalizer cannot be taken away. What it was for is gone.
+    #[error("what the object stands for is gone, but its finalizer was not taken away: {0}")]
+    Remove(WriteError),
+}
+
+/// What to do next. Pure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    Add,
+    Act(Life),
+    /// It goes without us.
+    Nothing,
+}
+
+const fn step(is_deleting: bool, has: bool) -> Step {
+    match (is_deleting, has) {
+        (false, false) => Step::Add,
+        (false, true) => Step::Act(Life::There),
+        (true, true) => Step::Act(Life::Going),
+        (true, false) => Step::Nothing,
+    }
+}
+
+impl<O: Object> Finalizer<O> {
+    /// The finalizer of this name, which has a prefix as in `example.com/port`.
+    ///
+    /// # Errors
+    /// It is no name for one.
+    pub fn new(name: &str, writer: Arc<dyn Writer<O>>) -> Result<Self, NameError> {
+        NameRule::LabelKey.check(name)?;
+        Ok(Self { name: name.into(), writer })
+    }
+
+    /// One step of an object's life. A finalizer that is not there is written, and nothing else is done: the event of that brings the object back.
+    /// What is to be done is called when it is there, and when the object is to go; after that the finalizer is taken away.
+    ///
+    /// # Errors
+    /// What was to be written was not, or what was to be done returned an error.
+    pub async fn run<A, E>(
+        &self,
+        object: &O,
+        fence: Option<&Fence>,
+        act: impl FnOnce(Life) -> A + Send,
+    ) -> Result<Finalized, FinalizerError<E>>
+    where
+        A: Future<Output = Result<Next, E>> + Send,
+    {
+        let has = object.finalizers().iter().any(|finalizer| **finalizer == *self.name);
+        match step(object.is_deleting(), has) {
+            Step::Nothing => Ok(Finalized { next: Next::Done, token: None }),
+            Step::Add => {
+                let token = self.add(object, fence).await.map_err(FinalizerError::Add)?;
+                Ok(Finalized { next: Next::Done, token: Some(token) })
+            }
+            Step::Act(life) => match (life, act(life).await.map_err(FinalizerError::Act)?) {
+                (Life::Going, Next::Done) => {
+                    match self.remove(object, fence).await {
+                        Ok(token) => Ok(Finalized { next: Next::Done, token: Some(token) }),
+                        // It has gone, as somebody else took the finalizer away.
+                        Err(WriteError::NotFound) => Ok(Finalized { next: Next::Done, token: None }),
+                        Err(error) => Err(FinalizerError::Remove(error)),
+                    }
+                }
+                (_, next) => Ok(Finalized { next, token: None }),
+            },
+        }
+    }
+
+    /// Writes it behind those of others, if the object is as it was read.
+    async fn add(&self, object: &O, fence: Option<&Fence>) -> Result<WriteToken, WriteError> {
+        let all: Vec<&str> = object.finalizers().iter().map(String::as_str).chain([&*self.name]).collect();
+        let body = json!({ "metadata": { "finalizers": all } });
+        self.write(object, PatchFormat::Merge, &body, object.version(), fence).await
+    }
+
+    /// Takes it away, whatever else was written of the object meanwhile, as by what was done.
+    async fn remove(&self, object: &O, fence: Option<&Fence>) -> Result<WriteToken, WriteError> {
+        let place = object.finalizers().iter().position(|finalizer| **finalizer == *self.name);
+        let path = format!("/metadata/finalizers/{}", place.unwrap_or_default());
+        let body = json!([
+            { "op": "test", "path": path, "value": &*self.name },
+            { "op": "remove", "path": path },
+        ]);
+        self.write(object, PatchFormat::Json, &body, None, fence).await
+    }
+
+    async fn write(
+        &self,
+        object: &O,
+        format: PatchFormat,
+        body: &serde_json::Value,
+        version: Option<ResourceVersion>,
+        fence: Option<&Fence>,
+    ) -> Result<WriteToken, WriteError> {
+        if !self.writer.capabilities().patches {
+            return Err(SourceError::Unsupported { what: "patch" }.into());
+        }
+        let patch = Patch { format, body: body.to_string().into_bytes().into(), status: false };
+        let uid = object.uid().and_then(Uid::new);
+        let only_if = Preconditions { uid, version, fence: fence.cloned() };
+        Ok(self.writer.patch(&object.key(), &patch, &only_if).await?.token)
+    }
+}
+
+impl<O> Clone for Finalizer<O> {
+    fn clone(&self) -> Self {
+        Self { name: self.name.clone(), writer: self.writer.clone() }
+    }
+}
+
+impl<O> fmt::Debug for Finalizer<O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Finalizer({})", self.name)
+    }
+}
