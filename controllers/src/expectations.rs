@@ -57,7 +57,7 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
     /// # Errors
     /// Too many parents expect something.
     pub fn to_come(&self, parent: &P, child: &ObjectKey) -> Result<(), TooManyExpect> {
-        self.expect(parent, |expected, now| drop(expected.to_come.insert(child.clone(), now)))
+        self.expect(parent, |expected| &mut expected.to_come, child.clone())
     }
 
     /// This child is about to be deleted; which one of its name, its UID says.
@@ -65,7 +65,7 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
     /// # Errors
     /// Too many parents expect something.
     pub fn to_go(&self, parent: &P, child: &ObjectKey, uid: &Uid) -> Result<(), TooManyExpect> {
-        self.expect(parent, |expected, now| drop(expected.to_go.insert((child.clone(), uid.clone()), now)))
+        self.expect(parent, |expected| &mut expected.to_go, (child.clone(), uid.clone()))
     }
 
     /// Whatever was to become of this child was refused, and will not.
@@ -120,7 +120,12 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
         self.len() == 0
     }
 
-    fn expect(&self, parent: &P, note: impl FnOnce(&mut Expected, Instant)) -> Result<(), TooManyExpect> {
+    fn expect<C: Ord>(
+        &self,
+        parent: &P,
+        which: impl FnOnce(&mut Expected) -> &mut BTreeMap<C, Instant>,
+        child: C,
+    ) -> Result<(), TooManyExpect> {
         let now = Instant::now();
         let mut state = self.0.lock();
         let (limit, patience) = (state.limit, state.patience);
@@ -133,7 +138,7 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
                 return Err(TooManyExpect { limit });
             }
         }
-        note(state.of.entry(parent.clone()).or_default(), now);
+        which(state.of.entry(parent.clone()).or_default()).insert(child, now);
         Ok(())
     }
 

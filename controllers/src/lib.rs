@@ -22,6 +22,8 @@
 //! 10. **A full queue loses nothing**: sources wait (`p10_…`).
 //! 11. **What was asked for and cannot be seen yet is waited for**, also where the answer was lost: [`Expectations`] (`p11_…`).
 //! 12. **Nothing is made for an object that could go without a word**: [`Finalizer`] is written before, and goes after (`p12_…`).
+//! 13. **Events for people hold up nobody**: many notes become few events, and what is said too often is spared: [`Recorder`] (`p13_…`,
+//!     `recorder/tests.rs`).
 //!
 //! # What it does not do
 //!
@@ -76,6 +78,7 @@ mod controller;
 mod expectations;
 mod finalizer;
 mod reconcile;
+mod recorder;
 mod why;
 
 pub use controller::{
@@ -86,3 +89,4 @@ pub use expectations::{Expectations, TooManyExpect};
 pub use finalizer::{Finalized, Finalizer, FinalizerError, Life};
 pub use machinery_workqueue::{Cause, Causes, Priority};
 pub use reconcile::{Next, Reconcile, Request, Run, Shows};
+pub use recorder::{EventLimits, EventObject, Note, NoteKind, Recorder, RecorderCounts};

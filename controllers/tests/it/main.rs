@@ -7,6 +7,7 @@ mod fails;
 mod finalizes;
 mod holds;
 mod owns;
+mod records;
 mod sees;
 mod spans;
 mod stage;

@@ -1,0 +1,170 @@
+//! Many notes become few events. Pure.
+
+use jiff::{SignedDuration, Timestamp};
+use machinery_objects::{ObjectKey, ObjectRef};
+
+use super::event::EventObject;
+use super::note::{Note, NoteKind};
+use super::recent::Recent;
+
+/// How many events there may be of what. Each has the default of client-go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Notes about one object before others are spared. Default: 25.
+    pub burst: u32,
+    /// How long until one more is not. Default: 5 min.
+    pub refill: SignedDuration,
+    /// Notes that differ in their text only before they become one event. Default: 10.
+    pub similar: u32,
+    /// Within how long. Default: 10 min.
+    pub within: SignedDuration,
+    /// Of how many objects, and of how many events, this is known. Default: 4096.
+    pub known: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            burst: 25,
+            refill: SignedDuration::from_mins(5),
+            similar: 10,
+            within: SignedDuration::from_mins(10),
+            known: 4096,
+        }
+    }
+}
+
+/// What there is to write of a note.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Say {
+    /// An event that has not been.
+    New(Box<EventObject>),
+    /// The event of this key is so once more.
+    Again { key: ObjectKey, count: u32, text: String },
+    /// Nothing: there are too many of this object.
+    Spared,
+}
+
+pub(super) struct Correlator {
+    limits: Limits,
+    component: Box<str>,
+    about: Recent<ObjectRef, Bucket>,
+    similar: Recent<Similar, Window>,
+    written: Recent<(Similar, String), Written>,
+    named: u64,
+}
+
+/// What notes have in common that differ in their text.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Similar {
+    about: ObjectRef,
+    kind: NoteKind,
+    reason: String,
+}
+
+struct Bucket {
+    tokens: u32,
+    since: Timestamp,
+}
+
+struct Window {
+    since: Timestamp,
+    texts: Vec<u64>,
+}
+
+struct Written {
+    key: ObjectKey,
+    count: u32,
+}
+
+const COMBINED: &str = "(combined from similar events): ";
+
+impl Correlator {
+    pub(super) fn new(component: &str, limits: Limits) -> Self {
+        let known = limits.known;
+        Self {
+            limits,
+            component: component.into(),
+            about: Recent::new(known),
+            similar: Recent::new(known),
+            written: Recent::new(known),
+            named: 0,
+        }
+    }
+
+    /// What is to be written of a note that came now. A clock that goes back only makes what is known last longer.
+    pub(super) fn hear(&mut self, now: Timestamp, note: &Note) -> Say {
+        if !self.may_speak(now, &note.about) {
+            return Say::Spared;
+        }
+        let similar = Similar { about: note.about.clone(), kind: note.kind, reason: note.reason.clone() };
+        let (text, one) = if self.is_one_of_many(now, &similar, &note.text) {
+            (format!("{COMBINED}{}", note.text), (similar, COMBINED.to_owned()))
+        } else {
+            (note.text.clone(), (similar, note.text.clone()))
+        };
+        self.named += 1;
+        let number = self.named;
+        let mut is_new = false;
+        let written = self.written.entry(one, || {
+            is_new = true;
+            Written { key: name(&note.about, now, number), count: 0 }
+        });
+        written.count = written.count.saturating_add(1);
+        if is_new {
+            Say::New(Box::new(EventObject::of(note, &written.key, &text, now, &self.component)))
+        } else {
+            Say::Again { key: written.key.clone(), count: written.count, text }
+        }
+    }
+
+    /// What was written of this note is not there any more: the next one is a new one.
+    pub(super) fn forget(&mut self, note: &Note) {
+        let similar = Similar { about: note.about.clone(), kind: note.kind, reason: note.reason.clone() };
+        self.written.remove(&(similar.clone(), note.text.clone()));
+        self.written.remove(&(similar, COMBINED.to_owned()));
+    }
+
+    fn may_speak(&mut self, now: Timestamp, about: &ObjectRef) -> bool {
+        let Limits { burst, refill, .. } = self.limits;
+        let bucket = self.about.entry(about.clone(), || Bucket { tokens: burst, since: now });
+        while bucket.tokens < burst && now.duration_since(bucket.since) >= refill {
+            bucket.tokens += 1;
+            bucket.since = bucket.since.checked_add(refill).unwrap_or(now);
+        }
+        if bucket.tokens == burst {
+            bucket.since = now;
+        }
+        let may = bucket.tokens > 0;
+        bucket.tokens = bucket.tokens.saturating_sub(1);
+        may
+    }
+
+    /// Whether so many different texts came of late that this is one with them.
+    fn is_one_of_many(&mut self, now: Timestamp, similar: &Similar, text: &str) -> bool {
+        use std::hash::BuildHasher;
+        let Limits { similar: most, within, .. } = self.limits;
+        let hash = foldhash::fast::FixedState::with_seed(0).hash_one(text);
+        let window = self.similar.entry(similar.clone(), || Window { since: now, texts: Vec::new() });
+        if now.duration_since(window.since) > within {
+            *window = Window { since: now, texts: Vec::new() };
+        }
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        if window.texts.contains(&hash) {
+            return false;
+        }
+        if window.texts.len() + 1 >= most {
+            return true;
+        }
+        window.texts.push(hash);
+        false
+    }
+}
+
+/// Where an event of an object is: beside it, or among the default ones; and called so that it is alone.
+fn name(about: &ObjectRef, now: Timestamp, number: u64) -> ObjectKey {
+    let namespace = about.key.namespace().unwrap_or("default");
+    let stamp = now.as_nanosecond().wrapping_add(i128::from(number));
+    let own: String = about.key.name().chars().take(200).collect();
+    ObjectKey::new(Some(namespace), &format!("{own}.{stamp:016x}")).unwrap_or_default()
+}

@@ -1,0 +1,149 @@
+//! An event as Kubernetes has it.
+
+use jiff::Timestamp;
+use machinery_objects::{Kind, Labels, Object, ObjectKey, ResourceVersion, Scope};
+use serde::{Deserialize, Serialize};
+
+use super::Note;
+
+/// An event as Kubernetes has it (`v1`): as much of it as is written here.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct EventObject {
+    api_version: String,
+    kind: String,
+    metadata: Metadata,
+    involved_object: Involved,
+    reason: String,
+    message: String,
+    #[serde(rename = "type")]
+    what: String,
+    source: Source,
+    first_timestamp: String,
+    last_timestamp: String,
+    count: u32,
+    reporting_component: String,
+    reporting_instance: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Metadata {
+    name: String,
+    namespace: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    resource_version: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Involved {
+    api_version: String,
+    kind: String,
+    name: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    namespace: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    uid: String,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    resource_version: String,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+struct Source {
+    component: String,
+}
+
+/// Longer ones are refused.
+const LONGEST_TEXT: usize = 1024;
+const LONGEST_REASON: usize = 128;
+
+impl EventObject {
+    /// The kind that they are of.
+    ///
+    /// # Panics
+    /// Never: the names are right.
+    #[must_use]
+    pub fn kind() -> Kind {
+        Kind::new("v1", "Event", "events", Scope::Namespaced).expect("these names can be a kind's")
+    }
+
+    pub(super) fn of(note: &Note, key: &ObjectKey, text: &str, at: Timestamp, component: &str) -> Self {
+        let about = &note.about;
+        let namespace = about.key.namespace().unwrap_or_default().to_owned();
+        Self {
+            api_version: "v1".into(),
+            kind: "Event".into(),
+            metadata: Metadata {
+                name: key.name().into(),
+                namespace: key.namespace().unwrap_or_default().into(),
+                resource_version: String::new(),
+            },
+            involved_object: Involved {
+                api_version: about.kind.api_version().into(),
+                kind: about.kind.name().into(),
+                name: about.key.name().into(),
+                namespace,
+                uid: about.uid.as_ref().map(|uid| uid.as_str().to_owned()).unwrap_or_default(),
+                resource_version: note.version.as_ref().map(ToString::to_string).unwrap_or_default(),
+            },
+            reason: cut(&note.reason, LONGEST_REASON),
+            message: cut(text, LONGEST_TEXT),
+            what: note.kind.name().into(),
+            source: Source { component: component.into() },
+            first_timestamp: time(at),
+            last_timestamp: time(at),
+            count: 1,
+            reporting_component: component.into(),
+            reporting_instance: component.into(),
+        }
+    }
+
+    /// How often it was so.
+    #[must_use]
+    pub const fn count(&self) -> u32 {
+        self.count
+    }
+
+    /// What it says.
+    #[must_use]
+    pub fn message(&self) -> &str {
+        &self.message
+    }
+
+    /// Why, in one word.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+}
+
+/// In whole seconds, as these fields are.
+pub(super) fn time(at: Timestamp) -> String {
+    at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+pub(super) fn cut(text: &str, longest: usize) -> String {
+    if text.len() <= longest {
+        return text.to_owned();
+    }
+    let end =
+        (0..=longest - '…'.len_utf8()).rev().find(|&end| text.is_char_boundary(end)).unwrap_or_default();
+    format!("{}…", &text[..end])
+}
+
+impl Object for EventObject {
+    fn key(&self) -> ObjectKey {
+        let namespace = Some(self.metadata.namespace.as_str()).filter(|namespace| !namespace.is_empty());
+        ObjectKey::new(namespace, &self.metadata.name).unwrap_or_default()
+    }
+
+    fn version(&self) -> Option<ResourceVersion> {
+        ResourceVersion::new(&self.metadata.resource_version)
+    }
+
+    fn labels(&self) -> Labels {
+        Labels::default()
+    }
+}

@@ -1,0 +1,185 @@
+//! The shell: notes in, events out.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use machinery_objects::{Patch, PatchFormat, Preconditions, WriteError, Writer};
+use machinery_sync::Mutex;
+use serde_json::json;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::correlate::{Correlator, Limits, Say};
+use super::event::{EventObject, cut, time};
+use super::note::Note;
+
+/// Writes events for people, beside whatever else there is to do: it holds up nobody, and what there is no room for is counted and dropped.
+///
+/// Notes that say the same become one event that counts; many that differ in their text become one, too; and of an object of which too
+/// much is said the rest is spared. Cheap to clone.
+#[derive(Clone)]
+pub struct Recorder(Arc<Shared>);
+
+struct Shared {
+    sends: Sender<Note>,
+    receives: Mutex<Option<Receiver<Note>>>,
+    writer: Arc<dyn Writer<EventObject>>,
+    clock: fn() -> Timestamp,
+    component: Box<str>,
+    limits: Limits,
+    counts: Counts,
+}
+
+#[derive(Default)]
+struct Counts {
+    written: AtomicU64,
+    spared: AtomicU64,
+    no_room: AtomicU64,
+    failed: AtomicU64,
+}
+
+/// What became of notes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RecorderCounts {
+    /// Written: as an event, or as one more time of one.
+    pub written: u64,
+    /// Spared, as too much was said of their object.
+    pub spared: u64,
+    /// Dropped, as there was no room.
+    pub no_room: u64,
+    /// Dropped, as the server did not take them.
+    pub failed: u64,
+}
+
+/// So many notes wait.
+const ROOM: usize = 1024;
+/// So often a write is tried, with so much in between, and more each time.
+const TRIES: u32 = 5;
+const BETWEEN: Duration = Duration::from_millis(200);
+/// A write may take so long, and so may all that is left when it stops.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+impl Recorder {
+    /// A recorder of a program of this name. The wall clock is for what is written into events. It writes nothing until it [runs](Self::run).
+    #[must_use]
+    pub fn new(
+        component: &str,
+        writer: Arc<dyn Writer<EventObject>>,
+        clock: fn() -> Timestamp,
+        limits: Limits,
+    ) -> Self {
+        let (sends, receives) = channel(ROOM);
+        let receives = Mutex::new(Some(receives));
+        let counts = Counts::default();
+        Self(Arc::new(Shared { sends, receives, writer, clock, component: component.into(), limits, counts }))
+    }
+
+    /// Says something of an object. It returns at once.
+    pub fn note(&self, note: Note) {
+        if self.0.sends.try_send(note).is_err() {
+            self.0.counts.no_room.fetch_add(1, Relaxed);
+        }
+    }
+
+    /// What became of notes.
+    #[must_use]
+    pub fn counts(&self) -> RecorderCounts {
+        let Counts { written, spared, no_room, failed } = &self.0.counts;
+        RecorderCounts {
+            written: written.load(Relaxed),
+            spared: spared.load(Relaxed),
+            no_room: no_room.load(Relaxed),
+            failed: failed.load(Relaxed),
+        }
+    }
+
+    /// Writes events until the token is cancelled, and then what is left, for ten seconds at the most. A second run ends at once.
+    pub fn run(&self, stopping: CancellationToken) -> impl Future<Output = ()> + Send + use<> {
+        let shared = self.0.clone();
+        async move {
+            let Some(mut notes) = shared.receives.lock().take() else { return };
+            let mut correlator = Correlator::new(&shared.component, shared.limits);
+            while let Some(Some(note)) = stopping.run_until_cancelled(notes.recv()).await {
+                shared.write(&mut correlator, &note).await;
+            }
+            notes.close();
+            let rest = async {
+                while let Some(note) = notes.recv().await {
+                    shared.write(&mut correlator, &note).await;
+                }
+            };
+            if timeout(PATIENCE, rest).await.is_err() {
+                shared.counts.failed.fetch_add(notes.len() as u64 + 1, Relaxed);
+            }
+        }
+    }
+}
+
+impl Shared {
+    async fn write(&self, correlator: &mut Correlator, note: &Note) {
+        let count = match self.written(correlator, note).await {
+            Ok(true) => &self.counts.written,
+            Ok(false) => &self.counts.spared,
+            Err(error) => {
+                tracing::warn!(%error, about = %note.about, reason = note.reason, "an event was not written");
+                &self.counts.failed
+            }
+        };
+        count.fetch_add(1, Relaxed);
+    }
+
+    async fn written(&self, correlator: &mut Correlator, note: &Note) -> Result<bool, WriteError> {
+        let now = (self.clock)();
+        let mut say = correlator.hear(now, note);
+        for attempt in 1.. {
+            let done = match &say {
+                Say::Spared => return Ok(false),
+                Say::New(event) => bounded(self.writer.create(event, None)).await,
+                Say::Again { key, count, text } => {
+                    let text = cut(text, 1024);
+                    let body =
+                        json!({ "count": count, "lastTimestamp": time(now), "message": text }).to_string();
+                    let patch =
+                        Patch { format: PatchFormat::Merge, body: body.into_bytes().into(), status: false };
+                    bounded(self.writer.patch(key, &patch, &Preconditions::default())).await
+                }
+            };
+            match done {
+                Ok(()) => return Ok(true),
+                // Events do not live for ever; and one whose answer was lost may be there.
+                Err(WriteError::NotFound) if attempt < TRIES && matches!(say, Say::Again { .. }) => {
+                    correlator.forget(note);
+                    say = correlator.hear(now, note);
+                }
+                Err(WriteError::AlreadyExists { .. }) if attempt > 1 => return Ok(true),
+                Err(WriteError::Source(_) | WriteError::UnknownOutcome { .. }) if attempt < TRIES => {
+                    sleep(BETWEEN * attempt).await;
+                }
+                Err(error) => {
+                    correlator.forget(note);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(false)
+    }
+}
+
+async fn bounded<W>(write: impl Future<Output = Result<W, WriteError>>) -> Result<(), WriteError> {
+    match timeout(PATIENCE, write).await {
+        Ok(written) => written.map(drop),
+        Err(_) => Err(WriteError::UnknownOutcome { reason: "no answer in ten seconds".into() }),
+    }
+}
+
+impl fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Recorder").field("counts", &self.counts()).finish_non_exhaustive()
+    }
+}
