@@ -51,6 +51,8 @@
 //!     ([`KeyedState::unreadable`]). One that panics is such an object (`tests/it/panics.rs`, `an_object_that_panics_hides_no_others`).
 //! 16. **A set of keys may be larger than a request**, and what a break of the stream costs is what was not known yet
 //!     (`ten_times_as_many_keys_as_the_source_takes_at_once_come_to_be_complete`, `what_an_edit_was_to_add_is_all_that_its_break_costs`).
+//!     After a restore a key is complete when it has come anew, and is read as it was last known before that
+//!     (`what_comes_anew_by_edits_stays_as_it_was_known_and_is_not_complete_before`).
 //! 17. **Interests that come and go leave nothing**: no stream, key, name or task (`ten_thousand_interests_that_come_and_go_leave_nothing`,
 //!     `interests_that_come_and_go_on_one_stream_leave_nothing`).
 //!

@@ -91,11 +91,7 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
                 Effect::BeginSome => self.some = Some(Seen::with_hasher(self.seed.clone())),
                 Effect::FinishSome => {
                     let Some(seen) = self.some.take() else { continue };
-                    out.change(&shelf, |change| {
-                        for key in shelf.others(&seen, false) {
-                            change.remove(&key, None, None, Gone::Deleted { final_state_known: false });
-                        }
-                    });
+                    out.change(&shelf, |change| self.finish_some(&seen, change));
                 }
                 Effect::Abandon => {
                     self.some = None;
@@ -154,7 +150,12 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
         }
         // What comes anew may be what is there.
         let anew = self.some.as_mut().is_some_and(|seen| seen.insert(found.key.clone()));
-        if let Some(there) = change.get(&found.key).filter(|there| self.is_late(there, &found)) {
+        let has_come = self.some.is_some() && !anew;
+        let is_late = |there: &&Arc<T>| {
+            let is_lost = || !has_come && change.is_lost(&found.key);
+            self.is_late(there, &found) && (is_same(there, &found) || !is_lost())
+        };
+        if let Some(there) = change.get(&found.key).filter(is_late) {
             self.late += u64::from(!(anew && is_same(there, &found)));
             change.displace(found.object);
         } else {
@@ -169,7 +170,8 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
         // The end of an object may have the version of its last state. That it is no longer selected has that of the state in which
         // it is not: what is here in that version has come back, and this is told again.
         let may_be_as_it_was = went == Went::Deleted || !self.ordered;
-        if self.is_late(there, &found) && !(may_be_as_it_was && is_same(there, &found)) {
+        let is_late = self.is_late(there, &found) && !(may_be_as_it_was && is_same(there, &found));
+        if is_late && !self.is_lost(&found.key, change) {
             self.late += 1;
             return;
         }
@@ -186,6 +188,7 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
             // Another has its name by now.
             if self.ordered
                 && there.zip(unreadable.version.as_ref()).is_some_and(|(there, gone)| there > *gone)
+                && !self.is_lost(&unreadable.key, change)
             {
                 self.late += 1;
                 return;
@@ -203,7 +206,8 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
         }
     }
 
-    /// What has vanished goes first: what came may have its place. Where versions have begun anew that is all that did not come.
+    /// What has vanished goes first: what came may have its place. Where versions have begun anew nothing that did not come now can be
+    /// compared by them.
     fn finish(&mut self, renewal: Renewal<T>, at: &ResourceVersion, anew: bool, change: &mut impl Change<T>) {
         if anew {
             change.begins_anew();
@@ -212,7 +216,7 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
         if self.shelf.len() == 0 {
             change.load(fresh.len());
         }
-        for key in self.shelf.others(&seen, anew) {
+        for key in self.shelf.others(&seen) {
             change.remove(&key, None, None, Gone::Deleted { final_state_known: false });
         }
         drop(seen);
@@ -226,14 +230,34 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
                 Fresh::Remove(found, went) => self.remove(found, went, change),
             }
         }
-        for key in unreadable.keys() {
-            // In a source that was restored it never was what it is here.
-            let there = change.get(key).and_then(|there| there.version());
-            if self.ordered && there.is_some_and(|there| there > *at) {
-                change.remove(key, None, None, Gone::Deleted { final_state_known: false });
-            }
-        }
+        unreadable.keys().for_each(|key| self.remove_if_never(key, at, change));
         self.unreadable = unreadable;
+    }
+
+    /// All has come of what is renewed.
+    fn finish_some(&self, seen: &Seen, change: &mut impl Change<T>) {
+        for key in self.shelf.others(seen) {
+            change.remove(&key, None, None, Gone::Deleted { final_state_known: false });
+        }
+        if let Some(at) = &self.reached {
+            let lost = self.unreadable.keys().filter(|key| seen.contains(*key));
+            let lost: Vec<_> = lost.filter(|key| change.is_lost(key)).collect();
+            lost.into_iter().for_each(|key| self.remove_if_never(key, at, change));
+        }
+        change.all_came();
+    }
+
+    /// In a source that was restored what cannot be read never was what it is here.
+    fn remove_if_never(&self, key: &ObjectKey, at: &ResourceVersion, change: &mut impl Change<T>) {
+        let there = change.get(key).and_then(|there| there.version());
+        if self.ordered && there.is_some_and(|there| there > *at) {
+            change.remove(key, None, None, Gone::Deleted { final_state_known: false });
+        }
+    }
+
+    /// Whether what is there is of a time that never was, and cannot be compared by versions: it is until it has come anew.
+    fn is_lost(&self, key: &ObjectKey, change: &impl Change<T>) -> bool {
+        !self.some.as_ref().is_some_and(|seen| seen.contains(key)) && change.is_lost(key)
     }
 
     /// Whether the cache has this already, or what came after it.

@@ -23,8 +23,8 @@ pub(crate) trait Shelf<T>: Clone {
     fn len(&self) -> usize;
     /// What is there under a key, and the key that it is there under.
     fn there(&self, key: &ObjectKey) -> Option<(ObjectKey, Arc<T>)>;
-    /// All keys that are not among these, of what is renewed; or of all.
-    fn others(&self, seen: &Seen, of_all: bool) -> Vec<ObjectKey>;
+    /// All keys that are not among these, of what is renewed.
+    fn others(&self, seen: &Seen) -> Vec<ObjectKey>;
     /// Begins a change, after what was changed before.
     fn change(&self, changed: Changed<Self::Name, T>) -> Self::Change<'_>;
 }
@@ -48,6 +48,12 @@ pub(crate) trait Change<T> {
     fn load(&mut self, _count: usize) {}
     /// Versions have begun anew: what comes may be later than what has a greater one. It comes first.
     fn begins_anew(&mut self) {}
+    /// Whether what is there has not come since they have.
+    fn is_lost(&self, _key: &ObjectKey) -> bool {
+        false
+    }
+    /// What is renewed has come.
+    fn all_came(&mut self) {}
     fn put(&mut self, found: Found<Arc<T>>, initial: bool);
     /// `last`: as the source told it, if it did.
     fn remove(&mut self, key: &ObjectKey, at: Option<&ResourceVersion>, last: Option<Arc<T>>, why: Gone);
@@ -77,7 +83,7 @@ impl<T: Send + Sync + 'static> Shelf<T> for Objects<T> {
         self.0.snapshot().entry(key).map(|(key, object)| (key.clone(), object.clone()))
     }
 
-    fn others(&self, seen: &Seen, _of_all: bool) -> Vec<ObjectKey> {
+    fn others(&self, seen: &Seen) -> Vec<ObjectKey> {
         let there = self.0.snapshot();
         there.iter().filter(|(key, _)| !seen.contains(*key)).map(|(key, _)| key.clone()).collect()
     }

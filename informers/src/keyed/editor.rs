@@ -11,6 +11,7 @@ use std::time::Instant;
 use machinery_objects::{EditNumber, ResourceVersion, SourceError, WatchError, WatchEvent};
 
 use super::edits::Edit;
+use super::progress::Shown;
 use super::refused::RefusedKeys;
 use super::room::Room;
 use super::wanted::Tenure;
@@ -74,6 +75,12 @@ pub(crate) struct Editor<F> {
     pub(super) dirty: BTreeSet<F>,
     /// Those of them that were known, and of which what is held is old.
     pub(super) stale: BTreeSet<F>,
+    /// What is held under those that are stale is of a time that never was: the source was restored.
+    pub(super) lost: bool,
+    /// Those that are so since somebody looked.
+    pub(super) outdated: Vec<(F, Tenure)>,
+    /// The source showed less than it once did, and has not shown since that it has it all.
+    pub(super) doubted: bool,
     /// What the source is to say is complete.
     pub(super) awaited: Option<Awaited>,
     /// Since when the source shows less than it did, each time that it was asked.
@@ -128,6 +135,9 @@ impl<F: Ord + Clone + Display> Editor<F> {
             whole: false,
             dirty: BTreeSet::new(),
             stale: BTreeSet::new(),
+            lost: false,
+            outdated: Vec::new(),
+            doubted: false,
             awaited: None,
             behind: None,
             began: now,
@@ -143,9 +153,18 @@ impl<F: Ord + Clone + Display> Editor<F> {
         (self.phase != Phase::Idle).then_some(due)
     }
 
-    /// The version up to which all is shown that was ever known of keys that are wanted; `None` while some of that is old.
-    pub(crate) fn shown(&self) -> Option<&ResourceVersion> {
-        self.reached.as_ref().filter(|_| self.whole && self.stale.is_empty())
+    /// The version up to which all is shown that was ever known of keys that are wanted; while some of that is old, none.
+    pub(crate) fn shown(&self) -> Shown<'_> {
+        match &self.reached {
+            _ if self.doubted || (self.lost && !self.stale.is_empty()) => Shown::Doubtful,
+            Some(version) if self.whole && self.stale.is_empty() => Shown::UpTo(version),
+            _ => Shown::AsBefore,
+        }
+    }
+
+    /// The keys of which it has become known that what is held under them is of a time that never was.
+    pub(crate) fn take_outdated(&mut self) -> Vec<(F, Tenure)> {
+        std::mem::take(&mut self.outdated)
     }
 
     /// Other keys are wanted, or others want them. [`Input::Time`] is to follow.
@@ -166,6 +185,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
                 self.dirty.remove(&key);
             }
         }
+        self.lost &= !self.stale.is_empty();
     }
 
     /// Goes on. No order: what is under way goes on too.

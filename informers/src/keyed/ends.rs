@@ -95,6 +95,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
                 None
             }
             WatchError::FutureRevision { retry_after, .. } => {
+                self.doubted = true;
                 let since = *self.behind.get_or_insert(now);
                 if now >= since + self.limits.stale_time {
                     // It was restored: what is there now is all that there is.

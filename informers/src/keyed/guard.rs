@@ -29,7 +29,8 @@ impl<F: Text, T: Send + Sync + 'static> Interest<F, T> {
         &self.key
     }
 
-    /// Waits until all that is under the key is known.
+    /// Waits until all that is under the key is known. Of a source that was restored it may have to come anew: what is under the key
+    /// stays as it was last known, and is not complete before that.
     ///
     /// # Errors
     /// The informers have stopped.

@@ -74,22 +74,28 @@ impl<F: Ord + Clone + Display> Editor<F> {
         effects: &mut Vec<Effect<T>>,
         complete: &mut Vec<(F, Tenure)>,
     ) -> Option<Order<F>> {
-        if anew
-            && self.ordered
-            && let Some(seen) = self.reached.clone().filter(|seen| *seen > version)
-        {
+        let seen = self.reached.clone().filter(|seen| anew && self.ordered && *seen > version);
+        let was_restored = seen.is_some();
+        if let Some(seen) = seen {
             let since = *self.behind.get_or_insert(now);
             if now < since + self.limits.stale_time {
+                self.doubted = true;
                 return Some(self.give_up(now, Trouble::Behind { found: version, seen }, effects));
             }
         }
         self.phase = Phase::Going;
         (self.awaited, self.behind) = (None, None);
+        self.doubted = false;
         self.whole = true;
         if anew {
             self.reached = Some(version.clone());
             effects.push(Effect::Finish(version));
             self.known(self.asked.clone(), complete);
+            self.lost = !self.stale.is_empty() && (self.lost || was_restored);
+            if was_restored {
+                let tenure = |key: &F| self.wanted.get(key).map(|tenure| (key.clone(), *tenure));
+                self.outdated.extend(self.stale.iter().filter_map(tenure));
+            }
             if self.asked.keys().any(|key| self.refused.has(key)) {
                 self.refused.clear();
             }
@@ -104,6 +110,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
     pub(super) fn known(&mut self, keys: BTreeMap<F, Tenure>, complete: &mut Vec<(F, Tenure)>) {
         if !self.stale.is_empty() {
             self.stale.retain(|key| !keys.contains_key(key));
+            self.lost &= !self.stale.is_empty();
         }
         complete.extend(keys);
     }

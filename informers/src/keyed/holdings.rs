@@ -164,6 +164,15 @@ where
         }
     }
 
+    /// What is held under these is of a time that never was. It stays, and they are not complete before all of them has come anew.
+    pub(crate) fn outdate(&self, keys: Vec<(F, Tenure)>) {
+        if keys.is_empty() {
+            return;
+        }
+        let mut wanted = self.wanted.lock();
+        keys.iter().for_each(|(key, tenure)| wanted.outdate(key, *tenure));
+    }
+
     /// Tells handlers once more which keys are complete: one of them has only come.
     pub(crate) fn mark_complete(&self) {
         let mut publishing = self.hub.publishing();
@@ -178,9 +187,9 @@ where
         self.wanted.lock().completed(key, tenure)
     }
 
-    /// Whether any key is complete.
+    /// Whether any key is complete, or has been.
     pub(crate) fn knows_any(&self) -> bool {
-        self.wanted.lock().count_complete() > 0
+        self.wanted.lock().knows_any()
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -10,11 +10,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::holdings::{Holdings, Name};
+use super::progress::Shown;
 use super::shared::{Shared, Text};
 use super::shelves::{Key, One, Shelved};
 use super::wanted::Tenure;
 use crate::cache::Cache;
-use crate::reflect::{Effect, Order, Plan, Sink, drive};
+use crate::reflect::{Effect, Order, Plan, Sink, Trouble, drive};
 
 /// Starts and stops streams as keys are wanted, for ever. When this is dropped they stop, and whoever has `tasks` waits for that.
 pub(super) async fn run<F: Text, T: Object>(shared: &Arc<Shared<F, T>>, tasks: &TaskTracker) {
@@ -128,7 +129,13 @@ impl<F: Text, T: Object> Sink<T> for Keeper<'_, F, T> {
             self.shared.report.lock().counts.fenced += fenced;
             return;
         };
-        shared.progress.to(*tenure, outcome.reached.as_ref());
+        let shows_less = outcome.troubles.iter().any(Trouble::is_less);
+        let shown = match &outcome.reached {
+            Some(version) => Shown::UpTo(version),
+            None if shows_less => Shown::Doubtful,
+            None => Shown::AsBefore,
+        };
+        shared.progress.to(*tenure, shown);
         if outcome.whole {
             holdings.complete([(key.clone(), *tenure)].into_iter());
         }

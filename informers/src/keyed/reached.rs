@@ -14,6 +14,9 @@ impl<F: Text, T: Object> KeyedInformers<F, T> {
     /// known of these keys is past that. Of keys that are not complete nothing is said: [wait](super::Interest::synced) for them
     /// first.
     ///
+    /// While the source shows less than it once did it may have been restored, and nothing is said by versions: not before all that
+    /// was complete has come anew, or the source shows as much again.
+    ///
     /// Where versions are ordered bookmarks tell that it is past. Otherwise, and where a stream hears of none for so long, the
     /// source is asked what it has.
     ///
@@ -46,7 +49,8 @@ impl<F: Text, T: Object> Shared<F, T> {
         let ordered = self.source.capabilities().versions_are_ordered;
         match &token.wrote {
             Wrote::Stored(version) => {
-                all.any(|there| there.version().as_ref() == Some(version)) || self.is_past(version)
+                let is_there = all.any(|there| there.version().as_ref() == Some(version));
+                (is_there && !self.progress.is_doubtful()) || self.is_past(version)
             }
             Wrote::Removed(Some(version)) if ordered => self.is_past(version),
             Wrote::Removed(_) => all.all(|there| match (&token.uid, there.uid()) {

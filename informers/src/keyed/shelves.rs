@@ -1,6 +1,6 @@
 //! Where a stream keeps its objects: among the names, under its key, or under the key that each says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use machinery_objects::{Departure, ObjectKey, ResourceVersion, Revision};
@@ -30,6 +30,14 @@ pub(crate) trait Under<F, T>: Clone {
     fn only(&self) -> Option<&F>;
     /// Those of which all comes anew.
     fn renewed(&self) -> Vec<F>;
+    /// The source was restored: what is held under others than those is of a time that never was.
+    fn begins_anew(&self) {}
+    /// Whether what is held under this one is.
+    fn is_lost(&self, _key: &F) -> bool {
+        false
+    }
+    /// Those that are renewed have come.
+    fn all_came(&self) {}
 }
 
 /// All are under this one.
@@ -48,6 +56,8 @@ pub(crate) struct Asked<F> {
     pub(crate) keys: BTreeMap<F, Tenure>,
     /// Those of them that it was asked for last: their state comes, or has come.
     pub(crate) renewed: Vec<F>,
+    /// Those under which what is held is of a time that never was: the source was restored, and they have not come since.
+    lost: BTreeSet<F>,
     /// How often something came for one of them that nobody wanted any more, since somebody looked.
     pub(crate) fenced: u64,
 }
@@ -104,9 +114,42 @@ impl<F: Key, T: Send + Sync + 'static> Under<F, T> for Each<F, T> {
     fn renewed(&self) -> Vec<F> {
         self.asked.lock().renewed.clone()
     }
+
+    fn begins_anew(&self) {
+        let names = self.holdings.names.read();
+        let mut held: BTreeSet<F> = BTreeSet::new();
+        for (key, _, _) in names.iter() {
+            if !held.contains(key) {
+                held.insert(key.clone());
+            }
+        }
+        let mut asked = self.asked.lock();
+        for key in &asked.renewed {
+            held.remove(key);
+        }
+        asked.lost = held;
+    }
+
+    fn is_lost(&self, key: &F) -> bool {
+        self.asked.lock().lost.contains(key)
+    }
+
+    fn all_came(&self) {
+        let asked = &mut *self.asked.lock();
+        for key in &asked.renewed {
+            asked.lost.remove(key);
+        }
+    }
 }
 
 impl<F: Key> Asked<F> {
+    /// Others want these now, or nobody does: what was held under them has gone.
+    pub(crate) fn want(&mut self, changed: &[(F, Option<Tenure>)]) {
+        for (key, _) in changed {
+            self.lost.remove(key);
+        }
+    }
+
     pub(crate) fn take(&mut self, order: &Order<F>) {
         match order {
             Order::Wait => {}
@@ -127,7 +170,7 @@ impl<F: Key> Asked<F> {
 
 impl<F> Default for Asked<F> {
     fn default() -> Self {
-        Self { keys: BTreeMap::new(), renewed: Vec::new(), fenced: 0 }
+        Self { keys: BTreeMap::new(), renewed: Vec::new(), lost: BTreeSet::new(), fenced: 0 }
     }
 }
 
@@ -161,12 +204,9 @@ impl<F: Key, T: Send + Sync + 'static, U: Under<F, T>> Shelf<T> for Shelved<F, T
         Some((name.clone(), object.clone()))
     }
 
-    fn others(&self, seen: &Seen, of_all: bool) -> Vec<ObjectKey> {
+    fn others(&self, seen: &Seen) -> Vec<ObjectKey> {
         let names = self.holdings.names.read();
         let is_other = |name: &&ObjectKey| !seen.contains(*name);
-        if of_all && self.under.only().is_none() {
-            return names.names().filter(is_other).cloned().collect();
-        }
         let renewed = self.under.renewed();
         let under = renewed.iter().flat_map(|key| names.under(key));
         under.map(|(name, _)| name).filter(is_other).cloned().collect()
@@ -197,8 +237,18 @@ impl<F: Key, T: Send + Sync + 'static, U: Under<F, T>> Change<T> for ShelvedChan
     }
 
     fn begins_anew(&mut self) {
+        self.under.begins_anew();
         let hidden = self.names.begins_anew();
         self.hows.extend((0..hidden).map(|_| How::There { initial: false }));
+    }
+
+    fn is_lost(&self, name: &ObjectKey) -> bool {
+        let under = self.names.under(name, self.under.only());
+        under.is_some_and(|(key, _)| self.under.is_lost(key))
+    }
+
+    fn all_came(&mut self) {
+        self.under.all_came();
     }
 
     fn put(&mut self, found: Found<Arc<T>>, initial: bool) {
@@ -254,7 +304,7 @@ impl<F: Key, T: Send + Sync + 'static, U: Under<F, T>> Change<T> for ShelvedChan
 mod tests {
     use std::time::Duration;
 
-    use machinery_objects::ObjectKey;
+    use machinery_objects::{ObjectKey, Unreadable};
 
     use super::*;
     use crate::cache::Cache;
@@ -317,6 +367,69 @@ mod tests {
         holdings.release(&'x', tenure, now);
         cache.apply(&mut vec![found(6)], true);
         assert_eq!((holdings.names.read().len(), asked.lock().fenced), (0, 1));
+    }
+
+    #[test]
+    fn what_is_of_a_time_that_never_was_is_compared_with_nothing_until_it_comes_anew() {
+        let holdings = Arc::new(Holdings::<char, Thing>::new(1, 9, Duration::ZERO));
+        let now = tokio::time::Instant::now().into_std();
+        let asked = Arc::new(Mutex::new(Asked::default()));
+        let ask = |keys: &[char], renewed: char| {
+            let tenure = |key: &char| (*key, holdings.tenure(key).unwrap());
+            let mut asked = asked.lock();
+            (asked.keys, asked.renewed) = (keys.iter().map(tenure).collect(), vec![renewed]);
+        };
+        for key in ['x', 'y'] {
+            holdings.acquire(&key, now).unwrap();
+        }
+        ask(&['x', 'y'], 'x');
+        let find = |thing: &Thing| thing.place.chars().next();
+        let under = Each { holdings: holdings.clone(), find: Arc::new(find), asked: asked.clone() };
+        let mut cache = Cache::new(Shelved { holdings: holdings.clone(), under, ordered: true }, 1, true);
+        let found = |name: &str, place: &str, version: u64| {
+            let version = Some(ResourceVersion::from(Revision(version)));
+            let object = Arc::new(Thing { version: version.clone(), ..Thing::new(name).at(place) });
+            Found { key: object.key.clone(), version, object }
+        };
+        let put = |name: &str, place: &str, version| Effect::Put(found(name, place, version));
+        let is = || {
+            let names = holdings.names.read();
+            let version = |thing: &Thing| thing.version.clone().unwrap();
+            let mut all: Vec<_> =
+                names.iter().map(|(key, name, thing)| format!("{name}@{key}{}", version(thing))).collect();
+            all.sort();
+            all.join(" ")
+        };
+        let unreadable = |name: &str| {
+            let key = name.parse().unwrap();
+            Effect::Unreadable(Unreadable { key, version: None, is_gone: false, reason: "no".into() })
+        };
+        let finish = |version: u64| Effect::Finish(Revision(version).into());
+        let there = ["b", "c", "d", "e", "f"].map(|name| put(name, "y", 18));
+        cache.apply(
+            &mut [Effect::Begin, put("a", "x", 19)].into_iter().chain(there).chain([finish(19)]).collect(),
+            true,
+        );
+        // Only x comes with the beginning of the new time. What is not there any more is told; of y nothing is, but for what is there.
+        ask(&['x'], 'x');
+        let told = cache.apply(&mut vec![Effect::Begin, put("f", "x", 4), finish(5)], true).changed.news;
+        assert_eq!((told.len(), is().as_str()), (3, "b@y18 c@y18 d@y18 e@y18 f@x4"));
+        // What comes to x from y is no change that is late.
+        cache.apply(&mut vec![put("e", "x", 6)], true);
+        assert_eq!((is().as_str(), cache.late()), ("b@y18 c@y18 d@y18 e@x6 f@x4", 0));
+        // An edit that breaks off has shown some of it.
+        ask(&['x', 'y'], 'y');
+        cache.apply(&mut vec![Effect::BeginSome, put("b", "y", 3), Effect::Abandon], true);
+        let told = cache.apply(&mut vec![Effect::BeginSome, put("b", "y", 3), unreadable("d")], true);
+        assert_eq!((told.changed.news.len(), cache.late()), (0, 0), "it is the same");
+        cache.apply(&mut vec![put("b", "y", 7), put("b", "y", 6)], true);
+        assert_eq!((is().as_str(), cache.late()), ("b@y7 c@y18 d@y18 e@x6 f@x4", 1));
+        // One that cannot be read never was what it is here.
+        let told = cache.apply(&mut vec![Effect::FinishSome], true);
+        assert_eq!((told.changed.news.len(), is().as_str()), (2, "b@y7 e@x6 f@x4"));
+        cache.apply(&mut vec![put("b", "y", 6)], true);
+        assert_eq!((is().as_str(), cache.late()), ("b@y7 e@x6 f@x4", 2));
+        assert!(asked.lock().lost.is_empty());
     }
 
     #[test]

@@ -14,6 +14,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::editor::{Editor, Input, Order};
 use super::holdings::Name;
+use super::progress::Shown;
 use super::shared::{Shared, Text};
 use super::shelves::{Asked as Keys, Each, Shelved};
 use super::wanted::Tenure;
@@ -53,6 +54,9 @@ pub(super) async fn run<F: Text, T: Object>(
         let listener = shared.holdings.listen_wants();
         let changed = shared.holdings.take_changed();
         let others_are_wanted = !changed.is_empty();
+        if others_are_wanted {
+            keys.lock().want(&changed);
+        }
         editor.want(changed);
         let mut order = None;
         loop {
@@ -71,6 +75,11 @@ pub(super) async fn run<F: Text, T: Object>(
         }
         if order.is_none() && others_are_wanted {
             order = editor.step(now, Input::Time, &mut effects, &mut complete);
+        }
+        // Before anything of another time is shown.
+        shared.holdings.outdate(editor.take_outdated());
+        if editor.shown() == Shown::Doubtful {
+            shared.progress.to(ALL, Shown::Doubtful);
         }
         let changes = !effects.is_empty();
         if changes {

@@ -13,8 +13,9 @@ pub(crate) struct Wanted<F> {
     /// Those that nobody holds, and until when they stay.
     lingering: BTreeSet<(Instant, F)>,
     tenures: u64,
-    /// How many are complete.
+    /// How many are complete, and how many have been so once.
     complete: usize,
+    known: usize,
     /// How often one has become so.
     completions: u64,
     limit: usize,
@@ -37,6 +38,8 @@ struct Want {
     tenure: Tenure,
     /// All of it has come, as that many before.
     complete: Option<EditNumber>,
+    /// It has once been complete. It is so no more where the source was restored and it has not come anew.
+    known: bool,
     until: Option<Instant>,
     /// Whether a stream was begun for it, or will be.
     told: bool,
@@ -54,6 +57,7 @@ impl<F: Ord + Clone> Wanted<F> {
             lingering: BTreeSet::new(),
             tenures: 0,
             complete: 0,
+            known: 0,
             completions: 0,
             limit,
             closed: false,
@@ -78,7 +82,8 @@ impl<F: Ord + Clone> Wanted<F> {
         }
         self.tenures += 1;
         let tenure = Tenure(self.tenures);
-        self.keys.insert(key.clone(), Want { guards: 1, tenure, complete: None, until: None, told: false });
+        let want = Want { guards: 1, tenure, complete: None, known: false, until: None, told: false };
+        self.keys.insert(key.clone(), want);
         self.changed.insert(key.clone());
         Ok((tenure, true))
     }
@@ -135,6 +140,7 @@ impl<F: Ord + Clone> Wanted<F> {
     fn forget(&mut self, key: &F) {
         let want = self.keys.remove(key);
         self.complete -= usize::from(want.as_ref().is_some_and(|want| want.complete.is_some()));
+        self.known -= usize::from(want.as_ref().is_some_and(|want| want.known));
         // Of one that nobody began a stream for nobody has to hear.
         if want.is_some_and(|want| want.told) {
             self.changed.insert(key.clone());
@@ -148,7 +154,7 @@ impl<F: Ord + Clone> Wanted<F> {
         self.closed = true;
         self.lingering.clear();
         self.changed.clear();
-        self.complete = 0;
+        (self.complete, self.known) = (0, 0);
         std::mem::take(&mut self.keys).into_keys().collect()
     }
 
@@ -167,7 +173,15 @@ impl<F: Ord + Clone> Wanted<F> {
         self.complete += 1;
         self.completions += 1;
         want.complete = Some(EditNumber(self.completions));
+        self.known += usize::from(!std::mem::replace(&mut want.known, true));
         true
+    }
+
+    /// What is held of a key is of a time that never was, if that is still its tenure.
+    pub(crate) fn outdate(&mut self, key: &F, tenure: Tenure) {
+        let want = self.keys.get_mut(key).filter(|want| want.tenure == tenure);
+        let was_complete = want.is_some_and(|want| want.complete.take().is_some());
+        self.complete -= usize::from(was_complete);
     }
 
     /// The number of the last one that became complete.
@@ -180,9 +194,9 @@ impl<F: Ord + Clone> Wanted<F> {
         self.keys.get(key).filter(|want| want.tenure == tenure).map(|want| want.complete)
     }
 
-    /// Whether all of it has come, for whomever.
+    /// Whether all of it has come once, for whomever.
     pub(crate) fn is_known(&self, key: &F) -> bool {
-        self.keys.get(key).is_some_and(|want| want.complete.is_some())
+        self.keys.get(key).is_some_and(|want| want.known)
     }
 
     /// What changed since this was asked last: each key, and whose it is now.
@@ -206,6 +220,10 @@ impl<F: Ord + Clone> Wanted<F> {
 
     pub(crate) const fn count_complete(&self) -> usize {
         self.complete
+    }
+
+    pub(crate) const fn knows_any(&self) -> bool {
+        self.known > 0
     }
 
     pub(crate) fn guards(&self) -> usize {
@@ -250,6 +268,25 @@ mod tests {
         assert_eq!((wanted.count_complete(), wanted.is_known(&1)), (1, false));
         wanted.close();
         assert_eq!(wanted.count_complete(), 0);
+    }
+
+    #[test]
+    fn a_key_that_is_out_of_date_is_known_and_becomes_complete_again() {
+        let mut wanted = Wanted::new(9);
+        let (tenure, _) = wanted.acquire(&1).unwrap();
+        wanted.outdate(&1, tenure);
+        assert!(!wanted.knows_any() && wanted.complete(&1, tenure));
+        wanted.outdate(&1, Tenure(99));
+        assert_eq!(wanted.count_complete(), 1, "it is another tenure");
+        wanted.outdate(&1, tenure);
+        wanted.outdate(&1, tenure);
+        assert_eq!((wanted.completed(&1, tenure), wanted.count_complete()), (Some(None), 0));
+        assert!(wanted.is_known(&1) && wanted.knows_any());
+        assert!(wanted.complete(&1, tenure));
+        assert_eq!(wanted.completed(&1, tenure), Some(Some(EditNumber(2))));
+        wanted.outdate(&1, tenure);
+        assert!(wanted.release(&1, tenure, now(), NONE));
+        assert!(!wanted.knows_any() && !wanted.is_known(&1) && wanted.count_complete() == 0);
     }
 
     #[test]

@@ -46,3 +46,10 @@ pub enum Trouble {
     #[error("the source does not say where the state of a watch ends, and is listed instead")]
     NoEnd,
 }
+
+impl Trouble {
+    /// Whether the source shows less than it once did: it is behind, or was restored.
+    pub(crate) const fn is_less(&self) -> bool {
+        matches!(self, Self::Behind { .. } | Self::Watch(WatchError::FutureRevision { .. }))
+    }
+}

@@ -61,7 +61,7 @@ impl Rig {
     }
 
     /// Interests in so many keys, with an object under each.
-    fn acquire(&self, keys: u32) -> Vec<Interest<String, Thing>> {
+    pub(crate) fn acquire(&self, keys: u32) -> Vec<Interest<String, Thing>> {
         let keys = (0..keys).map(|number| {
             self.put(&format!("o{number:03}"), &format!("p{number:03}"), "one");
             self.informers.acquire(format!("p{number:03}")).unwrap()
@@ -78,7 +78,7 @@ impl Rig {
 }
 
 /// Waits for them in virtual time: if one never comes to be complete, that is a failure, and no test without end.
-async fn synced(interests: &[Interest<String, Thing>]) {
+pub(crate) async fn synced(interests: &[Interest<String, Thing>]) {
     for interest in interests {
         timeout(seconds(3_600), interest.synced()).await.expect("it comes to be complete").unwrap();
     }

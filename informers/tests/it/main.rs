@@ -15,6 +15,7 @@ mod over_the_wire;
 mod panics;
 mod peers;
 mod phases;
+mod restored;
 mod support;
 mod turns;
 mod writes;

@@ -105,7 +105,7 @@ fn a_key_that_is_refused_when_a_stream_resumes_is_left_out_of_it() {
     talk.says(Input::Opened, "");
     talk.says(complete(0, 9), "finish 9; complete 3; edit - +2");
     talk.says(Input::NotEdited(wrong().into()), "abandon; trouble");
-    assert_eq!(talk.editor.shown(), None, "what is held under 2 is old");
+    assert_eq!(talk.editor.shown(), Shown::AsBefore, "what is held under 2 is old");
     talk.says(Input::Failed(WatchError::TooSlow), "trouble; wait");
     talk.later("open 3 after 9");
 }

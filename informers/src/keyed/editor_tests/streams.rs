@@ -109,11 +109,11 @@ fn what_is_known_and_does_not_go_into_the_request_that_resumes_is_added_anew() {
     talk.drops(&[5]);
     talk.says(Input::Opened, "");
     talk.says(complete(0, 11), "reached 11; edit - +4");
-    assert_eq!(talk.editor.shown(), None, "what is held under 4 is as of 10");
+    assert_eq!(talk.editor.shown(), Shown::AsBefore, "what is held under 4 is as of 10");
     talk.says(Input::Edited(EditNumber(1)), "");
     talk.says(complete(1, 12), "renewed; reached 12; complete 4");
     assert!(talk.editor.stale.is_empty());
-    assert_eq!(talk.editor.shown(), Some(&version(12)));
+    assert_eq!(talk.editor.shown(), Shown::UpTo(&version(12)));
     // All of them are old when it has expired.
     talk.says(Input::Failed(WatchError::Expired), "trouble; begin; open 2,3");
     assert_eq!(talk.editor.stale, [2, 3, 4].into());
@@ -163,6 +163,49 @@ fn a_server_that_was_restored_is_believed_in_time() {
     talk.later("begin; open 17");
     talk.says(Input::Opened, "");
     talk.says(complete(0, 21), "finish 21; complete 17");
+}
+
+#[test]
+fn what_a_server_told_before_it_was_restored_is_doubted() {
+    let future = || WatchError::FutureRevision { newest: None, retry_after: None };
+    let mut talk = Talk::of(2);
+    talk.wants(&[1, 2, 3, 4]);
+    talk.says(Input::Time, "begin; open 1,2");
+    talk.says(Input::Opened, "");
+    talk.says(complete(0, 7), "finish 7; complete 1,2; edit - +3,4");
+    talk.says(Input::Edited(EditNumber(1)), "");
+    talk.says(complete(1, 9), "renewed; reached 9; complete 3,4");
+    // One that is only behind is believed when it is not any more.
+    talk.says(Input::Failed(future()), "trouble; wait");
+    assert_eq!(talk.editor.shown(), Shown::Doubtful);
+    talk.says(Input::Time, "");
+    talk.later("open 1,2 after 9");
+    talk.says(Input::Failed(SourceError::TimedOut.into()), "trouble; wait");
+    assert_eq!(talk.editor.shown(), Shown::Doubtful, "that says nothing of it");
+    talk.later("open 1,2 after 9");
+    talk.says(Input::Opened, "");
+    talk.says(complete(0, 9), "edit - +3,4");
+    assert_eq!(talk.editor.shown(), Shown::AsBefore);
+    talk.says(Input::Edited(EditNumber(1)), "");
+    talk.says(complete(1, 9), "renewed; complete 3,4");
+    assert_eq!(talk.editor.shown(), Shown::UpTo(&version(9)));
+    // One that was restored is not before all has come anew.
+    talk.says(Input::Failed(WatchError::Expired), "trouble; begin; open 1,2");
+    talk.says(Input::Opened, "");
+    talk.says(complete(0, 5), "abandon; behind; wait");
+    assert_eq!(talk.editor.shown(), Shown::Doubtful);
+    assert!(talk.editor.take_outdated().is_empty());
+    talk.now += talk.editor.limits.stale_time;
+    talk.says(Input::Time, "begin; open 1,2");
+    talk.says(Input::Opened, "");
+    talk.says(complete(0, 5), "finish 5; complete 1,2; edit - +3,4");
+    assert_eq!(talk.editor.take_outdated().iter().map(|(key, _)| *key).collect::<Vec<_>>(), [3, 4]);
+    assert_eq!(talk.editor.shown(), Shown::Doubtful);
+    talk.says(Input::Edited(EditNumber(1)), "");
+    talk.says(complete(1, 6), "renewed; reached 6; complete 3,4");
+    assert_eq!(talk.editor.shown(), Shown::UpTo(&version(6)));
+    talk.says(Input::Ended, "open 1,2 after 6");
+    assert_eq!(talk.editor.shown(), Shown::AsBefore, "this is another end, of a time that is");
 }
 
 #[test]

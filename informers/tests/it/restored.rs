@@ -1,0 +1,122 @@
+//! A source that was restored from a backup, with more keys than one request has room for.
+
+use machinery_informers::deliver::Told;
+use machinery_informers::testing::{Fault, OnEdit, OnEvent, Thing};
+use machinery_informers::{Interest, NotReached};
+use machinery_objects::{Mark, WriteToken};
+use tokio::time::sleep;
+
+use crate::interests::{Rig, synced};
+use crate::support::{key, seconds, settled};
+
+async fn pass(rig: &Rig, slices: u32) {
+    for _ in 0..slices {
+        sleep(seconds(30)).await;
+        rig.plane.bookmark();
+    }
+    settled().await;
+}
+
+fn all(rig: &Rig) -> Vec<String> {
+    let read = rig.informers.read();
+    let mut all: Vec<_> =
+        read.iter().map(|(place, _, thing)| format!("{place} {}@{}", thing.key.name(), thing.text)).collect();
+    all.sort_unstable();
+    all
+}
+
+fn completed(held: &[Interest<String, Thing>]) -> Vec<Option<u64>> {
+    held.iter().map(|interest| interest.completed().map(|number| number.0)).collect()
+}
+
+async fn is_behind(rig: &Rig, token: &WriteToken) -> bool {
+    let reached = rig.informers.reached(token, seconds(1)).await;
+    reached == Err(NotReached::Behind { key: token.key.clone() })
+}
+
+#[test]
+fn what_comes_anew_by_edits_stays_as_it_was_known_and_is_not_complete_before() {
+    // It comes whole, or breaks off when some of it has come.
+    for breaks in [false, true] {
+        crate::support::virtually(async {
+            let rig = Rig::of(2);
+            let held = rig.acquire(5);
+            rig.run();
+            synced(&held).await;
+            assert_eq!(completed(&held), [1, 2, 3, 4, 5].map(Some));
+            for place in 0..5 {
+                rig.put(&format!("never{place}"), &format!("p{place:03}"), "one");
+            }
+            let lost = rig.plane.put(Thing::new("default/o003").at("p003").says("never"));
+            rig.plane.delete(&key("default/o004"));
+            settled().await;
+            rig.heard.take();
+            rig.plane.restore(7);
+            let written = rig.plane.put(Thing::new("default/new").at("p004").says("one"));
+            rig.plane.delete(&key("default/o002"));
+            rig.plane.always(Fault::Edit(OnEdit::NoEcho));
+            settled().await;
+            // It may be behind only. But what it has come to there says nothing of what was written here.
+            assert!(is_behind(&rig, &written).await, "nobody has heard of it");
+            assert!(is_behind(&rig, &lost).await, "it is shown, and never was");
+            assert!(held.iter().all(Interest::is_synced));
+            pass(&rig, 13).await;
+            assert_eq!(completed(&held), [Some(1), Some(2), None, None, None]);
+            assert_eq!(rig.informers.state().complete, 2);
+            let as_known = [
+                "p000 o000@one",
+                "p001 o001@one",
+                "p002 never2@one",
+                "p002 o002@one",
+                "p003 never3@one",
+                "p003 o003@never",
+                "p004 never4@one",
+            ];
+            assert_eq!(all(&rig), as_known);
+            let mut heard = rig.heard.take();
+            heard.sort_unstable();
+            assert_eq!(heard, ["vanished default/never0@one", "vanished default/never1@one"]);
+            assert!(is_behind(&rig, &written).await && is_behind(&rig, &lost).await);
+            rig.plane.behave();
+            if breaks {
+                // After the marks of the stream and the second object of the edit.
+                for fault in [OnEvent::Twice, OnEvent::Twice, OnEvent::Twice, OnEvent::Ends] {
+                    rig.plane.once(Fault::Event(fault));
+                }
+            }
+            synced(&held).await;
+            settled().await;
+            let now = completed(&held);
+            assert_eq!(now[..2], [Some(1), Some(2)]);
+            assert!(now[2..].iter().all(|number| *number > Some(5)), "{now:?}");
+            let as_it_is =
+                ["p000 o000@one", "p001 o001@one", "p003 o003@one", "p004 new@one", "p004 o004@one"];
+            assert_eq!(all(&rig), as_it_is);
+            let mut heard = rig.heard.take();
+            heard.sort_unstable();
+            let expected = [
+                "added default/new@one",
+                "added default/o004@one",
+                "updated default/o003@one",
+                "vanished default/never2@one",
+                "vanished default/never3@one",
+                "vanished default/never4@one",
+                "vanished default/o002@one",
+            ];
+            assert_eq!(heard, expected, "breaks: {breaks}");
+            rig.informers.reached(&written, seconds(0)).await.unwrap();
+            assert_eq!(rig.informers.state().complete, 5);
+            // Who comes now is told how far they are complete.
+            let mut events = rig.informers.events().unwrap();
+            let last = now.into_iter().flatten().max();
+            loop {
+                if let Some(Told::Mark(Mark::Complete(number))) = events.next().await {
+                    assert_eq!(Some(number.0), last);
+                    break;
+                }
+            }
+            drop(held);
+            rig.stop().await;
+        });
+    }
+}
