@@ -63,6 +63,8 @@
 //! - It has no queue: a handler puts keys into one. It writes nothing.
 //! - What a stream of its own for each key tells, it tells in its own time: between two of them an object may be under both keys, or none.
 //! - Several informers are not read as of one moment.
+//! - A key whose text panics costs itself (`a_key_whose_text_panics_holds_up_no_others`). One that panics where it is compared, hashed or
+//!   cloned may end the keyed informers that have it: there is no telling keys apart without that.
 //!
 //! # Example
 //!

@@ -14,6 +14,7 @@ use tokio_util::task::TaskTracker;
 use super::guard::Interest;
 use super::holdings::{Name, Refused};
 use super::shared::{KeyedCounts, Shared, Text};
+use super::texts::text_of;
 use super::{per_key, stream};
 use crate::deliver::{Closed, Events, Lag, Registration, Told, spawn};
 use crate::lookup::{Lookup, LookupSnapshot};
@@ -142,7 +143,8 @@ impl<F: Text, T: Object> KeyedInformers<F, T> {
     /// There are too many keys, nothing can be selected by this one, or they have stopped.
     pub fn acquire(&self, key: F) -> Result<Interest<F, T>, NotAcquired> {
         let shared = &self.0.shared;
-        let text = key.to_string();
+        let text = text_of(&key)
+            .map_err(|error| NotAcquired::Unselectable { key: String::new(), reason: error.to_string() })?;
         let unselectable =
             |reason: String| NotAcquired::Unselectable { key: text.chars().take(64).collect(), reason };
         if text.is_empty() {

@@ -37,6 +37,8 @@ mod shared;
 mod shelves;
 #[cfg(feature = "tokio")]
 mod stream;
+#[cfg(feature = "tokio")]
+mod texts;
 mod wanted;
 
 #[cfg(feature = "tokio")]

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use machinery_objects::{FieldTerm, Filter, InterestBy, ListWatch, Object, Requirement};
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -13,9 +14,10 @@ use super::holdings::{Holdings, Name};
 use super::progress::Shown;
 use super::shared::{Shared, Text};
 use super::shelves::{Key, One, Shelved};
+use super::texts::text_of;
 use super::wanted::Tenure;
 use crate::cache::Cache;
-use crate::reflect::{Effect, Order, Plan, Sink, Trouble, drive};
+use crate::reflect::{Backoff, Effect, Order, Plan, Sink, Trouble, drive};
 
 /// Starts and stops streams as keys are wanted, for ever. When this is dropped they stop, and whoever has `tasks` waits for that.
 pub(super) async fn run<F: Text, T: Object>(shared: &Arc<Shared<F, T>>, tasks: &TaskTracker) {
@@ -46,17 +48,25 @@ pub(super) async fn run<F: Text, T: Object>(shared: &Arc<Shared<F, T>>, tasks: &
 
 /// Keeps what is under one key up to date, for ever.
 async fn stream<F: Text, T: Object>(shared: Arc<Shared<F, T>>, key: F, tenure: Tenure) {
+    shared.streams.fetch_add(1, Ordering::Relaxed);
+    let _open = Open(&shared, tenure);
     let can = shared.source.capabilities();
-    // No key is acquired by which nothing can be selected.
-    let Ok(filter) = under(&shared.filter, &shared.by, &key.to_string()) else { return };
     let seed = shared.seed ^ tenure.0;
+    let mut backoff = Backoff::new(seed);
+    let text = loop {
+        match text_of(&key) {
+            Ok(text) => break text,
+            Err(error) => shared.report.lock().trouble(tenure, Trouble::Watch(error.into())),
+        }
+        sleep(backoff.next()).await;
+    };
+    // No key is acquired by which nothing can be selected.
+    let Ok(filter) = under(&shared.filter, &shared.by, &text) else { return };
     let plan = Plan { filter, can, limits: shared.limits, seed };
     let ordered = can.versions_are_ordered;
     let shelf = Shelved { holdings: shared.holdings.clone(), under: One(key.clone()), ordered };
     let cache = Cache::new(shelf, seed, ordered);
     let source: Arc<dyn ListWatch<Arc<T>>> = shared.source.clone();
-    shared.streams.fetch_add(1, Ordering::Relaxed);
-    let _open = Open(&shared, tenure);
     let mut sink = Keeper { shared: &shared, key, tenure, cache };
     drive(source, plan, &mut sink).await;
 }

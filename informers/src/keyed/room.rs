@@ -2,6 +2,7 @@
 
 use std::fmt::{Display, Write};
 
+use crate::contained::contained;
 use crate::reflect::Limits;
 
 /// What is left of a request.
@@ -23,7 +24,7 @@ impl Room {
     /// Whether one more goes into it. One does, however long it is; and after one that does not none does.
     pub(super) fn takes(&mut self, key: &impl Display) -> bool {
         let mut length = Length(AROUND);
-        let counted = write!(length, "{key}").is_ok();
+        let counted = contained(|| write!(length, "{key}").is_ok()).unwrap_or_default();
         let fits = counted && self.keys > 0 && length.0 <= self.bytes;
         if fits || std::mem::take(&mut self.is_new) {
             self.is_new = false;

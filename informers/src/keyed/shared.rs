@@ -106,6 +106,11 @@ impl Report {
         }
     }
 
+    pub(super) fn trouble(&mut self, stream: Tenure, trouble: Trouble) {
+        self.counts.troubles += 1;
+        self.troubles.insert(stream, trouble);
+    }
+
     /// There is no such stream any more.
     pub(super) fn over(&mut self, stream: Tenure) {
         self.troubles.remove(&stream);

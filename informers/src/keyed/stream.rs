@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use machinery_objects::{
-    EditNumber, Interest, InterestEdit, InterestRequest, InterestSource, InterestWatch, Object, WatchError,
-    WatchEvent, WatchStream,
+    EditNumber, Interest, InterestRequest, InterestSource, InterestWatch, Object, WatchError, WatchEvent,
+    WatchStream,
 };
 use machinery_sync::Mutex;
 use tokio::time::{Instant, sleep_until};
@@ -17,6 +17,7 @@ use super::holdings::Name;
 use super::progress::Shown;
 use super::shared::{Shared, Text};
 use super::shelves::{Asked as Keys, Each, Shelved};
+use super::texts::{edit_of, texts_of};
 use super::wanted::Tenure;
 use crate::cache::Cache;
 use crate::reflect::{AT_ONCE, Heard, at_hand_of, next_of};
@@ -136,29 +137,21 @@ fn ask<F: Text, T: Object>(
     order: Order<F>,
     asked: &mut Asked<T>,
 ) {
-    let text = |key: &F| key.to_string().into();
     match order {
         Order::Wait => *asked = Asked::Nothing,
         Order::Open { keys, after } => {
             shared.report.lock().counts.opened += 1;
-            let request = InterestRequest {
-                by: shared.by.clone(),
-                keys: keys.keys().map(text).collect(),
-                filter: shared.filter.clone(),
-                after,
-            };
+            let (by, filter) = (shared.by.clone(), shared.filter.clone());
+            let request = texts_of(keys.keys()).map(|keys| InterestRequest { by, keys, filter, after });
             let source = source.clone();
-            *asked = Asked::Open(Box::pin(async move { source.open(request).await }));
+            *asked = Asked::Open(Box::pin(async move { source.open(request?).await }));
         }
         Order::Edit { remove, add } => {
             shared.report.lock().counts.edits += 1;
             if let Asked::Watch { interest, edit, .. } = asked {
                 let interest = interest.clone();
-                let request = InterestEdit {
-                    remove: remove.iter().map(text).collect(),
-                    add: add.keys().map(text).collect(),
-                };
-                *edit = Some(Box::pin(async move { interest.edit(request).await }));
+                let request = edit_of(&remove, &add);
+                *edit = Some(Box::pin(async move { interest.edit(request?).await }));
             }
         }
     }

@@ -1,10 +1,14 @@
 //! What a program brings with it may panic: its objects, and what it makes of them. It costs that object, and no other.
 
+use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use machinery_informers::testing::{Plane, Thing};
-use machinery_informers::{Builder, Informer};
-use machinery_objects::{Capabilities, Labels, Object, ObjectKey, ResourceVersion};
+use machinery_informers::{Builder, Informer, KeyedInformers, NotAcquired, Trouble};
+use machinery_objects::{
+    Capabilities, InterestBy, Labels, ListWatch, Object, ObjectKey, ResourceVersion, SourceError, WatchError,
+};
 use machinery_sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -107,4 +111,77 @@ fn an_object_on_which_the_projection_panics_is_kept_as_it_was() {
 #[test]
 fn an_object_that_panics_when_it_is_asked_for_its_name_ends_nothing() {
     odd("key", Some("one"), None, "(unnamed)");
+}
+
+/// A key that panics when it is asked for its text, if it is the second and in that mood.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+struct Moody(u32);
+
+static IN_THAT_MOOD: AtomicBool = AtomicBool::new(false);
+
+impl fmt::Display for Moody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        assert!(self.0 != 2 || !IN_THAT_MOOD.load(Ordering::Relaxed), "it does not say");
+        write!(f, "p{}", self.0)
+    }
+}
+
+#[test]
+fn a_key_whose_text_panics_holds_up_no_others() {
+    for per_key in [false, true] {
+        virtually(async {
+            let plane = Plane::of_things(Capabilities::ALL);
+            let source: Arc<dyn ListWatch<Thing>> = Arc::new(plane.clone());
+            let by = InterestBy::Field(Thing::PLACE.into());
+            let find = |thing: &Thing| thing.place[1..].parse().ok().map(Moody);
+            let builder = KeyedInformers::<Moody, Thing>::builder(source, by, find);
+            let informers = if per_key { builder.per_key() } else { builder }.build();
+            let put = |number: u32, text: &str| {
+                let thing = Thing::new(&format!("o{number}")).at(&format!("p{number}")).says(text);
+                plane.put(thing);
+            };
+            let says = |number: u32| {
+                let read = informers.read();
+                read.under(&Moody(number)).map(|(_, thing)| thing.text.to_string()).collect::<String>()
+            };
+            (1..=4).for_each(|number| put(number, "one"));
+            let moody = |is_so| IN_THAT_MOOD.store(is_so, Ordering::Relaxed);
+            let mut held: Vec<_> = (1..=3).map(|number| informers.acquire(Moody(number)).unwrap()).collect();
+            moody(true);
+            let unselectable = informers.acquire(Moody(2)).unwrap_err();
+            assert!(matches!(unselectable, NotAcquired::Unselectable { .. }), "{unselectable:?}");
+            let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
+            tasks.spawn(informers.run(stopping.clone()));
+            tokio::time::sleep(seconds(100)).await;
+            let trouble = informers.state().trouble;
+            let Some(Trouble::Watch(WatchError::Source(SourceError::Invalid { .. }))) = trouble else {
+                panic!("{trouble:?}")
+            };
+            held.push(informers.acquire(Moody(4)).unwrap());
+            settled().await;
+            let synced: Vec<_> = held.iter().map(|interest| interest.is_synced()).collect();
+            assert_eq!(synced, [true, false, true, true], "by a stream each: {per_key}");
+            put(3, "two");
+            settled().await;
+            assert_eq!((says(2).as_str(), says(3).as_str()), ("", "two"));
+            // It is asked again, and is well; but cannot be taken back.
+            moody(false);
+            tokio::time::sleep(seconds(100)).await;
+            assert_eq!((says(2).as_str(), informers.state().trouble), ("one", None));
+            moody(true);
+            drop(held.remove(1));
+            put(3, "three");
+            put(1, "three");
+            tokio::time::sleep(seconds(100)).await;
+            assert_eq!((says(1).as_str(), says(2).as_str(), says(3).as_str()), ("three", "", "three"));
+            let state = informers.state();
+            assert_eq!((state.complete, state.trouble), (3, None));
+            moody(false);
+            drop(held);
+            stopping.cancel();
+            tasks.close();
+            tasks.wait().await;
+            assert_eq!(plane.asked().open, 0);
+        });
+    }
 }
