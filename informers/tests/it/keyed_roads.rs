@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use futures::Stream;
 use machinery_informers::deliver::Told;
 use machinery_informers::testing::{Fault, OnEvent, Plane, Thing};
-use machinery_informers::{KeyedInformers, Lookup, NotAcquired, NotReached};
+use machinery_informers::{KeyedInformers, Limits, Lookup, NotAcquired, NotReached, Trouble};
 use machinery_objects::{
     Capabilities, Field, Fields, InterestBy, Labels, ListError, ListRequest, ListWatch, Mark, Object,
     ObjectKey, Page, ResourceVersion, Revision, WatchError, WatchEvent, WatchRequest, WatchStream,
@@ -247,6 +247,59 @@ fn what_cannot_be_read_and_what_came_late_is_counted() {
         assert!(informers.state().unreadable.is_empty());
         rig.stop().await;
     });
+}
+
+#[test]
+fn what_comes_for_a_key_that_was_let_go_is_counted() {
+    both_roads(|per_key| async move {
+        let rig = rig(Capabilities::ALL, per_key);
+        let Rig { plane, informers, .. } = &rig;
+        let held = ["p1", "p2"].map(|place| informers.acquire(place.into()).unwrap());
+        for interest in &held {
+            interest.synced().await.unwrap();
+        }
+        settled().await;
+        let [first, _second] = held;
+        // The stream hears of these when the key is let go, and of its end only then.
+        plane.put(thing("a", "p1", "one"));
+        plane.put(thing("b", "p1", "one"));
+        plane.put(thing("c", "p2", "one"));
+        drop(first);
+        settled().await;
+        let state = informers.state();
+        assert_eq!((state.counts.fenced, state.counts.events, state.names), (2, 3, 1));
+        plane.put(thing("a", "p1", "two"));
+        settled().await;
+        assert_eq!(informers.state().counts.fenced, 2, "nothing comes of it any more");
+        rig.stop().await;
+    });
+}
+
+#[test]
+fn a_state_of_as_many_objects_as_there_may_be_is_taken_and_of_one_more_is_not() {
+    for objects in [3, 4] {
+        both_roads(|per_key| async move {
+            let mut limits = Limits::default();
+            limits.objects = 3;
+            let rig = Rig::with(Plane::of_things(Capabilities::ALL), |builder| {
+                let builder = builder.limits(limits);
+                if per_key { builder.per_key() } else { builder }
+            });
+            for number in 0..objects {
+                rig.plane.put(thing(&format!("o{number}"), "p1", "one"));
+            }
+            let held = rig.informers.acquire("p1".into()).unwrap();
+            rig.run();
+            settled().await;
+            let state = rig.informers.state();
+            let endless = Trouble::Endless { limit: 3, of: "objects" };
+            let trouble = (objects == 4).then_some(endless);
+            let names = if objects == 3 { 3 } else { 0 };
+            assert_eq!((held.is_synced(), state.names, state.trouble), (objects == 3, names, trouble));
+            drop(held);
+            rig.stop().await;
+        });
+    }
 }
 
 #[test]

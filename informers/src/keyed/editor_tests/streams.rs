@@ -231,6 +231,16 @@ fn a_server_that_was_away_meanwhile_is_not_taken_for_one_that_was_restored() {
     talk.later("begin; open 17");
     talk.says(Input::Opened, "");
     talk.says(complete(0, 5), "abandon; behind; wait");
+    // Nor one that was silent when it was opened again.
+    let mut talk = Talk::going(&[17]);
+    talk.editor.limits.silence = talk.editor.limits.answer_time / 2;
+    talk.says(Input::Failed(future()), "trouble; wait");
+    talk.later("open 17 after 7");
+    talk.says(Input::Opened, "");
+    talk.later("silent; open 17 after 7");
+    talk.now += talk.editor.limits.stale_time;
+    talk.says(Input::Failed(future()), "trouble; wait");
+    talk.later("open 17 after 7");
 }
 
 #[test]
