@@ -11,7 +11,7 @@
 //!
 //! Each promise names its tests: beside the code, in `tests/it/`, or in `tests/loom.rs` (every interleaving of three threads, marked
 //! *loom*). Two models hold most of them at once, over random writes on a source that misbehaves in all known ways: `model/` an
-//! informer, `keyed_model.rs` keyed ones. Keyed informers have no part in 12, nor in the limit of 11: each of these says so.
+//! informer, `keyed_model.rs` keyed ones. Keyed informers have no part in 12: it says so.
 //!
 //! 1. **The cache is what the source had at some version**, and of one key no version is followed by an earlier one
 //!    (`the_cache_is_the_server_at_some_version_and_what_was_told_adds_up`, `what_was_told_before_it_went_does_not_come_back`).
@@ -37,7 +37,8 @@
 //!     (`a_projection_is_made_once_of_what_comes`).
 //! 11. **A source that misbehaves is an entry in a table** (`reflect/tests.rs`): pages without end, 410 anywhere, 429, silence, an end that
 //!     never comes, a replica that is behind, a backup that was restored. Each wait grows, and none is alike. The cache of an
-//!     [`Informer`] that is full says so and stays whole (`a_cache_that_is_full_stays_as_it_was_until_all_fits_again`).
+//!     [`Informer`] that is full says so and stays whole (`a_cache_that_is_full_stays_as_it_was_until_all_fits_again`); so do keyed ones,
+//!     by what is under all keys (`keyed_informers_that_are_full_stay_as_they_were_until_all_fits_again`).
 //! 12. **Drift is looked for**: an audit of an [`Informer`] compares with a list, counts what differs, and lists anew ([`Builder::audit`];
 //!     `a_lost_change_is_found_and_healed`, `nothing_drifts_while_everything_changes`).
 //! 13. **An interest is a guard**: the first begins what is told of a key; when the drop of the last has returned, or it has lingered so long as

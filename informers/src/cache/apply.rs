@@ -1,11 +1,12 @@
 //! What a reflector says, as changes of a shelf, and as what there is to tell of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use machinery_objects::{Departure, Object, ObjectKey, ResourceVersion, Unreadable};
 
+use super::part::Part;
 use super::renewal::{Fresh, Renewal, UNREADABLE, is_same};
 use super::shelf::{Change, Changed, Seen, Shelf};
 use crate::deliver::Gone;
@@ -19,7 +20,7 @@ pub(crate) struct Cache<T, S> {
     ordered: bool,
     renewal: Option<Renewal<T>>,
     /// What has come since some of it began to come anew.
-    some: Option<Seen>,
+    some: Option<Part>,
     /// How far it is.
     reached: Option<ResourceVersion>,
     synced: bool,
@@ -40,6 +41,8 @@ pub(crate) struct Outcome<N, T> {
     /// What went wrong, and whether all is well after that.
     pub(crate) troubles: Vec<Trouble>,
     pub(crate) well: bool,
+    /// There was no room for what came, and it was left out with all after it.
+    pub(crate) is_full: bool,
     /// How many changes came after those that they came before, and how many objects cannot be read.
     pub(crate) late: u64,
     pub(crate) unreadable: u64,
@@ -86,11 +89,15 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
         let late = self.late;
         let shelf = self.shelf.clone();
         for effect in effects.drain(..) {
+            if out.is_full {
+                out.changed.displaced.extend(object_of(effect));
+                continue;
+            }
             match effect {
                 Effect::Begin => self.renewal = Some(Renewal::new(self.seed.clone(), shelf.len())),
-                Effect::BeginSome => self.some = Some(Seen::with_hasher(self.seed.clone())),
+                Effect::BeginSome => self.some = Some(Part::new(self.seed.clone())),
                 Effect::FinishSome => {
-                    let Some(seen) = self.some.take() else { continue };
+                    let Some(Part { seen, .. }) = self.some.take() else { continue };
                     out.change(&shelf, |change| self.finish_some(&seen, change));
                 }
                 Effect::Abandon => {
@@ -114,7 +121,10 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
                     // Only a server that was restored is believed to have gone back.
                     let anew =
                         self.ordered && self.reached.as_ref().is_some_and(|reached| version < *reached);
-                    out.change(&shelf, |change| self.finish(renewal, &version, anew, change));
+                    out.is_full = !out.change(&shelf, |change| self.finish(renewal, &version, anew, change));
+                    if out.is_full {
+                        continue;
+                    }
                     self.reached = Some(version.clone());
                     out.reached = Some(version);
                     out.whole = true;
@@ -125,7 +135,7 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
                         let there = shelf.there(&found.key);
                         out.changed.displaced.extend(renewal.put(found, there));
                     }
-                    None => out.change(&shelf, |change| self.put(found, change)),
+                    None => out.is_full = !out.change(&shelf, |change| self.put(found, change)),
                 },
                 Effect::Remove(found, went) => match &mut self.renewal {
                     Some(renewal) => renewal.remove(found, went),
@@ -144,12 +154,12 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
         out
     }
 
-    fn put(&mut self, found: Found<Arc<T>>, change: &mut impl Change<T>) {
+    fn put(&mut self, found: Found<Arc<T>>, change: &mut impl Change<T>) -> bool {
         if !self.unreadable.is_empty() {
             self.unreadable.remove(&found.key);
         }
         // What comes anew may be what is there.
-        let anew = self.some.as_mut().is_some_and(|seen| seen.insert(found.key.clone()));
+        let anew = self.some.as_mut().is_some_and(|some| some.comes(&found.key));
         let has_come = self.some.is_some() && !anew;
         let is_late = |there: &&Arc<T>| {
             let is_lost = || !has_come && change.is_lost(&found.key);
@@ -158,8 +168,20 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
         if let Some(there) = change.get(&found.key).filter(is_late) {
             self.late += u64::from(!(anew && is_same(there, &found)));
             change.displace(found.object);
+            true
         } else {
-            change.put(found, !self.synced);
+            let going = self.going(&found.key, change);
+            change.put(found, !self.synced, going)
+        }
+    }
+
+    /// How many go when what comes anew has come. Where there is room without that, nobody asks.
+    fn going(&mut self, key: &ObjectKey, change: &impl Change<T>) -> usize {
+        match &mut self.some {
+            Some(some) if change.room_without(&[]) == 0 && change.is_more(key) => {
+                some.unseen(|seen| self.shelf.others(seen))
+            }
+            _ => 0,
         }
     }
 
@@ -179,6 +201,7 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
             Went::Deleted => Gone::Deleted { final_state_known: true },
             Went::Left => Gone::Left(Departure::Changed),
         };
+        self.some.iter_mut().for_each(|some| some.goes(&found.key));
         change.remove(&found.key, found.version.as_ref(), Some(found.object), why);
     }
 
@@ -195,11 +218,12 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
             }
             self.unreadable.remove(&unreadable.key);
             let why = Gone::Deleted { final_state_known: false };
+            self.some.iter_mut().for_each(|some| some.goes(&unreadable.key));
             change.remove(&unreadable.key, unreadable.version.as_ref(), None, why);
             return;
         }
-        if let Some(seen) = &mut self.some {
-            seen.insert(unreadable.key.clone());
+        if let Some(some) = &mut self.some {
+            some.comes(&unreadable.key);
         }
         if self.unreadable.len() < UNREADABLE || self.unreadable.contains_key(&unreadable.key) {
             self.unreadable.insert(unreadable.key.clone(), unreadable);
@@ -207,16 +231,27 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
     }
 
     /// What has vanished goes first: what came may have its place. Where versions have begun anew nothing that did not come now can be
-    /// compared by them.
-    fn finish(&mut self, renewal: Renewal<T>, at: &ResourceVersion, anew: bool, change: &mut impl Change<T>) {
+    /// compared by them. False: there is no room for all of it, and nothing is changed.
+    fn finish(
+        &mut self,
+        renewal: Renewal<T>,
+        at: &ResourceVersion,
+        anew: bool,
+        change: &mut impl Change<T>,
+    ) -> bool {
+        let Renewal { seen, fresh, unreadable } = renewal;
+        let others = self.shelf.others(&seen);
+        if !fits(&fresh, &others, change) {
+            fresh.into_iter().for_each(|fresh| change.displace(fresh.into_object()));
+            return false;
+        }
         if anew {
             change.begins_anew();
         }
-        let Renewal { seen, fresh, unreadable } = renewal;
         if self.shelf.len() == 0 {
             change.load(fresh.len());
         }
-        for key in self.shelf.others(&seen) {
+        for key in others {
             change.remove(&key, None, None, Gone::Deleted { final_state_known: false });
         }
         drop(seen);
@@ -226,12 +261,15 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
                 Fresh::Put(found) if change.get(&found.key).is_some_and(|there| is_same(there, &found)) => {
                     change.displace(found.object);
                 }
-                Fresh::Put(found) => change.put(found, !self.synced),
+                Fresh::Put(found) => {
+                    change.put(found, !self.synced, 0);
+                }
                 Fresh::Remove(found, went) => self.remove(found, went, change),
             }
         }
         unreadable.keys().for_each(|key| self.remove_if_never(key, at, change));
         self.unreadable = unreadable;
+        true
     }
 
     /// All has come of what is renewed.
@@ -257,7 +295,7 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
 
     /// Whether what is there is of a time that never was, and cannot be compared by versions: it is until it has come anew.
     fn is_lost(&self, key: &ObjectKey, change: &impl Change<T>) -> bool {
-        !self.some.as_ref().is_some_and(|seen| seen.contains(key)) && change.is_lost(key)
+        !self.some.as_ref().is_some_and(|some| some.has(key)) && change.is_lost(key)
     }
 
     /// Whether the cache has this already, or what came after it.
@@ -271,10 +309,33 @@ impl<T: Object, S: Shelf<T>> Cache<T, S> {
 }
 
 impl<N, T> Outcome<N, T> {
-    fn change<'a, S: Shelf<T, Name = N>>(&mut self, shelf: &'a S, make: impl FnOnce(&mut S::Change<'a>)) {
+    fn change<'a, S: Shelf<T, Name = N>, R>(
+        &mut self,
+        shelf: &'a S,
+        make: impl FnOnce(&mut S::Change<'a>) -> R,
+    ) -> R {
         let mut change = shelf.change(std::mem::take(&mut self.changed));
-        make(&mut change);
+        let made = make(&mut change);
         self.changed = change.commit();
+        made
+    }
+}
+
+/// Whether there is room for what is new when others have gone.
+fn fits<T>(fresh: &[Fresh<T>], others: &[ObjectKey], change: &impl Change<T>) -> bool {
+    let room = change.room_without(others);
+    if fresh.len() <= room {
+        return true;
+    }
+    let puts = fresh.iter().filter(|fresh| matches!(fresh, Fresh::Put(_)));
+    let new: BTreeSet<&ObjectKey> = puts.map(Fresh::key).filter(|key| change.is_more(key)).collect();
+    new.len() <= room
+}
+
+fn object_of<T>(effect: Effect<T>) -> Option<T> {
+    match effect {
+        Effect::Put(found) | Effect::Remove(found, _) => Some(found.object),
+        _ => None,
     }
 }
 
@@ -287,6 +348,7 @@ impl<N, T> Default for Outcome<N, T> {
             first: false,
             troubles: Vec::new(),
             well: false,
+            is_full: false,
             late: 0,
             unreadable: 0,
         }

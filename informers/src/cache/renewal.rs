@@ -27,13 +27,13 @@ pub(super) enum Fresh<T> {
 }
 
 impl<T> Fresh<T> {
-    const fn key(&self) -> &ObjectKey {
+    pub(super) const fn key(&self) -> &ObjectKey {
         match self {
             Self::Put(found) | Self::Remove(found, _) => &found.key,
         }
     }
 
-    fn into_object(self) -> Arc<T> {
+    pub(super) fn into_object(self) -> Arc<T> {
         match self {
             Self::Put(found) | Self::Remove(found, _) => found.object,
         }

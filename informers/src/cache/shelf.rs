@@ -44,6 +44,13 @@ pub(crate) trait Change<T> {
     type Name;
 
     fn get(&self, key: &ObjectKey) -> Option<&Arc<T>>;
+    /// How many more there is room for, and whether one of this name needs it, when these have gone.
+    fn room_without(&self, _gone: &[ObjectKey]) -> usize {
+        usize::MAX
+    }
+    fn is_more(&self, _key: &ObjectKey) -> bool {
+        false
+    }
     /// So many come, and there is nothing yet.
     fn load(&mut self, _count: usize) {}
     /// Versions have begun anew: what comes may be later than what has a greater one. It comes first.
@@ -54,7 +61,8 @@ pub(crate) trait Change<T> {
     }
     /// What is renewed has come.
     fn all_came(&mut self) {}
-    fn put(&mut self, found: Found<Arc<T>>, initial: bool);
+    /// False: there is no room for it, also if so many go later, and it is as if it had not come.
+    fn put(&mut self, found: Found<Arc<T>>, initial: bool, going: usize) -> bool;
     /// `last`: as the source told it, if it did.
     fn remove(&mut self, key: &ObjectKey, at: Option<&ResourceVersion>, last: Option<Arc<T>>, why: Gone);
     /// It is nothing that is to be there.
@@ -106,7 +114,7 @@ impl<T> Change<T> for ObjectsChange<'_, T> {
         self.writer.index_last();
     }
 
-    fn put(&mut self, found: Found<Arc<T>>, initial: bool) {
+    fn put(&mut self, found: Found<Arc<T>>, initial: bool, _going: usize) -> bool {
         let Found { key, object, .. } = found;
         if self.changed.is_heard {
             let before = self.writer.insert(key.clone(), object.clone());
@@ -114,6 +122,7 @@ impl<T> Change<T> for ObjectsChange<'_, T> {
         } else {
             self.changed.displaced.extend(self.writer.insert(key, object));
         }
+        true
     }
 
     fn remove(&mut self, key: &ObjectKey, _at: Option<&ResourceVersion>, last: Option<Arc<T>>, why: Gone) {

@@ -83,7 +83,7 @@ impl<T: Object> Sink<T> for Keeper<'_, T> {
     }
 
     /// With nobody coming in between.
-    fn take(&mut self, now: Instant, effects: &mut Vec<Effect<Arc<T>>>) {
+    fn take(&mut self, now: Instant, effects: &mut Vec<Effect<Arc<T>>>) -> bool {
         let Self { shared, cache } = self;
         let unreadable =
             effects.iter().filter(|effect| matches!(effect, Effect::Unreadable(_))).count() as u64;
@@ -114,6 +114,7 @@ impl<T: Object> Sink<T> for Keeper<'_, T> {
         } else if let Some(trouble) = outcome.troubles.into_iter().last() {
             report.trouble = Some(trouble);
         }
+        true
     }
 
     async fn anew(&self) {

@@ -28,6 +28,8 @@ pub(crate) enum Input<T> {
     Event(WatchEvent<Found<T>>),
     Edited(EditNumber),
     NotEdited(WatchError),
+    /// There is no room for what came, and it was left out with all after it.
+    Full,
 }
 
 /// What to ask the source for.
@@ -216,6 +218,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
                 self.echo(now, None, effects, complete)
             }
             Input::NotEdited(error) => self.not_edited(now, error, effects),
+            Input::Full => Some(self.full(now, effects)),
         }
     }
 

@@ -7,7 +7,7 @@ use machinery_objects::{SourceError, WatchError};
 
 use super::editor::{Editor, Order, Phase};
 use super::edits::Edit;
-use crate::reflect::{Effect, Trouble};
+use crate::reflect::{Effect, FULL_WAIT, Trouble};
 
 /// The longest that a source may tell us to wait.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(300);
@@ -59,6 +59,14 @@ impl<F: Ord + Clone + Display> Editor<F> {
             self.forget();
         }
         self.wait(now, None)
+    }
+
+    /// It all stays as it was, and is asked for anew when there may be room.
+    pub(super) fn full<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Order<F> {
+        self.abandon(now, effects);
+        effects.push(Effect::Troubled(Trouble::Full { limit: self.limits.objects }));
+        self.forget();
+        self.wait(now, Some(FULL_WAIT))
     }
 
     /// An edit of which not all could be told in time is made with half as many keys. The cause may be another one, and go away.

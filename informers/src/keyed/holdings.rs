@@ -284,11 +284,11 @@ mod tests {
             let holdings = Arc::new(Holdings::new(1, 9, Duration::ZERO));
             let asked = Arc::default();
             let under = Each { holdings: holdings.clone(), find: Arc::new(|_| Some(18)), asked };
-            let shelf = Shelved { holdings: holdings.clone(), under, ordered: true };
+            let shelf = Shelved { holdings: holdings.clone(), under, ordered: true, limit: 9 };
             let object = Arc::new(Meddler(holdings.clone()));
             let publishing = holdings.hub.publishing();
             let mut change = shelf.change(Changed::default());
-            change.put(Found { key: "a".parse().unwrap(), version: None, object }, false);
+            change.put(Found { key: "a".parse().unwrap(), version: None, object }, false, 0);
             let changed = change.commit();
             drop(publishing);
             assert_eq!(changed.displaced.len(), 1);

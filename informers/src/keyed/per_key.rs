@@ -64,7 +64,12 @@ async fn stream<F: Text, T: Object>(shared: Arc<Shared<F, T>>, key: F, tenure: T
     let Ok(filter) = under(&shared.filter, &shared.by, &text) else { return };
     let plan = Plan { filter, can, limits: shared.limits, seed };
     let ordered = can.versions_are_ordered;
-    let shelf = Shelved { holdings: shared.holdings.clone(), under: One(key.clone()), ordered };
+    let shelf = Shelved {
+        holdings: shared.holdings.clone(),
+        under: One(key.clone()),
+        ordered,
+        limit: shared.limits.objects,
+    };
     let cache = Cache::new(shelf, seed, ordered);
     let source: Arc<dyn ListWatch<Arc<T>>> = shared.source.clone();
     let mut sink = Keeper { shared: &shared, key, tenure, cache };
@@ -123,7 +128,7 @@ impl<F: Text, T: Object> Sink<T> for Keeper<'_, F, T> {
         self.shared.report.lock().asked(order);
     }
 
-    fn take(&mut self, now: Instant, effects: &mut Vec<Effect<Arc<T>>>) {
+    fn take(&mut self, now: Instant, effects: &mut Vec<Effect<Arc<T>>>) -> bool {
         let Self { shared, key, tenure, cache } = self;
         let holdings: &Holdings<F, T> = &shared.holdings;
         let outcome = holdings.during(key, *tenure, |publishing| {
@@ -137,7 +142,7 @@ impl<F: Text, T: Object> Sink<T> for Keeper<'_, F, T> {
                 effects.drain(..).filter(|effect| matches!(effect, Effect::Put(_) | Effect::Remove(..)));
             let fenced = fenced.count() as u64;
             self.shared.report.lock().counts.fenced += fenced;
-            return;
+            return true;
         };
         let shows_less = outcome.troubles.iter().any(Trouble::is_less);
         let shown = match &outcome.reached {
@@ -150,6 +155,7 @@ impl<F: Text, T: Object> Sink<T> for Keeper<'_, F, T> {
             holdings.complete([(key.clone(), *tenure)].into_iter());
         }
         shared.report.lock().outcome::<Name<F>, T>(*tenure, &outcome, cache.unreadable());
+        !outcome.is_full
     }
 
     /// Nobody asks for that of one key.

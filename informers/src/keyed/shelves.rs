@@ -66,12 +66,15 @@ pub(crate) struct Shelved<F, T, U> {
     pub(crate) holdings: Arc<Holdings<F, T>>,
     pub(crate) under: U,
     pub(crate) ordered: bool,
+    /// There are no more names than these, under all keys together.
+    pub(crate) limit: usize,
 }
 
 pub(crate) struct ShelvedChange<'a, F, T, U> {
     names: Names<'a, F, Arc<T>>,
     under: U,
     ordered: bool,
+    limit: usize,
     changed: Changed<Name<F>, T>,
     /// How each change of a name came about.
     hows: Vec<How<T>>,
@@ -176,7 +179,8 @@ impl<F> Default for Asked<F> {
 
 impl<F, T, U: Clone> Clone for Shelved<F, T, U> {
     fn clone(&self) -> Self {
-        Self { holdings: self.holdings.clone(), under: self.under.clone(), ordered: self.ordered }
+        let (holdings, under) = (self.holdings.clone(), self.under.clone());
+        Self { holdings, under, ordered: self.ordered, limit: self.limit }
     }
 }
 
@@ -213,8 +217,8 @@ impl<F: Key, T: Send + Sync + 'static, U: Under<F, T>> Shelf<T> for Shelved<F, T
     }
 
     fn change(&self, changed: Changed<Name<F>, T>) -> ShelvedChange<'_, F, T, U> {
-        let (under, ordered) = (self.under.clone(), self.ordered);
-        ShelvedChange { names: self.holdings.names.change(), under, ordered, changed, hows: Vec::new() }
+        let (names, under) = (self.holdings.names.change(), self.under.clone());
+        ShelvedChange { names, under, ordered: self.ordered, limit: self.limit, changed, hows: Vec::new() }
     }
 }
 
@@ -236,6 +240,15 @@ impl<F: Key, T: Send + Sync + 'static, U: Under<F, T>> Change<T> for ShelvedChan
         self.names.under(name, self.under.only()).map(|(_, object)| object)
     }
 
+    fn room_without(&self, gone: &[ObjectKey]) -> usize {
+        let gone = gone.iter().filter(|name| self.names.holders(name) == 1).count();
+        self.limit.saturating_sub(self.names.len() - gone)
+    }
+
+    fn is_more(&self, name: &ObjectKey) -> bool {
+        self.names.holders(name) == 0
+    }
+
     fn begins_anew(&mut self) {
         self.under.begins_anew();
         let hidden = self.names.begins_anew();
@@ -251,9 +264,13 @@ impl<F: Key, T: Send + Sync + 'static, U: Under<F, T>> Change<T> for ShelvedChan
         self.under.all_came();
     }
 
-    fn put(&mut self, found: Found<Arc<T>>, initial: bool) {
+    fn put(&mut self, found: Found<Arc<T>>, initial: bool, going: usize) -> bool {
         let version = self.revision(found.version.as_ref());
         let key = self.under.of(&found.object);
+        if key.is_some() && self.names.len() - going >= self.limit && self.is_more(&found.key) {
+            self.changed.displaced.push(found.object);
+            return false;
+        }
         let before = self.names.under(&found.key, self.under.only()).map(|(key, _)| key.clone());
         // It goes from one key to another, or to none.
         if let Some(before) = before.filter(|before| Some(before) != key.as_ref()) {
@@ -266,6 +283,7 @@ impl<F: Key, T: Send + Sync + 'static, U: Under<F, T>> Change<T> for ShelvedChan
         } else {
             self.changed.displaced.push(found.object);
         }
+        true
     }
 
     fn remove(&mut self, name: &ObjectKey, at: Option<&ResourceVersion>, last: Option<Arc<T>>, why: Gone) {
@@ -334,7 +352,7 @@ mod tests {
     fn that_an_object_has_left_is_no_end_of_it_as_it_is_since() {
         for (ordered, left, stays) in [(true, 9, true), (true, 10, false), (false, 9, false)] {
             let holdings = Arc::new(Holdings::<char, Thing>::new(1, 9, Duration::ZERO));
-            let shelf = Shelved { holdings: holdings.clone(), under: One('x'), ordered };
+            let shelf = Shelved { holdings: holdings.clone(), under: One('x'), ordered, limit: 9 };
             let mut cache = Cache::new(shelf, 1, ordered);
             let gone = |version, went| {
                 let Effect::Put(gone) = found(version) else { panic!("it is one") };
@@ -360,7 +378,7 @@ mod tests {
         let asked = Arc::new(Mutex::new(Asked::default()));
         asked.lock().keys.insert('x', tenure);
         let under = Each { holdings: holdings.clone(), find: Arc::new(|_| Some('x')), asked: asked.clone() };
-        let shelf = Shelved { holdings: holdings.clone(), under, ordered: true };
+        let shelf = Shelved { holdings: holdings.clone(), under, ordered: true, limit: 9 };
         let mut cache = Cache::new(shelf, 1, true);
         cache.apply(&mut vec![found(5)], true);
         assert_eq!((holdings.names.read().len(), asked.lock().fenced), (1, 0));
@@ -385,7 +403,8 @@ mod tests {
         ask(&['x', 'y'], 'x');
         let find = |thing: &Thing| thing.place.chars().next();
         let under = Each { holdings: holdings.clone(), find: Arc::new(find), asked: asked.clone() };
-        let mut cache = Cache::new(Shelved { holdings: holdings.clone(), under, ordered: true }, 1, true);
+        let shelf = Shelved { holdings: holdings.clone(), under, ordered: true, limit: 9 };
+        let mut cache = Cache::new(shelf, 1, true);
         let found = |name: &str, place: &str, version: u64| {
             let version = Some(ResourceVersion::from(Revision(version)));
             let object = Arc::new(Thing { version: version.clone(), ..Thing::new(name).at(place) });
@@ -436,7 +455,7 @@ mod tests {
     fn when_a_server_was_restored_nothing_that_is_there_stays_hidden() {
         let holdings = Arc::new(Holdings::<char, Thing>::new(1, 9, Duration::ZERO));
         let stream = |key| {
-            let shelf = Shelved { holdings: holdings.clone(), under: One(key), ordered: true };
+            let shelf = Shelved { holdings: holdings.clone(), under: One(key), ordered: true, limit: 9 };
             Cache::new(shelf, 1, true)
         };
         let (mut x, mut y) = (stream('x'), stream('y'));

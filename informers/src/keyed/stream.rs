@@ -42,7 +42,7 @@ pub(super) async fn run<F: Text, T: Object>(
     let ordered = shared.source.capabilities().versions_are_ordered;
     let keys = Arc::new(Mutex::new(Keys::default()));
     let under = Each { holdings: shared.holdings.clone(), find: shared.find.clone(), asked: keys.clone() };
-    let shelf = Shelved { holdings: shared.holdings.clone(), under, ordered };
+    let shelf = Shelved { holdings: shared.holdings.clone(), under, ordered, limit: shared.limits.objects };
     let mut cache = Cache::new(shelf, shared.seed, ordered);
     let mut editor: Editor<F> = Editor::new(shared.limits, ordered, shared.seed, Instant::now().into_std());
     let mut asked: Asked<T> = Asked::Nothing;
@@ -83,11 +83,15 @@ pub(super) async fn run<F: Text, T: Object>(
             shared.progress.to(ALL, Shown::Doubtful);
         }
         let changes = !effects.is_empty();
-        if changes {
+        while !effects.is_empty() {
             let mut publishing = shared.holdings.hub.publishing();
             let outcome = cache.apply(&mut effects, publishing.is_heard());
             publishing.publish(now, &outcome.changed.news);
             drop(publishing);
+            if outcome.is_full {
+                complete.clear();
+                order = editor.step(now, Input::Full, &mut effects, &mut complete);
+            }
             let fenced = std::mem::take(&mut keys.lock().fenced);
             let mut report = shared.report.lock();
             report.counts.fenced += fenced;

@@ -83,6 +83,18 @@ impl<F: Ord + Clone, T: Clone> Change<'_, F, T> {
         self.writer.get(name)?.under(key)
     }
 
+    #[cfg(feature = "tokio")]
+    /// How many names there are.
+    pub(crate) fn len(&self) -> usize {
+        self.writer.len()
+    }
+
+    #[cfg(feature = "tokio")]
+    /// How many have a name.
+    pub(crate) fn holders(&self, name: &ObjectKey) -> usize {
+        self.writer.get(name).map_or(0, |held| held.all().count())
+    }
+
     /// Sets what is under a key of a name, in this version if versions are ordered.
     pub(crate) fn put(&mut self, key: &F, name: &ObjectKey, object: T, version: Option<Revision>) {
         let held = self.writer.get(name);

@@ -24,8 +24,8 @@ pub(crate) trait Sink<T>: Send {
     fn fits(&mut self, _effects: &mut Vec<Effect<Arc<T>>>) -> bool {
         true
     }
-    /// Makes the changes, and tells of them.
-    fn take(&mut self, now: Moment, effects: &mut Vec<Effect<Arc<T>>>);
+    /// Makes the changes, and tells of them. False: there was no room for what came, and it was left out with all after it.
+    fn take(&mut self, now: Moment, effects: &mut Vec<Effect<Arc<T>>>) -> bool;
     /// Returns when somebody wants all of it anew.
     fn anew(&self) -> impl Future<Output = ()> + Send;
 }
@@ -66,7 +66,8 @@ pub(crate) async fn drive<T: Object>(
         if !sink.fits(&mut effects) {
             order = reflector.step(now, Input::Full, &mut effects);
         }
-        if !effects.is_empty() {
+        if !effects.is_empty() && !sink.take(now, &mut effects) {
+            order = reflector.step(now, Input::Full, &mut effects);
             sink.take(now, &mut effects);
         }
         if let Some(order) = order {

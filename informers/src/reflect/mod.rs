@@ -27,6 +27,6 @@ pub(crate) use events::{AT_ONCE, Heard, at_hand_of, next_of};
 pub(crate) use found::found_all;
 pub use plan::Limits;
 pub(crate) use plan::Plan;
-pub(crate) use step::{Effect, Found, Input, Order, Reflector, Went};
+pub(crate) use step::{Effect, FULL_WAIT, Found, Input, Order, Reflector, Went};
 pub(crate) use told::{effect_of, version_of};
 pub use trouble::Trouble;

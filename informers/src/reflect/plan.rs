@@ -25,7 +25,8 @@ pub struct Limits {
     /// So many objects are asked for at a time.
     pub page: NonZeroU32,
     /// A list that goes on after so many objects is given up. A cache that has so many, when one more comes, stays as it is until a
-    /// list shows that they fit again; the first is asked for after a minute.
+    /// list shows that they fit again; the first is asked for after a minute. Keyed informers have so many under all keys together, and
+    /// are full together where one stream has all; with a stream for each key those that have one more to take are.
     pub objects: usize,
     /// Or after so many pages in a row without any.
     pub empty_pages: u32,

@@ -122,7 +122,7 @@ pub(super) enum Phase {
 /// The longest that a source may tell us to wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
 /// What does not fit will hardly fit soon, and to see whether it does takes a long list.
-const FULL_WAIT: Duration = Duration::from_secs(60);
+pub(crate) const FULL_WAIT: Duration = Duration::from_secs(60);
 
 impl Reflector {
     pub(crate) fn new(plan: Plan, now: Instant) -> Self {

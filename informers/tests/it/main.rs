@@ -5,6 +5,7 @@
 mod audits;
 mod interests;
 mod keyed;
+mod keyed_limits;
 mod keyed_model;
 mod keyed_roads;
 mod limits;
