@@ -41,7 +41,7 @@ struct Want {
     /// It has once been complete. It is so no more where the source was restored and it has not come anew.
     known: bool,
     until: Option<Instant>,
-    /// Whether a stream was begun for it, or will be.
+    /// Whether a stream was begun for it, or for its last tenure and has not ended.
     told: bool,
 }
 
@@ -82,9 +82,10 @@ impl<F: Ord + Clone> Wanted<F> {
         }
         self.tenures += 1;
         let tenure = Tenure(self.tenures);
-        let want = Want { guards: 1, tenure, complete: None, known: false, until: None, told: false };
+        // Of one that has changed already the end of its last tenure is still to be heard.
+        let told = !self.changed.insert(key.clone());
+        let want = Want { guards: 1, tenure, complete: None, known: false, until: None, told };
         self.keys.insert(key.clone(), want);
-        self.changed.insert(key.clone());
         Ok((tenure, true))
     }
 
@@ -312,6 +313,20 @@ mod tests {
             assert!(wanted.release(&key, tenure, now(), NONE));
         }
         assert_eq!((wanted.len(), wanted.changed.len()), (0, 0));
+    }
+
+    #[test]
+    fn the_end_of_a_tenure_is_heard_also_where_another_came_and_went_unheard() {
+        let mut wanted = Wanted::new(9);
+        let (heard, _) = wanted.acquire(&1).unwrap();
+        assert_eq!(wanted.take_changed(), [(1, Some(heard))]);
+        assert!(wanted.release(&1, heard, now(), NONE));
+        for _ in 0..2 {
+            let (unheard, _) = wanted.acquire(&1).unwrap();
+            assert!(wanted.release(&1, unheard, now(), NONE));
+        }
+        assert_eq!(wanted.take_changed(), [(1, None)]);
+        assert!(wanted.take_changed().is_empty());
     }
 
     #[test]
