@@ -1,6 +1,6 @@
 //! Watches whose keys are edited.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::future::{pending, poll_fn};
 use std::sync::Arc;
 use std::task::{Poll, Waker};
@@ -57,7 +57,7 @@ impl<T: Object + Clone> InterestSource<T> for Plane<T> {
     async fn open(&self, request: InterestRequest) -> Result<InterestWatch<T>, WatchError> {
         let fault = self.on_watch().await?;
         let InterestRequest { by, keys, filter, after } = request;
-        self.fits(keys.len())?;
+        self.takes(keys.len(), &keys)?;
         let selection = Selection { filter, keys: Some((by, keys)) };
         let mut stream = self.begin(selection, after.as_ref(), true, fault.as_ref())?;
         let mut edits = Edits::default();
@@ -78,13 +78,20 @@ impl<T: Object + Clone> InterestSource<T> for Plane<T> {
 }
 
 impl<T> Plane<T> {
-    /// Whether so many keys are not too many for one request.
-    fn fits(&self, keys: usize) -> Result<(), SourceError> {
-        let limit = self.0.inside.lock().keys_at_once;
-        if keys <= limit {
-            return Ok(());
-        }
-        let reason = format!("there are {keys} keys in the request, and {limit} is the limit");
+    /// Refuses requests that ask for this key of an interest, until it is to [behave](Self::behave).
+    pub fn refuse_key(&self, key: &str) {
+        self.0.inside.lock().refused_keys.insert(key.into());
+    }
+
+    /// Whether so many keys are not too many for one request, and none is refused of those that are asked for.
+    fn takes(&self, keys: usize, asked: &BTreeSet<Arc<str>>) -> Result<(), SourceError> {
+        let inside = self.0.inside.lock();
+        let limit = inside.keys_at_once;
+        let reason = match inside.refused_keys.intersection(asked).next() {
+            None if keys <= limit => return Ok(()),
+            None => format!("there are {keys} keys in the request, and {limit} is the limit"),
+            Some(refused) => format!("nobody is told of {refused}"),
+        };
         Err(SourceError::Invalid { reason, causes: Vec::new() })
     }
 }
@@ -97,7 +104,7 @@ struct Editing<T> {
 #[async_trait]
 impl<T: Object + Clone> Interest for Editing<T> {
     async fn edit(&self, edit: InterestEdit) -> Result<EditNumber, WatchError> {
-        self.plane.fits(edit.remove.len() + edit.add.len())?;
+        self.plane.takes(edit.remove.len() + edit.add.len(), &edit.add)?;
         let (number, fault) = {
             let mut inside = self.plane.0.inside.lock();
             let inside = &mut *inside;

@@ -1,6 +1,6 @@
 //! The source, as tests have it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::task::Waker;
@@ -44,6 +44,8 @@ pub(super) struct Inside<T> {
     pub(super) edits: BTreeMap<u64, Edits>,
     /// So many keys may be in a request.
     pub(super) keys_at_once: usize,
+    /// Of an interest.
+    pub(super) refused_keys: BTreeSet<Arc<str>>,
 }
 
 /// What a [`Plane`] was asked for, and what it told.
@@ -102,6 +104,7 @@ impl<T: Object + Clone> Plane<T> {
             wakers: BTreeMap::new(),
             edits: BTreeMap::new(),
             keys_at_once: usize::MAX,
+            refused_keys: BTreeSet::new(),
         };
         Self(Arc::new(Shared { can, fields, stamp, inside: Mutex::new(inside) }))
     }
@@ -199,10 +202,11 @@ impl<T: Object + Clone> Plane<T> {
         self.0.inside.lock().faults.add(fault, true);
     }
 
-    /// Behaves from now on: no fault is to come any more, and watches that are silent end.
+    /// Behaves from now on: no fault is to come any more, no key is refused, and watches that are silent end.
     pub fn behave(&self) {
         self.change(|inside| {
             inside.faults = Faults::default();
+            inside.refused_keys.clear();
             inside.ended += 1;
         });
     }

@@ -1,110 +1,24 @@
 //! Keyed informers on a source that misbehaves, against what they must be: everything at random, by either source.
 
+mod dice;
+mod known;
+mod truth;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use machinery_informers::testing::{Fault, OnEdit, OnEvent, OnList, OnWatch, Plane, Thing};
+use machinery_informers::testing::{Plane, Thing};
 use machinery_informers::{Interest, KeyedInformers, Limits, Lookup};
-use machinery_objects::{
-    Capabilities, Departure, Event, InterestBy, ListError, ListWatch, ObjectKey, SourceError, WatchError,
-};
+use machinery_objects::{Capabilities, InterestBy, ListWatch, ObjectKey, WriteToken, Wrote};
 use machinery_sync::Mutex;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// What a handler knows: what it was told, applied in order.
-#[derive(Default)]
-struct Known {
-    holds: BTreeMap<(String, ObjectKey), Arc<Thing>>,
-    released: u64,
-    left: u64,
-    deleted: u64,
-    wrong: Option<String>,
-}
-
-impl Known {
-    fn told(&mut self, key: &str, event: Event<Arc<Thing>>) {
-        let at = (key.to_owned(), event.object().key.clone());
-        let was = self.holds.get(&at).cloned();
-        let said = format!("{at:?} {event:?}, and before it {was:?}");
-        let fits = match event {
-            Event::Added { object, .. } => {
-                self.holds.insert(at, object);
-                was.is_none()
-            }
-            Event::Updated { old, object } => {
-                self.holds.insert(at, object);
-                was == Some(old)
-            }
-            Event::Deleted { .. } => {
-                self.deleted += 1;
-                self.holds.remove(&at).is_some()
-            }
-            Event::Left { because, .. } => {
-                match because {
-                    Departure::Released => self.released += 1,
-                    Departure::Changed => self.left += 1,
-                }
-                self.holds.remove(&at).is_some()
-            }
-            _ => false,
-        };
-        if !fits {
-            self.wrong.get_or_insert(said);
-        }
-    }
-}
-
-/// Numbers without end (splitmix64).
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, most: u64) -> u64 {
-        self.next() % most
-    }
-
-    fn fault(&mut self, per_key: bool) -> Fault {
-        let unavailable = || SourceError::Unavailable { reason: "no".into(), retry_after: None };
-        let busy = |after: Option<u64>| {
-            WatchError::from(SourceError::TooManyRequests { retry_after: after.map(Duration::from_secs) })
-        };
-        if !per_key && self.below(3) == 0 {
-            return Fault::Edit(match self.below(7) {
-                0 => OnEdit::Fails(busy(None)),
-                1 => OnEdit::Fails(busy(Some(self.below(20)))),
-                2 => OnEdit::MadeAndFails(SourceError::TimedOut.into()),
-                3 => OnEdit::NoAnswer,
-                4 => OnEdit::AnsweredLast,
-                5 => OnEdit::Late,
-                _ => OnEdit::NoEcho,
-            });
-        }
-        match self.below(if per_key { 12 } else { 8 }) {
-            0 => Fault::Event(OnEvent::Fails(WatchError::Expired)),
-            1 => Fault::Event(OnEvent::Ends),
-            2 => Fault::Event(OnEvent::Silent),
-            3 => Fault::Event(OnEvent::Twice),
-            4 => Fault::Event(OnEvent::EarlierAgain),
-            5 => Fault::Watch(OnWatch::Fails(unavailable().into())),
-            6 => Fault::Watch(OnWatch::NoAnswer),
-            7 => Fault::Watch(OnWatch::EndsAtOnce),
-            8 => Fault::Watch(OnWatch::NoEnd),
-            9 => Fault::List(OnList::Fails(ListError::Expired { rest: None })),
-            10 => Fault::Page(OnList::Fails(ListError::Expired { rest: None })),
-            _ => Fault::Watch(OnWatch::EndTwice),
-        }
-    }
-}
+use dice::Dice;
+use known::Known;
+use truth::{Seen, Truth};
 
 /// How often what is rare has happened.
 #[derive(Debug, Default)]
@@ -120,6 +34,82 @@ struct Rare {
     restored: u64,
     spoiled_edits: u64,
     in_parts: u64,
+    refused: u64,
+    /// That all of a key was shown, and that a handler was told all of it.
+    complete: u64,
+    marked: u64,
+    /// That a write was reached, and was not in time.
+    reached: u64,
+    not_reached: u64,
+}
+
+/// What is held, and since when: by how many writes there had been.
+struct Held {
+    interests: Vec<Interest<String, Thing>>,
+    since: BTreeMap<String, usize>,
+}
+
+/// What is to be so at all times.
+struct Checks {
+    truth: Truth,
+    shown: Seen,
+    told: Seen,
+}
+
+impl Checks {
+    /// Under each key that is complete is what the source had there, some time since the key was held; so it is for a handler that was
+    /// told that it is complete. Neither goes back.
+    fn complete(
+        &mut self,
+        held: &Held,
+        informers: &KeyedInformers<String, Thing>,
+        known: &Known,
+        rare: &mut Rare,
+    ) -> Result<(), String> {
+        let read = informers.read();
+        for interest in &held.interests {
+            let (key, Some(number)) = (interest.key(), interest.completed()) else { continue };
+            let under: BTreeMap<_, _> = read.under(key).collect();
+            let since = held.since[key];
+            self.shown.sees(&self.truth, since, key, |name| under.get(name).map(|thing| (*thing).clone()))?;
+            rare.complete += 1;
+            if known.marked >= number.0 {
+                let holds = |name: &ObjectKey| known.holds.get(&(key.clone(), name.clone())).cloned();
+                self.told.sees(&self.truth, since, key, holds).map_err(|wrong| format!("told: {wrong}"))?;
+                rare.marked += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// What was written is shown under every key that is complete, or something later is. Of streams of a key each one may say so for all.
+    fn reached(
+        &self,
+        token: &WriteToken,
+        held: &Held,
+        informers: &KeyedInformers<String, Thing>,
+        per_key: bool,
+    ) -> Result<(), String> {
+        let (Wrote::Stored(version) | Wrote::Removed(Some(version))) = &token.wrote else { return Ok(()) };
+        let at = version.revision().map_or(0, |revision| revision.0 as usize);
+        let read = informers.read();
+        let mut behind = Vec::new();
+        for interest in held.interests.iter().filter(|interest| interest.is_synced()) {
+            let there = read.under(interest.key()).find(|(name, _)| **name == token.key);
+            let there = there.map(|(_, thing)| thing);
+            if self.truth.since(at, interest.key(), &token.key, there).is_none() {
+                behind.push(format!("{}: {there:?}", interest.key()));
+            }
+        }
+        // Also under a key that only lingers.
+        let is_shown = read.iter().any(|(key, name, thing)| {
+            *name == token.key && self.truth.since(at, key, name, Some(thing)).is_some()
+        });
+        if behind.is_empty() || (per_key && is_shown) {
+            return Ok(());
+        }
+        Err(format!("{token:?} is reached, and not so under {behind:?}"))
+    }
 }
 
 async fn one(seed: u64, per_key: bool, rare: &mut Rare) {
@@ -141,39 +131,63 @@ async fn one(seed: u64, per_key: bool, rare: &mut Rare) {
     tasks.spawn(informers.run(stopping.clone()));
     let known = Arc::new(Mutex::new(Known::default()));
     let tells = known.clone();
-    let handler = informers.handle(move |key, event| tells.lock().told(key, event)).unwrap();
-    let mut held: Vec<Interest<String, Thing>> = Vec::new();
+    let mut events = informers.events().unwrap();
+    let handler = tasks.spawn(async move {
+        while let Some(told) = events.next().await {
+            tells.lock().told(told);
+        }
+    });
+    let mut held = Held { interests: Vec::new(), since: BTreeMap::new() };
+    let mut checks = Checks { truth: Truth::default(), shown: Seen::default(), told: Seen::default() };
+    let mut written: Option<WriteToken> = None;
     for step in 0..120 {
+        checks.truth.hear(&plane);
         match dice.below(16) {
             0..=2 => {
                 let key = format!("p{}", dice.below(KEYS));
-                rare.came_back += u64::from(!held.iter().any(|held| *held.key() == key));
-                held.push(informers.acquire(key).unwrap());
+                let is_held = held.interests.iter().any(|held| *held.key() == key);
+                rare.came_back += u64::from(!is_held);
+                // One that lingers may be held since before.
+                if !is_held && (linger.is_zero() || !held.since.contains_key(&key)) {
+                    held.since.insert(key.clone(), checks.truth.now());
+                }
+                held.interests.push(informers.acquire(key).unwrap());
             }
-            3..=4 if !held.is_empty() => {
-                let at = dice.below(held.len() as u64) as usize;
-                let gone = held.swap_remove(at);
+            3..=4 if !held.interests.is_empty() => {
+                let at = dice.below(held.interests.len() as u64) as usize;
+                let gone = held.interests.swap_remove(at);
                 let key = gone.key().clone();
                 drop(gone);
-                if linger.is_zero() && !held.iter().any(|held| *held.key() == key) {
+                if linger.is_zero() && !held.interests.iter().any(|held| *held.key() == key) {
                     assert_eq!(informers.read().count(&key), 0, "the drop has let go of {key}");
                 }
             }
             5..=9 => {
                 let place = format!("p{}", dice.below(KEYS + 1));
                 let name = format!("default/o{}", dice.below(6));
-                plane.put(Thing::new(&name).at(&place).says(&step.to_string()));
+                written = Some(plane.put(Thing::new(&name).at(&place).says(&step.to_string())));
                 rare.moved += 1;
             }
-            10 => drop(plane.delete(&format!("default/o{}", dice.below(6)).parse().unwrap())),
+            10 => {
+                let gone = plane.delete(&format!("default/o{}", dice.below(6)).parse().unwrap());
+                written = gone.or(written);
+            }
             11 => plane.bookmark(),
             12 => plane.compact_but(dice.below(6)),
+            13 if dice.below(8) == 0 => {
+                rare.refused += u64::from(!per_key);
+                plane.refuse_key(&format!("p{}", dice.below(KEYS)));
+            }
             13 => plane.once(dice.fault(per_key)),
             14 if step % 12 == 0 => {
                 // Nothing is written until it is believed that it was restored: else nobody could tell.
                 rare.restored += 1;
                 plane.restore(dice.below(8));
                 plane.behave();
+                written = None;
+                checks.truth.restored(&plane);
+                (checks.shown, checks.told) = (Seen::default(), Seen::default());
+                held.since.values_mut().for_each(|since| *since = 0);
                 for _ in 0..40 {
                     sleep(Duration::from_secs(30)).await;
                     plane.bookmark();
@@ -182,12 +196,27 @@ async fn one(seed: u64, per_key: bool, rare: &mut Rare) {
             14 => plane.end_watches(),
             _ => sleep(Duration::from_millis(dice.below(4_000))).await,
         }
+        checks.truth.hear(&plane);
         if dice.below(3) == 0 {
             sleep(Duration::from_millis(dice.below(20))).await;
         }
+        if let Some(token) = written.take_if(|_| dice.below(4) == 0) {
+            let patience = Duration::from_millis(dice.below(500));
+            let asked =
+                tokio::time::timeout(Duration::from_secs(2), informers.reached(&token, patience)).await;
+            if let Ok(Ok(())) = asked {
+                rare.reached += 1;
+                let is_so = checks.reached(&token, &held, &informers, per_key);
+                assert_eq!(is_so, Ok(()), "seed {seed}, step {step}");
+            } else {
+                rare.not_reached += 1;
+            }
+        }
+        let is_so = checks.complete(&held, &informers, &known.lock(), rare);
+        assert_eq!(is_so, Ok(()), "seed {seed}, step {step}");
         // At all times: nothing is held that nobody holds, unless it lingers.
         let read = informers.read();
-        let keys: BTreeSet<&String> = held.iter().map(Interest::key).collect();
+        let keys: BTreeSet<&String> = held.interests.iter().map(Interest::key).collect();
         if linger.is_zero() {
             for (key, name, thing) in read.iter() {
                 assert!(keys.contains(key), "{name} is under {key}, seed {seed}");
@@ -208,7 +237,7 @@ async fn one(seed: u64, per_key: bool, rare: &mut Rare) {
         sleep(Duration::from_secs(30)).await;
         plane.bookmark();
     }
-    let keys: BTreeSet<String> = held.iter().map(|held| held.key().clone()).collect();
+    let keys: BTreeSet<String> = held.interests.iter().map(|held| held.key().clone()).collect();
     let expected: BTreeMap<(String, ObjectKey), Arc<Thing>> = plane
         .state()
         .into_iter()
@@ -222,16 +251,20 @@ async fn one(seed: u64, per_key: bool, rare: &mut Rare) {
         .collect();
     let state = informers.state();
     assert_eq!(holds, expected, "seed {seed}, {state:?}");
-    assert!(held.iter().all(Interest::is_synced), "seed {seed}, {state:?}");
+    assert!(held.interests.iter().all(Interest::is_synced), "seed {seed}, {state:?}");
+    let is_so = checks.complete(&held, &informers, &known.lock(), rare);
+    assert_eq!(is_so, Ok(()), "seed {seed}");
     assert_eq!(state.trouble, None, "seed {seed}");
     let streams = if per_key { keys.len() } else { keys.len().min(1) };
     // One that is of no key any more stays for the next until it ends.
     let stays = u64::from(!per_key && keys.is_empty() && plane.asked().open == 1);
-    assert_eq!(state.streams, streams as u64 + stays, "seed {seed}");
+    assert_eq!(state.streams, streams as u64 + stays, "seed {seed}, {keys:?} of {state:?}");
     {
         let known = known.lock();
         assert_eq!(known.wrong, None, "seed {seed}");
         assert_eq!(known.holds, expected, "what was told adds up, seed {seed}");
+        let last = held.interests.iter().filter_map(Interest::completed).max();
+        assert!(last.is_none_or(|last| known.marked >= last.0), "that all are complete is told, seed {seed}");
         rare.released += known.released;
         rare.left += known.left;
         rare.deleted += known.deleted;
@@ -244,10 +277,10 @@ async fn one(seed: u64, per_key: bool, rare: &mut Rare) {
     sleep(Duration::from_secs(10)).await;
     assert!(informers.read().is_empty(), "nobody holds anything, seed {seed}");
     assert!(known.lock().holds.is_empty(), "and that was told, seed {seed}");
-    drop(handler);
     stopping.cancel();
     tasks.close();
     tasks.wait().await;
+    handler.await.unwrap();
     assert_eq!(plane.asked().open, 0, "no watch is left, seed {seed}");
 }
 
@@ -258,8 +291,12 @@ async fn many(per_key: bool) -> Rare {
     }
     println!("{rare:?}");
     let Rare { released, left, deleted, faults, came_back, moved, restored, in_parts, .. } = rare;
+    let Rare { complete, marked, reached, not_reached, .. } = rare;
     for happened in [released, left, deleted, faults, came_back, moved, restored, in_parts] {
         assert!(happened > 10, "{rare:?}");
+    }
+    for happened in [complete, marked, reached, not_reached] {
+        assert!(happened > 100, "{rare:?}");
     }
     rare
 }
@@ -267,7 +304,7 @@ async fn many(per_key: bool) -> Rare {
 #[tokio::test(start_paused = true)]
 async fn what_is_held_by_one_stream_is_what_the_source_has() {
     let rare = many(false).await;
-    assert!(rare.spoiled_edits > 10, "{rare:?}");
+    assert!(rare.spoiled_edits > 10 && rare.refused > 10, "{rare:?}");
 }
 
 #[tokio::test(start_paused = true)]
