@@ -22,7 +22,9 @@
 //! 5. **Half an event is none**: a watch that ends in the middle of a line has broken off, wherever it is cut
 //!    (`a_watch_that_goes_wrong_says_how_to_go_on`).
 //! 6. **An object is made once**, of what its type asks for and nothing else (`an_object_is_made_once`,
-//!    `what_is_kept_is_what_the_whole_object_says`). [`Meta`] is metadata in ten words (`metadata_is_small`).
+//!    `what_is_kept_is_what_the_whole_object_says`). [`Meta`] is metadata in ten words (`metadata_is_small`). [`Slim`] is a type that others
+//!    wrote, of whose managed fields nothing is made (`nothing_of_them_is_made`, `of_any_json_that_entry_is_missing_and_no_other`,
+//!    `what_is_written_slim_keeps_its_managed_fields_on_the_server`).
 //! 7. **What a server sends is bounded**: a line, an answer, the time (`a_line_without_end_is_refused`,
 //!    `an_answer_without_end_is_refused`, `who_does_not_answer_is_not_waited_for`). Whatever it is, it is no panic
 //!    (`whatever_comes_is_no_panic`).
@@ -62,9 +64,10 @@
 //!
 //! ```
 //! use futures::StreamExt;
+//! use k8s_openapi::api::core::v1::ConfigMap;
 //! use machinery_apiserver::{ApiServer, Identity};
 //! use machinery_kube::kube_client::Client;
-//! use machinery_kube::{Meta, Remote, Server};
+//! use machinery_kube::{Meta, Remote, Server, Slim};
 //! use machinery_objects::{
 //!     Filter, Freshness, Kind, Labels, ListRequest, ListWatch, Object, ObjectKey, ResourceVersion, Scope, WatchEvent,
 //!     WatchFrom, WatchRequest,
@@ -104,17 +107,21 @@
 //! let mut events = configs.watch(request).await?;
 //!
 //! # use machinery_objects::Writer;
-//! # use k8s_openapi::api::core::v1::ConfigMap;
 //! # let mut config = ConfigMap::default();
 //! # config.metadata.name = Some("db-0".into());
 //! # config.metadata.namespace = Some("default".into());
 //! # config.data = Some([("rack".into(), "17".into())].into());
-//! # Remote::<ConfigMap>::new(client, kind, Server::kubernetes()).create(&config, None).await?;
+//! # Remote::<ConfigMap>::new(client.clone(), kind.clone(), Server::kubernetes()).create(&config, None).await?;
 //! // Somebody makes one.
 //! let Some(Ok(WatchEvent::Added(config))) = events.next().await else { panic!("it is told") };
 //! assert_eq!(config.metadata.key.as_str(), "default/db-0");
 //! assert_eq!(config.data.rack.as_deref(), Some("17"));
-//! assert!(configs.get(&"default/db-0".parse()?, Freshness::Newest).await?.is_some());
+//!
+//! // The same in a type that others wrote, all of it but the managed fields.
+//! let slim = Remote::<Slim<ConfigMap>>::new(client, kind, Server::kubernetes());
+//! let config = slim.get(&"default/db-0".parse()?, Freshness::Newest).await?.expect("it is there");
+//! assert_eq!(config.data.as_ref().and_then(|data| data.get("rack")).map(String::as_str), Some("17"));
+//! assert_eq!(config.metadata.managed_fields, None);
 //! # server.stop().await;
 //! # Ok(()) }
 //! ```
@@ -133,6 +140,7 @@ mod refusal;
 mod remote;
 mod request;
 mod server;
+mod slim;
 #[cfg(test)]
 mod testing;
 mod text;
@@ -145,3 +153,4 @@ pub use connect::{ConnectError, Connections, client};
 pub use meta::{Identity, Meta};
 pub use remote::Remote;
 pub use server::{Ids, Server};
+pub use slim::Slim;

@@ -9,5 +9,6 @@ mod ports;
 mod projection;
 mod roads;
 mod script;
+mod slim;
 mod write;
 mod wrong;

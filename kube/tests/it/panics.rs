@@ -14,7 +14,7 @@ use crate::wrong::{item, line, page, server};
 
 /// One that panics where its name says.
 #[derive(Debug)]
-struct Touchy(Identity);
+pub(crate) struct Touchy(Identity);
 
 impl<'de> Deserialize<'de> for Touchy {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -51,13 +51,13 @@ impl Object for Touchy {
     }
 }
 
-const WHERE: [&str; 3] = ["read", "key", "version"];
+pub(crate) const WHERE: [&str; 3] = ["read", "key", "version"];
 
 fn of(reply: Reply) -> Remote<Touchy> {
     Remote::new(Script::new([reply]).client(), kind(), server())
 }
 
-fn is_known(unreadable: &Unreadable, at: &str, gone: bool) {
+pub(crate) fn is_known(unreadable: &Unreadable, at: &str, gone: bool) {
     let Unreadable { key: name, version, is_gone, reason } = unreadable;
     assert_eq!((name, version, *is_gone), (&key(at), &ResourceVersion::new("8"), gone));
     assert!(reason.contains("panics"), "{reason}");
