@@ -40,8 +40,11 @@ func informerSync(_ Peer, r Request) Figures {
 	lap.start()
 	source := cache.NewListWatchFromClient(client, "configmaps", metav1.NamespaceAll, fields.Everything())
 	informer := cache.NewSharedIndexInformer(source, &corev1.ConfigMap{}, 0, cache.Indexers{})
-	if r.Of == "five" {
+	switch r.Of {
+	case "five":
 		must(informer.SetTransform(five))
+	case "slim":
+		must(informer.SetTransform(slim))
 	}
 	go informer.Run(make(chan struct{})) // it ends with the process
 	for !informer.HasSynced() {
@@ -56,7 +59,18 @@ func informerSync(_ Peer, r Request) Figures {
 	if r.Of == "five" && len(there[0].(*corev1.ConfigMap).Data) != 2 {
 		panic("the transform did not keep two texts")
 	}
+	if r.Of == "slim" && there[0].(*corev1.ConfigMap).ManagedFields != nil {
+		panic("the transform did not clear the managed fields")
+	}
 	return Figures{"sync_s": lap.wall.Seconds(), "client_cpu_s": lap.cpu.Seconds(), "objects": float64(len(there))}
+}
+
+// slim clears the managed fields.
+func slim(object interface{}) (interface{}, error) {
+	if config, is := object.(*corev1.ConfigMap); is {
+		config.ManagedFields = nil
+	}
+	return object, nil
 }
 
 // five keeps five fields.

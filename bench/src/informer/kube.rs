@@ -144,6 +144,11 @@ pub(super) async fn sync(
 ) -> anyhow::Result<(Figures, Box<dyn Any>)> {
     match of {
         Of::Whole | Of::Lean => follow::<ConfigMap>(kubeconfig, objects, |_| {}, |_| 1).await,
+        Of::Slim => {
+            let clear = |config: &mut ConfigMap| config.metadata.managed_fields = None;
+            follow(kubeconfig, objects, clear, |config| usize::from(config.metadata.managed_fields.is_none()))
+                .await
+        }
         Of::Five => follow(kubeconfig, objects, FiveOfKube::strip, FiveOfKube::touch).await,
     }
 }

@@ -11,7 +11,7 @@ pub(super) enum Kind {
     Hop { objects: usize, events: usize },
     /// Making objects of the pages that come over the wire, and nothing else.
     Decode { objects: usize, passes: usize },
-    /// An informer of all objects of a server over the wire, until it is whole: as they are, or five fields of each.
+    /// An informer of all objects of a server over the wire, until it is whole: as they are, or less of each.
     Sync { objects: usize, of: Of },
     /// Ours on the server's handle in one process; who has no such thing goes over the wire.
     Near { objects: usize },
@@ -29,6 +29,8 @@ pub(super) enum Kind {
 pub(super) enum Of {
     /// k8s-openapi's `ConfigMap`, and Go's.
     Whole,
+    /// The same without `metadata.managedFields`.
+    Slim,
     /// The same contents in a type of ours, whose metadata is what informers need: peers keep what they keep of the whole.
     Lean,
     /// Namespace, name, version and two texts.

@@ -8,7 +8,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use machinery_informers::Informer;
 use machinery_kube::kube_client::config::{KubeConfigOptions, Kubeconfig};
 use machinery_kube::kube_client::{self};
-use machinery_kube::{Connections, Remote, Server, client};
+use machinery_kube::{Connections, Remote, Server, Slim, client};
 use machinery_objects::{Kind, ListWatch, Object, Scope};
 use serde::de::DeserializeOwned;
 use std::any::Any;
@@ -34,9 +34,14 @@ pub(in crate::informer) async fn sync(
 ) -> anyhow::Result<(Figures, Box<dyn Any>)> {
     match of {
         Of::Whole => begin::<ConfigMap>(kubeconfig, objects, |_| 1).await,
+        Of::Slim => begin::<Slim<ConfigMap>>(kubeconfig, objects, has_no_managed_fields).await,
         Of::Lean => begin::<Config>(kubeconfig, objects, |config| config.data.len()).await,
         Of::Five => begin::<Five>(kubeconfig, objects, Five::touch).await,
     }
+}
+
+fn has_no_managed_fields(config: &Slim<ConfigMap>) -> usize {
+    usize::from(config.metadata.managed_fields.is_none())
 }
 
 async fn begin<O: Object + DeserializeOwned>(
