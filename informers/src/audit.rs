@@ -1,8 +1,8 @@
 //! The cache held against a list: it should differ in nothing but what changes meanwhile.
 //!
 //! What differs is looked at again when the cache has come to where the list was, and of what differs still the source is asked
-//! object by object; who then stays as it is has drifted. While the reflector is in trouble nothing is judged: the cache is
-//! not what it should be, and that is known.
+//! object by object; who then stays as it is has drifted. While the reflector is in trouble, or all comes anew, nothing is judged: the
+//! cache is not what it should be, and that is known.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -18,6 +18,8 @@ use crate::reflect::found_all;
 pub(crate) const OFTEN: Duration = Duration::from_secs(1);
 /// Of no more objects the source is asked one by one.
 const ASKED: usize = 16;
+/// After so many objects that were looked at others have their turn.
+const AT_ONCE: usize = 1000;
 /// So long what was just asked for has to come by the watch, too.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -25,12 +27,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 struct Differs {
     /// As of when it was listed.
     at: ResourceVersion,
-    /// In which version the cache has each.
-    has: BTreeMap<ObjectKey, Option<ResourceVersion>>,
+    has: Has,
 }
+
+/// In which version the cache has each.
+type Has = BTreeMap<ObjectKey, Option<ResourceVersion>>;
 
 /// Compares as often, for ever.
 pub(crate) async fn run<T: Object>(shared: &Arc<Shared<T>>, every: Duration) {
+    let mut last = None;
     loop {
         sleep(every.max(OFTEN)).await;
         if !shared.is_well() {
@@ -38,7 +43,7 @@ pub(crate) async fn run<T: Object>(shared: &Arc<Shared<T>>, every: Duration) {
         }
         // What cannot be listed now is the reflector's trouble, too.
         let Ok(Some(differs)) = timeout(shared.limits.list_time, differing(shared)).await else { continue };
-        let Some(drifts) = drifts(shared, differs).await else { continue };
+        let Some(drifts) = drifts(shared, differs, &mut last).await else { continue };
         let counts = &mut shared.report.lock().counts;
         counts.audits += 1;
         counts.drifts += drifts;
@@ -51,8 +56,11 @@ pub(crate) async fn run<T: Object>(shared: &Arc<Shared<T>>, every: Duration) {
 /// As its pages come; `None` if there is no list, or no end of it.
 async fn differing<T: Object>(shared: &Shared<T>) -> Option<Differs> {
     let mut has = BTreeMap::new();
-    let mut unlisted: BTreeSet<ObjectKey> =
-        shared.map.snapshot().iter().map(|(key, _)| key.clone()).collect();
+    let (mut unlisted, mut turns) = (BTreeSet::new(), Turns::default());
+    for (key, _) in shared.map.snapshot().iter() {
+        unlisted.insert(key.clone());
+        turns.after_one().await;
+    }
     let mut request = ListRequest {
         filter: shared.filter.clone(),
         at: ListAt::Fresh(Freshness::Newest),
@@ -77,27 +85,33 @@ async fn differing<T: Object>(shared: &Shared<T>) -> Option<Differs> {
             if there != found.version {
                 has.insert(found.key, there);
             }
+            turns.after_one().await;
         }
         at.get_or_insert(page.version);
-        tokio::task::yield_now().await; // a page is many objects
         request.rest = page.rest;
         if request.rest.is_none() {
             break;
         }
     }
-    has.extend(unlisted.into_iter().map(|key| {
+    for key in unlisted {
         let there = shared.version_of(&key);
-        (key, there)
-    }));
+        has.insert(key, there);
+        turns.after_one().await;
+    }
     Some(Differs { at: at?, has })
 }
 
-/// How many of them are no difference in time; `None` if that cannot be said now.
-async fn drifts<T: Object>(shared: &Shared<T>, differs: Differs) -> Option<u64> {
+/// How many of them are no difference in time; `None` if that cannot be said now. `last` is who was asked for last, this time or before.
+async fn drifts<T: Object>(
+    shared: &Shared<T>,
+    differs: Differs,
+    last: &mut Option<ObjectKey>,
+) -> Option<u64> {
     let Differs { at, mut has } = differs;
     let can = shared.source.capabilities();
     if can.versions_are_ordered {
-        has.retain(|_, has| has.as_ref().is_none_or(|has| *has <= at)); // the others the cache has heard of since
+        // Of the others the cache has heard since.
+        has = those(has, |_, has| has.as_ref().is_none_or(|has| *has <= at)).await;
     }
     // Without bookmarks a cache does not know how far it is.
     if can.versions_are_ordered && can.bookmarks {
@@ -106,22 +120,24 @@ async fn drifts<T: Object>(shared: &Shared<T>, differs: Differs) -> Option<u64> 
         });
         timeout(shared.limits.silence, comes).await.ok()?;
     }
-    has.retain(|key, has| shared.version_of(key) == *has);
-    timeout(shared.limits.answer_time, confirm(shared, &mut has)).await.ok()?;
+    has = those(has, |key, has| shared.version_of(key) == *has).await;
+    timeout(shared.limits.answer_time, confirm(shared, &mut has, last)).await.ok()?;
     // What the source has now may be on its way.
     let _ = timeout(PATIENCE, has_moved(shared, &mut has, |_| false)).await;
+    has.retain(|key, has| shared.version_of(key) == *has);
     shared.is_well().then_some(has.len() as u64)
 }
 
-/// Returns when all of them have changed in the cache, and leaves those that have not; or when this is so.
-async fn has_moved<T: Object>(
-    shared: &Shared<T>,
-    has: &mut BTreeMap<ObjectKey, Option<ResourceVersion>>,
-    is_over: impl Fn(&Shared<T>) -> bool,
-) {
+/// Returns when all of them have changed in the cache, or when this is so. Of many that change it looks no farther than to the first that has
+/// not, so some that have may be left.
+async fn has_moved<T: Object>(shared: &Shared<T>, has: &mut Has, is_over: impl Fn(&Shared<T>) -> bool) {
     loop {
         let listener = shared.reached.listen();
-        has.retain(|key, has| shared.version_of(key) == *has);
+        while let Some(first) = has.first_entry()
+            && shared.version_of(first.key()) != *first.get()
+        {
+            first.remove();
+        }
         if has.is_empty() || is_over(shared) {
             return;
         }
@@ -129,11 +145,48 @@ async fn has_moved<T: Object>(
     }
 }
 
-/// Leaves those that the source has otherwise, of the first few. Of which it cannot say, it is asked next time.
-async fn confirm<T: Object>(shared: &Shared<T>, has: &mut BTreeMap<ObjectKey, Option<ResourceVersion>>) {
-    for (key, there) in std::mem::take(has).into_iter().take(ASKED) {
+/// Leaves those that the source has otherwise, of the next few. Of which it cannot say, it is asked when their turn comes again.
+async fn confirm<T: Object>(shared: &Shared<T>, has: &mut Has, last: &mut Option<ObjectKey>) {
+    for (key, there) in next_of(std::mem::take(has), last.as_ref()) {
+        *last = Some(key.clone());
         if shared.listed(&key).await.is_ok_and(|now| now != there) {
             has.insert(key, there);
+        }
+    }
+}
+
+/// Those after the one that was last, and then from the beginning: each has its turn, whoever else differs always.
+fn next_of(
+    mut has: Has,
+    last: Option<&ObjectKey>,
+) -> impl Iterator<Item = (ObjectKey, Option<ResourceVersion>)> + use<> {
+    let mut after = last.map_or_else(BTreeMap::new, |last| has.split_off(last));
+    // Whoever was last comes last.
+    let again = last.and_then(|last| after.remove_entry(last));
+    after.into_iter().chain(has).chain(again).take(ASKED)
+}
+
+/// Those of them of which this is so.
+async fn those(has: Has, is_so: impl Fn(&ObjectKey, &Option<ResourceVersion>) -> bool) -> Has {
+    let (mut those, mut turns) = (Has::new(), Turns::default());
+    for (key, has) in has {
+        if is_so(&key, &has) {
+            those.insert(key, has);
+        }
+        turns.after_one().await;
+    }
+    those
+}
+
+/// Gives others their turn now and then.
+#[derive(Default)]
+struct Turns(usize);
+
+impl Turns {
+    async fn after_one(&mut self) {
+        self.0 += 1;
+        if self.0.is_multiple_of(AT_ONCE) {
+            tokio::task::yield_now().await;
         }
     }
 }
@@ -141,7 +194,10 @@ async fn confirm<T: Object>(shared: &Shared<T>, has: &mut BTreeMap<ObjectKey, Op
 impl<T: Object> Shared<T> {
     /// Whether nothing is known to keep the cache from being up to date.
     fn is_well(&self) -> bool {
-        self.reached.now().synced && !self.is_troubled()
+        let report = self.report.lock();
+        let is_well = report.trouble.is_none() && !report.renewing;
+        drop(report);
+        is_well && self.reached.now().synced
     }
 
     fn version_of(&self, key: &ObjectKey) -> Option<ResourceVersion> {

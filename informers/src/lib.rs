@@ -40,7 +40,8 @@
 //!     [`Informer`] that is full says so and stays whole (`a_cache_that_is_full_stays_as_it_was_until_all_fits_again`); so do keyed ones,
 //!     by what is under all keys (`keyed_informers_that_are_full_stay_as_they_were_until_all_fits_again`).
 //! 12. **Drift is looked for**: an audit of an [`Informer`] compares with a list, counts what differs, and lists anew ([`Builder::audit`];
-//!     `a_lost_change_is_found_and_healed`, `nothing_drifts_while_everything_changes`).
+//!     `a_lost_change_is_found_and_healed`, `nothing_drifts_while_everything_changes`,
+//!     `who_differs_is_asked_for_though_others_differ_always`).
 //! 13. **An interest is a guard**: the first begins what is told of a key; when the drop of the last has returned, or it has lingered so long as
 //!     [`KeyedBuilder::linger`] says, nothing of it is held, that was told, and what still comes changes nothing
 //!     (`interests_are_held_and_let_go_by_one_stream`, `…_by_a_stream_for_each_key`, over TLS `keyed_informers_over_the_wire_…`; loom:

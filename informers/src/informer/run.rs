@@ -106,6 +106,7 @@ impl<T: Object> Sink<T> for Keeper<'_, T> {
         report.counts.unreadable += unreadable;
         report.counts.troubles += outcome.troubles.len() as u64;
         report.counts.late = cache.late();
+        report.renewing = cache.is_renewing();
         if outcome.whole || unreadable > 0 || report.unreadable.len() != cache.unreadable().len() {
             report.unreadable = cache.unreadable().values().cloned().collect();
         }

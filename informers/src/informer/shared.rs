@@ -62,7 +62,9 @@ pub(crate) struct Anew {
 /// What is known besides the objects.
 #[derive(Default)]
 pub(crate) struct Report {
-    pub(super) trouble: Option<Trouble>,
+    pub(crate) trouble: Option<Trouble>,
+    /// All of it is coming anew.
+    pub(crate) renewing: bool,
     pub(super) unreadable: Vec<machinery_objects::Unreadable>,
     pub(crate) counts: Counts,
 }
@@ -218,10 +220,6 @@ impl<T: Object> crate::metrics::Observed for Shared<T> {
 }
 
 impl<T> Shared<T> {
-    pub(crate) fn is_troubled(&self) -> bool {
-        self.report.lock().trouble.is_some()
-    }
-
     pub(crate) fn anew(&self) {
         *self.anew.wanted.lock() = true;
         self.anew.told.notify_all();

@@ -54,6 +54,6 @@ pub struct Counts {
     pub index_panics: u64,
     /// Comparisons with a list, those from which nothing could be said aside.
     pub audits: u64,
-    /// Objects that were found to differ from it; at most 16 of them are looked into each time.
+    /// Objects that were found to differ from it; at most 16 of them are looked into each time, by turns.
     pub drifts: u64,
 }

@@ -2,15 +2,17 @@
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use machinery_informers::testing::{Fault, OnEvent, OnList, OnWatch, Plane, Thing};
 use machinery_informers::{Builder, Informer, Limits};
 use machinery_objects::{
-    Capabilities, Filter, ListError, ListRequest, ListWatch, ObjectKey, Page, WatchError, WatchRequest,
-    WatchStream,
+    Capabilities, FieldTerm, Filter, ListError, ListRequest, ListWatch, NAME, ObjectKey, Page, WatchError,
+    WatchRequest, WatchStream,
 };
+use machinery_sync::Mutex;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -181,6 +183,137 @@ fn many_differences_are_judged_together_and_few_are_asked_for() {
         assert_eq!((counts.audits, counts.drifts, lists), (1, 16, 1 + 16));
         rig.stop().await;
     });
+}
+
+/// It does not say how it has some of its objects, when it is asked for one; and it may list nothing.
+struct Reticent {
+    plane: Plane<Thing>,
+    silent_of: usize,
+    lists_nothing: bool,
+    /// How often others had their turn, before each list from when they count.
+    turns: Arc<AtomicUsize>,
+    before: Arc<Mutex<Vec<usize>>>,
+}
+
+impl Reticent {
+    fn new(plane: &Plane<Thing>) -> Self {
+        let plane = plane.clone();
+        Self { plane, silent_of: 0, lists_nothing: false, turns: Arc::default(), before: Arc::default() }
+    }
+}
+
+#[async_trait]
+impl ListWatch<Thing> for Reticent {
+    fn capabilities(&self) -> Capabilities {
+        self.plane.capabilities()
+    }
+
+    async fn list(&self, request: ListRequest) -> Result<Page<Thing>, ListError> {
+        self.before.lock().push(self.turns.swap(0, Ordering::Relaxed));
+        if let Some(term) = request.filter.fields.terms().first() {
+            let is_silent_of = |number: usize| *term == FieldTerm::equals(NAME, &name_of(number)).unwrap();
+            if (0..self.silent_of).any(is_silent_of) {
+                return Err(unavailable().into());
+            }
+        }
+        let mut page = self.plane.list(request).await?;
+        if self.lists_nothing {
+            (page.items, page.rest) = (Vec::new(), None);
+        }
+        Ok(page)
+    }
+
+    async fn watch(&self, request: WatchRequest) -> Result<WatchStream<Thing>, WatchError> {
+        self.plane.watch(request).await
+    }
+}
+
+fn name_of(number: usize) -> String {
+    format!("thing-{number:05}")
+}
+
+/// One asked for the first sixteen each time, and the seventeenth never.
+#[test]
+fn who_differs_is_asked_for_though_others_differ_always() {
+    virtually(async {
+        let plane = Plane::of_things(Capabilities::ALL);
+        let mut builder =
+            Informer::<Thing>::builder(Arc::new(Reticent { silent_of: 40, ..Reticent::new(&plane) }));
+        builder.audit(EVERY).seed(1);
+        let rig = Rig { informer: builder.build(), ..Rig::idle(plane, |_| {}) };
+        rig.run();
+        rig.informer.synced().await.unwrap();
+        (0..41).for_each(|_| rig.plane.once(Fault::Event(OnEvent::Lost)));
+        (0..41).for_each(|number| drop(rig.plane.put(Thing::new(&name_of(number)))));
+        rig.pass(EVERY * 2 + seconds(30)).await;
+        let counts = rig.informer.state().counts;
+        assert_eq!((counts.audits, counts.drifts, rig.informer.read().len()), (2, 0, 0));
+        rig.pass(EVERY).await;
+        let counts = rig.informer.state().counts;
+        assert_eq!((counts.audits, counts.drifts, rig.informer.read().len()), (3, 1, 41));
+        rig.stop().await;
+    });
+}
+
+/// It held up its thread while it looked at all of a cache.
+#[test]
+fn a_look_at_a_large_cache_leaves_others_their_turn() {
+    virtually(async {
+        let plane = Plane::of_things(Capabilities::ALL);
+        (0..10_000).for_each(|number| drop(plane.put(Thing::new(&name_of(number)))));
+        let source = Reticent { lists_nothing: true, ..Reticent::new(&plane) };
+        let (turns, before) = (source.turns.clone(), source.before.clone());
+        let mut builder = Informer::<Thing>::builder(Arc::new(source));
+        builder.audit(EVERY).seed(1);
+        let rig = Rig { informer: builder.build(), ..Rig::idle(plane, |_| {}) };
+        rig.run();
+        rig.informer.synced().await.unwrap();
+        let lists = before.clone();
+        rig.tasks.spawn(async move {
+            sleep(EVERY - Duration::from_millis(5)).await;
+            // Time goes on only while everybody waits.
+            while lists.lock().len() < 2 {
+                turns.store(0, Ordering::Relaxed);
+                sleep(Duration::from_millis(1)).await;
+                for _ in 0..1000 {
+                    turns.fetch_add(1, Ordering::Relaxed);
+                    tokio::task::yield_now().await;
+                }
+            }
+        });
+        rig.pass(EVERY + seconds(5)).await;
+        let [while_counted, while_compared, ..] = before.lock()[..] else {
+            panic!("it was listed, and asked")
+        };
+        assert!(while_counted >= 10 && while_compared >= 20, "{while_counted} {while_compared}");
+        rig.stop().await;
+    });
+}
+
+/// It may be for this very difference that somebody wants all anew.
+#[test]
+fn while_all_comes_anew_nothing_is_judged() {
+    let check = |renewed: Duration, lists| {
+        virtually(async {
+            let rig = Rig::with(Plane::of_things(Capabilities::ALL), audited);
+            rig.informer.synced().await.unwrap();
+            rig.plane.once(Fault::Event(OnEvent::Lost));
+            rig.plane.put(Thing::new("a"));
+            rig.pass(renewed).await;
+            rig.plane.once(Fault::Watch(OnWatch::NoEnd));
+            rig.informer.renew();
+            sleep(EVERY + seconds(12) - renewed).await;
+            let state = rig.informer.state();
+            assert_eq!((state.trouble, rig.informer.read().len()), (None, 0), "it comes anew still");
+            assert_eq!((state.counts.audits, state.counts.drifts, rig.plane.asked().lists), (0, 0, lists));
+            rig.pass(EVERY * 3).await;
+            let state = rig.informer.state();
+            assert_eq!((state.counts.audits > 0, state.counts.drifts, rig.has().as_str()), (true, 0, "a@"));
+            rig.stop().await;
+        });
+    };
+    check(EVERY - seconds(3), 0);
+    check(EVERY + seconds(3), 2); // it has been listed, and asked for
 }
 
 #[test]
