@@ -101,17 +101,48 @@ pub(super) fn is_same<T: Object>(there: &Arc<T>, found: &Found<Arc<T>>) -> bool 
 mod tests {
     use super::*;
     use crate::testing::Thing;
+    use machinery_objects::Revision;
+
+    fn found(name: &str) -> Found<Arc<Thing>> {
+        let object = Arc::new(Thing { version: Some(Revision(7).into()), ..Thing::new(name) });
+        Found { key: object.key.clone(), version: object.version.clone(), object }
+    }
+
+    fn odd(name: &str, is_gone: bool) -> Unreadable {
+        Unreadable { key: found(name).key, version: None, is_gone, reason: "no".into() }
+    }
 
     #[test]
     fn what_came_of_one_that_is_gone_is_given_back() {
         let mut renewal = Renewal::new(FixedState::with_seed(1), 0);
-        for name in ["a", "b"] {
-            let object = Arc::new(Thing::new(name));
-            assert!(renewal.put(Found { key: object.key.clone(), version: None, object }, None).is_none());
+        for name in ["a", "b", "a"] {
+            assert!(renewal.put(found(name), None).is_none());
         }
-        let key: ObjectKey = "a".parse().unwrap();
-        let gone = Unreadable { key, version: None, is_gone: true, reason: "no".into() };
-        assert_eq!(renewal.unreadable(gone), [Arc::new(Thing::new("a"))]);
-        assert_eq!((renewal.seen.len(), renewal.fresh.len()), (1, 1));
+        assert_eq!(renewal.unreadable(odd("a", true)), [found("a").object, found("a").object]);
+        let left: Vec<_> = renewal.fresh.iter().map(Fresh::key).collect();
+        assert_eq!((left, renewal.seen.len()), (vec![&found("b").key], 1));
+    }
+
+    #[test]
+    fn one_that_is_gone_is_not_seen_whatever_came_of_it() {
+        let mut renewal = Renewal::new(FixedState::with_seed(1), 0);
+        // As it is in the cache, and as nobody knows what.
+        assert!(renewal.put(found("a"), Some((found("a").key, found("a").object))).is_some());
+        assert!(renewal.unreadable(odd("b", false)).is_empty());
+        assert_eq!((renewal.seen.len(), renewal.fresh.len(), renewal.unreadable.len()), (2, 0, 1));
+        for name in ["a", "b"] {
+            assert!(renewal.unreadable(odd(name, true)).is_empty());
+        }
+        assert_eq!((renewal.seen.len(), renewal.fresh.len(), renewal.unreadable.len()), (0, 0, 0));
+    }
+
+    #[test]
+    fn what_came_before_one_that_cannot_be_read_stays() {
+        let mut renewal = Renewal::new(FixedState::with_seed(1), 0);
+        assert!(renewal.put(found("a"), None).is_none());
+        assert!(renewal.unreadable(odd("a", false)).is_empty());
+        assert_eq!((renewal.seen.len(), renewal.fresh.len(), renewal.unreadable.len()), (1, 1, 1));
+        assert!(renewal.put(found("a"), None).is_none());
+        assert_eq!(renewal.unreadable.len(), 0, "it can be read again");
     }
 }
