@@ -1,23 +1,25 @@
 //! What the answer to a write means. Pure.
 
-use machinery_objects::{Deleted, Object, ObjectKey, Uid, WriteError, WriteToken, Written, Wrote};
+use machinery_objects::{
+    Deleted, Object, ObjectKey, ResourceVersion, Uid, WriteError, WriteToken, Written, Wrote,
+};
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
+use crate::contained::contained;
 use crate::read::object;
 use crate::refusal::Status;
 
 /// What was made or changed.
 pub(super) fn written<O: Object + DeserializeOwned>(body: &[u8]) -> Result<Written<O>, WriteError> {
-    let object: O = object(body).map_err(|error| WriteError::UnknownOutcome { reason: error.to_string() })?;
-    let wrote = match object.version() {
+    let Told { object, key, version, uid } = told(body)?;
+    let wrote = match version {
         // The last finalizer went, and the object with it: the version is that of before.
         _ if Going::of(body).is_gone() => Wrote::Removed(None),
         Some(version) => Wrote::Stored(version),
         None => Wrote::Removed(None),
     };
-    let token = WriteToken { key: object.key(), uid: object.uid().and_then(Uid::new), wrote };
-    Ok(Written { object, token })
+    Ok(Written { object, token: WriteToken { key, uid, wrote } })
 }
 
 /// What became of an object that was to go.
@@ -37,11 +39,31 @@ pub(super) fn deleted<O: Object + DeserializeOwned>(
     if going.metadata.deletion_timestamp.is_none() {
         return Ok(gone(going.metadata.uid.as_deref()));
     }
-    let object: O = object(body).map_err(|error| WriteError::UnknownOutcome { reason: error.to_string() })?;
-    let Some(version) = object.version() else { return Ok(gone(object.uid())) };
-    let uid = object.uid().and_then(Uid::new).or_else(|| uid.cloned());
+    let Told { object, version, uid: found, .. } = told(body)?;
+    let Some(version) = version else { return Ok(gone(found.as_ref().map(Uid::as_str))) };
+    let uid = found.or_else(|| uid.cloned());
     let token = WriteToken { key: key.clone(), uid, wrote: Wrote::Stored(version) };
     Ok(Deleted::Marked(Written { object, token }))
+}
+
+/// An object, and what it says of itself.
+struct Told<O> {
+    object: O,
+    key: ObjectKey,
+    version: Option<ResourceVersion>,
+    uid: Option<Uid>,
+}
+
+/// It was written, and where nobody can say as what, nobody knows what came of it.
+fn told<O: Object + DeserializeOwned>(body: &[u8]) -> Result<Told<O>, WriteError> {
+    let object: O = object(body).map_err(|error| WriteError::UnknownOutcome { reason: error.to_string() })?;
+    let says = contained(|| (object.key(), object.version(), object.uid().and_then(Uid::new)));
+    match says {
+        Some((key, version, uid)) => Ok(Told { object, key, version, uid }),
+        None => Err(WriteError::UnknownOutcome {
+            reason: "the object panics when it is asked for its UID".into(),
+        }),
+    }
 }
 
 /// Of an object, what says whether it goes.

@@ -3,8 +3,8 @@
 use futures::StreamExt;
 use machinery_kube::{Identity, Remote};
 use machinery_objects::{
-    Freshness, Labels, ListError, ListRequest, ListWatch, Object, ObjectKey, ResourceVersion, Revision,
-    SourceError, Unreadable, WatchEvent, WatchFrom, WriteError, Writer,
+    Deletion, Freshness, Labels, ListError, ListRequest, ListWatch, Object, ObjectKey, ResourceVersion,
+    Revision, SourceError, Unreadable, WatchEvent, WatchFrom, WriteError, Writer,
 };
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -48,6 +48,11 @@ impl Object for Touchy {
 
     fn labels(&self) -> Labels {
         Labels::default()
+    }
+
+    fn uid(&self) -> Option<&str> {
+        assert_ne!(self.0.key.name(), "uid", "it cannot bear to be told apart");
+        None
     }
 }
 
@@ -103,8 +108,21 @@ async fn an_object_that_panics_is_no_answer() {
             other => panic!("{other:?}"),
         }
     }
-    // It was made, and nobody can say as what.
-    let sent = Touchy(Identity { key: key("a"), version: None });
-    let made = of(Reply::of(201, item("read", 8))).create(&sent, None).await;
-    assert!(matches!(made, Err(WriteError::UnknownOutcome { .. })), "{made:?}");
+}
+
+#[tokio::test]
+async fn a_write_that_is_answered_with_an_object_that_panics_has_an_unknown_outcome() {
+    for at in ["read", "key", "version", "uid"] {
+        // It was made, and nobody can say as what.
+        let sent = Touchy(Identity { key: key("a"), version: None });
+        let made = of(Reply::of(201, item(at, 8))).create(&sent, None).await;
+        assert!(matches!(made, Err(WriteError::UnknownOutcome { .. })), "{made:?}");
+        let marked = item(at, 8).replacen(
+            r#""metadata":{"#,
+            r#""metadata":{"deletionTimestamp":"2026-11-22T10:00:00Z","#,
+            1,
+        );
+        let deleted = of(Reply::of(200, marked)).delete(&key(at), &Deletion::default()).await;
+        assert!(matches!(deleted, Err(WriteError::UnknownOutcome { .. })), "{deleted:?}");
+    }
 }
