@@ -121,8 +121,6 @@
 mod audit;
 #[cfg(feature = "tokio")]
 mod cache;
-#[cfg(feature = "tokio")]
-mod contained;
 pub mod deliver;
 #[cfg(feature = "tokio")]
 mod informer;

@@ -132,7 +132,6 @@
 
 mod call;
 mod connect;
-mod contained;
 mod interest;
 mod meta;
 mod read;

@@ -1,4 +1,4 @@
-//! Locks, atomics, a waiter list and a swappable pointer: what loom must see, and nothing else.
+//! Locks, atomics, a waiter list and a swappable pointer: what loom must see. And calls that may panic.
 //!
 //! Everything here has two bodies behind one name. In production it is parking_lot, std and arc-swap. Under the
 //! private `--cfg machinery_loom` it is loom, so that a test explores every interleaving of the code that ships and
@@ -14,6 +14,7 @@
 //!    (`loom_a_dropped_listener_passes_its_wake_on`, `a_dropped_listener_passes_its_wake_on`).
 //! 4. **Fair**: listeners are woken in the order in which they began to listen (`wakes_in_order`).
 //! 5. **A reader of [`Swap`] sees a whole value**, old or new, and never goes back (`loom_a_swap_is_seen_whole`).
+//! 6. **A panic in [`contained`] goes nowhere**, nor does one of what it panicked with (`a_panic_goes_nowhere`).
 //!
 //! # What it does not do
 //!
@@ -57,7 +58,9 @@ mod loomed;
 #[cfg(machinery_loom)]
 use loomed as body;
 
+mod contained;
 mod notify;
 
 pub use body::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, Swap, atomic, lock_patiently};
+pub use contained::contained;
 pub use notify::{Listener, Notify};

@@ -3,10 +3,10 @@
 use super::slot::{By, Place};
 use super::{Closed, Events, Lag, Told};
 use machinery_objects::Mark;
+use machinery_sync::contained;
 use std::fmt;
 use std::future::{Future, poll_fn};
 use std::hash::Hash;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
@@ -105,12 +105,8 @@ where
     let mut calls = 0;
     while let Some(told) = events.take(By::Call).await {
         let was_synced = matches!(told, Told::Mark(Mark::Synced));
-        let outcome = catch_unwind(AssertUnwindSafe(|| handle(told)));
-        events.slot.returned(was_synced, outcome.is_err());
-        if let Err(payload) = outcome {
-            // What it panicked with may panic in its drop.
-            let _ = catch_unwind(AssertUnwindSafe(|| drop(payload)));
-        }
+        let panicked = contained(|| handle(told)).is_none();
+        events.slot.returned(was_synced, panicked);
         calls += 1;
         if calls % CALLS_A_TURN == 0 {
             a_turn_for_others().await;

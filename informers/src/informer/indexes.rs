@@ -1,10 +1,9 @@
 //! Functions of the user's, which may panic: an object is then found under nothing, and the cache is whole.
 
+use machinery_sync::contained;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::vec::IntoIter;
-
-use crate::contained::contained;
 
 /// What the function finds in an object; if it panics nothing, and that is counted.
 pub(super) fn found<T, R: IntoIterator>(

@@ -6,14 +6,13 @@ use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use machinery_objects::{Filter, InterestBy, ListWatch, Object};
-use machinery_sync::Mutex;
+use machinery_sync::{Mutex, contained};
 
 use super::holdings::Holdings;
 use super::informers::KeyedInformers;
 use super::progress::Progress;
 use super::shared::{Shared, Text};
 use super::shelves::Find;
-use crate::contained::contained;
 use crate::reflect::Limits;
 use crate::seed::some_seed;
 use crate::source::as_they_come;

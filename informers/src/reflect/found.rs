@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use machinery_objects::{Object, ObjectKey, Page, Unreadable, WatchEvent};
+use machinery_sync::contained;
 
 use super::Found;
-use crate::contained::contained;
 use crate::readable::{readable_in, readable_of, unreadable};
 
 pub(crate) fn found_all<T: Object>(page: Page<Arc<T>>) -> Page<Found<Arc<T>>> {

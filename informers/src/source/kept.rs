@@ -7,9 +7,9 @@ use machinery_objects::{
     Capabilities, Freshness, InterestRequest, InterestSource, InterestWatch, ListError, ListRequest,
     ListWatch, Object, ObjectKey, Page, SourceError, Unreadable, WatchError, WatchRequest, WatchStream,
 };
+use machinery_sync::contained;
 
 use super::Mapped;
-use crate::contained::contained;
 use crate::readable::{readable_of, unreadable};
 
 /// A source of the objects as it has them.

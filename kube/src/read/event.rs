@@ -5,12 +5,12 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use machinery_objects::{EditNumber, Object, ResourceVersion, SourceError, WatchError, WatchEvent};
+use machinery_sync::contained;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 
 use super::object::{malformed, one, whole};
-use crate::contained::contained;
 use crate::refusal::{Refusal, Status};
 use crate::text::{Text, Texts, excerpt};
 

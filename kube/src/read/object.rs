@@ -1,10 +1,10 @@
 //! One object, from bytes. What its type does with them is the user's, and may panic.
 
 use machinery_objects::{Object, SourceError, Unreadable};
+use machinery_sync::contained;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use crate::contained::contained;
 use crate::meta::Bare;
 use crate::text::excerpt;
 

@@ -1,12 +1,12 @@
 //! A page of a list, from bytes.
 
 use machinery_objects::{Continue, Object, Page, ResourceVersion, SourceError};
+use machinery_sync::contained;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::object::{malformed, one, whole};
-use crate::contained::contained;
 use crate::text::Text;
 
 /// Reads all at once. Only if that fails it is done object by object, to find who is at fault.

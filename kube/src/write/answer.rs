@@ -3,10 +3,10 @@
 use machinery_objects::{
     Deleted, Object, ObjectKey, ResourceVersion, Uid, WriteError, WriteToken, Written, Wrote,
 };
+use machinery_sync::contained;
 use serde::Deserialize;
 use serde::de::{DeserializeOwned, IgnoredAny};
 
-use crate::contained::contained;
 use crate::read::object;
 use crate::refusal::Status;
 
