@@ -1,44 +1,111 @@
 //! What you build a control plane from: the one crate to depend on.
 //!
-//! It re-exports the parts, and has nothing of its own. Today that is objects with the ports to read and write them, the
-//! embedded API server with its store, informers, and the ports over any Kubernetes; controllers join when they are there.
+//! A [`Plane`] is a control plane: objects, on a server in this process or on any cluster; an informer of each type, which all who read it share;
+//! and controllers. [`kinds!`] makes kinds of structs. The parts are here too, under their names, for whoever wants more of one of
+//! them.
+//!
+//! # What it promises
+//!
+//! 1. **The same program runs on a server of its own and on a cluster**: only how the plane begins is another
+//!    (`the_same_controller_runs_on_both_roads`).
+//! 2. **One informer for a type**, whoever asks, from the first who does (`all_who_read_a_type_share_an_informer`).
+//! 3. **It ends in order**: controllers, then what they listen to, then the server (`a_plane_ends_in_order`).
+//! 4. **A manifest needs to name no other crate** (`cargo xtask test quickstart`, a crate outside this workspace).
 //!
 //! # What it does not do
 //!
-//! It has no logic. Whoever wants one part alone depends on that part.
+//! What the parts can do it leaves to them. Whoever wants one part alone depends on that part.
 //!
 //! # Example
 //!
 //! ```
 //! # #[cfg(feature = "embedded")]
-//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! use machinery::apiserver::{ApiServer, Identity};
-//! use machinery::store::{Memory, Options};
+//! # mod example {
+//! use machinery::{Next, Plane, Run};
+//! use std::sync::Arc;
 //!
-//! let server = ApiServer::builder(Memory::new(Options::default())).start().await?;
-//! let service = server.service(Identity::admin());       // for kube::Client::new, without a socket
+//! machinery::kinds! {
+//!     #[kube(group = "example.com", version = "v1", kind = "Host", namespaced, status = "HostStatus")]
+//!     pub struct HostSpec {
+//!         rack: u32,
+//!     }
+//!     pub struct HostStatus {
+//!         address: String,
+//!     }
+//! }
 //!
-//! // The same objects as any type, without HTTP: of a type of kube, `server.handle::<Host>(…)`.
-//! use machinery::objects::{Kind, ListRequest, ListWatch, Scope};
-//! let namespaces = Kind::new("v1", "Namespace", "namespaces", Scope::Cluster)?;
-//! let namespaces = server.handle_of::<serde_json::Value>(namespaces, Identity::admin());
-//! assert_eq!(namespaces.list(ListRequest::default()).await?.items[0]["metadata"]["name"], "default");
-//! # drop(service); Ok(()) }
+//! pub async fn example() -> machinery::Result {
+//!     let plane = machinery::embedded().kinds::<(Host,)>().start().await?;       // or machinery::from_args(), on a cluster too
+//!     let hosts = plane.objects::<Host>()?;
+//!     let reconcile = {
+//!         let hosts = hosts.clone();
+//!         move |host: Arc<Host>, run: Run| {
+//!             let hosts = hosts.clone();
+//!             async move {
+//!                 let address = format!("10.0.{}.1", host.spec.rack);
+//!                 if host.status.as_ref().is_none_or(|status| status.address != address) {
+//!                     let host = Host { status: Some(HostStatus { address }), ..(*host).clone() };
+//!                     run.wrote(&hosts.update_status(&host).await?.token, &hosts);     // the next run sees it
+//!                 }
+//!                 Ok::<_, machinery::Error>(Next::Done)
+//!             }
+//!         }
+//!     };
+//!     let controller = plane.controller::<Host>("hosts")?;
+//!     let running = tokio::task::spawn(async { controller.run(reconcile).await });
+//! #   hosts.create(&{ let mut host = Host::new("db-0", HostSpec { rack: 17 }); host.metadata.namespace = Some("default".into()); host }).await?;
+//! #   let key = "default/db-0".parse()?;
+//! #   while hosts.get(&key).is_none_or(|host| host.status.is_none()) { tokio::task::yield_now().await }
+//! #   assert_eq!(hosts.get(&key).unwrap().status.as_ref().unwrap().address, "10.0.17.1");
+//!     plane.stop().await;                                                       // or machinery::run_until_signal(&plane)
+//!     running.await??;
+//!     Ok(())
+//! }
+//! # }
 //! # #[cfg(feature = "embedded")]
-//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example::example()).unwrap();
 //! ```
 //!
-//! A controller of kube-rs, tested on it without a cluster: `docs/guides/test-a-controller.md`.
+//! The server alone, for a controller of kube-rs that is tested without a cluster: `docs/guides/test-a-controller.md`.
 //!
 //! # Features
 //!
-//! `embedded` (default): the API server and the store. `server`: that server on a socket. `kube`: any Kubernetes, by the same ports.
+//! `embedded` (default): the API server and the store. `server`: that server on a socket. `kube`: any Kubernetes, by the same ports. Without one of
+//! `embedded` and `kube` there is no [`Plane`], and the parts are.
+
+extern crate self as machinery;
+
+mod kind;
+#[cfg(any(feature = "embedded", feature = "kube"))]
+mod plane;
 
 #[cfg(feature = "embedded")]
 pub use machinery_apiserver as apiserver;
+pub use machinery_controllers as controllers;
 pub use machinery_informers as informers;
 #[cfg(feature = "kube")]
 pub use machinery_kube as kube;
 pub use machinery_objects as objects;
 #[cfg(feature = "embedded")]
 pub use machinery_store as store;
+pub use machinery_workqueue as workqueue;
+
+/// What users' own code needs beside it, in the versions that are meant.
+pub use {k8s_openapi, kube_core, schemars, serde, serde_json, tokio};
+
+pub use machinery_controllers::{Next, Reconcile, Run, Settings};
+#[cfg(any(feature = "embedded", feature = "kube"))]
+pub use plane::*;
+
+#[doc(hidden)]
+pub mod derive {
+    pub use kube_derive::CustomResource;
+    pub use schemars::JsonSchema;
+    pub use serde::{Deserialize, Serialize};
+}
+
+/// Whatever went wrong.
+pub type Error = Box<dyn std::error::Error + Send + Sync>;
+
+/// What a program returns.
+pub type Result<T = (), E = Error> = std::result::Result<T, E>;

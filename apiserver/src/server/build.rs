@@ -100,7 +100,7 @@ impl ApiServer {
     }
 
     /// Ends all watches and the upkeep, and waits until nothing runs any more; for a guard no longer than it may take.
-    pub async fn stop(self) {
+    pub async fn stop(&self) {
         self.shared.stopping.cancel();
         self.tasks.close();
         self.tasks.wait().await;

@@ -1,0 +1,64 @@
+//! Kinds that a cluster does not have yet.
+
+use std::num::NonZeroU32;
+use std::time::Duration;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube_core::CustomResourceExt;
+use machinery_kube::kube_client::Client;
+use machinery_kube::{Remote, Server};
+use machinery_objects::{Freshness, Kind, ListAt, ListRequest, ListWatch, WriteError, Writer};
+use tokio::time::{Instant, sleep};
+
+use super::error::PlaneError;
+use super::kinds::ObjectType;
+
+/// A definition takes a moment until it is served.
+const PATIENCE: Duration = Duration::from_secs(30);
+const BETWEEN: Duration = Duration::from_millis(100);
+
+/// Writes the definition of a kind where it is not, and waits until it is served. One that is there stays as it is.
+pub(super) async fn define<K: ObjectType + CustomResourceExt>(
+    client: &Client,
+    server: &Server,
+) -> Result<(), PlaneError> {
+    let kind = Kind::of::<K>()?;
+    let objects = Remote::<K>::new(client.clone(), kind.clone(), server.clone());
+    let one = ListRequest {
+        limit: Some(NonZeroU32::MIN),
+        at: ListAt::Fresh(Freshness::Newest),
+        ..ListRequest::default()
+    };
+    // Who may read objects need not be allowed to write definitions.
+    if objects.list(one.clone()).await.is_ok() {
+        return Ok(());
+    }
+    let definitions = Remote::<CustomResourceDefinition>::new(
+        client.clone(),
+        Kind::of::<CustomResourceDefinition>()?,
+        server.clone(),
+    );
+    match definitions.create(&K::crd(), None).await {
+        Ok(_) | Err(WriteError::AlreadyExists { .. }) => {}
+        Err(why) => return Err(PlaneError::Definition { kind: kind.to_string(), why }),
+    }
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match objects.list(one.clone()).await {
+            Ok(_) => return Ok(()),
+            Err(_) if Instant::now() < until => sleep(BETWEEN).await,
+            Err(why) => {
+                return Err(PlaneError::NotServed {
+                    kind: kind.to_string(),
+                    seconds: PATIENCE.as_secs(),
+                    why,
+                });
+            }
+        }
+    }
+}
+
+/// Whether a server says that it is Machinery's.
+pub(super) async fn is_machinery(client: &Client) -> bool {
+    client.apiserver_version().await.is_ok_and(|version| version.git_version.contains("machinery"))
+}

@@ -1,0 +1,50 @@
+//! Types that are kinds.
+
+use kube_core::{CustomResourceExt, Resource};
+use machinery_objects::KnownScope;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::begin::Begin;
+
+/// A type whose objects a plane has: every type of kube is one.
+pub trait ObjectType:
+    Resource<DynamicType = (), Scope: KnownScope> + Serialize + DeserializeOwned + Clone + Send + Sync + 'static
+{
+}
+
+impl<K> ObjectType for K where
+    K: Resource<DynamicType = (), Scope: KnownScope>
+        + Serialize
+        + DeserializeOwned
+        + Clone
+        + Send
+        + Sync
+        + 'static
+{
+}
+
+/// Types that bring their definition, several at once: `(Host, HostName)`.
+pub trait Kinds {
+    #[doc(hidden)]
+    fn add(begin: Begin) -> Begin;
+}
+
+macro_rules! kinds {
+    ($($kind:ident)*) => {
+        impl<$($kind: ObjectType + CustomResourceExt),*> Kinds for ($($kind,)*) {
+            fn add(begin: Begin) -> Begin {
+                begin$(.kind::<$kind>())*
+            }
+        }
+    };
+}
+
+kinds!(A);
+kinds!(A B);
+kinds!(A B C);
+kinds!(A B C D);
+kinds!(A B C D E);
+kinds!(A B C D E F);
+kinds!(A B C D E F G);
+kinds!(A B C D E F G H);

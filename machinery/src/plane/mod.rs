@@ -1,0 +1,25 @@
+//! A control plane as one thing: who has the objects, informers of them, and what runs on top.
+
+mod begin;
+mod controller;
+#[cfg(feature = "kube")]
+mod define;
+mod error;
+mod kinds;
+mod objects;
+mod road;
+mod signals;
+
+pub use begin::Begin;
+#[cfg(feature = "embedded")]
+pub use begin::embedded;
+#[cfg(all(feature = "kube", feature = "embedded"))]
+pub use begin::from_args;
+#[cfg(feature = "kube")]
+pub use begin::{kube_client, kube_config, kubeconfig};
+pub use controller::PlaneController;
+pub use error::PlaneError;
+pub use kinds::{Kinds, ObjectType};
+pub use objects::Objects;
+pub use road::Plane;
+pub use signals::run_until_signal;

@@ -1,0 +1,109 @@
+//! The objects of one type.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use machinery_controllers::Shows;
+use machinery_informers::{Informer, Snapshot};
+use machinery_objects::{
+    Deleted, Deletion, Kind, ObjectKey, Preconditions, WriteError, WriteToken, Writer, Written,
+};
+
+use super::kinds::ObjectType;
+
+/// The objects of one type: read as the informer has them, written where they are.
+///
+/// What was written can be read a moment later: [`Run::wrote`](machinery_controllers::Run::wrote) makes the next run of a key wait for that, and
+/// [`Informer::reached`] anybody else. Cheap to clone.
+pub struct Objects<K> {
+    kind: Kind,
+    informer: Informer<K>,
+    writer: Arc<dyn Writer<K>>,
+}
+
+impl<K: ObjectType> Objects<K> {
+    pub(super) fn new(kind: Kind, informer: Informer<K>, writer: Arc<dyn Writer<K>>) -> Self {
+        Self { kind, informer, writer }
+    }
+
+    /// What they are.
+    #[must_use]
+    pub const fn kind(&self) -> &Kind {
+        &self.kind
+    }
+
+    /// One object, as the informer has it.
+    #[must_use]
+    pub fn get(&self, key: &ObjectKey) -> Option<Arc<K>> {
+        self.informer.get(key)
+    }
+
+    /// All of them, as of one moment.
+    #[must_use]
+    pub fn read(&self) -> Snapshot<ObjectKey, Arc<K>> {
+        self.informer.read()
+    }
+
+    /// The informer of all of them.
+    #[must_use]
+    pub const fn informer(&self) -> &Informer<K> {
+        &self.informer
+    }
+
+    /// Where they are written, with all that can be said of a write.
+    #[must_use]
+    pub fn writer(&self) -> Arc<dyn Writer<K>> {
+        self.writer.clone()
+    }
+
+    /// Makes an object that is not there.
+    ///
+    /// # Errors
+    /// As [`Writer::create`].
+    pub async fn create(&self, object: &K) -> Result<Written<K>, WriteError> {
+        self.writer.create(object, None).await
+    }
+
+    /// Replaces an object, if it is as it was read, but for its status.
+    ///
+    /// # Errors
+    /// As [`Writer::update`].
+    pub async fn update(&self, object: &K) -> Result<Written<K>, WriteError> {
+        self.writer.update(object, &Preconditions::default()).await
+    }
+
+    /// Replaces the status of an object, if it is as it was read.
+    ///
+    /// # Errors
+    /// As [`Writer::update_status`].
+    pub async fn update_status(&self, object: &K) -> Result<Written<K>, WriteError> {
+        self.writer.update_status(object, &Preconditions::default()).await
+    }
+
+    /// Deletes an object.
+    ///
+    /// # Errors
+    /// As [`Writer::delete`].
+    pub async fn delete(&self, key: &ObjectKey) -> Result<Deleted<K>, WriteError> {
+        self.writer.delete(key, &Deletion::default()).await
+    }
+}
+
+impl<K: ObjectType> Shows for Objects<K> {
+    async fn shows(&self, token: &WriteToken, patience: Duration) -> bool {
+        self.informer.reached(token, patience).await.is_ok()
+    }
+}
+
+impl<K> Clone for Objects<K> {
+    fn clone(&self) -> Self {
+        Self { kind: self.kind.clone(), informer: self.informer.clone(), writer: self.writer.clone() }
+    }
+}
+
+impl<K> fmt::Debug for Objects<K> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Objects({})", self.kind)
+    }
+}

@@ -1,0 +1,163 @@
+//! The promises of `src/lib.rs`.
+
+use machinery::apiserver::{ApiServer, Identity};
+use machinery::kube::kube_client::Client;
+use machinery::objects::{ObjectKey, WriteError};
+use machinery::store::{Memory, Options};
+use machinery::tokio::time::{Duration, Instant, sleep};
+use machinery::{Next, Objects, Plane, PlaneError, Run};
+use std::sync::Arc;
+
+machinery::kinds! {
+    #[kube(group = "example.com", version = "v1", kind = "Host", namespaced, status = "HostStatus")]
+    pub struct HostSpec {
+        pub rack: u32,
+    }
+    #[derive(PartialEq)]
+    pub struct HostStatus {
+        pub address: String,
+    }
+}
+
+fn host(name: &str, rack: u32) -> Host {
+    let mut host = Host::new(name, HostSpec { rack });
+    host.metadata.namespace = Some("default".into());
+    host
+}
+
+async fn until(what: impl Fn() -> bool) {
+    let end = Instant::now() + Duration::from_secs(60);
+    while !what() {
+        assert!(Instant::now() < end, "it comes");
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Gives each host an address, and counts its runs.
+async fn addresses(plane: &Plane) {
+    let hosts = plane.objects::<Host>().unwrap();
+    let reconcile = {
+        let hosts = hosts.clone();
+        move |host: Arc<Host>, run: Run| set_address(hosts.clone(), host, run)
+    };
+    let controller = plane.controller::<Host>("hosts").unwrap();
+    let running = tokio::task::spawn(async move { controller.run(reconcile).await });
+
+    for rack in 0..20 {
+        hosts.create(&host(&format!("h{rack}"), rack)).await.unwrap();
+    }
+    let has_all = || hosts.read().iter().filter(|(_, host)| host.status.is_some()).count() == 20;
+    until(has_all).await;
+    let key: ObjectKey = "default/h7".parse().unwrap();
+    let seven = hosts.get(&key).unwrap();
+    assert_eq!(seven.status.as_ref().unwrap().address, "10.0.7.1");
+
+    let mut moved = (*seven).clone();
+    moved.spec.rack = 99;
+    hosts.update(&moved).await.unwrap();
+    until(|| hosts.get(&key).unwrap().status.as_ref().unwrap().address == "10.0.99.1").await;
+    assert!(
+        matches!(hosts.update(&moved).await, Err(WriteError::Conflict(_))),
+        "it was read before it was written"
+    );
+    hosts.delete(&key).await.unwrap();
+    until(|| hosts.get(&key).is_none()).await;
+
+    plane.stop().await;
+    assert!(running.await.unwrap().unwrap().dropped.is_empty());
+}
+
+async fn set_address(hosts: Objects<Host>, host: Arc<Host>, run: Run) -> machinery::Result<Next> {
+    let address = format!("10.0.{}.1", host.spec.rack);
+    if host.status.as_ref().is_none_or(|status| status.address != address) {
+        let host = Host { status: Some(HostStatus { address }), ..(*host).clone() };
+        run.wrote(&hosts.update_status(&host).await?.token, &hosts);
+    }
+    Ok(Next::Done)
+}
+
+#[tokio::test]
+async fn the_same_controller_runs_on_both_roads() {
+    addresses(&machinery::embedded().kinds::<(Host,)>().start().await.unwrap()).await;
+
+    // A cluster that does not know hosts yet: the definition is written, and served before the plane begins.
+    let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
+    let client = Client::new(server.service(Identity::admin()), "default");
+    for round in 0..2 {
+        let plane = machinery::kube_client(client.clone()).kinds::<(Host,)>().start().await.unwrap();
+        if round == 0 {
+            addresses(&plane).await;
+        } else {
+            plane.stop().await; // it was there already
+        }
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_plane_on_disk_finds_what_it_had() {
+    let directory = tempfile::tempdir().unwrap();
+    for round in 0..2 {
+        let plane = machinery::embedded().data(directory.path()).kinds::<(Host,)>().start().await.unwrap();
+        let hosts = plane.objects::<Host>().unwrap();
+        hosts.informer().synced().await.unwrap();
+        if round == 0 {
+            hosts.create(&host("h1", 1)).await.unwrap();
+        } else {
+            assert_eq!(hosts.get(&"default/h1".parse().unwrap()).unwrap().spec.rack, 1);
+        }
+        plane.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn all_who_read_a_type_share_an_informer() {
+    let plane = machinery::embedded().kinds::<(Host,)>().start().await.unwrap();
+    let (one, other) = (plane.objects::<Host>().unwrap(), plane.objects::<Host>().unwrap());
+    one.create(&host("a", 1)).await.unwrap();
+    let key = "default/a".parse().unwrap();
+    until(|| one.get(&key).is_some()).await;
+    assert!(Arc::ptr_eq(&one.get(&key).unwrap(), &other.get(&key).unwrap()));
+    let counts = one.informer().state().counts;
+    assert_eq!(counts.lists + counts.watches, 1, "it was asked once: {counts:?}");
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn a_plane_ends_in_order() {
+    let plane = machinery::embedded().kinds::<(Host,)>().start().await.unwrap();
+    let controller = plane.controller::<Host>("hosts").unwrap();
+    let (begun, mut begins) = tokio::sync::mpsc::unbounded_channel();
+    let ends = Arc::new(tokio::sync::Notify::new());
+    let waits = ends.clone();
+    let reconcile = move |_: Arc<Host>, run: Run| {
+        let (begun, waits) = (begun.clone(), waits.clone());
+        async move {
+            begun.send(())?;
+            run.stopping().cancelled().await;
+            waits.notified().await;
+            Ok::<_, machinery::Error>(Next::Done)
+        }
+    };
+    let running = tokio::task::spawn(async move { controller.run(reconcile).await });
+    let hosts = plane.objects::<Host>().unwrap();
+    hosts.create(&host("a", 1)).await.unwrap();
+    begins.recv().await.unwrap();
+    let stopping = {
+        let plane = plane.clone();
+        tokio::task::spawn(async move { plane.stop().await })
+    };
+    plane.stopping().cancelled().await;
+    tokio::task::yield_now().await;
+    assert!(!hosts.informer().state().closed && !stopping.is_finished(), "a run is under way");
+    ends.notify_one();
+    stopping.await.unwrap();
+    assert!(running.await.unwrap().unwrap().dropped.is_empty());
+    assert!(hosts.informer().state().closed);
+    let late = plane.controller::<Host>("late").unwrap();
+    late.run(|_: Arc<Host>, _: Run| async { Err::<Next, _>("nothing runs any more") }).await.unwrap_err();
+    assert!(matches!(
+        plane.objects::<machinery::k8s_openapi::api::core::v1::Node>(),
+        Err(PlaneError::Stopped)
+    ));
+}
