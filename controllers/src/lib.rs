@@ -73,20 +73,28 @@
 //! tasks.wait().await;
 //! # Ok(()) }
 //! ```
+//!
+//! # Features
+//!
+//! `prometheus` (default): [`Metrics`].
 
 mod controller;
 mod expectations;
 mod finalizer;
+#[cfg(feature = "prometheus")]
+mod metrics;
 mod reconcile;
 mod recorder;
 mod why;
 
 pub use controller::{
-    Builder, Controller, Counts, Ended, Explained, Outcome, Phase, Record, RunError, Running, Settings,
-    State, changed,
+    Builder, Controller, Counts, Diagnosed, Ended, Explained, Outcome, Phase, Record, RunError, Running,
+    Settings, State, changed,
 };
 pub use expectations::{Expectations, TooManyExpect};
 pub use finalizer::{Finalized, Finalizer, FinalizerError, Life};
 pub use machinery_workqueue::{Cause, Causes, Priority};
-pub use reconcile::{Next, Reconcile, Request, Run, Shows};
+#[cfg(feature = "prometheus")]
+pub use metrics::{Metrics, NameTaken};
+pub use reconcile::{Next, Reconcile, Request, Run, Shows, with};
 pub use recorder::{EventLimits, EventObject, Note, NoteKind, Recorder, RecorderCounts};

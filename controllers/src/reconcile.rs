@@ -43,6 +43,19 @@ where
     }
 }
 
+/// A reconcile of a function and what it works with, of which each run has a clone: `with(hosts, set_address)`, where
+/// `async fn set_address(hosts: Objects<Host>, host: Arc<Host>, run: Run) -> …`.
+pub fn with<C, S, F, A, E>(context: C, reconcile: F) -> impl Reconcile<S, Error = E>
+where
+    C: Clone + Send + Sync + 'static,
+    S: Clone + Send + Sync + 'static,
+    F: Fn(C, S, Run) -> A + Send + Sync + 'static,
+    A: Future<Output = Result<Next, E>> + Send,
+    E: fmt::Display + Send + 'static,
+{
+    move |subject: S, run: Run| reconcile(context.clone(), subject, run)
+}
+
 /// What a controller can be asked for: the key of an object, or a text, a number, whatever names a subject in logs.
 pub trait Request: Key + Sync + fmt::Display {}
 

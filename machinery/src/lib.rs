@@ -21,7 +21,7 @@
 //! ```
 //! # #[cfg(feature = "embedded")]
 //! # mod example {
-//! use machinery::{Next, Plane, Run};
+//! use machinery::{Next, Objects, Run};
 //! use std::sync::Arc;
 //!
 //! machinery::kinds! {
@@ -34,30 +34,25 @@
 //!     }
 //! }
 //!
+//! async fn set_address(hosts: Objects<Host>, host: Arc<Host>, run: Run) -> machinery::Result<Next> {
+//!     let address = format!("10.0.{}.1", host.spec.rack);
+//!     if host.status.as_ref().is_none_or(|status| status.address != address) {
+//!         let host = Host { status: Some(HostStatus { address }), ..(*host).clone() };
+//!         run.wrote(&hosts.update_status(&host).await?.token, &hosts);         // the next run sees it
+//!     }
+//!     Ok(Next::Done)
+//! }
+//!
 //! pub async fn example() -> machinery::Result {
 //!     let plane = machinery::embedded().kinds::<(Host,)>().start().await?;       // or machinery::from_args(), on a cluster too
 //!     let hosts = plane.objects::<Host>()?;
-//!     let reconcile = {
-//!         let hosts = hosts.clone();
-//!         move |host: Arc<Host>, run: Run| {
-//!             let hosts = hosts.clone();
-//!             async move {
-//!                 let address = format!("10.0.{}.1", host.spec.rack);
-//!                 if host.status.as_ref().is_none_or(|status| status.address != address) {
-//!                     let host = Host { status: Some(HostStatus { address }), ..(*host).clone() };
-//!                     run.wrote(&hosts.update_status(&host).await?.token, &hosts);     // the next run sees it
-//!                 }
-//!                 Ok::<_, machinery::Error>(Next::Done)
-//!             }
-//!         }
-//!     };
-//!     let controller = plane.controller::<Host>("hosts")?;
+//!     let (controller, reconcile) = (plane.controller::<Host>("hosts")?, machinery::with(hosts.clone(), set_address));
 //!     let running = tokio::task::spawn(async { controller.run(reconcile).await });
 //! #   hosts.create(&{ let mut host = Host::new("db-0", HostSpec { rack: 17 }); host.metadata.namespace = Some("default".into()); host }).await?;
 //! #   let key = "default/db-0".parse()?;
 //! #   while hosts.get(&key).is_none_or(|host| host.status.is_none()) { tokio::task::yield_now().await }
 //! #   assert_eq!(hosts.get(&key).unwrap().status.as_ref().unwrap().address, "10.0.17.1");
-//!     plane.stop().await;                                                       // or machinery::run_until_signal(&plane)
+//!     plane.stop().await;                                                       // or plane.until_signal()
 //!     running.await??;
 //!     Ok(())
 //! }
@@ -93,7 +88,7 @@ pub use machinery_workqueue as workqueue;
 /// What users' own code needs beside it, in the versions that are meant.
 pub use {k8s_openapi, kube_core, schemars, serde, serde_json, tokio};
 
-pub use machinery_controllers::{Next, Reconcile, Run, Settings};
+pub use machinery_controllers::{Next, Reconcile, Run, Settings, with};
 #[cfg(any(feature = "embedded", feature = "kube"))]
 pub use plane::*;
 

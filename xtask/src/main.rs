@@ -6,6 +6,7 @@ mod counts;
 mod fuzz;
 mod layering;
 mod loom;
+mod quickstart;
 mod races;
 mod record;
 mod setup;

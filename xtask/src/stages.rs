@@ -7,7 +7,7 @@ use std::{env, fs};
 use cargo_metadata::Package;
 
 use crate::workspace::Workspace;
-use crate::{layering, loom};
+use crate::{layering, loom, quickstart};
 
 /// One line of the run.
 pub(crate) struct Stage {
@@ -41,6 +41,7 @@ pub(crate) fn all(workspace: &Workspace) -> Vec<Stage> {
         stage("doc-tests", doc_tests(workspace)),
         stage("loom", Work::Harness(loom::commands(workspace, None))),
         stage("outside", outside(workspace)),
+        stage("quickstart", Work::Inside(quickstart::findings)),
         stage("docs", docs(workspace)),
         stage("packaging", packaging(workspace)),
         Stage { needs: Some("cargo-deny"), ..stage("deny", deny(workspace)) },
@@ -53,6 +54,7 @@ fn formatting(workspace: &Workspace) -> Work {
     Work::Check(vec![
         workspace.cargo(["fmt", "--all", "--check"]),
         workspace.cargo(["fmt", "--check", "--manifest-path", OUTSIDE]),
+        workspace.cargo(["fmt", "--check", "--manifest-path", quickstart::MANIFEST]),
     ])
 }
 

@@ -3,6 +3,7 @@
 mod builder;
 mod contained;
 mod handle;
+mod observed;
 mod outcome;
 mod records;
 mod run;
@@ -14,6 +15,9 @@ mod worker;
 
 pub use builder::{Builder, changed};
 pub use handle::Controller;
+pub use observed::Diagnosed;
+#[cfg(feature = "prometheus")]
+pub(crate) use observed::{Observed, Seen};
 pub use outcome::{Outcome, Record};
 pub use run::{Ended, RunError};
 pub use settings::Settings;

@@ -27,6 +27,11 @@ impl<K: Eq + Hash + Clone> Records<K> {
         self.of.get(key).map(|(_, record)| record)
     }
 
+    /// A key that has run, by whatever it is known.
+    pub(super) fn find(&self, is_it: impl Fn(&K) -> bool) -> Option<K> {
+        self.of.keys().find(|key| is_it(key)).cloned()
+    }
+
     pub(super) fn put(&mut self, key: &K, mut record: Record) {
         if self.limit == 0 {
             return;

@@ -1,8 +1,11 @@
 //! Promises 6 and 9: what is known of runs.
 
 use crate::stage::{Stage, asks, next, of, part, plane, settings};
-use machinery_controllers::{Next, Outcome, Settings};
+use machinery_controllers::{Metrics, Next, Outcome, Settings};
 use machinery_workqueue::SeenState;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
+use serde_json::json;
 use std::time::Duration;
 
 #[tokio::test(start_paused = true)]
@@ -61,4 +64,77 @@ async fn p09_why_it_ran_what_came_of_it_and_when_it_runs_next_is_known() {
     let last = controller.explain(&key).last.unwrap();
     assert_eq!(format!("{:?}", last.causes), r#"["after 0 (×1)"]"#);
     assert!(matches!(last.outcome, Outcome::Failed(error) if error.len() < 1100));
+}
+
+#[tokio::test(start_paused = true)]
+async fn p09_what_is_known_can_be_read_by_those_who_know_no_types() {
+    let stage = Stage::new();
+    let plane = plane();
+    plane.put(part("n/a"));
+    let controller = of(&stage.informer(&plane)).build().unwrap();
+    let diagnosed = controller.diagnosed();
+    assert_eq!(diagnosed.overview().unwrap()["phase"], "idle");
+    let (reconcile, mut asked) = asks();
+    stage.run(&controller, reconcile, &stage.stopping);
+    let first = next(&mut asked).await;
+    let overview = diagnosed.overview().unwrap();
+    assert_eq!((&overview["phase"], &overview["running"][0]["object"]), (&json!("working"), &json!("n/a")));
+    first.answers(Err("no port is free".into()));
+    tokio::time::sleep(Duration::from_micros(1)).await;
+    let mut explained = diagnosed.explain("n/a").unwrap();
+    let next_in = explained["nextInSeconds"].take();
+    assert!(next_in.as_f64().is_some_and(|seconds| seconds > 0.0 && seconds < 0.01), "{next_in}");
+    explained["last"]["secondsAgo"].take();
+    let expected = json!({
+        "object": "n/a", "runningSeconds": null, "failuresInARow": 1, "nextInSeconds": null,
+        "nextCauses": ["parts added 1 (×1)", "retry 1 (×1)"],
+        "last": {
+            "secondsAgo": null, "took": 0.0, "attempt": 0, "causes": ["parts added 1 (×1)"], "result": "failed",
+            "says": "no port is free", "runs": 1,
+        },
+    });
+    assert_eq!(explained, expected);
+    assert!(diagnosed.explain("n/b").is_none());
+    drop(stage);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p09_metrics_have_zeros_from_the_beginning_and_the_queue_while_it_runs() {
+    let stage = Stage::new();
+    let plane = plane();
+    plane.put(part("n/a"));
+    let controller = of(&stage.informer(&plane)).build().unwrap();
+    let metrics = Metrics::new();
+    metrics.watch(&controller).unwrap();
+    assert!(metrics.watch(&controller).is_err(), "each has its own name");
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(metrics.clone()));
+    let page = || {
+        let mut page = String::new();
+        encode(&mut page, &registry).unwrap();
+        page
+    };
+    let has = |line: &str| page().lines().any(|is| is == line);
+    for result in ["done", "failed", "panicked", "timed_out"] {
+        assert!(
+            has(&format!(r#"machinery_controller_runs_total{{name="parts",result="{result}"}} 0"#)),
+            "{}",
+            page()
+        );
+    }
+    assert!(!page().contains("workqueue_depth{"));
+    let (reconcile, mut asked) = asks();
+    stage.run(&controller, reconcile, &stage.stopping);
+    next(&mut asked).await.answers(Err("no".into()));
+    let second = next(&mut asked).await;
+    for line in [
+        r#"machinery_controller_runs_total{name="parts",result="failed"} 1"#,
+        r#"machinery_controller_working{name="parts"} 1"#,
+        r#"machinery_controller_running{name="parts"} 1"#,
+        r#"workqueue_retries_total{name="parts"} 1"#,
+    ] {
+        assert!(has(line), "{line} in {}", page());
+    }
+    second.done();
+    drop((controller, stage));
 }

@@ -22,4 +22,3 @@ pub use error::PlaneError;
 pub use kinds::{Kinds, ObjectType};
 pub use objects::Objects;
 pub use road::Plane;
-pub use signals::run_until_signal;

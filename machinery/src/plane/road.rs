@@ -17,6 +17,8 @@ use super::controller::PlaneController;
 use super::error::PlaneError;
 use super::kinds::ObjectType;
 use super::objects::Objects;
+use super::signals::run_until_signal;
+use crate::Error;
 
 /// A control plane: its objects, one informer for each type of them that somebody reads, and what runs on top.
 ///
@@ -30,6 +32,8 @@ struct Inner {
     /// Controllers first, then what they listen to.
     controllers: Running,
     informers: Running,
+    /// Why it stopped by itself.
+    failed: Mutex<Option<Error>>,
 }
 
 #[derive(Default)]
@@ -60,6 +64,7 @@ impl Plane {
             objects: Mutex::default(),
             controllers: Running::default(),
             informers: Running::default(),
+            failed: Mutex::default(),
         }))
     }
 
@@ -127,6 +132,27 @@ impl Plane {
             #[cfg(feature = "kube")]
             Road::Cluster { .. } => None,
         }
+    }
+
+    /// Runs something beside the rest, as a controller. If it ends with an error the plane stops, and whoever waits in
+    /// [`Plane::until_signal`] has that error.
+    pub fn spawn(&self, run: impl Future<Output = Result<(), Error>> + Send + 'static) {
+        let inner = self.0.clone();
+        self.0.controllers.tasks.spawn(async move {
+            if let Err(error) = run.await {
+                inner.failed.lock().get_or_insert(error);
+                inner.controllers.stopping.cancel();
+            }
+        });
+    }
+
+    /// Waits for SIGTERM, an interrupt, or the end of the plane, and stops it. A second signal ends the program at once.
+    ///
+    /// # Errors
+    /// What was [spawned](Self::spawn) ended with this.
+    pub async fn until_signal(&self) -> Result<(), Error> {
+        run_until_signal(self).await?;
+        self.0.failed.lock().take().map_or(Ok(()), Err)
     }
 
     /// Cancelled when the plane stops.

@@ -7,7 +7,7 @@ use super::road::Plane;
 ///
 /// # Errors
 /// The system does not tell of signals.
-pub async fn run_until_signal(plane: &Plane) -> std::io::Result<()> {
+pub(super) async fn run_until_signal(plane: &Plane) -> std::io::Result<()> {
     let mut terminates = Signals::new()?;
     tokio::select! {
         biased;

@@ -36,10 +36,7 @@ async fn until(what: impl Fn() -> bool) {
 /// Gives each host an address, and counts its runs.
 async fn addresses(plane: &Plane) {
     let hosts = plane.objects::<Host>().unwrap();
-    let reconcile = {
-        let hosts = hosts.clone();
-        move |host: Arc<Host>, run: Run| set_address(hosts.clone(), host, run)
-    };
+    let reconcile = machinery::with(hosts.clone(), set_address);
     let controller = plane.controller::<Host>("hosts").unwrap();
     let running = tokio::task::spawn(async move { controller.run(reconcile).await });
 

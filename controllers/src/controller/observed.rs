@@ -1,0 +1,172 @@
+//! A controller as metrics and diagnostics have it, whatever its types.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use machinery_workqueue::{Causes, SeenState};
+use serde_json::{Value, json};
+
+use super::handle::{Controller, Inner};
+use super::{Counts, Explained, Phase};
+use crate::Request;
+
+/// A controller, whatever its types: for those who look at many. It keeps none alive.
+#[derive(Clone)]
+pub struct Diagnosed(Weak<dyn Observed>);
+
+/// What a controller of any type says of itself.
+pub(crate) trait Observed: Send + Sync {
+    #[cfg(feature = "prometheus")]
+    fn look(&self, queues: &machinery_workqueue::Metrics) -> Seen;
+    fn name(&self) -> &str;
+    fn overview(self: Arc<Self>) -> Value;
+    fn explain(self: Arc<Self>, key: &str) -> Option<Value>;
+}
+
+/// What metrics show.
+#[cfg(feature = "prometheus")]
+pub(crate) struct Seen {
+    pub(crate) phase: Phase,
+    pub(crate) counts: Counts,
+    pub(crate) workers: usize,
+    pub(crate) running: usize,
+    pub(crate) stuck: usize,
+}
+
+impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
+    /// The same, whatever its types.
+    #[must_use]
+    pub fn diagnosed(&self) -> Diagnosed {
+        Diagnosed(self.observed())
+    }
+
+    pub(crate) fn observed(&self) -> Weak<dyn Observed> {
+        let inner: Arc<dyn Observed> = self.0.clone();
+        Arc::downgrade(&inner)
+    }
+}
+
+impl Diagnosed {
+    /// Its name, while it exists.
+    #[must_use]
+    pub fn name(&self) -> Option<String> {
+        Some(self.0.upgrade()?.name().to_owned())
+    }
+
+    /// How it is, as JSON: its phase, its counts, what runs, its queue.
+    #[must_use]
+    pub fn overview(&self) -> Option<Value> {
+        Some(self.0.upgrade()?.overview())
+    }
+
+    /// What is known of a key by its text: its last run, why, what came of it, and when it runs next. `None` if nothing is.
+    #[must_use]
+    pub fn explain(&self, key: &str) -> Option<Value> {
+        self.0.upgrade()?.explain(key)
+    }
+}
+
+impl<K: Request, S: Send + Sync + 'static> Observed for Inner<K, S> {
+    #[cfg(feature = "prometheus")]
+    fn look(&self, queues: &machinery_workqueue::Metrics) -> Seen {
+        let (phase, queue) = {
+            let now = self.now.lock();
+            (now.phase, now.queue.clone())
+        };
+        if let Some(queue) = queue {
+            // Names are another's only where two controllers have one, which was refused.
+            let _ = queues.watch(&*self.made.name, &queue);
+        }
+        let busy = || self.workers.iter().map(|worker| worker.lock().as_ref().map(|busy| busy.is_stuck));
+        Seen {
+            phase,
+            counts: self.tally.counts(),
+            workers: self.workers.len(),
+            running: busy().flatten().count(),
+            stuck: busy().flatten().filter(|is_stuck| *is_stuck).count(),
+        }
+    }
+
+    fn name(&self) -> &str {
+        &self.made.name
+    }
+
+    fn overview(self: Arc<Self>) -> Value {
+        let state = Controller(self).state();
+        let Counts { done, after, absent, failed, panicked, timed_out, dropped, .. } = state.counts;
+        let running = state.running.iter().map(|running| {
+            json!({ "object": running.key.to_string(), "seconds": seconds(running.time), "stuck": running.is_stuck })
+        });
+        json!({
+            "phase": phase(state.phase),
+            "waitsFor": state.waits_for,
+            "running": running.collect::<Vec<_>>(),
+            "runs": {
+                "done": done, "after": after, "absent": absent, "failed": failed, "panicked": panicked,
+                "timedOut": timed_out, "dropped": dropped,
+            },
+            "stuck": state.counts.stuck,
+            "impatient": state.counts.impatient,
+            "sourcePanics": state.counts.source_panics,
+            "queue": state.queue.map(|queue| json!({
+                "ready": queue.ready, "delayed": queue.delayed, "out": queue.out, "retries": queue.retries,
+            })),
+        })
+    }
+
+    fn explain(self: Arc<Self>, text: &str) -> Option<Value> {
+        let key = self.records.lock().find(|key| key.to_string() == text);
+        let queue = self.now.lock().queue.clone();
+        let key = key
+            .or_else(|| queue?.list().into_iter().map(|seen| seen.key).find(|key| key.to_string() == text))?;
+        let Explained { last, queued, running } = Controller(self).explain(&key);
+        let last = last.map(|last| {
+            json!({
+                "secondsAgo": seconds(last.began.elapsed()),
+                "took": seconds(last.took),
+                "attempt": last.attempts,
+                "causes": causes(&last.causes),
+                "result": last.outcome.name(),
+                "says": last.outcome.to_string(),
+                "runs": last.runs,
+            })
+        });
+        let (next, causes_of_next) = match queued.as_ref().map(|seen| (seen.state, &seen.causes)) {
+            Some((SeenState::Ready, why)) => (Some(0.0), causes(why)),
+            Some((SeenState::Delayed { next }, why)) => (Some(seconds(next)), causes(why)),
+            Some((SeenState::Out { rerun }, _)) => (rerun.map(seconds), Vec::new()),
+            None => (None, Vec::new()),
+        };
+        Some(json!({
+            "object": text,
+            "last": last,
+            "runningSeconds": running.map(seconds),
+            "failuresInARow": queued.map_or(0, |seen| seen.attempts),
+            "nextInSeconds": next,
+            "nextCauses": causes_of_next,
+        }))
+    }
+}
+
+fn seconds(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e6
+}
+
+fn causes(causes: &Causes) -> Vec<String> {
+    causes.iter().map(|(cause, times)| format!("{} {} (×{times})", cause.what(), cause.detail())).collect()
+}
+
+const fn phase(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Idle => "idle",
+        Phase::Syncing => "syncing",
+        Phase::Working => "working",
+        Phase::Draining => "draining",
+    }
+}
+
+impl std::fmt::Debug for Diagnosed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Diagnosed").field(&self.name()).finish()
+    }
+}
