@@ -10,7 +10,9 @@
 //!    (`the_same_controller_runs_on_both_roads`).
 //! 2. **One informer for a type**, whoever asks, from the first who does (`all_who_read_a_type_share_an_informer`).
 //! 3. **It ends in order**: controllers, then what they listen to, then the server (`a_plane_ends_in_order`).
-//! 4. **A manifest needs to name no other crate** (`cargo xtask test quickstart`, a crate outside this workspace).
+//! 4. **What it does can be seen**: metrics, whether it is well, and of each object why it ran last, what came of it and when it runs next
+//!    (`what_a_plane_does_can_be_seen`).
+//! 5. **A manifest needs to name no other crate** (`cargo xtask test quickstart`, a crate outside this workspace).
 //!
 //! # What it does not do
 //!
@@ -65,11 +67,13 @@
 //!
 //! # Features
 //!
-//! `embedded` (default): the API server and the store. `server`: that server on a socket. `kube`: any Kubernetes, by the same ports. Without one of
+//! `diagnostics` (default): pages of a plane on a socket. `embedded` (default): the API server and the store. `server`: that server on a socket. `kube`: any Kubernetes, by the same ports. Without one of
 //! `embedded` and `kube` there is no [`Plane`], and the parts are.
 
 extern crate self as machinery;
 
+#[cfg(any(feature = "embedded", feature = "kube"))]
+mod diagnostics;
 mod kind;
 #[cfg(any(feature = "embedded", feature = "kube"))]
 mod plane;
@@ -88,6 +92,10 @@ pub use machinery_workqueue as workqueue;
 /// What users' own code needs beside it, in the versions that are meant.
 pub use {k8s_openapi, kube_core, schemars, serde, serde_json, tokio};
 
+#[cfg(feature = "diagnostics")]
+pub use diagnostics::DiagnosticsError;
+#[cfg(any(feature = "embedded", feature = "kube"))]
+pub use diagnostics::{ExplainError, explain};
 pub use machinery_controllers::{Next, Reconcile, Run, Settings, with};
 #[cfg(any(feature = "embedded", feature = "kube"))]
 pub use plane::*;

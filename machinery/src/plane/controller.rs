@@ -65,9 +65,13 @@ impl<K: ObjectType> PlaneController<K> {
     /// The controller, to look at it while it runs, or to run it under a lease.
     ///
     /// # Errors
-    /// A setting makes no sense.
+    /// A setting makes no sense, or another controller of the plane has the name.
     pub fn build(self) -> Result<Controller<ObjectKey, Arc<K>>, Error> {
-        Ok(self.builder.build()?)
+        let controller = self.builder.build()?;
+        let shown = self.plane.shown();
+        shown.controller_metrics().watch(&controller)?;
+        shown.controller(&self.kind, controller.diagnosed());
+        Ok(controller)
     }
 
     /// Reconciles until the plane is stopped. Dropping the future drops what is under way.
@@ -75,8 +79,9 @@ impl<K: ObjectType> PlaneController<K> {
     /// # Errors
     /// A setting makes no sense, or what it listens to does not come, or has ended.
     pub async fn run(self, reconcile: impl Reconcile<Arc<K>>) -> Result<Ended<ObjectKey>, Error> {
-        let (tasks, stopping) = self.plane.controllers();
-        let controller = self.builder.build()?;
+        let plane = self.plane.clone();
+        let (tasks, stopping) = plane.controllers();
+        let controller = self.build()?;
         // Whoever stops the plane waits for it.
         let token = tasks.token();
         let ended = controller.run(reconcile, stopping.clone()).await;

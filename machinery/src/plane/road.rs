@@ -19,6 +19,7 @@ use super::kinds::ObjectType;
 use super::objects::Objects;
 use super::signals::run_until_signal;
 use crate::Error;
+use crate::diagnostics::Shown;
 
 /// A control plane: its objects, one informer for each type of them that somebody reads, and what runs on top.
 ///
@@ -34,6 +35,7 @@ struct Inner {
     informers: Running,
     /// Why it stopped by itself.
     failed: Mutex<Option<Error>>,
+    shown: Arc<Shown>,
 }
 
 #[derive(Default)]
@@ -65,6 +67,7 @@ impl Plane {
             controllers: Running::default(),
             informers: Running::default(),
             failed: Mutex::default(),
+            shown: Arc::default(),
         }))
     }
 
@@ -83,6 +86,7 @@ impl Plane {
         }
         let Roads { kind, informer, writer } = self.0.road.of::<K>()?;
         self.0.informers.tasks.spawn(informer.run(self.0.informers.stopping.clone()));
+        self.0.shown.informer(&kind, &informer);
         let objects = Objects::new(kind, informer, writer);
         all.insert(TypeId::of::<K>(), Arc::new(objects.clone()));
         Ok(objects)
@@ -144,6 +148,24 @@ impl Plane {
                 inner.controllers.stopping.cancel();
             }
         });
+    }
+
+    /// Shows pages on a socket until the plane stops, and says where: `/metrics` for Prometheus, `/healthz` (a run is stuck) and `/readyz` (not
+    /// all is synced and works), and `/debug/machinery.json`, which `machinery explain` reads. Whoever reaches the address may read them.
+    ///
+    /// # Errors
+    /// There is nowhere to listen.
+    #[cfg(feature = "diagnostics")]
+    pub async fn diagnostics(
+        &self,
+        address: std::net::SocketAddr,
+    ) -> Result<std::net::SocketAddr, crate::DiagnosticsError> {
+        let Running { tasks, stopping } = &self.0.informers;
+        crate::diagnostics::listen(self.0.shown.clone(), address, tasks, stopping.clone()).await
+    }
+
+    pub(super) fn shown(&self) -> &Shown {
+        &self.0.shown
     }
 
     /// Waits for SIGTERM, an interrupt, or the end of the plane, and stops it. A second signal ends the program at once.

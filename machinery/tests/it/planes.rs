@@ -158,3 +158,64 @@ async fn a_plane_ends_in_order() {
         Err(PlaneError::Stopped)
     ));
 }
+
+#[tokio::test]
+async fn what_a_plane_does_can_be_seen() {
+    let plane = machinery::embedded().kinds::<(Host,)>().start().await.unwrap();
+    let hosts = plane.objects::<Host>().unwrap();
+    let at = plane.diagnostics("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let reconcile = |host: Arc<Host>, _: Run| async move {
+        if host.spec.rack == 13 { Err("rack 13 is not there") } else { Ok(Next::Done) }
+    };
+    let controller = plane.controller::<Host>("addresses").unwrap();
+    assert!(
+        get(at, "/readyz").await.1.contains("of hosts.example.com is not synced")
+            || hosts.informer().is_synced()
+    );
+    plane.spawn(async move { controller.run(reconcile).await.map(drop) });
+    for (name, rack) in [("db-0", 12), ("db-1", 13)] {
+        hosts.create(&host(name, rack)).await.unwrap();
+    }
+    let explained = async |name: &str| {
+        let (status, page) =
+            get(at, &format!("/debug/machinery.json?kind=host&object=default%2F{name}")).await;
+        assert_eq!(status, 200);
+        machinery::explain("host", &page).unwrap()
+    };
+    let end = Instant::now() + Duration::from_secs(60);
+    while !explained("db-1").await.contains("rack 13 is not there")
+        || explained("db-0").await.contains("not run")
+    {
+        assert!(Instant::now() < end, "{}", explained("db-1").await);
+    }
+    let (well, wrong) = (explained("db-0").await, explained("db-1").await);
+    assert!(well.contains("result     done") && well.contains("next run   when something changes"), "{well}");
+    assert!(well.contains("because    addresses added"), "{well}");
+    assert!(wrong.contains("failures in a row") && wrong.contains("retry"), "{wrong}");
+
+    let (status, metrics) = get(at, "/metrics").await;
+    assert_eq!(status, 200);
+    for line in [
+        r#"machinery_controller_runs_total{name="addresses",result="done"} 1"#,
+        r#"machinery_informer_objects{name="hosts.example.com"} 2"#,
+        r#"workqueue_adds_total{name="addresses"}"#,
+    ] {
+        assert!(metrics.contains(line), "{line} in {metrics}");
+    }
+    assert_eq!(get(at, "/healthz").await, (200, "ok\n".into()));
+    assert_eq!(get(at, "/readyz").await, (200, "ok\n".into()));
+    assert_eq!(get(at, "/").await.0, 404);
+    let another = plane.controller::<Host>("addresses").unwrap().build();
+    assert!(another.unwrap_err().to_string().contains("give each its own name"));
+    plane.stop().await;
+}
+
+async fn get(at: std::net::SocketAddr, path: &str) -> (u16, String) {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    let mut stream = tokio::net::TcpStream::connect(at).await.unwrap();
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await.unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}

@@ -1,0 +1,127 @@
+//! What `machinery explain` prints.
+
+use serde_json::Value;
+
+/// A page that says nothing of that.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExplainError {
+    /// It is no such page.
+    #[error("that is no page of a plane: {0}")]
+    NoPage(String),
+    /// No controller is of that kind.
+    #[error("no controller there is of `{0}`: /debug/machinery.json lists those that are")]
+    NoController(String),
+}
+
+/// The page `/debug/machinery.json?kind=…&object=…` in words: why the object ran last, what came of it, and when it runs next.
+///
+/// # Errors
+/// It is no such page, or no controller is of that kind.
+pub fn explain(kind: &str, page: &str) -> Result<String, ExplainError> {
+    let all: Vec<Value> =
+        serde_json::from_str(page).map_err(|error| ExplainError::NoPage(error.to_string()))?;
+    if all.is_empty() {
+        return Err(ExplainError::NoController(kind.to_owned()));
+    }
+    Ok(all.iter().map(of_one).collect())
+}
+
+fn of_one(one: &Value) -> String {
+    let mut text = format!(
+        "{} {}, by the controller {}\n",
+        word(&one["kind"]),
+        word(&one["object"]),
+        word(&one["controller"])
+    );
+    let known = &one["known"];
+    if known.is_null() {
+        return text + "  it has not run here, and is not queued\n";
+    }
+    let mut line = |name: &str, what: String| text.push_str(&format!("  {name:<10} {what}\n"));
+    let last = &known["last"];
+    if last.is_null() {
+        line("last run", "none that is remembered".into());
+    } else {
+        line("last run", format!("{} ago, took {}", time(&last["secondsAgo"]), time(&last["took"])));
+        line("because", list(&last["causes"]));
+        line("result", word(&last["says"]));
+        line("runs", format!("{}, this one after {} failures in a row", last["runs"], last["attempt"]));
+    }
+    if !known["runningSeconds"].is_null() {
+        line("now", format!("it runs, since {}", time(&known["runningSeconds"])));
+    }
+    let next = &known["nextInSeconds"];
+    match (next.is_null(), known["failuresInARow"].as_u64().unwrap_or_default()) {
+        (true, _) => line("next run", "when something changes".into()),
+        (false, 0) => line("next run", format!("in {}: {}", time(next), list(&known["nextCauses"]))),
+        (false, failures) => {
+            line(
+                "next run",
+                format!(
+                    "in {}, after {failures} failures in a row: {}",
+                    time(next),
+                    list(&known["nextCauses"])
+                ),
+            );
+        }
+    }
+    text
+}
+
+fn word(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), ToOwned::to_owned)
+}
+
+fn list(value: &Value) -> String {
+    let all: Vec<String> = value.as_array().into_iter().flatten().map(word).collect();
+    if all.is_empty() { "nobody gave a reason".into() } else { all.join(", ") }
+}
+
+fn time(value: &Value) -> String {
+    match value.as_f64() {
+        None => "some time".into(),
+        Some(seconds) if seconds < 0.001 => format!("{:.0} µs", seconds * 1e6),
+        Some(seconds) if seconds < 1.0 => format!("{:.0} ms", seconds * 1e3),
+        Some(seconds) if seconds < 120.0 => format!("{seconds:.1} s"),
+        Some(seconds) => format!("{:.0} min", seconds / 60.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_failure_is_explained_in_words() {
+        let page = json!([{
+            "controller": "hosts", "kind": "hosts.example.com", "object": "default/db-0",
+            "known": {
+                "object": "default/db-0", "runningSeconds": null, "failuresInARow": 3, "nextInSeconds": 12.34,
+                "nextCauses": ["retry 3 (×1)"],
+                "last": {
+                    "secondsAgo": 8.0, "took": 0.0021, "attempt": 2, "causes": ["hosts updated 41 (×2)", "retry 2 (×1)"],
+                    "result": "failed", "says": "no port is free", "runs": 7,
+                },
+            },
+        }]);
+        let expected = "hosts.example.com default/db-0, by the controller hosts\n\
+            \x20 last run   8.0 s ago, took 2 ms\n\
+            \x20 because    hosts updated 41 (×2), retry 2 (×1)\n\
+            \x20 result     no port is free\n\
+            \x20 runs       7, this one after 2 failures in a row\n\
+            \x20 next run   in 12.3 s, after 3 failures in a row: retry 3 (×1)\n";
+        assert_eq!(explain("hosts", &page.to_string()).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_is_not_known_is_said() {
+        let page =
+            json!([{ "controller": "hosts", "kind": "hosts.example.com", "object": "a/b", "known": null }]);
+        let text = explain("hosts", &page.to_string()).unwrap();
+        assert!(text.ends_with("it has not run here, and is not queued\n"), "{text}");
+        assert_eq!(explain("hosts", "[]"), Err(ExplainError::NoController("hosts".into())));
+        assert!(matches!(explain("hosts", "<html>"), Err(ExplainError::NoPage(_))));
+    }
+}

@@ -1,0 +1,106 @@
+//! Which page says what. Pure, but for what is shown.
+
+use prometheus_client::encoding::text;
+use prometheus_client::registry::Registry;
+use serde_json::json;
+
+use super::Shown;
+
+/// A page: its status, what it is, and its text.
+pub(super) struct Page {
+    pub(super) status: u16,
+    pub(super) kind: &'static str,
+    pub(super) text: String,
+}
+
+const TEXT: &str = "text/plain; charset=utf-8";
+const JSON: &str = "application/json";
+const METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// The page at a path.
+pub(super) fn page(shown: &Shown, path: &str, query: &str) -> Page {
+    match path {
+        "/healthz" | "/livez" => health(&shown.stuck()),
+        "/readyz" => health(&shown.unready()),
+        "/metrics" => metrics(shown),
+        "/debug/machinery.json" => match (argument(query, "kind"), argument(query, "object")) {
+            (Some(kind), Some(object)) => json_page(&json!(shown.explain(&kind, &object))),
+            _ => json_page(&shown.overview()),
+        },
+        _ => Page {
+            status: 404,
+            kind: TEXT,
+            text:
+                "there are /healthz, /readyz, /metrics and /debug/machinery.json?kind=KIND&object=NS/NAME\n"
+                    .into(),
+        },
+    }
+}
+
+fn health(wrong: &[String]) -> Page {
+    match wrong {
+        [] => Page { status: 200, kind: TEXT, text: "ok\n".into() },
+        wrong => Page { status: 503, kind: TEXT, text: format!("{}\n", wrong.join("\n")) },
+    }
+}
+
+fn metrics(shown: &Shown) -> Page {
+    let mut registry = Registry::default();
+    registry.register_collector(Box::new(shown.informer_metrics.clone()));
+    registry.register_collector(Box::new(shown.controller_metrics.clone()));
+    let mut text = String::new();
+    match text::encode(&mut text, &registry) {
+        Ok(()) => Page { status: 200, kind: METRICS, text },
+        Err(_) => Page { status: 500, kind: TEXT, text: "the metrics cannot be written\n".into() },
+    }
+}
+
+fn json_page(value: &serde_json::Value) -> Page {
+    Page { status: 200, kind: JSON, text: format!("{value:#}\n") }
+}
+
+/// An argument of a query. What is no text is none.
+fn argument(query: &str, name: &str) -> Option<String> {
+    let value = query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))?;
+    let mut bytes = Vec::with_capacity(value.len());
+    let mut rest = value.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
+                let (high, low) = (digit(rest.next())?, digit(rest.next())?);
+                u8::try_from(high * 16 + low).ok()?
+            }
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_read_as_they_are_written() {
+        let query = "kind=hosts&object=default%2Fdb-0&odd=%zz&last=a+b%C3%A4";
+        let all = ["kind", "object", "odd", "last", "none"].map(|name| argument(query, name));
+        let expected = [Some("hosts"), Some("default/db-0"), None, Some("a bä"), None];
+        assert_eq!(all, expected.map(|text| text.map(String::from)));
+    }
+
+    #[test]
+    fn a_plane_with_nothing_is_well() {
+        let shown = Shown::default();
+        for (path, status) in [
+            ("/healthz", 200),
+            ("/readyz", 200),
+            ("/metrics", 200),
+            ("/debug/machinery.json", 200),
+            ("/", 404),
+        ] {
+            assert_eq!(page(&shown, path, "").status, status, "{path}");
+        }
+    }
+}

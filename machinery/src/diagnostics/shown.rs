@@ -1,0 +1,133 @@
+//! What there is to show.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use machinery_controllers::Diagnosed;
+use machinery_informers::Informer;
+use machinery_objects::Kind;
+use machinery_sync::Mutex;
+use serde_json::{Value, json};
+
+use crate::ObjectType;
+
+/// What a plane shows: its informers, its controllers, and their metrics.
+#[derive(Default)]
+pub(crate) struct Shown {
+    informers: Mutex<BTreeMap<String, Look>>,
+    controllers: Mutex<Vec<(Kind, Diagnosed)>>,
+    pub(super) informer_metrics: machinery_informers::Metrics,
+    pub(super) controller_metrics: machinery_controllers::Metrics,
+}
+
+type Look = Arc<dyn Fn() -> Value + Send + Sync>;
+
+impl Shown {
+    pub(crate) fn informer<K: ObjectType>(&self, kind: &Kind, informer: &Informer<K>) {
+        let name = kind.to_string();
+        // A name that is taken is another plane's of this process: no, each has its own registry. So it cannot be.
+        let _ = self.informer_metrics.watch(&*name, informer);
+        let informer = informer.clone();
+        self.informers.lock().insert(name, Arc::new(move || overview(&informer)));
+    }
+
+    pub(crate) fn controller(&self, kind: &Kind, controller: Diagnosed) {
+        let mut controllers = self.controllers.lock();
+        controllers.retain(|(_, controller)| controller.name().is_some());
+        controllers.push((kind.clone(), controller));
+    }
+
+    pub(crate) const fn controller_metrics(&self) -> &machinery_controllers::Metrics {
+        &self.controller_metrics
+    }
+
+    /// Everything, but for single objects.
+    pub(super) fn overview(&self) -> Value {
+        let informers = self.informers.lock().clone();
+        let informers: BTreeMap<_, _> = informers.iter().map(|(name, look)| (name, look())).collect();
+        let controllers: BTreeMap<_, _> = self
+            .all()
+            .into_iter()
+            .filter_map(|(kind, controller)| {
+                let mut overview = controller.overview()?;
+                overview["kind"] = kind.to_string().into();
+                Some((controller.name()?, overview))
+            })
+            .collect();
+        json!({ "informers": informers, "controllers": controllers })
+    }
+
+    /// What each controller of a kind knows of an object. The kind is called as kubectl takes it, or as the controller is.
+    pub(super) fn explain(&self, kind: &str, object: &str) -> Vec<Value> {
+        let is_meant = |of: &Kind, name: &str| {
+            let singular = of.name().to_lowercase();
+            [name, of.plural(), of.name(), &singular, &of.to_string()].contains(&kind)
+        };
+        let mut found = Vec::new();
+        for (of, controller) in self.all() {
+            let Some(name) = controller.name().filter(|name| is_meant(&of, name)) else { continue };
+            let known = controller.explain(object);
+            found.push(
+                json!({ "controller": name, "kind": of.to_string(), "object": object, "known": known }),
+            );
+        }
+        found
+    }
+
+    /// What keeps it from being ready, in words.
+    pub(super) fn unready(&self) -> Vec<String> {
+        let overview = self.overview();
+        let mut why = Vec::new();
+        for (name, informer) in overview["informers"].as_object().into_iter().flatten() {
+            if informer["synced"] != true {
+                why.push(format!("the informer of {name} is not synced: {}", informer["trouble"]));
+            }
+        }
+        for (name, controller) in overview["controllers"].as_object().into_iter().flatten() {
+            if controller["phase"] != "working" {
+                why.push(format!(
+                    "the controller {name} is {}",
+                    controller["phase"].as_str().unwrap_or("gone")
+                ));
+            }
+        }
+        why
+    }
+
+    /// What is stuck, in words.
+    pub(super) fn stuck(&self) -> Vec<String> {
+        let overview = self.overview();
+        let mut why = Vec::new();
+        for (name, controller) in overview["controllers"].as_object().into_iter().flatten() {
+            for running in controller["running"].as_array().into_iter().flatten() {
+                if running["stuck"] == true {
+                    let (object, seconds) = (&running["object"], &running["seconds"]);
+                    why.push(format!("the controller {name} has been at {object} for {seconds} s"));
+                }
+            }
+        }
+        why
+    }
+
+    fn all(&self) -> Vec<(Kind, Diagnosed)> {
+        self.controllers.lock().clone()
+    }
+}
+
+fn overview<K: ObjectType>(informer: &Informer<K>) -> Value {
+    let state = informer.state();
+    json!({
+        "synced": state.synced,
+        "closed": state.closed,
+        "objects": state.objects,
+        "trouble": state.trouble.map(|trouble| trouble.to_string()),
+        "silentSeconds": state.silent_for.as_secs_f64(),
+        "unreadable": state.unreadable.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "handlers": state.handlers,
+        "handlerDue": state.lag.due,
+        "handlerLagSeconds": state.lag.waiting.as_secs_f64(),
+        "lists": state.counts.lists,
+        "watches": state.counts.watches,
+        "events": state.counts.events,
+    })
+}
