@@ -2,6 +2,7 @@
 
 mod crds;
 mod directory;
+mod explain;
 mod progress;
 mod serve;
 mod store;
@@ -26,6 +27,8 @@ enum Command {
     /// Certificates and tokens are read again at SIGHUP, and within five seconds after a file of theirs has changed. One that is
     /// not good is named, and what was read before it goes on.
     Serve(serve::Arguments),
+    /// Say why a controller ran an object last, what came of it, and when it runs next
+    Explain(explain::Explain),
     /// Write all objects into one file, while no server runs on them
     Snapshot(store::Snapshot),
     /// Make a data directory out of such a file
@@ -48,6 +51,7 @@ fn main() -> ExitCode {
     let done = runtime.block_on(async {
         match command {
             Command::Serve(arguments) => serve::run(arguments).await,
+            Command::Explain(arguments) => explain::run(arguments).await,
             Command::Snapshot(arguments) => store::snapshot(arguments).await,
             Command::Restore(arguments) => store::restore(arguments).await,
             Command::Check(arguments) => store::check(arguments).await,

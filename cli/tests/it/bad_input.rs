@@ -229,3 +229,23 @@ async fn arguments_that_there_are_not() {
     }
     assert!(contents(home.path()).is_empty());
 }
+
+#[tokio::test]
+async fn what_cannot_be_explained_says_what_to_do() {
+    let home = tempfile::tempdir().unwrap();
+    check(
+        home.path(),
+        "explain host default/db-0 --at 127.0.0.1:1",
+        &["nobody shows pages at 127.0.0.1:1", "--at"],
+    )
+    .await;
+    let plane = machinery::embedded().start().await.unwrap();
+    let at = plane.diagnostics("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    check(
+        home.path(),
+        &format!("explain host default/db-0 --at {at}"),
+        &["no controller there is of `host`"],
+    )
+    .await;
+    plane.stop().await;
+}

@@ -77,3 +77,33 @@ async fn shells_complete_it() {
         assert!(script.contains("kubeconfig-out") && script.contains("snapshot"), "{script}");
     }
 }
+
+#[tokio::test]
+async fn explain_says_why_an_object_ran_and_what_came_of_it() {
+    use machinery::{Next, Run};
+    use std::sync::Arc;
+
+    let home = tempfile::tempdir().unwrap();
+    let plane = machinery::embedded().start().await.unwrap();
+    let at = plane.diagnostics("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    // Each server has a namespace of this name from its beginning.
+    let reconcile = |_: Arc<machinery::k8s_openapi::api::core::v1::Namespace>, _: Run| async {
+        Err::<Next, _>("it has no owner")
+    };
+    let controller =
+        plane.controller::<machinery::k8s_openapi::api::core::v1::Namespace>("namespaces").unwrap();
+    plane.spawn(async move { controller.run(reconcile).await.map(drop) });
+    let end = tokio::time::Instant::now() + std::time::Duration::from_secs(60);
+    let text = loop {
+        let text = said(&format!("explain namespace default --at {at}"), home.path()).await;
+        if text.contains("it has no owner") || tokio::time::Instant::now() > end {
+            break text;
+        }
+    };
+    for line in
+        ["namespaces default, by the controller namespaces", "because    namespaces added", "next run   in"]
+    {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+    plane.stop().await;
+}

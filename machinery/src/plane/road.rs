@@ -190,13 +190,17 @@ impl Plane {
             tasks.close();
             tasks.wait().await;
         }
-        #[cfg(feature = "embedded")]
-        if let Road::Embedded { server, disk } = &self.0.road {
-            server.stop().await;
-            if let Some(disk) = disk {
-                // An error is that the end of the log is not marked, and nothing is lost by that.
-                let _ = disk.close().await;
+        match &self.0.road {
+            #[cfg(feature = "embedded")]
+            Road::Embedded { server, disk } => {
+                server.stop().await;
+                if let Some(disk) = disk {
+                    // An error is that the end of the log is not marked, and nothing is lost by that.
+                    let _ = disk.close().await;
+                }
             }
+            #[cfg(feature = "kube")]
+            Road::Cluster { .. } => {}
         }
     }
 
