@@ -87,6 +87,7 @@ async fn differing<T: Object>(shared: &Shared<T>) -> Option<Differs> {
             }
             turns.after_one().await;
         }
+        tokio::task::yield_now().await; // however small it is: asking for it was work
         at.get_or_insert(page.version);
         request.rest = page.rest;
         if request.rest.is_none() {

@@ -2,8 +2,8 @@
 
 use std::fmt::{Display, Write};
 
-use crate::contained::contained;
 use crate::reflect::Limits;
+use machinery_sync::contained;
 
 /// What is left of a request.
 pub(super) struct Room {

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use machinery_objects::{InterestEdit, SourceError};
 
 use super::wanted::Tenure;
-use crate::contained::contained;
+use machinery_sync::contained;
 
 pub(super) fn text_of(key: &impl Display) -> Result<String, SourceError> {
     contained(|| key.to_string()).ok_or_else(|| SourceError::Invalid {
