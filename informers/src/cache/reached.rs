@@ -15,6 +15,8 @@ pub(crate) struct Reached {
 pub(crate) struct State {
     /// Everything up to this version is shown.
     pub(crate) version: Option<ResourceVersion>,
+    /// The source shows less: it is behind, or was restored.
+    pub(crate) doubtful: bool,
     /// Whether the cache has once been whole.
     pub(crate) synced: bool,
     /// When the source last said what made it as new as it can be.
@@ -25,7 +27,7 @@ pub(crate) struct State {
 
 impl Reached {
     pub(crate) fn new(now: Instant) -> Self {
-        let state = State { version: None, synced: false, heard: now, closed: false };
+        let state = State { version: None, doubtful: false, synced: false, heard: now, closed: false };
         Self { state: Mutex::new(state), changed: Notify::new() }
     }
 
@@ -43,6 +45,11 @@ impl Reached {
         let mut state = self.state.lock();
         state.version = Some(version);
         state.synced |= whole;
+    }
+
+    /// Whether the source shows less than the cache: what that shows may never have been. Call [`changed`](Self::changed) then.
+    pub(crate) fn doubt(&self, doubtful: bool) {
+        self.state.lock().doubtful = doubtful;
     }
 
     /// Something in the cache changed, or it is over.

@@ -68,7 +68,9 @@ impl<T: Object> Informer<T> {
     fn shows(&self, token: &WriteToken) -> bool {
         let past = |version: &ResourceVersion| {
             let ordered = self.0.source.capabilities().versions_are_ordered;
-            ordered && self.0.reached.now().version.is_some_and(|reached| reached >= *version)
+            let now = self.0.reached.now();
+            // While the source shows less, what the cache shows up to its version may be of a time that never was.
+            ordered && !now.doubtful && now.version.is_some_and(|reached| reached >= *version)
         };
         let there = self.get(&token.key);
         match &token.wrote {

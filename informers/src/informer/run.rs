@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 use super::shared::Shared;
 use crate::audit;
 use crate::cache::{Cache, Objects};
-use crate::reflect::{Effect, Found, Order, Plan, Sink, drive};
+use crate::reflect::{Effect, Found, Order, Plan, Sink, Trouble, drive};
 
 pub(super) async fn run<T: Object>(shared: &Arc<Shared<T>>, stopping: CancellationToken) {
     let can = shared.source.capabilities();
@@ -98,6 +98,9 @@ impl<T: Object> Sink<T> for Keeper<'_, T> {
         }
         if let Some(version) = outcome.reached {
             shared.reached.to(version, outcome.whole);
+        }
+        if outcome.well || outcome.troubles.iter().any(Trouble::is_less) {
+            shared.reached.doubt(!outcome.well);
         }
         drop(publishing);
         drop(outcome.changed);

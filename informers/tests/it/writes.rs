@@ -185,3 +185,26 @@ fn a_source_that_cannot_be_asked_is_not_waited_for_for_ever() {
         rig.stop().await;
     });
 }
+
+/// A cache of a source that goes back shows what never was, until it believes that. A write of the new time that has a smaller version than what is
+/// shown is not in it.
+#[test]
+fn of_a_source_that_shows_less_nothing_is_reached_by_its_version() {
+    virtually(async {
+        let rig = of_web(Capabilities::ALL).await;
+        for text in ["1", "2", "3", "4", "5"] {
+            rig.plane.put(web("a").says(text));
+        }
+        settled().await;
+        rig.plane.restore(3);
+        settled().await;
+        let new = rig.plane.put(web("b").says("new"));
+        assert!(rig.informer.state().trouble.is_some(), "it has heard of less");
+        let (reached, _) = waited(&rig, &new).await;
+        assert_eq!((reached, &*rig.has()), (Err(NotReached::Behind { key: key("b") }), "a@5"));
+        tokio::time::sleep(seconds(600)).await;
+        at_once(&rig, &new).await;
+        assert_eq!(rig.has(), "a@2 b@new");
+        at_once(&rig, &rig.plane.put(web("b").says("newer"))).await;
+    });
+}
