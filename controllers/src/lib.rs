@@ -25,6 +25,11 @@
 //! 13. **Events for people hold up nobody**: many notes become few events, and what is said too often is spared: [`Recorder`] (`p13_…`,
 //!     `recorder/tests.rs`).
 //!
+//! Of names that one has at a time:
+//!
+//! 31. **The name of a lock is its key**, readable where that is and read back; no two keys share one, and what is too long is refused
+//!     ([`LockKey`]; `p31_…`).
+//!
 //! # What it does not do
 //!
 //! - It does not run informers, and keeps no cache of its own.
@@ -83,6 +88,7 @@ mod expectations;
 mod finalizer;
 #[cfg(feature = "prometheus")]
 mod metrics;
+mod locks;
 mod reconcile;
 mod recorder;
 mod why;
@@ -93,6 +99,7 @@ pub use controller::{
 };
 pub use expectations::{Expectations, TooManyExpect};
 pub use finalizer::{Finalized, Finalizer, FinalizerError, Life};
+pub use locks::{KeyError, KeyReader, KeyWriter, LockKey, key_of_name, name_of_key};
 pub use machinery_workqueue::{Cause, Causes, Priority};
 #[cfg(feature = "prometheus")]
 pub use metrics::{Metrics, NameTaken};

@@ -6,6 +6,7 @@ mod expects;
 mod fails;
 mod finalizes;
 mod holds;
+mod locks_keys;
 mod owns;
 mod records;
 mod sees;
