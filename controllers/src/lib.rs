@@ -99,7 +99,7 @@ pub use controller::{
 };
 pub use expectations::{Expectations, TooManyExpect};
 pub use finalizer::{Finalized, Finalizer, FinalizerError, Life};
-pub use locks::{KeyError, KeyReader, KeyWriter, LockKey, key_of_name, name_of_key};
+pub use locks::{KeyError, KeyReader, KeyWriter, LockKey, Waiters, key_of_name, name_of_key};
 pub use machinery_workqueue::{Cause, Causes, Priority};
 #[cfg(feature = "prometheus")]
 pub use metrics::{Metrics, NameTaken};

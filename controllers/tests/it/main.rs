@@ -7,6 +7,7 @@ mod fails;
 mod finalizes;
 mod holds;
 mod locks_keys;
+mod locks_waiters;
 mod owns;
 mod records;
 mod sees;

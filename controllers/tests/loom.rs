@@ -1,0 +1,102 @@
+//! Every interleaving of who waits for a name, who takes it and who gives it back, through the public API.
+//!
+//! Three threads (main is one of them) at preemption bound 3. One claim each.
+#![cfg(machinery_loom)]
+
+use loom::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use loom::thread;
+use machinery_controllers::Waiters;
+use machinery_objects::ObjectKey;
+use std::sync::Arc;
+
+fn model(test: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.max_branches = 10_000;
+    builder.check(test);
+}
+
+/// A name that somebody has, and who waits for it.
+struct Name {
+    name: ObjectKey,
+    waiters: Waiters<u8>,
+    is_taken: AtomicBool,
+}
+
+impl Name {
+    fn new(limit: usize) -> Arc<Self> {
+        let name = "default/a".parse().expect("it is a key");
+        Arc::new(Self { name, waiters: Waiters::new(limit), is_taken: AtomicBool::new(true) })
+    }
+
+    /// As a claim does it: whether it is taken.
+    fn look(&self, who: u8) -> bool {
+        assert!(self.waiters.wait(&self.name, &who), "there is room");
+        self.is_taken.load(SeqCst)
+    }
+
+    /// As a release does it, and whoever is told of it.
+    fn release(&self) -> Vec<u8> {
+        self.is_taken.store(false, SeqCst);
+        self.waiters.freed(&self.name)
+    }
+}
+
+#[test]
+fn whoever_sees_that_a_name_is_taken_is_told_when_it_is_free() {
+    model(|| {
+        let name = Name::new(9);
+        let look = |who| {
+            let name = name.clone();
+            thread::spawn(move || name.look(who))
+        };
+        let others = [look(1), look(2)];
+        let told = name.release();
+        let saw = others.map(|other| other.join().expect("it does not panic"));
+        for (who, saw) in [1, 2].into_iter().zip(saw) {
+            assert!(!saw || told.contains(&who), "{who} waits for ever");
+        }
+        assert!(
+            told.len() <= 2 && name.waiters.freed(&name.name).iter().all(|who| !told.contains(who)),
+            "once"
+        );
+    });
+}
+
+#[test]
+fn who_takes_a_name_beside_its_release_leaves_no_place_behind() {
+    model(|| {
+        let name = Name::new(9);
+        name.look(1);
+        let taking = {
+            let name = name.clone();
+            thread::spawn(move || name.waiters.leave(&name.name, &1))
+        };
+        let forgotten = {
+            let name = name.clone();
+            thread::spawn(move || {
+                name.look(2);
+                name.waiters.forget(&2);
+            })
+        };
+        name.release();
+        taking.join().expect("it does not panic");
+        forgotten.join().expect("it does not panic");
+        assert!(name.waiters.is_empty());
+    });
+}
+
+#[test]
+fn of_two_who_come_for_the_last_place_one_gets_it() {
+    model(|| {
+        let name = Name::new(1);
+        let other = {
+            let name = name.clone();
+            thread::spawn(move || name.waiters.wait(&name.name, &1))
+        };
+        let mine = name.waiters.wait(&name.name, &2);
+        let theirs = other.join().expect("it does not panic");
+        assert!(mine != theirs);
+        assert_eq!(name.waiters.freed(&name.name), [if mine { 2 } else { 1 }]);
+    });
+}
