@@ -29,12 +29,22 @@
 //!
 //! 31. **The name of a lock is its key**, readable where that is and read back; no two keys share one, and what is too long is refused
 //!     ([`LockKey`]; `p31_…`).
+//! 32. **A name is one owner's**: a claim makes it the owner's, finds that it is, UID and all, or says whose it is; also where an answer was lost
+//!     ([`NameLocks::claim`]; `p32_…`).
+//! 33. **Who has lost a name writes nothing under it**: the server refuses that, whoever sends it. Where a server does not look at fences, that
+//!     is said ([`Held::fence`]; `p33_…`).
+//! 34. **A release is done once**, and touches nobody else's ([`NameLocks::release`]; `p34_…`).
+//! 35. **What a crash left is found again** ([`NameLocks::recover`]), and a lock that is none is in the way of its own name only and known
+//!     ([`NameLocks::strays`]; `p35_…`).
+//! 36. **Who waits for a name is told when it is free**, in the order in which they came ([`NameLocks::wake`]; `p36_…`; every interleaving of three
+//!     threads in `tests/loom.rs`).
 //!
 //! # What it does not do
 //!
 //! - It does not run informers, and keeps no cache of its own.
 //! - It cannot stop a run that never awaits: such a one is reported, and holds a worker until it returns.
 //! - Of an object that is gone nothing runs. What must be done then is for a finalizer, or for a controller of requests.
+//! - It deletes no lock because its owner is gone: that is the server's garbage collection. Names in different namespaces are different.
 //!
 //! # Example
 //!
@@ -99,7 +109,10 @@ pub use controller::{
 };
 pub use expectations::{Expectations, TooManyExpect};
 pub use finalizer::{Finalized, Finalizer, FinalizerError, Life};
-pub use locks::{KeyError, KeyReader, KeyWriter, LockKey, Waiters, key_of_name, name_of_key};
+pub use locks::{
+    Astray, Claim, Held, KeyError, KeyReader, KeyWriter, LockError, LockKey, Locking, LocksBuilder,
+    NameLocks, NoFences, Released, Stray, Taken, Waiters, key_of_name, name_of_key,
+};
 pub use machinery_workqueue::{Cause, Causes, Priority};
 #[cfg(feature = "prometheus")]
 pub use metrics::{Metrics, NameTaken};

@@ -10,7 +10,7 @@ use super::line::Lines;
 /// Who waits for which name, in the order in which they came.
 ///
 /// Whoever looks whether a name is free [takes a place](Self::wait) first, and looks then: a name that becomes free after the look is told
-/// to whoever has a place by then.
+/// to whoever has a place by then. [`NameLocks`](super::NameLocks) does all of that.
 pub struct Waiters<W>(Mutex<Lines<W>>);
 
 impl<W: Ord + Clone> Waiters<W> {

@@ -1,0 +1,55 @@
+//! Whose a lock is. Pure.
+
+use machinery_objects::{Kind, Object, ObjectKey, OwnerRef, Scope, Uid};
+
+use super::LockError;
+
+/// Who wants a name: an object that a store has.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Owner {
+    pub(super) key: ObjectKey,
+    pub(super) uid: Uid,
+}
+
+impl Owner {
+    pub(super) fn of(object: &impl Object) -> Result<Self, LockError> {
+        let key = object.key();
+        let uid = object.uid().and_then(Uid::new).filter(|_| !key.is_unnamed());
+        let uid = uid.ok_or(LockError::Owner { key: key.clone(), reason: "it is not stored yet" })?;
+        Ok(Self { key, uid })
+    }
+
+    /// Where its locks are: with it, or where the locks of owners without a namespace are to be.
+    pub(super) fn namespace<'a>(
+        &'a self,
+        locks: &Kind,
+        apart: Option<&'a str>,
+    ) -> Result<Option<&'a str>, LockError> {
+        let refused = |reason| Err(LockError::Owner { key: self.key.clone(), reason });
+        match (locks.scope(), self.key.namespace(), apart) {
+            (Scope::Cluster, None, _) => Ok(None),
+            (Scope::Cluster, Some(_), _) => refused("it is in a namespace, and cannot own what is in none"),
+            (Scope::Namespaced, Some(namespace), None) => Ok(Some(namespace)),
+            (Scope::Namespaced, Some(namespace), Some(apart)) if namespace == apart => Ok(Some(namespace)),
+            (Scope::Namespaced, Some(_), Some(_)) => refused("it is in another namespace than its locks"),
+            (Scope::Namespaced, None, Some(apart)) => Ok(Some(apart)),
+            (Scope::Namespaced, None, None) => {
+                refused("it is in no namespace, and no one was said for its locks")
+            }
+        }
+    }
+
+    pub(super) fn reference(&self, kind: &Kind) -> OwnerRef {
+        OwnerRef::controller(kind, &self.key, self.uid.clone())
+    }
+}
+
+/// Who has a lock: the owner that looks after it.
+pub(super) fn holder(lock: &impl Object) -> Option<OwnerRef> {
+    lock.owners().into_iter().find(|owner| owner.controller)
+}
+
+/// Whether it is that object's, UID and all, and not about to go.
+pub(super) fn is_held_by(lock: &impl Object, owner: &Owner) -> bool {
+    !lock.is_deleting() && holder(lock).is_some_and(|holder| holder.uid == owner.uid)
+}

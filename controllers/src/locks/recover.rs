@@ -1,0 +1,98 @@
+//! What an owner has, and what is nobody's.
+
+use machinery_informers::Informer;
+use machinery_objects::{Object, ObjectKey, OwnerRef, Scope};
+
+use super::holder::{Owner, holder, is_held_by};
+use super::{Held, KeyError, LockError, LockKey, NameLocks, key_of_name};
+
+/// A lock that is not as locks are. It is in the way of its name, and of nothing else.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stray {
+    /// Which.
+    pub lock: ObjectKey,
+    /// What is wrong with it.
+    pub why: Astray,
+}
+
+/// What is wrong with a lock.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Astray {
+    /// It is called as no lock of these keys is: somebody else made it, or another version of the program.
+    #[error("it is called after no key: {0}")]
+    Name(KeyError),
+    /// Nobody looks after it, so it never goes by itself: find out who made it, and delete it.
+    #[error("nobody looks after it")]
+    Unowned,
+    /// Its owner is not there. The server deletes it soon; if not, its garbage collection does not run.
+    #[error("its owner {} {} is not there", .0.kind, .0.name)]
+    OwnerGone(OwnerRef),
+}
+
+impl<K: LockKey, L: Object> NameLocks<K, L> {
+    /// The names that an owner has, as the [informer](Self::informer) shows them.
+    ///
+    /// # Errors
+    /// The owner is nothing that can have one.
+    pub fn held(&self, owner: &impl Object) -> Result<Vec<Held<K>>, LockError> {
+        let owner = Owner::of(owner)?;
+        let locks = self.0.informer.read();
+        let of_it = locks.by(&self.0.by_owner, &owner.uid);
+        let held = of_it.filter(|(_, lock)| is_held_by(&***lock, &owner)).filter_map(|(name, lock)| {
+            let key = key_of_name(name.name()).ok()?; // else it is a stray
+            self.have(key, name, lock).ok()
+        });
+        Ok(held.collect())
+    }
+
+    /// Gives back what an owner has and does not want, and says what it has besides: as a claim left it that was not heard of again.
+    ///
+    /// The cache may not show all of that yet. It is enough to do this whenever the owner is looked at, and to have it looked at when one of
+    /// its locks changes: that is what [`Builder::owning`](crate::Builder::owning) does.
+    ///
+    /// # Errors
+    /// The owner is nothing that can have names, or not all could be given back.
+    pub async fn recover(
+        &self,
+        owner: &impl Object,
+        wants: impl Fn(&K) -> bool + Send,
+    ) -> Result<Vec<Held<K>>, LockError> {
+        let (wanted, unwanted): (Vec<_>, Vec<_>) =
+            self.held(owner)?.into_iter().partition(|held| wants(held.key()));
+        for held in &unwanted {
+            self.release(held).await?;
+        }
+        Ok(wanted)
+    }
+
+    /// The locks that are not as locks are, beside the owners that there are. Both caches are of a moment: of an owner, or a lock, that
+    /// has just come or gone it may say what is no longer so.
+    #[must_use]
+    pub fn strays<O: Object>(&self, owners: &Informer<O>) -> Vec<Stray> {
+        let locks = self.0.informer.read();
+        let strays = locks.iter().filter_map(|(name, lock)| {
+            let why = self.astray(name, &**lock, owners)?;
+            Some(Stray { lock: name.clone(), why })
+        });
+        let mut strays: Vec<_> = strays.collect();
+        strays.sort_unstable_by(|one, other| one.lock.cmp(&other.lock));
+        strays
+    }
+
+    fn astray<O: Object>(&self, name: &ObjectKey, lock: &L, owners: &Informer<O>) -> Option<Astray> {
+        if let Err(error) = key_of_name::<K>(name.name()) {
+            return Some(Astray::Name(error));
+        }
+        let Some(owner) = holder(lock) else { return Some(Astray::Unowned) };
+        let kind = &self.0.locking.owners;
+        if !owner.is_a(kind) {
+            return None; // who looks after locks besides is not known here
+        }
+        let namespace = name.namespace().filter(|_| kind.scope() == Scope::Namespaced);
+        let there = ObjectKey::new(namespace, &owner.name).ok().and_then(|key| owners.get(&key));
+        let is_it = there.is_some_and(|there| there.uid() == Some(owner.uid.as_str()));
+        (!is_it).then_some(Astray::OwnerGone(owner))
+    }
+}
