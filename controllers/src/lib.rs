@@ -38,6 +38,7 @@
 //!     ([`NameLocks::strays`]; `p35_…`).
 //! 36. **Who waits for a name is told when it is free**, in the order in which they came ([`NameLocks::wake`]; `p36_…`; every interleaving of three
 //!     threads in `tests/loom.rs`).
+//! 37. **Of two holders of a name never both write, and no lock is leaked**: eight who claim, crash and wake up late (`p37_…`).
 //!
 //! # What it does not do
 //!

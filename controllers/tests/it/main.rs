@@ -8,6 +8,7 @@ mod finalizes;
 mod holds;
 mod locks;
 mod locks_keys;
+mod locks_race;
 mod locks_stage;
 mod locks_waiters;
 mod locks_wakes;
