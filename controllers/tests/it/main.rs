@@ -12,6 +12,7 @@ mod locks_race;
 mod locks_stage;
 mod locks_waiters;
 mod locks_wakes;
+mod locks_wire;
 mod owns;
 mod records;
 mod sees;
