@@ -34,7 +34,7 @@ impl Owner {
             (Scope::Namespaced, Some(_), Some(_)) => refused("it is in another namespace than its locks"),
             (Scope::Namespaced, None, Some(apart)) => Ok(Some(apart)),
             (Scope::Namespaced, None, None) => {
-                refused("it is in no namespace, and no one was said for its locks")
+                refused("it is in no namespace, and none was said for its locks")
             }
         }
     }
@@ -52,4 +52,32 @@ pub(super) fn holder(lock: &impl Object) -> Option<OwnerRef> {
 /// Whether it is that object's, UID and all, and not about to go.
 pub(super) fn is_held_by(lock: &impl Object, owner: &Owner) -> bool {
     !lock.is_deleting() && holder(lock).is_some_and(|holder| holder.uid == owner.uid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locks_are_where_their_owners_can_own_them() {
+        fn check(locks: Scope, owner: &str, apart: Option<&str>, expected: Result<Option<&str>, &str>) {
+            let kind = Kind::new("example.com/v1", "Name", "names", locks).unwrap();
+            let owner = Owner { key: owner.parse().unwrap(), uid: Uid::new("1").unwrap() };
+            let found = owner.namespace(&kind, apart).map_err(|error| error.to_string());
+            match (found, expected) {
+                (Ok(found), Ok(expected)) => assert_eq!(found, expected),
+                (Err(found), Err(expected)) => assert!(found.contains(expected), "{found}"),
+                (found, expected) => panic!("{found:?} is not {expected:?}"),
+            }
+        }
+        let (apart, in_none) = (Some("apart"), Scope::Cluster);
+        check(in_none, "a", None, Ok(None));
+        check(in_none, "a", apart, Ok(None));
+        check(in_none, "n/a", None, Err("cannot own what is in none"));
+        check(Scope::Namespaced, "n/a", None, Ok(Some("n")));
+        check(Scope::Namespaced, "apart/a", apart, Ok(apart));
+        check(Scope::Namespaced, "n/a", apart, Err("in another namespace than its locks"));
+        check(Scope::Namespaced, "a", apart, Ok(apart));
+        check(Scope::Namespaced, "a", None, Err("none was said"));
+    }
 }
