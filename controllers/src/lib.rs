@@ -24,6 +24,17 @@
 //! 12. **Nothing is made for an object that could go without a word**: [`Finalizer`] is written before, and goes after (`p12_…`).
 //! 13. **Events for people hold up nobody**: many notes become few events, and what is said too often is spared: [`Recorder`] (`p13_…`,
 //!     `recorder/tests.rs`).
+//! 21. **Who leads knows it by a write of its own that was answered**, renews without reading, and loses no term by a lost answer. Nobody leads
+//!     beside another while their clocks run no more differently than 15 to 10, whatever they show ([`Elector`]; `p21_…`, and
+//!     `lease/election/model/` over random clocks, networks and crashes).
+//! 22. **Somebody else's Lease is waited for as long as it says**, from its first sight, by the own clock; one that is free is taken at once
+//!     (`p22_…`).
+//! 23. **Its times are client-go's**, with its defaults and under its rules ([`ElectionConfig`]; `p23_…`).
+//! 24. **Who was stopped past its Lease and goes on writes nothing**: each [`Term`] has an epoch of its own and a fence, and the server refuses
+//!     what is sent under an old one, by whomever and however. Nobody leads before what was done in the term before has ended in this
+//!     process (`p24_…`).
+//! 25. **Who stops leading on purpose lets the next one begin at once**, after all has ended (`p25_…`).
+//! 26. **Candidates of client-go may share the Lease**, what others wrote into it stays, and what makes no sense in it harms nobody (`p26_…`).
 //!
 //! Of names that one has at a time:
 //!
@@ -46,6 +57,9 @@
 //! - It cannot stop a run that never awaits: such a one is reported, and holds a worker until it returns.
 //! - Of an object that is gone nothing runs. What must be done then is for a finalizer, or for a controller of requests.
 //! - It deletes no lock because its owner is gone: that is the server's garbage collection. Names in different namespaces are different.
+//! - A machine that is suspended does not notice that its Lease runs out, and what it sends when it wakes is refused by a server that holds
+//!   fences. Others refuse nothing: there, what was under way when a term ended may still be done.
+//! - An election takes no part in the coordinated election of Kubernetes, and leaves what that wrote.
 //!
 //! # Example
 //!
@@ -100,6 +114,7 @@ mod finalizer;
 #[cfg(feature = "prometheus")]
 mod metrics;
 mod locks;
+mod lease;
 mod reconcile;
 mod recorder;
 mod why;
@@ -113,6 +128,9 @@ pub use finalizer::{Finalized, Finalizer, FinalizerError, Life};
 pub use locks::{
     Astray, Claim, Held, KeyError, KeyReader, KeyWriter, LockError, LockKey, Locking, LocksBuilder,
     NameLocks, NoFences, Released, Stray, Taken, Waiters, key_of_name, name_of_key,
+pub use lease::{
+    ElectionConfig, ElectionConfigError, ElectionCounts, ElectionPhase, ElectionState, Elector, LeadError,
+    Lease, NotRenewed, Term,
 };
 pub use machinery_workqueue::{Cause, Causes, Priority};
 #[cfg(feature = "prometheus")]

@@ -1,0 +1,26 @@
+//! How long to wait before looking again.
+
+use std::time::Duration;
+
+/// Never alike: those who wait for one Lease do not all ask at once.
+pub(super) struct Jitter(u64);
+
+impl Jitter {
+    pub(super) const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// Between one and 2.2 periods, as in client-go.
+    pub(super) fn of(&mut self, period: Duration) -> Duration {
+        period + period.mul_f64(1.2 * self.share())
+    }
+
+    /// Between 0 and 1 (splitmix64).
+    fn share(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}

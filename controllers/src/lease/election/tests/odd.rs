@@ -1,0 +1,73 @@
+//! What makes no sense.
+
+use super::*;
+
+#[test]
+fn p26_nonsense_in_a_lease_is_a_strangers() {
+    // For how long it is held makes no sense: as long as one would hold it oneself.
+    for odd in [json!(null), json!(0), json!(-3), json!("15"), json!(1e300), json!(u64::MAX)] {
+        let mut talk = Talk::new();
+        talk.says(Input::Time, "read");
+        let lease = with(&others(1, 0), "/spec/leaseDurationSeconds", odd);
+        talk.says(found(lease.clone()), "rest until later");
+        talk.at(14.9, Input::Time, "read");
+        talk.says(found(lease.clone()), "rest until later");
+        talk.at(20.0, Input::Time, "read");
+        talk.says(found(lease), "write over 1: me 7, acquired 20, renewed 20");
+    }
+    // A name that is none is somebody's.
+    let mut talk = Talk::new();
+    talk.says(Input::Time, "read");
+    talk.says(found(with(&others(1, 0), "/spec/holderIdentity", json!([7]))), "rest until later");
+}
+
+#[test]
+fn p26_what_cannot_be_counted_on_is_not_taken_and_says_why() {
+    for odd in [json!(-1), json!("6"), json!(i32::MAX), json!(u64::MAX), json!(1.5)] {
+        let mut talk = Talk::new();
+        talk.says(Input::Time, "read");
+        let lease = of(1, json!({"leaseTransitions": odd}));
+        talk.says(found(lease), "rest until later");
+        assert_eq!(talk.election.trouble(), Some(&Trouble::Uncountable));
+        // When it is gone, the next one is another, and counts from the beginning.
+        talk.at(10.0, Input::Time, "read");
+        talk.says(Input::Read(Ok(None)), "create me 0, acquired 10, renewed 10");
+        talk.stored(3, "leads 0; rest until 12");
+        assert_eq!(talk.election.trouble(), None);
+    }
+}
+
+#[test]
+fn p26_what_has_no_uid_or_version_or_is_to_go_is_not_taken() {
+    let free = of(1, json!({}));
+    let going = with(&free, "/metadata/deletionTimestamp", json!("2026-11-22T10:00:00Z"));
+    for odd in
+        [with(&free, "/metadata/uid", json!("")), with(&free, "/metadata/resourceVersion", json!(1)), going]
+    {
+        let mut talk = Talk::new();
+        talk.says(Input::Time, "read");
+        talk.says(found(odd), "rest until later");
+    }
+}
+
+#[test]
+fn p26_who_is_answered_with_something_else_does_not_lead() {
+    for odd in [others(1, 0), of(1, json!({})), with(&others(1, 0), "/spec/holderIdentity", json!("me"))] {
+        let mut talk = Talk::new();
+        talk.says(Input::Time, "read");
+        talk.says(Input::Read(Ok(None)), "create me 0, acquired 0, renewed 0");
+        talk.says(Input::Wrote(Ok(odd)), "rest until later");
+        assert_eq!(talk.election.trouble(), Some(&Trouble::Altered));
+    }
+    let mut talk = Talk::leading();
+    talk.at(2.0, Input::Time, "write over 1: me 0, acquired 0, renewed 2");
+    let another = with(&stored(talk.wrote.as_ref().unwrap(), 2), "/metadata/uid", json!("v"));
+    talk.says(Input::Wrote(Ok(another.clone())), "rest until 4");
+    talk.at(4.0, Input::Time, "read");
+    talk.says(found(another), "lost taken; rest until ever");
+    // Answers to what was not asked say nothing.
+    let mut talk = Talk::leading();
+    talk.at(1.0, found(others(9, 0)), "rest until 2");
+    talk.says(Input::Wrote(Ok(others(9, 0))), "rest until 2");
+    talk.says(Input::Stand, "rest until 2");
+}

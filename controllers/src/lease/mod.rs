@@ -1,0 +1,17 @@
+//! One of many does the work: an election by a Lease, as client-go holds it.
+
+mod config;
+mod election;
+mod elector;
+mod object;
+mod record;
+mod run;
+mod shown;
+mod state;
+mod term;
+
+pub use config::{ElectionConfig, ElectionConfigError};
+pub use elector::{Elector, LeadError, NotRenewed};
+pub use object::Lease;
+pub use state::{ElectionCounts, ElectionPhase, ElectionState};
+pub use term::Term;

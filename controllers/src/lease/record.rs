@@ -1,0 +1,145 @@
+//! What a Lease says of who holds it: the fields that client-go writes.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+/// The five fields of an election. Two are equal if nothing was renewed between them, whatever else of the object was changed.
+///
+/// They are kept as they came: somebody may have written nonsense.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Record([Value; 5]);
+
+const FIELDS: [&str; 5] =
+    ["holderIdentity", "leaseDurationSeconds", "acquireTime", "renewTime", "leaseTransitions"];
+const HOLDER: usize = 0;
+const DURATION: usize = 1;
+const ACQUIRED: usize = 2;
+const RENEWED: usize = 3;
+const TRANSITIONS: usize = 4;
+
+/// The longest that a Lease can say, and how often it can change hands: it has 32 bits for both.
+const MOST: u64 = i32::MAX as u64;
+
+impl Record {
+    pub(super) fn of(spec: Option<&Map<String, Value>>) -> Self {
+        let field = |name| spec.and_then(|spec| spec.get(name)).cloned().unwrap_or(Value::Null);
+        Self(FIELDS.map(field))
+    }
+
+    /// What a new holder writes.
+    pub(crate) fn held(by: &str, lasts: Duration, epoch: u64, now: Timestamp) -> Self {
+        let now: Value = micro_time(now).into();
+        Self([by.into(), lasts.as_secs().into(), now.clone(), now, epoch.into()])
+    }
+
+    /// The same holder, later.
+    pub(crate) fn renewed(&self, lasts: Duration, now: Timestamp) -> Self {
+        let mut renewed = self.clone();
+        renewed.0[DURATION] = lasts.as_secs().into();
+        renewed.0[RENEWED] = micro_time(now).into();
+        renewed
+    }
+
+    /// Nobody. For one second, as client-go has it, for those who do not know what an empty name says.
+    pub(crate) fn released(&self, now: Timestamp) -> Self {
+        let epoch = self.epoch().unwrap_or_default();
+        Self::held("", Duration::from_secs(1), epoch, now)
+    }
+
+    /// Puts it where the others find it, and leaves what else is there.
+    pub(super) fn put(&self, spec: &mut Map<String, Value>) {
+        for (name, value) in FIELDS.iter().zip(&self.0) {
+            spec.insert((*name).into(), value.clone());
+        }
+    }
+
+    pub(crate) fn holder(&self) -> Option<&str> {
+        self.0[HOLDER].as_str().filter(|holder| !holder.is_empty())
+    }
+
+    /// Nobody holds it. A name that is none is somebody's: nobody knows whose.
+    pub(crate) fn is_free(&self) -> bool {
+        matches!(&self.0[HOLDER], Value::Null) || self.0[HOLDER].as_str() == Some("")
+    }
+
+    /// How long the others wait, if it says what can be waited for.
+    pub(crate) fn lasts(&self) -> Option<Duration> {
+        let seconds = self.0[DURATION].as_u64().filter(|seconds| (1..=MOST).contains(seconds))?;
+        Some(Duration::from_secs(seconds))
+    }
+
+    pub(crate) fn acquired(&self) -> Option<&str> {
+        self.0[ACQUIRED].as_str()
+    }
+
+    pub(crate) fn renewed_at(&self) -> Option<&str> {
+        self.0[RENEWED].as_str()
+    }
+
+    /// How often it has changed hands; none if that is no number.
+    pub(crate) fn epoch(&self) -> Option<u64> {
+        match &self.0[TRANSITIONS] {
+            Value::Null => Some(0),
+            count => count.as_u64().filter(|count| *count <= MOST),
+        }
+    }
+
+    /// The epoch of who takes it. There is none after the last, as a number that comes again would not tell holders apart.
+    pub(crate) fn next_epoch(&self) -> Option<u64> {
+        self.epoch().filter(|epoch| *epoch < MOST).map(|epoch| epoch + 1)
+    }
+}
+
+/// As client-go writes it: UTC, to the microsecond, always with six digits.
+fn micro_time(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn what_makes_no_sense_is_nothing() {
+        let check = |spec: Value, free: bool, lasts: Option<u64>, epoch: Option<u64>, next: Option<u64>| {
+            let record = Record::of(spec.as_object());
+            assert_eq!(
+                (record.is_free(), record.epoch(), record.next_epoch()),
+                (free, epoch, next),
+                "{spec}"
+            );
+            assert_eq!(record.lasts(), lasts.map(Duration::from_secs), "{spec}");
+        };
+        check(json!(null), true, None, Some(0), Some(1));
+        check(json!({"holderIdentity": "", "leaseDurationSeconds": 1}), true, Some(1), Some(0), Some(1));
+        check(json!({"holderIdentity": 7, "leaseDurationSeconds": 0}), false, None, Some(0), Some(1));
+        check(
+            json!({"holderIdentity": "a", "leaseDurationSeconds": -1, "leaseTransitions": 6}),
+            false,
+            None,
+            Some(6),
+            Some(7),
+        );
+        check(json!({"leaseDurationSeconds": 1e30, "leaseTransitions": -1}), true, None, None, None);
+        check(json!({"leaseDurationSeconds": "9", "leaseTransitions": "6"}), true, None, None, None);
+        check(json!({"leaseTransitions": 2_147_483_647}), true, None, Some(MOST), None);
+        check(
+            json!({"leaseTransitions": 2_147_483_648_u64, "leaseDurationSeconds": 2_147_483_647}),
+            true,
+            Some(MOST),
+            None,
+            None,
+        );
+    }
+
+    #[test]
+    fn a_time_is_written_as_client_go_writes_it() {
+        let check = |text: &str, expected: &str| assert_eq!(micro_time(text.parse().unwrap()), expected);
+        check("1970-01-01T00:00:00Z", "1970-01-01T00:00:00.000000Z");
+        check("2026-11-22T21:30:00.120+01", "2026-11-22T20:30:00.120000Z");
+        check("2026-11-22T20:30:00.123456789Z", "2026-11-22T20:30:00.123456Z");
+    }
+}

@@ -1,0 +1,135 @@
+//! An election at work: what it wants is done, and it is told what came of it.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use futures::future::{BoxFuture, OptionFuture};
+use machinery_objects::{Object, Preconditions};
+use tokio::task::JoinError;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::{AbortOnDropHandle, TaskTracker};
+
+use super::election::{Change, Election, Input, Now, Order};
+use super::elector::{Inner, LeadError};
+use super::{Lease, Term};
+
+/// What is done while it leads.
+struct Work<T> {
+    term: Term,
+    task: AbortOnDropHandle<T>,
+}
+
+/// What ends a wait.
+enum Heard<T> {
+    Stop,
+    Done(Result<T, JoinError>),
+    Answer(Input),
+    Due,
+}
+
+pub(super) async fn run<W, F>(
+    inner: &Inner,
+    work: W,
+    stopping: CancellationToken,
+) -> Result<Option<F::Output>, LeadError>
+where
+    W: Fn(Term) -> F + Send + Sync + 'static,
+    F: Future<Output: Send> + Send + 'static,
+{
+    let (work, tasks) = (Arc::new(work), TaskTracker::new());
+    let counts = inner.shown.lock().counts;
+    let mut election = Election::new(inner.config.clone(), counts, Instant::now().into_std());
+    let (mut working, mut ended): (Option<Work<F::Output>>, _) = (None, None);
+    let mut under_way: OptionFuture<BoxFuture<'_, Input>> = None.into();
+    let (mut is_told, mut input) = (false, Input::Time);
+    loop {
+        let now = Now { at: Instant::now().into_std(), wall: (inner.clock)() };
+        let output = election.step(now, input);
+        match &output.change {
+            Some(Change::Leads { uid, epoch }) => {
+                let term = Term::new(&inner.config.lease, uid.clone(), *epoch);
+                tracing::info!(lease = %inner.config.lease, identity = %inner.config.identity, epoch, "it leads");
+                let (work, of) = (work.clone(), term.clone());
+                let task = AbortOnDropHandle::new(tasks.spawn(async move { work(of).await }));
+                working = Some(Work { term, task });
+            }
+            Some(Change::Lost(why)) => {
+                tracing::warn!(lease = %inner.config.lease, identity = %inner.config.identity, %why, "it leads no more");
+                working.iter().for_each(|work| work.term.token().cancel());
+            }
+            None => {}
+        }
+        let is_ending = working.as_ref().map(|work| work.term.token().is_cancelled());
+        inner.shown.lock().see(&election, is_ending);
+        match output.order {
+            Order::Await => {}
+            Order::Rest => under_way = None.into(),
+            Order::Read => under_way = Some(read(inner)).into(),
+            Order::Create(lease) => under_way = Some(create(inner, lease)).into(),
+            Order::Update(lease) => under_way = Some(update(inner, lease)).into(),
+            Order::End => break,
+        }
+        let due = election.due().map(|due| sleep_until(due.into()));
+        let task: OptionFuture<_> = working.as_mut().map(|work| &mut work.task).into();
+        let heard = tokio::select! {
+            biased;
+            () = stopping.cancelled(), if !is_told => Heard::Stop,
+            Some(done) = task => Heard::Done(done),
+            Some(answer) = &mut under_way => Heard::Answer(answer),
+            Some(()) = OptionFuture::from(due) => Heard::Due,
+            else => Heard::Due,
+        };
+        input = match heard {
+            Heard::Stop => {
+                is_told = true;
+                working.iter().for_each(|work| work.term.token().cancel());
+                if working.is_some() { Input::Time } else { Input::Leave }
+            }
+            Heard::Done(done) => {
+                let is_over = working.take().is_some_and(|work| work.term.token().is_cancelled());
+                if is_over && !is_told && done.is_ok() {
+                    Input::Stand
+                } else {
+                    ended = Some(done);
+                    Input::Leave
+                }
+            }
+            Heard::Answer(answer) => {
+                under_way = None.into();
+                answer
+            }
+            Heard::Due => Input::Time,
+        };
+    }
+    tasks.close();
+    ended.transpose().map_err(panicked)
+}
+
+fn panicked(error: JoinError) -> LeadError {
+    let panic = error.try_into_panic().ok();
+    let text = panic.as_ref().and_then(|panic| {
+        let text = panic.downcast_ref::<&str>().copied();
+        text.or_else(|| panic.downcast_ref::<String>().map(String::as_str))
+    });
+    LeadError::Panicked(text.unwrap_or("it said nothing").into())
+}
+
+fn read(inner: &Inner) -> BoxFuture<'_, Input> {
+    Box::pin(async { Input::Read((inner.reads)().await) })
+}
+
+fn create(inner: &Inner, lease: Lease) -> BoxFuture<'_, Input> {
+    Box::pin(async move {
+        let made = inner.writes.create(&lease, None).await;
+        Input::Wrote(made.map(|made| made.object))
+    })
+}
+
+fn update(inner: &Inner, lease: Lease) -> BoxFuture<'_, Input> {
+    Box::pin(async move {
+        let only_if = Preconditions { uid: lease.of_uid(), version: lease.version(), fence: None };
+        let written = inner.writes.update(&lease, &only_if).await;
+        Input::Wrote(written.map(|written| written.object))
+    })
+}
