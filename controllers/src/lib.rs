@@ -35,6 +35,7 @@
 //!     process (`p24_…`).
 //! 25. **Who stops leading on purpose lets the next one begin at once**, after all has ended (`p25_…`).
 //! 26. **Candidates of client-go may share the Lease**, what others wrote into it stays, and what makes no sense in it harms nobody (`p26_…`).
+//! 27. **Controllers stop with a term and start with the next one**, in the same process, on warm caches (`p27_…`).
 //!
 //! Of names that one has at a time:
 //!

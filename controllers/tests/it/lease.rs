@@ -1,0 +1,196 @@
+//! Promises 21 and 24: who leads, for how long, and what comes of those who do not know that they no longer do.
+
+use crate::lease_stage::{LEASE, Stands, Way, World, brief, elector, note, until, within, work};
+use machinery_apiserver::Identity;
+use machinery_controllers::{ElectionPhase, Term};
+use machinery_kube::kube_client::{self, Client};
+use machinery_objects::{Conflict, Deletion, Object, Patch, PatchFormat, Preconditions, WriteError, Writer};
+use machinery_sync::Mutex;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+fn fenced(term: &Term) -> Preconditions {
+    Preconditions { fence: Some(term.fence().clone()), ..Preconditions::default() }
+}
+
+/// As somebody writes it by hand.
+fn header(term: &Term) -> String {
+    let fence = term.fence();
+    format!("coordination.k8s.io/v1/leases/{LEASE}; uid={}; epoch={}", fence.uid, term.epoch())
+}
+
+/// A change of a note, by hand.
+async fn put(client: &Client, term: &Term, text: &str) -> Result<Value, kube_client::Error> {
+    let request = http::Request::patch("/api/v1/namespaces/default/configmaps/a")
+        .header("content-type", "application/merge-patch+json")
+        .header("Machinery-Fence", header(term))
+        .body(json!({"data": {"text": text}}).to_string().into_bytes());
+    client.request(request.unwrap()).await
+}
+
+#[tokio::test(start_paused = true)]
+async fn p24_a_holder_stopped_past_its_lease_and_resumed_is_refused_by_the_server() {
+    let world = World::new().await;
+    let (notes, client) = (world.notes(), Client::new(world.server.service(Identity::admin()), "default"));
+    notes.create(&note("a", "0"), None).await.unwrap();
+
+    // Who is not asked for its turn does nothing: it is stopped.
+    let (tells, mut terms) = unbounded_channel();
+    let first = elector("first", &world.leases());
+    let mut leading = Box::pin(first.lead(work(tells), CancellationToken::new()));
+    let stale = tokio::select! {
+        biased;
+        _ = &mut leading => panic!("it leads for ever"),
+        term = terms.recv() => term.unwrap(),
+    };
+    notes.update(&note("a", "first"), &fenced(&stale)).await.unwrap();
+    put(&client, &stale, "first, by hand").await.unwrap();
+
+    let mut second = Stands::new(&world, "second");
+    let term = second.leads().await;
+    assert_eq!(term.epoch(), stale.epoch() + 1);
+    assert!(!stale.token().is_cancelled(), "it does not know");
+    assert_eq!(first.state().phase, ElectionPhase::Leading);
+    assert!(first.check(Duration::ZERO).is_err() && first.check(Duration::from_secs(3600)).is_ok());
+
+    // It goes on where it was, before it has looked at anything.
+    let refused = WriteError::Conflict(Conflict::Fence(Box::new(stale.fence().clone())));
+    let only_if = fenced(&stale);
+    assert_eq!(notes.update(&note("a", "late"), &only_if).await.unwrap_err(), refused);
+    assert_eq!(notes.create(&note("b", "late"), Some(stale.fence())).await.unwrap_err(), refused);
+    let patch = Patch { format: PatchFormat::Merge, body: br#"{"data":null}"#[..].into(), status: false };
+    assert_eq!(notes.patch(&note("a", "").key(), &patch, &only_if).await.unwrap_err(), refused);
+    let deletion = Deletion { only_if, ..Deletion::default() };
+    assert_eq!(notes.delete(&note("a", "").key(), &deletion).await.unwrap_err(), refused);
+    let by_hand = put(&client, &stale, "late, by hand").await.unwrap_err();
+    let kube_client::Error::Api(status) = by_hand else { panic!("{by_hand}") };
+    let causes = &status.details.as_ref().unwrap().causes;
+    assert_eq!(
+        (status.code, causes[0].reason.as_str(), causes[0].message.as_str()),
+        (409, "FenceStale", "its epoch is 1")
+    );
+
+    // And when it looks, it leads no more.
+    let _still = within(futures::future::select(leading, Box::pin(stale.token().cancelled()))).await;
+    assert!(stale.token().is_cancelled());
+    assert!(first.check(Duration::ZERO).is_ok());
+    put(&client, &term, "second, by hand").await.unwrap();
+    let written = notes.update(&note("a", "second"), &fenced(&term)).await.unwrap();
+    assert_eq!(written.object.text(), "second");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn p24_a_holder_whose_runtime_was_blocked_is_refused_with_its_first_write() {
+    let world = World::new().await;
+    let (notes, leases) = (world.notes(), world.leases());
+    notes.create(&note("a", "0"), None).await.unwrap();
+    let (begins, mut begun) = unbounded_channel();
+    let (resume, resumed) = std::sync::mpsc::channel::<()>();
+    let (resumed, stopping) = (Arc::new(Mutex::new(resumed)), CancellationToken::new());
+    let (writes, ends) = (notes.clone(), stopping.clone());
+    let blocks = move |term: Term| {
+        let (notes, begins, resumed, ends) = (writes.clone(), begins.clone(), resumed.clone(), ends.clone());
+        async move {
+            notes.update(&note("a", "first"), &fenced(&term)).await.unwrap();
+            begins.send(term.clone()).unwrap();
+            resumed.lock().recv().unwrap();
+            let late = notes.update(&note("a", "late"), &fenced(&term)).await;
+            ends.cancel();
+            late.map(|late| late.object).map_err(|error| (error, term.fence().clone()))
+        }
+    };
+    let first = tokio::task::spawn_blocking(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(brief("first", &leases).lead(blocks, stopping))
+    });
+    let stale = begun.recv().await.unwrap();
+    let (tells, mut terms) = unbounded_channel();
+    let second = brief("second", &world.leases());
+    world.tasks.spawn(async move { second.lead(work(tells), CancellationToken::new()).await });
+    let term = terms.recv().await.unwrap();
+    assert_eq!(term.epoch(), stale.epoch() + 1);
+    resume.send(()).unwrap();
+    let (error, fence) = first.await.unwrap().unwrap().unwrap().unwrap_err();
+    assert_eq!(error, WriteError::Conflict(Conflict::Fence(Box::new(fence))));
+}
+
+#[tokio::test(start_paused = true)]
+async fn p24_it_stops_before_another_begins_and_stands_again_when_all_has_ended() {
+    let world = World::new().await;
+    let mut first = Stands::new(&world, "first");
+    let term = first.leads().await;
+    let mut second = Stands::new(&world, "second");
+    second.is(ElectionPhase::Standing).await;
+    first.leases.is(Way::Silent);
+    within(term.token().cancelled()).await;
+    let state = first.elector.state();
+    assert_eq!((state.counts.terms, state.counts.lost), (1, 1));
+    assert!(second.terms.try_recv().is_err(), "nobody leads yet");
+    let next = second.leads().await;
+    assert_eq!(next.epoch(), term.epoch() + 1);
+    assert_eq!(second.elector.state().holder.as_deref(), Some("second"));
+
+    // The first one is there again, and learns who leads.
+    first.leases.is(Way::Open);
+    until(|| first.elector.state().holder.as_deref() == Some("second")).await;
+    assert_eq!(first.elector.state().phase, ElectionPhase::Standing);
+    second.stopping.cancel();
+    assert_eq!(second.leading.await.unwrap(), Ok(Some(next.epoch())));
+    assert_eq!(first.leads().await.epoch(), next.epoch() + 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p24_work_that_does_not_end_keeps_it_from_standing() {
+    let world = World::new().await;
+    let leases = world.leases();
+    let elector = elector("me", &leases);
+    let (tells, mut begun) = unbounded_channel();
+    let (ends, ended) = (CancellationToken::new(), CancellationToken::new());
+    let end = ends.clone();
+    let work = move |term: Term| {
+        let _ = tells.send(term);
+        let end = end.clone();
+        async move { end.cancelled().await }
+    };
+    let (leads, stop) = (elector.clone(), ended.clone());
+    let leading = world.tasks.spawn(async move { leads.lead(work, stop).await });
+    let term = within(begun.recv()).await.unwrap();
+    leases.is(Way::Fails);
+    within(term.token().cancelled()).await;
+    leases.is(Way::Open);
+    sleep(Duration::from_secs(600)).await;
+    let state = elector.state();
+    assert_eq!((state.phase, state.renewed), (ElectionPhase::Ending, None));
+    assert!(begun.try_recv().is_err());
+    ends.cancel();
+    assert_eq!(within(begun.recv()).await.unwrap().epoch(), term.epoch() + 1);
+    ended.cancel();
+    assert_eq!(leading.await.unwrap(), Ok(Some(())));
+}
+
+#[tokio::test(start_paused = true)]
+async fn p21_answers_that_are_lost_cost_nobody_its_term() {
+    let world = World::new().await;
+    let mut first = Stands::new(&world, "first");
+    first.leases.is(Way::LosesAnswers);
+    sleep(Duration::from_secs(9)).await;
+    assert_eq!(world.lease().await["spec"]["holderIdentity"], json!("first"));
+    assert!(first.terms.try_recv().is_err(), "it leads only if it knows");
+    first.leases.is(Way::Open);
+    let term = first.leads().await;
+    assert_eq!(term.epoch(), 0);
+    for way in [Way::LosesAnswers, Way::Fails, Way::Silent] {
+        first.leases.is(way);
+        sleep(Duration::from_secs(4)).await;
+        first.leases.is(Way::Open);
+        sleep(Duration::from_secs(20)).await;
+    }
+    assert!(!term.token().is_cancelled());
+    let state = first.elector.state();
+    assert_eq!((state.phase, state.trouble, state.counts.terms), (ElectionPhase::Leading, None, 1));
+    assert!(state.counts.failed > 4, "{:?}", state.counts);
+}

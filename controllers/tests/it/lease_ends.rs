@@ -1,0 +1,133 @@
+//! Promises 25 and 27: how a term ends, and that another one begins in the same process.
+
+use crate::lease_stage::{Note, Stands, Way, World, elector, note, until, within, work};
+use machinery_controllers::{Controller, ElectionPhase, LeadError, Next, Phase, Run, Term};
+use machinery_objects::{Preconditions, Writer};
+use serde_json::json;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+#[tokio::test(start_paused = true)]
+async fn p25_who_stops_renews_until_its_work_has_ended_and_then_releases() {
+    let world = World::new().await;
+    let elector = elector("first", &world.leases());
+    let (tells, mut begun) = unbounded_channel();
+    let work = move |term: Term| {
+        let _ = tells.send(term.clone());
+        async move {
+            term.token().cancelled().await;
+            sleep(Duration::from_secs(120)).await;
+            "all is put away"
+        }
+    };
+    let stopping = CancellationToken::new();
+    let (leads, stop) = (elector.clone(), stopping.clone());
+    let leading = world.tasks.spawn(async move { leads.lead(work, stop).await });
+    within(begun.recv()).await.unwrap();
+    let mut second = Stands::new(&world, "second");
+    stopping.cancel();
+    sleep(Duration::from_secs(119)).await;
+    assert_eq!(elector.state().phase, ElectionPhase::Ending);
+    assert!(second.terms.try_recv().is_err(), "the first one still has something to do");
+    assert_eq!(leading.await.unwrap(), Ok(Some("all is put away")));
+    let released = world.lease().await["spec"].clone();
+    assert_eq!((&released["holderIdentity"], &released["leaseDurationSeconds"]), (&json!(""), &json!(1)));
+    let free = Instant::now();
+    second.leads().await;
+    assert!(free.elapsed() < Duration::from_secs(5), "it looks every so often, and need not wait for 15 s");
+    assert_eq!(elector.state().phase, ElectionPhase::Idle);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p25_work_that_ends_by_itself_ends_the_term() {
+    let world = World::new().await;
+    let elector = elector("first", &world.leases());
+    let done = elector.lead(|term| async move { term.epoch() }, CancellationToken::new()).await;
+    assert_eq!(done, Ok(Some(0)));
+    let panics = elector.lead(|_| async { panic!("on purpose") }, CancellationToken::new()).await;
+    assert_eq!(panics, Err::<Option<()>, _>(LeadError::Panicked("on purpose".into())));
+    let at_once = elector.lead(
+        |term| {
+            assert!(term.epoch() < 2, "on purpose");
+            async {}
+        },
+        CancellationToken::new(),
+    );
+    assert_eq!(at_once.await, Err(LeadError::Panicked("on purpose".into())));
+    assert_eq!(world.lease().await["spec"]["holderIdentity"], json!(""));
+    assert_eq!(elector.state().counts.terms, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p25_it_stands_once_at_a_time_and_who_is_dropped_releases_nothing() {
+    let world = World::new().await;
+    let mut first = Stands::new(&world, "first");
+    let term = first.leads().await;
+    let again = first.elector.lead(work(unbounded_channel().0), CancellationToken::new()).await;
+    assert_eq!(again, Err(LeadError::Stands));
+    first.leading.abort();
+    assert!(first.leading.await.unwrap_err().is_cancelled());
+    assert_eq!(first.elector.state().phase, ElectionPhase::Idle);
+    assert_eq!(world.lease().await["spec"]["holderIdentity"], json!("first"));
+    let mut second = Stands::new(&world, "second");
+    assert_eq!(second.leads().await.epoch(), term.epoch() + 1);
+    let not_led = CancellationToken::new();
+    not_led.cancel();
+    assert_eq!(first.elector.lead(work(unbounded_channel().0), not_led).await, Ok(None));
+}
+
+#[tokio::test(start_paused = true)]
+async fn p27_a_controller_stops_with_its_term_and_starts_with_the_next_on_warm_caches() {
+    let world = World::new().await;
+    let notes = world.notes();
+    notes.create(&note("a", "0"), None).await.unwrap();
+    let informer = world.informer();
+    informer.synced().await.unwrap();
+    let controller = Controller::of("notes", &informer).build().unwrap();
+    let leases = world.leases();
+    let elector = elector("me", &leases);
+    let (tells, mut seen) = unbounded_channel();
+    let work = {
+        let controller = controller.clone();
+        move |term: Term| {
+            let (controller, tells) = (controller.clone(), tells.clone());
+            let epoch = term.epoch();
+            let reconcile = move |note: Arc<Note>, _: Run| {
+                let _ = tells.send((epoch, note.text().to_owned()));
+                async { Ok::<_, Infallible>(Next::Done) }
+            };
+            async move { controller.run(reconcile, term.token().clone()).await }
+        }
+    };
+    let stopping = world.stopping.child_token();
+    let (leads, stop) = (elector.clone(), stopping.clone());
+    let leading = world.tasks.spawn(async move { leads.lead(work, stop).await });
+    for epoch in 0..3 {
+        assert_eq!(within(seen.recv()).await.unwrap(), (epoch, epoch.to_string()));
+        assert_eq!(controller.state().phase, Phase::Working);
+        leases.is(Way::Fails);
+        until(|| controller.state().phase == Phase::Idle).await;
+        assert_eq!(elector.state().counts.lost, epoch + 1);
+        let token = notes
+            .update(&note("a", &(epoch + 1).to_string()), &Preconditions::default())
+            .await
+            .unwrap()
+            .token;
+        informer.reached(&token, Duration::from_secs(10)).await.unwrap();
+        assert!(seen.try_recv().is_err(), "nobody leads");
+        leases.is(Way::Open);
+    }
+    assert_eq!(within(seen.recv()).await.unwrap(), (3, "3".to_owned()));
+    let counts = informer.state().counts;
+    assert_eq!(
+        (counts.lists, counts.watches),
+        (0, 1),
+        "it was asked for once, as a watch that begins with the state"
+    );
+    stopping.cancel();
+    assert!(leading.await.unwrap().unwrap().unwrap().unwrap().dropped.is_empty());
+}

@@ -1,0 +1,68 @@
+//! Promises 23 and 26: what others wrote, and what makes no sense.
+
+use crate::lease_stage::{Stands, Way, World, config, reads};
+use jiff::Timestamp;
+use machinery_apiserver::Identity;
+use machinery_controllers::{ElectionConfigError, ElectionPhase, Elector, Lease};
+use machinery_kube::kube_client::Client;
+use machinery_kube::{Remote, Server};
+use machinery_objects::{ListWatch, Writer};
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+#[tokio::test(start_paused = true)]
+async fn p26_a_server_that_answers_with_errors_or_nothing_is_asked_again() {
+    let world = World::new().await;
+    for (way, says) in [(Way::Fails, "cut"), (Way::Silent, "in time")] {
+        let mut one = Stands::new(&world, &format!("{way:?}"));
+        one.leases.is(way);
+        sleep(Duration::from_secs(60)).await;
+        let state = one.elector.state();
+        assert_eq!(state.phase, ElectionPhase::Standing);
+        assert!(state.trouble.as_ref().unwrap().contains(says), "{state:?}");
+        assert!((5..40).contains(&state.counts.failed), "{state:?}");
+        one.leases.is(Way::Open);
+        one.leads().await;
+        assert_eq!(one.elector.state().trouble, None);
+        one.stopping.cancel();
+        one.leading.await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p26_what_others_wrote_into_the_lease_stays() {
+    let world = World::new().await;
+    let client = Client::new(world.server.service(Identity::admin()), "default");
+    let lease: Lease = serde_json::from_value(json!({
+        "metadata": {"name": "hosts", "namespace": "kube-system", "labels": {"a": "b"}, "annotations": {"c": "d"}},
+        "spec": {"strategy": "OldestEmulationVersion", "preferredHolder": "other"},
+    }))
+    .unwrap();
+    let leases = Remote::<Lease>::new(client, Lease::kind(), Server::machinery());
+    leases.create(&lease, None).await.unwrap();
+    let reads: Arc<dyn ListWatch<Lease>> = Arc::new(leases.clone());
+    let elector = Elector::new(config("me"), reads, Arc::new(leases), || Timestamp::UNIX_EPOCH).unwrap();
+    let epoch = elector.lead(|term| async move { term.epoch() }, CancellationToken::new()).await;
+    assert_eq!(epoch, Ok(Some(1)));
+    let mut there = world.lease().await;
+    let metadata = there["metadata"].take();
+    assert_eq!((&metadata["labels"], &metadata["annotations"]), (&json!({"a": "b"}), &json!({"c": "d"})));
+    let then = "1970-01-01T00:00:00.000000Z";
+    let expected = json!({
+        "holderIdentity": "", "leaseDurationSeconds": 1, "leaseTransitions": 1, "acquireTime": then, "renewTime": then,
+        "strategy": "OldestEmulationVersion", "preferredHolder": "other",
+    });
+    assert_eq!(there["spec"], expected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p23_what_makes_no_sense_is_refused() {
+    let world = World::new().await;
+    let leases = world.leases();
+    let config = machinery_controllers::ElectionConfig { identity: String::new(), ..config("me") };
+    let made = Elector::new(config, reads(&leases), Arc::new(leases), || Timestamp::UNIX_EPOCH);
+    assert_eq!(made.unwrap_err(), ElectionConfigError::NoIdentity);
+}
