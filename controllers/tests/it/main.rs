@@ -15,6 +15,7 @@ mod locks_wakes;
 mod locks_wire;
 mod lease;
 mod lease_ends;
+mod lease_go;
 mod lease_odd;
 mod lease_stage;
 mod owns;
