@@ -24,33 +24,30 @@
 //! 12. **Nothing is made for an object that could go without a word**: [`Finalizer`] is written before, and goes after (`p12_…`).
 //! 13. **Events for people hold up nobody**: many notes become few events, and what is said too often is spared: [`Recorder`] (`p13_…`,
 //!     `recorder/tests.rs`).
-//! 21. **Who leads knows it by a write of its own that was answered**, renews without reading, and loses no term by a lost answer. Nobody leads
-//!     beside another while their clocks run no more differently than 15 to 10, whatever they show ([`Elector`]; `p21_…`, and
+//! 14. **Who leads knows it by a write of its own that was answered**, renews without reading, and loses no term by a lost answer. Nobody leads
+//!     beside another while their clocks run no more differently than 15 to 10, whatever they show ([`Elector`]; `p14_…`, and
 //!     `lease/election/model/` over random clocks, networks and crashes).
-//! 22. **Somebody else's Lease is waited for as long as it says**, from its first sight, by the own clock; one that is free is taken at once
-//!     (`p22_…`).
-//! 23. **Its times are client-go's**, with its defaults and under its rules ([`ElectionConfig`]; `p23_…`).
-//! 24. **Who was stopped past its Lease and goes on writes nothing**: each [`Term`] has an epoch of its own and a fence, and the server refuses
+//! 15. **Somebody else's Lease is waited for as long as it says**, from its first sight, by the own clock; one that is free is taken at once
+//!     (`p15_…`).
+//! 16. **Its times are client-go's**, with its defaults and under its rules ([`ElectionConfig`]; `p16_…`).
+//! 17. **Who was stopped past its Lease and goes on writes nothing**: each [`Term`] has an epoch of its own and a fence, and the server refuses
 //!     what is sent under an old one, by whomever and however. Nobody leads before what was done in the term before has ended in this
-//!     process (`p24_…`).
-//! 25. **Who stops leading on purpose lets the next one begin at once**, after all has ended (`p25_…`).
-//! 26. **Candidates of client-go may share the Lease**, what others wrote into it stays, and what makes no sense in it harms nobody (`p26_…`).
-//! 27. **Controllers stop with a term and start with the next one**, in the same process, on warm caches (`p27_…`).
-//!
-//! Of names that one has at a time:
-//!
-//! 31. **The name of a lock is its key**, readable where that is and read back; no two keys share one, and what is too long is refused
-//!     ([`LockKey`]; `p31_…`).
-//! 32. **A name is one owner's**: a claim makes it the owner's, finds that it is, UID and all, or says whose it is; also where an answer was lost
-//!     ([`NameLocks::claim`]; `p32_…`).
-//! 33. **Who has lost a name writes nothing under it**: the server refuses that, whoever sends it. Where a server does not look at fences, that
-//!     is said ([`Held::fence`]; `p33_…`).
-//! 34. **A release is done once**, and touches nobody else's ([`NameLocks::release`]; `p34_…`).
-//! 35. **What a crash left is found again** ([`NameLocks::recover`]), and a lock that is none is in the way of its own name only and known
-//!     ([`NameLocks::strays`]; `p35_…`).
-//! 36. **Who waits for a name is told when it is free**, in the order in which they came ([`NameLocks::wake`]; `p36_…`; every interleaving of three
+//!     process (`p17_…`).
+//! 18. **Who stops leading on purpose lets the next one begin at once**, after all has ended (`p18_…`).
+//! 19. **Candidates of client-go may share the Lease**, what others wrote into it stays, and what makes no sense in it harms nobody (`p19_…`).
+//! 20. **Controllers stop with a term and start with the next one**, in the same process, on warm caches (`p20_…`).
+//! 21. **The name of a lock is its key**, readable where that is and read back; no two keys share one, and what is too long is refused
+//!     ([`LockKey`]; `p21_…`).
+//! 22. **A name is one owner's**: a claim makes it the owner's, finds that it is, UID and all, or says whose it is; also where an answer was lost
+//!     ([`NameLocks::claim`]; `p22_…`).
+//! 23. **Who has lost a name writes nothing under it**: the server refuses that, whoever sends it. Where a server does not look at fences, that
+//!     is said ([`Held::fence`]; `p23_…`).
+//! 24. **A release is done once**, and touches nobody else's ([`NameLocks::release`]; `p24_…`).
+//! 25. **What a crash left is found again** ([`NameLocks::recover`]), and a lock that is none is in the way of its own name only and known
+//!     ([`NameLocks::strays`]; `p25_…`).
+//! 26. **Who waits for a name is told when it is free**, in the order in which they came ([`NameLocks::wake`]; `p26_…`; every interleaving of three
 //!     threads in `tests/loom.rs`).
-//! 37. **Of two holders of a name never both write, and no lock is leaked**: eight who claim, crash and wake up late (`p37_…`).
+//! 27. **Of two holders of a name never both write, and no lock is leaked**: eight who claim, crash and wake up late (`p27_…`).
 //!
 //! # What it does not do
 //!
@@ -112,10 +109,10 @@
 mod controller;
 mod expectations;
 mod finalizer;
+mod lease;
+mod locks;
 #[cfg(feature = "prometheus")]
 mod metrics;
-mod locks;
-mod lease;
 mod reconcile;
 mod recorder;
 mod why;
@@ -126,12 +123,13 @@ pub use controller::{
 };
 pub use expectations::{Expectations, TooManyExpect};
 pub use finalizer::{Finalized, Finalizer, FinalizerError, Life};
-pub use locks::{
-    Astray, Claim, Held, KeyError, KeyReader, KeyWriter, LockError, LockKey, Locking, LocksBuilder,
-    NameLocks, NoFences, Released, Stray, Taken, Waiters, key_of_name, name_of_key,
 pub use lease::{
     ElectionConfig, ElectionConfigError, ElectionCounts, ElectionPhase, ElectionState, Elector, LeadError,
     Lease, NotRenewed, Term,
+};
+pub use locks::{
+    Astray, Claim, Held, KeyError, KeyReader, KeyWriter, LockError, LockKey, Locking, LocksBuilder,
+    NameLocks, NoFences, Released, Stray, Taken, Waiters, key_of_name, name_of_key,
 };
 pub use machinery_workqueue::{Cause, Causes, Priority};
 #[cfg(feature = "prometheus")]

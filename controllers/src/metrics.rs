@@ -81,15 +81,18 @@ impl Metrics {
 }
 
 /// How runs ended, one by one: there are zeros from the beginning.
-const RESULTS: [(&str, fn(&Counts) -> u64); 7] = [
-    ("done", |counts| counts.done),
-    ("after", |counts| counts.after),
-    ("absent", |counts| counts.absent),
-    ("failed", |counts| counts.failed),
-    ("panicked", |counts| counts.panicked),
-    ("timed_out", |counts| counts.timed_out),
-    ("dropped", |counts| counts.dropped),
+const ENDINGS: [Ending; 7] = [
+    Ending("done", |counts| counts.done),
+    Ending("after", |counts| counts.after),
+    Ending("absent", |counts| counts.absent),
+    Ending("failed", |counts| counts.failed),
+    Ending("panicked", |counts| counts.panicked),
+    Ending("timed_out", |counts| counts.timed_out),
+    Ending("dropped", |counts| counts.dropped),
 ];
+
+/// One way to end, and where its number is.
+struct Ending(&'static str, fn(&Counts) -> u64);
 
 struct Family(&'static str, &'static str, fn(&Seen) -> u64);
 
@@ -125,7 +128,7 @@ impl Collector for Metrics {
             let (name, help) = ("machinery_controller_runs", "Runs that ended, and how");
             let mut family = encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
             for (name, seen) in &seen {
-                for (result, of) in RESULTS {
+                for Ending(result, of) in ENDINGS {
                     let labels = [("name", name.as_str()), ("result", result)];
                     let mut encoder = family.encode_family(&labels)?;
                     encoder.encode_counter::<NoLabelSet, _, u64>(&of(&seen.counts), None)?;

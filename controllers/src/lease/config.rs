@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn p23_the_rules_for_the_times_are_those_of_client_go() {
+    fn p16_the_rules_for_the_times_are_those_of_client_go() {
         let secs = Duration::from_secs;
         let config = ElectionConfig::new("kube-system/hosts".parse().unwrap(), "a", 0);
         assert_eq!(

@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn p26_what_others_wrote_comes_back_as_it_was() {
+    fn p19_what_others_wrote_comes_back_as_it_was() {
         let mut whole = json!({
             "apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "new": [1],
             "metadata": {

@@ -33,7 +33,7 @@ async fn put(client: &Client, term: &Term, text: &str) -> Result<Value, kube_cli
 }
 
 #[tokio::test(start_paused = true)]
-async fn p24_a_holder_stopped_past_its_lease_and_resumed_is_refused_by_the_server() {
+async fn p17_a_holder_stopped_past_its_lease_and_resumed_is_refused_by_the_server() {
     let world = World::new().await;
     let (notes, client) = (world.notes(), Client::new(world.server.service(Identity::admin()), "default"));
     notes.create(&note("a", "0"), None).await.unwrap();
@@ -84,7 +84,7 @@ async fn p24_a_holder_stopped_past_its_lease_and_resumed_is_refused_by_the_serve
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn p24_a_holder_whose_runtime_was_blocked_is_refused_with_its_first_write() {
+async fn p17_a_holder_whose_runtime_was_blocked_is_refused_with_its_first_write() {
     let world = World::new().await;
     let (notes, leases) = (world.notes(), world.leases());
     notes.create(&note("a", "0"), None).await.unwrap();
@@ -119,7 +119,7 @@ async fn p24_a_holder_whose_runtime_was_blocked_is_refused_with_its_first_write(
 }
 
 #[tokio::test(start_paused = true)]
-async fn p24_it_stops_before_another_begins_and_stands_again_when_all_has_ended() {
+async fn p17_it_stops_before_another_begins_and_stands_again_when_all_has_ended() {
     let world = World::new().await;
     let mut first = Stands::new(&world, "first");
     let term = first.leads().await;
@@ -144,7 +144,7 @@ async fn p24_it_stops_before_another_begins_and_stands_again_when_all_has_ended(
 }
 
 #[tokio::test(start_paused = true)]
-async fn p24_work_that_does_not_end_keeps_it_from_standing() {
+async fn p17_work_that_does_not_end_keeps_it_from_standing() {
     let world = World::new().await;
     let leases = world.leases();
     let elector = elector("me", &leases);
@@ -173,7 +173,7 @@ async fn p24_work_that_does_not_end_keeps_it_from_standing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p21_answers_that_are_lost_cost_nobody_its_term() {
+async fn p14_answers_that_are_lost_cost_nobody_its_term() {
     let world = World::new().await;
     let mut first = Stands::new(&world, "first");
     first.leases.is(Way::LosesAnswers);

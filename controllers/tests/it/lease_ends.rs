@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 #[tokio::test(start_paused = true)]
-async fn p25_who_stops_renews_until_its_work_has_ended_and_then_releases() {
+async fn p18_who_stops_renews_until_its_work_has_ended_and_then_releases() {
     let world = World::new().await;
     let elector = elector("first", &world.leases());
     let (tells, mut begun) = unbounded_channel();
@@ -43,7 +43,7 @@ async fn p25_who_stops_renews_until_its_work_has_ended_and_then_releases() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p25_work_that_ends_by_itself_ends_the_term() {
+async fn p18_work_that_ends_by_itself_ends_the_term() {
     let world = World::new().await;
     let elector = elector("first", &world.leases());
     let done = elector.lead(|term| async move { term.epoch() }, CancellationToken::new()).await;
@@ -63,7 +63,7 @@ async fn p25_work_that_ends_by_itself_ends_the_term() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p25_it_stands_once_at_a_time_and_who_is_dropped_releases_nothing() {
+async fn p18_it_stands_once_at_a_time_and_who_is_dropped_releases_nothing() {
     let world = World::new().await;
     let mut first = Stands::new(&world, "first");
     let term = first.leads().await;
@@ -81,7 +81,7 @@ async fn p25_it_stands_once_at_a_time_and_who_is_dropped_releases_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p27_a_controller_stops_with_its_term_and_starts_with_the_next_on_warm_caches() {
+async fn p20_a_controller_stops_with_its_term_and_starts_with_the_next_on_warm_caches() {
     let world = World::new().await;
     let notes = world.notes();
     notes.create(&note("a", "0"), None).await.unwrap();

@@ -97,7 +97,7 @@ async fn leads(terms: &mut UnboundedReceiver<Term>) -> Term {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn p26_client_go_and_ours_take_turns_at_one_lease() {
+async fn p19_client_go_and_ours_take_turns_at_one_lease() {
     let Some(program) = tokio::task::spawn_blocking(build).await.unwrap() else { return };
     let home = tempfile::tempdir().unwrap();
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();

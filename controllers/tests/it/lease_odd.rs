@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 #[tokio::test(start_paused = true)]
-async fn p26_a_server_that_answers_with_errors_or_nothing_is_asked_again() {
+async fn p19_a_server_that_answers_with_errors_or_nothing_is_asked_again() {
     let world = World::new().await;
     for (way, says) in [(Way::Fails, "cut"), (Way::Silent, "in time")] {
         let mut one = Stands::new(&world, &format!("{way:?}"));
@@ -33,7 +33,7 @@ async fn p26_a_server_that_answers_with_errors_or_nothing_is_asked_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p26_what_others_wrote_into_the_lease_stays() {
+async fn p19_what_others_wrote_into_the_lease_stays() {
     let world = World::new().await;
     let client = Client::new(world.server.service(Identity::admin()), "default");
     let lease: Lease = serde_json::from_value(json!({
@@ -59,7 +59,7 @@ async fn p26_what_others_wrote_into_the_lease_stays() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn p23_what_makes_no_sense_is_refused() {
+async fn p16_what_makes_no_sense_is_refused() {
     let world = World::new().await;
     let leases = world.leases();
     let config = machinery_controllers::ElectionConfig { identity: String::new(), ..config("me") };

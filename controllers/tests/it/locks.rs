@@ -21,7 +21,7 @@ fn a() -> String {
 }
 
 #[tokio::test]
-async fn p32_a_name_is_one_owners_and_a_claim_may_be_made_again() {
+async fn p22_a_name_is_one_owners_and_a_claim_may_be_made_again() {
     let plane = Plane::new().await;
     let locks = plane.locks();
     let (one, other) = (plane.host("one").await, plane.host("other").await);
@@ -39,7 +39,7 @@ async fn p32_a_name_is_one_owners_and_a_claim_may_be_made_again() {
 }
 
 #[tokio::test]
-async fn p32_who_has_another_uid_is_another() {
+async fn p22_who_has_another_uid_is_another() {
     let plane = Plane::new().await;
     let locks = plane.locks();
     let before = plane.host("one").await;
@@ -51,7 +51,7 @@ async fn p32_who_has_another_uid_is_another() {
 }
 
 #[tokio::test]
-async fn p32_of_an_owner_or_a_lock_that_can_be_none_nothing_is_written() {
+async fn p22_of_an_owner_or_a_lock_that_can_be_none_nothing_is_written() {
     let plane = Plane::new().await;
     let locks = plane.locks();
     let refused = locks.claim(&doc(&key("new")), &a()).await.unwrap_err();
@@ -88,7 +88,7 @@ fn lost() -> WriteError {
 }
 
 #[tokio::test]
-async fn p32_a_claim_whose_answer_was_lost_is_found_again() {
+async fn p22_a_claim_whose_answer_was_lost_is_found_again() {
     let plane = Plane::new().await;
     let host = plane.host("one").await;
     for (name, when) in [("a", When::After), ("b", When::Before)] {
@@ -101,7 +101,7 @@ async fn p32_a_claim_whose_answer_was_lost_is_found_again() {
 }
 
 #[tokio::test]
-async fn p32_a_lock_that_is_gone_whenever_one_looks_is_an_error() {
+async fn p22_a_lock_that_is_gone_whenever_one_looks_is_an_error() {
     let plane = Plane::new().await;
     let host = plane.host("one").await;
     let locks = plane.locks_by(Unlucky::new(&plane.names, |when| {
@@ -118,7 +118,7 @@ async fn record(plane: &Plane, only_if: Option<&Fence>) -> Result<(), WriteError
 }
 
 #[tokio::test]
-async fn p33_what_is_written_under_a_name_that_was_lost_is_refused_by_the_server() {
+async fn p23_what_is_written_under_a_name_that_was_lost_is_refused_by_the_server() {
     let plane = Plane::new().await;
     let locks = plane.locks();
     let (one, other) = (plane.host("one").await, plane.host("other").await);
@@ -161,7 +161,7 @@ async fn put_by_hand(plane: &Plane, fence: &Fence) -> (StatusCode, Value) {
 }
 
 #[tokio::test]
-async fn p33_where_there_are_no_fences_that_is_said() {
+async fn p23_where_there_are_no_fences_that_is_said() {
     let plane = Plane::new().await;
     let mut writer = unlucky(&plane, []);
     Arc::get_mut(&mut writer).unwrap().fences = false;
@@ -170,7 +170,7 @@ async fn p33_where_there_are_no_fences_that_is_said() {
 }
 
 #[tokio::test]
-async fn p34_a_release_is_done_once_and_touches_nobody_elses() {
+async fn p24_a_release_is_done_once_and_touches_nobody_elses() {
     let plane = Plane::new().await;
     let locks = plane.locks();
     let (one, other) = (plane.host("one").await, plane.host("other").await);
@@ -188,7 +188,7 @@ fn conflict() -> WriteError {
 }
 
 #[tokio::test]
-async fn p34_a_release_of_which_the_outcome_is_open_is_looked_after() {
+async fn p24_a_release_of_which_the_outcome_is_open_is_looked_after() {
     let plane = Plane::new().await;
     let host = plane.host("one").await;
     let claim = async || held(plane.locks().claim(&host, &a()).await.unwrap());
@@ -205,7 +205,7 @@ async fn p34_a_release_of_which_the_outcome_is_open_is_looked_after() {
 }
 
 #[tokio::test]
-async fn p34_a_name_is_taken_until_the_finalizers_of_its_lock_have_gone() {
+async fn p24_a_name_is_taken_until_the_finalizers_of_its_lock_have_gone() {
     let plane = Plane::new().await;
     let locks = plane.locks();
     let host = plane.host("one").await;
@@ -221,7 +221,7 @@ async fn p34_a_name_is_taken_until_the_finalizers_of_its_lock_have_gone() {
 }
 
 #[tokio::test]
-async fn p35_what_a_crash_left_is_found_again() {
+async fn p25_what_a_crash_left_is_found_again() {
     let plane = Plane::new().await;
     let host = plane.host("one").await;
     let before = plane.locks();
@@ -254,7 +254,7 @@ fn reference(name: &str, uid: &str) -> OwnerRef {
 }
 
 #[tokio::test]
-async fn p35_a_lock_that_is_none_is_reported_and_in_the_way_of_its_name_only() {
+async fn p25_a_lock_that_is_none_is_reported_and_in_the_way_of_its_name_only() {
     let plane = Plane::new().await;
     let host = plane.host("one").await;
     let ours = reference("one", host.uid().unwrap());
@@ -282,7 +282,7 @@ async fn p35_a_lock_that_is_none_is_reported_and_in_the_way_of_its_name_only() {
 }
 
 #[tokio::test]
-async fn p35_a_lock_of_nobody_goes_and_its_name_is_free() {
+async fn p25_a_lock_of_nobody_goes_and_its_name_is_free() {
     let plane = Plane::new().await;
     let (locks, host) = (plane.locks(), plane.host("one").await);
     put(&plane, "a", Some(&reference("nobody", "never was"))).await;
@@ -310,7 +310,7 @@ async fn p35_a_lock_of_nobody_goes_and_its_name_is_free() {
 }
 
 #[tokio::test]
-async fn p35_an_owner_that_is_not_there_is_reported() {
+async fn p25_an_owner_that_is_not_there_is_reported() {
     let plane = Plane::new().await;
     let hosts = plane.informer(&plane.records); // of another kind, so nobody is there
     let locks = plane.locks();

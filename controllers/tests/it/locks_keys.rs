@@ -11,7 +11,7 @@ fn check<K: LockKey>(key: K, name: &str) {
 }
 
 #[test]
-fn p31_names_are_readable_where_keys_are() {
+fn p21_names_are_readable_where_keys_are() {
     check(("v1".to_owned(), 66051_u32, IpAddr::from([10, 1, 2, 3])), "v1-66051-10-1-2-3");
     check("db-0.example.com".to_owned(), "db--0.example.com");
     check(("db".to_owned(), "0".to_owned()), "db-0");
@@ -25,7 +25,7 @@ fn p31_names_are_readable_where_keys_are() {
 }
 
 #[test]
-fn p31_what_is_too_long_is_refused_and_never_shortened() {
+fn p21_what_is_too_long_is_refused_and_never_shortened() {
     check("a".repeat(253), &"a".repeat(253));
     let refused = |length| Err(KeyError::TooLong { length, limit: 253 });
     assert_eq!(name_of_key(&"a".repeat(254)), refused(254));
@@ -33,7 +33,7 @@ fn p31_what_is_too_long_is_refused_and_never_shortened() {
 }
 
 #[test]
-fn p31_a_name_that_no_key_has_says_why() {
+fn p21_a_name_that_no_key_has_says_why() {
     fn wrong<K: LockKey>(name: &str, expected: &str) {
         assert_eq!(key_of_name::<K>(name).unwrap_err().to_string(), expected);
     }
@@ -77,7 +77,7 @@ impl LockKey for Nothing {
 }
 
 #[test]
-fn p31_a_type_that_writes_two_keys_alike_is_found_out() {
+fn p21_a_type_that_writes_two_keys_alike_is_found_out() {
     check(Half(1, 0), "1");
     assert_eq!(name_of_key(&Half(1, 2)), Err(KeyError::Lossy { name: "1".into() }));
     assert_eq!(name_of_key(&Nothing), Err(KeyError::Empty));
@@ -131,14 +131,14 @@ fn comes_back<K: LockKey>(key: &K) -> Result<(), TestCaseError> {
 
 proptest! {
     #[test]
-    fn p31_a_key_comes_back(key in key(), texts in prop::collection::vec(text(), 1..5)) {
+    fn p21_a_key_comes_back(key in key(), texts in prop::collection::vec(text(), 1..5)) {
         comes_back(&key)?;
         comes_back(&key.0)?;
         comes_back(&Texts(texts))?;
     }
 
     #[test]
-    fn p31_two_keys_never_share_a_name(
+    fn p21_two_keys_never_share_a_name(
         one in prop::collection::vec(r"[-.0xa]{0,3}", 1..4),
         other in prop::collection::vec(r"[-.0xa]{0,3}", 1..4),
     ) {
@@ -147,7 +147,7 @@ proptest! {
     }
 
     #[test]
-    fn p31_whatever_is_read_is_a_key_of_that_name_or_an_error(
+    fn p21_whatever_is_read_is_a_key_of_that_name_or_an_error(
         name in prop_oneof![r"[-.0xa2]{0,8}", r"0x([a-f0-9]|--[0-9a-f]{2}){0,6}", any::<String>()],
     ) {
         if let Ok(key) = key_of_name::<Texts>(&name) {

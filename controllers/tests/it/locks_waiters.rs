@@ -10,7 +10,7 @@ fn name(text: &str) -> ObjectKey {
 }
 
 #[test]
-fn p36_who_waited_longest_is_told_first_and_keeps_the_place() {
+fn p26_who_waited_longest_is_told_first_and_keeps_the_place() {
     let (waiters, a) = (Waiters::new(9), name("a"));
     for who in [3, 1, 2] {
         assert!(waiters.wait(&a, &who));
@@ -33,7 +33,7 @@ fn p36_who_waited_longest_is_told_first_and_keeps_the_place() {
 }
 
 #[test]
-fn p36_there_is_room_for_so_many_and_who_was_told_makes_room() {
+fn p26_there_is_room_for_so_many_and_who_was_told_makes_room() {
     let (waiters, a, b) = (Waiters::new(2), name("a"), name("b"));
     assert!(waiters.wait(&a, &1) && waiters.wait(&b, &1) && waiters.wait(&a, &1));
     assert!(!waiters.wait(&a, &2), "it is full");
@@ -44,7 +44,7 @@ fn p36_there_is_room_for_so_many_and_who_was_told_makes_room() {
 }
 
 #[test]
-fn p36_who_is_gone_waits_for_nothing() {
+fn p26_who_is_gone_waits_for_nothing() {
     let (waiters, a, b) = (Waiters::new(9), name("a"), name("b"));
     for (at, who) in [(&a, 1), (&b, 1), (&b, 2)] {
         waiters.wait(at, &who);
@@ -111,7 +111,7 @@ impl Naive {
 
 proptest! {
     #[test]
-    fn p36_lines_are_what_the_naive_ones_are(steps in prop::collection::vec(step(), 1..60)) {
+    fn p26_lines_are_what_the_naive_ones_are(steps in prop::collection::vec(step(), 1..60)) {
         let (waiters, mut naive) = (Waiters::new(LIMIT), Naive::default());
         let names = ["a", "b", "c"].map(name);
         for step in steps {

@@ -1,10 +1,8 @@
 //! Promises 6 and 9: what is known of runs.
 
 use crate::stage::{Stage, asks, next, of, part, plane, settings};
-use machinery_controllers::{Metrics, Next, Outcome, Settings};
+use machinery_controllers::{Next, Outcome, Settings};
 use machinery_workqueue::SeenState;
-use prometheus_client::encoding::text::encode;
-use prometheus_client::registry::Registry;
 use serde_json::json;
 use std::time::Duration;
 
@@ -98,8 +96,13 @@ async fn p09_what_is_known_can_be_read_by_those_who_know_no_types() {
     drop(stage);
 }
 
+#[cfg(feature = "prometheus")]
 #[tokio::test(start_paused = true)]
 async fn p09_metrics_have_zeros_from_the_beginning_and_the_queue_while_it_runs() {
+    use machinery_controllers::Metrics;
+    use prometheus_client::encoding::text::encode;
+    use prometheus_client::registry::Registry;
+
     let stage = Stage::new();
     let plane = plane();
     plane.put(part("n/a"));

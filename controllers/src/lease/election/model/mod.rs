@@ -76,13 +76,13 @@ proptest! {
 
     /// Clocks that differ by less than the lease and its deadline do (15 to 10): nobody even believes to lead beside another.
     #[test]
-    fn p21_nobody_leads_beside_another(script in script(clock(), plain())) {
+    fn p14_nobody_leads_beside_another(script in script(clock(), plain())) {
         World::new(script).run();
     }
 
     /// Some are stopped for up to 45 s and go on, and somebody deletes the Lease: what they write is refused.
     #[test]
-    fn p24_of_two_who_believe_to_lead_one_can_write(script in script(clock(), any_fate())) {
+    fn p17_of_two_who_believe_to_lead_one_can_write(script in script(clock(), any_fate())) {
         World::new(script).run();
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn p21_who_leads_renews_without_reading_and_keeps_when_it_began() {
+fn p14_who_leads_renews_without_reading_and_keeps_when_it_began() {
     let mut talk = Talk::leading();
     talk.at(1.0, Input::Time, "rest until 2");
     talk.at(2.0, Input::Time, "write over 1: me 0, acquired 0, renewed 2");
@@ -15,7 +15,7 @@ fn p21_who_leads_renews_without_reading_and_keeps_when_it_began() {
 }
 
 #[test]
-fn p21_a_renewal_is_seen_whatever_the_clock_says() {
+fn p14_a_renewal_is_seen_whatever_the_clock_says() {
     let mut talk = Talk::leading();
     for (clock, at, expected) in [
         (0.0, 2, "me 0, acquired 0, renewed 2"),
@@ -36,7 +36,7 @@ fn p21_a_renewal_is_seen_whatever_the_clock_says() {
 }
 
 #[test]
-fn p21_a_lease_whose_answer_was_lost_is_known_again() {
+fn p14_a_lease_whose_answer_was_lost_is_known_again() {
     let mut talk = Talk::new();
     talk.says(Input::Time, "read");
     talk.says(found(of(1, json!({}))), "write over 1: me 1, acquired 0, renewed 0");
@@ -50,7 +50,7 @@ fn p21_a_lease_whose_answer_was_lost_is_known_again() {
 }
 
 #[test]
-fn p21_an_answer_that_comes_too_late_makes_nobody_lead() {
+fn p14_an_answer_that_comes_too_late_makes_nobody_lead() {
     let mut talk = Talk::new();
     talk.says(Input::Time, "read");
     talk.says(Input::Read(Ok(None)), "create me 0, acquired 0, renewed 0");
@@ -62,7 +62,7 @@ fn p21_an_answer_that_comes_too_late_makes_nobody_lead() {
 }
 
 #[test]
-fn p24_a_renewal_that_is_not_answered_is_tried_again_until_the_deadline() {
+fn p17_a_renewal_that_is_not_answered_is_tried_again_until_the_deadline() {
     let mut talk = Talk::leading();
     talk.at(2.0, Input::Time, "write over 1: me 0, acquired 0, renewed 2");
     talk.at(6.9, Input::Time, "await");
@@ -77,7 +77,7 @@ fn p24_a_renewal_that_is_not_answered_is_tried_again_until_the_deadline() {
 }
 
 #[test]
-fn p24_a_term_is_counted_from_when_its_renewal_was_sent() {
+fn p17_a_term_is_counted_from_when_its_renewal_was_sent() {
     let mut talk = Talk::leading();
     talk.at(2.0, Input::Time, "write over 1: me 0, acquired 0, renewed 2");
     talk.at = 6.0;
@@ -88,7 +88,7 @@ fn p24_a_term_is_counted_from_when_its_renewal_was_sent() {
 }
 
 #[test]
-fn p24_who_was_stopped_past_its_lease_leads_no_more() {
+fn p17_who_was_stopped_past_its_lease_leads_no_more() {
     let mut talk = Talk::leading();
     talk.at(2.0, Input::Time, "write over 1: me 0, acquired 0, renewed 2");
     talk.at = 60.0;
@@ -102,7 +102,7 @@ fn p24_who_was_stopped_past_its_lease_leads_no_more() {
 }
 
 #[test]
-fn p24_a_renewal_that_was_stored_and_not_answered_is_no_loss() {
+fn p17_a_renewal_that_was_stored_and_not_answered_is_no_loss() {
     let mut talk = Talk::leading();
     talk.at(2.0, Input::Time, "write over 1: me 0, acquired 0, renewed 2");
     talk.says(lost(), "rest until 4");
@@ -115,7 +115,7 @@ fn p24_a_renewal_that_was_stored_and_not_answered_is_no_loss() {
 }
 
 #[test]
-fn p24_what_others_change_beside_is_no_loss_and_stays() {
+fn p17_what_others_change_beside_is_no_loss_and_stays() {
     let mut talk = Talk::leading();
     let own = stored(talk.wrote.as_ref().unwrap(), 1);
     talk.at(2.0, Input::Time, "write over 1: me 0, acquired 0, renewed 2");
@@ -130,7 +130,7 @@ fn p24_what_others_change_beside_is_no_loss_and_stays() {
 }
 
 #[test]
-fn p24_what_is_another_holders_is_lost() {
+fn p17_what_is_another_holders_is_lost() {
     let own = stored(Talk::leading().wrote.as_ref().unwrap(), 2);
     let going = with(&own, "/metadata/deletionTimestamp", json!("2026-11-22T10:00:00Z"));
     let another = with(&own, "/metadata/uid", json!("v"));

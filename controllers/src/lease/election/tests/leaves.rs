@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn p25_who_leaves_releases() {
+fn p18_who_leaves_releases() {
     let mut talk = Talk::leading();
     talk.at(1.0, Input::Leave, "write over 1: nobody 0, acquired 1, renewed 1");
     talk.stored(2, "end");
@@ -19,7 +19,7 @@ fn p25_who_leaves_releases() {
 }
 
 #[test]
-fn p25_who_cannot_release_ends_all_the_same() {
+fn p18_who_cannot_release_ends_all_the_same() {
     let mut talk = Talk::leading();
     talk.at(1.0, Input::Leave, "write over 1: nobody 0, acquired 1, renewed 1");
     talk.at(6.0, Input::Time, "read");
@@ -33,7 +33,7 @@ fn p25_who_cannot_release_ends_all_the_same() {
 }
 
 #[test]
-fn p25_who_leaves_before_it_leads_keeps_nothing() {
+fn p18_who_leaves_before_it_leads_keeps_nothing() {
     let mut talk = Talk::new();
     talk.says(Input::Time, "read");
     talk.says(Input::Leave, "end");

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn p26_nonsense_in_a_lease_is_a_strangers() {
+fn p19_nonsense_in_a_lease_is_a_strangers() {
     // For how long it is held makes no sense: as long as one would hold it oneself.
     for odd in [json!(null), json!(0), json!(-3), json!("15"), json!(1e300), json!(u64::MAX)] {
         let mut talk = Talk::new();
@@ -22,7 +22,7 @@ fn p26_nonsense_in_a_lease_is_a_strangers() {
 }
 
 #[test]
-fn p26_what_cannot_be_counted_on_is_not_taken_and_says_why() {
+fn p19_what_cannot_be_counted_on_is_not_taken_and_says_why() {
     for odd in [json!(-1), json!("6"), json!(i32::MAX), json!(u64::MAX), json!(1.5)] {
         let mut talk = Talk::new();
         talk.says(Input::Time, "read");
@@ -38,7 +38,7 @@ fn p26_what_cannot_be_counted_on_is_not_taken_and_says_why() {
 }
 
 #[test]
-fn p26_what_has_no_uid_or_version_or_is_to_go_is_not_taken() {
+fn p19_what_has_no_uid_or_version_or_is_to_go_is_not_taken() {
     let free = of(1, json!({}));
     let going = with(&free, "/metadata/deletionTimestamp", json!("2026-11-22T10:00:00Z"));
     for odd in
@@ -51,7 +51,7 @@ fn p26_what_has_no_uid_or_version_or_is_to_go_is_not_taken() {
 }
 
 #[test]
-fn p26_who_is_answered_with_something_else_does_not_lead() {
+fn p19_who_is_answered_with_something_else_does_not_lead() {
     for odd in [others(1, 0), of(1, json!({})), with(&others(1, 0), "/spec/holderIdentity", json!("me"))] {
         let mut talk = Talk::new();
         talk.says(Input::Time, "read");

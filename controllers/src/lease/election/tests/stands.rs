@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn p22_a_strangers_lease_is_waited_for_from_its_first_sight_whatever_its_times_say() {
+fn p15_a_strangers_lease_is_waited_for_from_its_first_sight_whatever_its_times_say() {
     let mut talk = Talk::new();
     talk.at(100.0, Input::Time, "read");
     talk.at(101.0, found(others(1, 0)), "rest until later");
@@ -22,7 +22,7 @@ fn p22_a_strangers_lease_is_waited_for_from_its_first_sight_whatever_its_times_s
 }
 
 #[test]
-fn p22_what_is_free_is_taken_at_once() {
+fn p15_what_is_free_is_taken_at_once() {
     for free in [
         json!({}),
         json!(null),
@@ -36,7 +36,7 @@ fn p22_what_is_free_is_taken_at_once() {
 }
 
 #[test]
-fn p22_who_is_overtaken_waits_like_the_others() {
+fn p15_who_is_overtaken_waits_like_the_others() {
     let mut talk = Talk::new();
     talk.says(Input::Time, "read");
     talk.says(Input::Read(Ok(None)), "create me 0, acquired 0, renewed 0");
@@ -47,7 +47,7 @@ fn p22_who_is_overtaken_waits_like_the_others() {
 }
 
 #[test]
-fn p22_the_own_name_proves_nothing() {
+fn p15_the_own_name_proves_nothing() {
     let mut talk = Talk::new();
     talk.says(Input::Time, "read");
     talk.says(found(held("me", 1, 0)), "rest until later");
@@ -58,7 +58,7 @@ fn p22_the_own_name_proves_nothing() {
 }
 
 #[test]
-fn p22_they_do_not_all_look_at_once() {
+fn p15_they_do_not_all_look_at_once() {
     let looks = |seed| {
         let begin = tokio::time::Instant::now().into_std();
         let config = ElectionConfig { seed, ..ElectionConfig::new("n/x".parse().unwrap(), "me", 0) };
