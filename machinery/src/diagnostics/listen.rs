@@ -65,9 +65,9 @@ async fn accept(shown: Arc<Shown>, socket: TcpListener, tasks: TaskTracker, stop
         let Ok(place) = places.clone().try_acquire_owned() else { continue };
         let (shown, stopping) = (shown.clone(), stopping.clone());
         tasks.spawn(async move {
-            let served = stopping.run_until_cancelled(timeout(PATIENCE, serve(shown, stream)));
-            drop(served.await);
-            drop(place);
+            let _place = place;
+            let served = timeout(PATIENCE, serve(shown, stream));
+            let _ = stopping.run_until_cancelled(served).await;
         });
     }
 }

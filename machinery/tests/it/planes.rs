@@ -7,6 +7,7 @@ use machinery::store::{Memory, Options};
 use machinery::tokio::time::{Duration, Instant, sleep};
 use machinery::{Next, Objects, Plane, PlaneError, Run};
 use std::sync::Arc;
+use tokio_util::task::TaskTracker;
 
 machinery::kinds! {
     #[kube(group = "example.com", version = "v1", kind = "Host", namespaced, status = "HostStatus")]
@@ -38,7 +39,7 @@ async fn addresses(plane: &Plane) {
     let hosts = plane.objects::<Host>().unwrap();
     let reconcile = machinery::with(hosts.clone(), set_address);
     let controller = plane.controller::<Host>("hosts").unwrap();
-    let running = tokio::task::spawn(async move { controller.run(reconcile).await });
+    let running = TaskTracker::new().spawn(async move { controller.run(reconcile).await });
 
     for rack in 0..20 {
         hosts.create(&host(&format!("h{rack}"), rack)).await.unwrap();
@@ -136,13 +137,13 @@ async fn a_plane_ends_in_order() {
             Ok::<_, machinery::Error>(Next::Done)
         }
     };
-    let running = tokio::task::spawn(async move { controller.run(reconcile).await });
+    let running = TaskTracker::new().spawn(async move { controller.run(reconcile).await });
     let hosts = plane.objects::<Host>().unwrap();
     hosts.create(&host("a", 1)).await.unwrap();
     begins.recv().await.unwrap();
     let stopping = {
         let plane = plane.clone();
-        tokio::task::spawn(async move { plane.stop().await })
+        TaskTracker::new().spawn(async move { plane.stop().await })
     };
     plane.stopping().cancelled().await;
     tokio::task::yield_now().await;
