@@ -78,7 +78,7 @@ pub struct Run {
 }
 
 /// Waits for so long until a write can be read, and says whether it can.
-pub(crate) type Wait = Box<dyn FnOnce(Duration) -> BoxFuture<'static, bool> + Send>;
+pub(crate) type Wait = Arc<dyn Fn(Duration) -> BoxFuture<'static, bool> + Send + Sync>;
 
 /// What shows writes: an informer.
 pub trait Shows: Clone + Send + Sync + 'static {
@@ -93,12 +93,13 @@ impl Run {
     }
 
     /// The next run of this key comes when the informer shows this write or is past it, or after
-    /// [`Settings::patience`](crate::Settings::patience). Other keys do not wait.
+    /// [`Settings::patience`](crate::Settings::patience), also if the controller is stopped and runs again meanwhile. Other keys do not wait.
     pub fn wrote(&self, token: &WriteToken, informer: &impl Shows) {
         let (token, informer) = (token.clone(), informer.clone());
-        self.held
-            .lock()
-            .push(Box::new(move |patience| Box::pin(async move { informer.shows(&token, patience).await })));
+        self.held.lock().push(Arc::new(move |patience| {
+            let (token, informer) = (token.clone(), informer.clone());
+            Box::pin(async move { informer.shows(&token, patience).await })
+        }));
     }
 
     /// Cancelled when the controller stops: whoever waits for long should end with it.

@@ -67,7 +67,7 @@
 //!
 //! # Features
 //!
-//! `diagnostics` (default): pages of a plane on a socket. `embedded` (default): the API server and the store. `server`: that server on a socket. `kube`: any Kubernetes, by the same ports. Without one of
+//! `diagnostics` (default): pages of a plane on a socket. `embedded` (default): the API server and the store. `server`: that server on a socket. `kube`: any Kubernetes, by the same ports. Without both
 //! `embedded` and `kube` there is no [`Plane`], and the parts are.
 
 extern crate self as machinery;

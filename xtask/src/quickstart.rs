@@ -54,8 +54,9 @@ pub(crate) fn findings(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
 
 fn runs(command: &mut Command) -> anyhow::Result<()> {
     let mut program = Program::start(command)?;
-    for name in ["db-0", "db-1"] {
-        program.says(&format!("{name} is at 10.0.1"))?;
+    // Said when the status has been written.
+    for host in [r#"Some("db-0") is at 10.0.17.1: "#, r#"Some("db-1") is at 10.0.18.1: "#] {
+        program.says(host)?;
     }
     program.end()
 }

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
 use machinery_sync::Mutex;
 use machinery_workqueue::{Config, Queue};
 use tokio::time::Instant;
@@ -13,6 +15,7 @@ use super::settings::Settings;
 use super::source::Source;
 use super::state::{Explained, Phase, Running, State, Tally};
 use crate::Request;
+use crate::reconcile::Wait;
 
 /// Runs a [`Reconcile`](crate::Reconcile) for each subject that its sources tell of.
 ///
@@ -38,6 +41,8 @@ pub(super) struct Inner<K: Request, S> {
     pub(super) runs: AtomicBool,
     pub(super) now: Mutex<Now<K>>,
     pub(super) records: Mutex<Records<K>>,
+    /// Keys whose writes could not be read yet.
+    pub(super) held: Mutex<HashMap<K, Vec<Wait>, FixedState>>,
     /// What each worker does.
     pub(super) workers: Vec<Mutex<Option<Busy<K>>>>,
 }
@@ -61,7 +66,8 @@ impl<K: Request, S> Controller<K, S> {
         let records = Mutex::new(Records::new(made.settings.records, SEED));
         let now = Mutex::new(Now { phase: Phase::Idle, queue: None, waits_for: Vec::new() });
         let (tally, runs) = (Arc::default(), AtomicBool::new(false));
-        Self(Arc::new(Inner { made, tally, runs, now, records, workers }))
+        let held = Mutex::new(HashMap::with_hasher(FixedState::with_seed(SEED)));
+        Self(Arc::new(Inner { made, tally, runs, now, records, held, workers }))
     }
 
     /// By what it is known in logs and metrics.
@@ -121,7 +127,7 @@ impl<K: Request, S> Controller<K, S> {
     }
 }
 
-/// The order of what is in there reaches nobody, and no stranger chooses the keys.
+/// The order of what is in there reaches nobody.
 const SEED: u64 = 0x6d61_6368_696e_6572;
 
 impl<K: Request, S> Clone for Controller<K, S> {

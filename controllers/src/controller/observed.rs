@@ -92,6 +92,7 @@ impl<K: Request, S: Send + Sync + 'static> Observed for Inner<K, S> {
     }
 
     fn overview(self: Arc<Self>) -> Value {
+        let workers = self.workers.len();
         let state = Controller(self).state();
         let Counts { done, after, absent, failed, panicked, timed_out, dropped, .. } = state.counts;
         let running = state.running.iter().map(|running| {
@@ -99,6 +100,7 @@ impl<K: Request, S: Send + Sync + 'static> Observed for Inner<K, S> {
         });
         json!({
             "phase": phase(state.phase),
+            "workers": workers,
             "waitsFor": state.waits_for,
             "running": running.collect::<Vec<_>>(),
             "runs": {
@@ -115,7 +117,9 @@ impl<K: Request, S: Send + Sync + 'static> Observed for Inner<K, S> {
     }
 
     fn explain(self: Arc<Self>, text: &str) -> Option<Value> {
-        let key = self.records.lock().find(|key| key.to_string() == text);
+        // How a key is shown is not asked where workers wait.
+        let keys = self.records.lock().keys();
+        let key = keys.into_iter().find(|key| key.to_string() == text);
         let queue = self.now.lock().queue.clone();
         let key = key
             .or_else(|| queue?.list().into_iter().map(|seen| seen.key).find(|key| key.to_string() == text))?;

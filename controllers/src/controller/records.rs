@@ -27,9 +27,9 @@ impl<K: Eq + Hash + Clone> Records<K> {
         self.of.get(key).map(|(_, record)| record)
     }
 
-    /// A key that has run, by whatever it is known.
-    pub(super) fn find(&self, is_it: impl Fn(&K) -> bool) -> Option<K> {
-        self.of.keys().find(|key| is_it(key)).cloned()
+    /// All keys that have run, as far as is remembered.
+    pub(super) fn keys(&self) -> Vec<K> {
+        self.of.keys().cloned().collect()
     }
 
     pub(super) fn put(&mut self, key: &K, mut record: Record) {
@@ -55,7 +55,7 @@ impl<K: Eq + Hash + Clone> Records<K> {
                 self.of.remove(&key);
             }
         }
-        if self.order.len() > 2 * self.limit {
+        if self.order.len() > self.limit.saturating_mul(2) {
             self.order.retain(|(number, key)| self.of.get(key).is_some_and(|(at, _)| at == number));
         }
     }

@@ -63,15 +63,20 @@ pub(super) struct Shared<K: Request, S, R> {
     pub(super) queue: Queue<K>,
     /// Nothing new is begun.
     pub(super) stopping: CancellationToken,
+    /// What runs are told of that.
+    pub(super) told: CancellationToken,
     /// For those who wait until writes can be read.
     pub(super) tasks: TaskTracker,
+    /// It runs until the last of its workers is gone.
+    _running: Running<K, S>,
 }
 
 impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
     /// Reconciles until the token is cancelled. It begins when everything that is there is in its queue, and ends when what was under way
     /// has, or after [`Settings::drain`](crate::Settings::drain). What is queued then is let go: whoever runs next begins with everything.
     ///
-    /// Dropping the future drops what is under way.
+    /// Dropping the future drops what is under way. It can run again when that is gone: at once, unless a run is in the middle of what does not
+    /// await.
     ///
     /// # Errors
     /// It runs already, its sources do not come, or have ended.
@@ -81,7 +86,10 @@ impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
         stopping: CancellationToken,
     ) -> Result<Ended<K>, RunError> {
         let inner = &self.0;
-        let _running = Running::begin(inner)?;
+        let running = Running::begin(inner)?;
+        if stopping.is_cancelled() {
+            return Ok(Ended { dropped: Vec::new() });
+        }
         let queue = Queue::new((inner.made.queue)())?;
         let stop = stopping.child_token();
         let _ends = stop.clone().drop_guard();
@@ -97,7 +105,9 @@ impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
                 reconcile,
                 queue: queue.clone(),
                 stopping: stop.clone(),
+                told: stop.child_token(),
                 tasks: tasks.clone(),
+                _running: running,
             });
             tasks.spawn(watchdog::watch(inner.clone(), stop.clone()));
             let workers = worker::begin(&shared);
@@ -108,6 +118,7 @@ impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
             };
             inner.enter(Phase::Draining, Some(queue.clone()));
             stop.cancel();
+            queue.close();
             let dropped = worker::end(&shared, workers).await;
             tasks.close();
             tasks.wait().await;
@@ -208,15 +219,15 @@ async fn first_end(sources: &[Begun]) -> String {
 }
 
 /// It runs once at a time.
-struct Running<'i, K: Request, S>(&'i Inner<K, S>);
+struct Running<K: Request, S>(Arc<Inner<K, S>>);
 
-impl<'i, K: Request, S> Running<'i, K, S> {
-    fn begin(inner: &'i Inner<K, S>) -> Result<Self, RunError> {
-        if inner.runs.swap(true, Ordering::AcqRel) { Err(RunError::Runs) } else { Ok(Self(inner)) }
+impl<K: Request, S> Running<K, S> {
+    fn begin(inner: &Arc<Inner<K, S>>) -> Result<Self, RunError> {
+        if inner.runs.swap(true, Ordering::AcqRel) { Err(RunError::Runs) } else { Ok(Self(inner.clone())) }
     }
 }
 
-impl<K: Request, S> Drop for Running<'_, K, S> {
+impl<K: Request, S> Drop for Running<K, S> {
     fn drop(&mut self) {
         for worker in &self.0.workers {
             drop(worker.lock().take());

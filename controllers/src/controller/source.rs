@@ -88,7 +88,9 @@ async fn listen<K, N, T>(
                 }
                 let is_initial = matches!(event, Event::Added { initial: true, .. });
                 let priority = if is_initial { Priority::LOW } else { Priority::NORMAL };
-                let add = Add::new().priority(priority).cause(names.cause(&event));
+                // The version is for the object to say, and that is the user's code.
+                let add = Add::new().priority(priority);
+                let add = contained(|| names.cause(&event)).map_or(add, |cause| add.cause(cause));
                 for key in keys.drain(..) {
                     if !feed.put(key, add).await {
                         return;
@@ -121,7 +123,12 @@ pub(super) async fn add<K: Request>(
 /// Waits where there is no room: what a source listens to keeps the latest of each object meanwhile. Whether it is to go on.
 async fn put<K: Request>(queue: &Queue<K>, tally: &Tally, mut key: K, add: Add, full: impl Fn()) -> bool {
     loop {
-        match queue.add_with(key, add) {
+        // Whose key it is may be asked of a function of the user's.
+        let Ok(added) = contained(|| queue.add_with(key, add)) else {
+            tally.source_panics();
+            return true;
+        };
+        match added {
             Ok(_) => return true,
             Err(AddError::Full { key: back, .. }) => {
                 tally.waited_for_room();

@@ -42,12 +42,14 @@ pub(super) async fn end<K: Request, S, R>(shared: &Shared<K, S, R>, mut workers:
         return Vec::new();
     }
     workers.abort_all();
+    // One that does not await goes on until it returns: nobody else may be at its key before that.
     let busy = shared.inner.workers.iter().filter_map(|worker| worker.lock().take());
     let dropped: Vec<K> = busy.map(|busy| busy.key).collect();
     for _ in &dropped {
         shared.inner.tally.ended(&Outcome::Dropped);
     }
     tracing::warn!(controller = %shared.inner.made.name, runs = dropped.len(), "runs that did not end in time are dropped");
+    while workers.join_next().await.is_some() {}
     dropped
 }
 
@@ -58,18 +60,33 @@ where
     R: Reconcile<S>,
 {
     loop {
-        let next = tokio::select! {
-            biased;
-            () = shared.stopping.cancelled() => None,
-            next = shared.queue.get() => next,
-        };
-        let Some(work) = next else { return };
-        // What is contained nowhere else: how a key is shown, the drop of a subject. The work is retried, as it was dropped.
-        if AssertUnwindSafe(one(number, &shared, work)).catch_unwind().await.is_err() {
-            drop(shared.inner.workers[number].lock().take());
-            shared.inner.tally.ended(&Outcome::Panicked("".into()));
+        // What is contained nowhere else: how a key is cloned or shown, the drop of a subject. The work is retried, as it was dropped.
+        match AssertUnwindSafe(turn(number, &shared)).catch_unwind().await {
+            Ok(true) => {}
+            Ok(false) => return,
+            Err(_) => {
+                drop(shared.inner.workers[number].lock().take());
+                shared.inner.tally.ended(&Outcome::Panicked("".into()));
+            }
         }
     }
+}
+
+/// Whether there is another turn after this one.
+async fn turn<K, S, R>(number: usize, shared: &Arc<Shared<K, S, R>>) -> bool
+where
+    K: Request,
+    S: Send + Sync + 'static,
+    R: Reconcile<S>,
+{
+    let next = tokio::select! {
+        biased;
+        () = shared.stopping.cancelled() => None,
+        next = shared.queue.get() => next,
+    };
+    let Some(work) = next else { return false };
+    one(number, shared, work).await;
+    true
 }
 
 async fn one<K, S, R>(number: usize, shared: &Arc<Shared<K, S, R>>, work: Work<K>)
@@ -81,7 +98,12 @@ where
     let inner = &shared.inner;
     let (began, causes) = (Instant::now(), work.causes());
     *inner.workers[number].lock() = Some(Busy { key: work.key().clone(), since: began, is_stuck: false });
-    let run = Run::of(&work, causes, shared.stopping.clone());
+    let run = Run::of(&work, causes, shared.told.clone());
+    // What it wrote when the controller ran before.
+    let before = inner.held.lock().remove(work.key());
+    if let Some(before) = before {
+        shared.stopping.run_until_cancelled(shown(&before, inner.made.settings.patience)).await;
+    }
     let outcome = match contained(|| (inner.made.subject)(work.key())) {
         Ok(Some(subject)) => reconciled(shared, work.key(), &subject, &run).await,
         Ok(None) => Outcome::Absent,
@@ -96,11 +118,13 @@ where
     if held.is_empty() {
         return answer(work, &outcome);
     }
-    let (stopping, patience, tally) =
-        (shared.stopping.clone(), inner.made.settings.patience, inner.tally.clone());
-    shared.tasks.spawn(async move {
-        if stopping.run_until_cancelled(shown(held, patience)).await == Some(false) {
-            tally.impatient();
+    let shared = shared.clone();
+    shared.tasks.clone().spawn(async move {
+        let Shared { inner, stopping, .. } = &*shared;
+        match stopping.run_until_cancelled(shown(&held, inner.made.settings.patience)).await {
+            Some(true) => {}
+            Some(false) => inner.tally.impatient(),
+            None => drop(inner.held.lock().insert(work.key().clone(), held)),
         }
         answer(work, &outcome);
     });
@@ -135,15 +159,22 @@ where
     outcome
 }
 
-/// Whether all of it could be read in time.
-async fn shown(held: Vec<Wait>, patience: Duration) -> bool {
+/// Whether all of it could be read in time. A cache that is behind then is held against what its source says, for a moment more.
+async fn shown(held: &[Wait], patience: Duration) -> bool {
+    let patience = patience.min(LONGEST);
     let until = Instant::now() + patience;
-    let mut all = true;
-    for wait in held {
-        all &= wait(until.saturating_duration_since(Instant::now())).await;
-    }
-    all
+    let all = async {
+        let mut all = true;
+        for wait in held {
+            all &= wait(until.saturating_duration_since(Instant::now())).await;
+        }
+        all
+    };
+    timeout(patience + ASKING, all).await.unwrap_or(false)
 }
+
+const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
+const ASKING: Duration = Duration::from_secs(5);
 
 fn answer<K: Request>(work: Work<K>, outcome: &Outcome) {
     match outcome {

@@ -1,7 +1,7 @@
 //! Promise 7: how it ends.
 
 use crate::stage::{Stage, asks, next, of, part, plane, settings};
-use machinery_controllers::{Phase, Settings};
+use machinery_controllers::{Next, Phase, Run, RunError, Settings};
 use std::time::Duration;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -72,4 +72,56 @@ async fn p07_whoever_waits_for_a_cache_does_not_hold_up_the_end() {
     let began = Instant::now();
     ran.await.unwrap().unwrap();
     assert!(began.elapsed() < Duration::from_secs(1));
+}
+
+/// A run that never awaits cannot be dropped. Whoever runs the controller again would have two at one key.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn p07_a_run_that_does_not_await_is_waited_for_whatever_the_deadline() {
+    let stage = Stage::new();
+    let plane = plane();
+    plane.put(part("n/a"));
+    let settings = Settings { drain: Duration::from_millis(1), ..settings() };
+    let controller = of(&stage.informer(&plane)).settings(settings).build().unwrap();
+    let (begun, mut begins) = tokio::sync::mpsc::unbounded_channel();
+    let (goes_on, waits) = std::sync::mpsc::channel::<()>();
+    let waits = std::sync::Arc::new(machinery_sync::Mutex::new(waits));
+    let reconcile = move |_: std::sync::Arc<crate::stage::Part>, _: Run| {
+        let _ = begun.send(());
+        let _ = waits.lock().recv(); // it computes
+        async { Ok::<_, std::convert::Infallible>(Next::Done) }
+    };
+    let stopping = CancellationToken::new();
+    let ran = stage.run(&controller, reconcile, &stopping);
+    begins.recv().await.unwrap();
+    stopping.cancel();
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert!(!ran.is_finished(), "somebody is at n/a");
+    ran.abort();
+    let _ = ran.await;
+    let again = controller.run(crate::stage::asks().0, CancellationToken::new()).await;
+    assert_eq!(again, Err(RunError::Runs), "still, though nobody waits for it");
+    drop(goes_on);
+    let (reconcile, mut asked) = asks();
+    let end = Instant::now() + Duration::from_secs(60);
+    let (controller, again) = (controller.clone(), stage.stopping.clone());
+    let tasks = stage.tasks.clone();
+    tasks.spawn(async move {
+        let mut reconcile = Some(reconcile);
+        while controller.state().phase != Phase::Idle && Instant::now() < end {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        controller.run(reconcile.take().unwrap(), again).await.unwrap();
+    });
+    next(&mut asked).await.done();
+}
+
+#[tokio::test(start_paused = true)]
+async fn p07_who_was_told_to_stop_before_it_began_ends_well() {
+    let stage = Stage::new();
+    let controller = of(&stage.informer(&plane())).build().unwrap();
+    let stopping = CancellationToken::new();
+    stopping.cancel();
+    let (reconcile, _asked) = asks();
+    assert!(controller.run(reconcile, stopping).await.unwrap().dropped.is_empty());
+    assert_eq!(controller.state().phase, Phase::Idle);
 }

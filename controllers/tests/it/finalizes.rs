@@ -2,9 +2,9 @@
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use machinery_apiserver::{ApiServer, Handle, Identity};
-use machinery_controllers::{Finalized, Finalizer, FinalizerError, Life, Next};
+use machinery_controllers::{Finalized, Finalizer, FinalizerError, Life, Next, changed};
 use machinery_objects::{
-    Conflict, Deleted, Deletion, Freshness, ListWatch, ObjectKey, Preconditions, WriteError, Writer,
+    Conflict, Deleted, Deletion, Event, Freshness, ListWatch, ObjectKey, Preconditions, WriteError, Writer,
 };
 use machinery_store::{Memory, Options};
 use std::sync::Arc;
@@ -132,4 +132,21 @@ async fn p12_an_old_state_of_the_object_writes_no_finalizer() {
         Finalizer::new("no finalizer", Arc::new(bench.maps.clone()) as Arc<dyn Writer<ConfigMap>>).is_err()
     );
     bench.server.stop().await;
+}
+
+#[test]
+fn p12_that_an_object_is_to_go_is_news_whatever_else_is_none() {
+    let is_news = changed(|map: &ConfigMap| map.data.clone());
+    let news = |change: &dyn Fn(&mut ConfigMap)| {
+        let old = ConfigMap::default();
+        let mut object = old.clone();
+        change(&mut object);
+        is_news(&Event::Updated { old: Arc::new(old), object: Arc::new(object) })
+    };
+    assert!(!news(&|map| map.metadata.generation = Some(2)));
+    assert!(news(&|map| map.data = Some([("a".into(), "b".into())].into())));
+    assert!(news(&|map| map.metadata.finalizers = Some(vec![NAME.into()])));
+    let now =
+        || k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(k8s_openapi::jiff::Timestamp::UNIX_EPOCH);
+    assert!(news(&|map| map.metadata.deletion_timestamp = Some(now())));
 }

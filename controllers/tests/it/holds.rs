@@ -1,9 +1,11 @@
 //! Promise 5: the next run sees what the last one wrote.
 
 use crate::stage::{Stage, asks, next, of, part, plane, settings};
+use machinery_controllers::Settings;
 use machinery_informers::testing::{Fault, OnEvent};
 use std::time::Duration;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 #[tokio::test(start_paused = true)]
 async fn p05_the_next_run_of_a_key_sees_what_the_last_one_wrote_and_no_other_waits() {
@@ -60,4 +62,47 @@ async fn p05_it_is_held_for_so_long_and_no_longer() {
     assert!(waited >= patience && waited < patience + Duration::from_secs(1), "{waited:?}");
     assert_eq!(again.subject.text, "");
     assert_eq!(controller.state().counts.impatient, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p05_a_key_is_held_also_if_the_controller_stops_and_runs_again() {
+    let stage = Stage::new();
+    let plane = plane();
+    plane.put(part("n/a"));
+    let parts = stage.informer(&plane);
+    let controller = of(&parts).build().unwrap();
+    let ((reconcile, mut asked), stopping) = (asks(), CancellationToken::new());
+    let ran = stage.run(&controller, reconcile, &stopping);
+    let first = next(&mut asked).await;
+    plane.always(Fault::Event(OnEvent::Silent));
+    first.run.wrote(&plane.put(part("n/a").says("written")), &parts);
+    first.done();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    stopping.cancel();
+    ran.await.unwrap().unwrap();
+
+    let (reconcile, mut asked) = asks();
+    stage.run(&controller, reconcile, &stage.stopping);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(asked.try_recv().is_err(), "the cache is as it was");
+    plane.behave();
+    plane.end_watches();
+    assert_eq!(next(&mut asked).await.subject.text, "written");
+}
+
+#[tokio::test(start_paused = true)]
+async fn p05_no_patience_is_too_long() {
+    let stage = Stage::new();
+    let plane = plane();
+    plane.put(part("n/a"));
+    let parts = stage.informer(&plane);
+    let settings = Settings { patience: Duration::MAX, ..settings() };
+    let controller = of(&parts).settings(settings).build().unwrap();
+    let (reconcile, mut asked) = asks();
+    stage.run(&controller, reconcile, &stage.stopping);
+    let first = next(&mut asked).await;
+    first.run.wrote(&plane.put(part("n/a").says("written")), &parts);
+    first.done();
+    let second = next(&mut asked).await;
+    assert_eq!((second.subject.text.as_str(), second.run.attempts), ("written", 0));
 }

@@ -200,6 +200,9 @@ async fn p08_a_run_that_was_dropped_hinders_no_other() {
     let _first = next(&mut asked).await;
     ran.abort();
     assert!(ran.await.unwrap_err().is_cancelled());
+    while controller.state().phase != Phase::Idle {
+        tokio::task::yield_now().await;
+    }
     let (reconcile, mut asked) = asks();
     stage.run(&controller, reconcile, &stage.stopping);
     next(&mut asked).await.done();

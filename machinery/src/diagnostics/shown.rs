@@ -24,9 +24,12 @@ type Look = Arc<dyn Fn() -> Value + Send + Sync>;
 
 impl Shown {
     pub(crate) fn informer<K: ObjectType>(&self, kind: &Kind, informer: &Informer<K>) {
-        let name = kind.to_string();
-        // A name that is taken is another plane's of this process: no, each has its own registry. So it cannot be.
-        let _ = self.informer_metrics.watch(&*name, informer);
+        let mut name = kind.to_string();
+        // Another type may show the same kind.
+        if self.informer_metrics.watch(&*name, informer).is_err() {
+            name = format!("{name} as {}", std::any::type_name::<K>());
+            let _ = self.informer_metrics.watch(&*name, informer);
+        }
         let informer = informer.clone();
         self.informers.lock().insert(name, Arc::new(move || overview(&informer)));
     }
@@ -84,7 +87,8 @@ impl Shown {
             }
         }
         for (name, controller) in overview["controllers"].as_object().into_iter().flatten() {
-            if controller["phase"] != "working" {
+            // One that does not run may wait for its turn to lead.
+            if !["working", "idle"].contains(&controller["phase"].as_str().unwrap_or_default()) {
                 why.push(format!(
                     "the controller {name} is {}",
                     controller["phase"].as_str().unwrap_or("gone")
@@ -94,16 +98,19 @@ impl Shown {
         why
     }
 
-    /// What is stuck, in words.
+    /// Controllers that do nothing any more, in words: all their workers are stuck. One that is stuck is its object's matter.
     pub(super) fn stuck(&self) -> Vec<String> {
         let overview = self.overview();
         let mut why = Vec::new();
         for (name, controller) in overview["controllers"].as_object().into_iter().flatten() {
-            for running in controller["running"].as_array().into_iter().flatten() {
-                if running["stuck"] == true {
-                    let (object, seconds) = (&running["object"], &running["seconds"]);
-                    why.push(format!("the controller {name} has been at {object} for {seconds} s"));
-                }
+            let running = controller["running"].as_array().into_iter().flatten();
+            let stuck: Vec<_> = running.filter(|running| running["stuck"] == true).collect();
+            if controller["workers"]
+                .as_u64()
+                .is_some_and(|workers| workers > 0 && workers == stuck.len() as u64)
+            {
+                let (object, seconds) = (&stuck[0]["object"], &stuck[0]["seconds"]);
+                why.push(format!("all workers of {name} are stuck, one for {seconds} s at {object}"));
             }
         }
         why

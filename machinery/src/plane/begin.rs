@@ -36,6 +36,9 @@ enum Place {
     Kubeconfig(PathBuf),
     #[cfg(feature = "kube")]
     Client(Client),
+    /// An argument, and what it wants.
+    #[cfg(all(feature = "kube", feature = "embedded"))]
+    Wrong(&'static str, &'static str),
 }
 
 /// Adds a kind to the server of one's own.
@@ -72,7 +75,7 @@ pub fn kube_client(client: Client) -> Begin {
 }
 
 /// A plane as the program's arguments say: `--kubeconfig FILE` for a cluster, or a server of Machinery; `--data DIR` for a server of its own
-/// that keeps its objects there; else one of its own in memory.
+/// that keeps its objects there; else one of its own in memory. Other arguments are the program's.
 #[cfg(all(feature = "kube", feature = "embedded"))]
 pub fn from_args() -> Begin {
     let mut arguments = std::env::args().skip(1);
@@ -81,14 +84,16 @@ pub fn from_args() -> Begin {
             Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
             None => (argument, None),
         };
-        let place: fn(PathBuf) -> Place = match &*name {
-            "--kubeconfig" => Place::Kubeconfig,
-            "--data" => Place::Disk,
+        let mut value =
+            || value.clone().or_else(|| arguments.next()).filter(|value| !value.starts_with("--"));
+        let place = match &*name {
+            "--kubeconfig" => {
+                value().map_or(Place::Wrong("--kubeconfig", "file"), |path| Place::Kubeconfig(path.into()))
+            }
+            "--data" => value().map_or(Place::Wrong("--data", "directory"), |path| Place::Disk(path.into())),
             _ => continue,
         };
-        if let Some(value) = value.or_else(|| arguments.next()) {
-            return Begin::at(place(value.into()));
-        }
+        return Begin::at(place);
     }
     embedded()
 }
@@ -152,6 +157,8 @@ impl Begin {
             Place::Kubeconfig(path) => reach(connected(read(&path).await?)?, self.defined).await,
             #[cfg(feature = "kube")]
             Place::Client(client) => reach(client, self.defined).await,
+            #[cfg(all(feature = "kube", feature = "embedded"))]
+            Place::Wrong(argument, wants) => Err(PlaneError::Arguments { argument, wants }),
         }
     }
 }
@@ -164,7 +171,7 @@ async fn serve(store: impl Backend, disk: Option<Disk>, own: Vec<Own>) -> Result
 
 #[cfg(feature = "kube")]
 async fn reach(client: Client, defined: Vec<Define>) -> Result<Plane, PlaneError> {
-    let plane = Plane::new(Road::cluster(client).await);
+    let plane = Plane::new(Road::cluster(client).await?);
     for define in defined {
         define(&plane).await?;
     }

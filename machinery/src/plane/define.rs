@@ -59,6 +59,8 @@ pub(super) async fn define<K: ObjectType + CustomResourceExt>(
 }
 
 /// Whether a server says that it is Machinery's.
-pub(super) async fn is_machinery(client: &Client) -> bool {
-    client.apiserver_version().await.is_ok_and(|version| version.git_version.contains("machinery"))
+pub(super) async fn is_machinery(client: &Client) -> Result<bool, PlaneError> {
+    let version = client.apiserver_version().await;
+    let version = version.map_err(|error| PlaneError::Unreachable { reason: error.to_string() })?;
+    Ok(version.git_version.contains("+machinery-"))
 }

@@ -23,6 +23,21 @@ pub enum PlaneError {
         /// Why not.
         reason: String,
     },
+    /// The cluster does not say what it is.
+    #[cfg(feature = "kube")]
+    #[error("the cluster does not answer: {reason}")]
+    Unreachable {
+        /// What happened.
+        reason: String,
+    },
+    /// An argument of the program makes no sense.
+    #[error("{argument} wants a {wants} behind it")]
+    Arguments {
+        /// Which.
+        argument: &'static str,
+        /// What is missing.
+        wants: &'static str,
+    },
     /// A kind is called what Kubernetes does not allow.
     #[error("this cannot be a kind")]
     Kind(#[from] machinery_objects::KindError),

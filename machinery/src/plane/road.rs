@@ -138,15 +138,19 @@ impl Plane {
         }
     }
 
-    /// Runs something beside the rest, as a controller. If it ends with an error the plane stops, and whoever waits in
+    /// Runs something beside the rest, as a controller: it must end when [`Plane::stopping`] is cancelled. If it ends with an error, or panics, the plane stops, and whoever waits in
     /// [`Plane::until_signal`] has that error.
     pub fn spawn(&self, run: impl Future<Output = Result<(), Error>> + Send + 'static) {
         let inner = self.0.clone();
+        let running = self.0.controllers.tasks.spawn(run);
         self.0.controllers.tasks.spawn(async move {
-            if let Err(error) = run.await {
-                inner.failed.lock().get_or_insert(error);
-                inner.controllers.stopping.cancel();
-            }
+            let error: Error = match running.await {
+                Ok(Ok(())) => return,
+                Ok(Err(error)) => error,
+                Err(panicked) => panicked.into(),
+            };
+            inner.failed.lock().get_or_insert(error);
+            inner.controllers.stopping.cancel();
         });
     }
 
@@ -221,11 +225,11 @@ impl Plane {
 
 impl Road {
     #[cfg(feature = "kube")]
-    pub(super) async fn cluster(client: machinery_kube::kube_client::Client) -> Self {
+    pub(super) async fn cluster(client: machinery_kube::kube_client::Client) -> Result<Self, PlaneError> {
         use machinery_kube::Server;
-        let is_ours = super::define::is_machinery(&client).await;
+        let is_ours = super::define::is_machinery(&client).await?;
         let server = if is_ours { Server::machinery() } else { Server::kubernetes() };
-        Self::Cluster { client, server }
+        Ok(Self::Cluster { client, server })
     }
 
     fn of<K: ObjectType>(&self) -> Result<Roads<K>, PlaneError> {

@@ -153,7 +153,7 @@ async fn a_plane_ends_in_order() {
     assert!(running.await.unwrap().unwrap().dropped.is_empty());
     assert!(hosts.informer().state().closed);
     let late = plane.controller::<Host>("late").unwrap();
-    late.run(|_: Arc<Host>, _: Run| async { Err::<Next, _>("nothing runs any more") }).await.unwrap_err();
+    late.run(|_: Arc<Host>, _: Run| async { Err::<Next, _>("nothing runs any more") }).await.unwrap();
     assert!(matches!(
         plane.objects::<machinery::k8s_openapi::api::core::v1::Node>(),
         Err(PlaneError::Stopped)
@@ -219,4 +219,14 @@ async fn get(at: std::net::SocketAddr, path: &str) -> (u16, String) {
     stream.read_to_string(&mut text).await.unwrap();
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
     (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+}
+
+#[tokio::test]
+async fn what_ends_with_an_error_or_a_panic_stops_the_plane() {
+    for panics in [true, false] {
+        let plane = machinery::embedded().start().await.unwrap();
+        plane.spawn(async move { if panics { panic!("on purpose") } else { Err("on purpose".into()) } });
+        let error = plane.until_signal().await.unwrap_err().to_string();
+        assert!(error.contains("on purpose"), "{error}");
+    }
 }

@@ -16,12 +16,12 @@ machinery::kinds! {
 
 async fn set_address(hosts: Objects<Host>, host: Arc<Host>, run: Run) -> machinery::Result<Next> {
     let address = format!("10.0.{}.1", host.spec.rack);
-    println!("{} is at {address}: {:?}", host.metadata.name.as_deref().unwrap_or_default(), run.causes);
-    let status = Some(HostStatus { address });
+    let status = Some(HostStatus { address: address.clone() });
     if host.status != status {
         let written = hosts.update_status(&Host { status, ..(*host).clone() }).await?;
         run.wrote(&written.token, &hosts); // the next run of this host sees it
     }
+    println!("{:?} is at {address}: {:?}", host.metadata.name, run.causes);
     Ok(Next::Done) // an error, or a panic, is retried with back-off
 }
 
@@ -32,10 +32,9 @@ async fn main() -> machinery::Result {
     for (name, rack) in [("db-0", 17), ("db-1", 18)] {
         let mut host = Host::new(name, HostSpec { rack });
         host.metadata.namespace = Some("default".into());
-        match hosts.create(&host).await {
-            Ok(_) | Err(WriteError::AlreadyExists { .. }) => {}
-            Err(error) => return Err(error.into()),
-        }
+        let (Ok(_) | Err(WriteError::AlreadyExists { .. })) = hosts.create(&host).await else {
+            return Err("it cannot be made".into());
+        };
     }
     let controller = plane.controller::<Host>("hosts")?;
     plane.spawn(async { controller.run(machinery::with(hosts, set_address)).await.map(drop) });
