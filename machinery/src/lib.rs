@@ -12,7 +12,11 @@
 //! 3. **It ends in order**: controllers, then what they listen to, then the server (`a_plane_ends_in_order`).
 //! 4. **What it does can be seen**: metrics, whether it is well, and of each object why it ran last, what came of it and when it runs next
 //!    (`what_a_plane_does_can_be_seen`).
-//! 5. **A manifest needs to name no other crate** (`cargo xtask test quickstart`, a crate outside this workspace).
+//! 5. **Names are claimed on both roads**, and who waits for one runs when it is free (`names_are_claimed_on_both_roads`).
+//! 6. **A controller runs where one leads**, and what it wrote under the fence of a term that is over is refused by a server that holds fences
+//!    (`a_controller_runs_where_one_leads_and_writes_under_the_fence_of_its_term`).
+//! 7. **What is noted of an object is an event** (`what_is_noted_is_an_event`).
+//! 8. **A manifest needs to name no other crate** (`cargo xtask test quickstart`, a crate outside this workspace).
 //!
 //! # What it does not do
 //!

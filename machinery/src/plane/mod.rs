@@ -6,7 +6,10 @@ mod controller;
 mod define;
 mod error;
 mod kinds;
+mod lease;
+mod locks;
 mod objects;
+mod recorder;
 mod road;
 mod signals;
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use machinery_controllers::Shows;
 use machinery_informers::{Informer, Snapshot};
 use machinery_objects::{
-    Deleted, Deletion, Kind, ObjectKey, Preconditions, WriteError, WriteToken, Writer, Written,
+    Deleted, Deletion, Kind, Object, ObjectKey, ObjectRef, Preconditions, Uid, WriteError, WriteToken,
+    Writer, Written,
 };
 
 use super::kinds::ObjectType;
@@ -43,6 +44,12 @@ impl<K: ObjectType> Objects<K> {
     #[must_use]
     pub fn read(&self) -> Snapshot<ObjectKey, Arc<K>> {
         self.informer.read()
+    }
+
+    /// Which object that is, for notes about it.
+    #[must_use]
+    pub fn about(&self, object: &K) -> ObjectRef {
+        ObjectRef { kind: self.kind.clone(), key: object.key(), uid: object.uid().and_then(Uid::new) }
     }
 
     /// The informer of all of them.

@@ -168,6 +168,10 @@ impl Plane {
         crate::diagnostics::listen(self.0.shown.clone(), address, tasks, stopping.clone()).await
     }
 
+    pub(super) fn road(&self) -> &Road {
+        &self.0.road
+    }
+
     pub(super) fn shown(&self) -> &Shown {
         &self.0.shown
     }
@@ -277,7 +281,7 @@ impl Road {
 }
 
 #[cfg(feature = "kube")]
-fn remote<K: ObjectType>(
+pub(super) fn remote<K: ObjectType>(
     client: &machinery_kube::kube_client::Client,
     server: &machinery_kube::Server,
 ) -> Result<Arc<dyn ListWatch<K>>, PlaneError> {
@@ -285,7 +289,7 @@ fn remote<K: ObjectType>(
 }
 
 #[cfg(feature = "embedded")]
-fn identity() -> machinery_apiserver::Identity {
+pub(super) fn identity() -> machinery_apiserver::Identity {
     machinery_apiserver::Identity::admin()
 }
 

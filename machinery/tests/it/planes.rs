@@ -1,11 +1,12 @@
 //! The promises of `src/lib.rs`.
 
 use machinery::apiserver::{ApiServer, Identity};
+use machinery::controllers::{Claim, ElectionConfig, Note, Term};
 use machinery::kube::kube_client::Client;
-use machinery::objects::{ObjectKey, WriteError};
+use machinery::objects::{Conflict, ObjectKey, Preconditions, WriteError, Writer};
 use machinery::store::{Memory, Options};
 use machinery::tokio::time::{Duration, Instant, sleep};
-use machinery::{Next, Objects, Plane, PlaneError, Run};
+use machinery::{Next, Objects, Plane, PlaneError, Run, with};
 use std::sync::Arc;
 use tokio_util::task::TaskTracker;
 
@@ -229,4 +230,132 @@ async fn what_ends_with_an_error_or_a_panic_stops_the_plane() {
         let error = plane.until_signal().await.unwrap_err().to_string();
         assert!(error.contains("on purpose"), "{error}");
     }
+machinery::kinds! {
+    #[kube(group = "example.com", version = "v1", kind = "Rack", namespaced)]
+    pub struct RackSpec {}
+}
+
+fn lock_of(_: &u32) -> Rack {
+    Rack::new("", RackSpec {})
+}
+
+/// A host has its rack for itself. Who waits for one has it when the other has gone.
+async fn racks(plane: &Plane) {
+    let hosts = plane.objects::<Host>().unwrap();
+    let locks = plane.name_locks::<Host, _, _>(lock_of).unwrap();
+    let (claims, writes) = (locks.clone(), hosts.clone());
+    let reconcile = move |host: Arc<Host>, run: Run| {
+        let (locks, hosts) = (claims.clone(), writes.clone());
+        async move {
+            let address = match locks.claim(&*host, &host.spec.rack).await? {
+                Claim::Held(held) => {
+                    run.wrote(held.token(), locks.informer());
+                    "has it".to_owned()
+                }
+                Claim::Taken(by) => format!("waits for {by}"),
+            };
+            if host.status.as_ref().is_none_or(|status| status.address != address) {
+                let host = Host { status: Some(HostStatus { address }), ..(*host).clone() };
+                run.wrote(&hosts.update_status(&host).await?.token, &hosts);
+            }
+            Ok::<_, machinery::Error>(Next::Done)
+        }
+    };
+    let controller = plane.controller::<Host>("racks").unwrap().claiming(&locks).unwrap();
+    let running = tokio::task::spawn(async move { controller.run(reconcile).await });
+    let says = |name: &str, what: &str| {
+        let host = hosts.get(&format!("default/{name}").parse().unwrap());
+        host.and_then(|host| host.status.clone()).is_some_and(|status| status.address == what)
+    };
+
+    hosts.create(&host("db-0", 7)).await.unwrap();
+    until(|| says("db-0", "has it")).await;
+    hosts.create(&host("db-1", 7)).await.unwrap();
+    until(|| says("db-1", "waits for Host db-0")).await;
+    hosts.delete(&"default/db-0".parse().unwrap()).await.unwrap();
+    until(|| says("db-1", "has it")).await;
+
+    plane.stop().await;
+    assert!(running.await.unwrap().unwrap().dropped.is_empty());
+    assert!(matches!(plane.name_locks::<Host, _, _>(lock_of), Err(PlaneError::Stopped)));
+}
+
+#[tokio::test]
+async fn names_are_claimed_on_both_roads() {
+    racks(&machinery::embedded().kinds::<(Host, Rack)>().start().await.unwrap()).await;
+
+    let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
+    let client = Client::new(server.service(Identity::admin()), "default");
+    racks(&machinery::kube_client(client).kinds::<(Host, Rack)>().start().await.unwrap()).await;
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_controller_runs_where_one_leads_and_writes_under_the_fence_of_its_term() {
+    let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
+    let client = Client::new(server.service(Identity::admin()), "default");
+    let epoch = |hosts: &Objects<Host>| {
+        let host = hosts.get(&"default/a".parse().unwrap());
+        host.and_then(|host| host.status.clone()).map(|status| status.address)
+    };
+    let mut fences = Vec::new();
+    for name in ["one", "two"] {
+        let plane = machinery::kube_client(client.clone()).kinds::<(Host,)>().start().await.unwrap();
+        let hosts = plane.objects::<Host>().unwrap();
+        let config = ElectionConfig::new("default/hosts".parse().unwrap(), name, 7);
+        let elector = plane.elector(config).unwrap();
+        let (told, mut terms) = tokio::sync::mpsc::unbounded_channel();
+        let writes = hosts.clone();
+        let reconcile = move |term: &Term| {
+            let _ = told.send(term.fence().clone());
+            with((writes.clone(), term.clone()), set_epoch)
+        };
+        let controller = plane.controller::<Host>("hosts").unwrap();
+        let stands = elector.clone();
+        let running = tokio::task::spawn(async move { controller.run_leading(&stands, reconcile).await });
+        fences.push(terms.recv().await.unwrap());
+        if name == "one" {
+            hosts.create(&host("a", 1)).await.unwrap();
+        }
+        let expected = elector.state().epoch.unwrap().to_string();
+        until(|| epoch(&hosts).as_deref() == Some(&expected)).await;
+        plane.stop().await;
+        assert!(running.await.unwrap().unwrap().is_some(), "it led until the plane was stopped");
+    }
+    assert_ne!(fences[0].epoch, fences[1].epoch);
+
+    let hosts = server.handle::<Host>(Identity::admin());
+    let late = hosts.create(&host("b", 1), Some(&fences[0])).await;
+    assert!(matches!(late, Err(WriteError::Conflict(Conflict::Fence(_)))), "{late:?}");
+    server.stop().await;
+}
+
+async fn set_epoch(
+    (hosts, term): (Objects<Host>, Term),
+    host: Arc<Host>,
+    run: Run,
+) -> machinery::Result<Next> {
+    let address = term.epoch().to_string();
+    if host.status.as_ref().is_none_or(|status| status.address != address) {
+        let host = Host { status: Some(HostStatus { address }), ..(*host).clone() };
+        let under = Preconditions { fence: Some(term.fence().clone()), ..Preconditions::default() };
+        run.wrote(&hosts.writer().update_status(&host, &under).await?.token, &hosts);
+    }
+    Ok(Next::Done)
+}
+
+#[tokio::test]
+async fn what_is_noted_is_an_event() {
+    use machinery::k8s_openapi::api::core::v1::Event;
+    let plane = machinery::embedded().kinds::<(Host,)>().start().await.unwrap();
+    let (hosts, events) = (plane.objects::<Host>().unwrap(), plane.objects::<Event>().unwrap());
+    let made = hosts.create(&host("a", 1)).await.unwrap().object;
+    plane.recorder("hosts").note(Note::warning(hosts.about(&made), "NoPower", "rack 1 has none"));
+    until(|| {
+        events.read().iter().any(|(_, event)| {
+            event.involved_object.uid == made.metadata.uid && event.reason.as_deref() == Some("NoPower")
+        })
+    })
+    .await;
+    plane.stop().await;
 }

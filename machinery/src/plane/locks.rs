@@ -1,0 +1,63 @@
+//! Names that objects of a plane have one at a time.
+
+use std::sync::Arc;
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use machinery_controllers::{LockKey, Locking, NameLocks};
+use machinery_objects::{Kind, ListWatch, ObjectKey, OwnerRef};
+
+use super::error::PlaneError;
+use super::kinds::ObjectType;
+use super::road::{Plane, Road};
+
+impl Plane {
+    /// Names that owners of type `O` have one at a time; the locks are objects of type `L`. The function makes one of a key: under which name,
+    /// where, and whose it is, is filled in. What they know runs as long as the plane does.
+    ///
+    /// Give them to one controller: [`claiming`](super::PlaneController::claiming).
+    ///
+    /// # Errors
+    /// A type's kind is called what Kubernetes does not allow, or the plane has stopped.
+    pub fn name_locks<O: ObjectType, N: LockKey, L: ObjectType>(
+        &self,
+        make: impl Fn(&N) -> L + Send + Sync + 'static,
+    ) -> Result<NameLocks<N, L>, PlaneError> {
+        if self.stopping().is_cancelled() {
+            return Err(PlaneError::Stopped);
+        }
+        let (kind, owners) = (Kind::of::<L>()?, Kind::of::<O>()?);
+        let make = move |key: &N, name: &ObjectKey, owner: OwnerRef| owned(make(key), name, &owner);
+        let locks = match self.road() {
+            #[cfg(feature = "embedded")]
+            Road::Embedded { server, .. } => {
+                let handle = server.handle::<L>(super::road::identity());
+                let source: Arc<dyn ListWatch<Arc<L>>> = Arc::new(handle.clone());
+                NameLocks::builder(Locking { kind, owners, writer: Arc::new(handle) }, source, make)
+            }
+            #[cfg(feature = "kube")]
+            Road::Cluster { client, server } => {
+                let remote = machinery_kube::Remote::<L>::new(client.clone(), kind.clone(), server.clone());
+                let source: Arc<dyn ListWatch<L>> = Arc::new(remote.clone());
+                NameLocks::builder(Locking { kind, owners, writer: Arc::new(remote) }, source, make)
+            }
+        }
+        .build();
+        self.run(|stopping| locks.run(stopping));
+        Ok(locks)
+    }
+}
+
+fn owned<L: ObjectType>(mut lock: L, name: &ObjectKey, owner: &OwnerRef) -> L {
+    let meta = lock.meta_mut();
+    meta.name = Some(name.name().into());
+    meta.namespace = name.namespace().map(Into::into);
+    meta.owner_references = Some(vec![OwnerReference {
+        api_version: owner.api_version.to_string(),
+        kind: owner.kind.to_string(),
+        name: owner.name.to_string(),
+        uid: owner.uid.to_string(),
+        controller: Some(owner.controller),
+        block_owner_deletion: Some(owner.block_owner_deletion),
+    }]);
+    lock
+}
