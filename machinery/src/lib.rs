@@ -116,3 +116,8 @@ pub type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// What a program returns.
 pub type Result<T = (), E = Error> = std::result::Result<T, E>;
+
+/// The guides, so that their code is compiled and run.
+#[cfg(all(doctest, feature = "diagnostics", feature = "embedded", feature = "kube"))]
+#[doc = include_str!("../../docs/guides/first-controller.md")]
+struct FirstController;
