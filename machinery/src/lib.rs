@@ -121,3 +121,6 @@ pub type Result<T = (), E = Error> = std::result::Result<T, E>;
 #[cfg(all(doctest, feature = "diagnostics", feature = "embedded", feature = "kube"))]
 #[doc = include_str!("../../docs/guides/first-controller.md")]
 struct FirstController;
+#[cfg(all(doctest, feature = "embedded", feature = "kube"))]
+#[doc = include_str!("../../docs/guides/names-and-leases.md")]
+struct NamesAndLeases;
