@@ -67,12 +67,14 @@
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example::example()).unwrap();
 //! ```
 //!
-//! The server alone, for a controller of kube-rs that is tested without a cluster: `docs/guides/test-a-controller.md`.
+//! Guides, in `docs/guides/`: `first-controller.md`, `names-and-leases.md`, `test-under-faults.md`, `from-kube-rs.md`,
+//! `from-controller-runtime.md`. The server alone, for a controller of kube-rs that is tested without a cluster: `test-a-controller.md`.
 //!
 //! # Features
 //!
-//! `diagnostics` (default): pages of a plane on a socket. `embedded` (default): the API server and the store. `server`: that server on a socket. `kube`: any Kubernetes, by the same ports. Without both
-//! `embedded` and `kube` there is no [`Plane`], and the parts are.
+//! `diagnostics` (default): pages of a plane on a socket. `embedded` (default): the API server and the store. `server`: that server on a
+//! socket. `kube`: any Kubernetes, by the same ports. `testing`: sources that misbehave (`machinery::informers::testing`), and tokio's clock that
+//! stands still. Without both `embedded` and `kube` there is no [`Plane`], and the parts are.
 
 extern crate self as machinery;
 
@@ -94,7 +96,7 @@ pub use machinery_store as store;
 pub use machinery_workqueue as workqueue;
 
 /// What users' own code needs beside it, in the versions that are meant.
-pub use {k8s_openapi, kube_core, schemars, serde, serde_json, tokio};
+pub use {k8s_openapi, kube_core, schemars, serde, serde_json, tokio, tokio_util};
 
 #[cfg(feature = "diagnostics")]
 pub use diagnostics::DiagnosticsError;
@@ -124,3 +126,12 @@ struct FirstController;
 #[cfg(all(doctest, feature = "embedded", feature = "kube"))]
 #[doc = include_str!("../../docs/guides/names-and-leases.md")]
 struct NamesAndLeases;
+#[cfg(all(doctest, feature = "embedded", feature = "kube"))]
+#[doc = include_str!("../../docs/guides/from-kube-rs.md")]
+struct FromKubeRs;
+#[cfg(all(doctest, feature = "embedded", feature = "kube"))]
+#[doc = include_str!("../../docs/guides/from-controller-runtime.md")]
+struct FromControllerRuntime;
+#[cfg(all(doctest, feature = "embedded", feature = "testing"))]
+#[doc = include_str!("../../docs/guides/test-under-faults.md")]
+struct TestUnderFaults;
