@@ -6,6 +6,7 @@ use machinery::kube::kube_client::Client;
 use machinery::objects::{Conflict, ObjectKey, Preconditions, WriteError, Writer};
 use machinery::store::{Memory, Options};
 use machinery::tokio::time::{Duration, Instant, sleep};
+use machinery::tokio_util::task::TaskTracker;
 use machinery::{Next, Objects, Plane, PlaneError, Run, with};
 use std::sync::Arc;
 use tokio_util::task::TaskTracker;
@@ -262,7 +263,7 @@ async fn racks(plane: &Plane) {
         }
     };
     let controller = plane.controller::<Host>("racks").unwrap().claiming(&locks).unwrap();
-    let running = tokio::task::spawn(async move { controller.run(reconcile).await });
+    let running = TaskTracker::new().spawn(async move { controller.run(reconcile).await });
     let says = |name: &str, what: &str| {
         let host = hosts.get(&format!("default/{name}").parse().unwrap());
         host.and_then(|host| host.status.clone()).is_some_and(|status| status.address == what)
@@ -312,7 +313,8 @@ async fn a_controller_runs_where_one_leads_and_writes_under_the_fence_of_its_ter
         };
         let controller = plane.controller::<Host>("hosts").unwrap();
         let stands = elector.clone();
-        let running = tokio::task::spawn(async move { controller.run_leading(&stands, reconcile).await });
+        let running =
+            TaskTracker::new().spawn(async move { controller.run_leading(&stands, reconcile).await });
         fences.push(terms.recv().await.unwrap());
         if name == "one" {
             hosts.create(&host("a", 1)).await.unwrap();
