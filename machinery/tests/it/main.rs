@@ -1,7 +1,8 @@
-//! Planes, on both roads, and controllers that crash.
+//! Planes, on both roads, and controllers that crash, or run beside one of kube-runtime.
 #![cfg(all(feature = "embedded", feature = "kube", feature = "server"))]
 #![allow(clippy::unwrap_used)]
 
 mod apps;
 mod crashes;
+mod differential;
 mod planes;
