@@ -93,7 +93,7 @@ pub(super) const HOUSE: &[Room] = &[
 pub(super) const GUARDS: &[Guard] = &[
     Guard { package: "etcd-client", inside: "store", dev: &[] },
     Guard { package: "kube-client", inside: "kube", dev: &["apiserver"] },
-    Guard { package: "kube-runtime", inside: "kube", dev: &["apiserver"] },
+    Guard { package: "kube-runtime", inside: "kube", dev: &["apiserver", "machinery"] },
     Guard { package: "kube", inside: "kube", dev: &["apiserver"] }, // the facade, which re-exports them
 ];
 

@@ -91,6 +91,7 @@ fn an_outside_crate_stays_in_its_room() {
     check("machinery-store", "etcd-client", false, None);
     check("machinery-kube", "kube-client", false, None);
     check("machinery-apiserver", "kube-runtime", true, None);
+    check("machinery", "kube-runtime", true, None);
     check("machinery-bench", "kube-runtime", false, None);
     for (from, to, dev) in [
         ("machinery-apiserver", "etcd-client", false),
