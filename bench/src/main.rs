@@ -4,6 +4,7 @@
 
 mod apiserver;
 mod chance;
+mod controller;
 mod fanout;
 mod go;
 mod informer;
@@ -50,6 +51,11 @@ enum Suite {
     Fanout(Options),
     /// Informers, in the process and over the wire, beside kube-runtime's and client-go's.
     Informer(Options),
+    /// The whole loop of a controller, in the process and over the wire, beside kube-runtime's.
+    Controller(Options),
+    /// A process of the suite `controller`.
+    #[command(hide = true)]
+    ControllerSubject { library: controller::Library },
     /// A process of the suite `informer`.
     #[command(hide = true)]
     InformerSubject { library: informer::Library },
@@ -88,6 +94,10 @@ fn main() -> anyhow::Result<ExitCode> {
         Suite::Apiserver(options) => ("apiserver", options, apiserver::run),
         Suite::Fanout(options) => ("fanout", options, fanout::run),
         Suite::Informer(options) => ("informer", options, informer::run),
+        Suite::Controller(options) => ("controller", options, controller::run),
+        Suite::ControllerSubject { library } => {
+            return controller::serve(*library).map(|()| ExitCode::SUCCESS);
+        }
         Suite::InformerSubject { library } => {
             return informer::serve(*library).map(|()| ExitCode::SUCCESS);
         }

@@ -9,7 +9,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-pub(super) const PATH: &str = "/api/v1/namespaces/default/configmaps";
+pub(crate) const PATH: &str = "/api/v1/namespaces/default/configmaps";
 
 /// The label whose values are keys of interest.
 pub(super) const KEY: &str = "net";
@@ -17,7 +17,7 @@ pub(super) const KEY: &str = "net";
 /// Bytes of an object as a server sends it, about.
 pub(super) const BYTES: usize = 1024;
 
-pub(super) fn name(i: usize) -> String {
+pub(crate) fn name(i: usize) -> String {
     format!("config-{i:07}")
 }
 
@@ -26,7 +26,7 @@ pub(super) fn key(i: usize) -> String {
 }
 
 /// An object as a client sends it: a server adds to it what makes it as long as it is to be.
-pub(super) fn sent(i: usize, turn: usize) -> String {
+pub(crate) fn sent(i: usize, turn: usize) -> String {
     written(i, turn, "", BYTES - 150)
 }
 

@@ -5,17 +5,17 @@
 //! `bench/peers/go/informer*.go`. What they are synced with is a [`site`], or [`text`] where the server has to misbehave.
 
 mod agents;
-mod configs;
+pub(crate) mod configs;
 mod irrelevant;
 mod kube;
 mod measured;
-mod ours;
-mod pods;
+pub(crate) mod ours;
+pub(crate) mod pods;
 mod process;
 mod readers;
 mod rows;
 mod shape;
-mod site;
+pub(crate) mod site;
 mod step;
 mod suite;
 mod text;

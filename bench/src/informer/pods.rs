@@ -37,7 +37,7 @@ pub(super) fn pod(i: usize, version: usize) -> Pod {
     }
 }
 
-pub(super) fn pods(n: usize, version: usize) -> Vec<Arc<Pod>> {
+pub(crate) fn pods(n: usize, version: usize) -> Vec<Arc<Pod>> {
     (0..n).map(|i| Arc::new(pod(i, version))).collect()
 }
 
@@ -55,7 +55,7 @@ pub(super) fn touch(pod: &Pod) -> i64 {
 }
 
 /// Random pods in their other version, for ever. Each takes a permit; unless that bounds them, others have a turn now and then.
-pub(super) fn changes(objects: usize, are_bounded: bool) -> (BoxStream<'static, Arc<Pod>>, Arc<Semaphore>) {
+pub(crate) fn changes(objects: usize, are_bounded: bool) -> (BoxStream<'static, Arc<Pod>>, Arc<Semaphore>) {
     /// As many at a time as a source would have ready that is not alone in the world.
     const AT_ONCE: usize = 64;
     let versions = [pods(objects, 0), pods(objects, 1)];
@@ -79,7 +79,7 @@ pub(super) fn changes(objects: usize, are_bounded: bool) -> (BoxStream<'static, 
 }
 
 /// So many permits, for as many changes that wait to be told; or for all that there can be.
-pub(super) const fn permitted(under_way: usize) -> usize {
+pub(crate) const fn permitted(under_way: usize) -> usize {
     if under_way == 0 { Semaphore::MAX_PERMITS / 2 } else { under_way }
 }
 

@@ -14,35 +14,35 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 
-pub(super) struct Site {
+pub(crate) struct Site {
     server: Server,
     scratch: Rc<Scratch>,
     /// All clients of this process are on one thread.
-    pub(super) runtime: Runtime,
+    pub(crate) runtime: Runtime,
     there: Option<There>,
 }
 
 /// A server that runs.
 #[derive(Clone)]
-pub(super) struct There {
+pub(crate) struct There {
     objects: usize,
-    pub(super) access: Access,
-    pub(super) kubeconfig: PathBuf,
-    pub(super) pid: u32,
+    pub(crate) access: Access,
+    pub(crate) kubeconfig: PathBuf,
+    pub(crate) pid: u32,
 }
 
 /// So many writes may wait for their answer.
 const UNDER_WAY: usize = 64;
 
 impl Site {
-    pub(super) fn new(scratch: Rc<Scratch>) -> anyhow::Result<Self> {
+    pub(crate) fn new(scratch: Rc<Scratch>) -> anyhow::Result<Self> {
         let server = ours(scratch.clone())?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
         Ok(Self { server, scratch, runtime, there: None })
     }
 
     /// A server with as many objects: the one that is there, if it has.
-    pub(super) fn with(&mut self, objects: usize) -> anyhow::Result<There> {
+    pub(crate) fn with(&mut self, objects: usize) -> anyhow::Result<There> {
         if let Some(there) = self.there.as_ref().filter(|there| there.objects == objects) {
             return Ok(there.clone());
         }
@@ -66,7 +66,7 @@ impl Site {
         Ok(self.there.insert(There { objects, access, kubeconfig, pid }).clone())
     }
 
-    pub(super) fn end(&mut self) -> anyhow::Result<()> {
+    pub(crate) fn end(&mut self) -> anyhow::Result<()> {
         self.there = None;
         self.server.kill()?;
         remove(&self.directory())
@@ -80,7 +80,7 @@ impl Site {
 impl There {
     /// Writes objects anew at a steady rate, the first `among` in turn, and returns µs of the server's CPU for each. A turn tells one
     /// from the next.
-    pub(super) async fn write(
+    pub(crate) async fn write(
         &self,
         among: usize,
         events: usize,
@@ -110,7 +110,7 @@ impl There {
     }
 
     /// The sum of a metric of the server over its labels that have this text in them.
-    pub(super) async fn metric(&self, name: &str, with: &str) -> anyhow::Result<f64> {
+    pub(crate) async fn metric(&self, name: &str, with: &str) -> anyhow::Result<f64> {
         let page = Client::connect(&self.access).await?.get("/metrics").await?;
         let page = std::str::from_utf8(&page)?;
         let mut lines = page.lines().filter(|line| {

@@ -4,7 +4,7 @@ mod decode;
 mod hop;
 mod near;
 mod reads;
-mod source;
+pub(crate) mod source;
 mod sync;
 mod writes;
 
@@ -12,5 +12,6 @@ pub(super) use decode::{decode, page};
 pub(super) use hop::{Hops, hop};
 pub(super) use near::near;
 pub(super) use reads::{getting, listing, reads};
-pub(super) use sync::{config, kind, sync};
+pub(super) use sync::sync;
+pub(crate) use sync::{config, kind};
 pub(super) use writes::writes;

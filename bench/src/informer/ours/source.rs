@@ -11,16 +11,16 @@ use machinery_objects::{
 use machinery_sync::Mutex;
 use std::sync::Arc;
 
-pub(super) type Changes = BoxStream<'static, Arc<Pod>>;
+pub(crate) type Changes = BoxStream<'static, Arc<Pod>>;
 
-pub(super) struct Source {
+pub(crate) struct Source {
     there: Vec<Arc<Pod>>,
     changes: Mutex<Option<Changes>>,
 }
 
 impl Source {
     /// `changes` are told once.
-    pub(super) fn new(there: Vec<Arc<Pod>>, changes: Changes) -> Arc<Self> {
+    pub(crate) fn new(there: Vec<Arc<Pod>>, changes: Changes) -> Arc<Self> {
         Arc::new(Self { there, changes: Mutex::new(Some(changes)) })
     }
 }

@@ -17,12 +17,12 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
 /// What a kubeconfig says, as kube reads it.
-pub(in crate::informer) async fn config(path: &Path) -> anyhow::Result<kube_client::Config> {
+pub(crate) async fn config(path: &Path) -> anyhow::Result<kube_client::Config> {
     let config = Kubeconfig::read_from(path)?;
     Ok(kube_client::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?)
 }
 
-pub(in crate::informer) fn kind() -> anyhow::Result<Kind> {
+pub(crate) fn kind() -> anyhow::Result<Kind> {
     Ok(Kind::new("v1", "ConfigMap", "configmaps", Scope::Namespaced)?)
 }
 

@@ -1,0 +1,134 @@
+//! A subject: a process of its own for each shape.
+
+use super::far::now_ns;
+use super::process::Library;
+use super::shape::Kind;
+use super::step::{Keeps, Step};
+use crate::informer::configs::{PATH, name, sent};
+use crate::informer::site::{Site, There};
+use crate::interleave::{OURS, Subject};
+use crate::lines::Lines;
+use crate::measure::{Figures, count};
+use crate::process::cpu_us;
+use crate::server::{Client, settled};
+use anyhow::Context;
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream;
+use std::cell::RefCell;
+use std::process::Command;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+pub(super) const KR: &str = "kube-runtime";
+
+/// Writes that may wait for their answer.
+const UNDER_WAY: usize = 64;
+
+pub(super) struct Measured {
+    pub(super) library: Library,
+    pub(super) site: Rc<RefCell<Site>>,
+    /// All turns of all subjects are different.
+    pub(super) turns: Rc<RefCell<usize>>,
+}
+
+impl Measured {
+    /// This program again, with one library's loop in it.
+    fn begin(&self) -> anyhow::Result<Lines> {
+        let program = std::env::current_exe().context("cannot say where this program is")?;
+        Lines::start("the loop's process", Command::new(program).args(["controller-subject", self.name()]))
+    }
+
+    fn once(&self, step: &Step) -> anyhow::Result<Figures> {
+        let mut lines = self.begin()?;
+        let figures = lines.ask(step)?;
+        lines.kill()?;
+        Ok(figures)
+    }
+
+    fn idle(&self, objects: usize) -> anyhow::Result<Figures> {
+        let bytes = |keeps| -> anyhow::Result<f64> {
+            let figures = self.once(&Step::Idle { objects, keeps })?;
+            figures.of("bytes").context("it was measured")
+        };
+        let cache = bytes(Keeps::Cache)?;
+        let each = |bytes: f64| (bytes - cache) / count(objects);
+        let mut figures = Figures::default().with("bytes", each(bytes(Keeps::Loop)?));
+        if self.library == Library::Ours {
+            figures = figures.with("without_records", each(bytes(Keeps::LoopWithoutRecords)?));
+        }
+        Ok(figures)
+    }
+
+    fn status(&self, objects: usize, events: usize, every: Duration) -> anyhow::Result<Figures> {
+        let mut site = self.site.borrow_mut();
+        let there = site.with(objects)?;
+        let turn = self.turns.replace_with(|turn| *turn + 1);
+        let mut lines = self.begin()?;
+        lines.ask(&Step::Begin { kubeconfig: there.kubeconfig.clone(), turn })?;
+        let server = cpu_us(there.pid)?;
+        let wrote = lines.ask(&Step::Write { objects })?;
+        let server = (cpu_us(there.pid)? - server) / count(objects);
+        settled(there.pid)?;
+        let cpu = || Ok::<_, anyhow::Error>([cpu_us(there.pid)?, cpu_us(lines.pid())?]);
+        let before = cpu()?;
+        site.runtime.block_on(change(&there, objects, events, every))?;
+        let after = cpu()?;
+        let heard = lines.ask(&Step::Heard { events })?;
+        lines.kill()?;
+        let each = |at: usize| (after[at] - before[at]) / count(events);
+        let of = |figures: &Figures, name: &str| figures.of(name).context("it was measured");
+        Ok(Figures::default()
+            .with("per_second", of(&wrote, "per_second")?)
+            .with("runs", of(&wrote, "runs")?)
+            .with("client_cpu_us", of(&wrote, "client_cpu_us")?)
+            .with("server_cpu_us", server)
+            .with("p50_us", of(&heard, "p50_us")?)
+            .with("p99_us", of(&heard, "p99_us")?)
+            .with("event_server_cpu_us", each(0))
+            .with("event_client_cpu_us", each(1)))
+    }
+}
+
+/// Writes objects in turn, one every so often. Each says when it was sent.
+async fn change(there: &There, objects: usize, events: usize, every: Duration) -> anyhow::Result<()> {
+    let client = Client::connect(&there.access).await?;
+    let start = Instant::now();
+    let written = stream::iter(0..events).map(|n| {
+        let mut client = client.clone();
+        async move {
+            tokio::time::sleep_until(start + every * u32::try_from(n)?).await;
+            let i = n % objects;
+            let body = Bytes::from(sent(i, now_ns().try_into()?));
+            client.put(&format!("{PATH}/{}", name(i)), body).await.map(drop)
+        }
+    });
+    let mut written = written.buffer_unordered(UNDER_WAY);
+    while let Some(written) = written.next().await {
+        written?;
+    }
+    Ok(())
+}
+
+impl Subject<Kind> for Measured {
+    fn name(&self) -> &'static str {
+        match self.library {
+            Library::Ours => OURS,
+            Library::KubeRuntime => KR,
+        }
+    }
+
+    fn run(&mut self, kind: &Kind) -> anyhow::Result<Figures> {
+        match *kind {
+            Kind::Reconciles { objects, ms, under_way, is_limited } => {
+                self.once(&Step::Reconciles { objects, ms, under_way, is_limited })
+            }
+            Kind::Hops { objects, events, every_us } => self.once(&Step::Hops { objects, events, every_us }),
+            Kind::Idle { objects } => self.idle(objects),
+            Kind::Status { objects, events, every_us } => {
+                self.status(objects, events, Duration::from_micros(every_us))
+            }
+        }
+    }
+}

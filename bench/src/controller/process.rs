@@ -1,0 +1,59 @@
+//! A process that one shape is measured in: `machinery-bench controller-subject`, which people do not call.
+
+use super::far::Far;
+use super::near;
+use super::step::Step;
+use crate::lines::Response;
+use crate::measure::Figures;
+use anyhow::Context;
+use std::io::{BufRead, Write};
+use std::sync::Arc;
+use tokio::runtime::{Builder, Runtime};
+
+/// Whose loop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Library {
+    Ours,
+    KubeRuntime,
+}
+
+/// Answers until nobody asks any more.
+pub(crate) fn serve(library: Library) -> anyhow::Result<()> {
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let mut far = None;
+    for line in std::io::stdin().lock().lines() {
+        let response = match answer(&runtime, library, &mut far, &line?) {
+            Ok(figures) => Response { figures, error: None },
+            Err(error) => Response { figures: Figures::default(), error: Some(format!("{error:#}")) },
+        };
+        let mut out = std::io::stdout().lock();
+        serde_json::to_writer(&mut out, &response)?;
+        out.write_all(b"\n")?;
+        out.flush()?;
+    }
+    // Loops end with the process.
+    std::process::exit(0);
+}
+
+fn answer(
+    runtime: &Runtime,
+    library: Library,
+    far: &mut Option<Arc<Far>>,
+    line: &str,
+) -> anyhow::Result<Figures> {
+    let step: Step = serde_json::from_str(line).with_context(|| format!("this is no request: {line}"))?;
+    let begun = |far: &Option<Arc<Far>>| far.clone().context("no loop was begun");
+    match step {
+        Step::Reconciles { objects, ms, under_way, is_limited } => {
+            near::reconciles(runtime, library, objects, ms, under_way, is_limited)
+        }
+        Step::Hops { objects, events, every_us } => near::hops(runtime, library, objects, events, every_us),
+        Step::Idle { objects, keeps } => near::idle(runtime, library, objects, keeps),
+        Step::Begin { kubeconfig, turn } => {
+            *far = Some(runtime.block_on(Far::begin(library, &kubeconfig, turn))?);
+            Ok(Figures::default())
+        }
+        Step::Write { objects } => runtime.block_on(begun(far)?.write(objects)),
+        Step::Heard { events } => runtime.block_on(begun(far)?.heard(events)),
+    }
+}
