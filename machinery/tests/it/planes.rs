@@ -9,7 +9,6 @@ use machinery::tokio::time::{Duration, Instant, sleep};
 use machinery::tokio_util::task::TaskTracker;
 use machinery::{Next, Objects, Plane, PlaneError, Run, with};
 use std::sync::Arc;
-use tokio_util::task::TaskTracker;
 
 machinery::kinds! {
     #[kube(group = "example.com", version = "v1", kind = "Host", namespaced, status = "HostStatus")]
@@ -231,6 +230,8 @@ async fn what_ends_with_an_error_or_a_panic_stops_the_plane() {
         let error = plane.until_signal().await.unwrap_err().to_string();
         assert!(error.contains("on purpose"), "{error}");
     }
+}
+
 machinery::kinds! {
     #[kube(group = "example.com", version = "v1", kind = "Rack", namespaced)]
     pub struct RackSpec {}
