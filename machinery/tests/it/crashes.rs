@@ -256,8 +256,9 @@ async fn shows<K: Object>(informer: &Informer<K>, of: &Handle<K>) -> bool
 where
     Handle<K>: ListWatch<Arc<K>>,
 {
-    let shown = informer.read().iter().map(|(_, object)| object.clone()).collect::<Vec<_>>();
-    let in_default = shown.into_iter().filter(|object| object.key().namespace() == Some("default")).collect();
+    let shown = informer.read();
+    let shown = shown.iter().map(|(_, object)| object.clone());
+    let in_default = shown.filter(|object| object.key().namespace() == Some("default")).collect();
     let (mut one, mut other) = (versions(in_default), versions(list(of).await));
     one.sort_unstable_by(|a, b| a.0.cmp(&b.0));
     other.sort_unstable_by(|a, b| a.0.cmp(&b.0));

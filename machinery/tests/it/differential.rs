@@ -128,7 +128,7 @@ fn ours(plane: &Plane) -> impl Future<Output = machinery::Result> + use<> {
     }
     let both = Both { apps: plane.objects().unwrap(), maps: plane.objects().unwrap() };
     let controller = plane.controller::<App>("apps").unwrap().owning::<ConfigMap>().unwrap();
-    async move { Ok(controller.run(machinery::with(both, reconcile)).await.map(drop)?) }
+    async move { controller.run(machinery::with(both, reconcile)).await.map(drop) }
 }
 
 fn status(app: &App) -> AppStatus {

@@ -6,10 +6,11 @@ use machinery::objects::{
     Written,
 };
 use machinery::tokio::sync::SetOnce;
+use machinery_sync::Mutex;
 use std::collections::BTreeMap;
 use std::future::{Future, pending};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Side {
@@ -61,11 +62,11 @@ pub(crate) struct Outside(Mutex<BTreeMap<String, String>>);
 
 impl Outside {
     pub(crate) fn get(&self, who: &str) -> Option<String> {
-        self.0.lock().unwrap().get(who).cloned()
+        self.0.lock().get(who).cloned()
     }
 
     pub(crate) fn all(&self) -> BTreeMap<String, String> {
-        self.0.lock().unwrap().clone()
+        self.0.lock().clone()
     }
 
     /// Sets it, or takes it away; what is so already is no effect.
@@ -74,7 +75,7 @@ impl Outside {
             return;
         }
         gate.pass(async {
-            let mut all = self.0.lock().unwrap();
+            let mut all = self.0.lock();
             match what {
                 Some(what) => all.insert(who.into(), what.into()),
                 None => all.remove(who),
