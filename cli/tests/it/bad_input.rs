@@ -220,7 +220,7 @@ async fn snapshots_that_cannot_be_written_or_read() {
 async fn arguments_that_there_are_not() {
     let home = tempfile::tempdir().unwrap();
     for line in
-        ["serve --etcd http://127.0.0.1:2379", "serve --listen nowhere", "serve --tls-cert c", "explain x y"]
+        ["serve --etcd http://127.0.0.1:2379", "serve --listen nowhere", "serve --tls-cert c", "explain x"]
     {
         let arguments: Vec<&str> = line.split_whitespace().collect();
         let done = run(&arguments, home.path()).await;

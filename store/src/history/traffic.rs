@@ -110,11 +110,13 @@ pub(super) fn around(dice: &mut Dice, now: Revision) -> Revision {
     Revision((now.0 + dice.below(201)).saturating_sub(100))
 }
 
-/// How many steps all clients have made, that it is time to compact, and to where it was compacted last.
+/// How many steps all clients have made, that it is time to compact, that this was done, and to where it was compacted last.
 #[derive(Default)]
 pub(super) struct Pace {
     pub(super) steps: AtomicU64,
     pub(super) due: Notify,
+    /// It was compacted, or that was refused.
+    pub(super) done: Notify,
     pub(super) compacted: AtomicU64,
 }
 
@@ -142,5 +144,6 @@ async fn compact(
                 pace.compacted.store(to.0, Ordering::Relaxed);
             }
         }
+        pace.done.notify_one();
     }
 }

@@ -47,6 +47,8 @@ impl Worker {
             }
             if (pace.steps.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(self.plan.compact_steps) {
                 pace.due.notify_one();
+                // However busy the machine is, the others do not get away from it.
+                pace.done.notified().await;
             }
             if self.dice.chance(800) {
                 yield_now().await;
