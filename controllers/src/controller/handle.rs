@@ -10,12 +10,12 @@ use machinery_sync::Mutex;
 use machinery_workqueue::{Config, Queue};
 use tokio::time::Instant;
 
+use super::held::Held;
 use super::records::Records;
 use super::settings::Settings;
 use super::source::Source;
 use super::state::{Explained, Phase, Running, State, Tally};
 use crate::Request;
-use crate::reconcile::Wait;
 
 /// Runs a [`Reconcile`](crate::Reconcile) for each subject that its sources tell of.
 ///
@@ -41,8 +41,8 @@ pub(super) struct Inner<K: Request, S> {
     pub(super) runs: AtomicBool,
     pub(super) now: Mutex<Now<K>>,
     pub(super) records: Mutex<Records<K>>,
-    /// Keys whose writes could not be read yet.
-    pub(super) held: Mutex<HashMap<K, Vec<Wait>, FixedState>>,
+    /// Keys whose writes could not be read yet when it stopped.
+    pub(super) held: Mutex<HashMap<K, Held, FixedState>>,
     /// What each worker does.
     pub(super) workers: Vec<Mutex<Option<Busy<K>>>>,
 }

@@ -3,6 +3,7 @@
 mod builder;
 mod contained;
 mod handle;
+mod held;
 mod observed;
 mod outcome;
 mod records;

@@ -73,7 +73,8 @@ pub(super) struct Shared<K: Request, S, R> {
 
 impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
     /// Reconciles until the token is cancelled. It begins when everything that is there is in its queue, and ends when what was under way
-    /// has, or after [`Settings::drain`](crate::Settings::drain). What is queued then is let go: whoever runs next begins with everything.
+    /// has, or after [`Settings::drain`](crate::Settings::drain); one that does not await is waited for until it returns. What is queued then is let
+    /// go: whoever runs next begins with everything.
     ///
     /// Dropping the future drops what is under way. It can run again when that is gone: at once, unless a run is in the middle of what does not
     /// await.
@@ -91,46 +92,62 @@ impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
             return Ok(Ended { dropped: Vec::new() });
         }
         let queue = Queue::new((inner.made.queue)())?;
+        inner.held.lock().retain(|_, held| !held.is_over(Instant::now()));
         let stop = stopping.child_token();
         let _ends = stop.clone().drop_guard();
         let tasks = TaskTracker::new();
         inner.enter(Phase::Syncing, Some(queue.clone()));
-
-        let sources = begin(inner, &queue, &stop, &tasks)?;
-        if synced(inner, &sources, &stop).await? {
-            inner.enter(Phase::Working, Some(queue.clone()));
-            tracing::info!(controller = %inner.made.name, workers = inner.made.settings.workers, "the controller works");
-            let shared = Arc::new(Shared {
-                inner: inner.clone(),
-                reconcile,
-                queue: queue.clone(),
-                stopping: stop.clone(),
-                told: stop.child_token(),
-                tasks: tasks.clone(),
-                _running: running,
-            });
-            tasks.spawn(watchdog::watch(inner.clone(), stop.clone()));
-            let workers = worker::begin(&shared);
-            let ended = tokio::select! {
-                biased;
-                () = stop.cancelled() => None,
-                name = first_end(&sources) => Some(name),
-            };
-            inner.enter(Phase::Draining, Some(queue.clone()));
-            stop.cancel();
-            queue.close();
-            let dropped = worker::end(&shared, workers).await;
-            tasks.close();
-            tasks.wait().await;
-            return match ended.filter(|_| !stopping.is_cancelled()) {
-                Some(source_name) => Err(RunError::SourceEnded { source_name }),
-                None => Ok(Ended { dropped }),
-            };
-        }
+        let shared = Arc::new(Shared {
+            inner: inner.clone(),
+            reconcile,
+            queue,
+            stopping: stop.clone(),
+            told: stop.child_token(),
+            tasks: tasks.clone(),
+            _running: running,
+        });
+        let ran = work(&shared).await;
         stop.cancel();
+        shared.queue.close();
         tasks.close();
         tasks.wait().await;
-        Ok(Ended { dropped: Vec::new() })
+        ran
+    }
+}
+
+/// From the beginning of the sources to the end of the last run.
+async fn work<K, S, R>(shared: &Arc<Shared<K, S, R>>) -> Result<Ended<K>, RunError>
+where
+    K: Request,
+    S: Send + Sync + 'static,
+    R: Reconcile<S>,
+{
+    let Shared { inner, queue, stopping, tasks, .. } = &**shared;
+    let sources = match begin(inner, queue, stopping, tasks) {
+        Err(_) if stopping.is_cancelled() => return Ok(Ended { dropped: Vec::new() }),
+        sources => sources?,
+    };
+    if !synced(inner, &sources, stopping).await? {
+        return Ok(Ended { dropped: Vec::new() });
+    }
+    inner.enter(Phase::Working, Some(queue.clone()));
+    tracing::info!(controller = %inner.made.name, workers = inner.made.settings.workers, "the controller works");
+    tasks.spawn(watchdog::watch(inner.clone(), stopping.clone()));
+    let workers = worker::begin(shared);
+    let ended = tokio::select! {
+        biased;
+        () = stopping.cancelled() => None,
+        name = first_end(&sources) => Some(name),
+    };
+    // Informers that stop with it may be faster.
+    let was_told = stopping.is_cancelled();
+    inner.enter(Phase::Draining, Some(queue.clone()));
+    stopping.cancel();
+    queue.close();
+    let dropped = worker::end(shared, workers).await;
+    match ended {
+        Some(source_name) if !was_told => Err(RunError::SourceEnded { source_name }),
+        _ => Ok(Ended { dropped }),
     }
 }
 

@@ -2,7 +2,6 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::FutureExt;
 use machinery_workqueue::Work;
@@ -13,9 +12,10 @@ use tracing::field::Empty;
 
 use super::contained::{contained, said};
 use super::handle::Busy;
+use super::held::Held;
 use super::outcome::{Outcome, Record};
 use super::run::Shared;
-use crate::reconcile::{Run, Wait};
+use crate::reconcile::Run;
 use crate::{Reconcile, Request};
 
 pub(super) fn begin<K, S, R>(shared: &Arc<Shared<K, S, R>>) -> JoinSet<()>
@@ -99,10 +99,8 @@ where
     let (began, causes) = (Instant::now(), work.causes());
     *inner.workers[number].lock() = Some(Busy { key: work.key().clone(), since: began, is_stuck: false });
     let run = Run::of(&work, causes, shared.told.clone());
-    // What it wrote when the controller ran before.
-    let before = inner.held.lock().remove(work.key());
-    if let Some(before) = before {
-        shared.stopping.run_until_cancelled(shown(&before, inner.made.settings.patience)).await;
+    if !sees_what_was_written(shared, work.key()).await {
+        return drop(inner.workers[number].lock().take());
     }
     let outcome = match contained(|| (inner.made.subject)(work.key())) {
         Ok(Some(subject)) => reconciled(shared, work.key(), &subject, &run).await,
@@ -114,20 +112,33 @@ where
     let took = began.elapsed();
     let record = Record { began, took, attempts: work.attempts(), causes, outcome: outcome.clone(), runs: 0 };
     inner.records.lock().put(work.key(), record);
-    let held = run.held();
-    if held.is_empty() {
+    let Some(held) = Held::new(run.held(), inner.made.settings.patience) else {
         return answer(work, &outcome);
-    }
+    };
     let shared = shared.clone();
     shared.tasks.clone().spawn(async move {
         let Shared { inner, stopping, .. } = &*shared;
-        match stopping.run_until_cancelled(shown(&held, inner.made.settings.patience)).await {
+        match stopping.run_until_cancelled(held.shown()).await {
             Some(true) => {}
             Some(false) => inner.tally.impatient(),
             None => drop(inner.held.lock().insert(work.key().clone(), held)),
         }
         answer(work, &outcome);
     });
+}
+
+/// Waits for what was written of a key when the controller ran before. Not if it stops meanwhile: then nothing is begun, and that is waited for
+/// next time.
+async fn sees_what_was_written<K: Request, S, R>(shared: &Shared<K, S, R>, key: &K) -> bool {
+    let Shared { inner, stopping, .. } = shared;
+    let Some(held) = inner.held.lock().get(key).cloned() else { return true };
+    let Some(shown) = stopping.run_until_cancelled(held.shown()).await else { return false };
+    if !shown {
+        inner.tally.impatient();
+    }
+    let seen = inner.held.lock().remove(key);
+    drop(seen);
+    true
 }
 
 async fn reconciled<K: Request, S, R>(shared: &Shared<K, S, R>, key: &K, subject: &S, run: &Run) -> Outcome
@@ -158,23 +169,6 @@ where
     }
     outcome
 }
-
-/// Whether all of it could be read in time. A cache that is behind then is held against what its source says, for a moment more.
-async fn shown(held: &[Wait], patience: Duration) -> bool {
-    let patience = patience.min(LONGEST);
-    let until = Instant::now() + patience;
-    let all = async {
-        let mut all = true;
-        for wait in held {
-            all &= wait(until.saturating_duration_since(Instant::now())).await;
-        }
-        all
-    };
-    timeout(patience + ASKING, all).await.unwrap_or(false)
-}
-
-const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
-const ASKING: Duration = Duration::from_secs(5);
 
 fn answer<K: Request>(work: Work<K>, outcome: &Outcome) {
     match outcome {

@@ -90,6 +90,31 @@ async fn p05_a_key_is_held_also_if_the_controller_stops_and_runs_again() {
     assert_eq!(next(&mut asked).await.subject.text, "written");
 }
 
+/// It is told to stop while it waits for what was written before: nothing runs on what is not there yet, then or the time after that.
+#[tokio::test(start_paused = true)]
+async fn p05_who_is_stopped_while_a_key_is_held_runs_nothing_and_holds_it_again() {
+    let stage = Stage::new();
+    let plane = plane();
+    plane.put(part("n/a"));
+    let parts = stage.informer(&plane);
+    let controller = of(&parts).build().unwrap();
+    for round in 0..3 {
+        let ((reconcile, mut asked), stopping) = (asks(), CancellationToken::new());
+        let ran = stage.run(&controller, reconcile, &stopping);
+        if round == 0 {
+            let first = next(&mut asked).await;
+            plane.always(Fault::Event(OnEvent::Silent));
+            first.run.wrote(&plane.put(part("n/a").says("written")), &parts);
+            first.done();
+        }
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        stopping.cancel();
+        ran.await.unwrap().unwrap();
+        assert!(asked.recv().await.is_none(), "the cache is as it was");
+    }
+    assert_eq!(controller.state().counts.done, 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn p05_no_patience_is_too_long() {
     let stage = Stage::new();
