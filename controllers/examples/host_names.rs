@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube_derive::CustomResource;
 use machinery_apiserver::{ApiServer, Identity, KindOf};
 use machinery_controllers::{Claim, Controller, LockError, Locking, NameLocks, Next, Run, Settings};
@@ -27,14 +26,7 @@ struct HostNameSpec {}
 fn lock(key: &ObjectKey, owner: &OwnerRef) -> HostName {
     let mut lock = HostName::new(key.name(), HostNameSpec {});
     lock.metadata.namespace = key.namespace().map(Into::into);
-    lock.metadata.owner_references = Some(vec![OwnerReference {
-        api_version: owner.api_version.to_string(),
-        kind: owner.kind.to_string(),
-        name: owner.name.to_string(),
-        uid: owner.uid.to_string(),
-        controller: Some(owner.controller),
-        block_owner_deletion: Some(owner.block_owner_deletion),
-    }]);
+    lock.metadata.owner_references = Some(vec![owner.into()]);
     lock
 }
 

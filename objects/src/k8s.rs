@@ -1,6 +1,6 @@
 //! kube's types as objects of ours.
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector as SelectorSpec;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector as SelectorSpec, OwnerReference};
 use k8s_openapi::{ClusterResourceScope, NamespaceResourceScope};
 use kube_core::Resource;
 use kube_core::discovery::ApiResource;
@@ -52,6 +52,20 @@ impl<K: Resource + Send + Sync + 'static> Object for K {
                 })
             })
             .collect()
+    }
+}
+
+/// As the metadata of an object has it.
+impl From<&OwnerRef> for OwnerReference {
+    fn from(owner: &OwnerRef) -> Self {
+        Self {
+            api_version: owner.api_version.to_string(),
+            kind: owner.kind.to_string(),
+            name: owner.name.to_string(),
+            uid: owner.uid.to_string(),
+            controller: Some(owner.controller),
+            block_owner_deletion: Some(owner.block_owner_deletion),
+        }
     }
 }
 

@@ -39,14 +39,7 @@ impl Doc {
     }
 
     pub(crate) fn owned_by(mut self, owner: &OwnerRef) -> Self {
-        self.metadata.owner_references = Some(vec![OwnerReference {
-            api_version: owner.api_version.to_string(),
-            kind: owner.kind.to_string(),
-            name: owner.name.to_string(),
-            uid: owner.uid.to_string(),
-            controller: Some(owner.controller),
-            block_owner_deletion: None,
-        }]);
+        self.metadata.owner_references = Some(vec![owner.into()]);
         self
     }
 }

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use machinery_controllers::{LockKey, Locking, NameLocks};
 use machinery_objects::{Kind, ListWatch, ObjectKey, OwnerRef};
 
@@ -51,13 +50,6 @@ fn owned<L: ObjectType>(mut lock: L, name: &ObjectKey, owner: &OwnerRef) -> L {
     let meta = lock.meta_mut();
     meta.name = Some(name.name().into());
     meta.namespace = name.namespace().map(Into::into);
-    meta.owner_references = Some(vec![OwnerReference {
-        api_version: owner.api_version.to_string(),
-        kind: owner.kind.to_string(),
-        name: owner.name.to_string(),
-        uid: owner.uid.to_string(),
-        controller: Some(owner.controller),
-        block_owner_deletion: Some(owner.block_owner_deletion),
-    }]);
+    meta.owner_references = Some(vec![owner.into()]);
     lock
 }

@@ -1,7 +1,6 @@
 //! The kinds of the sample controllers: an app that wants a name and so many children, and the lock of a name.
 
 use machinery::k8s_openapi::api::core::v1::ConfigMap;
-use machinery::k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use machinery::kube_core::{Resource, ResourceExt};
 use machinery::objects::{ObjectKey, OwnerRef};
 
@@ -29,14 +28,7 @@ pub(crate) fn app(key: &ObjectKey, name: &str, children: u32) -> App {
 pub(crate) fn lock(key: &ObjectKey, owner: &OwnerRef) -> AppName {
     let mut lock = AppName::new(key.name(), AppNameSpec {});
     lock.metadata.namespace = key.namespace().map(Into::into);
-    lock.metadata.owner_references = Some(vec![OwnerReference {
-        api_version: owner.api_version.to_string(),
-        kind: owner.kind.to_string(),
-        name: owner.name.to_string(),
-        uid: owner.uid.to_string(),
-        controller: Some(owner.controller),
-        block_owner_deletion: Some(owner.block_owner_deletion),
-    }]);
+    lock.metadata.owner_references = Some(vec![owner.into()]);
     lock
 }
 

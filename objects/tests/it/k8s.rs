@@ -11,6 +11,7 @@ use machinery_objects::{
     Kind, LabelSelector, Labels, Object, ObjectKey, OwnerRef, ResourceVersion, Revision, Scope, Uid,
 };
 use serde::de::DeserializeOwned;
+use serde_json::json;
 
 const METADATA: &str = r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {
     "namespace": "lab", "name": "settings", "uid": "1-2-3", "resourceVersion": "17",
@@ -101,4 +102,15 @@ fn selectors_of_specs_are_selectors() {
         Some("a=y,b=x,c notin (p,q),!d"),
     );
     check(r#"{"matchExpressions": [{"key": "c", "operator": "In"}]}"#, None);
+}
+
+#[test]
+fn p10_an_owner_is_written_as_it_was_read() {
+    let owner = json!({
+        "apiVersion": "net.example.com/v1", "kind": "Host", "name": "db-0", "uid": "1-2", "controller": true, "blockOwnerDeletion": true,
+    });
+    let object: ConfigMap =
+        serde_json::from_value(json!({ "metadata": { "name": "a", "ownerReferences": [owner] } })).unwrap();
+    let [read] = &*object.owners() else { panic!("it has an owner") };
+    assert_eq!(object.metadata.owner_references, Some(vec![read.into()]));
 }
