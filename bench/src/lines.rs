@@ -16,11 +16,26 @@ pub(crate) struct Lines {
 
 /// What every line back is.
 #[derive(Serialize, Deserialize)]
-pub(crate) struct Response {
+struct Response {
     #[serde(default)]
-    pub(crate) figures: Figures,
+    figures: Figures,
     #[serde(default)]
-    pub(crate) error: Option<String>,
+    error: Option<String>,
+}
+
+/// The other end: answers each line of the standard input, until nobody asks any more.
+pub(crate) fn serve(mut answer: impl FnMut(&str) -> anyhow::Result<Figures>) -> anyhow::Result<()> {
+    for line in std::io::stdin().lock().lines() {
+        let response = match answer(&line?) {
+            Ok(figures) => Response { figures, error: None },
+            Err(error) => Response { figures: Figures::default(), error: Some(format!("{error:#}")) },
+        };
+        let mut out = std::io::stdout().lock();
+        serde_json::to_writer(&mut out, &response)?;
+        out.write_all(b"\n")?;
+        out.flush()?;
+    }
+    Ok(())
 }
 
 impl Lines {

@@ -3,10 +3,9 @@
 use super::far::Far;
 use super::near;
 use super::step::Step;
-use crate::lines::Response;
+use crate::lines;
 use crate::measure::Figures;
 use anyhow::Context;
-use std::io::{BufRead, Write};
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
 
@@ -21,16 +20,7 @@ pub(crate) enum Library {
 pub(crate) fn serve(library: Library) -> anyhow::Result<()> {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let mut far = None;
-    for line in std::io::stdin().lock().lines() {
-        let response = match answer(&runtime, library, &mut far, &line?) {
-            Ok(figures) => Response { figures, error: None },
-            Err(error) => Response { figures: Figures::default(), error: Some(format!("{error:#}")) },
-        };
-        let mut out = std::io::stdout().lock();
-        serde_json::to_writer(&mut out, &response)?;
-        out.write_all(b"\n")?;
-        out.flush()?;
-    }
+    lines::serve(|line| answer(&runtime, library, &mut far, line))?;
     // Loops end with the process.
     std::process::exit(0);
 }

@@ -3,11 +3,10 @@
 use super::agents::Agents;
 use super::step::Step;
 use super::{kube, ours};
-use crate::lines::Response;
+use crate::lines;
 use crate::measure::Figures;
 use anyhow::{Context, bail};
 use std::any::Any;
-use std::io::{BufRead, Write};
 use tokio::runtime::{Builder, Runtime};
 
 /// Whose informers.
@@ -22,16 +21,7 @@ pub(crate) fn serve(library: Library) -> anyhow::Result<()> {
     crate::watches::allow(2000)?;
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let mut held = Held::default();
-    for line in std::io::stdin().lock().lines() {
-        let response = match answer(&runtime, library, &mut held, &line?) {
-            Ok(figures) => Response { figures, error: None },
-            Err(error) => Response { figures: Figures::default(), error: Some(format!("{error:#}")) },
-        };
-        let mut out = std::io::stdout().lock();
-        serde_json::to_writer(&mut out, &response)?;
-        out.write_all(b"\n")?;
-        out.flush()?;
-    }
+    lines::serve(|line| answer(&runtime, library, &mut held, line))?;
     // What is held ends with the process: letting go of it in good order takes as long as making it.
     std::process::exit(0);
 }

@@ -6,14 +6,13 @@ mod timed;
 mod traffic;
 
 use super::shape::Step;
-use crate::lines::Response;
+use crate::lines;
 use crate::measure::{Figures, count};
 use anyhow::Context;
 use fanout::Audience;
 use machinery_store::files::Directory;
 use machinery_store::{Backend, Disk, DiskOptions, Range, Span};
 use serde::{Deserialize, Serialize};
-use std::io::{BufRead, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -40,17 +39,7 @@ enum Request {
 pub(crate) fn hold() -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build()?;
     let mut held = None;
-    for line in std::io::stdin().lock().lines() {
-        let response = match answer(&runtime, &mut held, &line?) {
-            Ok(figures) => Response { figures, error: None },
-            Err(error) => Response { figures: Figures::default(), error: Some(format!("{error:#}")) },
-        };
-        let mut out = std::io::stdout().lock();
-        serde_json::to_writer(&mut out, &response)?;
-        out.write_all(b"\n")?;
-        out.flush()?;
-    }
-    Ok(())
+    lines::serve(|line| answer(&runtime, &mut held, line))
 }
 
 struct Held {
