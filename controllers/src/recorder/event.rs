@@ -56,8 +56,8 @@ struct Source {
 }
 
 /// Longer ones are refused.
-const LONGEST_TEXT: usize = 1024;
-const LONGEST_REASON: usize = 128;
+pub(super) const LONGEST_TEXT: usize = 1024;
+pub(super) const LONGEST_REASON: usize = 128;
 
 impl EventObject {
     /// The kind that they are of.
@@ -88,7 +88,7 @@ impl EventObject {
                 uid: about.uid.as_ref().map(|uid| uid.as_str().to_owned()).unwrap_or_default(),
                 resource_version: note.version.as_ref().map(ToString::to_string).unwrap_or_default(),
             },
-            reason: cut(&note.reason, LONGEST_REASON),
+            reason: note.reason.clone(),
             message: cut(text, LONGEST_TEXT),
             what: note.kind.name().into(),
             source: Source { component: component.into() },

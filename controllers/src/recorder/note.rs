@@ -2,6 +2,8 @@
 
 use machinery_objects::{ObjectRef, ResourceVersion};
 
+use super::event::{LONGEST_REASON, LONGEST_TEXT, cut};
+
 /// What a controller has to say of an object, to people.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
@@ -37,6 +39,17 @@ impl Note {
     #[must_use]
     pub fn warning(about: ObjectRef, reason: &str, text: impl Into<String>) -> Self {
         Self { kind: NoteKind::Warning, ..Self::normal(about, reason, text) }
+    }
+}
+
+impl Note {
+    /// No longer than a server takes: so much of it waits, and is remembered.
+    pub(super) fn cut(&mut self) {
+        for (text, longest) in [(&mut self.text, LONGEST_TEXT), (&mut self.reason, LONGEST_REASON)] {
+            if text.len() > longest {
+                *text = cut(text, longest);
+            }
+        }
     }
 }
 

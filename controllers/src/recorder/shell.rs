@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::correlate::{Correlator, Limits, Say};
-use super::event::{EventObject, cut, time};
+use super::event::{EventObject, LONGEST_TEXT, cut, time};
 use super::note::Note;
 
 /// Writes events for people, beside whatever else there is to do: it holds up nobody, and what there is no room for is counted and dropped.
@@ -81,7 +81,8 @@ impl Recorder {
     }
 
     /// Says something of an object. It returns at once.
-    pub fn note(&self, note: Note) {
+    pub fn note(&self, mut note: Note) {
+        note.cut();
         if self.0.sends.try_send(note).is_err() {
             self.0.counts.no_room.fetch_add(1, Relaxed);
         }
@@ -99,25 +100,60 @@ impl Recorder {
         }
     }
 
-    /// Writes events until the token is cancelled, and then what is left, for ten seconds at the most. A second run ends at once.
+    /// Writes events until the token is cancelled, and then what is left, for ten seconds at the most. It runs again as often as one likes, but
+    /// once at a time: a second one beside it ends at once.
     pub fn run(&self, stopping: CancellationToken) -> impl Future<Output = ()> + Send + use<> {
         let shared = self.0.clone();
         async move {
-            let Some(mut notes) = shared.receives.lock().take() else { return };
-            let mut correlator = Correlator::new(&shared.component, shared.limits);
-            while let Some(Some(note)) = stopping.run_until_cancelled(notes.recv()).await {
-                shared.write(&mut correlator, &note).await;
-            }
-            notes.close();
-            let rest = async {
-                while let Some(note) = notes.recv().await {
-                    shared.write(&mut correlator, &note).await;
-                }
+            let Some(notes) = shared.receives.lock().take() else { return };
+            let mut taken = Taken { shared: &shared, notes: Some(notes), under_way: false };
+            let end = async {
+                stopping.cancelled().await;
+                sleep(PATIENCE).await;
             };
-            if timeout(PATIENCE, rest).await.is_err() {
-                shared.counts.failed.fetch_add(notes.len() as u64 + 1, Relaxed);
+            tokio::select! {
+                biased;
+                () = taken.write_all(&stopping) => {}
+                () = end => {}
             }
         }
+    }
+}
+
+/// The notes, while they are written. They are given back however that ends; what was left then is lost.
+struct Taken<'s> {
+    shared: &'s Shared,
+    notes: Option<Receiver<Note>>,
+    /// One is out of the queue, and not written yet.
+    under_way: bool,
+}
+
+impl Taken<'_> {
+    async fn write_all(&mut self, stopping: &CancellationToken) {
+        let mut correlator = Correlator::new(&self.shared.component, self.shared.limits);
+        let Some(notes) = &mut self.notes else { return };
+        loop {
+            let next = match stopping.run_until_cancelled(notes.recv()).await {
+                Some(next) => next,
+                None => notes.try_recv().ok(),
+            };
+            let Some(note) = next else { return };
+            self.under_way = true;
+            self.shared.write(&mut correlator, &note).await;
+            self.under_way = false;
+        }
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        let Some(mut notes) = self.notes.take() else { return };
+        let mut lost = u64::from(self.under_way);
+        while notes.try_recv().is_ok() {
+            lost += 1;
+        }
+        self.shared.counts.failed.fetch_add(lost, Relaxed);
+        *self.shared.receives.lock() = Some(notes);
     }
 }
 
@@ -142,7 +178,7 @@ impl Shared {
                 Say::Spared => return Ok(false),
                 Say::New(event) => bounded(self.writer.create(event, None)).await,
                 Say::Again { key, count, text } => {
-                    let text = cut(text, 1024);
+                    let text = cut(text, LONGEST_TEXT);
                     let body =
                         json!({ "count": count, "lastTimestamp": time(now), "message": text }).to_string();
                     let patch =

@@ -4,7 +4,10 @@ use jiff::Timestamp;
 use k8s_openapi::api::core::v1::Event;
 use machinery_apiserver::{ApiServer, Handle, Identity};
 use machinery_controllers::{EventLimits, EventObject, Note, Recorder, RecorderCounts};
-use machinery_objects::{Deletion, Kind, ListRequest, ListWatch, Object, ObjectRef, Scope, Writer};
+use machinery_objects::{
+    Deleted, Deletion, Fence, Kind, ListRequest, ListWatch, Object, ObjectKey, ObjectRef, Preconditions,
+    Scope, WriteError, Writer, WriterCapabilities, Written,
+};
 use machinery_store::{Memory, Options};
 use std::sync::Arc;
 use std::time::Duration;
@@ -79,6 +82,15 @@ async fn p13_notes_become_events_that_kubernetes_has() {
     let counts = scene.recorder.counts();
     assert_eq!((counts.written, counts.failed), (5, 1), "{counts:?}");
     assert_eq!(scene.all().await.len(), 2);
+
+    // As where one leads again.
+    let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
+    tasks.spawn(scene.recorder.run(stopping.clone()));
+    scene.recorder.note(Note::normal(about("default/db-2"), &"R".repeat(500), "x".repeat(5000)));
+    scene.wrote(6).await;
+    stopping.cancel();
+    tasks.close();
+    tasks.wait().await;
     scene.server.stop().await;
 }
 
@@ -94,4 +106,49 @@ async fn p13_what_there_is_no_room_for_is_counted_and_holds_up_nobody() {
         counts
     });
     scene.server.stop().await;
+}
+
+/// A server that answers nothing.
+struct Silent;
+
+#[async_trait::async_trait]
+impl Writer<EventObject> for Silent {
+    fn capabilities(&self) -> WriterCapabilities {
+        WriterCapabilities::ALL
+    }
+
+    async fn create(&self, _: &EventObject, _: Option<&Fence>) -> Result<Written<EventObject>, WriteError> {
+        std::future::pending().await
+    }
+
+    async fn update(&self, _: &EventObject, _: &Preconditions) -> Result<Written<EventObject>, WriteError> {
+        std::future::pending().await
+    }
+
+    async fn update_status(
+        &self,
+        _: &EventObject,
+        _: &Preconditions,
+    ) -> Result<Written<EventObject>, WriteError> {
+        std::future::pending().await
+    }
+
+    async fn delete(&self, _: &ObjectKey, _: &Deletion) -> Result<Deleted<EventObject>, WriteError> {
+        std::future::pending().await
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p13_a_server_that_does_not_answer_holds_up_the_end_for_ten_seconds() {
+    let recorder = Recorder::new("hosts", Arc::new(Silent), clock, EventLimits::default());
+    let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
+    let run = tasks.spawn(recorder.run(stopping.clone()));
+    for i in 0..7 {
+        recorder.note(Note::normal(about(&format!("default/h{i}")), "Ready", "it is"));
+    }
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    stopping.cancel();
+    let began = tokio::time::Instant::now();
+    run.await.unwrap();
+    assert_eq!((began.elapsed().as_secs(), recorder.counts().failed), (10, 7));
 }
