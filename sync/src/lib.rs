@@ -62,5 +62,5 @@ mod contained;
 mod notify;
 
 pub use body::{Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, Swap, atomic, lock_patiently};
-pub use contained::contained;
+pub use contained::{Panic, contained};
 pub use notify::{Listener, Notify};

@@ -1,6 +1,6 @@
 //! Calls that may panic.
 
-use machinery_sync::contained;
+use machinery_sync::{Panic, contained};
 
 #[test]
 fn a_panic_goes_nowhere() {
@@ -12,9 +12,11 @@ fn a_panic_goes_nowhere() {
             }
         }
     }
-    assert_eq!(contained(|| 1), Some(1));
-    assert_eq!(contained(|| -> u32 { panic!("it cannot") }), None);
+    assert_eq!(contained(|| 1), Ok(1));
+    let said = |said: Result<u32, Panic>| said.unwrap_err().to_string();
+    assert_eq!(said(contained(|| panic!("it cannot"))), "it cannot");
+    assert_eq!(said(contained(|| panic!("{} cannot", "it"))), "it cannot");
     for depth in 0..4 {
-        assert_eq!(contained(|| -> u32 { std::panic::panic_any(Touchy(depth)) }), None);
+        assert_eq!(said(contained(|| std::panic::panic_any(Touchy(depth)))), "it panicked");
     }
 }

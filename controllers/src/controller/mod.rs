@@ -1,7 +1,6 @@
 //! The loop around a reconcile.
 
 mod builder;
-mod contained;
 mod handle;
 mod held;
 mod observed;

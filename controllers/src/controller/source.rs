@@ -7,11 +7,11 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use machinery_informers::deliver::{Closed, Events, Told};
 use machinery_objects::{Event, Mark, Object};
+use machinery_sync::contained;
 use machinery_workqueue::{Add, AddError, Cause, Priority, Queue};
 use tokio::sync::SetOnce;
 use tokio::time::sleep;
 
-use super::contained::contained;
 use super::state::Tally;
 use crate::Request;
 use crate::why::Names;
@@ -82,8 +82,8 @@ async fn listen<K, N, T>(
     while let Some(told) = events.next().await {
         match told {
             Told::Event(name, event) => {
-                if let Err(said) = contained(|| whom(&name, &event, &mut keys)) {
-                    tracing::error!(source = %feed.name, said, "a function of the controller panics on an event");
+                if let Err(panic) = contained(|| whom(&name, &event, &mut keys)) {
+                    tracing::error!(source = %feed.name, %panic, "a function of the controller panics on an event");
                     feed.tally.source_panics();
                 }
                 let is_initial = matches!(event, Event::Added { initial: true, .. });

@@ -4,13 +4,13 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt;
+use machinery_sync::{Panic, contained};
 use machinery_workqueue::Work;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::Instrument;
 use tracing::field::Empty;
 
-use super::contained::{contained, said};
 use super::handle::Busy;
 use super::held::Held;
 use super::outcome::{Outcome, Record};
@@ -64,9 +64,9 @@ where
         match AssertUnwindSafe(turn(number, &shared)).catch_unwind().await {
             Ok(true) => {}
             Ok(false) => return,
-            Err(_) => {
+            Err(payload) => {
                 drop(shared.inner.workers[number].lock().take());
-                shared.inner.tally.ended(&Outcome::Panicked("".into()));
+                shared.inner.tally.ended(&Outcome::Panicked(Panic::of(payload).text().into()));
             }
         }
     }
@@ -105,7 +105,7 @@ where
     let outcome = match contained(|| (inner.made.subject)(work.key())) {
         Ok(Some(subject)) => reconciled(shared, work.key(), &subject, &run).await,
         Ok(None) => Outcome::Absent,
-        Err(said) => Outcome::Panicked(said),
+        Err(panic) => Outcome::Panicked(panic.text().into()),
     };
     drop(inner.workers[number].lock().take());
     inner.tally.ended(&outcome);
@@ -160,7 +160,7 @@ where
     let call = AssertUnwindSafe(call).catch_unwind().instrument(span.clone());
     let outcome = match timeout(inner.made.settings.run_time, call).await {
         Ok(Ok(result)) => Outcome::of(result),
-        Ok(Err(panic)) => Outcome::Panicked(said(&*panic)),
+        Ok(Err(payload)) => Outcome::Panicked(Panic::of(payload).text().into()),
         Err(_) => Outcome::TimedOut,
     };
     span.record("result", outcome.name());

@@ -105,7 +105,7 @@ where
     let mut calls = 0;
     while let Some(told) = events.take(By::Call).await {
         let was_synced = matches!(told, Told::Mark(Mark::Synced));
-        let panicked = contained(|| handle(told)).is_none();
+        let panicked = contained(|| handle(told)).is_err();
         events.slot.returned(was_synced, panicked);
         calls += 1;
         if calls % CALLS_A_TURN == 0 {

@@ -11,7 +11,7 @@ pub(super) fn found<T, R: IntoIterator>(
     panics: Arc<AtomicU64>,
 ) -> impl Fn(&Arc<T>) -> Values<R::Item> {
     move |object| {
-        contained(|| Values::of(find(object))).unwrap_or_else(|| {
+        contained(|| Values::of(find(object))).unwrap_or_else(|_| {
             panics.fetch_add(1, Ordering::Relaxed);
             Values::One(None)
         })

@@ -61,7 +61,7 @@ impl<F: Text, T: Object> KeyedInformers<F, T> {
 
 /// An object on which the function panics is under no key.
 fn careful<F, T>(find: impl Fn(&T) -> Option<F>) -> impl Fn(&T) -> Option<F> {
-    move |object| contained(|| find(object)).flatten()
+    move |object| contained(|| find(object)).ok().flatten()
 }
 
 impl<F: Text, T: Object> KeyedBuilder<F, T> {

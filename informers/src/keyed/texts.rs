@@ -11,7 +11,7 @@ use super::wanted::Tenure;
 use machinery_sync::contained;
 
 pub(super) fn text_of(key: &impl Display) -> Result<String, SourceError> {
-    contained(|| key.to_string()).ok_or_else(|| SourceError::Invalid {
+    contained(|| key.to_string()).map_err(|_| SourceError::Invalid {
         reason: "a key panics when it is asked for its text".into(),
         causes: Vec::new(),
     })

@@ -17,10 +17,10 @@ pub(crate) fn found_in<T: Object>(event: WatchEvent<Arc<T>>) -> WatchEvent<Found
 }
 
 fn of<T: Object>(object: Arc<T>) -> Result<Found<Arc<T>>, Unreadable> {
-    let Some(key) = contained(|| object.key()) else {
+    let Ok(key) = contained(|| object.key()) else {
         return Err(unreadable(ObjectKey::unnamed(), None, "it panics when it is asked for its name"));
     };
-    let Some(version) = contained(|| object.version()) else {
+    let Ok(version) = contained(|| object.version()) else {
         return Err(unreadable(key, None, "it panics when it is asked for its version"));
     };
     if key == ObjectKey::default() {

@@ -20,7 +20,7 @@ where
 {
     let keep = |object: S| {
         contained(|| object.into())
-            .ok_or_else(|| unreadable(ObjectKey::unnamed(), None, "its conversion panics"))
+            .map_err(|_| unreadable(ObjectKey::unnamed(), None, "its conversion panics"))
     };
     Arc::new(Kept { source, keep: Arc::new(keep) })
 }
@@ -36,7 +36,7 @@ where
 {
     let keep = move |object: S| {
         let (key, version) = contained(|| (object.key(), object.version())).unwrap_or_default();
-        contained(|| Arc::new(keep(object))).ok_or_else(|| unreadable(key, version, "its projection panics"))
+        contained(|| Arc::new(keep(object))).map_err(|_| unreadable(key, version, "its projection panics"))
     };
     Arc::new(Kept { source, keep: Arc::new(keep) })
 }

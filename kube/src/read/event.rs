@@ -36,7 +36,7 @@ pub(crate) fn event<O: Object + DeserializeOwned>(
     marks: &mut Marks,
 ) -> Result<WatchEvent<O>, WatchError> {
     let told = match contained(|| serde_json::from_slice::<Frame<'_, O>>(line)) {
-        Some(Ok(Frame(told))) if told.is_whole() => told,
+        Ok(Ok(Frame(told))) if told.is_whole() => told,
         // It says first of what, and then what kind of thing happened, or its object cannot be read.
         _ => in_any_order(line)?,
     };

@@ -32,15 +32,15 @@ pub(super) fn one<O: Object + DeserializeOwned>(raw: &RawValue, is_gone: bool) -
 /// Whether an object has a name and a version, as all have that a source hands out; if not, why.
 pub(super) fn whole<O: Object>(object: &O) -> Result<(), &'static str> {
     match contained(|| (object.key().is_unnamed(), object.version().is_none())) {
-        Some((false, false)) => Ok(()),
-        Some((true, _)) => Err("it has no name"),
-        Some((false, true)) => Err("it has no resourceVersion"),
-        None => Err("it panics when it is asked for its name and version"),
+        Ok((false, false)) => Ok(()),
+        Ok((true, _)) => Err("it has no name"),
+        Ok((false, true)) => Err("it has no resourceVersion"),
+        Err(_) => Err("it panics when it is asked for its name and version"),
     }
 }
 
 fn read<O: Object + DeserializeOwned>(text: &[u8]) -> Result<O, String> {
-    let read = contained(|| serde_json::from_slice(text)).ok_or("its type panics when it is read")?;
+    let read = contained(|| serde_json::from_slice(text)).map_err(|_| "its type panics when it is read")?;
     let object = read.map_err(|error| error.to_string())?;
     whole(&object)?;
     Ok(object)

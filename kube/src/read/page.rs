@@ -11,7 +11,7 @@ use crate::text::Text;
 
 /// Reads all at once. Only if that fails it is done object by object, to find who is at fault.
 pub(super) fn page<O: Object + DeserializeOwned>(body: &[u8]) -> Result<Page<O>, SourceError> {
-    if let Some(Ok(List { metadata, items })) = contained(|| serde_json::from_slice::<List<'_, O>>(body))
+    if let Ok(Ok(List { metadata, items })) = contained(|| serde_json::from_slice::<List<'_, O>>(body))
         && items.iter().all(|object| whole(object).is_ok())
     {
         return finish(metadata, items, Vec::new());

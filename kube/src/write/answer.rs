@@ -59,8 +59,8 @@ fn told<O: Object + DeserializeOwned>(body: &[u8]) -> Result<Told<O>, WriteError
     let object: O = object(body).map_err(|error| WriteError::UnknownOutcome { reason: error.to_string() })?;
     let says = contained(|| (object.key(), object.version(), object.uid().and_then(Uid::new)));
     match says {
-        Some((key, version, uid)) => Ok(Told { object, key, version, uid }),
-        None => Err(WriteError::UnknownOutcome {
+        Ok((key, version, uid)) => Ok(Told { object, key, version, uid }),
+        Err(_) => Err(WriteError::UnknownOutcome {
             reason: "the object panics when it is asked for its UID".into(),
         }),
     }
