@@ -1,5 +1,6 @@
 //! Objects that do not go before what they stand for has.
 
+use std::any::Any;
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
@@ -40,17 +41,16 @@ pub struct Finalized {
 }
 
 /// Why it did not come to that.
-#[derive(Clone, Debug, thiserror::Error)]
+///
+/// It is an error whatever `E` is that can be shown: so `?` makes a boxed error of it, also where `E` is one, which is none by itself.
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub enum FinalizerError<E> {
     /// The finalizer cannot be written. Nothing was made.
-    #[error("the finalizer was not written, so nothing was made: {0}")]
     Add(WriteError),
     /// What it is for cannot be made, or taken away: this says why.
-    #[error(transparent)]
     Act(E),
     /// The finalizer cannot be taken away. What it was for is gone.
-    #[error("what the object stands for is gone, but its finalizer was not taken away: {0}")]
     Remove(WriteError),
 }
 
@@ -150,6 +150,26 @@ impl<O: Object> Finalizer<O> {
         let uid = object.uid().and_then(Uid::new);
         let only_if = Preconditions { uid, version, fence: fence.cloned() };
         Ok(self.writer.patch(&object.key(), &patch, &only_if).await?.token)
+    }
+}
+
+impl<E: fmt::Display> fmt::Display for FinalizerError<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Add(error) => write!(f, "the finalizer was not written, so nothing was made: {error}"),
+            Self::Act(error) => error.fmt(f),
+            Self::Remove(error) => {
+                write!(f, "what the object stands for is gone, but its finalizer was not taken away: {error}")
+            }
+        }
+    }
+}
+
+impl<E: fmt::Debug + fmt::Display + 'static> std::error::Error for FinalizerError<E> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        let Self::Act(error) = self else { return None };
+        let boxed = (error as &dyn Any).downcast_ref::<Box<dyn std::error::Error + Send + Sync>>();
+        boxed.and_then(|error| error.source())
     }
 }
 

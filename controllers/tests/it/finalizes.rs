@@ -150,3 +150,20 @@ fn p12_that_an_object_is_to_go_is_news_whatever_else_is_none() {
         || k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(k8s_openapi::jiff::Timestamp::UNIX_EPOCH);
     assert!(news(&|map| map.metadata.deletion_timestamp = Some(now())));
 }
+
+/// A boxed error is no error by itself, so for a long time no `?` took what a finalizer said of one.
+#[tokio::test]
+async fn p12_what_went_wrong_is_an_error_for_whoever_returns_boxed_ones() {
+    type Boxed = Box<dyn std::error::Error + Send + Sync>;
+    async fn reconcile(finalizer: &Finalizer<ConfigMap>, map: &ConfigMap) -> Result<Next, Boxed> {
+        let act = |_| async { Err::<Next, Boxed>(std::io::Error::other(std::fmt::Error).into()) };
+        Ok(finalizer.run(map, None, act).await?.next)
+    }
+    let bench = bench().await;
+    let map = bench.create(&[NAME]).await;
+    let error = reconcile(&bench.finalizer, &map).await.unwrap_err();
+    let why = std::io::Error::other(std::fmt::Error);
+    assert_eq!(error.to_string(), why.to_string());
+    assert!(matches!(error.downcast_ref(), Some(FinalizerError::<Boxed>::Act(_))), "{error:?}");
+    bench.server.stop().await;
+}
