@@ -41,7 +41,8 @@ impl<T: Object> Controller<ObjectKey, Arc<T>> {
         Self::of_some(name, objects, |_| true)
     }
 
-    /// The same, but events of these objects for which the function says no make no run: [`changed`] makes such functions.
+    /// The same, but events of these objects for which the function says no make no run: [`changed`] makes such functions. Where it panics
+    /// there is a run.
     pub fn of_some(
         name: &str,
         objects: &Informer<T>,
@@ -49,8 +50,10 @@ impl<T: Object> Controller<ObjectKey, Arc<T>> {
     ) -> Builder<ObjectKey, Arc<T>> {
         let of = objects.clone();
         Self::builder(name, move |key| of.get(key)).watching_keys(name, objects, move |key, event, keys| {
-            if is_news(event) {
-                keys.push(key.clone());
+            // Before it is asked: if it panics the key runs, better once too often.
+            keys.push(key.clone());
+            if !is_news(event) {
+                keys.pop();
             }
         })
     }

@@ -117,6 +117,27 @@ async fn p03_a_map_that_panics_costs_its_event() {
     assert_eq!(controller.state().counts.source_panics, 1);
 }
 
+/// Whether an event is of interest is asked of a function: one that panics says nothing, and the event was lost.
+#[tokio::test(start_paused = true)]
+async fn p03_a_predicate_that_panics_costs_a_run_too_many() {
+    let stage = Stage::new();
+    let plane = plane();
+    let is_news = |event: &Event<Arc<Part>>| {
+        assert!(event.object().text != "bad", "on purpose");
+        event.object().text == "news"
+    };
+    let controller = Controller::of_some("parts", &stage.informer(&plane), is_news).build().unwrap();
+    let (reconcile, mut asked) = asks();
+    stage.run(&controller, reconcile, &stage.stopping);
+    plane.put(part("n/a").says("bad"));
+    next(&mut asked).await.done();
+    plane.put(part("n/b").says("none"));
+    silence(&mut asked).await;
+    plane.put(part("n/c").says("news"));
+    next(&mut asked).await.done();
+    assert_eq!(controller.state().counts.source_panics, 1);
+}
+
 #[tokio::test(start_paused = true)]
 async fn p03_how_long_a_failure_waits_is_the_queues() {
     let stage = Stage::new();
