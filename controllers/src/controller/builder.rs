@@ -162,7 +162,11 @@ impl<S: Send + Sync + 'static> Builder<ObjectKey, S> {
                 _ => None,
             };
             for object in before.into_iter().chain([event.object()]) {
-                keys.extend(owners(&owner, key, &**object));
+                for owner in owners(&owner, key, &**object) {
+                    if !keys.contains(&owner) {
+                        keys.push(owner);
+                    }
+                }
             }
         })
     }
