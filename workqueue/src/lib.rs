@@ -34,7 +34,8 @@
 //! 11. **Batches.** [`Queue::get_batch`] takes up to n keys, each as exclusive as a single one (`p11_…`; loom:
 //!     `a_batch_is_as_exclusive_as_a_work`).
 //! 12. **Seen.** Every key's state, age, next time, attempts and causes can be listed ([`Queue::list`]); counts are
-//!     kept always, and shown to Prometheus under client-go's names (`p12_…`, `metrics.rs`).
+//!     kept always, and shown to Prometheus under client-go's names (`p12_…`, `metrics.rs`). What is [held](Work::hold) is
+//!     out, and counted apart from what is worked on.
 //!
 //! And: a full queue says so and gives the key back ([`AddError::Full`]); absurd settings are typed errors or documented
 //! clamps (`settings.rs`); what is known to go wrong in other queues is a test here, under the name of its report

@@ -92,10 +92,11 @@ const COUNTERS: [Family<u64>; 8] = [
     Family("workqueue_refused_closed", "Adds refused because the queue was closed", |s| s.refused_closed),
 ];
 
-const GAUGES: [Family<usize>; 3] = [
+const GAUGES: [Family<usize>; 4] = [
     Family("workqueue_depth", "Keys that are ready", |s| s.ready),
     Family("workqueue_delayed", "Keys that wait for their time", |s| s.delayed),
     Family("workqueue_out", "Keys that are with a worker", |s| s.out),
+    Family("workqueue_held", "Keys that are out and not worked on, until they are answered", |s| s.held),
 ];
 
 const SECONDS: [Family<u64>; 2] = [
@@ -107,11 +108,12 @@ const SECONDS: [Family<u64>; 2] = [
     }),
 ];
 
-const HISTOGRAMS: [Family<Histogram>; 2] = [
+const HISTOGRAMS: [Family<Histogram>; 3] = [
     Family("workqueue_queue_duration_seconds", "How long keys were ready before a worker took them", |s| {
         s.waited.clone()
     }),
     Family("workqueue_work_duration_seconds", "How long keys were with a worker", |s| s.worked.clone()),
+    Family("workqueue_held_duration_seconds", "How long keys were held after that", |s| s.was_held.clone()),
 ];
 
 impl Collector for Metrics {

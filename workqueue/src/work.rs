@@ -64,6 +64,13 @@ impl<K: Key> Work<K> {
         Duration::from_micros(self.handout.waited)
     }
 
+    /// What there was to do is done, and the key stays out until this is answered. From here on that counts as held, and not as
+    /// work: for whoever waits for something before the next run may come. Holding it again changes nothing.
+    pub fn hold(&self) {
+        let now = self.shared.clock.exact();
+        self.shared.with(|core| core.hold(now, self.handout.slot));
+    }
+
     /// It is done, and its failures are forgotten. If it was added meanwhile, it is handed out again.
     #[inline]
     pub fn done(mut self) {

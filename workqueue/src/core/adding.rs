@@ -90,7 +90,7 @@ impl<K: Eq + Clone> Core<K> {
         let level = add.priority.level();
         let entry = &mut self.entries[slot];
         match entry.state {
-            State::Out => {
+            State::Out | State::Held => {
                 entry.rerun_level = entry.rerun_level.max(level);
                 let wish = self.deadline(add, exact).unwrap_or(Wish::plain(self.now));
                 self.entries[slot].merge_wish(wish);

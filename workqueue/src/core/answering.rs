@@ -1,7 +1,7 @@
 //! Answers: what becomes of a key that was out.
 
 use super::Core;
-use super::slab::{Entry, NEVER};
+use super::slab::{Entry, NEVER, State};
 use crate::cause::{self, Cause, Marks};
 use crate::limiter::{Charge, Delay};
 use std::any::Any;
@@ -35,6 +35,19 @@ pub enum Retried {
 }
 
 impl<K: Eq + Clone> Core<K> {
+    /// Its work is done, and it stays out until the answer.
+    pub(crate) fn hold(&mut self, now: u64, slot: u32) {
+        self.turn(now);
+        if self.entries[slot].state == State::Held {
+            return;
+        }
+        self.bring_in(slot);
+        let entry = &mut self.entries[slot];
+        entry.state = State::Held;
+        entry.since = self.now;
+        self.held_len += 1;
+    }
+
     /// Ends a run. Gives the key back, to be dropped outside the lock, unless it runs again.
     #[inline]
     pub(crate) fn done(&mut self, now: u64, slot: u32) -> Option<K> {
@@ -149,10 +162,15 @@ impl<K: Eq + Clone> Core<K> {
         }
     }
 
-    /// Takes an entry off the list of what is out.
+    /// Takes an entry off the list of what is out, or from what is held.
     #[inline]
     fn bring_in(&mut self, slot: u32) {
         let since = self.entries[slot].since;
+        if self.entries[slot].state == State::Held {
+            self.held_len -= 1;
+            self.stats.was_held.record(self.now.saturating_sub(since));
+            return;
+        }
         self.out.unlink(&mut self.entries, slot);
         self.out_len -= 1;
         self.out_since -= u128::from(since);

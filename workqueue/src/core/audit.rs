@@ -10,7 +10,7 @@ impl<K: Eq + Clone> Core<K> {
 
     /// Panics, and says so, if the parts disagree.
     pub(crate) fn audit(&self) {
-        let mut counts = [0_usize; 4];
+        let mut counts = [0_usize; 5];
         let mut earliest = NEVER;
         for slot in 0..self.entries.slots() {
             let entry = &self.entries[slot];
@@ -23,6 +23,8 @@ impl<K: Eq + Clone> Core<K> {
             if entry.state == State::Free {
                 continue;
             }
+            let is_out = matches!(entry.state, State::Out | State::Held);
+            assert!(is_out || !entry.has_later, "slot {slot}: causes of a next run are lent to what is out");
             let found = self.find(entry.hash, entry.key.as_ref().expect("just checked"));
             assert_eq!(found, Some(slot), "the table leads to the key's only entry");
             match entry.state {
@@ -35,8 +37,8 @@ impl<K: Eq + Clone> Core<K> {
                 _ => assert_eq!(entry.charge, 0, "slot {slot}: a token is held for a delay only"),
             }
         }
-        let [free, ready, delayed, out] = counts;
-        let later = self.out.iter(&self.entries).filter(|&slot| self.entries[slot].has_later).count();
+        let [free, ready, delayed, out, held] = counts;
+        let later = (0..self.entries.slots()).filter(|&slot| self.entries[slot].has_later).count();
         assert_eq!(
             self.later.len(),
             later,
@@ -46,6 +48,7 @@ impl<K: Eq + Clone> Core<K> {
         assert_eq!(live, self.table.len(), "the table holds the live entries, and no other");
         assert_eq!(ready, self.ready.len(), "ready entries are in the ready lists");
         assert_eq!(delayed, self.wheel.len(), "delayed entries are in the wheel");
+        assert_eq!(held, self.held_len, "what is held is counted");
         assert_eq!(out, self.out_len, "entries that are out are in that list");
         assert_eq!(out, self.out.iter(&self.entries).count(), "the list of what is out is whole");
         let since: u128 = self.out.iter(&self.entries).map(|slot| u128::from(self.entries[slot].since)).sum();

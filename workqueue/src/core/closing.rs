@@ -39,7 +39,7 @@ impl<K: Eq + Clone> Core<K> {
         self.turn(now);
         let Some(slot) = self.find(hash, key) else { return (false, None) };
         let ended = match self.entries[slot].state {
-            State::Out => {
+            State::Out | State::Held => {
                 let entry = &mut self.entries[slot];
                 let pending = entry.due != NEVER;
                 entry.due = NEVER;
@@ -113,6 +113,7 @@ impl<K: Eq + Clone> Core<K> {
     fn is_drained(&self, until: u64) -> bool {
         self.ready.len() == 0
             && self.out_len == 0
+            && self.held_len == 0
             && self.wheel.earliest(&self.entries).is_none_or(|due| due >= until)
     }
 }

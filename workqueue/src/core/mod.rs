@@ -71,6 +71,8 @@ pub(crate) struct Core<K> {
     limiter: Box<dyn RateLimiter>,
     chance: u64,
     max_tries: Option<NonZeroU16>,
+    /// How many are out that nobody works on.
+    held_len: usize,
 }
 
 /// What an operation leaves for the shell to tell others.
@@ -120,6 +122,7 @@ impl<K: Eq + Clone> Core<K> {
             out: List::EMPTY,
             out_len: 0,
             out_since: 0,
+            held_len: 0,
             later: Later::new(seed),
             phase: Phase::Open,
             stats: Stats::default(),

@@ -34,7 +34,7 @@ pub enum SeenState {
         /// Until it is ready.
         next: Duration,
     },
-    /// With a worker.
+    /// With a worker, or held.
     Out {
         /// In how long it will run again, as far as is known before the answer.
         rerun: Option<Duration>,
@@ -51,6 +51,7 @@ impl<K: Eq + Clone> Core<K> {
             ready: self.ready.len(),
             delayed: self.wheel.len(),
             out: self.out_len,
+            held: self.held_len,
             unfinished_us: u64::try_from(all.saturating_sub(self.out_since)).unwrap_or(u64::MAX),
             longest_us: self.now - longest,
             ..self.stats.clone()
@@ -80,7 +81,7 @@ impl<K: Eq + Clone> Core<K> {
             State::Free => return None,
             State::Ready => (SeenState::Ready, entry.level),
             State::Delayed => (SeenState::Delayed { next: until(entry.due) }, entry.level),
-            State::Out => {
+            State::Out | State::Held => {
                 let rerun = (entry.due != NEVER).then(|| until(entry.due));
                 (SeenState::Out { rerun }, entry.level.max(entry.rerun_level))
             }

@@ -19,7 +19,7 @@ pub(crate) struct Entry<K> {
     pub key: Option<K>,
     /// When it came into its state.
     pub since: u64,
-    /// Delayed: when it runs. Out: when it runs again, [`NEVER`] if it need not.
+    /// Delayed: when it runs. Out or held: when it runs again, [`NEVER`] if it need not.
     pub due: u64,
     /// The earliest time that no debouncing may move; `due` is never later. [`NEVER`] if there is none.
     pub hard: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Entry<K> {
     pub rerun_level: u8,
     /// The bucket token that its delay cost ([`crate::limiter::Charge::to_bits`]).
     pub charge: u8,
-    /// Out: whether [`super::later::Later`] knows why it will run again.
+    /// Out or held: whether [`super::later::Later`] knows why it will run again.
     pub has_later: bool,
     /// What is in `why`.
     pub marks: Marks,
@@ -52,6 +52,8 @@ pub(crate) enum State {
     Ready,
     Delayed,
     Out,
+    /// Out, and no longer worked on.
+    Held,
 }
 
 #[derive(Debug)]

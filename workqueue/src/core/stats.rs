@@ -24,15 +24,19 @@ pub struct Stats {
     pub cancelled: u64,
     /// How long keys were ready before they were handed out.
     pub waited: Histogram,
-    /// How long they were out.
+    /// How long they were out, until they were held or answered.
     pub worked: Histogram,
+    /// How long they were held.
+    pub was_held: Histogram,
 
     /// Keys that are ready.
     pub ready: usize,
     /// Keys that are delayed.
     pub delayed: usize,
-    /// Keys that are out.
+    /// Keys that are out, and not held.
     pub out: usize,
+    /// Keys that are held.
+    pub held: usize,
     /// How long all keys that are out have been so, added up.
     pub unfinished_us: u64,
     /// How long the one that has been out longest is out.

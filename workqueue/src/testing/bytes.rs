@@ -56,7 +56,8 @@ fn op(bytes: &mut impl Iterator<Item = u8>) -> Option<Op> {
         _ => match next() {
             0..=5 => Op::Close,
             6..=20 => Op::Drain(u64::from(next() % 32)),
-            _ => Op::Advance(1000),
+            21..=200 => Op::Advance(1000),
+            _ => Op::Hold(next()),
         },
     })
 }

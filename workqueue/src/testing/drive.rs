@@ -89,11 +89,16 @@ impl Run {
                 let works = self.batch(usize::from(max));
                 self.took(works, usize::from(max).max(1));
             }
-            Op::Answer(which, answer) if !self.held.is_empty() => {
+            Op::Answer(..) | Op::Hold(_) if self.held.is_empty() => {}
+            Op::Answer(which, answer) => {
                 let (work, handed) = self.held.remove(usize::from(which) % self.held.len());
                 self.answer(work, &handed, answer);
             }
-            Op::Answer(..) => {}
+            Op::Hold(which) => {
+                let (work, handed) = &self.held[usize::from(which) % self.held.len()];
+                work.hold();
+                self.model.hold(handed.key);
+            }
             Op::Cancel(key) => assert_eq!(self.queue.cancel(&key), self.model.cancel(key), "cancel {key}"),
             Op::Forget(key) => assert_eq!(self.queue.forget(&key), self.model.forget(key), "forget {key}"),
             Op::Advance(by) => {
@@ -211,6 +216,8 @@ impl Run {
         seen.sort_by_key(|seen| seen.key);
         let keys: Vec<u8> = seen.iter().map(|seen| seen.key).collect();
         assert_eq!(keys, self.model.keys.keys().copied().collect::<Vec<_>>());
+        let held = self.model.keys.values().filter(|entry| entry.is_held).count();
+        assert_eq!(self.queue.stats().held, held);
         for (seen, entry) in seen.iter().zip(self.model.keys.values()) {
             let now = self.model.now;
             let until = entry.due().map(|due| Duration::from_micros(due.saturating_sub(now)));

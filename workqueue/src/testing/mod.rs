@@ -57,6 +57,8 @@ pub enum Op {
     Batch(u8),
     /// Answers the work at this place among those kept (modulo their number).
     Answer(u8, OpAnswer),
+    /// Holds the work at this place among those kept (modulo their number).
+    Hold(u8),
     /// Takes back what is queued for a key.
     Cancel(u8),
     /// Forgets a key's failures.

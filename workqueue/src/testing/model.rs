@@ -34,6 +34,7 @@ pub(super) struct Key {
     /// Of a key that is out: why it will run again.
     why_later: Why,
     charge: Option<Charge>,
+    pub(super) is_held: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -192,6 +193,7 @@ impl Model {
             why: Why::default(),
             why_later: Why::default(),
             charge: None,
+            is_held: false,
         };
         let entry = self.keys.entry(key).or_insert(new);
         if let Some((name, detail)) = cause {
@@ -251,6 +253,14 @@ impl Model {
             waited,
             why: entry.why.clone(),
         })
+    }
+
+    pub(super) fn hold(&mut self, key: u8) {
+        let now = self.now;
+        let entry = self.entry(key);
+        if !std::mem::replace(&mut entry.is_held, true) {
+            entry.since = now;
+        }
     }
 
     pub(super) fn done(&mut self, key: u8) {
@@ -354,6 +364,7 @@ impl Model {
     fn bring_in(&mut self, key: u8, again: bool) {
         let entry = self.entry(key);
         let rerun = entry.rerun_priority.take();
+        entry.is_held = false;
         if entry.wishes.is_empty() {
             self.keys.remove(&key);
         } else {

@@ -48,6 +48,34 @@ fn the_names_are_client_gos() {
     out.done();
 }
 
+/// Whoever waits for a cache after its work made that work look slow.
+#[test]
+fn what_is_held_is_no_work() {
+    let (queue, clock) = default();
+    let metrics = Metrics::new();
+    metrics.watch("hosts", &queue).unwrap();
+    queue.add(1).unwrap();
+    let work = queue.try_get().unwrap();
+    clock.advance(ms(100));
+    work.hold();
+    clock.advance(ms(5000));
+    work.hold();
+    let now = page(&metrics);
+    let has = |page: &str, line: &str| assert!(page.contains(line), "no {line:?} in:\n{page}");
+    has(&now, "workqueue_out{name=\"hosts\"} 0\n");
+    has(&now, "workqueue_held{name=\"hosts\"} 1\n");
+    has(&now, "workqueue_unfinished_work_seconds{name=\"hosts\"} 0.0");
+    has(&now, "workqueue_longest_running_processor_seconds{name=\"hosts\"} 0.0");
+    queue.add(1).unwrap();
+    assert!(queue.try_get().is_none(), "it is out as before");
+    work.done();
+    let then = page(&metrics);
+    has(&then, "workqueue_held{name=\"hosts\"} 0\n");
+    has(&then, "workqueue_work_duration_seconds_sum{name=\"hosts\"} 0.1");
+    has(&then, "workqueue_held_duration_seconds_sum{name=\"hosts\"} 5.0");
+    assert!(queue.try_get().is_some());
+}
+
 #[test]
 fn many_queues_are_one_family_each_and_names_are_unique() {
     let (metrics, (first, _), (second, _)) = (Metrics::new(), default(), default());

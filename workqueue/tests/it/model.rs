@@ -38,6 +38,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
         6 => Just(Op::TryGet),
         2 => (0..5_u8).prop_map(Op::Batch),
         6 => (any::<u8>(), answer).prop_map(|(which, answer)| Op::Answer(which, answer)),
+        2 => any::<u8>().prop_map(Op::Hold),
         1 => key.clone().prop_map(Op::Cancel),
         1 => key.prop_map(Op::Forget),
         5 => micros.prop_map(Op::Advance),
