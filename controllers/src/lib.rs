@@ -118,8 +118,8 @@ mod recorder;
 mod why;
 
 pub use controller::{
-    Builder, Controller, Counts, Diagnosed, Ended, Explained, Outcome, Phase, Record, RunError, Running,
-    Settings, State, changed,
+    Builder, Controller, Counts, Diagnosed, Ended, Explained, Holding, Outcome, Phase, Record, RunError,
+    Running, Settings, State, changed,
 };
 pub use expectations::{Expectations, TooManyExpect};
 pub use finalizer::{Finalized, Finalizer, FinalizerError, Life};

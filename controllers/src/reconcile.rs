@@ -77,8 +77,13 @@ pub struct Run {
     held: Arc<Mutex<Vec<Wait>>>,
 }
 
-/// Waits for so long until a write can be read, and says whether it can.
-pub(crate) type Wait = Arc<dyn Fn(Duration) -> BoxFuture<'static, bool> + Send + Sync>;
+/// A write that is to be read before the next run.
+#[derive(Clone)]
+pub(crate) struct Wait {
+    pub(crate) token: WriteToken,
+    /// Waits for so long until it can be read, and says whether it can.
+    pub(crate) shown: Arc<dyn Fn(Duration) -> BoxFuture<'static, bool> + Send + Sync>,
+}
 
 /// What shows writes: an informer.
 pub trait Shows: Clone + Send + Sync + 'static {
@@ -95,11 +100,12 @@ impl Run {
     /// The next run of this key comes when the informer shows this write or is past it, or after
     /// [`Settings::patience`](crate::Settings::patience), also if the controller is stopped and runs again meanwhile. Other keys do not wait.
     pub fn wrote(&self, token: &WriteToken, informer: &impl Shows) {
-        let (token, informer) = (token.clone(), informer.clone());
-        self.held.lock().push(Arc::new(move |patience| {
-            let (token, informer) = (token.clone(), informer.clone());
+        let (informer, of) = (informer.clone(), token.clone());
+        let shown = Arc::new(move |patience| -> BoxFuture<'static, bool> {
+            let (token, informer) = (of.clone(), informer.clone());
             Box::pin(async move { informer.shows(&token, patience).await })
-        }));
+        });
+        self.held.lock().push(Wait { token: token.clone(), shown });
     }
 
     /// Cancelled when the controller stops: whoever waits for long should end with it.

@@ -7,7 +7,7 @@ use machinery_informers::{Informer, KeyedInformers, Text};
 use machinery_objects::{Event, Kind, NameError, Object, ObjectKey, Scope};
 use machinery_workqueue::{Config, ConfigError, Queue};
 
-use super::handle::{Controller, Find, Made};
+use super::handle::{Controller, Find, Made, Reads};
 use super::settings::Settings;
 use super::source::{Listening, Source};
 use crate::Request;
@@ -18,6 +18,7 @@ pub struct Builder<K, S> {
     name: Arc<str>,
     sources: Vec<Box<dyn Source<K>>>,
     subject: Box<Find<K, S>>,
+    reads: Option<Reads<K>>,
     settings: Settings,
     queue: Box<dyn Fn() -> Config<K> + Send + Sync>,
 }
@@ -28,6 +29,7 @@ impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
             name: name.into(),
             sources: Vec::new(),
             subject: Box::new(subject),
+            reads: None,
             settings: Settings::default(),
             queue: Box::new(Config::default),
         }
@@ -49,7 +51,9 @@ impl<T: Object> Controller<ObjectKey, Arc<T>> {
         is_news: impl Fn(&Event<Arc<T>>) -> bool + Send + Sync + 'static,
     ) -> Builder<ObjectKey, Arc<T>> {
         let of = objects.clone();
-        Self::builder(name, move |key| of.get(key)).watching_keys(name, objects, move |key, event, keys| {
+        let mut builder = Self::builder(name, move |key| of.get(key));
+        builder.reads = Some(|text| text.parse().ok());
+        builder.watching_keys(name, objects, move |key, event, keys| {
             // Before it is asked: if it panics the key runs, better once too often.
             keys.push(key.clone());
             if !is_news(event) {
@@ -142,13 +146,13 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
     /// # Errors
     /// A setting makes no sense.
     pub fn build(self) -> Result<Controller<K, S>, ConfigError> {
-        let Self { name, sources, subject, settings, queue } = self;
+        let Self { name, sources, subject, reads, settings, queue } = self;
         match settings.workers {
             0 => return Err(ConfigError::NoWorkers),
             more if more > MAX_WORKERS => return Err(ConfigError::TooManyWorkers(more)),
             _ => drop(Queue::manual(queue())?),
         }
-        Ok(Controller::new(Made { name, sources, subject, settings, queue }))
+        Ok(Controller::new(Made { name, sources, subject, reads, settings, queue }))
     }
 }
 

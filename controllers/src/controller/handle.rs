@@ -28,6 +28,8 @@ pub(super) struct Made<K, S> {
     pub(super) name: Arc<str>,
     pub(super) sources: Vec<Box<dyn Source<K>>>,
     pub(super) subject: Box<Find<K, S>>,
+    /// Which key has a text, if that can be read from it.
+    pub(super) reads: Option<Reads<K>>,
     pub(super) settings: Settings,
     pub(super) queue: Box<dyn Fn() -> Config<K> + Send + Sync>,
 }
@@ -35,13 +37,16 @@ pub(super) struct Made<K, S> {
 /// What a key is about, if it is there.
 pub(super) type Find<K, S> = dyn Fn(&K) -> Option<S> + Send + Sync;
 
+/// Reads a key from its text.
+pub(super) type Reads<K> = fn(&str) -> Option<K>;
+
 pub(super) struct Inner<K: Request, S> {
     pub(super) made: Made<K, S>,
     pub(super) tally: Arc<Tally>,
     pub(super) runs: AtomicBool,
     pub(super) now: Mutex<Now<K>>,
     pub(super) records: Mutex<Records<K>>,
-    /// Keys whose writes could not be read yet when it stopped.
+    /// Keys whose writes cannot be read yet, also where they could not when it stopped.
     pub(super) held: Mutex<HashMap<K, Held, FixedState>>,
     /// What each worker does.
     pub(super) workers: Vec<Mutex<Option<Busy<K>>>>,
@@ -103,7 +108,7 @@ impl<K: Request, S> Controller<K, S> {
         }
     }
 
-    /// What is known of a key: why it last ran, what came of it, when it runs next.
+    /// What is known of a key: why it last ran, what came of it, what it waits for, when it runs next.
     #[must_use]
     pub fn explain(&self, key: &K) -> Explained<K> {
         let inner = &*self.0;
@@ -114,7 +119,8 @@ impl<K: Request, S> Controller<K, S> {
             let busy = worker.lock();
             busy.as_ref().filter(|busy| busy.key == *key).map(|busy| at.saturating_duration_since(busy.since))
         });
-        Explained { last, queued: queue.and_then(|queue| queue.see(key)), running }
+        let held = inner.held.lock().get(key).map(|held| held.holding(at));
+        Explained { last, queued: queue.and_then(|queue| queue.see(key)), running, held }
     }
 
     /// Has a key run, for a reason of one's own. It waits for room in the queue. Whether it will: not if the controller does not run.

@@ -5,12 +5,14 @@ use std::time::Duration;
 
 use tokio::time::{Instant, timeout};
 
+use super::state::Holding;
 use crate::reconcile::Wait;
 
 /// What a run wrote, and until when that is waited for.
 #[derive(Clone)]
 pub(super) struct Held {
     waits: Arc<[Wait]>,
+    since: Instant,
     until: Instant,
 }
 
@@ -21,13 +23,19 @@ const ASKING: Duration = Duration::from_secs(5);
 impl Held {
     /// `None` if nothing was written.
     pub(super) fn new(waits: Vec<Wait>, patience: Duration) -> Option<Self> {
-        let until = Instant::now() + patience.min(LONGEST);
-        (!waits.is_empty()).then(|| Self { waits: waits.into(), until })
+        let since = Instant::now();
+        (!waits.is_empty()).then(|| Self { waits: waits.into(), since, until: since + patience.min(LONGEST) })
     }
 
     /// Whether nobody waits for it any more.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         self.until <= now
+    }
+
+    /// As others may know it.
+    pub(super) fn holding(&self, now: Instant) -> Holding {
+        let writes = self.waits.iter().map(|wait| wait.token.clone()).collect();
+        Holding { time: now.saturating_duration_since(self.since), writes }
     }
 
     /// Whether all of it can be read in time.
@@ -36,7 +44,7 @@ impl Held {
         let all = async {
             let mut all = true;
             for wait in &*self.waits {
-                all &= wait(left()).await;
+                all &= (wait.shown)(left()).await;
             }
             all
         };

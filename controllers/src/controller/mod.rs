@@ -21,4 +21,4 @@ pub(crate) use observed::{Observed, Seen};
 pub use outcome::{Outcome, Record};
 pub use run::{Ended, RunError};
 pub use settings::Settings;
-pub use state::{Counts, Explained, Phase, Running, State};
+pub use state::{Counts, Explained, Holding, Phase, Running, State};

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use machinery_objects::{WriteToken, Wrote};
 use machinery_workqueue::{Causes, SeenState};
 use serde_json::{Value, json};
 
@@ -59,7 +60,7 @@ impl Diagnosed {
         Some(self.0.upgrade()?.overview())
     }
 
-    /// What is known of a key by its text: its last run, why, what came of it, and when it runs next. `None` if nothing is.
+    /// What is known of a key by its text: its last run, why, what came of it, what it waits for, and when it runs next. `None` if nothing is.
     #[must_use]
     pub fn explain(&self, key: &str) -> Option<Value> {
         self.0.upgrade()?.explain(key)
@@ -117,13 +118,14 @@ impl<K: Request, S: Send + Sync + 'static> Observed for Inner<K, S> {
     }
 
     fn explain(self: Arc<Self>, text: &str) -> Option<Value> {
-        // How a key is shown is not asked where workers wait.
-        let keys = self.records.lock().keys();
-        let key = keys.into_iter().find(|key| key.to_string() == text);
-        let queue = self.now.lock().queue.clone();
-        let key = key
-            .or_else(|| queue?.list().into_iter().map(|seen| seen.key).find(|key| key.to_string() == text))?;
-        let Explained { last, queued, running } = Controller(self).explain(&key);
+        let key = match self.made.reads {
+            Some(reads) => reads(text)?,
+            None => self.find(text)?,
+        };
+        let Explained { last, queued, running, held } = Controller(self).explain(&key);
+        if last.is_none() && queued.is_none() && running.is_none() && held.is_none() {
+            return None;
+        }
         let last = last.map(|last| {
             json!({
                 "secondsAgo": seconds(last.began.elapsed()),
@@ -145,10 +147,33 @@ impl<K: Request, S: Send + Sync + 'static> Observed for Inner<K, S> {
             "object": text,
             "last": last,
             "runningSeconds": running.map(seconds),
+            "held": held.map(|held| json!({
+                "seconds": seconds(held.time),
+                "writes": held.writes.iter().map(write).collect::<Vec<_>>(),
+            })),
             "failuresInARow": queued.map_or(0, |seen| seen.attempts),
             "nextInSeconds": next,
             "nextCauses": causes_of_next,
         }))
+    }
+}
+
+impl<K: Request, S> Inner<K, S> {
+    /// The key that is shown so, among those of which something is known.
+    fn find(&self, text: &str) -> Option<K> {
+        // How a key is shown is not asked where workers wait.
+        let known = self.records.lock().keys();
+        let held = self.held.lock().keys().cloned().collect::<Vec<_>>();
+        let key = known.into_iter().chain(held).find(|key| key.to_string() == text);
+        let queue = self.now.lock().queue.clone();
+        key.or_else(|| queue?.list().into_iter().map(|seen| seen.key).find(|key| key.to_string() == text))
+    }
+}
+
+fn write(token: &WriteToken) -> String {
+    match &token.wrote {
+        Wrote::Stored(version) => format!("{} at {version}", token.key),
+        Wrote::Removed(_) => format!("that {} is gone", token.key),
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use machinery_objects::WriteToken;
 use machinery_workqueue::{Seen, Stats};
 
 use super::{Outcome, Record};
@@ -88,6 +89,18 @@ pub struct Explained<K> {
     pub queued: Option<Seen<K>>,
     /// Since when its run is under way.
     pub running: Option<Duration>,
+    /// What must be read before it runs again.
+    pub held: Option<Holding>,
+}
+
+/// A key that waits until what its last run [wrote](crate::Run::wrote) can be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Holding {
+    /// For how long.
+    pub time: Duration,
+    /// What was written.
+    pub writes: Vec<WriteToken>,
 }
 
 /// The counts where they are made.

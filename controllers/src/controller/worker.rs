@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use tracing::Instrument;
 use tracing::field::Empty;
 
-use super::handle::Busy;
+use super::handle::{Busy, Inner};
 use super::held::Held;
 use super::outcome::{Outcome, Record};
 use super::run::Shared;
@@ -115,13 +115,14 @@ where
     let Some(held) = Held::new(run.held(), inner.made.settings.patience) else {
         return answer(work, &outcome);
     };
+    work.hold();
+    let before = inner.held.lock().insert(work.key().clone(), held.clone());
+    drop(before);
     let shared = shared.clone();
     shared.tasks.clone().spawn(async move {
-        let Shared { inner, stopping, .. } = &*shared;
-        match stopping.run_until_cancelled(held.shown()).await {
-            Some(true) => {}
-            Some(false) => inner.tally.impatient(),
-            None => drop(inner.held.lock().insert(work.key().clone(), held)),
+        // If it stops meanwhile the next run of the controller waits for it.
+        if let Some(shown) = shared.stopping.run_until_cancelled(held.shown()).await {
+            shared.inner.let_go(work.key(), shown);
         }
         answer(work, &outcome);
     });
@@ -133,12 +134,19 @@ async fn sees_what_was_written<K: Request, S, R>(shared: &Shared<K, S, R>, key: 
     let Shared { inner, stopping, .. } = shared;
     let Some(held) = inner.held.lock().get(key).cloned() else { return true };
     let Some(shown) = stopping.run_until_cancelled(held.shown()).await else { return false };
-    if !shown {
-        inner.tally.impatient();
-    }
-    let seen = inner.held.lock().remove(key);
-    drop(seen);
+    inner.let_go(key, shown);
     true
+}
+
+impl<K: Request, S> Inner<K, S> {
+    /// It waits for nothing any more, as all can be read or took too long.
+    fn let_go(&self, key: &K, shown: bool) {
+        if !shown {
+            self.tally.impatient();
+        }
+        let held = self.held.lock().remove(key);
+        drop(held);
+    }
 }
 
 async fn reconciled<K: Request, S, R>(shared: &Shared<K, S, R>, key: &K, subject: &S, run: &Run) -> Outcome

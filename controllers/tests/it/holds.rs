@@ -64,6 +64,41 @@ async fn p05_it_is_held_for_so_long_and_no_longer() {
     assert_eq!(controller.state().counts.impatient, 1);
 }
 
+/// It looked as if it were with a worker, and its work as if it took as long as the cache was behind.
+#[tokio::test(start_paused = true)]
+async fn p05_a_key_that_is_held_says_for_what_and_is_no_work() {
+    let stage = Stage::new();
+    let plane = plane();
+    plane.put(part("n/a"));
+    let parts = stage.informer(&plane);
+    let controller = of(&parts).build().unwrap();
+    let (reconcile, mut asked) = asks();
+    stage.run(&controller, reconcile, &stage.stopping);
+    let first = next(&mut asked).await;
+    plane.always(Fault::Event(OnEvent::Silent));
+    let token = plane.put(part("n/a").says("written"));
+    first.run.wrote(&token, &parts);
+    first.done();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let key = "n/a".parse().unwrap();
+    let explained = controller.explain(&key);
+    let held = explained.held.unwrap();
+    assert_eq!((held.time.as_secs(), held.writes), (2, vec![token]));
+    assert!(explained.running.is_none());
+    let page = controller.diagnosed().explain("n/a").unwrap();
+    assert_eq!(page["held"]["writes"], serde_json::json!(["n/a at 2"]));
+    let queue = controller.state().queue.unwrap();
+    assert_eq!((queue.out, queue.held, queue.unfinished_us), (0, 1, 0));
+
+    plane.behave();
+    plane.end_watches();
+    next(&mut asked).await.done();
+    tokio::time::sleep(Duration::from_millis(2)).await;
+    assert!(controller.explain(&key).held.is_none());
+    let queue = controller.state().queue.unwrap();
+    assert!(queue.worked.sum_us() < 1_000_000 && queue.was_held.sum_us() >= 2_000_000, "{queue:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn p05_a_key_is_held_also_if_the_controller_stops_and_runs_again() {
     let stage = Stage::new();

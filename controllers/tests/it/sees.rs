@@ -84,7 +84,7 @@ async fn p09_what_is_known_can_be_read_by_those_who_know_no_types() {
     assert!(next_in.as_f64().is_some_and(|seconds| seconds > 0.0 && seconds < 0.01), "{next_in}");
     explained["last"]["secondsAgo"].take();
     let expected = json!({
-        "object": "n/a", "runningSeconds": null, "failuresInARow": 1, "nextInSeconds": null,
+        "object": "n/a", "runningSeconds": null, "held": null, "failuresInARow": 1, "nextInSeconds": null,
         "nextCauses": ["parts added 1 (×1)", "retry 1 (×1)"],
         "last": {
             "secondsAgo": null, "took": 0.0, "attempt": 0, "causes": ["parts added 1 (×1)"], "result": "failed",

@@ -48,11 +48,15 @@ fn of_one(one: &Value) -> String {
         line("result", word(&last["says"]));
         line("runs", format!("{}, this one after {} failures in a row", last["runs"], last["attempt"]));
     }
-    if !known["runningSeconds"].is_null() {
+    if !known["held"].is_null() {
+        let (since, writes) = (time(&known["held"]["seconds"]), list(&known["held"]["writes"]));
+        line("now", format!("it waits, since {since}, until what it wrote can be read: {writes}"));
+    } else if !known["runningSeconds"].is_null() {
         line("now", format!("it runs, since {}", time(&known["runningSeconds"])));
     }
     let next = &known["nextInSeconds"];
     match (next.is_null(), known["failuresInARow"].as_u64().unwrap_or_default()) {
+        (false, _) if !known["held"].is_null() => line("next run", "when it can be read".into()),
         (true, _) => line("next run", "when something changes".into()),
         (false, 0) => line("next run", format!("in {}: {}", time(next), list(&known["nextCauses"]))),
         (false, failures) => {
@@ -113,6 +117,25 @@ mod tests {
             \x20 runs       7, this one after 2 failures in a row\n\
             \x20 next run   in 12.3 s, after 3 failures in a row: retry 3 (×1)\n";
         assert_eq!(explain("hosts", &page.to_string()).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_is_held_says_for_what_it_waits() {
+        let page = json!([{
+            "controller": "hosts", "kind": "hosts.example.com", "object": "default/db-0",
+            "known": {
+                "object": "default/db-0", "runningSeconds": null, "failuresInARow": 0, "nextInSeconds": 0.0, "nextCauses": [],
+                "held": { "seconds": 2.0, "writes": ["default/db-0 at 41", "that default/a is gone"] },
+                "last": {
+                    "secondsAgo": 2.5, "took": 0.5, "attempt": 0, "causes": ["hosts added 40 (×1)"], "result": "done", "says": "done",
+                    "runs": 1,
+                },
+            },
+        }]);
+        let text = explain("hosts", &page.to_string()).unwrap();
+        let end = "now        it waits, since 2.0 s, until what it wrote can be read: default/db-0 at 41, that default/a is gone\n\
+            \x20 next run   when it can be read\n";
+        assert!(text.ends_with(end), "{text}");
     }
 
     #[test]
