@@ -16,7 +16,8 @@
 //! 4. **Owners run for what they own**, also those that did before; a function of yours sees what was and what is (`p04_…`).
 //! 5. **The next run sees what the last one wrote**: [`Run::wrote`] holds that subject, and no other (`p05_…`).
 //! 6. **A run that hangs is reported**, with its subject and for how long ([`State::running`]; `p06_…`).
-//! 7. **It ends in good order**: nothing new is begun, what is under way may end until a deadline, what was dropped is named (`p07_…`).
+//! 7. **It ends in good order**: nothing new is begun, what is under way may end until a deadline, what was dropped and what was queued is
+//!    named, and queued again when it runs the next time (`p07_…`).
 //! 8. **It runs again in the same process**, from everything that is there (`p08_…`).
 //! 9. **Why**: of each subject it is known why it ran last, what came of it, and when it runs next ([`Controller::explain`]; `p09_…`).
 //! 10. **A full queue loses nothing**: sources wait (`p10_…`).

@@ -2,15 +2,15 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use machinery_sync::Mutex;
-use machinery_workqueue::{Config, Queue};
+use machinery_workqueue::{Causes, Config, Queue};
 use tokio::time::Instant;
 
 use super::held::Held;
+use super::left::{Ended, Left};
 use super::records::Records;
 use super::settings::Settings;
 use super::source::Source;
@@ -43,25 +43,33 @@ pub(super) type Reads<K> = fn(&str) -> Option<K>;
 pub(super) struct Inner<K: Request, S> {
     pub(super) made: Made<K, S>,
     pub(super) tally: Arc<Tally>,
-    pub(super) runs: AtomicBool,
     pub(super) now: Mutex<Now<K>>,
     pub(super) records: Mutex<Records<K>>,
     /// Keys whose writes cannot be read yet, also where they could not when it stopped.
     pub(super) held: Mutex<HashMap<K, Held, FixedState>>,
+    /// What was queued when it ended.
+    pub(super) left: Mutex<Vec<Left<K>>>,
     /// What each worker does.
     pub(super) workers: Vec<Mutex<Option<Busy<K>>>>,
 }
 
-/// What there is only while it runs.
+/// How far it is.
 pub(super) struct Now<K: Request> {
+    /// It runs once at a time.
+    pub(super) runs: bool,
     pub(super) phase: Phase,
+    /// While it runs.
     pub(super) queue: Option<Queue<K>>,
     pub(super) waits_for: Vec<Arc<str>>,
+    /// How its last run ended.
+    pub(super) ended: Option<Ended<K>>,
 }
 
 pub(super) struct Busy<K> {
     pub(super) key: K,
     pub(super) since: Instant,
+    pub(super) causes: Causes,
+    pub(super) attempts: u16,
     pub(super) is_stuck: bool,
 }
 
@@ -69,10 +77,11 @@ impl<K: Request, S> Controller<K, S> {
     pub(super) fn new(made: Made<K, S>) -> Self {
         let workers = (0..made.settings.workers).map(|_| Mutex::new(None)).collect();
         let records = Mutex::new(Records::new(made.settings.records, SEED));
-        let now = Mutex::new(Now { phase: Phase::Idle, queue: None, waits_for: Vec::new() });
-        let (tally, runs) = (Arc::default(), AtomicBool::new(false));
+        let (phase, waits_for) = (Phase::Idle, Vec::new());
+        let now = Mutex::new(Now { runs: false, phase, queue: None, waits_for, ended: None });
         let held = Mutex::new(HashMap::with_hasher(FixedState::with_seed(SEED)));
-        Self(Arc::new(Inner { made, tally, runs, now, records, held, workers }))
+        let (tally, left) = (Arc::default(), Mutex::default());
+        Self(Arc::new(Inner { made, tally, now, records, held, left, workers }))
     }
 
     /// By what it is known in logs and metrics.
@@ -92,7 +101,7 @@ impl<K: Request, S> Controller<K, S> {
         let at = Instant::now();
         let busy = inner.workers.iter().filter_map(|worker| {
             let busy = worker.lock();
-            let Busy { key, since, is_stuck } = busy.as_ref()?;
+            let Busy { key, since, is_stuck, .. } = busy.as_ref()?;
             Some(Running {
                 key: key.clone(),
                 time: at.saturating_duration_since(*since),
@@ -123,7 +132,14 @@ impl<K: Request, S> Controller<K, S> {
         Explained { last, queued: queue.and_then(|queue| queue.see(key)), running, held }
     }
 
-    /// Has a key run, for a reason of one's own. It waits for room in the queue. Whether it will: not if the controller does not run.
+    /// How its last run ended, also if that was an error or its future was dropped. `None` if none has.
+    #[must_use]
+    pub fn ended(&self) -> Option<Ended<K>> {
+        self.0.now.lock().ended.clone()
+    }
+
+    /// Has a key run, for a reason of one's own. It waits for room in the queue. Whether it will: not if the controller does not run. If
+    /// that ends before the key has run, it will when the controller runs again.
     pub async fn request(&self, key: K, why: &'static &'static str) -> bool {
         let queue = self.0.now.lock().queue.clone();
         match queue {

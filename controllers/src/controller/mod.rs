@@ -3,6 +3,7 @@
 mod builder;
 mod handle;
 mod held;
+mod left;
 mod observed;
 mod outcome;
 mod records;
@@ -15,10 +16,11 @@ mod worker;
 
 pub use builder::{Builder, changed};
 pub use handle::Controller;
+pub use left::Ended;
 pub use observed::Diagnosed;
 #[cfg(feature = "prometheus")]
 pub(crate) use observed::{Observed, Seen};
 pub use outcome::{Outcome, Record};
-pub use run::{Ended, RunError};
+pub use run::RunError;
 pub use settings::Settings;
 pub use state::{Counts, Explained, Holding, Phase, Running, State};

@@ -1,11 +1,11 @@
 //! A controller at work: sources first, then workers, then the end of both.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use futures::StreamExt;
 use futures::stream::FuturesUnordered;
+use machinery_sync::contained;
 use machinery_workqueue::{ConfigError, Queue};
 use tokio::sync::SetOnce;
 use tokio::time::{Instant, timeout_at};
@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::handle::{Controller, Inner};
+use super::left::Ended;
 use super::source::Feed;
 use super::state::Phase;
 use super::{watchdog, worker};
@@ -48,14 +49,6 @@ pub enum RunError {
     },
 }
 
-/// How a run of a controller ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Ended<K> {
-    /// Keys whose run was dropped, as it did not end in time.
-    pub dropped: Vec<K>,
-}
-
 /// What all tasks of a run share.
 pub(super) struct Shared<K: Request, S, R> {
     pub(super) inner: Arc<Inner<K, S>>,
@@ -73,8 +66,8 @@ pub(super) struct Shared<K: Request, S, R> {
 
 impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
     /// Reconciles until the token is cancelled. It begins when everything that is there is in its queue, and ends when what was under way
-    /// has, or after [`Settings::drain`](crate::Settings::drain); one that does not await is waited for until it returns. What is queued then is let
-    /// go: whoever runs next begins with everything.
+    /// has, or after [`Settings::drain`](crate::Settings::drain); one that does not await is waited for until it returns. What is queued then is
+    /// [named](Ended::left), and queued again when it runs the next time, with everything that is there then.
     ///
     /// Dropping the future drops what is under way. It can run again when that is gone: at once, unless a run is in the middle of what does not
     /// await.
@@ -89,13 +82,14 @@ impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
         let inner = &self.0;
         let running = Running::begin(inner)?;
         if stopping.is_cancelled() {
-            return Ok(Ended { dropped: Vec::new() });
+            return Ok(Ended::before_it_began());
         }
         let queue = Queue::new((inner.made.queue)())?;
         inner.held.lock().retain(|_, held| !held.is_over(Instant::now()));
         let stop = stopping.child_token();
         let _ends = stop.clone().drop_guard();
         let tasks = TaskTracker::new();
+        inner.take_up(&queue);
         inner.enter(Phase::Syncing, Some(queue.clone()));
         let shared = Arc::new(Shared {
             inner: inner.clone(),
@@ -106,17 +100,19 @@ impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
             tasks: tasks.clone(),
             _running: running,
         });
-        let ran = work(&shared).await;
+        let mut dropped = Vec::new();
+        let ran = work(&shared, &mut dropped).await;
         stop.cancel();
         shared.queue.close();
         tasks.close();
         tasks.wait().await;
-        ran
+        inner.leave(dropped);
+        ran.map(|()| self.ended().unwrap_or_else(Ended::before_it_began))
     }
 }
 
 /// From the beginning of the sources to the end of the last run.
-async fn work<K, S, R>(shared: &Arc<Shared<K, S, R>>) -> Result<Ended<K>, RunError>
+async fn work<K, S, R>(shared: &Arc<Shared<K, S, R>>, dropped: &mut Vec<K>) -> Result<(), RunError>
 where
     K: Request,
     S: Send + Sync + 'static,
@@ -124,11 +120,11 @@ where
 {
     let Shared { inner, queue, stopping, tasks, .. } = &**shared;
     let sources = match begin(inner, queue, stopping, tasks) {
-        Err(_) if stopping.is_cancelled() => return Ok(Ended { dropped: Vec::new() }),
+        Err(_) if stopping.is_cancelled() => return Ok(()),
         sources => sources?,
     };
     if !synced(inner, &sources, stopping).await? {
-        return Ok(Ended { dropped: Vec::new() });
+        return Ok(());
     }
     inner.enter(Phase::Working, Some(queue.clone()));
     tracing::info!(controller = %inner.made.name, workers = inner.made.settings.workers, "the controller works");
@@ -144,10 +140,10 @@ where
     inner.enter(Phase::Draining, Some(queue.clone()));
     stopping.cancel();
     queue.close();
-    let dropped = worker::end(shared, workers).await;
+    *dropped = worker::end(shared, workers).await;
     match ended {
         Some(source_name) if !was_told => Err(RunError::SourceEnded { source_name }),
-        _ => Ok(Ended { dropped }),
+        _ => Ok(()),
     }
 }
 
@@ -240,17 +236,19 @@ struct Running<K: Request, S>(Arc<Inner<K, S>>);
 
 impl<K: Request, S> Running<K, S> {
     fn begin(inner: &Arc<Inner<K, S>>) -> Result<Self, RunError> {
-        if inner.runs.swap(true, Ordering::AcqRel) { Err(RunError::Runs) } else { Ok(Self(inner.clone())) }
+        let ran = std::mem::replace(&mut inner.now.lock().runs, true);
+        if ran { Err(RunError::Runs) } else { Ok(Self(inner.clone())) }
     }
 }
 
 impl<K: Request, S> Drop for Running<K, S> {
     fn drop(&mut self) {
-        for worker in &self.0.workers {
-            drop(worker.lock().take());
+        // Where the future was dropped, that is all that is known of what was under way. How keys are cloned is the user's.
+        let left = contained(|| self.0.leave(self.0.drop_all()));
+        if let Err(panic) = left {
+            tracing::error!(controller = %self.0.made.name, %panic, "what was queued is forgotten");
         }
         self.0.enter(Phase::Idle, None);
-        self.0.runs.store(false, Ordering::Release);
     }
 }
 
@@ -261,6 +259,7 @@ impl<K: Request, S> Inner<K, S> {
         let before = std::mem::replace(&mut now.queue, queue);
         if phase == Phase::Idle {
             now.waits_for.clear();
+            now.runs = false;
         }
         drop(now);
         drop(before);

@@ -43,13 +43,10 @@ pub(super) async fn end<K: Request, S, R>(shared: &Shared<K, S, R>, mut workers:
     }
     workers.abort_all();
     // One that does not await goes on until it returns: nobody else may be at its key before that.
-    let busy = shared.inner.workers.iter().filter_map(|worker| worker.lock().take());
-    let dropped: Vec<K> = busy.map(|busy| busy.key).collect();
-    for _ in &dropped {
-        shared.inner.tally.ended(&Outcome::Dropped);
-    }
-    tracing::warn!(controller = %shared.inner.made.name, runs = dropped.len(), "runs that did not end in time are dropped");
     while workers.join_next().await.is_some() {}
+    let inner = &shared.inner;
+    let dropped = inner.drop_all();
+    tracing::warn!(controller = %inner.made.name, runs = dropped.len(), "runs that did not end in time are dropped");
     dropped
 }
 
@@ -97,7 +94,13 @@ where
 {
     let inner = &shared.inner;
     let (began, causes) = (Instant::now(), work.causes());
-    *inner.workers[number].lock() = Some(Busy { key: work.key().clone(), since: began, is_stuck: false });
+    *inner.workers[number].lock() = Some(Busy {
+        key: work.key().clone(),
+        since: began,
+        causes,
+        attempts: work.attempts(),
+        is_stuck: false,
+    });
     let run = Run::of(&work, causes, shared.told.clone());
     if !sees_what_was_written(shared, work.key()).await {
         return drop(inner.workers[number].lock().take());
@@ -139,6 +142,20 @@ async fn sees_what_was_written<K: Request, S, R>(shared: &Shared<K, S, R>, key: 
 }
 
 impl<K: Request, S> Inner<K, S> {
+    /// What workers were at that are gone: of what.
+    pub(super) fn drop_all(&self) -> Vec<K> {
+        let mut keys = Vec::new();
+        for worker in &self.workers {
+            let Some(busy) = worker.lock().take() else { continue };
+            let Busy { key, since: began, causes, attempts, .. } = busy;
+            self.tally.ended(&Outcome::Dropped);
+            let (took, outcome) = (began.elapsed(), Outcome::Dropped);
+            self.records.lock().put(&key, Record { began, took, attempts, causes, outcome, runs: 0 });
+            keys.push(key);
+        }
+        keys
+    }
+
     /// It waits for nothing any more, as all can be read or took too long.
     fn let_go(&self, key: &K, shown: bool) {
         if !shown {

@@ -1,8 +1,11 @@
 //! Promise 7: how it ends.
 
-use crate::stage::{Stage, asks, next, of, part, plane, settings};
-use machinery_controllers::{Next, Phase, Run, RunError, Settings};
+use crate::stage::{Stage, asks, next, of, part, plane, settings, silence};
+use machinery_controllers::{Controller, Ended, Next, Outcome, Phase, Run, RunError, Settings};
+use std::collections::BTreeSet;
+use std::sync::Arc;
 use std::time::Duration;
+use tokio::task::JoinHandle;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -113,6 +116,90 @@ async fn p07_a_run_that_does_not_await_is_waited_for_whatever_the_deadline() {
         controller.run(reconcile.take().unwrap(), again).await.unwrap();
     });
     next(&mut asked).await.done();
+}
+
+/// What was asked for by hand is told by no informer again: it was forgotten, and nobody heard of it.
+#[tokio::test(start_paused = true)]
+async fn p07_what_is_queued_at_the_end_is_named_and_runs_the_next_time() {
+    let stage = Stage::new();
+    let settings = Settings { workers: 1, ..settings() };
+    let controller = Controller::of_requests("numbers").settings(settings).build().unwrap();
+    assert!(controller.ended().is_none());
+    let ((reconcile, mut asked), stopping) = (asks::<u32>(), CancellationToken::new());
+    let ran = runs(&stage, &controller, reconcile, &stopping);
+    while !controller.request(0, &"asked for").await {
+        tokio::task::yield_now().await;
+    }
+    let first = next(&mut asked).await;
+    for number in 1..2000 {
+        assert!(controller.request(number, &"asked for").await);
+    }
+    first.answers(Ok(Next::After(Duration::from_secs(100))));
+    let hangs = next(&mut asked).await;
+    let was_told = Instant::now();
+    stopping.cancel();
+    let ended = ran.await.unwrap().unwrap();
+    assert_eq!((ended.dropped.len(), ended.left.len(), ended.left_count), (1, 1024, 2000));
+    assert_eq!(controller.ended(), Some(ended));
+    let last = controller.explain(&hangs.subject).last.unwrap();
+    assert_eq!((last.outcome, last.attempts), (Outcome::Dropped, 0));
+    assert_eq!(format!("{:?}", last.causes), r#"["asked for 0 (×1)"]"#);
+
+    // A future that is dropped loses nothing, either.
+    let (reconcile, mut asked) = asks::<u32>();
+    let ran = runs(&stage, &controller, reconcile, &stage.stopping);
+    let run = next(&mut asked).await;
+    assert_eq!(format!("{:?}", run.run.causes), r#"["left before 0 (×1)"]"#);
+    ran.abort();
+    let _ = ran.await;
+    while controller.state().phase != Phase::Idle {
+        tokio::task::yield_now().await;
+    }
+    let ended = controller.ended().unwrap();
+    assert_eq!((ended.dropped, ended.left_count), (vec![run.subject], 2000));
+
+    let (reconcile, mut asked) = asks::<u32>();
+    runs(&stage, &controller, reconcile, &stage.stopping);
+    let mut seen = BTreeSet::new();
+    while seen.len() < 2000 {
+        let run = next(&mut asked).await;
+        if run.subject == 0 {
+            assert!(was_told.elapsed() >= Duration::from_secs(99), "it was to come later");
+        }
+        seen.insert(run.subject);
+        run.done();
+    }
+    silence(&mut asked).await;
+}
+
+/// Where a source ends before the controller, too.
+#[tokio::test(start_paused = true)]
+async fn p07_what_was_dropped_is_named_also_where_a_source_ends() {
+    let stage = Stage::new();
+    let plane = plane();
+    plane.put(part("n/a"));
+    let informer_stops = CancellationToken::new();
+    let source: Arc<dyn machinery_objects::ListWatch<_>> = Arc::new(plane);
+    let parts = machinery_informers::Informer::builder(source).build();
+    stage.tasks.spawn(parts.run(informer_stops.clone()));
+    let controller = of(&parts).build().unwrap();
+    let (reconcile, mut asked) = asks();
+    let ran = stage.run(&controller, reconcile, &stage.stopping);
+    let hangs = next(&mut asked).await;
+    informer_stops.cancel();
+    assert_eq!(ran.await.unwrap(), Err(RunError::SourceEnded { source_name: "parts".into() }));
+    let ended = controller.ended().unwrap();
+    assert_eq!((ended.dropped, ended.left_count), (vec![hangs.subject.key.clone()], 1));
+}
+
+fn runs(
+    stage: &Stage,
+    controller: &Controller<u32, u32>,
+    reconcile: crate::stage::Asks<u32>,
+    stopping: &CancellationToken,
+) -> JoinHandle<Result<Ended<u32>, RunError>> {
+    let (controller, stopping) = (controller.clone(), stopping.clone());
+    stage.tasks.spawn(async move { controller.run(reconcile, stopping).await })
 }
 
 #[tokio::test(start_paused = true)]
