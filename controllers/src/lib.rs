@@ -37,15 +37,15 @@
 //! 18. **Who stops leading on purpose lets the next one begin at once**, after all has ended (`p18_…`).
 //! 19. **Candidates of client-go may share the Lease**, what others wrote into it stays, and what makes no sense in it harms nobody (`p19_…`).
 //! 20. **Controllers stop with a term and start with the next one**, in the same process, on warm caches (`p20_…`).
-//! 21. **The name of a lock is its key**, readable where that is and read back; no two keys share one, and what is too long is refused
-//!     ([`LockKey`]; `p21_…`).
+//! 21. **The name of a lock is its key**, readable where that is and read back; no two keys share one, what is too long is refused, and a
+//!     key's type that panics costs that name alone ([`LockKey`]; `p21_…`).
 //! 22. **A name is one owner's**: a claim makes it the owner's, finds that it is, UID and all, or says whose it is; also where an answer was lost
 //!     ([`NameLocks::claim`]; `p22_…`).
 //! 23. **Who has lost a name writes nothing under it**: the server refuses that, whoever sends it. Where a server does not look at fences, that
 //!     is said ([`Held::fence`]; `p23_…`).
 //! 24. **A release is done once**, and touches nobody else's ([`NameLocks::release`]; `p24_…`).
-//! 25. **What a crash left is found again** ([`NameLocks::recover`]), and a lock that is none is in the way of its own name only and known
-//!     ([`NameLocks::strays`]; `p25_…`).
+//! 25. **What a crash left is found again** ([`NameLocks::recover`]), and a lock that is none is in the way of its own name only, known
+//!     ([`NameLocks::strays`]), warned of and counted ([`NameLocks::misnamed`]; `p25_…`).
 //! 26. **Who waits for a name is told when it is free**, in the order in which they came ([`NameLocks::wake`]; `p26_…`; every interleaving of three
 //!     threads in `tests/loom.rs`).
 //! 27. **Of two holders of a name never both write, and no lock is leaked**: eight who claim, crash and wake up late (`p27_…`).

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
+use machinery_objects::Object;
 use machinery_sync::Mutex;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType;
 
 use crate::controller::{Controller, Observed, Seen};
-use crate::{Counts, Phase, Request};
+use crate::{Counts, LockKey, NameLocks, Phase, Request};
 
 /// The controllers of a process, for one registry, and their queues under the names of client-go. Each metric is one family with the label
 /// `name`.
@@ -34,6 +36,8 @@ use crate::{Counts, Phase, Request};
 #[derive(Clone, Default)]
 pub struct Metrics {
     controllers: Arc<Mutex<BTreeMap<String, Weak<dyn Observed>>>>,
+    /// Of which kind locks are, and how many of them are misnamed.
+    locks: Arc<Mutex<Vec<(String, Weak<AtomicUsize>)>>>,
 }
 
 /// Another controller has the name.
@@ -67,6 +71,24 @@ impl Metrics {
         }
         controllers.insert(name, controller.observed());
         Ok(())
+    }
+
+    /// Shows how many locks are called after no key, as long as these exist.
+    pub fn watch_locks<K: LockKey, L: Object>(&self, locks: &NameLocks<K, L>) {
+        let (kind, misnamed) = locks.seen();
+        let mut locks = self.locks.lock();
+        locks.retain(|(_, other)| other.strong_count() > 0);
+        locks.push((kind.to_string(), Arc::downgrade(misnamed)));
+    }
+
+    /// Misnamed locks, by kind.
+    fn misnamed(&self) -> BTreeMap<String, usize> {
+        let mut all = BTreeMap::new();
+        for (kind, misnamed) in &*self.locks.lock() {
+            let Some(misnamed) = misnamed.upgrade() else { continue };
+            *all.entry(kind.clone()).or_default() += misnamed.load(Relaxed);
+        }
+        all
     }
 
     fn look(&self, queues: &machinery_workqueue::Metrics) -> Vec<(String, Seen)> {
@@ -149,6 +171,15 @@ impl Collector for Metrics {
                 let labels = [("name", name.as_str())];
                 let mut encoder = family.encode_family(&labels)?;
                 encoder.encode_gauge(&i64::try_from(of(seen)).unwrap_or(i64::MAX))?;
+            }
+        }
+        let misnamed = self.misnamed();
+        if !misnamed.is_empty() {
+            let (name, help) = ("machinery_locks_misnamed", "Locks that are called after no key");
+            let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
+            for (kind, count) in misnamed {
+                let labels = [("kind", kind.as_str())];
+                family.encode_family(&labels)?.encode_gauge(&i64::try_from(count).unwrap_or(i64::MAX))?;
             }
         }
         queues.encode(encoder)

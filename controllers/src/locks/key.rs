@@ -3,6 +3,7 @@
 use std::fmt;
 
 use machinery_objects::{NameError, NameRule};
+use machinery_sync::contained;
 
 use super::part;
 
@@ -52,8 +53,30 @@ const LONGEST: usize = 253;
 /// The name of the object that is the lock of a key: readable where the key is, and no other key's.
 ///
 /// # Errors
-/// It would be too long, or the key is not read as what it was written as.
+/// It would be too long, or the key is not read as what it was written as. Its type panics.
 pub fn name_of_key<K: LockKey>(key: &K) -> Result<String, KeyError> {
+    whatever_the_type_does(|| checked(key))
+}
+
+/// The key whose lock has this name.
+///
+/// # Errors
+/// No key's has. The key's type panics.
+pub fn key_of_name<K: LockKey>(name: &str) -> Result<K, KeyError> {
+    whatever_the_type_does(|| {
+        NameRule::DnsSubdomain.check(name)?;
+        let key = read::<K>(name)?;
+        let expected = written(&key);
+        if expected == name { Ok(key) } else { Err(KeyError::Otherwise { expected }) }
+    })
+}
+
+/// Names come from whoever makes objects: a type that does not expect one is to cost that object, and not who looks at all.
+fn whatever_the_type_does<T>(call: impl FnOnce() -> Result<T, KeyError>) -> Result<T, KeyError> {
+    contained(call).unwrap_or_else(|panic| Err(KeyError::Panicked { said: panic.text().into() }))
+}
+
+fn checked<K: LockKey>(key: &K) -> Result<String, KeyError> {
     let name = written(key);
     match name.len() {
         0 => return Err(KeyError::Empty),
@@ -62,17 +85,6 @@ pub fn name_of_key<K: LockKey>(key: &K) -> Result<String, KeyError> {
     }
     // So no two keys share a name, however their type writes them.
     if read::<K>(&name)? == *key { Ok(name) } else { Err(KeyError::Lossy { name }) }
-}
-
-/// The key whose lock has this name.
-///
-/// # Errors
-/// No key's has.
-pub fn key_of_name<K: LockKey>(name: &str) -> Result<K, KeyError> {
-    NameRule::DnsSubdomain.check(name)?;
-    let key = read::<K>(name)?;
-    let expected = written(&key);
-    if expected == name { Ok(key) } else { Err(KeyError::Otherwise { expected }) }
 }
 
 fn written<K: LockKey>(key: &K) -> String {
@@ -168,6 +180,12 @@ pub enum KeyError {
     Lossy {
         /// What was written.
         name: String,
+    },
+    /// The key's type panicked: that is a mistake in the type, which reads whatever names there are.
+    #[error("the type of the keys panicked: {said}")]
+    Panicked {
+        /// What it said.
+        said: String,
     },
     /// It is not even a name.
     #[error("not the name of a lock: {0}")]

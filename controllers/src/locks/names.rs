@@ -3,6 +3,7 @@
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use futures::future::BoxFuture;
 use machinery_informers::{Index, Informer};
@@ -50,6 +51,7 @@ pub(super) struct Inner<K, L> {
     pub(super) informer: Informer<L>,
     pub(super) by_owner: Index<Uid>,
     pub(super) waiters: Waiters<ObjectKey>,
+    pub(super) misnamed: Arc<AtomicUsize>,
     ask: Box<Ask<L>>,
     make: Box<Make<K, L>>,
     namespace: Option<Arc<str>>,
@@ -77,9 +79,25 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         LocksBuilder { locking, informer, ask, make, namespace: None, waiters: WAITERS }
     }
 
-    /// Keeps the cache of locks up to date until the token is cancelled.
+    /// Keeps the cache of locks up to date until the token is cancelled, and warns of each that is called after no key.
     pub fn run(&self, stopping: CancellationToken) -> impl Future<Output = ()> + Send + use<K, L> {
-        self.0.informer.run(stopping)
+        let cache = self.0.informer.run(stopping.clone());
+        let locks = self.clone();
+        async move {
+            tokio::join!(cache, locks.warn_of_misnamed(stopping));
+        }
+    }
+
+    /// How many locks there are that are called after no key, while it [runs](Self::run): [`strays`](Self::strays) says which.
+    #[must_use]
+    pub fn misnamed(&self) -> usize {
+        self.0.misnamed.load(Relaxed)
+    }
+
+    /// What metrics show.
+    #[cfg(feature = "prometheus")]
+    pub(crate) fn seen(&self) -> (&Kind, &Arc<AtomicUsize>) {
+        (&self.0.locking.kind, &self.0.misnamed)
     }
 
     /// The locks as they were not long ago: for [`Builder::owning`](crate::Builder::owning), so that owners run for their locks.
@@ -159,7 +177,16 @@ impl<K: LockKey, L: Object> LocksBuilder<K, L> {
         let Self { locking, mut informer, ask, make, namespace, waiters } = self;
         let by_owner = informer.index(|lock: &L| holder(lock).map(|owner| owner.uid));
         let (informer, waiters) = (informer.build(), Waiters::new(waiters));
-        NameLocks(Arc::new(Inner { locking, informer, by_owner, waiters, ask, make, namespace }))
+        NameLocks(Arc::new(Inner {
+            locking,
+            informer,
+            by_owner,
+            waiters,
+            misnamed: Arc::default(),
+            ask,
+            make,
+            namespace,
+        }))
     }
 }
 

@@ -1,7 +1,12 @@
 //! What an owner has, and what is nobody's.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use machinery_informers::Informer;
-use machinery_objects::{Object, ObjectKey, OwnerRef, Scope};
+use machinery_informers::deliver::Told;
+use machinery_objects::{Event, Object, ObjectKey, OwnerRef, Scope};
+
+use tokio_util::sync::CancellationToken;
 
 use super::holder::{Owner, holder, is_held_by};
 use super::{Held, KeyError, LockError, LockKey, NameLocks, key_of_name};
@@ -65,6 +70,25 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
             self.release(held).await?;
         }
         Ok(wanted)
+    }
+
+    /// Warns of each lock that comes and is called after no key, and counts those that there are. It costs nobody else anything.
+    pub(super) async fn warn_of_misnamed(self, stopping: CancellationToken) {
+        let Ok(mut events) = self.0.informer.events() else { return };
+        let misnamed = &self.0.misnamed;
+        misnamed.store(0, Relaxed);
+        while let Some(Some(told)) = stopping.run_until_cancelled(events.next()).await {
+            let Told::Event(name, event) = told else { continue };
+            let Err(error) = key_of_name::<K>(name.name()) else { continue };
+            match event {
+                Event::Added { .. } => {
+                    misnamed.fetch_add(1, Relaxed);
+                    tracing::warn!(lock = %name, %error, "a lock is called after no key: find out who made it, and delete it");
+                }
+                Event::Updated { .. } => {}
+                _ => drop(misnamed.fetch_sub(1, Relaxed)),
+            }
+        }
     }
 
     /// The locks that are not as locks are, beside the owners that there are. Both caches are of a moment: of an owner, or a lock, that

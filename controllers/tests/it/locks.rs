@@ -14,6 +14,7 @@ use machinery_sync::Mutex;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 use tower_service::Service;
 
 fn a() -> String {
@@ -279,6 +280,35 @@ async fn p25_a_lock_that_is_none_is_reported_and_in_the_way_of_its_name_only() {
     held(locks.claim(&host, &a()).await.unwrap());
     plane.names.delete(&key("unowned"), &Deletion::default()).await.unwrap();
     held(locks.claim(&host, &"unowned".to_owned()).await.unwrap());
+}
+
+/// Nothing said that there was one: who looked at the names of an owner left it out without a word.
+#[tokio::test]
+async fn p25_a_lock_that_is_called_after_no_key_is_counted_while_it_is_there() {
+    let plane = Plane::new().await;
+    let locks = plane.locks();
+    let counted = async |expected| {
+        let end = tokio::time::Instant::now() + PATIENCE;
+        while locks.misnamed() != expected && tokio::time::Instant::now() < end {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert_eq!(locks.misnamed(), expected);
+    };
+    for name in ["x-y", "x", "0x--zz"] {
+        put(&plane, name, None).await;
+    }
+    counted(2).await;
+    #[cfg(feature = "prometheus")]
+    {
+        let (metrics, mut page) = (machinery_controllers::Metrics::new(), String::new());
+        metrics.watch_locks(&locks);
+        let mut registry = prometheus_client::registry::Registry::default();
+        registry.register_collector(Box::new(metrics));
+        prometheus_client::encoding::text::encode(&mut page, &registry).unwrap();
+        assert!(page.contains("machinery_locks_misnamed{kind=\"hostnames.example.com\"} 2\n"), "{page}");
+    }
+    plane.names.delete(&key("x-y"), &Deletion::default()).await.unwrap();
+    counted(1).await;
 }
 
 #[tokio::test]

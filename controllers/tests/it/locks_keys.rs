@@ -1,4 +1,4 @@
-//! Promise 31: two keys never share a name.
+//! Promise 21: two keys never share a name.
 
 use machinery_controllers::{KeyError, KeyReader, KeyWriter, LockKey, key_of_name, name_of_key};
 use machinery_objects::NameRule;
@@ -81,6 +81,30 @@ fn p21_a_type_that_writes_two_keys_alike_is_found_out() {
     check(Half(1, 0), "1");
     assert_eq!(name_of_key(&Half(1, 2)), Err(KeyError::Lossy { name: "1".into() }));
     assert_eq!(name_of_key(&Nothing), Err(KeyError::Empty));
+}
+
+/// A key whose type expects no other names than its own.
+#[derive(Clone, Debug, PartialEq)]
+struct Strict(String);
+
+impl LockKey for Strict {
+    fn write(&self, parts: &mut KeyWriter) {
+        assert!(!self.0.is_empty(), "on purpose");
+        parts.text(&self.0);
+    }
+    fn read(parts: &mut KeyReader<'_>) -> Result<Self, KeyError> {
+        let text = parts.text("a word")?;
+        assert_eq!(text.len(), 1, "on purpose, of {text}");
+        Ok(Self(text))
+    }
+}
+
+#[test]
+fn p21_a_type_that_panics_is_an_error_of_that_name() {
+    check(Strict("a".into()), "a");
+    let Err(KeyError::Panicked { said }) = key_of_name::<Strict>("ab") else { panic!("it panics") };
+    assert!(said.contains("on purpose, of ab"), "{said}");
+    assert!(matches!(name_of_key(&Strict(String::new())), Err(KeyError::Panicked { .. })));
 }
 
 /// Texts in which what has a meaning is likely.

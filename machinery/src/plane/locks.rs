@@ -41,6 +41,7 @@ impl Plane {
             }
         }
         .build();
+        self.shown().controller_metrics().watch_locks(&locks);
         self.run(|stopping| locks.run(stopping));
         Ok(locks)
     }
