@@ -13,7 +13,8 @@
 //! 2. **One run at a time for a subject**, and one more after whatever happened during it (`p02_…`).
 //! 3. **A failure is its subject's alone**: an error, a panic or a run that takes too long is repeated after a back-off of its own, and
 //!    nobody else notices (`p03_…`).
-//! 4. **Owners run for what they own**, also those that did before; a function of yours sees what was and what is (`p04_…`).
+//! 4. **Owners run for what they own**, also those that did before; a function of yours sees what was and what is. Of keyed informers it is known
+//!    when all of a key is there, also if that is nothing ([`Builder::when_complete`]; `p04_…`).
 //! 5. **The next run sees what the last one wrote**: [`Run::wrote`] holds that subject, and no other (`p05_…`).
 //! 6. **A run that hangs is reported**, with its subject and for how long ([`State::running`]; `p06_…`).
 //! 7. **It ends in good order**: nothing new is begun, what is under way may end until a deadline, what was dropped and what was queued is

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use machinery_objects::{Departure, Event, Object};
+use machinery_objects::{Departure, EditNumber, Event, Object};
 use machinery_sync::Mutex;
 use machinery_workqueue::Cause;
 use std::sync::OnceLock;
@@ -41,6 +41,11 @@ impl Names {
         let revision = event.object().version().and_then(|version| version.revision());
         Cause::new(name, revision.map_or(0, |revision| revision.0))
     }
+}
+
+/// The reason that a key of a source has become complete.
+pub(crate) fn complete(source: &str, number: EditNumber) -> Cause {
+    Cause::new(kept(&format!("{source} complete")), number.0)
 }
 
 /// The same text for ever: there are as many as there are names of sources in a program.

@@ -46,6 +46,8 @@
 //!     [`KeyedBuilder::linger`] says, nothing of it is held, that was told, and what still comes changes nothing
 //!     (`interests_are_held_and_let_go_by_one_stream`, `…_by_a_stream_for_each_key`, over TLS `keyed_informers_over_the_wire_…`; loom:
 //!     `what_comes_for_a_key_that_was_let_go_changes_nothing`, `an_acquire_beside_the_last_release_is_a_tenure_that_lives`).
+//!     Whoever has to act when all under a key is known is told so, in order and once ([`KeyedInformers::completions`];
+//!     `who_waits_for_keys_is_told_of_each_when_it_is_complete`).
 //! 14. **Whoever lets an ambiguous name rest is told of its end** (`by_a_stream_for_each_key_it_is_known_in_the_end_and_whoever_let_it_rest_is_told`,
 //!     in all six orders; loom: `an_ambiguity_ends_with_a_telling`). On one stream no name is ever ambiguous (`by_one_stream_it_is_always_known`).
 //! 15. **An object that cannot be read hides no others**: an [`Informer`] counts it, and knows it by name ([`State::unreadable`];
@@ -147,7 +149,8 @@ pub use informer::{Builder, Counts, Informer, NotReached, State};
 pub use keyed::Model;
 #[cfg(feature = "tokio")]
 pub use keyed::{
-    Interest, Key, KeyedBuilder, KeyedCounts, KeyedInformers, KeyedState, NotAcquired, Released, Text,
+    Completions, Interest, Key, KeyedBuilder, KeyedCounts, KeyedInformers, KeyedState, NotAcquired, Released,
+    Text,
 };
 pub use lookup::{Lookup, LookupMap, LookupSnapshot};
 pub use machinery_snapshot::{Index, Label, Snapshot};

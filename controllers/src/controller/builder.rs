@@ -7,6 +7,7 @@ use machinery_informers::{Informer, KeyedInformers, Text};
 use machinery_objects::{Event, Kind, NameError, Object, ObjectKey, Scope};
 use machinery_workqueue::{Config, ConfigError, Queue};
 
+use super::completing::Completing;
 use super::handle::{Controller, Find, Made, Reads};
 use super::settings::Settings;
 use super::source::{Listening, Source};
@@ -103,7 +104,7 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
     }
 
     /// Listens to keyed informers: an event under one of their keys is for these. Where interests come and go there is no beginning that
-    /// ends, so no run waits for it.
+    /// ends, so no run waits for it: [`when_complete`](Self::when_complete) tells when all of a key is there.
     pub fn watching_keyed<F, T, W>(
         mut self,
         what: &str,
@@ -124,6 +125,28 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
             name: what.into(),
             listen,
             has_sync: false,
+            whom: Arc::new(whom),
+        }));
+        self
+    }
+
+    /// Runs for these keys when all that is under a key of keyed informers can be read, also if that is nothing: whoever needs all of it
+    /// looks whether an interest [is synced](machinery_informers::Interest::is_synced), does nothing if not, and is called again by this.
+    pub fn when_complete<F, T, W>(
+        mut self,
+        what: &str,
+        objects: &KeyedInformers<F, T>,
+        whom: impl Fn(&F) -> W + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Text,
+        T: Object,
+        W: IntoIterator<Item = K>,
+    {
+        let whom = move |key: &F, keys: &mut Vec<K>| keys.extend(whom(key));
+        self.sources.push(Box::new(Completing {
+            name: what.into(),
+            objects: objects.clone(),
             whom: Arc::new(whom),
         }));
         self

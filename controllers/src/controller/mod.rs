@@ -1,6 +1,7 @@
 //! The loop around a reconcile.
 
 mod builder;
+mod completing;
 mod handle;
 mod held;
 mod left;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use machinery_informers::deliver::{Closed, Events, Told};
 use machinery_objects::{Event, Mark, Object};
-use machinery_sync::contained;
+use machinery_sync::{Panic, contained};
 use machinery_workqueue::{Add, AddError, Cause, Priority, Queue};
 use tokio::sync::SetOnce;
 use tokio::time::sleep;
@@ -83,8 +83,7 @@ async fn listen<K, N, T>(
         match told {
             Told::Event(name, event) => {
                 if let Err(panic) = contained(|| whom(&name, &event, &mut keys)) {
-                    tracing::error!(source = %feed.name, %panic, "a function of the controller panics on an event");
-                    feed.tally.source_panics();
+                    feed.panicked(&panic);
                 }
                 let is_initial = matches!(event, Event::Added { initial: true, .. });
                 let priority = if is_initial { Priority::LOW } else { Priority::NORMAL };
@@ -104,8 +103,14 @@ async fn listen<K, N, T>(
 }
 
 impl<K: Request> Feed<K> {
+    /// Keys that the function gave before are put all the same.
+    pub(super) fn panicked(&self, panic: &Panic) {
+        tracing::error!(source = %self.name, %panic, "a function of the controller panics on an event");
+        self.tally.source_panics();
+    }
+
     /// A beginning for which there is no room ends here: the rest waits for workers, as all that comes later does.
-    async fn put(&self, key: K, add: Add) -> bool {
+    pub(super) async fn put(&self, key: K, add: Add) -> bool {
         put(&self.queue, &self.tally, key, add, || drop(self.begun.set(()))).await
     }
 }

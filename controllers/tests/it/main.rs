@@ -1,6 +1,7 @@
 //! The promises of `src/lib.rs`, one file for each matter.
 #![allow(clippy::unwrap_used)]
 
+mod completes;
 mod ends;
 mod expects;
 mod fails;

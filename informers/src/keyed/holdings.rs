@@ -187,6 +187,12 @@ where
         self.wanted.lock().completed(key, tenure)
     }
 
+    /// Which keys have become complete after this number, and are so, in that order.
+    #[cfg(feature = "tokio")]
+    pub(crate) fn complete_since(&self, number: EditNumber) -> Vec<(EditNumber, F)> {
+        self.wanted.lock().complete_since(number)
+    }
+
     /// Whether any key is complete, or has been.
     pub(crate) fn knows_any(&self) -> bool {
         self.wanted.lock().knows_any()

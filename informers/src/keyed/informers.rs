@@ -103,7 +103,7 @@ impl<F: Text, T: Object> KeyedInformers<F, T> {
         }))
     }
 
-    pub(super) fn shared(&self) -> &Shared<F, T> {
+    pub(super) fn shared(&self) -> &Arc<Shared<F, T>> {
         &self.0.shared
     }
 

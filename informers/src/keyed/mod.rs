@@ -7,6 +7,8 @@
 #[cfg(feature = "tokio")]
 mod builder;
 #[cfg(feature = "tokio")]
+mod completions;
+#[cfg(feature = "tokio")]
 mod editor;
 #[cfg(feature = "tokio")]
 mod edits;
@@ -43,6 +45,8 @@ mod wanted;
 
 #[cfg(feature = "tokio")]
 pub use builder::KeyedBuilder;
+#[cfg(feature = "tokio")]
+pub use completions::Completions;
 #[cfg(feature = "tokio")]
 pub use guard::{Interest, Released};
 #[cfg(feature = "tokio")]

@@ -1,6 +1,7 @@
 //! Which keys are wanted, and by how many: counts, and what follows from them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::time::{Duration, Instant};
 
 use machinery_objects::EditNumber;
@@ -13,8 +14,9 @@ pub(crate) struct Wanted<F> {
     /// Those that nobody holds, and until when they stay.
     lingering: BTreeSet<(Instant, F)>,
     tenures: u64,
-    /// How many are complete, and how many have been so once.
-    complete: usize,
+    /// Those that are complete, in the order in which they became so.
+    complete: BTreeMap<EditNumber, F>,
+    /// How many have been so once.
     known: usize,
     /// How often one has become so.
     completions: u64,
@@ -56,7 +58,7 @@ impl<F: Ord + Clone> Wanted<F> {
             changed: BTreeSet::new(),
             lingering: BTreeSet::new(),
             tenures: 0,
-            complete: 0,
+            complete: BTreeMap::new(),
             known: 0,
             completions: 0,
             limit,
@@ -140,7 +142,9 @@ impl<F: Ord + Clone> Wanted<F> {
 
     fn forget(&mut self, key: &F) {
         let want = self.keys.remove(key);
-        self.complete -= usize::from(want.as_ref().is_some_and(|want| want.complete.is_some()));
+        if let Some(number) = want.as_ref().and_then(|want| want.complete) {
+            self.complete.remove(&number);
+        }
         self.known -= usize::from(want.as_ref().is_some_and(|want| want.known));
         // Of one that nobody began a stream for nobody has to hear.
         if want.is_some_and(|want| want.told) {
@@ -155,7 +159,8 @@ impl<F: Ord + Clone> Wanted<F> {
         self.closed = true;
         self.lingering.clear();
         self.changed.clear();
-        (self.complete, self.known) = (0, 0);
+        self.complete.clear();
+        self.known = 0;
         std::mem::take(&mut self.keys).into_keys().collect()
     }
 
@@ -171,9 +176,10 @@ impl<F: Ord + Clone> Wanted<F> {
     pub(crate) fn complete(&mut self, key: &F, tenure: Tenure) -> bool {
         let want = self.keys.get_mut(key).filter(|want| want.tenure == tenure && want.complete.is_none());
         let Some(want) = want else { return false };
-        self.complete += 1;
         self.completions += 1;
-        want.complete = Some(EditNumber(self.completions));
+        let number = EditNumber(self.completions);
+        want.complete = Some(number);
+        self.complete.insert(number, key.clone());
         self.known += usize::from(!std::mem::replace(&mut want.known, true));
         true
     }
@@ -181,8 +187,16 @@ impl<F: Ord + Clone> Wanted<F> {
     /// What is held of a key is of a time that never was, if that is still its tenure.
     pub(crate) fn outdate(&mut self, key: &F, tenure: Tenure) {
         let want = self.keys.get_mut(key).filter(|want| want.tenure == tenure);
-        let was_complete = want.is_some_and(|want| want.complete.take().is_some());
-        self.complete -= usize::from(was_complete);
+        if let Some(number) = want.and_then(|want| want.complete.take()) {
+            self.complete.remove(&number);
+        }
+    }
+
+    /// Those that became complete after this number, and are so.
+    #[cfg_attr(not(feature = "tokio"), expect(dead_code, reason = "only those who wait ask"))]
+    pub(crate) fn complete_since(&self, number: EditNumber) -> Vec<(EditNumber, F)> {
+        let after = (Bound::Excluded(number), Bound::Unbounded);
+        self.complete.range(after).map(|(number, key)| (*number, key.clone())).collect()
     }
 
     /// The number of the last one that became complete.
@@ -219,8 +233,8 @@ impl<F: Ord + Clone> Wanted<F> {
         self.keys.len()
     }
 
-    pub(crate) const fn count_complete(&self) -> usize {
-        self.complete
+    pub(crate) fn count_complete(&self) -> usize {
+        self.complete.len()
     }
 
     pub(crate) const fn knows_any(&self) -> bool {
@@ -285,6 +299,8 @@ mod tests {
         assert!(wanted.is_known(&1) && wanted.knows_any());
         assert!(wanted.complete(&1, tenure));
         assert_eq!(wanted.completed(&1, tenure), Some(Some(EditNumber(2))));
+        assert_eq!(wanted.complete_since(EditNumber::FIRST), [(EditNumber(2), 1)], "as it is now");
+        assert_eq!(wanted.complete_since(EditNumber(2)), []);
         wanted.outdate(&1, tenure);
         assert!(wanted.release(&1, tenure, now(), NONE));
         assert!(!wanted.knows_any() && !wanted.is_known(&1) && wanted.count_complete() == 0);

@@ -133,6 +133,35 @@ fn ten_times_as_many_keys_as_the_source_takes_at_once_come_to_be_complete() {
     });
 }
 
+/// Of a key with nothing under it there was nothing to hear.
+#[test]
+fn who_waits_for_keys_is_told_of_each_when_it_is_complete() {
+    virtually(async {
+        let rig = Rig::of(10);
+        let mut completions = rig.informers.completions();
+        let held = rig.acquire(30);
+        let empty = rig.informers.acquire("empty".to_owned()).unwrap();
+        rig.run();
+        let mut told = Vec::new();
+        while told.len() < 31 {
+            let next = timeout(seconds(3_600), completions.next()).await.expect("they come to be complete");
+            told.extend(next.unwrap());
+        }
+        assert!(told.is_sorted(), "{told:?}");
+        for interest in held.iter().chain([&empty]) {
+            let number = interest.completed().unwrap();
+            assert!(told.contains(&(number, interest.key().clone())), "{number:?} of {told:?}");
+        }
+        let late = rig.informers.completions().next().await.unwrap();
+        assert_eq!(late, told);
+        assert!(timeout(seconds(3_600), completions.next()).await.is_err(), "each is told once");
+        drop((held, empty));
+        assert!(timeout(seconds(1), rig.informers.completions().next()).await.is_err(), "none is complete");
+        rig.stop().await;
+        assert_eq!(completions.next().await, None);
+    });
+}
+
 #[test]
 fn a_source_that_takes_fewer_keys_than_are_asked_for_is_asked_for_fewer() {
     virtually(async {

@@ -71,6 +71,17 @@ impl<K: ObjectType> PlaneController<K> {
         self
     }
 
+    /// Runs for these keys when all that is under a key of [keyed informers](Plane::keyed_informers) can be read, also if that is nothing.
+    pub fn when_complete<F: Text, O: Object, W: IntoIterator<Item = ObjectKey>>(
+        mut self,
+        what: &str,
+        objects: &KeyedInformers<F, O>,
+        whom: impl Fn(&F) -> W + Send + Sync + 'static,
+    ) -> Self {
+        self.builder = self.builder.when_complete(what, objects, whom);
+        self
+    }
+
     /// Claims names: runs for what becomes of an object's locks, and for who waits when a name is free. One controller claims of these
     /// locks.
     ///
