@@ -8,17 +8,21 @@ use std::time::Duration;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
-use machinery_objects::{Event, Object, ObjectKey, Uid};
+use machinery_objects::{Event, Object, ObjectKey, Uid, WriteToken, Wrote};
 use machinery_sync::Mutex;
 use tokio::time::Instant;
+
+use crate::Shows;
+use crate::reconcile::Wait;
 
 /// What controllers have asked for and their caches do not show yet: children that are to come, and children that are to go.
 ///
 /// [`Run::wrote`](crate::Run::wrote) is enough where a write was answered. This is for those of which the answer was lost, and for
 /// many children at once: whoever counts them in the cache while some are on their way makes too many.
 ///
-/// Expect before the write, [take back](Self::failed) what was refused, and show it [each event](Self::saw) of the children. A parent of whom
-/// something is expected waits: until it is seen, or until it is too old to come.
+/// Expect before the write, [take back](Self::failed) what was refused, say what was [answered](Self::wrote), and show it
+/// [each event](Self::saw) of the children. A parent of whom something is expected waits: until it is seen, until the cache is past what was
+/// answered, as where a child has come and gone unseen, or until it is too old to come.
 ///
 /// Cheap to clone. `P` names a parent.
 pub struct Expectations<P>(Arc<Mutex<State<P>>>);
@@ -26,36 +30,65 @@ pub struct Expectations<P>(Arc<Mutex<State<P>>>);
 struct State<P> {
     patience: Duration,
     limit: usize,
+    children: usize,
     of: HashMap<P, Expected, FixedState>,
 }
 
-/// What is expected of one parent, and since when each.
+/// What is expected of one parent.
 #[derive(Default)]
 struct Expected {
-    to_come: BTreeMap<ObjectKey, Instant>,
-    to_go: BTreeMap<(ObjectKey, Uid), Instant>,
+    to_come: BTreeMap<ObjectKey, Child>,
+    to_go: BTreeMap<(ObjectKey, Uid), Child>,
+}
+
+/// Since when a child is expected, and what the cache is to show of it if that is known.
+struct Child {
+    since: Instant,
+    wrote: Option<Wait>,
 }
 
 /// There are as many expectations as there may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{limit} parents expect something already: let this one run again later")]
-pub struct TooManyExpect {
-    /// How many parents may.
-    pub limit: usize,
+#[non_exhaustive]
+pub enum TooManyExpect {
+    /// Of parents.
+    #[error("{limit} parents expect something already: let this one run again later")]
+    Parents {
+        /// How many may.
+        limit: usize,
+    },
+    /// Of one parent's children.
+    #[error("{limit} children of this one are expected already: make the rest in its next run")]
+    Children {
+        /// How many may be.
+        limit: usize,
+    },
 }
+
+/// So many children of each may be expected, unless it is said otherwise.
+const CHILDREN: usize = 4096;
+/// As often it is looked whether the cache is past what was written: nobody is told that.
+const LOOK: Duration = Duration::from_secs(1);
 
 impl<P: Eq + Hash + Clone> Expectations<P> {
     /// None. What does not come within `patience` is expected no more; so many parents may expect something at once.
     #[must_use]
     pub fn new(patience: Duration, limit: usize) -> Self {
         let of = HashMap::with_hasher(FixedState::with_seed(0));
-        Self(Arc::new(Mutex::new(State { patience, limit, of })))
+        Self(Arc::new(Mutex::new(State { patience, limit, children: CHILDREN, of })))
+    }
+
+    /// Expects so many children of each parent at the most. Default: 4096.
+    #[must_use]
+    pub fn children(self, limit: usize) -> Self {
+        self.0.lock().children = limit;
+        self
     }
 
     /// This child is about to be made.
     ///
     /// # Errors
-    /// Too many parents expect something.
+    /// Too many parents expect something, or this one too much.
     pub fn to_come(&self, parent: &P, child: &ObjectKey) -> Result<(), TooManyExpect> {
         self.expect(parent, |expected| &mut expected.to_come, child.clone())
     }
@@ -63,9 +96,34 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
     /// This child is about to be deleted; which one of its name, its UID says.
     ///
     /// # Errors
-    /// Too many parents expect something.
+    /// Too many parents expect something, or this one too much.
     pub fn to_go(&self, parent: &P, child: &ObjectKey, uid: &Uid) -> Result<(), TooManyExpect> {
         self.expect(parent, |expected| &mut expected.to_go, (child.clone(), uid.clone()))
+    }
+
+    /// What was to become of a child was done, and answered with this. It is expected until the informer shows it or is past it: so where a
+    /// child comes and goes unseen nobody waits for it. One that was only marked to go is expected as before.
+    pub fn wrote(&self, parent: &P, token: &WriteToken, informer: &impl Shows) {
+        let wait = Wait::new(token, informer);
+        let mut state = self.0.lock();
+        let Some(expected) = state.of.get_mut(parent) else { return };
+        match &token.wrote {
+            Wrote::Stored(_) => {
+                if let Some(child) = expected.to_come.get_mut(&token.key) {
+                    child.wrote = Some(wait);
+                }
+            }
+            Wrote::Removed(_) => {
+                let is_it = |key: &ObjectKey, uid: &Uid| {
+                    *key == token.key && token.uid.as_ref().is_none_or(|gone| gone == uid)
+                };
+                for ((key, uid), child) in &mut expected.to_go {
+                    if is_it(key, uid) {
+                        child.wrote = Some(wait.clone());
+                    }
+                }
+            }
+        }
     }
 
     /// Whatever was to become of this child was refused, and will not.
@@ -88,24 +146,40 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
         });
     }
 
-    /// In how long the parent can go on, if nothing is seen before; `None`: at once.
+    /// In how long the parent should look again, if nothing is seen before; `None`: it can go on at once.
     #[must_use]
     pub fn pending(&self, parent: &P) -> Option<Duration> {
         let now = Instant::now();
         let patience = self.0.lock().patience;
-        let is_due = |since: &Instant| now.saturating_duration_since(*since) < patience;
-        let mut last = None;
+        // Informers are not asked under the lock.
+        let shown: Vec<WriteToken> =
+            self.answered(parent).into_iter().filter(Wait::is_shown).map(|wait| wait.token).collect();
+        let waits = |child: &Child| {
+            let is_shown = child.wrote.as_ref().is_some_and(|wait| shown.contains(&wait.token));
+            !is_shown && now.saturating_duration_since(child.since) < patience
+        };
+        let (mut last, mut is_answered) = (None, false);
         self.forget(parent, |expected| {
-            expected.to_come.retain(|_, since| is_due(since));
-            expected.to_go.retain(|_, since| is_due(since));
+            expected.to_come.retain(|_, child| waits(child));
+            expected.to_go.retain(|_, child| waits(child));
             last = expected.last();
+            is_answered = expected.all().any(|child| child.wrote.is_some());
         });
-        last.map(|last| patience.saturating_sub(now.saturating_duration_since(last)))
+        let left = patience.saturating_sub(now.saturating_duration_since(last?));
+        Some(if is_answered { left.min(LOOK) } else { left })
+    }
+
+    /// What the cache is to show.
+    fn answered(&self, parent: &P) -> Vec<Wait> {
+        let state = self.0.lock();
+        let expected = state.of.get(parent).into_iter().flat_map(Expected::all);
+        expected.filter_map(|child| child.wrote.clone()).collect()
     }
 
     /// The parent is gone, and expects nothing.
     pub fn forget_all(&self, parent: &P) {
-        self.0.lock().of.remove(parent);
+        let gone = self.0.lock().of.remove(parent);
+        drop(gone);
     }
 
     /// How many parents expect something.
@@ -123,7 +197,7 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
     fn expect<C: Ord>(
         &self,
         parent: &P,
-        which: impl FnOnce(&mut Expected) -> &mut BTreeMap<C, Instant>,
+        which: impl FnOnce(&mut Expected) -> &mut BTreeMap<C, Child>,
         child: C,
     ) -> Result<(), TooManyExpect> {
         let now = Instant::now();
@@ -135,10 +209,20 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
                 expected.last().is_some_and(|last| now.saturating_duration_since(last) < patience)
             });
             if state.of.len() >= limit {
-                return Err(TooManyExpect { limit });
+                return Err(TooManyExpect::Parents { limit });
             }
         }
-        which(state.of.entry(parent.clone()).or_default()).insert(child, now);
+        let limit = state.children;
+        if limit == 0 {
+            return Err(TooManyExpect::Children { limit });
+        }
+        let expected = state.of.entry(parent.clone()).or_default();
+        let count = expected.to_come.len() + expected.to_go.len();
+        let children = which(expected);
+        if count >= limit && !children.contains_key(&child) {
+            return Err(TooManyExpect::Children { limit });
+        }
+        children.insert(child, Child { since: now, wrote: None });
         Ok(())
     }
 
@@ -153,8 +237,12 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
 }
 
 impl Expected {
+    fn all(&self) -> impl Iterator<Item = &Child> {
+        self.to_come.values().chain(self.to_go.values())
+    }
+
     fn last(&self) -> Option<Instant> {
-        self.to_come.values().chain(self.to_go.values()).max().copied()
+        self.all().map(|child| child.since).max()
     }
 }
 

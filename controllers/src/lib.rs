@@ -22,7 +22,8 @@
 //! 8. **It runs again in the same process**, from everything that is there (`p08_…`).
 //! 9. **Why**: of each subject it is known why it ran last, what came of it, and when it runs next ([`Controller::explain`]; `p09_…`).
 //! 10. **A full queue loses nothing**: sources wait (`p10_…`).
-//! 11. **What was asked for and cannot be seen yet is waited for**, also where the answer was lost: [`Expectations`] (`p11_…`).
+//! 11. **What was asked for and cannot be seen yet is waited for**, also where the answer was lost, and no longer than until the cache is past it
+//!     where it was not: [`Expectations`] (`p11_…`).
 //! 12. **Nothing is made for an object that could go without a word**: [`Finalizer`] is written before, and goes after (`p12_…`).
 //! 13. **Events for people hold up nobody**: many notes become few events, and what is said too often is spared: [`Recorder`] (`p13_…`,
 //!     `recorder/tests.rs`).

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::BoxFuture;
+use futures::future::{BoxFuture, FutureExt};
 use machinery_informers::{Informer, KeyedInformers, Text};
 use machinery_objects::{Object, WriteToken};
 use machinery_sync::Mutex;
@@ -85,6 +85,22 @@ pub(crate) struct Wait {
     pub(crate) shown: Arc<dyn Fn(Duration) -> BoxFuture<'static, bool> + Send + Sync>,
 }
 
+impl Wait {
+    pub(crate) fn new(token: &WriteToken, informer: &impl Shows) -> Self {
+        let (informer, of) = (informer.clone(), token.clone());
+        let shown = Arc::new(move |patience| -> BoxFuture<'static, bool> {
+            let (token, informer) = (of.clone(), informer.clone());
+            Box::pin(async move { informer.shows(&token, patience).await })
+        });
+        Self { token: token.clone(), shown }
+    }
+
+    /// Whether it can be read now, without waiting or asking anybody.
+    pub(crate) fn is_shown(&self) -> bool {
+        (self.shown)(Duration::MAX).now_or_never() == Some(true)
+    }
+}
+
 /// What shows writes: an informer.
 pub trait Shows: Clone + Send + Sync + 'static {
     /// Waits until it shows a write or is past it; whether it does in time.
@@ -100,12 +116,7 @@ impl Run {
     /// The next run of this key comes when the informer shows this write or is past it, or after
     /// [`Settings::patience`](crate::Settings::patience), also if the controller is stopped and runs again meanwhile. Other keys do not wait.
     pub fn wrote(&self, token: &WriteToken, informer: &impl Shows) {
-        let (informer, of) = (informer.clone(), token.clone());
-        let shown = Arc::new(move |patience| -> BoxFuture<'static, bool> {
-            let (token, informer) = (of.clone(), informer.clone());
-            Box::pin(async move { informer.shows(&token, patience).await })
-        });
-        self.held.lock().push(Wait { token: token.clone(), shown });
+        self.held.lock().push(Wait::new(token, informer));
     }
 
     /// Cancelled when the controller stops: whoever waits for long should end with it.

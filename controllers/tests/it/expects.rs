@@ -1,7 +1,8 @@
 //! Promise 11: what was asked for and cannot be seen yet.
 
-use crate::stage::{Part, part};
+use crate::stage::{Part, Stage, part, plane};
 use machinery_controllers::{Expectations, TooManyExpect};
+use machinery_informers::testing::{Fault, OnEvent};
 use machinery_objects::{Departure, Event, Object, ObjectKey, Uid};
 use std::sync::Arc;
 use std::time::Duration;
@@ -86,9 +87,53 @@ async fn p11_so_many_parents_may_expect_and_those_that_gave_up_make_room() {
     let expects = Expectations::new(PATIENCE, 2);
     expects.to_come(&1, &key("n/x")).unwrap();
     expects.to_come(&2, &key("n/x")).unwrap();
-    assert_eq!(expects.to_come(&3, &key("n/x")), Err(TooManyExpect { limit: 2 }));
+    assert_eq!(expects.to_come(&3, &key("n/x")), Err(TooManyExpect::Parents { limit: 2 }));
     expects.to_come(&2, &key("n/y")).unwrap();
     advance(PATIENCE).await;
     expects.to_come(&3, &key("n/x")).unwrap();
     assert_eq!(expects.len(), 1);
+}
+
+/// It was made and deleted before the cache showed it: no event told of it, and its parent waited for minutes.
+#[tokio::test(start_paused = true)]
+async fn p11_a_child_that_came_and_went_unseen_is_waited_for_until_the_cache_is_past_it() {
+    let stage = Stage::new();
+    let plane = plane();
+    plane.put(part("n/other"));
+    let parts = stage.informer(&plane);
+    parts.synced().await.unwrap();
+    let expects = Expectations::new(PATIENCE, 10);
+    plane.always(Fault::Event(OnEvent::Silent));
+    expects.to_come(&"a", &key("n/x")).unwrap();
+    let made = plane.put(part("n/x"));
+    expects.wrote(&"a", &made, &parts);
+    expects.to_go(&"a", &key("n/x"), made.uid.as_ref().unwrap()).unwrap();
+    let gone = plane.delete(&key("n/x")).unwrap();
+    let look = Some(Duration::from_secs(1));
+    assert_eq!(expects.pending(&"a"), look, "nobody tells that the cache is past it");
+    expects.wrote(&"a", &gone, &parts);
+    expects.to_come(&"b", &key("n/y")).unwrap();
+    assert_eq!(expects.pending(&"b"), Some(PATIENCE), "its answer was lost");
+
+    plane.behave();
+    plane.end_watches();
+    parts.reached(&gone, PATIENCE).await.unwrap();
+    assert_eq!(expects.pending(&"a"), None);
+    assert_eq!(expects.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p11_so_many_children_of_one_may_be_expected() {
+    let expects = Expectations::new(PATIENCE, 10).children(2);
+    expects.to_come(&1, &key("n/x")).unwrap();
+    expects.to_go(&1, &key("n/y"), &Uid::new("1").unwrap()).unwrap();
+    let full = TooManyExpect::Children { limit: 2 };
+    assert_eq!(expects.to_come(&1, &key("n/z")), Err(full));
+    assert!(expects.to_come(&1, &key("n/x")).is_ok() && expects.to_come(&2, &key("n/z")).is_ok());
+    expects.saw(&1, &added(with_uid("n/x", "1")));
+    expects.to_come(&1, &key("n/z")).unwrap();
+    assert_eq!(
+        Expectations::new(PATIENCE, 10).children(0).to_come(&1, &key("n/x")),
+        Err(TooManyExpect::Children { limit: 0 })
+    );
 }
