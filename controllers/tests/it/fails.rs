@@ -3,8 +3,9 @@
 use crate::stage::{Asked, Part, Stage, asks, next, of, part, plane, settings, silence};
 use machinery_controllers::{Controller, Next, Outcome, Run, Settings};
 use machinery_objects::{Event, ObjectKey};
-use machinery_workqueue::Config;
+use machinery_sync::Mutex;
 use machinery_workqueue::limiter::Exponential;
+use machinery_workqueue::{Config, SeenState};
 use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -136,6 +137,54 @@ async fn p03_a_predicate_that_panics_costs_a_run_too_many() {
     plane.put(part("n/c").says("news"));
     next(&mut asked).await.done();
     assert_eq!(controller.state().counts.source_panics, 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p03_what_fails_for_ever_waits_no_longer_than_that_and_is_seen() {
+    let stage = Stage::new();
+    let plane = plane();
+    plane.put(part("n/bad"));
+    plane.put(part("n/well"));
+    let longest = Duration::from_secs(60);
+    let backoff = Exponential::new(Duration::from_millis(5), longest).unwrap();
+    let queue = move || Config { backoff: Box::new(backoff.clone()), ..Config::default() };
+    let settings = Settings { workers: 1, ..settings() };
+    let controller = of(&stage.informer(&plane)).queue(queue).settings(settings).build().unwrap();
+    let runs = Arc::new(Mutex::new((Vec::new(), 0_u32)));
+    let ran = runs.clone();
+    let reconcile = move |part: Arc<Part>, _: Run| {
+        let (mut ran, is_bad) = (ran.lock(), part.key.name() == "bad");
+        if is_bad {
+            ran.0.push(Instant::now());
+        } else {
+            ran.1 += 1;
+        }
+        let next = if is_bad { Err("never") } else { Ok(Next::After(Duration::from_secs(1))) };
+        std::future::ready(next)
+    };
+    stage.run(&controller, reconcile, &stage.stopping);
+    let day = Duration::from_secs(24 * 3600);
+    tokio::time::sleep(day).await;
+    let (failed, well) = runs.lock().clone();
+    let waits: Vec<_> = failed.windows(2).map(|two| two[1] - two[0]).collect();
+    assert!(
+        failed.len() > 1440 && waits.iter().all(|wait| *wait <= longest + Duration::from_millis(1)),
+        "{:?}",
+        waits.iter().max()
+    );
+    assert!(well > 86_000, "the other one goes on: {well}");
+
+    let explained = controller.explain(&key("n/bad"));
+    let queued = explained.queued.unwrap();
+    assert_eq!(usize::from(queued.attempts), failed.len());
+    assert!(
+        matches!(queued.state, SeenState::Delayed { next } if next <= longest + Duration::from_millis(1)),
+        "{queued:?}"
+    );
+    assert_eq!(explained.last.unwrap().outcome, Outcome::Failed("never".into()));
+    let state = controller.state();
+    assert_eq!(state.counts.failed, failed.len() as u64);
+    assert_eq!(state.queue.unwrap().retries, failed.len() as u64);
 }
 
 #[tokio::test(start_paused = true)]

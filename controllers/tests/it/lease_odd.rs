@@ -1,6 +1,6 @@
-//! Promises 23 and 26: what others wrote, and what makes no sense.
+//! Promises 15, 16 and 19: what others wrote, and what makes no sense.
 
-use crate::lease_stage::{Stands, Way, World, config, reads};
+use crate::lease_stage::{Stands, Way, World, config, reads, within, work};
 use jiff::Timestamp;
 use machinery_apiserver::Identity;
 use machinery_controllers::{ElectionConfigError, ElectionPhase, Elector, Lease};
@@ -9,8 +9,10 @@ use machinery_kube::{Remote, Server};
 use machinery_objects::{ListWatch, Writer};
 use serde_json::json;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
-use tokio::time::sleep;
+use tokio::sync::mpsc::unbounded_channel;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 #[tokio::test(start_paused = true)]
@@ -56,6 +58,32 @@ async fn p19_what_others_wrote_into_the_lease_stays() {
         "strategy": "OldestEmulationVersion", "preferredHolder": "other",
     });
     assert_eq!(there["spec"], expected);
+}
+
+/// What the times in a Lease say is for people: somebody sets a clock by years, forward and back, and nothing comes of it.
+#[tokio::test(start_paused = true)]
+async fn p15_clocks_on_the_wall_that_jump_by_years_decide_nothing() {
+    let world = World::new().await;
+    let jumps = || {
+        static CALLS: AtomicUsize = AtomicUsize::new(0);
+        let years = [0, 90, -60, 30, -1, 200][CALLS.fetch_add(1, SeqCst) % 6];
+        Timestamp::from_second(years * 365 * 24 * 3600).unwrap()
+    };
+    let leases = world.leases();
+    let elector = Elector::new(config("jumps"), reads(&leases), Arc::new(leases), jumps).unwrap();
+    let ((tells, mut terms), stopping) = (unbounded_channel(), CancellationToken::new());
+    let (leads, ends) = (elector.clone(), stopping.clone());
+    let leading = world.tasks.spawn(async move { leads.lead(work(tells), ends).await });
+    let term = within(terms.recv()).await.unwrap();
+    let mut other = Stands::new(&world, "other");
+    sleep(Duration::from_secs(600)).await;
+    assert!(!term.token().is_cancelled(), "it renews");
+    assert_eq!(other.elector.state().phase, ElectionPhase::Standing);
+    stopping.cancel();
+    assert_eq!(leading.await.unwrap(), Ok(Some(0)));
+    let released = Instant::now();
+    assert_eq!(other.leads().await.epoch(), 1);
+    assert!(released.elapsed() < config("other").lease_duration, "it was free: {:?}", released.elapsed());
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,9 +1,13 @@
 //! Promises 6 and 9: what is known of runs.
 
-use crate::stage::{Stage, asks, next, of, part, plane, settings};
-use machinery_controllers::{Next, Outcome, Settings};
+use crate::stage::{Part, Stage, asks, next, of, part, plane, settings};
+use machinery_controllers::{Next, Outcome, Run, Settings};
+use machinery_sync::Mutex;
 use machinery_workqueue::SeenState;
 use serde_json::json;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 #[tokio::test(start_paused = true)]
@@ -29,6 +33,46 @@ async fn p06_a_run_that_hangs_is_reported_once_with_its_subject() {
     tokio::time::sleep(Duration::from_secs(20)).await;
     let state = controller.state();
     assert!(state.running.is_empty() && state.counts.stuck == 1, "{state:?}");
+}
+
+/// It never awaits, so nothing in its own task could tell of it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn p06_a_run_that_computes_for_ever_is_reported_and_others_go_on() {
+    let stage = Stage::new();
+    let plane = plane();
+    plane.put(part("n/computes"));
+    let settings = Settings { stuck_after: Duration::from_millis(20), workers: 2, ..settings() };
+    let controller = of(&stage.informer(&plane)).settings(settings).build().unwrap();
+    let (ends, waits) = std::sync::mpsc::channel::<()>();
+    let (waits, well) = (Mutex::new(waits), Arc::new(AtomicUsize::new(0)));
+    let ran = well.clone();
+    let reconcile = move |part: Arc<Part>, _: Run| {
+        if part.key.name() == "computes" {
+            let _ = waits.lock().recv();
+        } else {
+            ran.fetch_add(1, SeqCst);
+        }
+        std::future::ready(Ok::<_, Infallible>(Next::Done))
+    };
+    stage.run(&controller, reconcile, &stage.stopping);
+    until(|| controller.state().running.iter().any(|running| running.is_stuck)).await;
+    for number in 0..50 {
+        plane.put(part(&format!("n/p{number}")));
+    }
+    until(|| well.load(SeqCst) == 50).await;
+    let state = controller.state();
+    assert_eq!((state.counts.stuck, state.running.len()), (1, 1), "{state:?}");
+    assert_eq!(state.running[0].key.name(), "computes");
+    drop(ends);
+    until(|| controller.state().running.is_empty()).await;
+}
+
+async fn until(is_so: impl Fn() -> bool) {
+    let end = tokio::time::Instant::now() + Duration::from_secs(60);
+    while !is_so() && tokio::time::Instant::now() < end {
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+    assert!(is_so());
 }
 
 #[tokio::test(start_paused = true)]

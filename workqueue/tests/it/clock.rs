@@ -282,3 +282,24 @@ fn it_works_from_outside_the_runtime() {
     fn is_send(_: impl Future + Send) {}
     is_send(async move { queue.get().await });
 }
+
+/// A machine that slept, or a clock that somebody set: time goes on from there, and what was due meanwhile is due once.
+#[test]
+fn a_clock_that_jumps_by_years_hands_out_each_once() {
+    let years = |years: u64| Duration::from_secs(years * 365 * 24 * 3600);
+    let (queue, clock) = super::default();
+    for key in 0..100 {
+        queue.add_after(key, ms(u64::from(key) * 1000)).unwrap();
+    }
+    let work = queue.try_get().unwrap();
+    for jump in [1, 100] {
+        clock.advance(years(jump));
+        assert_eq!(queue.len(), 99, "{jump}");
+    }
+    assert!(matches!(work.retry("no"), Retried::After(wait) if wait <= ms(5)), "its back-off begins now");
+    assert_eq!(super::ready(&queue).len(), 99);
+    clock.advance(Duration::MAX);
+    assert_eq!(super::ready(&queue), [0]);
+    queue.add_after(7, years(1)).unwrap();
+    assert_eq!(super::ready(&queue), [7], "139 years after its beginning a queue has no later");
+}
