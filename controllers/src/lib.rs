@@ -8,8 +8,8 @@
 //!
 //! Each promise names its tests, in `tests/it/` or beside the code.
 //!
-//! 1. **Nothing runs before everything that is there is in the queue**, from every source, and a source that does not come is an error
-//!    with its name (`p01_…`).
+//! 1. **Nothing runs before everything that is there can be read and is in the queue**, from every source, and a source that does not come is
+//!    an error with its name (`p01_…`). Where the queue has no room for all of it the rest comes as there is room, and can be read.
 //! 2. **One run at a time for a subject**, and one more after whatever happened during it (`p02_…`).
 //! 3. **A failure is its subject's alone**: an error, a panic or a run that takes too long is repeated after a back-off of its own, and
 //!    nobody else notices (`p03_…`).

@@ -93,11 +93,12 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         whom: impl Fn(&ObjectKey, &Event<Arc<T>>, &mut Vec<K>) + Send + Sync + 'static,
     ) -> Self {
         let objects = objects.clone();
+        let of = objects.clone();
         let listen = move || objects.events();
         self.sources.push(Box::new(Listening {
             name: what.into(),
             listen,
-            has_sync: true,
+            is_whole: Some(Arc::new(move || of.is_synced())),
             whom: Arc::new(whom),
         }));
         self
@@ -124,7 +125,7 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         self.sources.push(Box::new(Listening {
             name: what.into(),
             listen,
-            has_sync: false,
+            is_whole: None,
             whom: Arc::new(whom),
         }));
         self

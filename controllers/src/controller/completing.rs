@@ -43,7 +43,7 @@ where
                     }
                     let add = Add::new().cause(why::complete(&feed.name, number));
                     for key in keys.drain(..) {
-                        if !feed.put(key, add).await {
+                        if !feed.put(key, add, &|| true).await {
                             return;
                         }
                     }

@@ -34,13 +34,17 @@ pub(super) struct Feed<K: Request> {
     pub(super) begun: Arc<SetOnce<()>>,
 }
 
-/// An informer as a source: how to listen to it, whether it has a beginning that ends, and whom an event is for.
+/// An informer as a source: how to listen to it, whether all that was there can be read, and whom an event is for.
 pub(super) struct Listening<L, W> {
     pub(super) name: Arc<str>,
     pub(super) listen: L,
-    pub(super) has_sync: bool,
+    /// None where there is no beginning that ends.
+    pub(super) is_whole: Option<IsWhole>,
     pub(super) whom: Arc<W>,
 }
+
+/// Whether a cache has all that was there at the beginning.
+pub(super) type IsWhole = Arc<dyn Fn() -> bool + Send + Sync>;
 
 /// So long until room in the queue is looked for again.
 const FULL: Duration = Duration::from_millis(10);
@@ -59,19 +63,21 @@ where
 
     fn begin(&self, feed: Feed<K>) -> Result<BoxFuture<'static, ()>, Closed> {
         let events = (self.listen)()?;
-        if !self.has_sync {
+        let (whom, is_whole) = (self.whom.clone(), self.is_whole.clone());
+        let is_whole = is_whole.unwrap_or_else(|| {
             let _ = feed.begun.set(());
-        }
-        let whom = self.whom.clone();
-        Ok(Box::pin(
-            async move { listen(events, feed, move |name, event, keys| whom(name, event, keys)).await },
-        ))
+            Arc::new(|| true)
+        });
+        Ok(Box::pin(async move {
+            listen(events, feed, is_whole, move |name, event, keys| whom(name, event, keys)).await;
+        }))
     }
 }
 
 async fn listen<K, N, T>(
     mut events: Events<N, Arc<T>>,
     feed: Feed<K>,
+    is_whole: IsWhole,
     whom: impl Fn(&N, &Event<Arc<T>>, &mut Vec<K>) + Send,
 ) where
     K: Request,
@@ -91,7 +97,7 @@ async fn listen<K, N, T>(
                 let add = Add::new().priority(priority);
                 let add = contained(|| names.cause(&event)).map_or(add, |cause| add.cause(cause));
                 for key in keys.drain(..) {
-                    if !feed.put(key, add).await {
+                    if !feed.put(key, add, &*is_whole).await {
                         return;
                     }
                 }
@@ -109,9 +115,14 @@ impl<K: Request> Feed<K> {
         self.tally.source_panics();
     }
 
-    /// A beginning for which there is no room ends here: the rest waits for workers, as all that comes later does.
-    pub(super) async fn put(&self, key: K, add: Add) -> bool {
-        put(&self.queue, &self.tally, key, add, || drop(self.begun.set(()))).await
+    /// A beginning for which there is no room ends when all of it can be read: the rest waits for workers, as all that comes later does.
+    pub(super) async fn put(&self, key: K, add: Add, is_whole: &(dyn Fn() -> bool + Send + Sync)) -> bool {
+        let full = || {
+            if is_whole() {
+                let _ = self.begun.set(());
+            }
+        };
+        put(&self.queue, &self.tally, key, add, full).await
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::stage::{Part, Stage, asks, next, of, part, plane, settings, silence};
 use machinery_controllers::{Controller, Next, Phase, Run, RunError, Settings, changed};
 use machinery_informers::testing::{Fault, OnList, OnWatch, Plane};
-use machinery_objects::ObjectKey;
+use machinery_objects::{Event, ObjectKey};
 use machinery_workqueue::Config;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -60,6 +60,32 @@ async fn p01_a_source_that_does_not_come_is_an_error_with_its_name() {
         "{error}"
     );
     assert_eq!(controller.state().phase, Phase::Idle);
+}
+
+/// A queue with less room than there are objects ended the beginning of its source, whatever could be read by then.
+#[tokio::test(start_paused = true)]
+async fn p01_where_the_queue_has_no_room_all_that_is_there_can_be_read_before_the_first_run() {
+    let stage = Stage::new();
+    let (ready, late) = (plane(), plane());
+    for number in 0..50 {
+        ready.put(part(&format!("n/a{number}")));
+        late.put(part(&format!("n/b{number}")));
+    }
+    never(&late);
+    let (parts, others) = (stage.informer(&ready), stage.informer(&late));
+    let controller = of(&parts)
+        .watching("others", &others, |event: &Event<Arc<Part>>| Some(event.object().key.clone()))
+        .queue(|| Config::<ObjectKey> { capacity: 4, ..Config::default() })
+        .build()
+        .unwrap();
+    let (reconcile, mut asked) = asks();
+    stage.run(&controller, reconcile, &stage.stopping);
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    assert!(asked.try_recv().is_err(), "one of two is not there");
+    late.behave();
+    let first = next(&mut asked).await;
+    assert_eq!((parts.read().len(), others.read().len()), (50, 50));
+    first.done();
 }
 
 #[tokio::test(start_paused = true)]
