@@ -1,6 +1,7 @@
 //! Which keys are wanted, and by how many: counts, and what follows from them.
 
 use std::collections::{BTreeMap, BTreeSet};
+#[cfg(any(test, feature = "tokio"))]
 use std::ops::Bound;
 use std::time::{Duration, Instant};
 
@@ -193,7 +194,7 @@ impl<F: Ord + Clone> Wanted<F> {
     }
 
     /// Those that became complete after this number, and are so.
-    #[cfg_attr(not(feature = "tokio"), expect(dead_code, reason = "only those who wait ask"))]
+    #[cfg(any(test, feature = "tokio"))]
     pub(crate) fn complete_since(&self, number: EditNumber) -> Vec<(EditNumber, F)> {
         let after = (Bound::Excluded(number), Bound::Unbounded);
         self.complete.range(after).map(|(number, key)| (*number, key.clone())).collect()
