@@ -36,9 +36,11 @@ use crate::{Counts, LockKey, NameLocks, Phase, Request};
 #[derive(Clone, Default)]
 pub struct Metrics {
     controllers: Arc<Mutex<BTreeMap<String, Weak<dyn Observed>>>>,
-    /// Of which kind locks are, and how many of them are misnamed.
-    locks: Arc<Mutex<Vec<(String, Weak<AtomicUsize>)>>>,
+    locks: Arc<Mutex<Vec<Misnamed>>>,
 }
+
+/// Of which kind locks are, and how many of them are misnamed.
+type Misnamed = (String, Weak<AtomicUsize>);
 
 /// Another controller has the name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
