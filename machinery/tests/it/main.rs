@@ -2,7 +2,8 @@
 #![cfg(all(feature = "embedded", feature = "kube", feature = "server"))]
 #![allow(clippy::unwrap_used)]
 
-mod apps;
 mod crashes;
 mod differential;
 mod planes;
+#[path = "../samples/mod.rs"]
+mod samples;

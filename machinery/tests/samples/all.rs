@@ -1,12 +1,12 @@
 //! A controller that has everything: it claims a name, acts outside behind a finalizer, owns children, and writes a status.
 
+use super::apps::{Adopts, App, AppName, AppStatus, in_whose_way, lock, plan};
 use super::gate::{Gate, Gated, Outside};
-use crate::apps::{App, AppName, AppStatus, lock, plan};
-use machinery::apiserver::{ApiServer, Identity};
+use super::places::Place;
 use machinery::controllers::{Claim, Controller, Finalizer, Life, Locking, NameLocks};
 use machinery::informers::Informer;
 use machinery::k8s_openapi::api::core::v1::ConfigMap;
-use machinery::objects::{Deletion, Kind, ListWatch, Object, ObjectKey, Preconditions, Writer};
+use machinery::objects::{Deletion, Event, Fence, Kind, Object, ObjectKey, Preconditions, Uid, Writer};
 use machinery::{Next, ObjectType, Run, Settings};
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
@@ -18,6 +18,9 @@ const FINALIZER: &str = "example.com/outside";
 pub(crate) struct Sample {
     pub(crate) gate: Arc<Gate>,
     outside: Arc<Outside>,
+    adopts: Adopts,
+    has_fences: bool,
+    namespace: String,
     pub(crate) apps: Informer<App>,
     pub(crate) maps: Informer<ConfigMap>,
     pub(crate) locks: NameLocks<String, AppName>,
@@ -28,30 +31,41 @@ pub(crate) struct Sample {
 }
 
 impl Sample {
-    pub(crate) fn new(server: &ApiServer, outside: Arc<Outside>, gate: Arc<Gate>) -> Self {
-        let (apps, maps) = (informer::<App>(server), informer::<ConfigMap>(server));
+    /// One for a namespace, as others may be beside it.
+    pub(crate) fn new(
+        (place, namespace): (&Place, &str),
+        adopts: Adopts,
+        outside: Arc<Outside>,
+        gate: Arc<Gate>,
+    ) -> Self {
+        let (apps, maps) = (place.informer::<App>(), place.informer::<ConfigMap>());
         let owners = Kind::of::<App>().unwrap();
         let locking = Locking {
             kind: Kind::of::<AppName>().unwrap(),
             owners: owners.clone(),
-            writer: writer::<AppName>(server, &gate),
+            writer: writer::<AppName>(place, &gate),
         };
-        let source: Arc<dyn ListWatch<Arc<AppName>>> = Arc::new(server.handle::<AppName>(Identity::admin()));
-        let locks = NameLocks::builder(locking, source, |_, key, owner| lock(key, &owner)).build();
+        let locks = place.locks(locking, |_, key, owner| lock(key, &owner)).build();
         let controller = Controller::of("apps", &apps)
             .owning("children", &maps, &owners)
+            .watching("what is in the way", &maps, |event: &Event<Arc<ConfigMap>>| {
+                in_whose_way(event.object())
+            })
             .owning("names", locks.informer(), &owners)
             // One at a time: so the nth effect is the same one each time.
             .settings(Settings { workers: 1, ..Settings::default() });
-        let write_apps = writer::<App>(server, &gate);
+        let write_apps = writer::<App>(place, &gate);
         Self {
             apps,
             maps,
             locks,
             finalizer: Finalizer::new(FINALIZER, write_apps.clone()).unwrap(),
-            write_maps: writer::<ConfigMap>(server, &gate),
+            write_maps: writer::<ConfigMap>(place, &gate),
             write_apps,
             controller: controller.build().unwrap(),
+            has_fences: place.has_fences(),
+            namespace: namespace.to_owned(),
+            adopts,
             outside,
             gate,
         }
@@ -72,6 +86,9 @@ impl Sample {
     }
 
     async fn reconcile(&self, app: &App, run: &Run) -> machinery::Result<Next> {
+        if app.key().namespace() != Some(&self.namespace) {
+            return Ok(Next::Done);
+        }
         let finalized = self.finalizer.run(app, None, |life| async move {
             match life {
                 Life::There => self.there(app, run).await,
@@ -93,15 +110,14 @@ impl Sample {
         }
         self.locks.recover(app, |held| held == name).await?;
         let Claim::Held(held) = self.locks.claim(app, name).await? else {
-            self.children(app, 0, None, run).await?;
-            return self.status(app, AppStatus { name: None, children: 0 }, None, run).await;
+            let children = self.children(app, 0, None, run).await?;
+            return self.status(app, AppStatus { name: None, children }, None, run).await;
         };
         run.wrote(held.token(), self.locks.informer());
         self.outside.set(&self.gate, me.name(), Some(name)).await;
-        let fence = held.fence()?;
-        self.children(app, app.spec.children, Some(&fence), run).await?;
-        let status = AppStatus { name: Some(name.clone()), children: app.spec.children };
-        self.status(app, status, Some(fence), run).await
+        let fence = if self.has_fences { Some(held.fence()?) } else { None };
+        let children = self.children(app, app.spec.children, fence.as_ref(), run).await?;
+        self.status(app, AppStatus { name: Some(name.clone()), children }, fence, run).await
     }
 
     async fn going(&self, app: &App) -> machinery::Result<Next> {
@@ -114,11 +130,11 @@ impl Sample {
         &self,
         app: &App,
         count: u32,
-        fence: Option<&machinery::objects::Fence>,
+        fence: Option<&Fence>,
         run: &Run,
-    ) -> machinery::Result {
+    ) -> machinery::Result<u32> {
         let maps = self.maps.read();
-        let plan = plan(app, count, &app.spec.name, maps.iter().map(|(_, map)| &**map));
+        let plan = plan((app, self.adopts), count, &app.spec.name, maps.iter().map(|(_, map)| &**map));
         for map in &plan.create {
             run.wrote(&self.write_maps.create(map, fence).await?.token, &self.maps);
         }
@@ -127,17 +143,20 @@ impl Sample {
             run.wrote(&self.write_maps.update(map, &only_if).await?.token, &self.maps);
         }
         for map in &plan.delete {
-            let deleted = self.write_maps.delete(&map.key(), &Deletion::default()).await?;
+            // And no other that has its name by now.
+            let only_if = Preconditions { uid: map.uid().and_then(Uid::new), ..Preconditions::default() };
+            let deletion = Deletion { only_if, ..Deletion::default() };
+            let deleted = self.write_maps.delete(&map.key(), &deletion).await?;
             run.wrote(deleted.token(), &self.maps);
         }
-        Ok(())
+        Ok(plan.children)
     }
 
     async fn status(
         &self,
         app: &App,
         status: AppStatus,
-        fence: Option<machinery::objects::Fence>,
+        fence: Option<Fence>,
         run: &Run,
     ) -> machinery::Result<Next> {
         if app.status.as_ref() != Some(&status) {
@@ -149,11 +168,6 @@ impl Sample {
     }
 }
 
-fn informer<K: ObjectType>(server: &ApiServer) -> Informer<K> {
-    let source: Arc<dyn ListWatch<Arc<K>>> = Arc::new(server.handle::<K>(Identity::admin()));
-    Informer::builder(source).build()
-}
-
-fn writer<K: ObjectType>(server: &ApiServer, gate: &Arc<Gate>) -> Arc<dyn Writer<K>> {
-    Arc::new(Gated { inner: Arc::new(server.handle::<K>(Identity::admin())), gate: gate.clone() })
+fn writer<K: ObjectType>(place: &Place, gate: &Arc<Gate>) -> Arc<dyn Writer<K>> {
+    Arc::new(Gated { inner: place.writer::<K>(), gate: gate.clone() })
 }
