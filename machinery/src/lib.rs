@@ -7,7 +7,7 @@
 //! # What it promises
 //!
 //! 1. **The same program runs on a server of its own and on a cluster**: only how the plane begins is another
-//!    (`the_same_controller_runs_on_both_roads`).
+//!    (`the_same_controller_runs_on_both_roads`; on Kubernetes itself by `cargo xtask kubernetes`).
 //! 2. **One informer for a type**, whoever asks, from the first who does (`all_who_read_a_type_share_an_informer`).
 //! 3. **It ends in order**: controllers, then what they listen to, then the server (`a_plane_ends_in_order`).
 //! 4. **What it does can be seen**: metrics, whether it is well, and of each object why it ran last, what came of it and when it runs next

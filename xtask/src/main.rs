@@ -1,11 +1,13 @@
-//! The developer's commands: `cargo xtask setup|test|loom|races|fuzz|layering|record`.
+//! The developer's commands: `cargo xtask setup|test|loom|races|fuzz|kubernetes|layering|record`.
 //!
 //! Plain cargo underneath, so that a fresh clone needs nothing else, and so that a desk and CI run the same thing.
 
 mod counts;
 mod fuzz;
+mod kubernetes;
 mod layering;
 mod loom;
+mod program;
 mod quickstart;
 mod races;
 mod record;
@@ -46,6 +48,8 @@ enum Command {
     Races,
     /// Feeds mutated bytes to the fuzz targets
     Fuzz(fuzz::Args),
+    /// Builds Kubernetes from its Go modules, and runs on it what runs on a server of ours
+    Kubernetes,
     /// Asks the genuine Kubernetes API machinery (in Go) what the tests compare our answers with
     Record(record::Args),
     /// Checks who depends on whom, and that every `select!` is biased
@@ -72,6 +76,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Loom { filter } => loom::run(&workspace, filter.as_deref()),
         Command::Races => races::run(&workspace),
         Command::Fuzz(args) => fuzz::run(&workspace, &args),
+        Command::Kubernetes => kubernetes::run(&workspace),
         Command::Record(args) => record::run(&workspace, &args),
         Command::Layering => layering::run(&workspace),
     }

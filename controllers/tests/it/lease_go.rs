@@ -1,8 +1,9 @@
-//! client-go and ours take turns at one Lease, over a socket, in the time on the wall.
+//! client-go and ours take turns at one Lease, over a socket, in the time on the wall: on a server of ours, and on Kubernetes where
+//! `cargo xtask kubernetes` says that there is one.
 
 use crate::lease_stage::{LEASE, work};
 use jiff::Timestamp;
-use machinery_apiserver::{Access, ApiServer, Identity, Listen};
+use machinery_apiserver::{ApiServer, Listen};
 use machinery_controllers::{ElectionConfig, ElectionPhase, Elector, Lease, Term};
 use machinery_kube::kube_client::Config;
 use machinery_kube::kube_client::config::{KubeConfigOptions, Kubeconfig};
@@ -51,9 +52,9 @@ struct Gopher {
 }
 
 impl Gopher {
-    fn new(program: &Path, access: &Access) -> Self {
+    fn new(program: &Path, kubeconfig: &Path) -> Self {
         let mut spawn = Spawn::new(program);
-        spawn.env("KUBECONFIG", &access.kubeconfig).kill_on_drop(true);
+        spawn.env("KUBECONFIG", kubeconfig).kill_on_drop(true);
         let mut child =
             spawn.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let (tell, says) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
@@ -99,15 +100,24 @@ async fn leads(terms: &mut UnboundedReceiver<Term>) -> Term {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn p19_client_go_and_ours_take_turns_at_one_lease() {
     let Some(program) = tokio::task::spawn_blocking(build).await.unwrap() else { return };
-    let home = tempfile::tempdir().unwrap();
-    let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
-    let access =
-        server.listen(Listen::at("127.0.0.1:0".parse().unwrap(), home.path().join("pki"))).await.unwrap();
-    let kubeconfig = Kubeconfig::read_from(&access.kubeconfig).unwrap();
-    let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+    match std::env::var_os("KUBERNETES_UNDER_TEST") {
+        Some(kubeconfig) => take_turns(&program, Path::new(&kubeconfig)).await,
+        None => {
+            let home = tempfile::tempdir().unwrap();
+            let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
+            let listen = Listen::at("127.0.0.1:0".parse().unwrap(), home.path().join("pki"));
+            take_turns(&program, &server.listen(listen).await.unwrap().kubeconfig).await;
+            server.stop().await;
+        }
+    }
+}
+
+async fn take_turns(program: &Path, kubeconfig: &Path) {
+    let config = Kubeconfig::read_from(kubeconfig).unwrap();
+    let config = Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await.unwrap();
     let client = machinery_kube::client(config, Connections::default()).unwrap();
     let leases = Remote::<Lease>::new(client, Lease::kind(), Server::kubernetes());
-    let reads: Arc<dyn ListWatch<Lease>> = Arc::new(leases.clone());
+    let (reads, all): (Arc<dyn ListWatch<Lease>>, _) = (Arc::new(leases.clone()), leases.clone());
     let election = ElectionConfig {
         lease_duration: Duration::from_secs(5),
         renew_deadline: Duration::from_secs(4),
@@ -120,8 +130,8 @@ async fn p19_client_go_and_ours_take_turns_at_one_lease() {
     )]
     let elector = Elector::new(election, reads, Arc::new(leases), Timestamp::now).unwrap();
     let spec = async || {
-        let lease = server.handle_of::<Value>(Lease::kind(), Identity::admin());
-        lease.get(&LEASE.parse().unwrap(), Freshness::Newest).await.unwrap().unwrap()["spec"].clone()
+        let lease = all.get(&LEASE.parse().unwrap(), Freshness::Newest).await.unwrap().unwrap();
+        serde_json::to_value(lease).unwrap()["spec"].clone()
     };
     let tasks = TaskTracker::new();
     let stand = || {
@@ -141,7 +151,7 @@ async fn p19_client_go_and_ours_take_turns_at_one_lease() {
     };
 
     // It leads, and ours waits; it leaves, and ours leads.
-    let mut gopher = Gopher::new(&program, &access);
+    let mut gopher = Gopher::new(program, kubeconfig);
     gopher.is_to("stand").await;
     gopher.says("leads").await;
     let theirs = spec().await;
@@ -173,11 +183,10 @@ async fn p19_client_go_and_ours_take_turns_at_one_lease() {
     assert_eq!(leads(&mut terms).await.epoch(), 3);
 
     // Ours goes without a word, and it takes what has run out.
-    let mut gopher = Gopher::new(&program, &access);
+    let mut gopher = Gopher::new(program, kubeconfig);
     gopher.is_to("stand").await;
     gopher.says("sees crab").await;
     leading.abort();
     gopher.says("leads").await;
     assert_eq!(spec().await["leaseTransitions"].as_u64(), Some(4));
-    server.stop().await;
 }
