@@ -57,7 +57,12 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<bool> {
 }
 
 /// What is run, and with which arguments of `cargo test`.
-const TESTS: [(&str, &[&str]); 2] = [
+const TESTS: [(&str, &[&str]); 3] = [
+    // One after the other: each begins with nothing.
+    (
+        "the ports",
+        &["--package", "machinery-kube", "--test", "it", "--", "--test-threads=1", "ports::", "write::"],
+    ),
     ("planes, and controllers that crash", &["--package", "machinery", "--test", "kubernetes"]),
     (
         "a Lease that is shared with client-go",

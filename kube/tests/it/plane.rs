@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use futures::StreamExt;
-use kube::CustomResource;
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{CustomResource, CustomResourceExt};
 use machinery_apiserver::{ApiServer, Identity, KindOf};
-use machinery_kube::kube_client::Client;
-use machinery_kube::{Remote, Server};
+use machinery_kube::kube_client::config::{KubeConfigOptions, Kubeconfig};
+use machinery_kube::kube_client::{Client, Config};
+use machinery_kube::{Connections, Remote, Server};
 use machinery_objects::{
-    Filter, Kind, ListRequest, ListWatch, ObjectKey, Page, WatchError, WatchEvent, WatchFrom, WatchRequest,
-    WatchStream, Writer,
+    Deletion, Filter, Freshness, Kind, ListAt, ListRequest, ListWatch, Object, ObjectKey, Page, WatchError,
+    WatchEvent, WatchFrom, WatchRequest, WatchStream, Writer,
 };
 use machinery_store::{Memory, Options};
 use schemars::JsonSchema;
@@ -61,10 +63,57 @@ pub(crate) fn client(server: &ApiServer) -> Client {
     Client::new(server.service(Identity::admin()), "default")
 }
 
-/// The ports of such a server, and the server, which lives as long as they are looked at.
-pub(crate) async fn ports() -> (ApiServer, Remote<Port>) {
+/// What is asked lives as long as this is there.
+pub(crate) struct Served(Option<ApiServer>);
+
+impl Served {
+    pub(crate) async fn stop(&self) {
+        if let Some(server) = &self.0 {
+            server.stop().await;
+        }
+    }
+}
+
+/// For what any server can do: one of ours, or the Kubernetes that `cargo xtask kubernetes` has started. No ports are there.
+pub(crate) async fn served() -> (Served, Client, Server) {
+    if let Some(kubeconfig) = std::env::var_os("KUBERNETES_UNDER_TEST") {
+        let kubeconfig = Kubeconfig::read_from(kubeconfig).unwrap();
+        let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
+        let client = machinery_kube::client(config, Connections::default()).unwrap();
+        without_ports(&client).await;
+        return (Served(None), client, Server::kubernetes());
+    }
     let (server, client) = plane().await;
-    (server, Remote::new(client, kind(), Server::machinery()))
+    (Served(Some(server)), client, Server::machinery())
+}
+
+/// Defines them, and takes away those of the test before.
+async fn without_ports(client: &Client) {
+    let defined = Kind::of::<CustomResourceDefinition>().unwrap();
+    let definitions = Remote::<CustomResourceDefinition>::new(client.clone(), defined, Server::kubernetes());
+    let _ = definitions.create(&Port::crd(), None).await;
+    let ports = Remote::<Port>::new(client.clone(), kind(), Server::kubernetes());
+    let newest = ListRequest { at: ListAt::Fresh(Freshness::Newest), ..ListRequest::default() };
+    within(async {
+        loop {
+            match ports.list(newest.clone()).await {
+                Ok(page) if page.items.is_empty() => return,
+                Ok(page) => {
+                    for port in page.items {
+                        let _ = ports.delete(&port.key(), &Deletion::default()).await;
+                    }
+                }
+                Err(_) => tokio::time::sleep(Duration::from_millis(100)).await, // it is not served yet
+            }
+        }
+    })
+    .await;
+}
+
+/// The ports of a server that is served so.
+pub(crate) async fn ports() -> (Served, Remote<Port>) {
+    let (served, client, server) = served().await;
+    (served, Remote::new(client, kind(), server))
 }
 
 /// A port by its name and the network that it is on; the label `vni` says the same.

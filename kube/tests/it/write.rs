@@ -10,7 +10,7 @@ use machinery_objects::{
     Preconditions, Propagation, Revision, SourceError, Uid, WriteError, Writer, Wrote,
 };
 
-use crate::plane::{Port, PortStatus, create, key, kind, moved, plane, port, ports};
+use crate::plane::{Port, PortStatus, create, key, kind, moved, plane, port, ports, served};
 use crate::script::{Reply, Script};
 
 fn uid(port: &Port) -> Uid {
@@ -142,7 +142,7 @@ async fn what_waits_for_a_finalizer_is_marked_and_goes_with_it() {
 
 #[tokio::test]
 async fn a_namespace_that_goes_is_not_gone() {
-    let (_server, client) = plane().await;
+    let (_server, client, _) = served().await;
     let namespaces = Remote::<Namespace>::new(client, Kind::of::<Namespace>().unwrap(), Server::kubernetes());
     let mut lab = Namespace::default();
     lab.metadata.name = Some("lab".into());
