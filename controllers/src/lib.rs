@@ -35,7 +35,7 @@
 //! 16. **Its times are client-go's**, with its defaults and under its rules ([`ElectionConfig`]; `p16_…`).
 //! 17. **Who was stopped past its Lease and goes on writes nothing**: each [`Term`] has an epoch of its own and a fence, and the server refuses
 //!     what is sent under an old one, by whomever and however. Nobody leads before what was done in the term before has ended in this
-//!     process (`p17_…`).
+//!     process (`p17_…`; of processes that are stopped, go on and are killed, `cli/tests/it/leads.rs`).
 //! 18. **Who stops leading on purpose lets the next one begin at once**, after all has ended (`p18_…`).
 //! 19. **Candidates of client-go may share the Lease**, what others wrote into it stays, and what makes no sense in it harms nobody (`p19_…`).
 //! 20. **Controllers stop with a term and start with the next one**, in the same process, on warm caches (`p20_…`).

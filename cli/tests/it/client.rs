@@ -40,6 +40,8 @@ pub(crate) async fn stream(access: &Access) -> Result<TlsStream<TcpStream>, Lost
 pub(crate) struct Connection {
     requests: SendRequest<Full<Bytes>>,
     token: String,
+    /// What its requests rest on, as a header.
+    pub(crate) fence: Option<String>,
     /// Drives it, until this is dropped.
     _driver: JoinSet<()>,
 }
@@ -52,7 +54,7 @@ impl Connection {
         driver.spawn(async move {
             let _ = connection.await;
         });
-        Ok(Self { requests, token: access.token.clone(), _driver: driver })
+        Ok(Self { requests, token: access.token.clone(), fence: None, _driver: driver })
     }
 
     pub(crate) async fn send(
@@ -62,12 +64,15 @@ impl Connection {
         body: Option<&Value>,
     ) -> Result<(u16, Incoming), Lost> {
         self.requests.ready().await.map_err(|_| Lost)?;
-        let request = Request::builder()
+        let mut request = Request::builder()
             .method(method)
             .uri(path)
             .header("host", "localhost")
             .header("authorization", format!("Bearer {}", self.token))
             .header("content-type", "application/json");
+        if let Some(fence) = &self.fence {
+            request = request.header("machinery-fence", fence);
+        }
         let body = body.map(Value::to_string).unwrap_or_default();
         let request = request.body(Full::from(body)).unwrap();
         let answer = self.requests.send_request(request).await.map_err(|_| Lost)?;

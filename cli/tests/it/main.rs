@@ -2,8 +2,10 @@
 #![allow(clippy::unwrap_used, reason = "in helpers too, which clippy does not know for tests")]
 
 mod bad_input;
+mod candidate;
 mod client;
 mod commands;
 mod kill;
+mod leads;
 mod program;
 mod serve;
