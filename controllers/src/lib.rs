@@ -50,7 +50,8 @@
 //!     ([`NameLocks::strays`]), warned of and counted ([`NameLocks::misnamed`]; `p25_…`).
 //! 26. **Who waits for a name is told when it is free**, in the order in which they came ([`NameLocks::wake`]; `p26_…`; every interleaving of three
 //!     threads in `tests/loom.rs`).
-//! 27. **Of two holders of a name never both write, and no lock is leaked**: eight who claim, crash and wake up late (`p27_…`).
+//! 27. **Of two holders of a name never both write, and no lock is leaked**: eight who claim, crash and wake up late (`p27_…`;
+//!     over a thousand names by `cargo xtask races`).
 //!
 //! # What it does not do
 //!

@@ -44,7 +44,7 @@ enum Command {
         /// Only the models whose name contains this
         filter: Option<String>,
     },
-    /// Has two writers meet who are in each other's way, ten thousand times in each shape
+    /// Has those meet often who are in each other's way: writers under a guard, and claimers of names
     Races,
     /// Feeds mutated bytes to the fuzz targets
     Fuzz(fuzz::Args),
