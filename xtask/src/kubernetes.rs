@@ -61,7 +61,17 @@ const TESTS: [(&str, &[&str]); 3] = [
     // One after the other: each begins with nothing.
     (
         "the ports",
-        &["--package", "machinery-kube", "--test", "it", "--", "--test-threads=1", "ports::", "write::"],
+        &[
+            "--package",
+            "machinery-kube",
+            "--test",
+            "it",
+            "--",
+            "--test-threads=1",
+            "ports::",
+            "slim::",
+            "write::",
+        ],
     ),
     ("planes, and controllers that crash", &["--package", "machinery", "--test", "kubernetes"]),
     (

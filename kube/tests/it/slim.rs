@@ -9,13 +9,13 @@ use machinery_objects::{
 };
 
 use crate::panics::{Touchy, WHERE, is_known};
-use crate::plane::{all, from, key, kind, next, plane, word};
+use crate::plane::{all, from, key, kind, next, served, word};
 use crate::script::{Reply, Script};
 use crate::wrong::{item, line, page, server};
 
 #[tokio::test]
 async fn what_is_written_slim_keeps_its_managed_fields_on_the_server() {
-    let (_server, client) = plane().await;
+    let (_server, client, _) = served().await;
     let kind = Kind::of::<ConfigMap>().unwrap();
     let whole =
         Remote::<ConfigMap>::new(client.clone(), kind.clone(), Server::kubernetes()).managed_by("whole");
@@ -47,6 +47,7 @@ async fn what_is_written_slim_keeps_its_managed_fields_on_the_server() {
     assert_eq!((written.object.data.clone(), managers(&written.object)), (read.0.data, vec![]));
     let now = whole.get(&key("a"), Freshness::Newest).await.unwrap().unwrap();
     assert_eq!(managers(&now), ["slim", "whole"]);
+    whole.delete(&key("a"), &Default::default()).await.unwrap();
 }
 
 #[tokio::test]

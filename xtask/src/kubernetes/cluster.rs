@@ -24,7 +24,8 @@ const TOKEN: &str = "under-test";
 pub(super) fn version(workspace: &Workspace) -> anyhow::Result<String> {
     let path = workspace.root.join("xtask/kubernetes/go.mod");
     let modules = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let version = modules.lines().find_map(|line| line.trim().strip_prefix("k8s.io/kubernetes "));
+    let versions = modules.lines().filter_map(|line| line.trim().strip_prefix("k8s.io/kubernetes "));
+    let version = versions.filter_map(|line| line.split(' ').next()).next();
     Ok(version.context("k8s.io/kubernetes is not required in xtask/kubernetes/go.mod")?.to_owned())
 }
 
