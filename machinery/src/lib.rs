@@ -16,7 +16,9 @@
 //! 6. **A controller runs where one leads**, and what it wrote under the fence of a term that is over is refused by a server that holds fences
 //!    (`a_controller_runs_where_one_leads_and_writes_under_the_fence_of_its_term`).
 //! 7. **What is noted of an object is an event** (`what_is_noted_is_an_event`).
-//! 8. **A manifest needs to name no other crate** (`cargo xtask test quickstart`, a crate outside this workspace).
+//! 8. **Whoever chooses which events make a run hides no deletion and no finalizer**, and what is looked at need not be an object
+//!    (`a_predicate_spares_runs_and_hides_no_deletion`, `a_controller_of_requests_runs_for_what_is_no_object`).
+//! 9. **A manifest needs to name no other crate** (`cargo xtask test quickstart`, a crate outside this workspace).
 //!
 //! # What it does not do
 //!
@@ -53,13 +55,12 @@
 //!     let plane = machinery::embedded().kinds::<(Host,)>().start().await?;       // or machinery::from_args(), on a cluster too
 //!     let hosts = plane.objects::<Host>()?;
 //!     let (controller, reconcile) = (plane.controller::<Host>("hosts")?, machinery::with(hosts.clone(), set_address));
-//!     let running = tokio::task::spawn(async { controller.run(reconcile).await });
+//!     plane.spawn(async { controller.run(reconcile).await.map(drop) });            // the plane's own: it waits for it, and stops if it fails
 //! #   hosts.create(&{ let mut host = Host::new("db-0", HostSpec { rack: 17 }); host.metadata.namespace = Some("default".into()); host }).await?;
 //! #   let key = "default/db-0".parse()?;
 //! #   while hosts.get(&key).is_none_or(|host| host.status.is_none()) { tokio::task::yield_now().await }
 //! #   assert_eq!(hosts.get(&key).unwrap().status.as_ref().unwrap().address, "10.0.17.1");
 //!     plane.stop().await;                                                       // or plane.until_signal()
-//!     running.await??;
 //!     Ok(())
 //! }
 //! # }
@@ -102,7 +103,7 @@ pub use {k8s_openapi, kube_core, schemars, serde, serde_json, tokio, tokio_util}
 pub use diagnostics::DiagnosticsError;
 #[cfg(any(feature = "embedded", feature = "kube"))]
 pub use diagnostics::{ExplainError, explain};
-pub use machinery_controllers::{Next, Reconcile, Run, Settings, with};
+pub use machinery_controllers::{Next, Reconcile, Run, Settings, changed, with};
 #[cfg(any(feature = "embedded", feature = "kube"))]
 pub use plane::*;
 

@@ -15,7 +15,8 @@ use crate::ObjectType;
 #[derive(Default)]
 pub(crate) struct Shown {
     informers: Mutex<BTreeMap<String, Look>>,
-    controllers: Mutex<Vec<(Kind, Diagnosed)>>,
+    /// Of which objects each is, if of any.
+    controllers: Mutex<Vec<(Option<Kind>, Diagnosed)>>,
     pub(super) informer_metrics: machinery_informers::Metrics,
     pub(super) controller_metrics: machinery_controllers::Metrics,
 }
@@ -34,10 +35,10 @@ impl Shown {
         self.informers.lock().insert(name, Arc::new(move || overview(&informer)));
     }
 
-    pub(crate) fn controller(&self, kind: &Kind, controller: Diagnosed) {
+    pub(crate) fn controller(&self, kind: Option<&Kind>, controller: Diagnosed) {
         let mut controllers = self.controllers.lock();
         controllers.retain(|(_, controller)| controller.name().is_some());
-        controllers.push((kind.clone(), controller));
+        controllers.push((kind.cloned(), controller));
     }
 
     pub(crate) const fn controller_metrics(&self) -> &machinery_controllers::Metrics {
@@ -53,7 +54,7 @@ impl Shown {
             .into_iter()
             .filter_map(|(kind, controller)| {
                 let mut overview = controller.overview()?;
-                overview["kind"] = kind.to_string().into();
+                overview["kind"] = name_of(kind.as_ref()).into();
                 Some((controller.name()?, overview))
             })
             .collect();
@@ -62,16 +63,18 @@ impl Shown {
 
     /// What each controller of a kind knows of an object. The kind is called as kubectl takes it, or as the controller is.
     pub(super) fn explain(&self, kind: &str, object: &str) -> Vec<Value> {
-        let is_meant = |of: &Kind, name: &str| {
-            let singular = of.name().to_lowercase();
-            [name, of.plural(), of.name(), &singular, &of.to_string()].contains(&kind)
+        let is_meant = |of: Option<&Kind>, name: &str| {
+            let of_kind = |of: &Kind| {
+                [of.plural(), of.name(), &of.name().to_lowercase(), &of.to_string()].contains(&kind)
+            };
+            name == kind || of.is_some_and(of_kind)
         };
         let mut found = Vec::new();
         for (of, controller) in self.all() {
-            let Some(name) = controller.name().filter(|name| is_meant(&of, name)) else { continue };
+            let Some(name) = controller.name().filter(|name| is_meant(of.as_ref(), name)) else { continue };
             let known = controller.explain(object);
             found.push(
-                json!({ "controller": name, "kind": of.to_string(), "object": object, "known": known }),
+                json!({ "controller": name, "kind": name_of(of.as_ref()), "object": object, "known": known }),
             );
         }
         found
@@ -116,9 +119,14 @@ impl Shown {
         why
     }
 
-    fn all(&self) -> Vec<(Kind, Diagnosed)> {
+    fn all(&self) -> Vec<(Option<Kind>, Diagnosed)> {
         self.controllers.lock().clone()
     }
+}
+
+/// What a controller is of.
+fn name_of(kind: Option<&Kind>) -> String {
+    kind.map_or_else(|| "requests".into(), ToString::to_string)
 }
 
 fn overview<K: ObjectType>(informer: &Informer<K>) -> Value {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
-use machinery_controllers::{Builder, Controller, Ended, LockKey, NameLocks, Reconcile, Settings};
+use machinery_controllers::{Builder, Controller, Ended, LockKey, NameLocks, Reconcile, Request, Settings};
 use machinery_informers::{KeyedInformers, Text};
 use machinery_objects::{Event, Kind, Object, ObjectKey};
 use machinery_workqueue::Config;
@@ -14,61 +14,55 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::error::PlaneError;
 use super::kinds::ObjectType;
+use super::news::{news, owners};
 use super::road::Plane;
 use crate::Error;
 
 /// Makes a controller of a plane: which types it listens to is all it is told. It runs until the plane is stopped.
+///
+/// It is of objects (`Q` is their key, `S` an `Arc` of them), or of requests that are none (`Q` and `S` are the same).
 #[must_use = "it does nothing before it runs"]
-pub struct PlaneController<K> {
+pub struct PlaneController<Q: Request, S> {
     pub(super) plane: Plane,
-    kind: Kind,
-    builder: Builder<ObjectKey, Arc<K>>,
+    /// Of which objects it is, if of any.
+    kind: Option<Kind>,
+    builder: Builder<Q, S>,
     /// Tell the controller of names that came free.
-    wakes: Vec<Box<Wake<K>>>,
+    wakes: Vec<Box<Wake<Q, S>>>,
 }
 
-type Wake<K> =
-    dyn FnOnce(Controller<ObjectKey, Arc<K>>, CancellationToken) -> BoxFuture<'static, ()> + Send + Sync;
+type Wake<Q, S> = dyn FnOnce(Controller<Q, S>, CancellationToken) -> BoxFuture<'static, ()> + Send + Sync;
 
-impl<K: ObjectType> PlaneController<K> {
-    pub(super) fn new(plane: &Plane, name: &str) -> Result<Self, PlaneError> {
+impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
+    pub(super) fn of_some(
+        plane: &Plane,
+        name: &str,
+        is_news: impl Fn(&Event<Arc<K>>) -> bool + Send + Sync + 'static,
+    ) -> Result<Self, PlaneError> {
         let objects = plane.objects::<K>()?;
-        let builder = Controller::of(name, objects.informer());
-        Ok(Self { plane: plane.clone(), kind: objects.kind().clone(), builder, wakes: Vec::new() })
+        let builder = Controller::of_some(name, objects.informer(), news(is_news));
+        Ok(Self { plane: plane.clone(), kind: Some(objects.kind().clone()), builder, wakes: Vec::new() })
     }
 
     /// Runs for what the objects own, too.
     ///
     /// # Errors
     /// The type's kind is called what Kubernetes does not allow, or the plane has stopped.
-    pub fn owning<O: ObjectType>(mut self) -> Result<Self, PlaneError> {
-        let owned = self.plane.objects::<O>()?;
-        self.builder = self.builder.owning(owned.kind().plural(), owned.informer(), &self.kind);
-        Ok(self)
+    pub fn owning<O: ObjectType>(self) -> Result<Self, PlaneError> {
+        self.owning_some::<O>(|_| true)
     }
 
-    /// Runs for these keys when something becomes of an object of another type. The function sees what was and what is.
+    /// The same, but events of what they own for which the function says no make no run: [`changed`](crate::changed) makes such functions.
+    /// That one goes, is to go, or has another owner always makes one.
     ///
     /// # Errors
-    /// The type's kind is called what Kubernetes does not allow, or the plane has stopped.
-    pub fn watching<O: ObjectType, W: IntoIterator<Item = ObjectKey>>(
-        mut self,
-        whom: impl Fn(&Event<Arc<O>>) -> W + Send + Sync + 'static,
+    /// As [`owning`](Self::owning).
+    pub fn owning_some<O: ObjectType>(
+        self,
+        is_news: impl Fn(&Event<Arc<O>>) -> bool + Send + Sync + 'static,
     ) -> Result<Self, PlaneError> {
-        let others = self.plane.objects::<O>()?;
-        self.builder = self.builder.watching(others.kind().plural(), others.informer(), whom);
-        Ok(self)
-    }
-
-    /// Listens to [keyed informers](Plane::keyed_informers), too: an event under one of their keys is for these. Whoever made them runs them.
-    pub fn watching_keyed<F: Text, O: Object, W: IntoIterator<Item = ObjectKey>>(
-        mut self,
-        what: &str,
-        objects: &KeyedInformers<F, O>,
-        whom: impl Fn(&F, &Event<Arc<O>>) -> W + Send + Sync + 'static,
-    ) -> Self {
-        self.builder = self.builder.watching_keyed(what, objects, whom);
-        self
+        let owner = Kind::of::<K>()?;
+        self.watching(owners(owner, is_news))
     }
 
     /// Runs for these keys when all that is under a key of [keyed informers](Plane::keyed_informers) can be read, also if that is nothing.
@@ -92,11 +86,56 @@ impl<K: ObjectType> PlaneController<K> {
         locks: &NameLocks<N, L>,
     ) -> Result<Self, PlaneError> {
         let (locks, owners) = (locks.clone(), self.plane.objects::<K>()?);
-        self.builder = self.builder.owning(&L::plural(&()), locks.informer(), &self.kind);
+        self.builder = self.builder.owning(&L::plural(&()), locks.informer(), owners.kind());
         self.wakes.push(Box::new(move |controller, stopping| {
             async move { locks.wake(&controller, owners.informer(), stopping).await }.boxed()
         }));
         Ok(self)
+    }
+}
+
+impl<Q: Request> PlaneController<Q, Q> {
+    pub(super) fn of_requests(plane: &Plane, name: &str) -> Self {
+        Self { plane: plane.clone(), kind: None, builder: Controller::of_requests(name), wakes: Vec::new() }
+    }
+}
+
+impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
+    /// Runs for these keys when something becomes of an object of another type. The function sees what was and what is.
+    ///
+    /// # Errors
+    /// The type's kind is called what Kubernetes does not allow, or the plane has stopped.
+    pub fn watching<O: ObjectType, W: IntoIterator<Item = Q>>(
+        mut self,
+        whom: impl Fn(&Event<Arc<O>>) -> W + Send + Sync + 'static,
+    ) -> Result<Self, PlaneError> {
+        let others = self.plane.objects::<O>()?;
+        self.builder = self.builder.watching(others.kind().plural(), others.informer(), whom);
+        Ok(self)
+    }
+
+    /// The same, but events for which the first function says no make no run. That an object goes or is to go always makes one.
+    ///
+    /// # Errors
+    /// As [`watching`](Self::watching).
+    pub fn watching_some<O: ObjectType, W: IntoIterator<Item = Q>>(
+        self,
+        is_news: impl Fn(&Event<Arc<O>>) -> bool + Send + Sync + 'static,
+        whom: impl Fn(&Event<Arc<O>>) -> W + Send + Sync + 'static,
+    ) -> Result<Self, PlaneError> {
+        let is_news = news(is_news);
+        self.watching(move |event: &Event<Arc<O>>| is_news(event).then(|| whom(event)).into_iter().flatten())
+    }
+
+    /// Listens to [keyed informers](Plane::keyed_informers), too: an event under one of their keys is for these. Whoever made them runs them.
+    pub fn watching_keyed<F: Text, O: Object, W: IntoIterator<Item = Q>>(
+        mut self,
+        what: &str,
+        objects: &KeyedInformers<F, O>,
+        whom: impl Fn(&F, &Event<Arc<O>>) -> W + Send + Sync + 'static,
+    ) -> Self {
+        self.builder = self.builder.watching_keyed(what, objects, whom);
+        self
     }
 
     /// May take as much, and as long.
@@ -106,7 +145,7 @@ impl<K: ObjectType> PlaneController<K> {
     }
 
     /// Makes its queue like this.
-    pub fn queue(mut self, config: impl Fn() -> Config<ObjectKey> + Send + Sync + 'static) -> Self {
+    pub fn queue(mut self, config: impl Fn() -> Config<Q> + Send + Sync + 'static) -> Self {
         self.builder = self.builder.queue(config);
         self
     }
@@ -115,16 +154,16 @@ impl<K: ObjectType> PlaneController<K> {
     ///
     /// # Errors
     /// A setting makes no sense, or another controller of the plane has the name.
-    pub fn build(self) -> Result<Controller<ObjectKey, Arc<K>>, Error> {
+    pub fn build(self) -> Result<Controller<Q, S>, Error> {
         let controller = self.builder.build()?;
         let shown = self.plane.shown();
         shown.controller_metrics().watch(&controller)?;
-        shown.controller(&self.kind, controller.diagnosed());
+        shown.controller(self.kind.as_ref(), controller.diagnosed());
         Ok(controller)
     }
 
     /// The controller, and what is to run beside it.
-    pub(super) fn split(mut self) -> Result<(Controller<ObjectKey, Arc<K>>, Beside), Error> {
+    pub(super) fn split(mut self) -> Result<(Controller<Q, S>, Beside), Error> {
         let (wakes, tasks) = (std::mem::take(&mut self.wakes), self.plane.controllers().0.clone());
         let stopping = self.plane.stopping().child_token();
         let controller = self.build()?;
@@ -138,7 +177,7 @@ impl<K: ObjectType> PlaneController<K> {
     ///
     /// # Errors
     /// A setting makes no sense, or what it listens to does not come, or has ended.
-    pub async fn run(self, reconcile: impl Reconcile<Arc<K>>) -> Result<Ended<ObjectKey>, Error> {
+    pub async fn run(self, reconcile: impl Reconcile<S>) -> Result<Ended<Q>, Error> {
         let stopping = self.plane.stopping().clone();
         let (controller, _beside) = self.split()?;
         Ok(controller.run(reconcile, stopping).await?)
@@ -151,7 +190,7 @@ pub(super) struct Beside {
     _waited_for: TaskTrackerToken,
 }
 
-impl<K> fmt::Debug for PlaneController<K> {
+impl<Q: Request, S> fmt::Debug for PlaneController<Q, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PlaneController").field("builder", &self.builder).finish_non_exhaustive()
     }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use machinery_controllers::{ElectionConfig, ElectionConfigError, Elector, Ended, Lease, Reconcile, Term};
-use machinery_objects::{ListWatch, ObjectKey};
+use machinery_controllers::{
+    ElectionConfig, ElectionConfigError, Elector, Ended, Lease, Reconcile, Request, Term,
+};
+use machinery_objects::ListWatch;
 
 use super::controller::PlaneController;
-use super::kinds::ObjectType;
 use super::road::{Plane, Road};
 use crate::Error;
 
@@ -35,7 +36,7 @@ impl Plane {
     }
 }
 
-impl<K: ObjectType> PlaneController<K> {
+impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
     /// Reconciles while it leads, term after term, until the plane is stopped; the Lease is given back then. What it reads stays warm between
     /// terms. The function makes the reconcile of a term, which writes under its [fence](Term::fence).
     ///
@@ -44,11 +45,11 @@ impl<K: ObjectType> PlaneController<K> {
     ///
     /// # Errors
     /// A setting makes no sense, the candidate stands already, or what the controller listens to does not come, or has ended.
-    pub async fn run_leading<R: Reconcile<Arc<K>>>(
+    pub async fn run_leading<R: Reconcile<S>>(
         self,
         elector: &Elector,
         reconcile: impl Fn(&Term) -> R + Send + Sync + 'static,
-    ) -> Result<Option<Ended<ObjectKey>>, Error> {
+    ) -> Result<Option<Ended<Q>>, Error> {
         let stopping = self.plane.stopping().clone();
         let (controller, _beside) = self.split()?;
         let work = move |term: Term| {

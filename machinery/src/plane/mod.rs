@@ -8,6 +8,7 @@ mod error;
 mod kinds;
 mod lease;
 mod locks;
+mod news;
 mod objects;
 mod recorder;
 mod road;

@@ -7,8 +7,9 @@ use std::future::Future;
 use std::sync::Arc;
 
 use kube_core::CustomResourceExt;
+use machinery_controllers::Request;
 use machinery_informers::{self as informers, Informer, KeyedBuilder, KeyedInformers};
-use machinery_objects::{InterestBy, Kind, ListWatch, Writer};
+use machinery_objects::{Event, InterestBy, Kind, ListWatch, ObjectKey, Writer};
 use machinery_sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -123,8 +124,30 @@ impl Plane {
     ///
     /// # Errors
     /// The type's kind is called what Kubernetes does not allow, or the plane has stopped.
-    pub fn controller<K: ObjectType>(&self, name: &str) -> Result<PlaneController<K>, PlaneError> {
-        PlaneController::new(self, name)
+    pub fn controller<K: ObjectType>(
+        &self,
+        name: &str,
+    ) -> Result<PlaneController<ObjectKey, Arc<K>>, PlaneError> {
+        self.controller_of_some(name, |_| true)
+    }
+
+    /// The same, but events of these objects for which the function says no make no run: [`changed`](crate::changed) makes such functions.
+    /// That one goes, is to go, or has other finalizers always makes one.
+    ///
+    /// # Errors
+    /// As [`controller`](Self::controller).
+    pub fn controller_of_some<K: ObjectType>(
+        &self,
+        name: &str,
+        is_news: impl Fn(&Event<Arc<K>>) -> bool + Send + Sync + 'static,
+    ) -> Result<PlaneController<ObjectKey, Arc<K>>, PlaneError> {
+        PlaneController::of_some(self, name, is_news)
+    }
+
+    /// A controller of requests that are no objects: of racks, of networks, of whatever several objects have in common. Each key is a subject
+    /// itself, and what it [watches](PlaneController::watching) says which are to run.
+    pub fn controller_of_requests<Q: Request>(&self, name: &str) -> PlaneController<Q, Q> {
+        PlaneController::of_requests(self, name)
     }
 
     /// The server in this process, if that is where the objects are.

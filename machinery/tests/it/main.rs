@@ -2,8 +2,10 @@
 #![cfg(all(feature = "embedded", feature = "kube", feature = "server"))]
 #![allow(clippy::unwrap_used)]
 
+mod chosen;
 mod crashes;
 mod differential;
+mod hosts;
 mod planes;
 #[path = "../samples/mod.rs"]
 mod samples;

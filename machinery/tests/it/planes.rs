@@ -1,39 +1,15 @@
 //! The promises of `src/lib.rs`.
 
+use crate::hosts::{Host, HostStatus, Rack, RackSpec, get, host, until};
 use machinery::apiserver::{ApiServer, Identity};
 use machinery::controllers::{Claim, ElectionConfig, Note, Term};
 use machinery::kube::kube_client::Client;
 use machinery::objects::{Conflict, ObjectKey, Preconditions, WriteError, Writer};
 use machinery::store::{Memory, Options};
-use machinery::tokio::time::{Duration, Instant, sleep};
+use machinery::tokio::time::{Duration, Instant};
 use machinery::tokio_util::task::TaskTracker;
 use machinery::{Next, Objects, Plane, PlaneError, Run, with};
 use std::sync::Arc;
-
-machinery::kinds! {
-    #[kube(group = "example.com", version = "v1", kind = "Host", namespaced, status = "HostStatus")]
-    pub struct HostSpec {
-        pub rack: u32,
-    }
-    #[derive(PartialEq)]
-    pub struct HostStatus {
-        pub address: String,
-    }
-}
-
-fn host(name: &str, rack: u32) -> Host {
-    let mut host = Host::new(name, HostSpec { rack });
-    host.metadata.namespace = Some("default".into());
-    host
-}
-
-async fn until(what: impl Fn() -> bool) {
-    let end = Instant::now() + Duration::from_secs(60);
-    while !what() {
-        assert!(Instant::now() < end, "it comes");
-        sleep(Duration::from_millis(5)).await;
-    }
-}
 
 /// Gives each host an address, and counts its runs.
 async fn addresses(plane: &Plane) {
@@ -212,16 +188,6 @@ async fn what_a_plane_does_can_be_seen() {
     plane.stop().await;
 }
 
-async fn get(at: std::net::SocketAddr, path: &str) -> (u16, String) {
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    let mut stream = tokio::net::TcpStream::connect(at).await.unwrap();
-    stream.write_all(format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n").as_bytes()).await.unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).await.unwrap();
-    let (head, body) = text.split_once("\r\n\r\n").unwrap();
-    (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
-}
-
 #[tokio::test]
 async fn what_ends_with_an_error_or_a_panic_stops_the_plane() {
     for panics in [true, false] {
@@ -230,11 +196,6 @@ async fn what_ends_with_an_error_or_a_panic_stops_the_plane() {
         let error = plane.until_signal().await.unwrap_err().to_string();
         assert!(error.contains("on purpose"), "{error}");
     }
-}
-
-machinery::kinds! {
-    #[kube(group = "example.com", version = "v1", kind = "Rack", namespaced)]
-    pub struct RackSpec {}
 }
 
 fn lock_of(_: &u32) -> Rack {
