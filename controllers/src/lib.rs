@@ -38,7 +38,8 @@
 //!     process (`p17_…`; of processes that are stopped, go on and are killed, `cli/tests/it/leads.rs`).
 //! 18. **Who stops leading on purpose lets the next one begin at once**, after all has ended (`p18_…`).
 //! 19. **Candidates of client-go may share the Lease**, what others wrote into it stays, and what makes no sense in it harms nobody (`p19_…`).
-//! 20. **Controllers stop with a term and start with the next one**, in the same process, on warm caches (`p20_…`).
+//! 20. **Controllers stop with a term and start with the next one**, in the same process, on warm caches. On a server that holds no fences
+//!     what is under way is dropped before another leads ([`Term::within`]; `p20_…`).
 //! 21. **The name of a lock is its key**, readable where that is and read back; no two keys share one, what is too long is refused, and a
 //!     key's type that panics costs that name alone ([`LockKey`]; `p21_…`).
 //! 22. **A name is one owner's**: a claim makes it the owner's, finds that it is, UID and all, or says whose it is; also where an answer was lost
@@ -60,7 +61,7 @@
 //! - Of an object that is gone nothing runs. What must be done then is for a finalizer, or for a controller of requests.
 //! - It deletes no lock because its owner is gone: that is the server's garbage collection. Names in different namespaces are different.
 //! - A machine that is suspended does not notice that its Lease runs out, and what it sends when it wakes is refused by a server that holds
-//!   fences. Others refuse nothing: there, what was under way when a term ended may still be done.
+//!   fences. Others refuse nothing: there, what such a machine had under way may still be done.
 //! - An election takes no part in the coordinated election of Kubernetes, and leaves what that wrote.
 //!
 //! # Example

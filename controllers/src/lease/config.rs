@@ -13,7 +13,8 @@ pub struct ElectionConfig {
     pub identity: String,
     /// How long the others wait when they see no renewal. It stands in the Lease, so it is of whole seconds. Default: 15 s.
     pub lease_duration: Duration,
-    /// How long after its last renewal a leader stops leading. Default: 10 s.
+    /// How long after its last renewal a leader stops leading. Default: 10 s. What is left until `lease_duration` is the time that work has to
+    /// end where the server holds no fences: 5 s, whatever a controller's `Settings::drain` says ([`Term::within`](super::Term::within)).
     pub renew_deadline: Duration,
     /// How often a leader renews; the others look as often as that, or up to 2.2 times as seldom. Default: 2 s.
     pub retry_period: Duration,

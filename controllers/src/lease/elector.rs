@@ -116,7 +116,8 @@ impl Elector {
     /// Stands until told to stop, and does the work whenever it leads: once for each term, on a task of its own.
     ///
     /// When a term is over its token is cancelled, [`ElectionConfig::renew_deadline`] after the last renewal was sent. No other leads
-    /// before [`ElectionConfig::lease_duration`] after that: so long the work has to end, unless all that it writes is under the fence.
+    /// before [`ElectionConfig::lease_duration`] after that: so long the work has to end, unless all that it writes is under the fence. On a
+    /// server that holds no fences [`Term::within`] sees to that.
     /// When it has ended, it stands again. Told to stop it cancels the token, too, and renews the Lease until the work has ended; then
     /// it releases it, so that the next one leads at once.
     ///

@@ -48,7 +48,8 @@ where
         let output = election.step(now, input);
         match &output.change {
             Some(Change::Leads { uid, epoch }) => {
-                let term = Term::new(&inner.config.lease, uid.clone(), *epoch);
+                let has_fences = inner.writes.capabilities().fences;
+                let term = Term::new(&inner.config.lease, uid.clone(), *epoch, has_fences);
                 tracing::info!(lease = %inner.config.lease, identity = %inner.config.identity, epoch, "it leads");
                 let (work, of) = (work.clone(), term.clone());
                 let task = AbortOnDropHandle::new(tasks.spawn(async move { work(of).await }));
@@ -56,7 +57,8 @@ where
             }
             Some(Change::Lost(why)) => {
                 tracing::warn!(lease = %inner.config.lease, identity = %inner.config.identity, %why, "it leads no more");
-                working.iter().for_each(|work| work.term.token().cancel());
+                let from = election.reserved().map_or_else(Instant::now, Into::into);
+                working.iter().for_each(|work| work.term.lose(from));
             }
             None => {}
         }

@@ -8,6 +8,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc::unbounded_channel;
+use tokio::sync::oneshot::{self, error::TryRecvError};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
@@ -130,4 +131,57 @@ async fn p20_a_controller_stops_with_its_term_and_starts_with_the_next_on_warm_c
     );
     stopping.cancel();
     assert!(leading.await.unwrap().unwrap().unwrap().unwrap().dropped.is_empty());
+}
+
+/// A drain of 30 s went on for 25 s beside the next leader.
+#[tokio::test(start_paused = true)]
+async fn p20_without_fences_a_run_is_dropped_before_another_leads() {
+    for has_fences in [false, true] {
+        let world = World::new().await;
+        world.notes().create(&note("a", "0"), None).await.unwrap();
+        let informer = world.informer();
+        let controller = Controller::of("notes", &informer).build().unwrap();
+        let mut leases = world.leases();
+        leases.has_fences = has_fences;
+        let elector = elector("first", &leases);
+        let (begins, mut begun) = unbounded_channel();
+        let work = {
+            let controller = controller.clone();
+            move |term: Term| {
+                let (controller, begins) = (controller.clone(), begins.clone());
+                let reconcile = move |_: Arc<Note>, _: Run| {
+                    let begins = begins.clone();
+                    async move {
+                        let (alive, dropped) = oneshot::channel::<()>();
+                        let _ = begins.send(dropped);
+                        sleep(Duration::from_secs(29)).await; // it does not look whether it is to stop
+                        drop(alive);
+                        Ok::<_, Infallible>(Next::After(Duration::from_secs(3600)))
+                    }
+                };
+                async move { term.within(controller.run(reconcile, term.token().clone())).await.is_some() }
+            }
+        };
+        let stopping = world.stopping.child_token();
+        let (leads, stop) = (elector.clone(), stopping.clone());
+        let leading = world.tasks.spawn(async move { leads.lead(work, stop).await });
+        let mut run = within(begun.recv()).await.unwrap();
+        let renewed = Instant::now() - elector.state().renewed.unwrap();
+        let mut second = Stands::new(&world, "second");
+        leases.is(Way::Fails);
+        until(|| elector.state().phase == ElectionPhase::Ending).await;
+        second.leads().await;
+        assert!(renewed.elapsed() >= Duration::from_secs(15), "others wait so long");
+        assert_eq!(
+            run.try_recv() == Err(TryRecvError::Closed),
+            !has_fences,
+            "dropped where nothing refuses it"
+        );
+        // Another one may come when the term is another.
+        (second.stopping.cancel(), leases.is(Way::Open));
+        let _ = within(begun.recv()).await.unwrap();
+        stopping.cancel();
+        let ended = within(leading).await.unwrap();
+        assert_eq!(ended, Ok(Some(true)), "who is told to stop drains as it likes: its Lease is renewed");
+    }
 }

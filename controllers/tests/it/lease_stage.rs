@@ -70,6 +70,7 @@ pub(crate) enum Way {
 pub(crate) struct Leases {
     handle: Handle<Lease>,
     way: Arc<Mutex<Way>>,
+    pub(crate) has_fences: bool,
 }
 
 impl Leases {
@@ -118,7 +119,9 @@ impl ListWatch<Arc<Lease>> for Leases {
 #[async_trait]
 impl Writer<Lease> for Leases {
     fn capabilities(&self) -> WriterCapabilities {
-        Writer::capabilities(&self.handle)
+        let mut capabilities = Writer::capabilities(&self.handle);
+        capabilities.fences = self.has_fences;
+        capabilities
     }
 
     async fn create(&self, object: &Lease, fence: Option<&Fence>) -> Result<Written<Lease>, WriteError> {
@@ -158,7 +161,7 @@ impl World {
 
     pub(crate) fn leases(&self) -> Leases {
         let handle = self.server.handle_of(Lease::kind(), Identity::admin());
-        Leases { handle, way: Arc::new(Mutex::new(Way::Open)) }
+        Leases { handle, way: Arc::new(Mutex::new(Way::Open)), has_fences: true }
     }
 
     pub(crate) fn notes(&self) -> Handle<Note> {

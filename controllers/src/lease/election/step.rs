@@ -33,6 +33,8 @@ pub(crate) struct Election {
     pub(super) counts: ElectionCounts,
     /// It is to end, by then at the latest.
     pub(super) leaving: Option<Instant>,
+    /// Until when nobody else leads, after a term that was lost. `None` is that somebody may already.
+    reserved: Option<Instant>,
     jitter: Jitter,
 }
 
@@ -107,6 +109,7 @@ impl Election {
             trouble: None,
             counts,
             leaving: None,
+            reserved: None,
             jitter,
         }
     }
@@ -152,6 +155,11 @@ impl Election {
         self.counts
     }
 
+    /// Until when nobody else leads, after a term that was lost: others wait so long since they saw its last renewal.
+    pub(crate) const fn reserved(&self) -> Option<Instant> {
+        self.reserved
+    }
+
     /// How long an answer is waited for: so that there is time for another try.
     fn patience(&self) -> Duration {
         self.config.renew_deadline / 2
@@ -179,6 +187,10 @@ impl Election {
 
     /// What was tried for a term that is over is nobody's: if it is stored yet, that is as if a stranger had done it.
     pub(super) fn lose(&mut self, why: Loss) {
+        self.reserved = match (why, &self.role) {
+            (Loss::Late, Role::Leading { renewed, .. }) => Some(*renewed + self.config.lease_duration),
+            _ => None,
+        };
         (self.role, self.known) = (Role::Lost, Known::No);
         (self.asked, self.tried) = (None, None);
         self.counts.lost += 1;
