@@ -14,7 +14,9 @@
 //!    (`what_a_plane_does_can_be_seen`).
 //! 5. **Names are claimed on both roads**, and who waits for one runs when it is free (`names_are_claimed_on_both_roads`).
 //! 6. **A controller runs where one leads**, and what it wrote under the fence of a term that is over is refused by a server that holds fences
-//!    (`a_controller_runs_where_one_leads_and_writes_under_the_fence_of_its_term`).
+//!    (`a_controller_runs_where_one_leads_and_writes_under_the_fence_of_its_term`). Several under one Lease begin and end together, and begin anew
+//!    with the next term, on warm caches (`two_planes_take_turns_with_all_their_controllers`,
+//!    `who_loses_the_lease_in_a_run_writes_nothing_and_begins_anew_with_the_next_term`).
 //! 7. **What is noted of an object is an event** (`what_is_noted_is_an_event`).
 //! 8. **Whoever chooses which events make a run hides no deletion and no finalizer**, and what is looked at need not be an object
 //!    (`a_predicate_spares_runs_and_hides_no_deletion`, `a_controller_of_requests_runs_for_what_is_no_object`).

@@ -24,6 +24,7 @@ use crate::Error;
 #[must_use = "it does nothing before it runs"]
 pub struct PlaneController<Q: Request, S> {
     pub(super) plane: Plane,
+    name: String,
     /// Of which objects it is, if of any.
     kind: Option<Kind>,
     builder: Builder<Q, S>,
@@ -41,7 +42,8 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
     ) -> Result<Self, PlaneError> {
         let objects = plane.objects::<K>()?;
         let builder = Controller::of_some(name, objects.informer(), news(is_news));
-        Ok(Self { plane: plane.clone(), kind: Some(objects.kind().clone()), builder, wakes: Vec::new() })
+        let (name, kind) = (name.to_owned(), Some(objects.kind().clone()));
+        Ok(Self { plane: plane.clone(), name, kind, builder, wakes: Vec::new() })
     }
 
     /// Runs for what the objects own, too.
@@ -96,7 +98,8 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
 
 impl<Q: Request> PlaneController<Q, Q> {
     pub(super) fn of_requests(plane: &Plane, name: &str) -> Self {
-        Self { plane: plane.clone(), kind: None, builder: Controller::of_requests(name), wakes: Vec::new() }
+        let builder = Controller::of_requests(name);
+        Self { plane: plane.clone(), name: name.to_owned(), kind: None, builder, wakes: Vec::new() }
     }
 }
 
@@ -136,6 +139,10 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
     ) -> Self {
         self.builder = self.builder.watching_keyed(what, objects, whom);
         self
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// May take as much, and as long.

@@ -1,19 +1,27 @@
-//! Controllers that run where one leads.
+//! Controllers that run where one leads, each by itself or several together.
 
+use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
+use futures::FutureExt;
+use futures::future::{BoxFuture, join_all};
 use jiff::Timestamp;
 use machinery_controllers::{
-    ElectionConfig, ElectionConfigError, Elector, Ended, Lease, Reconcile, Request, Term,
+    Controller, ElectionConfig, ElectionConfigError, Elector, Ended, Lease, Reconcile, Request, RunError,
+    Term,
 };
 use machinery_objects::ListWatch;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
-use super::controller::PlaneController;
+use super::controller::{Beside, PlaneController};
 use super::road::{Plane, Road};
 use crate::Error;
 
 impl Plane {
-    /// A candidate for a Lease of this plane. Controllers that [lead](PlaneController::run_leading) by it run while it leads.
+    /// A candidate for a Lease of this plane. Controllers that are [led](Self::lead) by it run while it leads.
     ///
     /// # Errors
     /// The first thing that makes no sense in what it is told.
@@ -34,14 +42,113 @@ impl Plane {
             }
         }
     }
+
+    /// Runs controllers while a candidate leads, all together: term after term, until the plane is stopped; the Lease is given back when all of
+    /// them have ended. If one ends with an error the others end, too, and that is the error. What they read stays warm between terms.
+    ///
+    /// `None` is that it did not lead when the plane stopped. Dropping the future drops what is under way, and gives nothing back.
+    ///
+    /// ```
+    /// # #[cfg(feature = "embedded")] async fn example() -> machinery::Result {
+    /// # use machinery::{Next, Run, controllers::{ElectionConfig, Term}};
+    /// # use machinery::k8s_openapi::api::core::v1::{ConfigMap, Secret};
+    /// # use std::sync::Arc;
+    /// # let plane = machinery::embedded().start().await?;
+    /// let elector = plane.elector(ElectionConfig::new("default/all".parse()?, "host-7-8a2c", 0x8a2c))?;
+    /// let maps = |_term: &Term| |_: Arc<ConfigMap>, _: Run| async { Ok::<_, machinery::Error>(Next::Done) };
+    /// let secrets = |_term: &Term| |_: Arc<Secret>, _: Run| async { Ok::<_, machinery::Error>(Next::Done) };
+    /// let led = [plane.controller("maps")?.led(maps), plane.controller("secrets")?.led(secrets)];
+    /// let leading = plane.lead(&elector, led);
+    /// plane.spawn(async { leading.await.map(drop) });
+    /// # plane.stop().await;
+    /// # Ok(()) }
+    /// # #[cfg(feature = "embedded")]
+    /// # machinery::tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(example()).unwrap();
+    /// ```
+    ///
+    /// # Errors
+    /// A setting makes no sense, two have one name, the candidate stands already, or what a controller listens to does not come, or has ended.
+    pub fn lead<I: IntoIterator<Item = Led>>(
+        &self,
+        elector: &Elector,
+        led: I,
+    ) -> impl Future<Output = Result<Option<Vec<LedEnded>>, Error>> + Send + use<I> {
+        let (elector, stopping) = (elector.clone(), self.stopping().clone());
+        let led: Vec<Led> = led.into_iter().collect();
+        async move {
+            let begun: Result<Vec<Begun>, Error> = led.into_iter().map(|led| (led.begin)()).collect();
+            let begun = Arc::new(begun?);
+            let work = move |term: Term| together(begun.clone(), term);
+            Ok(elector.lead(work, stopping).await?.transpose()?)
+        }
+    }
+}
+
+/// A controller that runs while a candidate leads, made by [`PlaneController::led`] for [`Plane::lead`].
+#[must_use = "it does nothing before it is led"]
+pub struct Led {
+    name: String,
+    begin: Box<dyn FnOnce() -> Result<Begun, Error> + Send>,
+}
+
+/// How a controller that was led ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LedEnded {
+    /// Which.
+    pub name: String,
+    /// Keys whose run was dropped, as it did not end in time.
+    pub dropped: Vec<String>,
+}
+
+struct Begun {
+    run: Box<RunIn>,
+    _beside: Beside,
+}
+
+/// One term of a controller, until the token is cancelled.
+type RunIn = dyn Fn(Term, CancellationToken) -> BoxFuture<'static, Result<LedEnded, RunError>> + Send + Sync;
+
+/// Who ends ends all.
+async fn together(begun: Arc<Vec<Begun>>, term: Term) -> Result<Vec<LedEnded>, RunError> {
+    let stopping = term.token().child_token();
+    let all = begun.iter().map(|one| {
+        let run = (one.run)(term.clone(), stopping.clone());
+        async {
+            let ended = run.await;
+            stopping.cancel();
+            ended
+        }
+    });
+    join_all(all).await.into_iter().collect()
 }
 
 impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
+    /// For [`Plane::lead`]. The function makes the reconcile of a term, which writes under its [fence](Term::fence).
+    pub fn led<R: Reconcile<S>>(self, reconcile: impl Fn(&Term) -> R + Send + Sync + 'static) -> Led {
+        let name = self.name().to_owned();
+        let begin = move || {
+            let (controller, beside) = self.split()?;
+            let reconcile = Arc::new(reconcile);
+            let run = move |term: Term, stopping: CancellationToken| {
+                let (controller, reconcile) = (controller.clone(), reconcile.clone());
+                async move {
+                    let ended = run_in(&controller, &term, &*reconcile, stopping).await.transpose()?;
+                    let dropped = ended.iter().flat_map(|ended| &ended.dropped).map(ToString::to_string);
+                    Ok(LedEnded { name: controller.name().into(), dropped: dropped.collect() })
+                }
+                .boxed()
+            };
+            Ok(Begun { run: Box::new(run), _beside: beside })
+        };
+        Led { name, begin: Box::new(begin) }
+    }
+
     /// Reconciles while it leads, term after term, until the plane is stopped; the Lease is given back then. What it reads stays warm between
     /// terms. The function makes the reconcile of a term, which writes under its [fence](Term::fence).
     ///
     /// `None` is that it did not lead when the plane stopped. One elector is for one controller: several that lead together are run by
-    /// [`Elector::lead`].
+    /// [`Plane::lead`].
     ///
     /// # Errors
     /// A setting makes no sense, the candidate stands already, or what the controller listens to does not come, or has ended.
@@ -52,10 +159,38 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
     ) -> Result<Option<Ended<Q>>, Error> {
         let stopping = self.plane.stopping().clone();
         let (controller, _beside) = self.split()?;
+        let reconcile = Arc::new(reconcile);
         let work = move |term: Term| {
-            let (controller, reconcile) = (controller.clone(), reconcile(&term));
-            async move { controller.run(reconcile, term.token().clone()).await }
+            let (controller, reconcile) = (controller.clone(), reconcile.clone());
+            async move { run_in(&controller, &term, &*reconcile, term.token().clone()).await }
         };
-        Ok(elector.lead(work, stopping).await?.transpose()?)
+        Ok(elector.lead(work, stopping).await?.flatten().transpose()?)
+    }
+}
+
+/// So long until it is looked again whether a run of the last term has returned, that could not be dropped.
+const AGAIN: Duration = Duration::from_millis(50);
+
+/// One term of a controller. `None` is that it was dropped, as another may lead.
+async fn run_in<Q: Request, S: Send + Sync + 'static, R: Reconcile<S>>(
+    controller: &Controller<Q, S>,
+    term: &Term,
+    reconcile: &(impl Fn(&Term) -> R + Send + Sync),
+    stopping: CancellationToken,
+) -> Option<Result<Ended<Q>, RunError>> {
+    let runs = async {
+        loop {
+            match controller.run(reconcile(term), stopping.clone()).await {
+                Err(RunError::Runs) if !stopping.is_cancelled() => sleep(AGAIN).await,
+                ended => return ended,
+            }
+        }
+    };
+    term.within(runs).await
+}
+
+impl fmt::Debug for Led {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Led").field("name", &self.name).finish_non_exhaustive()
     }
 }

@@ -24,5 +24,6 @@ pub use begin::{kube_client, kube_config, kubeconfig};
 pub use controller::PlaneController;
 pub use error::PlaneError;
 pub use kinds::{Kinds, ObjectType};
+pub use lease::{Led, LedEnded};
 pub use objects::Objects;
 pub use road::Plane;

@@ -6,6 +6,7 @@ mod chosen;
 mod crashes;
 mod differential;
 mod hosts;
+mod leads;
 mod planes;
 #[path = "../samples/mod.rs"]
 mod samples;
