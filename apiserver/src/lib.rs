@@ -53,7 +53,7 @@
 //! 19. **Long answers are compressed** for who can read gzip, and lists as they are made, never held as a whole
 //!     (`long_answers_are_compressed_for_who_can_read_them`, `a_long_document_is_compressed_as_it_is_made`); watches are not
 //!     (`a_watch_is_not_compressed`).
-//! 20. **A write under a fence** is made only if the Lease or lock that it names is still the writer's at that moment: on every way, by
+//! 20. **A write under a fence** is made only if the Lease or lock that it names, or each of up to four, is still the writer's at that moment: on every way, by
 //!     every server of the store (`a_holder_paused_past_its_epoch_is_refused_on_every_write_path`,
 //!     `a_takeover_between_the_look_and_the_commit_is_noticed`). A renewal refuses nothing (`a_renewal_meanwhile_is_no_refusal`).
 //! 21. **A watch by interest** has keys that are edited while it runs, on the wire and through a handle: at each mark what its client

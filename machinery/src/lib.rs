@@ -17,6 +17,8 @@
 //!    (`a_controller_runs_where_one_leads_and_writes_under_the_fence_of_its_term`). Several under one Lease begin and end together, and begin anew
 //!    with the next term, on warm caches (`two_planes_take_turns_with_all_their_controllers`,
 //!    `who_loses_the_lease_in_a_run_writes_nothing_and_begins_anew_with_the_next_term`).
+//!    What is written by [`Objects::fenced`] rests on several fences, if need be, by all ways to write; a server that holds none is sent nothing
+//!    (`writes_under_fences_are_refused_when_one_does_not_hold_on_both_roads`, `a_server_without_fences_is_sent_nothing_under_one`).
 //! 7. **What is noted of an object is an event** (`what_is_noted_is_an_event`).
 //! 8. **Whoever chooses which events make a run hides no deletion and no finalizer**, and what is looked at need not be an object
 //!    (`a_predicate_spares_runs_and_hides_no_deletion`, `a_controller_of_requests_runs_for_what_is_no_object`).

@@ -31,7 +31,7 @@ impl Rests<'_> {
         let (_, name) = change.names();
         let mut conditions = Vec::new();
         if let Some(fence) = self.fence {
-            conditions.push(fence.hold(shared, kind, name).await?);
+            conditions.extend(fence.hold(shared, kind, name).await?);
         }
         if self.on_its_place {
             conditions.extend(place::conditions(change).await?);

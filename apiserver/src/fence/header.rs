@@ -1,4 +1,4 @@
-//! A fence as requests name it: `GROUP/VERSION/PLURAL[/NAMESPACE]/NAME; uid=UID[; epoch=N]`.
+//! A fence as requests name it: `GROUP/VERSION/PLURAL[/NAMESPACE]/NAME; uid=UID[; epoch=N]`, each in a header of its own.
 
 use std::fmt;
 
@@ -6,6 +6,7 @@ use http::HeaderMap;
 use machinery_objects::NameRule;
 
 use super::Fence;
+use super::hold::{MOST, too_many};
 use crate::refusal::Refusal;
 
 /// The header, as the library for headers knows it.
@@ -16,18 +17,22 @@ const CORE: &str = "core";
 const UID_BYTES: usize = 128;
 
 impl Fence {
-    /// The one that a request names.
+    /// The one that a request names, and those besides.
     ///
     /// # Errors
-    /// There are several, or what is there names none.
+    /// There are too many, or what is there names none.
     pub(crate) fn of_headers(headers: &HeaderMap) -> Result<Option<Self>, Refusal> {
-        let mut all = headers.get_all(HEADER).iter();
-        let Some(value) = all.next() else { return Ok(None) };
-        if all.next().is_some() {
-            return Err(malformed("there are several, and a write rests on one at the most"));
+        let all: Vec<_> = headers.get_all(HEADER).iter().collect();
+        if all.len() > MOST {
+            return Err(malformed(&too_many(all.len())));
         }
-        let text = value.to_str().map_err(|_| malformed("it is not plain ASCII"))?;
-        read(text).map(Some).map_err(|why| malformed(&why))
+        let mut fence = None;
+        for value in all.into_iter().rev() {
+            let text = value.to_str().map_err(|_| malformed("it is not plain ASCII"))?;
+            let one = read(text).map_err(|why| malformed(&why))?;
+            fence = Some(Self { besides: fence.map(Box::new), ..one });
+        }
+        Ok(fence)
     }
 }
 
@@ -90,6 +95,7 @@ fn read(text: &str) -> Result<Fence, String> {
         name: name.into(),
         uid: uid.into(),
         epoch,
+        besides: None,
     })
 }
 
@@ -129,6 +135,14 @@ mod tests {
         let fence = of(&[b"core/v1/nodes/a;uid=u;epoch=18446744073709551615"]).expect("read").expect("there");
         assert_eq!((fence.group.as_str(), fence.namespace, fence.epoch), ("", None, Some(u64::MAX)));
         assert_eq!(of(&[]), Ok(None));
+        let both = of(&[b"core/v1/nodes/a; uid=u", b"core/v1/nodes/b; uid=v; epoch=1"])
+            .expect("read")
+            .expect("there");
+        let besides = both.besides.as_ref().map(ToString::to_string);
+        assert_eq!(
+            (both.to_string().as_str(), besides.as_deref()),
+            ("core/v1/nodes/a; uid=u", Some("core/v1/nodes/b; uid=v; epoch=1"))
+        );
     }
 
     #[test]
@@ -143,7 +157,8 @@ mod tests {
             );
         };
         let whole = b"g/v1/ps/n; uid=u";
-        check(&[whole, whole], "several");
+        check(&[whole.as_slice(); 5], "there are 5, and a write rests on 4 at the most");
+        check(&[whole, b"n"], "uid");
         check(&["g/v1/ps/\u{e4}; uid=u".as_bytes()], "ASCII");
         for (text, why) in [
             ("", "uid"),

@@ -25,7 +25,12 @@ pub(crate) struct Fence {
     pub(super) uid: String,
     /// How often it had changed hands when the writer took it.
     pub(super) epoch: Option<u64>,
+    /// What the writer acts under besides.
+    pub(super) besides: Option<Box<Fence>>,
 }
+
+/// A write rests on so many at the most. Each is looked up in each try.
+pub(super) const MOST: usize = 4;
 
 /// By which clients tell a stale fence from other conflicts.
 const STALE: &str = "FenceStale";
@@ -33,7 +38,7 @@ const STALE: &str = "FenceStale";
 impl Fence {
     /// As a program names it.
     pub(crate) fn of(fence: &objects::Fence) -> Self {
-        let objects::Fence { kind, key, uid, epoch } = fence;
+        let objects::Fence { kind, key, uid, epoch, besides } = fence;
         Self {
             group: kind.group().into(),
             version: kind.version().into(),
@@ -42,6 +47,7 @@ impl Fence {
             name: key.name().into(),
             uid: uid.as_str().into(),
             epoch: *epoch,
+            besides: besides.as_deref().map(|besides| Box::new(Self::of(besides))),
         }
     }
 
@@ -50,8 +56,17 @@ impl Fence {
         refusal.causes.iter().any(|cause| cause.reason == STALE)
     }
 
+    /// It, and each that the writer acts under besides.
+    fn all(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |fence| fence.besides.as_deref())
+    }
+
     /// Whether somebody may name it: who may not read the object must not learn of it by writing.
     pub(crate) fn may_be_named(&self, shared: &Shared, by: &Identity) -> Result<(), Refusal> {
+        self.all().try_for_each(|fence| fence.one_may_be_named(shared, by))
+    }
+
+    fn one_may_be_named(&self, shared: &Shared, by: &Identity) -> Result<(), Refusal> {
         let itself = (self.plural == "namespaces").then_some(&self.name);
         let asks = Asks {
             group: &self.group,
@@ -63,11 +78,31 @@ impl Fence {
         shared.allow(by, &Attributes::of("get", asks))
     }
 
-    /// The condition that it still holds, for a write of an object of this kind and name.
+    /// The conditions that it still holds, and each besides, for a write of an object of this kind and name.
     ///
     /// # Errors
-    /// It does not hold now, or names what there cannot be.
-    pub(crate) async fn hold(&self, shared: &Shared, kind: &Kind, name: &str) -> Result<Condition, Refusal> {
+    /// One does not hold now, or names what there cannot be; or there are too many.
+    pub(crate) async fn hold(
+        &self,
+        shared: &Shared,
+        kind: &Kind,
+        name: &str,
+    ) -> Result<Vec<Condition>, Refusal> {
+        let count = self.all().count();
+        if count > MOST {
+            return Err(self.senseless(&too_many(count)));
+        }
+        let mut conditions = Vec::with_capacity(count);
+        for fence in self.all() {
+            let condition = fence.hold_one(shared, kind, name).await?;
+            if !conditions.contains(&condition) {
+                conditions.push(condition);
+            }
+        }
+        Ok(conditions)
+    }
+
+    async fn hold_one(&self, shared: &Shared, kind: &Kind, name: &str) -> Result<Condition, Refusal> {
         let registry = shared.kinds();
         let found = registry.find(&self.group, &self.version, &self.plural);
         let of = found
@@ -123,6 +158,10 @@ impl Fence {
     }
 }
 
+pub(super) fn too_many(count: usize) -> String {
+    format!("there are {count}, and a write rests on {MOST} at the most")
+}
+
 const GONE: &str = "it is gone";
 
 fn is_lease(kind: &Kind) -> bool {
@@ -149,7 +188,8 @@ mod tests {
         let bare = json!({"metadata": {"uid": "u"}});
         let check = |epoch: Option<u64>, there: Option<&Value>, expected: Result<(), &str>| {
             let [group, version, plural, name, uid] = ["g", "v1", "ps", "n", "u"].map(String::from);
-            let fence = Fence { group, version, plural, namespace: None, name, uid, epoch };
+            let besides = None;
+            let fence = Fence { group, version, plural, namespace: None, name, uid, epoch, besides };
             assert_eq!(fence.standing(there), expected.map_err(String::from), "{there:?}");
         };
         check(None, Some(&bare), Ok(()));

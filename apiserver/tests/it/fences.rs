@@ -56,7 +56,13 @@ fn header(lease: &Value, epoch: u64) -> String {
 
 fn fence(lease: &Value, epoch: Option<u64>) -> Fence {
     let kind = Kind::new("coordination.k8s.io/v1", "Lease", "leases", Scope::Namespaced).unwrap();
-    Fence { kind, key: "kube-system/hosts".parse().unwrap(), uid: Uid::new(uid(lease)).unwrap(), epoch }
+    Fence {
+        kind,
+        key: "kube-system/hosts".parse().unwrap(),
+        uid: Uid::new(uid(lease)).unwrap(),
+        epoch,
+        besides: None,
+    }
 }
 
 async fn take_over(client: &Client, holder: &str, transitions: u64) {
@@ -294,7 +300,7 @@ async fn what_no_fence_can_be_is_refused_and_nothing_is_written() {
             refused(Method::POST, ALL, &fences, &object("new")).await
         }
     };
-    assert!(post(vec![good.clone(), good.clone()]).await.contains("several"));
+    assert!(post(vec![good.clone(); 5]).await.contains("rests on 4 at the most"));
     assert!(post(vec!["leases/a/1".into()]).await.contains("GROUP/VERSION/PLURAL"));
     assert!(post(vec!["example.com/v1/none/default/a; uid=u".into()]).await.contains("no such kind"));
     assert!(post(vec!["example.com/v1/widgets/a; uid=u".into()]).await.contains("are in a namespace"));
@@ -314,7 +320,7 @@ async fn what_no_fence_can_be_is_refused_and_nothing_is_written() {
     assert!(refused(Method::POST, &interest, &[&good], &open).await.contains("only writes"));
     let handle = server.handle::<Widget>(Identity::admin());
     let kind = handle.kind().clone();
-    let odd = Fence { kind, key: key("a"), uid: Uid::new("u").unwrap(), epoch: Some(1) };
+    let odd = Fence { kind, key: key("a"), uid: Uid::new("u").unwrap(), epoch: Some(1), besides: None };
     let error = handle.create(&widget("new", "red"), Some(&odd)).await.unwrap_err();
     assert!(matches!(error, WriteError::Source(SourceError::Invalid { .. })), "{error}");
     assert_eq!(everything(&store).await, before);
@@ -422,4 +428,44 @@ async fn a_renewal_meanwhile_is_no_refusal() {
 fn rand() -> usize {
     static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+}
+
+/// A lock that is had in a term: neither is enough without the other.
+#[tokio::test]
+async fn a_write_may_rest_on_several_and_each_must_hold() {
+    let (plane, lease) = plane().await;
+    let lock = plane.client.post(ALL, &object("lock")).await.fine();
+    let handle = plane.server.handle::<Widget>(Identity::admin());
+    let uid_of = |object: &Value| Uid::new(uid(object)).unwrap();
+    let held = Fence {
+        kind: handle.kind().clone(),
+        key: key("lock"),
+        uid: uid_of(&lock),
+        epoch: None,
+        besides: None,
+    };
+    let both = held.clone().and(fence(&lease, Some(6)));
+    assert_eq!(both.all().count(), 2);
+    handle.create(&widget("a", "red"), Some(&both)).await.unwrap();
+    let named = format!("example.com/v1/widgets/default/lock; uid={}", uid(&lock));
+    let names = [named.clone(), header(&lease, 6)];
+    let by_wire = async |name: &str| {
+        let mut headers: Vec<_> = names.iter().map(|name| ("machinery-fence", name.as_str())).collect();
+        headers.push(("content-type", JSON));
+        plane.client.ask(Method::POST, ALL, &headers, &object(name).to_string()).await
+    };
+    by_wire("b").await.fine();
+    let five = (0..4).fold(held.clone(), |all, _| all.and(held.clone()));
+    let error = handle.create(&widget("c", "red"), Some(&five)).await.unwrap_err();
+    assert!(error.to_string().contains("there are 5, and a write rests on 4 at the most"), "{error}");
+
+    take_over(&plane.client, "b", 7).await;
+    let stale = WriteError::Conflict(Conflict::Fence(Box::new(both.clone())));
+    assert_eq!(handle.create(&widget("c", "red"), Some(&both)).await.unwrap_err(), stale);
+    assert_eq!(by_wire("d").await.refused().0, 409);
+    let again = held.and(fence(&lease, Some(7)));
+    handle.create(&widget("c", "red"), Some(&again)).await.unwrap();
+    handle.delete(&key("lock"), &Deletion::default()).await.unwrap();
+    let stale = WriteError::Conflict(Conflict::Fence(Box::new(again.clone())));
+    assert_eq!(handle.create(&widget("e", "red"), Some(&again)).await.unwrap_err(), stale);
 }

@@ -23,7 +23,7 @@ pub struct Term {
 
 impl Term {
     pub(super) fn new(lease: &ObjectKey, uid: Uid, epoch: u64, has_fences: bool) -> Self {
-        let fence = Fence { kind: Lease::kind(), key: lease.clone(), uid, epoch: Some(epoch) };
+        let fence = Fence { kind: Lease::kind(), key: lease.clone(), uid, epoch: Some(epoch), besides: None };
         Self { fence, epoch, token: CancellationToken::new(), has_fences, over: Arc::default() }
     }
 

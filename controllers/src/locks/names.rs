@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use futures::future::BoxFuture;
 use machinery_informers::{Index, Informer};
-use machinery_objects::{Freshness, Kind, ListError, ListWatch, Object, ObjectKey, OwnerRef, Uid, Writer};
+use machinery_objects::{
+    Fence, Freshness, Kind, ListError, ListWatch, Object, ObjectKey, OwnerRef, Uid, Writer,
+};
 use tokio_util::sync::CancellationToken;
 
 use super::held::token;
@@ -153,7 +155,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         let uid = lock.uid().and_then(Uid::new).ok_or_else(unstamped)?;
         let token = token(lock, name, &uid).ok_or_else(unstamped)?;
         let Locking { kind, writer, .. } = &self.0.locking;
-        let fence = machinery_objects::Fence { kind: kind.clone(), key: name.clone(), uid, epoch: None };
+        let fence = Fence { kind: kind.clone(), key: name.clone(), uid, epoch: None, besides: None };
         Ok(Held { key, fence, has_fences: writer.capabilities().fences, token })
     }
 }

@@ -104,6 +104,7 @@ fn a_stale_fence_is_the_one_that_was_named() {
         key: "n/a".parse().unwrap(),
         uid: machinery_objects::Uid::new("u").unwrap(),
         epoch: None,
+        besides: None,
     };
     let stale = json!({"causes": [{"reason": "FenceStale", "field": "Machinery-Fence"}]});
     let expected = WriteError::Conflict(Conflict::Fence(Box::new(fence.clone())));

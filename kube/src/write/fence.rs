@@ -1,4 +1,4 @@
-//! A fence as a header: `GROUP/VERSION/PLURAL[/NAMESPACE]/NAME; uid=UID[; epoch=N]`.
+//! A fence as a header: `GROUP/VERSION/PLURAL[/NAMESPACE]/NAME; uid=UID[; epoch=N]`, and one more for each that it acts under besides.
 
 use std::fmt::Write as _;
 
@@ -15,22 +15,28 @@ pub(super) fn put(request: &mut Asked, fence: Option<&Fence>, is_machinery: bool
     if !is_machinery {
         return Err(SourceError::Unsupported { what: "fences" });
     }
+    for fence in fence.all() {
+        let value = value(fence)?;
+        request.headers_mut().append(HEADER, value);
+    }
+    Ok(())
+}
+
+fn value(fence: &Fence) -> Result<HeaderValue, SourceError> {
     let text = text(fence);
     // The header has no escapes, so nothing that could end a part stands in one.
     let is_plain =
         |part: &str| part.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b';' | b'\\'));
     let value = HeaderValue::from_str(&text).ok();
     let named = is_plain(fence.key.as_str()) && is_plain(fence.uid.as_str());
-    let value = value.filter(|_| named).ok_or_else(|| SourceError::Invalid {
+    value.filter(|_| named).ok_or_else(|| SourceError::Invalid {
         reason: format!("the fence {} cannot be named in a header", fence.object()),
         causes: Vec::new(),
-    })?;
-    request.headers_mut().insert(HEADER, value);
-    Ok(())
+    })
 }
 
 fn text(fence: &Fence) -> String {
-    let Fence { kind, key, uid, epoch } = fence;
+    let Fence { kind, key, uid, epoch, besides: _ } = fence;
     let group = if kind.group().is_empty() { "core" } else { kind.group() };
     let mut text = format!("{group}/{}/{}/{key}; uid={uid}", kind.version(), kind.plural());
     if let Some(epoch) = epoch {
@@ -54,6 +60,7 @@ mod tests {
                 key: key.parse().unwrap(),
                 uid: Uid::new("8a2c").unwrap(),
                 epoch,
+                besides: None,
             };
             let mut request = Asked::default();
             assert_eq!(put(&mut request, Some(&fence), true).is_ok(), expected.is_some());

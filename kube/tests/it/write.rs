@@ -224,6 +224,7 @@ async fn guards_and_fences_are_held_and_named() {
         key: key("leader"),
         uid: Uid::new(lease.uid().unwrap()).unwrap(),
         epoch: Some(epoch),
+        besides: None,
     };
     let under = |fence: &Fence| Preconditions { fence: Some(fence.clone()), ..none() };
     let (held, stale) = (epoch(0), epoch(7));
@@ -238,6 +239,12 @@ async fn guards_and_fences_are_held_and_named() {
     assert_eq!(ports.delete(&key("a"), &deletion).await.unwrap_err(), lost());
     ports.create(&port("c", "1"), Some(&held)).await.unwrap();
     ports.patch(&key("a"), &patch, &under(&held)).await.unwrap();
+
+    // One that holds, and one that does not.
+    let both = held.clone().and(epoch(7));
+    let neither = WriteError::Conflict(Conflict::Fence(Box::new(both.clone())));
+    assert_eq!(ports.patch(&key("a"), &patch, &under(&both)).await.unwrap_err(), neither);
+    ports.patch(&key("a"), &patch, &under(&held.clone().and(epoch(0)))).await.unwrap();
 
     // To a server of which nobody said that it holds them nothing is sent.
     let silent = Script::new([]);

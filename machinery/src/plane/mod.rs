@@ -5,6 +5,7 @@ mod controller;
 #[cfg(feature = "kube")]
 mod define;
 mod error;
+mod fenced;
 mod kinds;
 mod lease;
 mod locks;

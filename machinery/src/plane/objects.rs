@@ -7,10 +7,11 @@ use std::time::Duration;
 use machinery_controllers::Shows;
 use machinery_informers::{Informer, Snapshot};
 use machinery_objects::{
-    Deleted, Deletion, Kind, Object, ObjectKey, ObjectRef, Preconditions, Uid, WriteError, WriteToken,
-    Writer, Written,
+    Deleted, Deletion, Fence, Kind, Object, ObjectKey, ObjectRef, Patch, Preconditions, Uid, WriteError,
+    WriteToken, Writer, Written,
 };
 
+use super::fenced::Fenced;
 use super::kinds::ObjectType;
 
 /// The objects of one type: read as the informer has them, written where they are.
@@ -58,6 +59,22 @@ impl<K: ObjectType> Objects<K> {
         &self.informer
     }
 
+    /// The same objects, written only as long as a fence holds: that of a [`Term`](machinery_controllers::Term::fence), of a
+    /// [`Held`](machinery_controllers::Held::fence) name, or of both, one after the other. If it does not hold a write is
+    /// [`Conflict::Fence`](machinery_objects::Conflict::Fence). A server that holds no fences is sent nothing: each write is
+    /// [`SourceError::Unsupported`](machinery_objects::SourceError::Unsupported).
+    #[must_use]
+    pub fn fenced(&self, fence: &Fence) -> Self {
+        let writer = Arc::new(Fenced { writer: self.writer.clone(), fence: fence.clone() });
+        Self { writer, ..self.clone() }
+    }
+
+    /// Whether the server holds fences. Kubernetes' own does not.
+    #[must_use]
+    pub fn has_fences(&self) -> bool {
+        self.writer.capabilities().fences
+    }
+
     /// Where they are written, with all that can be said of a write.
     #[must_use]
     pub fn writer(&self) -> Arc<dyn Writer<K>> {
@@ -77,7 +94,15 @@ impl<K: ObjectType> Objects<K> {
     /// # Errors
     /// As [`Writer::update`].
     pub async fn update(&self, object: &K) -> Result<Written<K>, WriteError> {
-        self.writer.update(object, &Preconditions::default()).await
+        self.update_if(object, &Preconditions::default()).await
+    }
+
+    /// The same, if this is so, too.
+    ///
+    /// # Errors
+    /// As [`Writer::update`].
+    pub async fn update_if(&self, object: &K, only_if: &Preconditions) -> Result<Written<K>, WriteError> {
+        self.writer.update(object, only_if).await
     }
 
     /// Replaces the status of an object, if it is as it was read.
@@ -85,7 +110,32 @@ impl<K: ObjectType> Objects<K> {
     /// # Errors
     /// As [`Writer::update_status`].
     pub async fn update_status(&self, object: &K) -> Result<Written<K>, WriteError> {
-        self.writer.update_status(object, &Preconditions::default()).await
+        self.update_status_if(object, &Preconditions::default()).await
+    }
+
+    /// The same, if this is so, too.
+    ///
+    /// # Errors
+    /// As [`Writer::update_status`].
+    pub async fn update_status_if(
+        &self,
+        object: &K,
+        only_if: &Preconditions,
+    ) -> Result<Written<K>, WriteError> {
+        self.writer.update_status(object, only_if).await
+    }
+
+    /// Changes a part of an object, if this is so. Without conditions it is changed whatever it is by now.
+    ///
+    /// # Errors
+    /// As [`Writer::patch`].
+    pub async fn patch(
+        &self,
+        key: &ObjectKey,
+        patch: &Patch,
+        only_if: &Preconditions,
+    ) -> Result<Written<K>, WriteError> {
+        self.writer.patch(key, patch, only_if).await
     }
 
     /// Deletes an object.
@@ -93,7 +143,15 @@ impl<K: ObjectType> Objects<K> {
     /// # Errors
     /// As [`Writer::delete`].
     pub async fn delete(&self, key: &ObjectKey) -> Result<Deleted<K>, WriteError> {
-        self.writer.delete(key, &Deletion::default()).await
+        self.delete_if(key, &Deletion::default()).await
+    }
+
+    /// The same, as this says.
+    ///
+    /// # Errors
+    /// As [`Writer::delete`].
+    pub async fn delete_if(&self, key: &ObjectKey, deletion: &Deletion) -> Result<Deleted<K>, WriteError> {
+        self.writer.delete(key, deletion).await
     }
 }
 

@@ -50,9 +50,8 @@ async fn claim(names: Names, host: Arc<Host>, run: Run) -> machinery::Result<Nex
         Claim::Taken(by) => format!("waits for {by}"),
     };
     if host.status.as_ref().is_none_or(|status| status.address != says) {
-        let under = Preconditions { fence: Some(term.fence().clone()), ..Preconditions::default() };
         let host = Host { status: Some(HostStatus { address: says }), ..(*host).clone() };
-        run.wrote(&hosts.writer().update_status(&host, &under).await?.token, &hosts);
+        run.wrote(&hosts.fenced(term.fence()).update_status(&host).await?.token, &hosts);
     }
     Ok(Next::Done)
 }
@@ -155,8 +154,8 @@ async fn who_loses_the_lease_in_a_run_writes_nothing_and_begins_anew_with_the_ne
                 begins.send(term.epoch())?;
                 goes.notified().await;
                 let status = Some(HostStatus { address: term.epoch().to_string() });
-                let under = Preconditions { fence: Some(term.fence().clone()), ..Preconditions::default() };
-                let wrote = hosts.writer().update_status(&Host { status, ..(*host).clone() }, &under).await;
+                let hosts = hosts.fenced(term.fence());
+                let wrote = hosts.update_status(&Host { status, ..(*host).clone() }).await;
                 tells.send(wrote.map(drop))?;
                 Ok::<_, machinery::Error>(Next::After(Duration::from_secs(3600)))
             }

@@ -5,6 +5,7 @@
 mod chosen;
 mod crashes;
 mod differential;
+mod fences;
 mod hosts;
 mod leads;
 mod planes;

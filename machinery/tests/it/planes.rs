@@ -4,7 +4,7 @@ use crate::hosts::{Host, HostStatus, Rack, RackSpec, get, host, until};
 use machinery::apiserver::{ApiServer, Identity};
 use machinery::controllers::{Claim, ElectionConfig, Note, Term};
 use machinery::kube::kube_client::Client;
-use machinery::objects::{Conflict, ObjectKey, Preconditions, WriteError, Writer};
+use machinery::objects::{Conflict, ObjectKey, WriteError, Writer};
 use machinery::store::{Memory, Options};
 use machinery::tokio::time::{Duration, Instant};
 use machinery::tokio_util::task::TaskTracker;
@@ -302,8 +302,7 @@ async fn set_epoch(
     let address = term.epoch().to_string();
     if host.status.as_ref().is_none_or(|status| status.address != address) {
         let host = Host { status: Some(HostStatus { address }), ..(*host).clone() };
-        let under = Preconditions { fence: Some(term.fence().clone()), ..Preconditions::default() };
-        run.wrote(&hosts.writer().update_status(&host, &under).await?.token, &hosts);
+        run.wrote(&hosts.fenced(term.fence()).update_status(&host).await?.token, &hosts);
     }
     Ok(Next::Done)
 }

@@ -81,6 +81,8 @@ pub struct Fence {
     pub uid: Uid,
     /// How often it had changed hands when it was taken; `None` where a new holder means a new UID.
     pub epoch: Option<u64>,
+    /// What it acts under besides: all of it must hold.
+    pub besides: Option<Arc<Fence>>,
 }
 
 impl Fence {
@@ -88,6 +90,19 @@ impl Fence {
     #[must_use]
     pub fn object(&self) -> ObjectRef {
         ObjectRef { kind: self.kind.clone(), key: self.key.clone(), uid: Some(self.uid.clone()) }
+    }
+
+    /// This one and another, both of which must hold: a lock that is had in a term.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let besides = self.besides.as_deref().cloned();
+        let besides = besides.map_or_else(|| other.clone(), |besides| besides.and(other.clone()));
+        Self { besides: Some(Arc::new(besides)), ..self }
+    }
+
+    /// This one, and each that it acts under besides.
+    pub fn all(&self) -> impl Iterator<Item = &Self> {
+        std::iter::successors(Some(self), |fence| fence.besides.as_deref())
     }
 }
 

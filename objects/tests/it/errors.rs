@@ -28,6 +28,7 @@ fn a_stale_fence_names_what_was_lost() {
         key: "kube-system/leader".parse().unwrap(),
         uid: Uid::new("7").unwrap(),
         epoch: Some(3),
+        besides: None,
     };
     let error = WriteError::Conflict(Conflict::Fence(Box::new(fence)));
     let text = "nothing was written: kube-system leases.coordination.k8s.io/leader is gone, or has passed to another";

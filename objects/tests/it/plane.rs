@@ -154,10 +154,13 @@ impl Inside {
     fn check(&self, key: &ObjectKey, only_if: &Preconditions) -> Result<Note, WriteError> {
         let state = self.state(self.now());
         let fence = only_if.fence.as_ref();
-        if let Some(fence) = fence
-            && !state.get(&fence.key).is_some_and(|lock| {
+        let holds = |fence: &Fence| {
+            state.get(&fence.key).is_some_and(|lock| {
                 lock.uid == fence.uid.as_str() && fence.epoch.is_none_or(|epoch| epoch == lock.epoch)
             })
+        };
+        if let Some(fence) = fence
+            && !fence.all().all(holds)
         {
             return Err(WriteError::Conflict(Conflict::Fence(Box::new(fence.clone()))));
         }

@@ -175,10 +175,17 @@ fn p13_a_stale_fence_stops_every_write() {
     let mut lock = create(&writer, "lock", "lock");
     create(&writer, "a", "x");
     let kind = Kind::new("example.com/v1", "Note", "notes", Scope::Cluster).unwrap();
-    let fence = Fence { kind, key: key("lock"), uid: Uid::new(&lock.uid).unwrap(), epoch: Some(0) };
+    let fence =
+        Fence { kind, key: key("lock"), uid: Uid::new(&lock.uid).unwrap(), epoch: Some(0), besides: None };
     let only_if = Preconditions { fence: Some(fence.clone()), ..Preconditions::default() };
     block_on(writer.update(&Note::new("a", "y"), &only_if)).unwrap();
     block_on(writer.create(&Note::new("b", "y"), Some(&fence))).unwrap();
+
+    create(&writer, "other", "lock");
+    let wrong = Fence { key: key("other"), ..fence.clone() };
+    let both = fence.clone().and(wrong);
+    let one_is_stale = WriteError::Conflict(Conflict::Fence(Box::new(both.clone())));
+    assert_eq!(block_on(writer.create(&Note::new("d", "y"), Some(&both))).unwrap_err(), one_is_stale);
 
     lock.epoch = 1;
     block_on(writer.update(&lock, &Preconditions::default())).unwrap();
