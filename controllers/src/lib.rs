@@ -133,8 +133,8 @@ pub use lease::{
     Lease, NotRenewed, Term,
 };
 pub use locks::{
-    Astray, Claim, Held, KeyError, KeyReader, KeyWriter, LockError, LockKey, Locking, LocksBuilder,
-    NameLocks, NoFences, Released, Stray, Taken, Waiters, key_of_name, name_of_key,
+    Astray, Claim, Held, KeyError, KeyReader, KeyWriter, LockCounts, LockError, LockKey, Locking,
+    LocksBuilder, NameLocks, NoFences, Released, Stray, Taken, Waiters, key_of_name, name_of_key,
 };
 pub use machinery_workqueue::{Cause, Causes, Priority};
 #[cfg(feature = "prometheus")]

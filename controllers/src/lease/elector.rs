@@ -156,6 +156,13 @@ impl Elector {
         self.0.shown.lock().state(Instant::now().into_std())
     }
 
+    /// How it goes, as long as it exists.
+    #[cfg(feature = "prometheus")]
+    pub(crate) fn watched(&self) -> impl Fn() -> Option<ElectionState> + Send + Sync + use<> {
+        let inner = Arc::downgrade(&self.0);
+        move || Some(inner.upgrade()?.shown.lock().state(Instant::now().into_std()))
+    }
+
     /// For a check of health: a leader that could not renew its Lease stops leading, unless it is blocked as a whole.
     ///
     /// # Errors

@@ -23,6 +23,12 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
     /// # Errors
     /// The key or the owner are nothing to make a lock of; the source or the store did not answer.
     pub async fn claim(&self, owner: &impl Object, key: &K) -> Result<Claim<K>, LockError> {
+        let claim = self.claimed(owner, key).await;
+        self.0.tally.claimed(&claim);
+        claim
+    }
+
+    async fn claimed(&self, owner: &impl Object, key: &K) -> Result<Claim<K>, LockError> {
         let owner = Owner::of(owner)?;
         let name = self.name(&owner, key)?;
         let lock = self.make(&owner, key, &name)?;
@@ -80,6 +86,14 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
     /// # Errors
     /// The store did not answer, or it is not known what it did: do it again.
     pub async fn release(&self, held: &Held<K>) -> Result<Released, LockError> {
+        let released = self.given_back(held).await?;
+        if released != Released::Before {
+            self.0.tally.released();
+        }
+        Ok(released)
+    }
+
+    async fn given_back(&self, held: &Held<K>) -> Result<Released, LockError> {
         let only_if = Preconditions { uid: Some(held.uid().clone()), ..Preconditions::default() };
         let deletion = Deletion { only_if, ..Deletion::default() };
         match self.0.locking.writer.delete(held.lock(), &deletion).await {

@@ -12,6 +12,7 @@ use machinery_objects::{
 };
 use tokio_util::sync::CancellationToken;
 
+use super::counts::{LockCounts, Tally};
 use super::held::token;
 use super::holder::{Owner, holder, is_held_by};
 use super::{Claim, Held, LockError, LockKey, Taken, Waiters, name_of_key};
@@ -53,7 +54,8 @@ pub(super) struct Inner<K, L> {
     pub(super) informer: Informer<L>,
     pub(super) by_owner: Index<Uid>,
     pub(super) waiters: Waiters<ObjectKey>,
-    pub(super) misnamed: Arc<AtomicUsize>,
+    pub(super) misnamed: AtomicUsize,
+    pub(super) tally: Tally,
     ask: Box<Ask<L>>,
     make: Box<Make<K, L>>,
     namespace: Option<Arc<str>>,
@@ -96,12 +98,6 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
         self.0.misnamed.load(Relaxed)
     }
 
-    /// What metrics show.
-    #[cfg(feature = "prometheus")]
-    pub(crate) fn seen(&self) -> (&Kind, &Arc<AtomicUsize>) {
-        (&self.0.locking.kind, &self.0.misnamed)
-    }
-
     /// The locks as they were not long ago: for [`Builder::owning`](crate::Builder::owning), so that owners run for their locks.
     #[must_use]
     pub fn informer(&self) -> &Informer<L> {
@@ -112,6 +108,24 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
     #[must_use]
     pub fn waiters(&self) -> &Waiters<ObjectKey> {
         &self.0.waiters
+    }
+
+    /// What has been done with them in this process.
+    #[must_use]
+    pub fn counts(&self) -> LockCounts {
+        self.0.tally.counts()
+    }
+
+    /// How they are, as long as they exist.
+    #[cfg(feature = "prometheus")]
+    pub(crate) fn watched(&self) -> impl Fn() -> Option<super::Locked> + Send + Sync + use<K, L> {
+        let inner = Arc::downgrade(&self.0);
+        move || {
+            let inner = inner.upgrade()?;
+            let (counts, waiters) = (inner.tally.counts(), inner.waiters.len());
+            let misnamed = inner.misnamed.load(Relaxed);
+            Some(super::Locked { counts, waiters, misnamed, locks: inner.informer.read().len() })
+        }
     }
 
     /// The name of a lock, for an owner.
@@ -184,7 +198,8 @@ impl<K: LockKey, L: Object> LocksBuilder<K, L> {
             informer,
             by_owner,
             waiters,
-            misnamed: Arc::default(),
+            misnamed: AtomicUsize::default(),
+            tally: Tally::default(),
             ask,
             make,
             namespace,

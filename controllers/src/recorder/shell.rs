@@ -38,6 +38,7 @@ struct Shared {
 #[derive(Default)]
 struct Counts {
     written: AtomicU64,
+    aggregated: AtomicU64,
     spared: AtomicU64,
     no_room: AtomicU64,
     failed: AtomicU64,
@@ -49,6 +50,8 @@ struct Counts {
 pub struct RecorderCounts {
     /// Written: as an event, or as one more time of one.
     pub written: u64,
+    /// Of these, written as one more time of an event.
+    pub aggregated: u64,
     /// Spared, as too much was said of their object.
     pub spared: u64,
     /// Dropped, as there was no room.
@@ -91,13 +94,14 @@ impl Recorder {
     /// What became of notes.
     #[must_use]
     pub fn counts(&self) -> RecorderCounts {
-        let Counts { written, spared, no_room, failed } = &self.0.counts;
-        RecorderCounts {
-            written: written.load(Relaxed),
-            spared: spared.load(Relaxed),
-            no_room: no_room.load(Relaxed),
-            failed: failed.load(Relaxed),
-        }
+        self.0.counts()
+    }
+
+    /// What became of notes, as long as it exists.
+    #[cfg(feature = "prometheus")]
+    pub(crate) fn watched(&self) -> impl Fn() -> Option<RecorderCounts> + Send + Sync + use<> {
+        let shared = Arc::downgrade(&self.0);
+        move || Some(shared.upgrade()?.counts())
     }
 
     /// Writes events until the token is cancelled, and then what is left, for ten seconds at the most. It runs again as often as one likes, but
@@ -158,6 +162,17 @@ impl Drop for Taken<'_> {
 }
 
 impl Shared {
+    fn counts(&self) -> RecorderCounts {
+        let Counts { written, aggregated, spared, no_room, failed } = &self.counts;
+        RecorderCounts {
+            written: written.load(Relaxed),
+            aggregated: aggregated.load(Relaxed),
+            spared: spared.load(Relaxed),
+            no_room: no_room.load(Relaxed),
+            failed: failed.load(Relaxed),
+        }
+    }
+
     async fn write(&self, correlator: &mut Correlator, note: &Note) {
         let count = match self.written(correlator, note).await {
             Ok(true) => &self.counts.written,
@@ -187,7 +202,11 @@ impl Shared {
                 }
             };
             match done {
-                Ok(()) => return Ok(true),
+                Ok(()) => {
+                    let is_again = matches!(say, Say::Again { .. });
+                    self.counts.aggregated.fetch_add(is_again.into(), Relaxed);
+                    return Ok(true);
+                }
                 // Events do not live for ever; and one whose answer was lost may be there.
                 Err(WriteError::NotFound) if attempt < TRIES && matches!(say, Say::Again { .. }) => {
                     correlator.forget(note);

@@ -301,11 +301,11 @@ async fn p25_a_lock_that_is_called_after_no_key_is_counted_while_it_is_there() {
     #[cfg(feature = "prometheus")]
     {
         let (metrics, mut page) = (machinery_controllers::Metrics::new(), String::new());
-        metrics.watch_locks(&locks);
+        metrics.watch_locks("hostnames.example.com", &locks).unwrap();
         let mut registry = prometheus_client::registry::Registry::default();
         registry.register_collector(Box::new(metrics));
         prometheus_client::encoding::text::encode(&mut page, &registry).unwrap();
-        assert!(page.contains("machinery_locks_misnamed{kind=\"hostnames.example.com\"} 2\n"), "{page}");
+        assert!(page.contains("machinery_locks_misnamed{name=\"hostnames.example.com\"} 2\n"), "{page}");
     }
     plane.names.delete(&key("x-y"), &Deletion::default()).await.unwrap();
     counted(1).await;

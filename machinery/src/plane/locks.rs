@@ -41,7 +41,7 @@ impl Plane {
             }
         }
         .build();
-        self.shown().controller_metrics().watch_locks(&locks);
+        let _ = self.shown().controller_metrics().watch_locks(L::plural(&()).as_ref(), &locks);
         self.run(|stopping| locks.run(stopping));
         Ok(locks)
     }

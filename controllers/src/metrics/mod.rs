@@ -1,0 +1,134 @@
+//! Controllers, elections, name locks and recorders in a prometheus-client registry.
+
+mod controllers;
+mod elections;
+mod family;
+mod locks;
+mod recorders;
+mod watched;
+
+use std::fmt;
+use std::sync::Arc;
+
+use machinery_objects::Object;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::DescriptorEncoder;
+
+use self::watched::Watched;
+use crate::controller::{Controller, Observed};
+use crate::locks::Locked;
+use crate::{ElectionState, Elector, LockKey, NameLocks, Recorder, RecorderCounts, Request};
+
+/// The controllers of a process, for one registry, and their queues under the names of client-go; its elections, name locks and recorders. Each
+/// metric is one family with the label `name`.
+///
+/// Whether an election is led is `leader_election_master_status`, as with client-go; all else begins with `machinery_`.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use machinery_controllers::{Controller, Metrics};
+/// use prometheus_client::{encoding::text, registry::Registry};
+///
+/// let controller = Controller::<u32, u32>::of_requests("ports").build()?;
+/// let metrics = Metrics::new();
+/// metrics.watch(&controller)?;
+/// let mut registry = Registry::default();
+/// registry.register_collector(Box::new(metrics));
+///
+/// let mut page = String::new();
+/// text::encode(&mut page, &registry)?;
+/// assert!(page.contains("machinery_controller_runs_total{name=\"ports\",result=\"failed\"} 0\n"));
+/// # Ok(()) }
+/// ```
+#[derive(Clone, Default)]
+pub struct Metrics(Arc<All>);
+
+#[derive(Default)]
+struct All {
+    controllers: Watched<Arc<dyn Observed>>,
+    elections: Watched<ElectionState>,
+    locks: Watched<Locked>,
+    recorders: Watched<RecorderCounts>,
+}
+
+/// Another one has the name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("another one is watched as {name:?}; give each its own name, or drop that one first")]
+pub struct NameTaken {
+    /// The name.
+    pub name: String,
+}
+
+impl Metrics {
+    /// Nothing yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Shows a controller under its name, as long as it exists.
+    ///
+    /// # Errors
+    /// Another one that still exists has the name.
+    pub fn watch<K: Request, S: Send + Sync + 'static>(
+        &self,
+        controller: &Controller<K, S>,
+    ) -> Result<(), NameTaken> {
+        let observed = controller.observed();
+        self.0.controllers.add(controller.name(), move || observed.upgrade())
+    }
+
+    /// Shows an election under a name, which is best that of its Lease, as long as its candidate exists.
+    ///
+    /// # Errors
+    /// Another one that still exists has the name.
+    pub fn watch_election(&self, name: &str, elector: &Elector) -> Result<(), NameTaken> {
+        self.0.elections.add(name, elector.watched())
+    }
+
+    /// Shows name locks under a name, as long as they exist.
+    ///
+    /// # Errors
+    /// Others that still exist have the name.
+    pub fn watch_locks<K: LockKey, L: Object>(
+        &self,
+        name: &str,
+        locks: &NameLocks<K, L>,
+    ) -> Result<(), NameTaken> {
+        self.0.locks.add(name, locks.watched())
+    }
+
+    /// Shows a recorder under a name, which is best that of its component, as long as it exists.
+    ///
+    /// # Errors
+    /// Another one that still exists has the name.
+    pub fn watch_recorder(&self, name: &str, recorder: &Recorder) -> Result<(), NameTaken> {
+        self.0.recorders.add(name, recorder.watched())
+    }
+}
+
+impl Collector for Metrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let All { controllers, elections, locks, recorders } = &*self.0;
+        self::elections::encode(&mut encoder, &elections.look())?;
+        self::locks::encode(&mut encoder, &locks.look())?;
+        self::recorders::encode(&mut encoder, &recorders.look())?;
+        let queues = machinery_workqueue::Metrics::new();
+        let controllers = controllers.look().into_iter();
+        let controllers: Vec<_> = controllers.map(|(name, one)| (name, one.look(&queues))).collect();
+        self::controllers::encode(&mut encoder, &controllers)?;
+        queues.encode(encoder)
+    }
+}
+
+impl fmt::Debug for Metrics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let All { controllers, elections, locks, recorders } = &*self.0;
+        f.debug_struct("Metrics")
+            .field("controllers", controllers)
+            .field("elections", elections)
+            .field("locks", locks)
+            .field("recorders", recorders)
+            .finish()
+    }
+}
