@@ -15,11 +15,10 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
 
 use super::Shown;
 use super::page::{Page, page};
+use crate::plane::Running;
 
 /// There is nowhere to listen.
 #[derive(Debug, thiserror::Error)]
@@ -40,22 +39,21 @@ const PATIENCE: Duration = Duration::from_secs(30);
 pub(crate) async fn listen(
     shown: Arc<Shown>,
     address: SocketAddr,
-    tasks: &TaskTracker,
-    stopping: CancellationToken,
+    running: &Running,
 ) -> Result<SocketAddr, DiagnosticsError> {
     let why = |why| DiagnosticsError { address, why };
     let socket = TcpListener::bind(address).await.map_err(why)?;
     let there = socket.local_addr().map_err(why)?;
-    tasks.spawn(accept(shown, socket, tasks.clone(), stopping));
+    running.spawn("the pages", accept(shown, socket, running.clone()));
     Ok(there)
 }
 
-async fn accept(shown: Arc<Shown>, socket: TcpListener, tasks: TaskTracker, stopping: CancellationToken) {
+async fn accept(shown: Arc<Shown>, socket: TcpListener, running: Running) {
     let places = Arc::new(Semaphore::new(PLACES));
     loop {
         let accepted = tokio::select! {
             biased;
-            () = stopping.cancelled() => return,
+            () = running.stopping().cancelled() => return,
             accepted = socket.accept() => accepted,
         };
         let Ok((stream, _)) = accepted else {
@@ -63,8 +61,8 @@ async fn accept(shown: Arc<Shown>, socket: TcpListener, tasks: TaskTracker, stop
             continue;
         };
         let Ok(place) = places.clone().try_acquire_owned() else { continue };
-        let (shown, stopping) = (shown.clone(), stopping.clone());
-        tasks.spawn(async move {
+        let (shown, stopping) = (shown.clone(), running.stopping().clone());
+        running.spawn("a page that is read", async move {
             let _place = place;
             let served = timeout(PATIENCE, serve(shown, stream));
             let _ = stopping.run_until_cancelled(served).await;

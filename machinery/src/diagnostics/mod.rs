@@ -3,6 +3,7 @@
 mod explain;
 #[cfg(feature = "diagnostics")]
 mod listen;
+mod looks;
 mod page;
 mod shown;
 

@@ -2,37 +2,93 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
-use machinery_controllers::Diagnosed;
-use machinery_informers::Informer;
-use machinery_objects::Kind;
+use machinery_controllers::{Diagnosed, Elector, LockKey, NameLocks, Recorder};
+use machinery_informers::{Informer, KeyedInformers, NameTaken, Text};
+use machinery_objects::{Kind, Object};
 use machinery_sync::Mutex;
 use serde_json::{Value, json};
 
+use super::looks;
 use crate::ObjectType;
 
-/// What a plane shows: its informers, its controllers, and their metrics.
+/// What a plane shows, each part under its name, and their metrics.
 #[derive(Default)]
 pub(crate) struct Shown {
-    informers: Mutex<BTreeMap<String, Look>>,
+    informers: Looks,
+    keyed: Looks,
+    locks: Looks,
+    recorders: Looks,
+    electors: Mutex<BTreeMap<String, Elector>>,
     /// Of which objects each is, if of any.
     controllers: Mutex<Vec<(Option<Kind>, Diagnosed)>>,
     pub(super) informer_metrics: machinery_informers::Metrics,
     pub(super) controller_metrics: machinery_controllers::Metrics,
 }
 
+type Looks = Mutex<BTreeMap<String, Look>>;
 type Look = Arc<dyn Fn() -> Value + Send + Sync>;
 
+/// Who leads and has not renewed so long after others may is blocked as a whole.
+const BLOCKED: Duration = Duration::from_secs(10);
+
 impl Shown {
+    /// The informer of all objects of a kind.
     pub(crate) fn informer<K: ObjectType>(&self, kind: &Kind, informer: &Informer<K>) {
-        let mut name = kind.to_string();
+        let name = kind.to_string();
         // Another type may show the same kind.
-        if self.informer_metrics.watch(&*name, informer).is_err() {
-            name = format!("{name} as {}", std::any::type_name::<K>());
-            let _ = self.informer_metrics.watch(&*name, informer);
+        if self.own_informer(&name, informer).is_err() {
+            let _ = self.own_informer(&format!("{name} as {}", std::any::type_name::<K>()), informer);
         }
+    }
+
+    /// An informer of somebody's own.
+    pub(crate) fn own_informer<T: Object>(
+        &self,
+        name: &str,
+        informer: &Informer<T>,
+    ) -> Result<(), NameTaken> {
+        self.informer_metrics.watch(name, informer)?;
         let informer = informer.clone();
-        self.informers.lock().insert(name, Arc::new(move || overview(&informer)));
+        self.informers.lock().insert(name.into(), Arc::new(move || looks::informer(&informer)));
+        Ok(())
+    }
+
+    pub(crate) fn keyed<F: Text, T: Object>(
+        &self,
+        name: &str,
+        informers: &KeyedInformers<F, T>,
+    ) -> Result<(), NameTaken> {
+        self.informer_metrics.watch_keyed(name, informers)?;
+        let informers = informers.clone();
+        self.keyed.lock().insert(name.into(), Arc::new(move || looks::keyed(&informers)));
+        Ok(())
+    }
+
+    pub(crate) fn elector(&self, elector: &Elector) {
+        let config = elector.config();
+        let mut name = config.lease.to_string();
+        let mut electors = self.electors.lock();
+        if electors.get(&name).is_some_and(|other| other.config().identity != config.identity) {
+            name = format!("{name} as {}", config.identity);
+        }
+        electors.insert(name.clone(), elector.clone());
+        drop(electors);
+        // One that was replaced is shown as long as it is used elsewhere.
+        let _ = self.controller_metrics.watch_election(&name, elector);
+    }
+
+    pub(crate) fn locks<N: LockKey, L: Object>(&self, kind: &Kind, locks: &NameLocks<N, L>) {
+        let shown = locks.clone();
+        let name = put(&self.locks, kind.to_string(), move || looks::locks(&shown));
+        let _ = self.controller_metrics.watch_locks(&name, locks);
+    }
+
+    pub(crate) fn recorder(&self, component: &str, recorder: &Recorder) {
+        let shown = recorder.clone();
+        let name = put(&self.recorders, component.into(), move || looks::recorder(&shown));
+        let _ = self.controller_metrics.watch_recorder(&name, recorder);
     }
 
     pub(crate) fn controller(&self, kind: Option<&Kind>, controller: Diagnosed) {
@@ -47,8 +103,9 @@ impl Shown {
 
     /// Everything, but for single objects.
     pub(super) fn overview(&self) -> Value {
-        let informers = self.informers.lock().clone();
-        let informers: BTreeMap<_, _> = informers.iter().map(|(name, look)| (name, look())).collect();
+        let electors = self.electors.lock().clone();
+        let leases: BTreeMap<_, _> =
+            electors.iter().map(|(name, elector)| (name, looks::elector(elector))).collect();
         let controllers: BTreeMap<_, _> = self
             .all()
             .into_iter()
@@ -58,7 +115,14 @@ impl Shown {
                 Some((controller.name()?, overview))
             })
             .collect();
-        json!({ "informers": informers, "controllers": controllers })
+        json!({
+            "informers": all(&self.informers),
+            "keyedInformers": all(&self.keyed),
+            "controllers": controllers,
+            "leases": leases,
+            "locks": all(&self.locks),
+            "recorders": all(&self.recorders),
+        })
     }
 
     /// What each controller of a kind knows of an object. The kind is called as kubectl takes it, or as the controller is.
@@ -89,6 +153,11 @@ impl Shown {
                 why.push(format!("the informer of {name} is not synced: {}", informer["trouble"]));
             }
         }
+        for (name, locks) in overview["locks"].as_object().into_iter().flatten() {
+            if locks["synced"] != true {
+                why.push(format!("the informer of the locks {name} is not synced: {}", locks["trouble"]));
+            }
+        }
         for (name, controller) in overview["controllers"].as_object().into_iter().flatten() {
             // One that does not run may wait for its turn to lead.
             if !["working", "idle"].contains(&controller["phase"].as_str().unwrap_or_default()) {
@@ -101,7 +170,8 @@ impl Shown {
         why
     }
 
-    /// Controllers that do nothing any more, in words: all their workers are stuck. One that is stuck is its object's matter.
+    /// What does nothing any more, in words: controllers all of whose workers are stuck, and who leads and does not renew. One worker that is
+    /// stuck is its object's matter.
     pub(super) fn stuck(&self) -> Vec<String> {
         let overview = self.overview();
         let mut why = Vec::new();
@@ -116,6 +186,9 @@ impl Shown {
                 why.push(format!("all workers of {name} are stuck, one for {seconds} s at {object}"));
             }
         }
+        for (name, elector) in self.electors.lock().clone() {
+            why.extend(elector.check(BLOCKED).err().map(|error| format!("the Lease {name}: {error}")));
+        }
         why
     }
 
@@ -129,20 +202,21 @@ fn name_of(kind: Option<&Kind>) -> String {
     kind.map_or_else(|| "requests".into(), ToString::to_string)
 }
 
-fn overview<K: ObjectType>(informer: &Informer<K>) -> Value {
-    let state = informer.state();
-    json!({
-        "synced": state.synced,
-        "closed": state.closed,
-        "objects": state.objects,
-        "trouble": state.trouble.map(|trouble| trouble.to_string()),
-        "silentSeconds": state.silent_for.as_secs_f64(),
-        "unreadable": state.unreadable.iter().map(ToString::to_string).collect::<Vec<_>>(),
-        "handlers": state.handlers,
-        "handlerDue": state.lag.due,
-        "handlerLagSeconds": state.lag.waiting.as_secs_f64(),
-        "lists": state.counts.lists,
-        "watches": state.counts.watches,
-        "events": state.counts.events,
-    })
+fn all(looks: &Looks) -> BTreeMap<String, Value> {
+    let looks = looks.lock().clone();
+    looks.into_iter().map(|(name, look)| (name, look())).collect()
+}
+
+/// Under this name, or the first free one behind it.
+fn put(looks: &Looks, name: String, look: impl Fn() -> Value + Send + Sync + 'static) -> String {
+    let mut looks = looks.lock();
+    let mut named = name.clone();
+    for number in 2.. {
+        if !looks.contains_key(&named) {
+            break;
+        }
+        named = format!("{name} {number}");
+    }
+    looks.insert(named.clone(), Arc::new(look));
+    named
 }

@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::path::PathBuf;
 use std::pin::Pin;
+use std::time::Duration;
 
 use kube_core::CustomResourceExt;
 #[cfg(feature = "embedded")]
@@ -12,9 +13,11 @@ use machinery_kube::kube_client::{Client, Config};
 #[cfg(feature = "embedded")]
 use machinery_store::{Backend, Disk, DiskOptions, Memory, Options};
 
+use super::end::PATIENCE;
 use super::error::PlaneError;
+use super::handle::Plane;
 use super::kinds::{Kinds, ObjectType};
-use super::road::{Plane, Road};
+use super::road::Road;
 
 /// Says where a plane's objects are, and which kinds it brings.
 #[must_use = "nothing begins before it is started"]
@@ -23,6 +26,7 @@ pub struct Begin {
     #[cfg(feature = "embedded")]
     own: Vec<Own>,
     defined: Vec<Define>,
+    patience: Duration,
 }
 
 enum Place {
@@ -105,6 +109,7 @@ impl Begin {
             #[cfg(feature = "embedded")]
             own: Vec::new(),
             defined: Vec::new(),
+            patience: PATIENCE,
         }
     }
 
@@ -125,7 +130,7 @@ impl Begin {
     pub fn kind<K: ObjectType + CustomResourceExt>(mut self) -> Self {
         #[cfg(feature = "embedded")]
         self.own.push(Box::new(|builder| builder.kind(KindOf::<K>::new())));
-        self.defined.push(Box::new(|plane| Box::pin(plane.define::<K>())));
+        self.defined.push(Box::new(|plane| Box::pin(plane.road().define::<K>())));
         self
     }
 
@@ -133,7 +138,14 @@ impl Begin {
     #[cfg(feature = "embedded")]
     pub fn kind_of<K: ObjectType + CustomResourceExt>(mut self, kind: KindOf<K>) -> Self {
         self.own.push(Box::new(|builder| builder.kind(kind)));
-        self.defined.push(Box::new(|plane| Box::pin(plane.define::<K>())));
+        self.defined.push(Box::new(|plane| Box::pin(plane.road().define::<K>())));
+        self
+    }
+
+    /// Waits for so long for each step when it is stopped: for controllers, for what they listen to, for the server. Default: a minute. A
+    /// controller whose [`Settings::drain`](crate::Settings::drain) is longer needs more.
+    pub fn stops_within(mut self, patience: Duration) -> Self {
+        self.patience = patience;
         self
     }
 
@@ -144,19 +156,21 @@ impl Begin {
     pub async fn start(self) -> Result<Plane, PlaneError> {
         match self.place {
             #[cfg(feature = "embedded")]
-            Place::Memory => serve(Memory::new(Options::default()), None, self.own).await,
+            Place::Memory => serve(Memory::new(Options::default()), None, self.own, self.patience).await,
             #[cfg(feature = "embedded")]
             Place::Disk(path) => {
                 let opening = tokio::task::spawn_blocking(move || Disk::open(path, DiskOptions::default()));
                 let disk = opening.await.map_err(|_| PlaneError::Stopped)??;
-                serve(disk.clone(), Some(disk), self.own).await
+                serve(disk.clone(), Some(disk), self.own, self.patience).await
             }
             #[cfg(feature = "kube")]
-            Place::Config(config) => reach(connected(*config)?, self.defined).await,
+            Place::Config(config) => reach(connected(*config)?, self.defined, self.patience).await,
             #[cfg(feature = "kube")]
-            Place::Kubeconfig(path) => reach(connected(read(&path).await?)?, self.defined).await,
+            Place::Kubeconfig(path) => {
+                reach(connected(read(&path).await?)?, self.defined, self.patience).await
+            }
             #[cfg(feature = "kube")]
-            Place::Client(client) => reach(client, self.defined).await,
+            Place::Client(client) => reach(client, self.defined, self.patience).await,
             #[cfg(all(feature = "kube", feature = "embedded"))]
             Place::Wrong(argument, wants) => Err(PlaneError::Arguments { argument, wants }),
         }
@@ -164,14 +178,19 @@ impl Begin {
 }
 
 #[cfg(feature = "embedded")]
-async fn serve(store: impl Backend, disk: Option<Disk>, own: Vec<Own>) -> Result<Plane, PlaneError> {
+async fn serve(
+    store: impl Backend,
+    disk: Option<Disk>,
+    own: Vec<Own>,
+    patience: Duration,
+) -> Result<Plane, PlaneError> {
     let builder = own.into_iter().fold(ApiServer::builder(store), |builder, add| add(builder));
-    Ok(Plane::new(Road::Embedded { server: builder.start().await?, disk }))
+    Ok(Plane::new(Road::Embedded { server: builder.start().await?, disk }, patience))
 }
 
 #[cfg(feature = "kube")]
-async fn reach(client: Client, defined: Vec<Define>) -> Result<Plane, PlaneError> {
-    let plane = Plane::new(Road::cluster(client).await?);
+async fn reach(client: Client, defined: Vec<Define>, patience: Duration) -> Result<Plane, PlaneError> {
+    let plane = Plane::new(Road::cluster(client).await?, patience);
     for define in defined {
         define(&plane).await?;
     }

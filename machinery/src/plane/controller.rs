@@ -10,12 +10,12 @@ use machinery_informers::{KeyedInformers, Text};
 use machinery_objects::{Event, Kind, Object, ObjectKey};
 use machinery_workqueue::Config;
 use tokio_util::sync::{CancellationToken, DropGuard};
-use tokio_util::task::task_tracker::TaskTrackerToken;
 
 use super::error::PlaneError;
+use super::handle::Plane;
 use super::kinds::ObjectType;
 use super::news::{news, owners};
-use super::road::Plane;
+use super::running::Runs;
 use crate::Error;
 
 /// Makes a controller of a plane: which types it listens to is all it is told. It runs until the plane is stopped.
@@ -171,13 +171,14 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
 
     /// The controller, and what is to run beside it.
     pub(super) fn split(mut self) -> Result<(Controller<Q, S>, Beside), Error> {
-        let (wakes, tasks) = (std::mem::take(&mut self.wakes), self.plane.controllers().0.clone());
+        let (wakes, running) = (std::mem::take(&mut self.wakes), self.plane.controllers().clone());
+        let name = format!("the controller {}", self.name);
         let stopping = self.plane.stopping().child_token();
         let controller = self.build()?;
         for wake in wakes {
-            tasks.spawn(wake(controller.clone(), stopping.clone()));
+            running.spawn(&name, wake(controller.clone(), stopping.clone()));
         }
-        Ok((controller, Beside { _ends: stopping.drop_guard(), _waited_for: tasks.token() }))
+        Ok((controller, Beside { _ends: stopping.drop_guard(), _runs: running.enter(&name) }))
     }
 
     /// Reconciles until the plane is stopped. Dropping the future drops what is under way.
@@ -194,7 +195,7 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
 /// What runs beside a controller, as long as that does. Whoever stops the plane waits for both.
 pub(super) struct Beside {
     _ends: DropGuard,
-    _waited_for: TaskTrackerToken,
+    _runs: Runs,
 }
 
 impl<Q: Request, S> fmt::Debug for PlaneController<Q, S> {

@@ -59,6 +59,25 @@ pub enum PlaneError {
         /// What the cluster says.
         why: machinery_objects::ListError,
     },
+    /// Another informer has the name.
+    #[error(transparent)]
+    Name(#[from] machinery_informers::NameTaken),
+    /// It was to be said how the informer of a type is, and somebody reads that type already.
+    #[error(
+        "the informer of {kind} runs already: say what it has before anybody asks for its objects, or make one with Plane::informer"
+    )]
+    Runs {
+        /// Of which.
+        kind: String,
+    },
+    /// Not all ended when the plane was stopped.
+    #[error("these did not end within {after:?} after they were told to: {}", .what.join(", "))]
+    NotEnded {
+        /// What, by name.
+        what: Vec<String>,
+        /// How long each step was waited for.
+        after: std::time::Duration,
+    },
     /// An informer of a kind was asked for when the plane had stopped.
     #[error("the plane has stopped")]
     Stopped,

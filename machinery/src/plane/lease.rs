@@ -17,7 +17,8 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
 use super::controller::{Beside, PlaneController};
-use super::road::{Plane, Road};
+use super::handle::Plane;
+use super::road::Road;
 use crate::Error;
 
 impl Plane {
@@ -26,7 +27,7 @@ impl Plane {
     /// # Errors
     /// The first thing that makes no sense in what it is told.
     pub fn elector(&self, config: ElectionConfig) -> Result<Elector, ElectionConfigError> {
-        match self.road() {
+        let elector = match self.road() {
             #[cfg(feature = "embedded")]
             Road::Embedded { server, .. } => {
                 let leases = server.handle_of::<Lease>(Lease::kind(), super::road::identity());
@@ -40,7 +41,9 @@ impl Plane {
                 let reads: Arc<dyn ListWatch<Lease>> = Arc::new(leases.clone());
                 Elector::new(config, reads, Arc::new(leases), Timestamp::now)
             }
-        }
+        }?;
+        self.shown().elector(&elector);
+        Ok(elector)
     }
 
     /// Runs controllers while a candidate leads, all together: term after term, until the plane is stopped; the Lease is given back when all of

@@ -6,8 +6,9 @@ use machinery_controllers::{LockKey, Locking, NameLocks};
 use machinery_objects::{Kind, ListWatch, ObjectKey, OwnerRef};
 
 use super::error::PlaneError;
+use super::handle::Plane;
 use super::kinds::ObjectType;
-use super::road::{Plane, Road};
+use super::road::Road;
 
 impl Plane {
     /// Names that owners of type `O` have one at a time; the locks are objects of type `L`. The function makes one of a key: under which name,
@@ -25,6 +26,7 @@ impl Plane {
             return Err(PlaneError::Stopped);
         }
         let (kind, owners) = (Kind::of::<L>()?, Kind::of::<O>()?);
+        let shown = kind.clone();
         let make = move |key: &N, name: &ObjectKey, owner: OwnerRef| owned(make(key), name, &owner);
         let locks = match self.road() {
             #[cfg(feature = "embedded")]
@@ -41,8 +43,8 @@ impl Plane {
             }
         }
         .build();
-        let _ = self.shown().controller_metrics().watch_locks(L::plural(&()).as_ref(), &locks);
-        self.run(|stopping| locks.run(stopping));
+        self.shown().locks(&shown, &locks);
+        self.run_as(&format!("the locks {shown}"), |stopping| locks.run(stopping));
         Ok(locks)
     }
 }

@@ -4,8 +4,10 @@ mod begin;
 mod controller;
 #[cfg(feature = "kube")]
 mod define;
+mod end;
 mod error;
 mod fenced;
+mod handle;
 mod kinds;
 mod lease;
 mod locks;
@@ -13,6 +15,7 @@ mod news;
 mod objects;
 mod recorder;
 mod road;
+mod running;
 mod signals;
 
 pub use begin::Begin;
@@ -23,8 +26,10 @@ pub use begin::from_args;
 #[cfg(feature = "kube")]
 pub use begin::{kube_client, kube_config, kubeconfig};
 pub use controller::PlaneController;
+pub use end::Stopped;
 pub use error::PlaneError;
+pub use handle::Plane;
 pub use kinds::{Kinds, ObjectType};
 pub use lease::{Led, LedEnded};
 pub use objects::Objects;
-pub use road::Plane;
+pub(crate) use running::Running;

@@ -6,7 +6,8 @@ use jiff::Timestamp;
 use machinery_controllers::{EventLimits, EventObject, Recorder};
 use machinery_objects::Writer;
 
-use super::road::{Plane, Road};
+use super::handle::Plane;
+use super::road::Road;
 
 impl Plane {
     /// Writes events for people, in the name of a component, as long as the plane runs; it holds up nobody. One is enough for a program.
@@ -24,7 +25,8 @@ impl Plane {
             }
         };
         let recorder = Recorder::new(component, writer, Timestamp::now, EventLimits::default());
-        self.run(|stopping| recorder.run(stopping));
+        self.shown().recorder(component, &recorder);
+        self.run_as(&format!("the recorder {component}"), |stopping| recorder.run(stopping));
         recorder
     }
 }

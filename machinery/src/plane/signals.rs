@@ -1,37 +1,16 @@
-//! A program that runs until it is told to stop.
-
-use super::road::Plane;
-
-/// Waits for SIGTERM or an interrupt, or until the plane is stopped, and stops it: controllers first, then informers. A second signal
-/// ends the program at once.
-///
-/// # Errors
-/// The system does not tell of signals.
-pub(super) async fn run_until_signal(plane: &Plane) -> std::io::Result<()> {
-    let mut terminates = Signals::new()?;
-    tokio::select! {
-        biased;
-        () = plane.stopping().cancelled() => {}
-        () = terminates.next() => {}
-    }
-    tokio::select! {
-        biased;
-        () = plane.stop() => Ok(()),
-        () = terminates.next() => std::process::exit(1),
-    }
-}
+//! Signals that a program is to end.
 
 #[cfg(unix)]
-struct Signals(tokio::signal::unix::Signal, tokio::signal::unix::Signal);
+pub(super) struct Signals(tokio::signal::unix::Signal, tokio::signal::unix::Signal);
 
 #[cfg(unix)]
 impl Signals {
-    fn new() -> std::io::Result<Self> {
+    pub(super) fn new() -> std::io::Result<Self> {
         use tokio::signal::unix::{SignalKind, signal};
         Ok(Self(signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?))
     }
 
-    async fn next(&mut self) {
+    pub(super) async fn next(&mut self) {
         tokio::select! {
             biased;
             _ = self.0.recv() => {}
@@ -41,15 +20,15 @@ impl Signals {
 }
 
 #[cfg(not(unix))]
-struct Signals;
+pub(super) struct Signals;
 
 #[cfg(not(unix))]
 impl Signals {
-    fn new() -> std::io::Result<Self> {
+    pub(super) fn new() -> std::io::Result<Self> {
         Ok(Self)
     }
 
-    async fn next(&mut self) {
+    pub(super) async fn next(&mut self) {
         let _ = tokio::signal::ctrl_c().await;
     }
 }

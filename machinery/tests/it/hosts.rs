@@ -3,7 +3,7 @@
 use machinery::tokio::time::{Duration, Instant, sleep};
 
 machinery::kinds! {
-    #[kube(group = "example.com", version = "v1", kind = "Host", namespaced, status = "HostStatus")]
+    #[kube(group = "example.com", version = "v1", kind = "Host", namespaced, status = "HostStatus", selectable = ".spec.rack")]
     pub struct HostSpec {
         pub rack: u32,
     }

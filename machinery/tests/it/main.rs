@@ -5,9 +5,11 @@
 mod chosen;
 mod crashes;
 mod differential;
+mod ends;
 mod fences;
 mod hosts;
 mod leads;
+mod pages;
 mod planes;
 #[path = "../samples/mod.rs"]
 mod samples;
