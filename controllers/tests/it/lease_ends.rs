@@ -178,8 +178,9 @@ async fn p20_without_fences_a_run_is_dropped_before_another_leads() {
             "dropped where nothing refuses it"
         );
         // Another one may come when the term is another.
-        (second.stopping.cancel(), leases.is(Way::Open));
-        let _ = within(begun.recv()).await.unwrap();
+        second.stopping.cancel();
+        leases.is(Way::Open);
+        drop(within(begun.recv()).await.unwrap());
         stopping.cancel();
         let ended = within(leading).await.unwrap();
         assert_eq!(ended, Ok(Some(true)), "who is told to stop drains as it likes: its Lease is renewed");
