@@ -14,7 +14,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use super::error::PlaneError;
 use super::handle::Plane;
 use super::kinds::ObjectType;
-use super::news::{news, owners};
+use super::news::{chosen, news, owners};
 use super::running::Runs;
 use crate::Error;
 
@@ -50,8 +50,10 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
     ///
     /// # Errors
     /// The type's kind is called what Kubernetes does not allow, or the plane has stopped.
-    pub fn owning<O: ObjectType>(self) -> Result<Self, PlaneError> {
-        self.owning_some::<O>(|_| true)
+    pub fn owning<O: ObjectType>(mut self) -> Result<Self, PlaneError> {
+        let (owned, owner) = (self.plane.objects::<O>()?, Kind::of::<K>()?);
+        self.builder = self.builder.owning(owned.kind().plural(), owned.informer(), &owner);
+        Ok(self)
     }
 
     /// The same, but events of what they own for which the function says no make no run: [`changed`](crate::changed) makes such functions.
@@ -65,17 +67,6 @@ impl<K: ObjectType> PlaneController<ObjectKey, Arc<K>> {
     ) -> Result<Self, PlaneError> {
         let owner = Kind::of::<K>()?;
         self.watching(owners(owner, is_news))
-    }
-
-    /// Runs for these keys when all that is under a key of [keyed informers](Plane::keyed_informers) can be read, also if that is nothing.
-    pub fn when_complete<F: Text, O: Object, W: IntoIterator<Item = ObjectKey>>(
-        mut self,
-        what: &str,
-        objects: &KeyedInformers<F, O>,
-        whom: impl Fn(&F) -> W + Send + Sync + 'static,
-    ) -> Self {
-        self.builder = self.builder.when_complete(what, objects, whom);
-        self
     }
 
     /// Claims names: runs for what becomes of an object's locks, and for who waits when a name is free. One controller claims of these
@@ -127,7 +118,9 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         whom: impl Fn(&Event<Arc<O>>) -> W + Send + Sync + 'static,
     ) -> Result<Self, PlaneError> {
         let is_news = news(is_news);
-        self.watching(move |event: &Event<Arc<O>>| is_news(event).then(|| whom(event)).into_iter().flatten())
+        self.watching(move |event: &Event<Arc<O>>| {
+            chosen(&is_news, event).then(|| whom(event)).into_iter().flatten()
+        })
     }
 
     /// Listens to [keyed informers](Plane::keyed_informers), too: an event under one of their keys is for these. Whoever made them runs them.
@@ -138,6 +131,17 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         whom: impl Fn(&F, &Event<Arc<O>>) -> W + Send + Sync + 'static,
     ) -> Self {
         self.builder = self.builder.watching_keyed(what, objects, whom);
+        self
+    }
+
+    /// Runs for these keys when all that is under a key of [keyed informers](Plane::keyed_informers) can be read, also if that is nothing.
+    pub fn when_complete<F: Text, O: Object, W: IntoIterator<Item = Q>>(
+        mut self,
+        what: &str,
+        objects: &KeyedInformers<F, O>,
+        whom: impl Fn(&F) -> W + Send + Sync + 'static,
+    ) -> Self {
+        self.builder = self.builder.when_complete(what, objects, whom);
         self
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use machinery_objects::{Event, Kind, NameError, Object, ObjectKey, Scope};
+use machinery_sync::contained;
 
 /// The function's choice, but for what nobody may overlook: that an object has gone, is to go, is another of the same name, or that others
 /// have work to do before it may go. Else nobody would take a finalizer away.
@@ -24,6 +25,14 @@ fn is_owed<O: Object>(event: &Event<Arc<O>>) -> bool {
     }
 }
 
+/// What the function says; if it panics it is news: better once too often.
+pub(super) fn chosen<E>(is_news: &impl Fn(&E) -> bool, event: &E) -> bool {
+    contained(|| is_news(event)).unwrap_or_else(|panic| {
+        tracing::error!(%panic, "a function that chooses events panics on one: it is taken for news");
+        true
+    })
+}
+
 /// Whom an event of an owned object is for: the owners of that kind, those that were and those that are. Where these differ it is always news.
 pub(super) fn owners<O: Object>(
     owner: Kind,
@@ -36,7 +45,7 @@ pub(super) fn owners<O: Object>(
             Event::Updated { old, .. } => owned_by(&owner, &**old),
             _ => keys.clone(),
         };
-        if keys == before && !is_news(event) {
+        if keys == before && !chosen(&is_news, event) {
             return Vec::new();
         }
         keys.extend(before);
@@ -86,7 +95,7 @@ mod tests {
     #[test]
     fn who_lost_an_owned_object_is_told_whatever_the_function_says() {
         let owner = Kind::of::<k8s_openapi::api::core::v1::Secret>().unwrap();
-        let whom = owners(owner, |_: &Event<Arc<ConfigMap>>| false);
+        let whom = owners(owner.clone(), |_: &Event<Arc<ConfigMap>>| false);
         let of = |name: &str| {
             let owner = json!({ "apiVersion": "v1", "kind": "Secret", "name": name, "uid": name, "controller": true });
             map(json!({ "namespace": "n", "ownerReferences": [owner] }))
@@ -97,6 +106,8 @@ mod tests {
         };
         assert_eq!(told("one", "two"), ["n/one", "n/two"]);
         assert!(told("one", "one").is_empty());
+        let panics = owners(owner.clone(), |_: &Event<Arc<ConfigMap>>| panic!("on purpose"));
+        assert_eq!(panics(&Event::Added { object: of("one"), initial: true }), ["n/one".parse().unwrap()]);
         let gone = whom(&Event::Deleted { last: of("one"), final_state_known: true });
         assert_eq!(gone, ["n/one".parse().unwrap()]);
     }
