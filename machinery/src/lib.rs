@@ -105,7 +105,7 @@ pub use machinery_workqueue as workqueue;
 /// What users' own code needs beside it, in the versions that are meant.
 pub use {k8s_openapi, kube_core, schemars, serde, serde_json, tokio, tokio_util};
 
-#[cfg(feature = "diagnostics")]
+#[cfg(all(feature = "diagnostics", any(feature = "embedded", feature = "kube")))]
 pub use diagnostics::DiagnosticsError;
 #[cfg(any(feature = "embedded", feature = "kube"))]
 pub use diagnostics::{ExplainError, explain};

@@ -32,4 +32,5 @@ pub use handle::Plane;
 pub use kinds::{Kinds, ObjectType};
 pub use lease::{Led, LedEnded};
 pub use objects::Objects;
+#[cfg(feature = "diagnostics")]
 pub(crate) use running::Running;
