@@ -7,7 +7,7 @@ use kube_core::discovery::ApiResource;
 
 use crate::{
     Kind, KindError, LabelSelector, Labels, Object, ObjectKey, OwnerRef, Requirement, RequirementError,
-    ResourceVersion, Scope, Uid,
+    ResourceVersion, Scope, Traceparent, Uid,
 };
 
 /// Every resource of kube. Its key is unnamed also if the name it has can be none: no path leads to such an object.
@@ -52,6 +52,10 @@ impl<K: Resource + Send + Sync + 'static> Object for K {
                 })
             })
             .collect()
+    }
+
+    fn traceparent(&self) -> Option<Traceparent> {
+        Traceparent::said(self.meta().annotations.as_ref()?.get(Traceparent::ANNOTATION)?)
     }
 }
 

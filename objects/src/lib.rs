@@ -34,6 +34,8 @@
 //!     leaving a selector told apart from deletion (`p11_…`).
 //! 12. **An interest is edited while it is watched**, and says when an edit is complete (`p12_…`).
 //! 13. **A write has preconditions**: UID, version and [`Fence`]; a writer that cannot hold one says so (`p13_…`).
+//! 14. **A [`Traceparent`] is read as W3C Trace Context has it**, strictly, and written as version 00. [`traced`] says to
+//!     writers in which trace they are called (`p14_…`).
 //!
 //! What 11 to 13 say of a source is for whoever implements the port to hold; the tests show that it can be done, and
 //! how, on a plane of a few hundred lines (`tests/it/plane.rs`).
@@ -107,6 +109,7 @@ mod ports;
 mod reference;
 mod revision;
 mod selector;
+mod trace;
 mod version;
 
 #[cfg(feature = "k8s")]
@@ -135,4 +138,5 @@ pub use revision::{Revision, RevisionError};
 pub use selector::{
     FieldSelector, FieldTerm, LabelSelector, Requirement, RequirementError, SelectorError, Test,
 };
+pub use trace::{SpanId, SpanIds, TraceId, Traceparent, TraceparentError, traced};
 pub use version::ResourceVersion;

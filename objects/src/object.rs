@@ -1,6 +1,6 @@
 //! What every object is to caches, selectors and controllers.
 
-use crate::{Labels, ObjectKey, OwnerRef, ResourceVersion};
+use crate::{Labels, ObjectKey, OwnerRef, ResourceVersion, Traceparent};
 
 /// An object of a control plane: it has a key, a version and labels, and may have what Kubernetes' objects have
 /// besides.
@@ -35,5 +35,10 @@ pub trait Object: Send + Sync + 'static {
     /// The objects without which it has no reason to be.
     fn owners(&self) -> Vec<OwnerRef> {
         Vec::new()
+    }
+
+    /// In which trace it was changed last: what its [annotation](Traceparent::ANNOTATION) says, if that is one.
+    fn traceparent(&self) -> Option<Traceparent> {
+        None
     }
 }

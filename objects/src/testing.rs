@@ -3,7 +3,7 @@
 use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
-use crate::{FieldSelector, LabelSelector, ObjectKey, ResourceVersion, Revision};
+use crate::{FieldSelector, LabelSelector, ObjectKey, ResourceVersion, Revision, Traceparent};
 
 /// Any bytes, as text, through every parser: none panics, and what one takes is written in a form that it takes again
 /// as the same.
@@ -16,6 +16,7 @@ pub fn texts(bytes: &[u8]) {
     round_trip::<FieldSelector>(&text);
     round_trip::<ObjectKey>(&text);
     round_trip::<Revision>(&text);
+    round_trip::<Traceparent>(&text);
     if let Some(version) = ResourceVersion::new(&text) {
         assert_eq!(version.to_string(), text);
     }

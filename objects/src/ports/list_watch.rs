@@ -77,15 +77,27 @@ pub struct Capabilities {
     /// Versions are [revisions](ResourceVersion::revision) of one store: of two the greater is the later, also of two
     /// objects.
     pub versions_are_ordered: bool,
+    /// The [`Object::traceparent`](crate::Object::traceparent) of an object is that of its last change. From others it may be older.
+    pub tells_traces: bool,
 }
 
 impl Capabilities {
     /// The least.
-    pub const LEAST: Self =
-        Self { watches_state: false, bookmarks: false, tells_left: false, versions_are_ordered: false };
+    pub const LEAST: Self = Self {
+        watches_state: false,
+        bookmarks: false,
+        tells_left: false,
+        versions_are_ordered: false,
+        tells_traces: false,
+    };
     /// All there is.
-    pub const ALL: Self =
-        Self { watches_state: true, bookmarks: true, tells_left: true, versions_are_ordered: true };
+    pub const ALL: Self = Self {
+        watches_state: true,
+        bookmarks: true,
+        tells_left: true,
+        versions_are_ordered: true,
+        tells_traces: true,
+    };
 }
 
 /// A question for what is there. By default: all, now, in one page.

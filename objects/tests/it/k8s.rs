@@ -40,6 +40,22 @@ fn p10_every_resource_of_kube_is_an_object() {
 }
 
 #[test]
+fn p10_the_annotation_says_the_trace() {
+    let check = |annotations: &str, expected: bool| {
+        let text = format!(r#"{{"metadata": {{"annotations": {annotations}}}}}"#);
+        let object: ConfigMap = serde_json::from_str(&text).unwrap();
+        assert_eq!(object.traceparent().is_some(), expected, "{text}");
+    };
+    check(
+        r#"{"machinery.dev/traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}"#,
+        true,
+    );
+    check(r#"{"machinery.dev/traceparent": "none"}"#, false);
+    check(r#"{"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}"#, false);
+    check("null", false);
+}
+
+#[test]
 fn p10_what_has_no_usable_name_or_version_says_so() {
     let check = |metadata: &str, expected: Option<&str>| {
         let object: ConfigMap = serde_json::from_str(&format!(r#"{{"metadata": {metadata}}}"#)).unwrap();

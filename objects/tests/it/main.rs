@@ -13,6 +13,7 @@ mod names;
 mod plane;
 mod ports;
 mod selectors;
+mod traces;
 
 use std::error::Error;
 
