@@ -71,6 +71,11 @@
 //! 23. **Who watches and does not read is ended** within seconds and counted as `slow_watch`: its stream alone, or its connection if
 //!     that is blocked. Who is owed nothing, or takes a little all the time, goes on
 //!     (`a_watch_that_is_not_taken_is_ended_and_the_others_of_its_connection_go_on`, `a_watch_that_is_taken_slowly_lives`).
+//! 24. **A change says in which trace it was made**, in the annotation [`ANNOTATION`](machinery_objects::Traceparent::ANNOTATION), where
+//!     its request or the caller of its handle is in one (`a_change_says_its_trace`, `a_handle_writes_in_the_trace_of_its_caller`).
+//!     That makes no write of what is none (`a_trace_makes_no_write`), what a client wrote there itself stays
+//!     (`what_a_client_wrote_about_its_trace_stays`), and a header that is no `traceparent` is nothing
+//!     (`a_header_that_is_no_traceparent_is_nothing`). Why: `docs/designs/014-traces.md`.
 //!
 //! # What it does not do
 //!
@@ -82,6 +87,11 @@
 //! - It has no scheduler and no controllers: pods and deployments are records.
 //! - JSON deeper than 128 levels is refused, and a body of more than 100 000 values: what a request may cost in memory is a
 //!   small multiple of its bytes. Kubernetes takes both.
+//!
+//! # Spans
+//!
+//! `request` (info): one for each request on the wire, with its `method`, `path` and `status`, and the ids `trace_id`, `span_id` and, if it
+//! comes from a span, `parent_id`.
 //!
 //! # Example
 //!

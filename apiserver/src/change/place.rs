@@ -101,6 +101,7 @@ mod tests {
             part: Part::Main,
             identity: &identity,
             fence: None,
+            trace: None,
             namespace: None,
             name: "",
         };

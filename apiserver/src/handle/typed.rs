@@ -7,7 +7,7 @@ use std::sync::Arc;
 use kube_core::Resource;
 #[cfg(feature = "k8s")]
 use machinery_objects::KnownScope;
-use machinery_objects::{FieldSelector, Kind as ObjectKind, Revision, Scope, SourceError};
+use machinery_objects::{FieldSelector, Kind as ObjectKind, Revision, Scope, SourceError, Traceparent};
 use machinery_store::Entry;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -110,7 +110,17 @@ impl<K> Handle<K> {
         namespace: Option<&'a str>,
         name: &'a str,
     ) -> Matter<'a> {
-        Matter { shared: &self.shared, kind, part, identity: &self.identity, fence: None, namespace, name }
+        let trace = Traceparent::current();
+        Matter {
+            shared: &self.shared,
+            kind,
+            part,
+            identity: &self.identity,
+            fence: None,
+            trace,
+            namespace,
+            name,
+        }
     }
 
     /// Whether roles and bindings let its identity do that, and name the fence under which it is to be done.

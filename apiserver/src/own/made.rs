@@ -24,7 +24,8 @@ pub(crate) fn made(own: Own, world: &World) -> Result<Arc<Kind>, StartError> {
     let kind = native::definition();
     kind.check_types(&definition).map_err(&refused)?;
     kind.reshape(&mut definition);
-    let context = Context { kind: &kind, now: world.now(), manager: "machinery", namespace: None };
+    let context =
+        Context { kind: &kind, now: world.now(), manager: "machinery", namespace: None, trace: None };
     let definition = strategy::create(definition, New { uid: &world.uid(), chance: 0 }, &context)
         .map_err(|refusal| refused(refusal.message))?;
     let wrong = |errors: Vec<FieldError>| {

@@ -8,8 +8,9 @@ use futures::FutureExt as _;
 use http::header::ACCEPT;
 use http::{HeaderMap, Method, Response, Uri};
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
-use super::{Incoming, Shared};
+use super::{Incoming, Shared, trace};
 use crate::accept::for_refusals;
 use crate::auth::Identity;
 use crate::auth::rbac::{Attributes, On, Resource as Asks};
@@ -67,7 +68,9 @@ impl Shared {
         let began = Instant::now();
         let form = for_refusals(call.headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()));
         let mut about = About::default();
-        let answer = AssertUnwindSafe(self.clone().route(call, &mut about)).catch_unwind().await;
+        let span = trace::span(&call, &self.world);
+        let answer = AssertUnwindSafe(self.clone().route(call, &mut about)).catch_unwind();
+        let answer = answer.instrument(span.clone()).await;
         let answer = answer.unwrap_or_else(|_| {
             // The panic's own words are on the standard error. Other requests go on: none waits for a lock of this one.
             self.metrics.counted.add(Event::Panic);
@@ -75,6 +78,7 @@ impl Shared {
             Err(Refusal::new(500, "InternalError", message))
         });
         let answer = answer.unwrap_or_else(|refusal| answer::refused(&refusal, form));
+        span.record("status", answer.status().as_u16());
         let bytes = self.metrics.answered(about, answer.status().as_u16(), began.elapsed());
         answer.map(|body| body.counted(bytes))
     }

@@ -7,6 +7,7 @@ mod incoming;
 mod limits;
 mod places;
 mod shared;
+pub(crate) mod trace;
 
 pub use build::{ApiServer, Builder, StartError};
 pub(crate) use call::{Asked, Call, Head, unfenced};

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::trace::set_aside;
 use super::{Context, meta_text, metadata_mut};
 use crate::invalid::invalid;
 use crate::kind::Part;
@@ -43,6 +44,8 @@ pub(crate) fn create(mut object: Value, new: New<'_>, context: &Context<'_>) -> 
         return Err(invalid(&kind.group, &kind.names.kind, meta_text(&object, "name"), &errors));
     }
     kind.through_store(&mut object);
+    let mark = set_aside(&mut object, None, context.trace);
     context.record(None, &mut object, None)?;
+    mark.put(&mut object);
     Ok(object)
 }

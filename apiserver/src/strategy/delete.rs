@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::trace::set_aside;
 use super::{Context, Step, conflict, has_finalizers, is_deleting, meta_text, metadata_mut};
 use crate::kind::Kind;
 use crate::meta::time::shown;
@@ -60,7 +61,11 @@ pub(crate) fn delete(old: &Value, deletion: &Deletion, context: &Context<'_>) ->
             metadata.insert("generation".into(), (generation + 1).into());
         }
     }
-    Ok(if new == *old { Step::Keep } else { Step::Put(new) })
+    if new == *old {
+        return Ok(Step::Keep);
+    }
+    set_aside(&mut new, Some(old), context.trace).put(&mut new);
+    Ok(Step::Put(new))
 }
 
 /// 409, of the kind by its name.

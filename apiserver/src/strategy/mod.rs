@@ -2,6 +2,7 @@
 
 mod create;
 mod delete;
+mod trace;
 mod update;
 
 pub(crate) use create::{New, create};
@@ -11,6 +12,7 @@ pub(crate) use update::update;
 use std::sync::LazyLock;
 
 use jiff::Timestamp;
+use machinery_objects::Traceparent;
 use serde_json::{Map, Value};
 
 use crate::invalid::invalid;
@@ -28,6 +30,8 @@ pub(crate) struct Context<'a> {
     pub(crate) manager: &'a str,
     /// Of the path.
     pub(crate) namespace: Option<&'a str>,
+    /// Of who asked for it.
+    pub(crate) trace: Option<Traceparent>,
 }
 
 impl Context<'_> {

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::trace::set_aside;
 use super::{
     Context, MODIFIED, Step, conflict, has_finalizers, is_deleting, meta_text, metadata, metadata_mut, same,
     wanted_differs,
@@ -51,11 +52,16 @@ pub(crate) fn update(
         let generation = metadata(old).get("generation").and_then(Value::as_i64).unwrap_or(0);
         metadata_mut(&mut new).insert("generation".into(), (generation + 1).into());
     }
+    let mark = set_aside(&mut new, Some(old), context.trace);
     context.record(Some(old), &mut new, part.subresource())?;
     if is_deleting(&new) && !has_finalizers(&new) && !kind.hooks.holds(&new) {
         return Ok(Step::Delete(new));
     }
-    Ok(if same(&new, old) { Step::Keep } else { Step::Put(new) })
+    if same(&new, old) {
+        return Ok(Step::Keep);
+    }
+    mark.put(&mut new);
+    Ok(Step::Put(new))
 }
 
 /// The revision and the UID that the request names are those of the object.

@@ -26,8 +26,13 @@ pub(super) async fn update(
     mut change: impl FnMut(&mut Value),
 ) -> Result<(), Refusal> {
     let namespace = namespace(kind, entry);
-    let context =
-        Context { kind, now: shared.world.now(), manager: MANAGER, namespace: namespace.as_deref() };
+    let context = Context {
+        kind,
+        now: shared.world.now(),
+        manager: MANAGER,
+        namespace: namespace.as_deref(),
+        trace: None,
+    };
     let step = |there: Option<&Entry>| {
         let Some(there) = there.filter(|there| there.modified == entry.modified) else {
             return Ok(Write::Keep);
@@ -58,8 +63,13 @@ pub(super) async fn delete(
     how: How<'_>,
 ) -> Result<(), Refusal> {
     let namespace = namespace(kind, entry);
-    let context =
-        Context { kind, now: shared.world.now(), manager: MANAGER, namespace: namespace.as_deref() };
+    let context = Context {
+        kind,
+        now: shared.world.now(),
+        manager: MANAGER,
+        namespace: namespace.as_deref(),
+        trace: None,
+    };
     let deletion = Deletion { propagation: how.propagation, ..Deletion::default() };
     let step = |there: Option<&Entry>| {
         // Another one may have its name by now.

@@ -65,7 +65,7 @@ pub(crate) async fn made(
 async fn once(matter: &Matter<'_>, object: Value, manager: &str, dry_run: bool) -> Result<Made, Refusal> {
     let (kind, world) = (matter.kind, &matter.shared.world);
     let namespace = matter.namespace();
-    let context = Context { kind, now: world.now(), manager, namespace };
+    let context = Context { kind, now: world.now(), manager, namespace, trace: matter.trace };
     let uid = world.uid();
     let new = New { uid: &uid, chance: u64::from_le_bytes(world.bytes()) };
     let mut object = strategy::create(object, new, &context)?;

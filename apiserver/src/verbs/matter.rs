@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use machinery_objects::Traceparent;
 use serde_json::Value;
 
 use crate::auth::Identity;
@@ -20,6 +21,8 @@ pub(crate) struct Matter<'a> {
     pub(crate) identity: &'a Identity,
     /// Under what it is to be done.
     pub(crate) fence: Option<&'a Fence>,
+    /// In which trace.
+    pub(crate) trace: Option<Traceparent>,
     pub(crate) namespace: Option<&'a str>,
     /// Empty where it is about many, or about one that has no name yet.
     pub(crate) name: &'a str,

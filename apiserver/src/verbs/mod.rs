@@ -27,7 +27,7 @@ use crate::kind::{Kind, Part};
 use crate::metrics::Event;
 use crate::refusal::Refusal;
 use crate::request::{Verb, not_allowed, time_limit};
-use crate::server::{Asked, Shared, unfenced};
+use crate::server::{self, Asked, Shared, unfenced};
 use crate::strategy::not_found;
 use crate::upkeep;
 
@@ -76,6 +76,7 @@ pub(crate) async fn serve(shared: &Arc<Shared>, asked: Asked) -> Result<Response
         part,
         identity: &asked.identity,
         fence: asked.fence.as_deref(),
+        trace: server::trace::said(&asked.headers),
         namespace: resource.namespace.as_deref(),
         name: resource.name.as_deref().unwrap_or_default(),
     };

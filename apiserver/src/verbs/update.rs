@@ -91,7 +91,7 @@ pub(crate) async fn change(
     let key = matter.key();
     let entry = matter.shared.objects.get(&key, Moment::Newest).await?;
     let (now, namespace) = (matter.shared.world.now(), matter.namespace());
-    let context = Context { kind, now, manager, namespace };
+    let context = Context { kind, now, manager, namespace, trace: matter.trace };
     let (mut object, mut warnings, mut is_gone, mut put) = (Value::Null, Vec::new(), false, None);
     let step = |there: Option<&Entry>| {
         let there = there.ok_or_else(|| not_found(kind, matter.name()))?;

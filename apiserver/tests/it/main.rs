@@ -25,6 +25,7 @@ mod rights;
 mod roads;
 mod strangers;
 mod tls;
+mod traces;
 mod typed;
 mod upkeep;
 mod versions;

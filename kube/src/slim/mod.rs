@@ -7,7 +7,7 @@ mod within;
 
 use std::ops::{Deref, DerefMut};
 
-use machinery_objects::{Labels, Object, ObjectKey, OwnerRef, ResourceVersion};
+use machinery_objects::{Labels, Object, ObjectKey, OwnerRef, ResourceVersion, Traceparent};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use within::{Top, Within};
@@ -75,5 +75,9 @@ impl<O: Object> Object for Slim<O> {
 
     fn owners(&self) -> Vec<OwnerRef> {
         self.0.owners()
+    }
+
+    fn traceparent(&self) -> Option<Traceparent> {
+        self.0.traceparent()
     }
 }

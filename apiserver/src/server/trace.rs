@@ -1,0 +1,44 @@
+//! The trace that a request comes from, and its span.
+
+use http::HeaderMap;
+use machinery_objects::{SpanId, TraceId, Traceparent};
+use tracing::Span;
+use tracing::field::{Empty, display};
+
+use super::Call;
+use super::shared::World;
+
+/// Which span a request comes from; of several that it names, none.
+pub(crate) fn said(headers: &HeaderMap) -> Option<Traceparent> {
+    let mut all = headers.get_all(Traceparent::HEADER).iter();
+    let one = all.next()?;
+    if all.next().is_some() { None } else { Traceparent::said(one.to_str().ok()?) }
+}
+
+/// The span of a request. Ids are drawn where somebody records it.
+pub(super) fn span(call: &Call, world: &World) -> Span {
+    let span = tracing::info_span!(
+        "request",
+        method = %call.method,
+        path = call.uri.path(),
+        trace_id = Empty,
+        span_id = Empty,
+        parent_id = Empty,
+        status = Empty,
+    );
+    if span.is_disabled() {
+        return span;
+    }
+    let parent = said(&call.headers);
+    let drawn = || TraceId::new(u128::from_le_bytes(world.bytes()));
+    if let Some(trace) = parent.map(Traceparent::trace).or_else(drawn) {
+        span.record("trace_id", display(trace));
+    }
+    if let Some(own) = SpanId::new(u64::from_le_bytes(world.bytes())) {
+        span.record("span_id", display(own));
+    }
+    if let Some(parent) = parent {
+        span.record("parent_id", display(parent.span()));
+    }
+    span
+}
