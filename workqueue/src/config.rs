@@ -31,7 +31,7 @@ pub struct Config<K> {
     ///
     /// Two tenants with the same number share a turn. [`tenant_of`] makes one from a name.
     pub tenants: Option<TenantOf<K>>,
-    /// Where the hash table's seed and the jitter come from. Default: the operating system. Give one to replay a run.
+    /// Where the hash table's seed and the jitter come from, and in a controller the ids of traces. Default: the operating system. Give one to replay a run.
     pub seed: Option<u64>,
 }
 

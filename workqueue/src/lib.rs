@@ -130,5 +130,5 @@ pub use priority::Priority;
 pub use queue::{Drained, Queue};
 #[cfg(feature = "tokio")]
 pub use run::{Next, Run};
-pub use shared::Key;
+pub use shared::{Key, entropy};
 pub use work::{DeadLetter, Work};

@@ -117,9 +117,10 @@ impl<K: Key> Observed for Shared<K> {
     }
 }
 
-/// A seed from the operating system, by way of the one generator that std has.
+/// A seed from the operating system, by way of the one generator that std has: for whoever was given none.
+#[must_use]
 #[expect(clippy::disallowed_types, reason = "this is the one place where a seed is not given but found")]
-fn entropy() -> u64 {
+pub fn entropy() -> u64 {
     use std::hash::BuildHasher;
     std::collections::hash_map::RandomState::new().hash_one(0)
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use machinery_objects::{Event, Filter, ListWatch, Object, ObjectKey};
+use machinery_objects::{Capabilities, Event, Filter, ListWatch, Object, ObjectKey};
 use machinery_snapshot::{Map, Snapshot};
 use machinery_sync::{Mutex, Notify};
 use tokio::time::Instant;
@@ -173,6 +173,12 @@ impl<T: Object> Informer<T> {
     /// Lists all of it anew, soon; a source that refuses is not asked sooner for that. What has changed is told; what has not is not.
     pub fn renew(&self) {
         self.0.anew();
+    }
+
+    /// What its source can do.
+    #[must_use]
+    pub fn capabilities(&self) -> Capabilities {
+        self.0.source.capabilities()
     }
 
     /// How it is.

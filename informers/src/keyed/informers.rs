@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use machinery_objects::{Event, Object, ObjectKey, Unreadable};
+use machinery_objects::{Capabilities, Event, Object, ObjectKey, Unreadable};
 use tokio::time::{Instant, sleep_until};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -215,6 +215,12 @@ impl<F: Text, T: Object> KeyedInformers<F, T> {
         )?;
         holdings.mark_complete();
         Ok(events)
+    }
+
+    /// What their source can do.
+    #[must_use]
+    pub fn capabilities(&self) -> Capabilities {
+        self.0.shared.source.capabilities()
     }
 
     /// How they are.
