@@ -26,6 +26,7 @@ impl<O: Object + DeserializeOwned> ListWatch<O> for Remote<O> {
         capabilities.bookmarks = true;
         capabilities.watches_state = self.caller.server.watches_state;
         capabilities.versions_are_ordered = self.caller.server.versions_are_ordered;
+        capabilities.tells_traces = self.caller.server.machinery;
         capabilities
     }
 

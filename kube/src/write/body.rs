@@ -60,15 +60,30 @@ pub(super) fn conditions(object: &mut Map<String, Value>, only_if: &Precondition
 }
 
 fn put(object: &mut Map<String, Value>, uid: Option<String>, version: Option<String>) {
-    let metadata = object.entry("metadata").or_insert_with(|| json!({}));
-    if !metadata.is_object() {
-        *metadata = json!({});
-    }
+    let metadata = entry(object, "metadata");
     for (field, value) in [("uid", uid), ("resourceVersion", version)] {
         if let Some(value) = value {
             metadata[field] = value.into();
         }
     }
+}
+
+/// Puts an annotation into an object.
+pub(super) fn annotate(object: &mut Map<String, Value>, key: &str, text: String) {
+    let metadata = entry(object, "metadata");
+    let annotations = metadata.as_object_mut().map(|metadata| entry(metadata, "annotations"));
+    if let Some(annotations) = annotations {
+        annotations[key] = text.into();
+    }
+}
+
+/// A field that is an object, if need be an empty one.
+fn entry<'a>(of: &'a mut Map<String, Value>, field: &str) -> &'a mut Value {
+    let entry = of.entry(field).or_insert_with(|| json!({}));
+    if !entry.is_object() {
+        *entry = json!({});
+    }
+    entry
 }
 
 /// The options of a delete.

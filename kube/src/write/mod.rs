@@ -3,4 +3,5 @@
 mod answer;
 mod body;
 mod fence;
+mod trace;
 mod writer;

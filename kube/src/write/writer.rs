@@ -10,7 +10,7 @@ use machinery_objects::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{answer, body, fence};
+use super::{answer, body, fence, trace};
 use crate::Remote;
 use crate::call::Failed;
 use crate::refusal::Refusal;
@@ -30,11 +30,14 @@ impl<O: Object + Serialize + DeserializeOwned> Writer<O> for Remote<O> {
 
     async fn create(&self, object: &O, fence: Option<&Fence>) -> Result<Written<O>, WriteError> {
         let kind = &self.caller.kind;
-        let object = body::object(kind, object)?;
+        let mut object = body::object(kind, object)?;
         if !body::text(&object, "resourceVersion").is_empty() {
             return Err(body::at("metadata.resourceVersion", "what is to be made has none yet").into());
         }
         let target = Target::collection(kind, body::namespace(kind, &object)?)?;
+        if !self.caller.server.machinery {
+            trace::note(&mut object);
+        }
         let asked = self.strictly(target).ask(Method::POST, encoded(&object))?;
         match self.write(asked, fence).await? {
             Ok(body) => answer::written(&body),
@@ -141,6 +144,7 @@ impl<O: Object + Serialize + DeserializeOwned> Remote<O> {
         fence: Option<&Fence>,
     ) -> Result<Result<Bytes, Refusal>, WriteError> {
         fence::put(&mut asked, fence, self.caller.server.machinery)?;
+        trace::put(&mut asked);
         self.caller.answer(asked).await.map_err(Failed::write_error)
     }
 

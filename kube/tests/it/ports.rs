@@ -153,7 +153,10 @@ async fn what_is_said_of_a_server_is_what_it_can_do() {
     let capabilities = |server| ListWatch::capabilities(&remote(server));
     let mut all_but_one = Capabilities::ALL;
     all_but_one.tells_left = false;
-    assert_eq!(capabilities(Server::kubernetes()), all_but_one);
+    assert_eq!(capabilities(Server::machinery()), all_but_one);
+    let mut all_but_two = all_but_one;
+    all_but_two.tells_traces = false;
+    assert_eq!(capabilities(Server::kubernetes()), all_but_two);
     let mut little = Capabilities::LEAST;
     little.bookmarks = true;
     let least = Server { watches_state: false, versions_are_ordered: false, ..Server::kubernetes() };
