@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures::future::{BoxFuture, FutureExt};
 use machinery_informers::{Informer, KeyedInformers, Text};
-use machinery_objects::{Object, WriteToken};
+use machinery_objects::{Object, Traceparent, WriteToken};
 use machinery_sync::Mutex;
 use machinery_workqueue::{Causes, Key, Priority, Work};
 use tokio_util::sync::CancellationToken;
@@ -73,6 +73,7 @@ pub struct Run {
     pub priority: Priority,
     /// How long its key was ready.
     pub waited: Duration,
+    pub(crate) trace: Option<Traceparent>,
     stopping: CancellationToken,
     held: Arc<Mutex<Vec<Wait>>>,
 }
@@ -110,13 +111,20 @@ pub trait Shows: Clone + Send + Sync + 'static {
 impl Run {
     pub(crate) fn of<K: Key>(work: &Work<K>, causes: Causes, stopping: CancellationToken) -> Self {
         let (attempts, priority, waited) = (work.attempts(), work.priority(), work.waited());
-        Self { attempts, causes, priority, waited, stopping, held: Arc::default() }
+        Self { attempts, causes, priority, waited, trace: None, stopping, held: Arc::default() }
     }
 
     /// The next run of this key comes when the informer shows this write or is past it, or after
     /// [`Settings::patience`](crate::Settings::patience), also if the controller is stopped and runs again meanwhile. Other keys do not wait.
     pub fn wrote(&self, token: &WriteToken, informer: &impl Shows) {
         self.held.lock().push(Wait::new(token, informer));
+    }
+
+    /// In which trace it is, and with which span: all that it writes says so, but for tasks that it spawns. Those are to be
+    /// [`traced`](machinery_objects::traced) with this.
+    #[must_use]
+    pub const fn traceparent(&self) -> Option<Traceparent> {
+        self.trace
     }
 
     /// Cancelled when the controller stops: whoever waits for long should end with it.

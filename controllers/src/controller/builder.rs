@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use machinery_informers::{Informer, KeyedInformers, Text};
 use machinery_objects::{Event, Kind, NameError, Object, ObjectKey, Scope};
-use machinery_workqueue::{Config, ConfigError, Queue};
+use machinery_workqueue::{Config, ConfigError, Queue, entropy};
 
 use super::completing::Completing;
 use super::handle::{Controller, Find, Made, Reads};
@@ -94,11 +94,13 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
     ) -> Self {
         let objects = objects.clone();
         let of = objects.clone();
+        let tells_traces = objects.capabilities().tells_traces;
         let listen = move || objects.events();
         self.sources.push(Box::new(Listening {
             name: what.into(),
             listen,
             is_whole: Some(Arc::new(move || of.is_synced())),
+            tells_traces,
             whom: Arc::new(whom),
         }));
         self
@@ -118,6 +120,7 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         W: IntoIterator<Item = K>,
     {
         let objects = objects.clone();
+        let tells_traces = objects.capabilities().tells_traces;
         let listen = move || objects.events();
         let whom = move |(key, _): &(F, ObjectKey), event: &Event<Arc<T>>, keys: &mut Vec<K>| {
             keys.extend(whom(key, event));
@@ -126,6 +129,7 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
             name: what.into(),
             listen,
             is_whole: None,
+            tells_traces,
             whom: Arc::new(whom),
         }));
         self
@@ -174,9 +178,12 @@ impl<K: Request, S: Send + Sync + 'static> Builder<K, S> {
         match settings.workers {
             0 => return Err(ConfigError::NoWorkers),
             more if more > MAX_WORKERS => return Err(ConfigError::TooManyWorkers(more)),
-            _ => drop(Queue::manual(queue())?),
+            _ => {}
         }
-        Ok(Controller::new(Made { name, sources, subject, reads, settings, queue }))
+        let config = queue();
+        let seed = config.seed.unwrap_or_else(entropy);
+        drop(Queue::manual(config)?);
+        Ok(Controller::new(Made { name, sources, subject, reads, settings, queue, seed }))
     }
 }
 

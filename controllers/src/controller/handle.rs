@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
+use machinery_objects::SpanIds;
 use machinery_sync::Mutex;
 use machinery_workqueue::{Causes, Config, Queue};
 use tokio::time::Instant;
@@ -15,6 +16,7 @@ use super::records::Records;
 use super::settings::Settings;
 use super::source::Source;
 use super::state::{Explained, Phase, Running, State, Tally};
+use super::traces;
 use crate::Request;
 
 /// Runs a [`Reconcile`](crate::Reconcile) for each subject that its sources tell of.
@@ -32,6 +34,7 @@ pub(super) struct Made<K, S> {
     pub(super) reads: Option<Reads<K>>,
     pub(super) settings: Settings,
     pub(super) queue: Box<dyn Fn() -> Config<K> + Send + Sync>,
+    pub(super) seed: u64,
 }
 
 /// What a key is about, if it is there.
@@ -43,6 +46,8 @@ pub(super) type Reads<K> = fn(&str) -> Option<K>;
 pub(super) struct Inner<K: Request, S> {
     pub(super) made: Made<K, S>,
     pub(super) tally: Arc<Tally>,
+    /// Of the spans of its runs.
+    pub(super) ids: SpanIds,
     pub(super) now: Mutex<Now<K>>,
     pub(super) records: Mutex<Records<K>>,
     /// Keys whose writes cannot be read yet, also where they could not when it stopped.
@@ -80,8 +85,9 @@ impl<K: Request, S> Controller<K, S> {
         let (phase, waits_for) = (Phase::Idle, Vec::new());
         let now = Mutex::new(Now { runs: false, phase, queue: None, waits_for, ended: None });
         let held = Mutex::new(HashMap::with_hasher(FixedState::with_seed(SEED)));
+        let ids = SpanIds::seeded(traces::seed(made.seed, &made.name));
         let (tally, left) = (Arc::default(), Mutex::default());
-        Self(Arc::new(Inner { made, tally, now, records, held, left, workers }))
+        Self(Arc::new(Inner { made, tally, ids, now, records, held, left, workers }))
     }
 
     /// By what it is known in logs and metrics.

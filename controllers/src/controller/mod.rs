@@ -12,6 +12,7 @@ mod run;
 mod settings;
 mod source;
 mod state;
+mod traces;
 mod watchdog;
 mod worker;
 

@@ -111,6 +111,7 @@ impl<K: Request, S: Send + Sync + 'static> Observed for Inner<K, S> {
             "stuck": state.counts.stuck,
             "impatient": state.counts.impatient,
             "sourcePanics": state.counts.source_panics,
+            "untraced": state.counts.untraced,
             "queue": state.queue.map(|queue| json!({
                 "ready": queue.ready, "delayed": queue.delayed, "out": queue.out, "retries": queue.retries,
             })),

@@ -16,6 +16,7 @@ use super::handle::{Controller, Inner};
 use super::left::Ended;
 use super::source::Feed;
 use super::state::Phase;
+use super::traces::Traces;
 use super::{watchdog, worker};
 use crate::{Reconcile, Request};
 
@@ -54,6 +55,7 @@ pub(super) struct Shared<K: Request, S, R> {
     pub(super) inner: Arc<Inner<K, S>>,
     pub(super) reconcile: R,
     pub(super) queue: Queue<K>,
+    pub(super) traces: Arc<Traces<K>>,
     /// Nothing new is begun.
     pub(super) stopping: CancellationToken,
     /// What runs are told of that.
@@ -95,6 +97,7 @@ impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
             inner: inner.clone(),
             reconcile,
             queue,
+            traces: Arc::new(Traces::new(inner.made.seed)),
             stopping: stop.clone(),
             told: stop.child_token(),
             tasks: tasks.clone(),
@@ -118,8 +121,8 @@ where
     S: Send + Sync + 'static,
     R: Reconcile<S>,
 {
-    let Shared { inner, queue, stopping, tasks, .. } = &**shared;
-    let sources = match begin(inner, queue, stopping, tasks) {
+    let Shared { inner, queue, traces, stopping, tasks, .. } = &**shared;
+    let sources = match begin(inner, queue, traces, stopping, tasks) {
         Err(_) if stopping.is_cancelled() => return Ok(()),
         sources => sources?,
     };
@@ -157,6 +160,7 @@ struct Begun {
 fn begin<K: Request, S>(
     inner: &Inner<K, S>,
     queue: &Queue<K>,
+    traces: &Arc<Traces<K>>,
     stop: &CancellationToken,
     tasks: &TaskTracker,
 ) -> Result<Vec<Begun>, RunError> {
@@ -167,6 +171,7 @@ fn begin<K: Request, S>(
             name: name.clone(),
             queue: queue.clone(),
             tally: inner.tally.clone(),
+            traces: traces.clone(),
             begun: begun.clone(),
         };
         let feeding =

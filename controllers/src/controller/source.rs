@@ -13,6 +13,7 @@ use tokio::sync::SetOnce;
 use tokio::time::sleep;
 
 use super::state::Tally;
+use super::traces::{Change, Traces};
 use crate::Request;
 use crate::why::Names;
 
@@ -30,6 +31,7 @@ pub(super) struct Feed<K: Request> {
     pub(super) name: Arc<str>,
     pub(super) queue: Queue<K>,
     pub(super) tally: Arc<Tally>,
+    pub(super) traces: Arc<Traces<K>>,
     /// What was there at the beginning is in the queue.
     pub(super) begun: Arc<SetOnce<()>>,
 }
@@ -40,6 +42,8 @@ pub(super) struct Listening<L, W> {
     pub(super) listen: L,
     /// None where there is no beginning that ends.
     pub(super) is_whole: Option<IsWhole>,
+    /// Objects say the trace of their last change, and no older one.
+    pub(super) tells_traces: bool,
     pub(super) whom: Arc<W>,
 }
 
@@ -68,8 +72,10 @@ where
             let _ = feed.begun.set(());
             Arc::new(|| true)
         });
+        let tells_traces = self.tells_traces;
         Ok(Box::pin(async move {
-            listen(events, feed, is_whole, move |name, event, keys| whom(name, event, keys)).await;
+            listen(events, feed, is_whole, tells_traces, move |name, event, keys| whom(name, event, keys))
+                .await;
         }))
     }
 }
@@ -78,6 +84,7 @@ async fn listen<K, N, T>(
     mut events: Events<N, Arc<T>>,
     feed: Feed<K>,
     is_whole: IsWhole,
+    tells_traces: bool,
     whom: impl Fn(&N, &Event<Arc<T>>, &mut Vec<K>) + Send,
 ) where
     K: Request,
@@ -93,10 +100,14 @@ async fn listen<K, N, T>(
                 }
                 let is_initial = matches!(event, Event::Added { initial: true, .. });
                 let priority = if is_initial { Priority::LOW } else { Priority::NORMAL };
-                // The version is for the object to say, and that is the user's code.
+                // The version and the trace are for the object to say, and that is the user's code.
                 let add = Add::new().priority(priority);
                 let add = contained(|| names.cause(&event)).map_or(add, |cause| add.cause(cause));
+                let change = contained(|| Change::of(&event, tells_traces)).ok().flatten();
                 for key in keys.drain(..) {
+                    if let Some(change) = change {
+                        feed.note(&key, change);
+                    }
                     if !feed.put(key, add, &*is_whole).await {
                         return;
                     }
@@ -109,6 +120,13 @@ async fn listen<K, N, T>(
 }
 
 impl<K: Request> Feed<K> {
+    /// Before the key is in the queue: whoever runs it by then sees the change already.
+    fn note(&self, key: &K, change: Change) {
+        if !contained(|| self.traces.note(key, change)).unwrap_or(true) {
+            self.tally.untraced();
+        }
+    }
+
     /// Keys that the function gave before are put all the same.
     pub(super) fn panicked(&self, panic: &Panic) {
         tracing::error!(source = %self.name, %panic, "a function of the controller panics on an event");

@@ -77,6 +77,8 @@ pub struct Counts {
     pub source_panics: u64,
     /// How often a source waited for room in the queue.
     pub waited_for_room: u64,
+    /// Changes whose trace no run goes on with: too many keys wait with one.
+    pub untraced: u64,
 }
 
 /// What is known of one key.
@@ -111,6 +113,7 @@ pub(super) struct Tally {
     impatient: AtomicU64,
     source_panics: AtomicU64,
     waited_for_room: AtomicU64,
+    untraced: AtomicU64,
 }
 
 impl Tally {
@@ -134,6 +137,10 @@ impl Tally {
         self.waited_for_room.fetch_add(1, Relaxed);
     }
 
+    pub(super) fn untraced(&self) {
+        self.untraced.fetch_add(1, Relaxed);
+    }
+
     pub(super) fn counts(&self) -> Counts {
         let [done, after, absent, failed, panicked, timed_out, dropped] =
             self.outcomes.each_ref().map(|count| count.load(Relaxed));
@@ -149,6 +156,7 @@ impl Tally {
             impatient: self.impatient.load(Relaxed),
             source_panics: self.source_panics.load(Relaxed),
             waited_for_room: self.waited_for_room.load(Relaxed),
+            untraced: self.untraced.load(Relaxed),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt;
+use machinery_objects::traced;
 use machinery_sync::{Panic, contained};
 use machinery_workqueue::Work;
 use tokio::task::JoinSet;
@@ -15,6 +16,7 @@ use super::handle::{Busy, Inner};
 use super::held::Held;
 use super::outcome::{Outcome, Record};
 use super::run::Shared;
+use super::traces::{self, Waiting};
 use crate::reconcile::Run;
 use crate::{Reconcile, Request};
 
@@ -101,15 +103,19 @@ where
         attempts: work.attempts(),
         is_stuck: false,
     });
-    let run = Run::of(&work, causes, shared.told.clone());
+    let mut run = Run::of(&work, causes, shared.told.clone());
     if !sees_what_was_written(shared, work.key()).await {
         return drop(inner.workers[number].lock().take());
     }
+    let caused_by = shared.traces.take(work.key());
     let outcome = match contained(|| (inner.made.subject)(work.key())) {
-        Ok(Some(subject)) => reconciled(shared, work.key(), &subject, &run).await,
+        Ok(Some(subject)) => reconciled(shared, work.key(), &subject, caused_by.as_ref(), &mut run).await,
         Ok(None) => Outcome::Absent,
         Err(panic) => Outcome::Panicked(panic.text().into()),
     };
+    if let Some(waiting) = caused_by.filter(|_| outcome.is_failure()) {
+        shared.traces.put_back(work.key(), waiting);
+    }
     drop(inner.workers[number].lock().take());
     inner.tally.ended(&outcome);
     let took = began.elapsed();
@@ -166,7 +172,13 @@ impl<K: Request, S> Inner<K, S> {
     }
 }
 
-async fn reconciled<K: Request, S, R>(shared: &Shared<K, S, R>, key: &K, subject: &S, run: &Run) -> Outcome
+async fn reconciled<K: Request, S, R>(
+    shared: &Shared<K, S, R>,
+    key: &K,
+    subject: &S,
+    caused_by: Option<&Waiting>,
+    run: &mut Run,
+) -> Outcome
 where
     S: Send + Sync,
     R: Reconcile<S>,
@@ -178,12 +190,18 @@ where
         object = %key,
         attempt = run.attempts,
         causes = ?run.causes,
+        trace_id = Empty,
+        span_id = Empty,
+        parent_id = Empty,
+        links = Empty,
         result = Empty,
     );
+    run.trace = traces::begin(&span, caused_by, &inner.ids);
+    let (trace, run) = (run.trace, &*run);
     // The call itself is the user's, too: a function may panic before there is a future.
     let call = async { reconcile.reconcile(subject, run).await.map_err(|error| error.to_string().into()) };
     let call = AssertUnwindSafe(call).catch_unwind().instrument(span.clone());
-    let outcome = match timeout(inner.made.settings.run_time, call).await {
+    let outcome = match timeout(inner.made.settings.run_time, traced(trace, call)).await {
         Ok(Ok(result)) => Outcome::of(result),
         Ok(Err(payload)) => Outcome::Panicked(Panic::of(payload).text().into()),
         Err(_) => Outcome::TimedOut,

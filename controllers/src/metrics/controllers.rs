@@ -24,7 +24,7 @@ const ENDINGS: [Kind<Seen>; 7] = [
     Kind("dropped", |seen| seen.counts.dropped),
 ];
 
-const COUNTERS: [Family<Seen>; 4] = [
+const COUNTERS: [Family<Seen>; 5] = [
     Family("machinery_controller_stuck", "Runs that were reported as stuck", |seen| seen.counts.stuck),
     Family(
         "machinery_controller_impatient",
@@ -39,6 +39,9 @@ const COUNTERS: [Family<Seen>; 4] = [
         "Times that a source waited for room in the queue",
         |seen| seen.counts.waited_for_room,
     ),
+    Family("machinery_controller_untraced", "Changes whose trace no run goes on with", |seen| {
+        seen.counts.untraced
+    }),
 ];
 
 const GAUGES: [Family<Seen>; 4] = [

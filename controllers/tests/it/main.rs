@@ -25,3 +25,5 @@ mod sees;
 mod spans;
 mod stage;
 mod starts;
+mod traces;
+mod traces_wire;

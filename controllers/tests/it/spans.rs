@@ -17,11 +17,16 @@ use tracing_subscriber::{Layer, Registry};
 /// of interest is remembered for all threads.
 struct Notes;
 
+/// What was noted on this thread.
+pub(crate) fn noted() -> Vec<String> {
+    NOTES.take()
+}
+
 thread_local! {
     static NOTES: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
-fn noting() {
+pub(crate) fn noting() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| subscriber::set_global_default(Registry::default().with(Notes)).unwrap());
 }
@@ -54,19 +59,29 @@ async fn p09_a_run_is_one_span() {
     let controller = of(&stage.informer(&plane)).build().unwrap();
     let (reconcile, mut asked) = asks();
     stage.run(&controller, reconcile, &stage.stopping);
-    next(&mut asked).await.answers(Err("no".into()));
-    next(&mut asked).await.done();
+    let first = next(&mut asked).await;
+    let ids =
+        |run: &Run| run.traceparent().map(|own| (own.trace().to_string(), own.span().to_string())).unwrap();
+    let (trace, span) = ids(&first.run);
+    first.answers(Err("no".into()));
+    let second = next(&mut asked).await;
+    let (other_trace, other_span) = ids(&second.run);
+    second.done();
     tokio::task::yield_now().await;
     let expected = [
         "reconcile controller=parts",
         "reconcile object=n/a",
         "reconcile attempt=0",
         r#"reconcile causes=["parts added 1 (×1)"]"#,
+        &format!("then trace_id={trace}"),
+        &format!("then span_id={span}"),
         r#"then result="failed""#,
         "reconcile controller=parts",
         "reconcile object=n/a",
         "reconcile attempt=1",
         r#"reconcile causes=["parts added 1 (×1)", "retry 1 (×1)"]"#,
+        &format!("then trace_id={other_trace}"),
+        &format!("then span_id={other_span}"),
         r#"then result="done""#,
     ];
     assert_eq!(NOTES.take(), expected);

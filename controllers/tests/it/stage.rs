@@ -4,7 +4,8 @@ use machinery_controllers::{Builder, Controller, Ended, Next, Reconcile, Run, Ru
 use machinery_informers::Informer;
 use machinery_informers::testing::Plane;
 use machinery_objects::{
-    Capabilities, Fields, Kind, Labels, ListWatch, Object, ObjectKey, OwnerRef, ResourceVersion, Scope, Uid,
+    Capabilities, Fields, Kind, Labels, ListWatch, Object, ObjectKey, OwnerRef, ResourceVersion, Scope,
+    Traceparent, Uid,
 };
 use std::future::Future;
 use std::sync::Arc;
@@ -23,16 +24,22 @@ pub(crate) struct Part {
     pub(crate) uid: String,
     pub(crate) of: Option<&'static str>,
     pub(crate) text: String,
+    pub(crate) trace: Option<Traceparent>,
 }
 
 pub(crate) fn part(key: &str) -> Part {
     let key = key.parse().expect("a key");
-    Part { key, version: None, uid: String::new(), of: None, text: String::new() }
+    Part { key, version: None, uid: String::new(), of: None, text: String::new(), trace: None }
 }
 
 impl Part {
     pub(crate) fn of(mut self, owner: &'static str) -> Self {
         self.of = Some(owner);
+        self
+    }
+
+    pub(crate) fn in_trace(mut self, trace: Traceparent) -> Self {
+        self.trace = Some(trace);
         self
     }
 
@@ -66,6 +73,10 @@ impl Object for Part {
         };
         self.of.map(owner).into_iter().collect()
     }
+
+    fn traceparent(&self) -> Option<Traceparent> {
+        self.trace
+    }
 }
 
 /// The kind that owns parts.
@@ -74,7 +85,11 @@ pub(crate) fn whole() -> Kind {
 }
 
 pub(crate) fn plane() -> Plane<Part> {
-    Plane::new(Capabilities::ALL, Fields::new([]), |part, version, uid| {
+    plane_that(Capabilities::ALL)
+}
+
+pub(crate) fn plane_that(can: Capabilities) -> Plane<Part> {
+    Plane::new(can, Fields::new([]), |part, version, uid| {
         part.version = Some(version);
         part.uid = uid.to_owned();
     })

@@ -1,0 +1,204 @@
+//! In which trace a run is: that of the newest change that caused it.
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use machinery_objects::{Event, Object, SpanIds, Traceparent};
+use machinery_sync::Mutex;
+use tracing::Span;
+use tracing::field::display;
+
+use crate::Request;
+
+/// Keys whose traces are kept.
+const KEYS: usize = 1 << 16;
+/// Traces beside the newest.
+const LINKS: usize = 3;
+
+/// The traces that wait for a run, by its key. Most keys have none.
+pub(super) struct Traces<K> {
+    of: Mutex<HashMap<K, Waiting, FixedState>>,
+    /// How many there are: whoever finds none takes no lock.
+    keys: AtomicUsize,
+}
+
+/// What waits for a run of one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Waiting {
+    newest: Change,
+    links: [Option<Traceparent>; LINKS],
+}
+
+/// A change of an object, in a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Change {
+    /// In which revision; 0 where versions are no numbers.
+    revision: u64,
+    trace: Traceparent,
+}
+
+impl Change {
+    /// What an event tells, if that was in a trace. `is_last`: an object says the trace of its last change, and no older one.
+    pub(super) fn of<T: Object>(event: &Event<Arc<T>>, is_last: bool) -> Option<Self> {
+        let object = event.object();
+        let trace = object.traceparent()?;
+        let tells = match event {
+            Event::Added { .. } => true,
+            Event::Updated { old, .. } => is_last || old.traceparent() != Some(trace),
+            // Who took it away is not known, but of one that was marked before.
+            Event::Deleted { .. } => is_last && object.is_deleting(),
+            _ => false,
+        };
+        let revision = object.version().and_then(|version| version.revision());
+        tells.then(|| Self { revision: revision.map_or(0, |revision| revision.0), trace })
+    }
+}
+
+impl Waiting {
+    const fn of(newest: Change) -> Self {
+        Self { newest, links: [None; LINKS] }
+    }
+
+    /// Of two that are as new the one that came later is the newest.
+    fn and(&mut self, change: Change) {
+        let older = if change.revision >= self.newest.revision {
+            std::mem::replace(&mut self.newest, change)
+        } else {
+            change
+        };
+        self.link(older.trace);
+    }
+
+    /// What finds no place is left out.
+    fn link(&mut self, trace: Traceparent) {
+        if trace == self.newest.trace || self.links.contains(&Some(trace)) {
+            return;
+        }
+        if let Some(free) = self.links.iter_mut().find(|link| link.is_none()) {
+            *free = Some(trace);
+        }
+    }
+
+    /// Takes up what came meanwhile.
+    fn followed_by(mut self, later: Self) -> Self {
+        self.and(later.newest);
+        for link in later.links.into_iter().flatten() {
+            self.link(link);
+        }
+        self
+    }
+}
+
+impl<K: Request> Traces<K> {
+    pub(super) fn new(seed: u64) -> Self {
+        Self { of: Mutex::new(HashMap::with_hasher(FixedState::with_seed(seed))), keys: AtomicUsize::new(0) }
+    }
+
+    /// A change makes a key run. Whether there was a place for it.
+    pub(super) fn note(&self, key: &K, change: Change) -> bool {
+        self.put(key, Waiting::of(change))
+    }
+
+    /// What a run of the key is to go on with.
+    pub(super) fn take(&self, key: &K) -> Option<Waiting> {
+        if self.keys.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let mut of = self.of.lock();
+        let taken = of.remove_entry(key);
+        self.keys.store(of.len(), Ordering::Relaxed);
+        drop(of);
+        taken.map(|(_, waiting)| waiting)
+    }
+
+    /// That run failed: the next one is for the same changes, and for what came meanwhile.
+    pub(super) fn put_back(&self, key: &K, waiting: Waiting) {
+        let later = self.take(key);
+        let _ = self.put(key, later.map_or(waiting, |later| waiting.followed_by(later)));
+    }
+
+    fn put(&self, key: &K, waiting: Waiting) -> bool {
+        let mut of = self.of.lock();
+        if let Some(there) = of.get_mut(key) {
+            *there = there.followed_by(waiting);
+            return true;
+        }
+        let has_room = of.len() < KEYS;
+        if has_room {
+            of.insert(key.clone(), waiting);
+            self.keys.store(of.len(), Ordering::Relaxed);
+        }
+        has_room
+    }
+}
+
+/// The seed of a controller's ids: two with one seed have other ones.
+pub(super) fn seed(seed: u64, controller: &str) -> u64 {
+    FixedState::with_seed(seed).hash_one(controller)
+}
+
+/// In which trace a run is. Its span is one of that trace if somebody records it; else whatever caused the run goes on to cause what it writes.
+pub(super) fn begin(span: &Span, caused_by: Option<&Waiting>, ids: &SpanIds) -> Option<Traceparent> {
+    let parent = caused_by.map(|waiting| waiting.newest.trace);
+    if span.is_disabled() {
+        return parent;
+    }
+    let own = parent.map_or_else(|| ids.root(), |parent| parent.child(ids.span()));
+    span.record("trace_id", display(own.trace()));
+    span.record("span_id", display(own.span()));
+    if let Some(parent) = parent {
+        span.record("parent_id", display(parent.span()));
+    }
+    let mut links = caused_by.into_iter().flat_map(|waiting| waiting.links).flatten().peekable();
+    if links.peek().is_some() {
+        let links: Vec<String> = links.map(|link| link.to_string()).collect();
+        span.record("links", links.join(" "));
+    }
+    Some(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn change(revision: u64, span: u64) -> Change {
+        let trace = SpanIds::seeded(span).root();
+        Change { revision, trace }
+    }
+
+    #[test]
+    fn the_newest_is_the_parent_and_others_are_links() {
+        let traces = Traces::<u8>::new(0);
+        let changes = [change(3, 3), change(7, 7), change(7, 8), change(5, 5), change(3, 3), change(1, 1)];
+        assert!(changes.into_iter().all(|change| traces.note(&0, change)));
+        let waiting = traces.take(&0).unwrap();
+        assert_eq!(waiting.newest, changes[2]);
+        assert_eq!(waiting.links, [0, 1, 3].map(|at: usize| Some(changes[at].trace)));
+        assert_eq!(traces.take(&0), None);
+    }
+
+    #[test]
+    fn what_failed_goes_on_with_what_came_meanwhile() {
+        let traces = Traces::<u8>::new(0);
+        traces.note(&0, change(3, 3));
+        let failed = traces.take(&0).unwrap();
+        traces.note(&0, change(5, 5));
+        traces.put_back(&0, failed);
+        let waiting = traces.take(&0).unwrap();
+        assert_eq!((waiting.newest, waiting.links[0]), (change(5, 5), Some(change(3, 3).trace)));
+        traces.put_back(&0, failed);
+        assert_eq!(traces.take(&0), Some(failed));
+    }
+
+    #[test]
+    fn there_is_room_for_so_many_keys() {
+        let traces = Traces::<usize>::new(0);
+        assert!((0..KEYS).all(|key| traces.note(&key, change(1, 1))));
+        assert!(!traces.note(&KEYS, change(1, 1)));
+        assert!(traces.note(&0, change(2, 2)), "it has its place");
+        assert!(traces.take(&1).is_some() && traces.note(&KEYS, change(1, 1)));
+    }
+}

@@ -1,0 +1,155 @@
+//! Promise 28: a run is in the trace of what caused it.
+
+use crate::spans::{noted, noting};
+use crate::stage::{Stage, asks, next, of, part, plane, plane_that};
+use machinery_controllers::{Next, Run};
+use machinery_objects::{Capabilities, SpanIds, Traceparent, traced};
+use machinery_workqueue::Config;
+use std::time::Duration;
+use tokio::task::yield_now;
+use tracing::subscriber::{NoSubscriber, set_default};
+
+fn of_run(run: &Run) -> Traceparent {
+    run.traceparent().expect("somebody records it")
+}
+
+#[tokio::test(start_paused = true)]
+async fn p28_a_run_is_a_child_of_the_newest_change_that_caused_it() {
+    noting();
+    let (stage, plane, ids) = (Stage::new(), plane(), SpanIds::seeded(1));
+    let (parts, (reconcile, mut asked)) = (stage.informer(&plane), asks());
+    let controller = of(&parts).owning("parts of wholes", &parts, &crate::stage::whole()).build().unwrap();
+    stage.run(&controller, reconcile, &stage.stopping);
+    let [first, second, owned] = [ids.root(), ids.root(), ids.root()];
+    plane.put(part("n/a").in_trace(first));
+    let run = next(&mut asked).await;
+    let own = of_run(&run.run);
+    assert_eq!(own.trace(), first.trace());
+    assert_ne!(own.span(), first.span());
+    noted();
+    // Both come while it runs.
+    plane.put(part("n/b").of("a").in_trace(owned));
+    next(&mut asked).await.done(); // of b
+    plane.put(part("n/a").says("more").in_trace(second));
+    yield_now().await;
+    noted();
+    run.done();
+    let run = next(&mut asked).await;
+    assert_eq!(of_run(&run.run).trace(), second.trace());
+    run.done();
+    yield_now().await;
+    let said = noted();
+    assert!(said.contains(&format!("then parent_id={}", second.span())), "{said:?}");
+    assert!(said.contains(&format!(r#"then links="{owned}""#)), "{said:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn p28_each_try_is_a_child_of_what_caused_the_first() {
+    noting();
+    let (stage, plane, ids) = (Stage::new(), plane(), SpanIds::seeded(1));
+    let (reconcile, mut asked) = asks();
+    let controller = of(&stage.informer(&plane)).build().unwrap();
+    stage.run(&controller, reconcile, &stage.stopping);
+    let cause = ids.root();
+    plane.put(part("n/a").in_trace(cause));
+    let mut spans = Vec::new();
+    for answer in [Err("no".into()), Err("no".into()), Ok(Next::After(Duration::from_secs(60)))] {
+        let run = next(&mut asked).await;
+        assert_eq!(of_run(&run.run).trace(), cause.trace());
+        spans.push(of_run(&run.run).span());
+        run.answers(answer);
+    }
+    spans.dedup();
+    assert_eq!(spans.len(), 3);
+    let by_itself = next(&mut asked).await;
+    assert_ne!(of_run(&by_itself.run).trace(), cause.trace());
+    by_itself.done();
+}
+
+#[tokio::test(start_paused = true)]
+async fn p28_an_old_trace_causes_nothing() {
+    noting();
+    let mut untold = Capabilities::ALL;
+    untold.tells_traces = false;
+    for (plane, is_last) in [(plane(), true), (plane_that(untold), false)] {
+        let (stage, cause) = (Stage::new(), SpanIds::seeded(1).root());
+        let (reconcile, mut asked) = asks();
+        let controller = of(&stage.informer(&plane)).build().unwrap();
+        stage.run(&controller, reconcile, &stage.stopping);
+        plane.put(part("n/a").in_trace(cause));
+        let run = next(&mut asked).await;
+        assert_eq!(of_run(&run.run).trace(), cause.trace());
+        run.done();
+        // Whoever wrote this left the annotation as it was.
+        plane.put(part("n/a").says("more").in_trace(cause));
+        let run = next(&mut asked).await;
+        assert_eq!(of_run(&run.run).trace() == cause.trace(), is_last);
+        run.done();
+        plane.put(part("n/a").says("no trace"));
+        let run = next(&mut asked).await;
+        assert_ne!(of_run(&run.run).trace(), cause.trace());
+        run.done();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn p28_who_records_nothing_passes_on_what_caused_the_run() {
+    let _nobody = set_default(NoSubscriber::default());
+    let (stage, plane, cause) = (Stage::new(), plane(), SpanIds::seeded(1).root());
+    let (reconcile, mut asked) = asks();
+    let controller = of(&stage.informer(&plane)).build().unwrap();
+    stage.run(&controller, reconcile, &stage.stopping);
+    plane.put(part("n/a").in_trace(cause));
+    let run = next(&mut asked).await;
+    assert_eq!(run.run.traceparent(), Some(cause));
+    run.done();
+    plane.put(part("n/b"));
+    let run = next(&mut asked).await;
+    assert_eq!(run.run.traceparent(), None);
+    run.done();
+}
+
+#[tokio::test(start_paused = true)]
+async fn p28_a_reconcile_is_in_the_trace_of_its_run_and_its_tasks_are_not() {
+    noting();
+    let (stage, plane) = (Stage::new(), plane());
+    let (says, mut said) = tokio::sync::mpsc::unbounded_channel();
+    let tasks = stage.tasks.clone();
+    let reconcile = move |_, run: Run| {
+        let (says, tasks) = (says.clone(), tasks.clone());
+        async move {
+            yield_now().await;
+            let other = SpanIds::seeded(9).root();
+            let own = Traceparent::current();
+            let spawned = tasks.spawn(async { Traceparent::current() }).await.unwrap();
+            let elsewhere = traced(Some(other), async { Traceparent::current() }).await;
+            says.send((own == run.traceparent(), own.is_some(), spawned, elsewhere == Some(other))).unwrap();
+            Ok::<_, String>(Next::Done)
+        }
+    };
+    let controller = of(&stage.informer(&plane)).build().unwrap();
+    stage.run(&controller, reconcile, &stage.stopping);
+    plane.put(part("n/a"));
+    assert_eq!(said.recv().await, Some((true, true, None, true)));
+    assert_eq!(Traceparent::current(), None);
+}
+
+#[tokio::test(start_paused = true)]
+async fn p28_ids_come_from_the_seed_and_are_each_controllers_own() {
+    noting();
+    let mut seen = Vec::new();
+    for name in ["one", "one", "other"] {
+        let (stage, plane) = (Stage::new(), plane());
+        let (reconcile, mut asked) = asks();
+        let seeded = || Config { seed: Some(7), ..Config::default() };
+        let parts = stage.informer(&plane);
+        let controller = machinery_controllers::Controller::of(name, &parts).queue(seeded).build().unwrap();
+        stage.run(&controller, reconcile, &stage.stopping);
+        plane.put(part("n/a"));
+        let run = next(&mut asked).await;
+        seen.push(of_run(&run.run));
+        run.done();
+    }
+    assert_eq!(seen[0], seen[1]);
+    assert_ne!(seen[0].trace(), seen[2].trace());
+}
