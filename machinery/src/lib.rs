@@ -24,7 +24,9 @@
 //! 7. **What is noted of an object is an event** (`what_is_noted_is_an_event`).
 //! 8. **Whoever chooses which events make a run hides no deletion and no finalizer**, and what is looked at need not be an object
 //!    (`a_predicate_spares_runs_and_hides_no_deletion`, `a_controller_of_requests_runs_for_what_is_no_object`).
-//! 9. **A manifest needs to name no other crate** (`cargo xtask test quickstart`, a crate outside this workspace).
+//! 9. **One trace, from a client's write over the reconcile to what that writes**, by the ids that a collector gets
+//!    (`a_collector_gets_the_tree_that_annotations_say`, with the feature `otel`).
+//! 10. **A manifest needs to name no other crate** (`cargo xtask test quickstart`, a crate outside this workspace).
 //!
 //! # What it does not do
 //!
@@ -80,7 +82,7 @@
 //! # Features
 //!
 //! `diagnostics` (default): pages of a plane on a socket. `embedded` (default): the API server and the store. `server`: that server on a
-//! socket. `kube`: any Kubernetes, by the same ports. `testing`: sources that misbehave (`machinery::informers::testing`), and tokio's clock that
+//! socket. `kube`: any Kubernetes, by the same ports. `otel`: spans for a collector of OpenTelemetry. `testing`: sources that misbehave (`machinery::informers::testing`), and tokio's clock that
 //! stands still. Without both `embedded` and `kube` there is no [`Plane`], and the parts are.
 
 extern crate self as machinery;
@@ -88,6 +90,8 @@ extern crate self as machinery;
 #[cfg(any(feature = "embedded", feature = "kube"))]
 mod diagnostics;
 mod kind;
+#[cfg(feature = "otel")]
+pub mod otel;
 #[cfg(any(feature = "embedded", feature = "kube"))]
 mod plane;
 

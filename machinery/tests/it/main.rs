@@ -9,6 +9,8 @@ mod ends;
 mod fences;
 mod hosts;
 mod leads;
+#[cfg(feature = "otel")]
+mod otel;
 mod pages;
 mod planes;
 #[path = "../samples/mod.rs"]

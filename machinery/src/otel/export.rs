@@ -1,0 +1,131 @@
+//! The exporter: where spans go, and its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use machinery_objects::SpanIds;
+use machinery_workqueue::entropy;
+use opentelemetry_otlp::{SpanExporter, WithExportConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::{BatchSpanProcessor, SpanProcessor};
+
+use super::layer::OtlpLayer;
+
+/// Says where spans go to.
+#[derive(Clone, Debug)]
+#[must_use = "nothing is sent before it is started"]
+pub struct OtlpStart {
+    url: String,
+    service: Option<String>,
+    seed: Option<u64>,
+}
+
+/// Sends spans, in batches, from a thread of its own. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Otlp(Arc<Sends>);
+
+#[derive(Debug)]
+pub(super) struct Sends {
+    pub(super) processor: BatchSpanProcessor,
+    pub(super) ids: SpanIds,
+}
+
+/// Spans are not sent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OtlpError {
+    /// There is no way to there.
+    #[error("spans cannot be sent to {url}: name a collector as http://HOST:PORT, without TLS; {reason}")]
+    Endpoint {
+        /// To where.
+        url: String,
+        /// Why not.
+        reason: String,
+    },
+    /// What was left was not taken in time.
+    #[error("the last spans were not sent: {reason}; look whether the collector takes OTLP over HTTP")]
+    Unsent {
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// What is left must be taken by then.
+const LAST: Duration = Duration::from_secs(5);
+/// Where a collector takes traces.
+const PATH: &str = "/v1/traces";
+
+impl Otlp {
+    /// To the collector at a URL, as `http://127.0.0.1:4318`.
+    pub fn to(url: impl Into<String>) -> OtlpStart {
+        OtlpStart { url: url.into(), service: None, seed: None }
+    }
+
+    /// To where `OTEL_EXPORTER_OTLP_ENDPOINT` says, if it says anything.
+    pub fn from_env() -> Option<OtlpStart> {
+        let url = std::env::var(opentelemetry_otlp::OTEL_EXPORTER_OTLP_ENDPOINT).ok();
+        url.filter(|url| !url.is_empty()).map(Self::to)
+    }
+
+    /// What tells it of spans: a layer of the program's subscriber, for spans of the level info and above.
+    #[must_use]
+    pub fn layer(&self) -> OtlpLayer {
+        OtlpLayer::new(self.0.clone())
+    }
+
+    /// Sends what is left, and then nothing any more.
+    ///
+    /// # Errors
+    /// It was not taken within five seconds.
+    pub async fn finish(self) -> Result<(), OtlpError> {
+        let finishing = move || self.0.processor.shutdown_with_timeout(LAST);
+        let finished = tokio::task::spawn_blocking(finishing).await.map_err(|error| error.to_string());
+        let finished = finished.and_then(|finished| finished.map_err(|error| error.to_string()));
+        finished.map_err(|reason| OtlpError::Unsent { reason })
+    }
+}
+
+impl OtlpStart {
+    /// What the spans are of, unless `OTEL_SERVICE_NAME` says it.
+    pub fn service(mut self, name: &str) -> Self {
+        self.service = Some(name.into());
+        self
+    }
+
+    /// Draws the ids of spans that have none from a seed, instead of the operating system's chance.
+    pub const fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Begins to send. Whether somebody takes it is seen later, and in the logs of OpenTelemetry.
+    ///
+    /// # Errors
+    /// The URL is none by which spans can be sent.
+    pub fn start(self) -> Result<Otlp, OtlpError> {
+        let Self { url, service, seed } = self;
+        let refused = |reason: &str| OtlpError::Endpoint { url: url.clone(), reason: reason.into() };
+        let Some(host) = url.strip_prefix("http://") else {
+            return Err(refused("its scheme is another"));
+        };
+        if host.is_empty() || host.starts_with('/') {
+            return Err(refused("there is no host in it"));
+        }
+        let base = url.trim_end_matches('/');
+        let endpoint = if base.ends_with(PATH) { base.to_owned() } else { format!("{base}{PATH}") };
+        let exporter = SpanExporter::builder().with_http().with_endpoint(endpoint).build();
+        let mut processor =
+            BatchSpanProcessor::builder(exporter.map_err(|error| refused(&error.to_string()))?).build();
+        processor.set_resource(&resource(service));
+        let ids = SpanIds::seeded(seed.unwrap_or_else(entropy));
+        Ok(Otlp(Arc::new(Sends { processor, ids })))
+    }
+}
+
+fn resource(service: Option<String>) -> Resource {
+    let said = std::env::var("OTEL_SERVICE_NAME").is_ok_and(|name| !name.is_empty());
+    match service.filter(|_| !said) {
+        Some(name) => Resource::builder().with_service_name(name).build(),
+        None => Resource::builder().build(),
+    }
+}
