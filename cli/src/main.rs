@@ -6,6 +6,8 @@ mod explain;
 mod progress;
 mod serve;
 mod store;
+#[cfg(feature = "otel")]
+mod traces;
 
 use std::process::ExitCode;
 

@@ -56,6 +56,9 @@ pub(crate) struct Arguments {
     /// HTTP without TLS, and without asking who it is: for whoever reaches the address
     #[arg(long)]
     insecure_http: bool,
+    #[cfg(feature = "otel")]
+    #[command(flatten)]
+    traces: crate::traces::Collector,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
@@ -79,6 +82,8 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     std::net::TcpListener::bind(listen.address).with_context(|| {
         format!("cannot listen on {}; end what listens there, or choose another address", listen.address)
     })?;
+    #[cfg(feature = "otel")]
+    let traces = arguments.traces.start()?;
     let up = tokio::select! {
         biased;
         () = signals.ending() => return Ok(()),
@@ -86,7 +91,14 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     };
     up.tell(&directory, arguments.memory);
     up.go_on(&mut signals, &mut hangup).await;
-    if up.stop(&mut signals).await? == Ended::AtOnce {
+    let ended = up.stop(&mut signals).await?;
+    #[cfg(feature = "otel")]
+    if ended == Ended::InGoodOrder
+        && let Some(why) = traces.finish().await
+    {
+        say(&[why]);
+    }
+    if ended == Ended::AtOnce {
         drop(directory);
         std::process::exit(1);
     }

@@ -7,5 +7,7 @@ mod client;
 mod commands;
 mod kill;
 mod leads;
+#[cfg(feature = "otel")]
+mod otlp;
 mod program;
 mod serve;

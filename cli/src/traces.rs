@@ -1,0 +1,30 @@
+//! Spans of what is served, for a collector.
+
+use machinery::otel::{Otlp, SubscriberExt as _, SubscriberInitExt as _, registry};
+
+#[derive(clap::Args)]
+pub(crate) struct Collector {
+    /// Send a span for each request to the collector of OpenTelemetry at this URL, by OTLP over HTTP: http://127.0.0.1:4318
+    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
+    otlp: Option<String>,
+}
+
+/// Spans on their way, if they are wanted.
+pub(crate) struct Traces(Option<Otlp>);
+
+impl Collector {
+    /// Begins. It is the program's one subscriber.
+    pub(crate) fn start(&self) -> anyhow::Result<Traces> {
+        let Some(url) = self.otlp.as_deref().filter(|url| !url.is_empty()) else { return Ok(Traces(None)) };
+        let otlp = Otlp::to(url).service("machinery").start()?;
+        registry().with(otlp.layer()).try_init()?;
+        Ok(Traces(Some(otlp)))
+    }
+}
+
+impl Traces {
+    /// Sends what is left, and says why not.
+    pub(crate) async fn finish(self) -> Option<String> {
+        self.0?.finish().await.err().map(|error| error.to_string())
+    }
+}
