@@ -53,6 +53,9 @@
 //!     threads in `tests/loom.rs`).
 //! 27. **Of two holders of a name never both write, and no lock is leaked**: eight who claim, crash and wake up late (`p27_…`;
 //!     over a thousand names by `cargo xtask races`).
+//! 27. **Of two holders of a name never both write, and no lock is leaked**: eight who claim, crash and wake up late (`p27_…`).
+//! 28. **A run is in the trace of what caused it**, and so is all that it writes, without its author doing anything: over the wire, too. A
+//!     trace makes no write of what is none, so controllers that agree fall silent ([`Run::traceparent`]; `p28_…`, `controller/traces.rs`).
 //!
 //! # What it does not do
 //!
@@ -62,6 +65,9 @@
 //! - It deletes no lock because its owner is gone: that is the server's garbage collection. Names in different namespaces are different.
 //! - A machine that is suspended does not notice that its Lease runs out, and what it sends when it wakes is refused by a server that holds
 //!   fences. Others refuse nothing: there, what such a machine had under way may still be done.
+//!   fences. Others refuse nothing: there, what was under way when a term ended may still be done.
+//! - A task that a reconcile spawns is outside of its trace, unless it is given [`Run::traceparent`]. Events for people are in none.
+//! - Who deletes an object that goes at once is not known: that begins a trace of its own.
 //! - An election takes no part in the coordinated election of Kubernetes, and leaves what that wrote.
 //!
 //! # Example
@@ -106,6 +112,26 @@
 //! tasks.wait().await;
 //! # Ok(()) }
 //! ```
+//!
+//! # Spans
+//!
+//! Of each run one, by `tracing`, of the level info: `reconcile`. Its name and its fields are API, their texts are for people.
+//!
+//! | field | what |
+//! |---|---|
+//! | `controller` | the name of the controller |
+//! | `object` | the key |
+//! | `attempt` | how often it had failed in a row before |
+//! | `causes` | why it runs: what happened, in which revision, how often |
+//! | `trace_id` | which trace: 32 hexadecimal digits |
+//! | `span_id` | which span of it, this one: 16 of them |
+//! | `parent_id` | the span that caused it, if there is one: a client's write, a write of another run |
+//! | `links` | other changes that it runs for, as `traceparent`s with a space between them: three at the most |
+//! | `result` | `done`, `after`, `failed`, `panicked` or `timed_out` |
+//!
+//! What is logged in a reconcile is inside of it. In which trace an object was changed last stands in its annotation
+//! [`ANNOTATION`](machinery_objects::Traceparent::ANNOTATION). On a server that is not ours that is the trace in which it was made, if one of
+//! our clients made it. Why: `docs/designs/014-traces.md`.
 //!
 //! # Features
 //!

@@ -44,6 +44,8 @@
 //!     dead is found within the time that is set for it, and replaced (`a_connection_that_is_dead_is_found_and_replaced`).
 //! 13. **Who speaks no HTTP/2 is spoken to all the same** (`who_speaks_no_http2_is_spoken_to_all_the_same`), also through a proxy
 //!     (`a_proxy_is_asked_for_a_way`).
+//! 14. **A write says the trace of its caller** in the header `traceparent` (`a_write_says_its_trace`). What it makes on a server that is
+//!     not ours has it as an annotation, too (`what_is_made_says_its_trace`).
 //!
 //! # What it does not do
 //!
@@ -53,6 +55,7 @@
 //! - On the wire only interests tell what has left apart from what is gone. Plain Kubernetes does not say which condition of a write did
 //!   not hold, nor at which version an object went.
 //! - It does not hold the order of lists, and the versions of servers, against what they promise: whoever has a cache does.
+//! - It puts no annotation of a trace into what is there already: that could make a write of what is none. An apply makes without one.
 //! - Patches of the status cannot be bound to a UID but in JSON Patch: servers do not look at it.
 //! - The keys with which an interest is opened must fit into one request, 3 MiB; others are added by edits.
 //! - The first answer of a connection waits until the server has said how many requests it takes: one round trip.

@@ -43,6 +43,7 @@
 //! # What it does not do
 //!
 //! - It has no cache, client, server or store, links nothing with sockets, and runs nothing in the background.
+//! - It carries no `tracestate` and no baggage.
 //! - It neither encodes nor decodes objects: who implements a port does.
 //! - It does not compare versions that are not plain numbers, and cannot know whether two numbers came from one server.
 //! - Selectors compare with no negative number: the value of a label cannot begin with `-`, and theirs are such
