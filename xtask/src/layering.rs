@@ -131,10 +131,11 @@ fn judge_outside(room: &Room, edge: &Edge) -> Option<Violation> {
     if room.name == guard.inside || (edge.dev && guard.dev.contains(&room.name)) {
         return None;
     }
+    let package = house::HOUSE.iter().find(|room| room.name == guard.inside).map_or("", |room| room.package);
     Some(Violation {
         edge: format!("{} -> {}", room.package, edge.to),
         rule: format!("{} is named inside {} only", edge.to, guard.inside),
-        remedy: format!("go through machinery-{}, or through a port that it implements", guard.inside),
+        remedy: format!("go through {package}, or through a port that it implements"),
     })
 }
 
