@@ -91,7 +91,7 @@
 //! # Spans
 //!
 //! `request` (info): one for each request on the wire, with its `method`, `path` and `status`, and the ids `trace_id`, `span_id` and, if it
-//! comes from a span, `parent_id`.
+//! comes from a span, `parent_id`; where whoever began the trace does not have it recorded, also `sampled`, which is false.
 //!
 //! # Example
 //!

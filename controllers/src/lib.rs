@@ -127,6 +127,7 @@
 //! | `span_id` | which span of it, this one: 16 of them |
 //! | `parent_id` | the span that caused it, if there is one: a client's write, a write of another run |
 //! | `links` | other changes that it runs for, as `traceparent`s with a space between them: three at the most |
+//! | `sampled` | false, where whoever began the trace does not have it recorded |
 //! | `result` | `done`, `after`, `failed`, `panicked` or `timed_out` |
 //!
 //! What is logged in a reconcile is inside of it. In which trace an object was changed last stands in its annotation

@@ -24,6 +24,7 @@ pub(super) fn span(call: &Call, world: &World) -> Span {
         trace_id = Empty,
         span_id = Empty,
         parent_id = Empty,
+        sampled = Empty,
         status = Empty,
     );
     if span.is_disabled() {
@@ -39,6 +40,9 @@ pub(super) fn span(call: &Call, world: &World) -> Span {
     }
     if let Some(parent) = parent {
         span.record("parent_id", display(parent.span()));
+        if !parent.is_sampled() {
+            span.record("sampled", false);
+        }
     }
     span
 }

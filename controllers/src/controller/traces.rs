@@ -152,6 +152,9 @@ pub(super) fn begin(span: &Span, caused_by: Option<&Waiting>, ids: &SpanIds) -> 
     if let Some(parent) = parent {
         span.record("parent_id", display(parent.span()));
     }
+    if !own.is_sampled() {
+        span.record("sampled", false);
+    }
     let mut links = caused_by.into_iter().flat_map(|waiting| waiting.links).flatten().peekable();
     if links.peek().is_some() {
         let links: Vec<String> = links.map(|link| link.to_string()).collect();

@@ -194,6 +194,7 @@ where
         span_id = Empty,
         parent_id = Empty,
         links = Empty,
+        sampled = Empty,
         result = Empty,
     );
     run.trace = traces::begin(&span, caused_by, &inner.ids);

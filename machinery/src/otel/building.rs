@@ -23,23 +23,38 @@ pub(super) struct Building {
     links: Vec<Traceparent>,
     attributes: Vec<KeyValue>,
     dropped: u32,
+    /// Whether whoever began the trace has it recorded.
+    is_sampled: bool,
     began: SystemTime,
 }
 
 impl Building {
     /// A span below another one, or by itself. Its fields may say otherwise.
     pub(super) fn below(parent: Option<&Self>, ids: &SpanIds, began: SystemTime) -> Self {
+        let is_sampled = parent.is_none_or(|parent| parent.is_sampled);
         let own = parent.map_or_else(|| ids.root(), |parent| parent.own.child(ids.span()));
         let parent = parent.map(|parent| parent.own.span());
-        Self { own, parent, is_remote: false, links: Vec::new(), attributes: Vec::new(), dropped: 0, began }
+        Self {
+            own,
+            parent,
+            is_remote: false,
+            links: Vec::new(),
+            attributes: Vec::new(),
+            dropped: 0,
+            is_sampled,
+            began,
+        }
     }
 
-    /// It is over.
-    pub(super) fn ended(self, name: &'static str, ended: SystemTime) -> SpanData {
+    /// It is over. Nothing is to be sent of a trace that nobody has recorded.
+    pub(super) fn ended(self, name: &'static str, ended: SystemTime) -> Option<SpanData> {
+        if !self.is_sampled {
+            return None;
+        }
         let mut links = SpanLinks::default();
         links.links =
             self.links.into_iter().map(|link| Link::new(context(link, true), Vec::new(), 0)).collect();
-        SpanData {
+        Some(SpanData {
             span_context: context(self.own, false),
             parent_span_id: self.parent.map_or(otel::SpanId::INVALID, span_id),
             parent_span_is_remote: self.is_remote,
@@ -53,7 +68,7 @@ impl Building {
             links,
             status: Status::Unset,
             instrumentation_scope: InstrumentationScope::builder("machinery").build(),
-        }
+        })
     }
 
     /// Whether that says which span it is. A span that says its trace has no parent but whom it says after that.
@@ -62,7 +77,7 @@ impl Building {
             "trace_id" => {
                 let Some(trace) = number(text, 32).and_then(TraceId::new) else { return false };
                 self.own = Traceparent::root(trace, self.own.span());
-                (self.parent, self.is_remote) = (None, false);
+                (self.parent, self.is_remote, self.is_sampled) = (None, false, true);
             }
             "span_id" => {
                 let Some(span) = short(text) else { return false };
@@ -112,7 +127,10 @@ impl Visit for Building {
     }
 
     fn record_bool(&mut self, field: &Field, value: bool) {
-        self.say(field, value);
+        match field.name() {
+            "sampled" => self.is_sampled = value,
+            _ => self.say(field, value),
+        }
     }
 
     fn record_str(&mut self, field: &Field, value: &str) {

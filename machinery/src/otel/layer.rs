@@ -47,8 +47,8 @@ impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for OtlpLayer {
     fn on_close(&self, id: Id, context: Context<'_, S>) {
         let Some(span) = context.span(&id) else { return };
         let building = span.extensions_mut().remove::<Building>();
-        if let Some(building) = building {
-            self.0.processor.on_end(building.ended(span.name(), now()));
+        if let Some(data) = building.and_then(|building| building.ended(span.name(), now())) {
+            self.0.processor.on_end(data);
         }
     }
 }

@@ -12,7 +12,8 @@
 //! ```
 //!
 //! A span with the fields `trace_id`, `span_id` and `parent_id`, as those of reconciles and requests, is exported by these: what stands in the
-//! annotation of an object is what a collector knows. Any other span is a child of the one around it. A text is cut after 256
+//! annotation of an object is what a collector knows. Any other span is a child of the one around it. One with the field `sampled`, and that
+//! false, is not sent, and nor is what is below it: whoever began the trace wants it so. A text is cut after 256
 //! characters, and what a span has more than 32 fields is counted and left out. Where spans come faster than they can be sent some are
 //! dropped: there are never more than 2048 of them.
 //!

@@ -6,15 +6,22 @@ use machinery::kube::kube_client::Client;
 use machinery::kube::{Remote, Server};
 use machinery::kube_core::ObjectMeta;
 use machinery::objects::{Kind, Object, ObjectKey, SpanIds, Traceparent, Writer, traced};
-use machinery::otel::{Otlp, OtlpError, SubscriberExt, SubscriberInitExt, registry};
+use machinery::otel::{Layer, Otlp, OtlpError, SubscriberExt, SubscriberInitExt, registry};
 use machinery::tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use machinery::tokio::net::{TcpListener, TcpStream};
 use machinery::tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use machinery::tokio_util::task::TaskTracker;
 use machinery::{Next, Objects, Run, with};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use tracing::Instrument;
+use tracing_subscriber::filter::dynamic_filter_fn;
+
+thread_local! {
+    /// Whether this thread's spans are sent. The subscriber is everybody's: whether a span is of interest is remembered for all threads.
+    static MINE: Cell<bool> = const { Cell::new(false) };
+}
 
 /// A span as it came.
 #[derive(Clone, Debug, PartialEq)]
@@ -133,7 +140,8 @@ async fn a_collector_gets_the_tree_that_annotations_say() {
     let tasks = TaskTracker::new();
     let (url, mut told) = collector(&tasks).await;
     let otlp = Otlp::to(url).service("sites").seed(7).start().unwrap();
-    let recorded = registry().with(otlp.layer()).set_default();
+    MINE.set(true);
+    registry().with(otlp.layer().with_filter(dynamic_filter_fn(|_, _| MINE.get()))).init();
 
     let plane = machinery::embedded().start().await.unwrap();
     let maps = plane.objects::<ConfigMap>().unwrap();
@@ -150,6 +158,9 @@ async fn a_collector_gets_the_tree_that_annotations_say() {
     let span = tracing::info_span!("deploy", trace_id = %deploy.trace(), span_id = %deploy.span());
     let site = traced(Some(deploy), remote.create(&map("site"), None)).instrument(span).await.unwrap();
     assert_eq!(site.object.traceparent(), Some(deploy));
+    // And one that samples.
+    let unsampled: Traceparent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00".parse().unwrap();
+    traced(Some(unsampled), remote.create(&map("other"), None)).await.unwrap();
     let page: Arc<ConfigMap> = loop {
         match maps.get(&key("page")) {
             Some(page) => break page,
@@ -158,11 +169,12 @@ async fn a_collector_gets_the_tree_that_annotations_say() {
     };
     plane.stop().await;
     running.await.unwrap().unwrap();
-    drop(recorded);
+    MINE.set(false);
     otlp.finish().await.unwrap();
 
     let mut spans = BTreeMap::new();
     while let Ok(came) = told.try_recv() {
+        assert_ne!(came.trace, unsampled.trace().to_string());
         if came.trace == deploy.trace().to_string() {
             assert_eq!(spans.insert(came.span.clone(), came), None, "an id is one span's");
         }
