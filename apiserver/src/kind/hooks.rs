@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde_json::Value;
 
 use crate::guard::{self, Guard};
@@ -26,6 +27,9 @@ pub(crate) trait Hooks: Send + Sync + 'static {
 
     /// Sets what the server decides in a changed object, of which the part that this request must not change is as it was.
     fn updating(&self, _new: &mut Value, _old: &Value, _part: Part) {}
+
+    /// Sets what the server notes of this write, in an object that is otherwise as it will be.
+    fn stamp(&self, _new: &mut Value, _old: Option<&Value>, _now: Timestamp) {}
 
     /// What is wrong with an object, also beside what it was.
     fn validate(&self, _new: &Value, _old: Option<&Value>) -> Vec<FieldError> {

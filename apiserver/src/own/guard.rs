@@ -3,11 +3,10 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use machinery_objects::InvalidField;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::hooks::told;
+use super::wrong::Wrong;
 use crate::guard::Guard;
 use crate::invalid::FieldError;
 
@@ -19,12 +18,13 @@ pub(super) struct Beside<K, N, C> {
     pub(super) of: PhantomData<fn(K)>,
 }
 
-impl<K, N, C, I> Guard for Beside<K, N, C>
+impl<K, N, C, I, W> Guard for Beside<K, N, C>
 where
     K: DeserializeOwned + 'static,
     N: Fn(&K) -> I + Send + Sync + 'static,
     I: IntoIterator<Item = String>,
-    C: Fn(&K, &[Arc<K>]) -> Vec<InvalidField> + Send + Sync + 'static,
+    W: Into<Wrong>,
+    C: Fn(&K, &[Arc<K>]) -> Vec<W> + Send + Sync + 'static,
 {
     fn name(&self) -> &str {
         &self.name
@@ -38,6 +38,6 @@ where
         let Ok(typed) = K::deserialize(object) else { return Vec::new() };
         let others: Vec<Arc<K>> =
             others.iter().filter_map(|other| K::deserialize(other).ok().map(Arc::new)).collect();
-        (self.check)(&typed, &others).into_iter().map(|wrong| told(wrong, object)).collect()
+        (self.check)(&typed, &others).into_iter().map(|wrong| wrong.into().told(object)).collect()
     }
 }

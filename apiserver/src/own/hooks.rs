@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use machinery_objects::InvalidField;
+use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::carry::carry;
+use super::wrong::{ROOT, Wrong};
 use crate::guard::Guard;
 use crate::invalid::{FieldError, Problem};
 use crate::kind::{Hooks, Part};
@@ -17,17 +18,22 @@ pub(super) struct Typed<K> {
     pub(super) defaulting: Option<Box<Defaulting<K>>>,
     pub(super) validating: Option<Box<Validating<K>>>,
     pub(super) status: Option<Box<Status<K>>>,
+    pub(super) stamping: Option<Box<Stamping<K>>>,
     pub(super) guards: Vec<Arc<dyn Guard>>,
 }
 
 type Defaulting<K> = dyn Fn(&mut K) + Send + Sync;
-type Validating<K> = dyn Fn(&K, Option<&K>) -> Vec<InvalidField> + Send + Sync;
+type Validating<K> = dyn Fn(&K, Option<&K>) -> Vec<Wrong> + Send + Sync;
 type Status<K> = dyn Fn(&mut K, Option<&K>) + Send + Sync;
+type Stamping<K> = dyn Fn(&mut K, Option<&K>, Timestamp) + Send + Sync;
+
+/// Whose they are: the client's, or the server's own.
+const NOT_STAMPED: [&str; 4] = ["apiVersion", "kind", "metadata", "spec"];
 
 impl<K> Typed<K> {
     /// One that asks nothing but that its objects can be read.
     pub(super) const fn new() -> Self {
-        Self { defaulting: None, validating: None, status: None, guards: Vec::new() }
+        Self { defaulting: None, validating: None, status: None, stamping: None, guards: Vec::new() }
     }
 }
 
@@ -67,6 +73,17 @@ impl<K: Serialize + DeserializeOwned + 'static> Hooks for Typed<K> {
         }
     }
 
+    fn stamp(&self, new: &mut Value, old: Option<&Value>, now: Timestamp) {
+        let Some(stamping) = &self.stamping else { return };
+        // One that cannot be read is refused by the check.
+        let Ok(mut typed) = K::deserialize(&*new) else { return };
+        let old = old.and_then(|old| K::deserialize(old).ok());
+        stamping(&mut typed, old.as_ref(), now);
+        let Ok(Value::Object(stamped)) = serde_json::to_value(&typed) else { return };
+        let Some(object) = new.as_object_mut() else { return };
+        object.extend(stamped.into_iter().filter(|(field, _)| !NOT_STAMPED.contains(&field.as_str())));
+    }
+
     fn check(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
         let typed = match K::deserialize(new) {
             Ok(typed) => typed,
@@ -74,52 +91,10 @@ impl<K: Serialize + DeserializeOwned + 'static> Hooks for Typed<K> {
         };
         let Some(validating) = &self.validating else { return Vec::new() };
         let old = old.and_then(|old| K::deserialize(old).ok());
-        validating(&typed, old.as_ref()).into_iter().map(|wrong| told(wrong, new)).collect()
+        validating(&typed, old.as_ref()).into_iter().map(|wrong| wrong.told(new)).collect()
     }
 
     fn guards(&self) -> &[Arc<dyn Guard>] {
         &self.guards
-    }
-}
-
-/// As Kubernetes names an object as a whole.
-const ROOT: &str = "<nil>";
-
-/// What is wrong, with the value that is there.
-pub(super) fn told(wrong: InvalidField, object: &Value) -> FieldError {
-    let InvalidField { field, reason } = wrong;
-    if field.is_empty() {
-        return FieldError::new(ROOT, Problem::Forbidden, reason);
-    }
-    let problem = at(object, &field).map_or(Problem::Required, |value| Problem::Invalid(value.clone()));
-    FieldError::new(field, problem, reason)
-}
-
-/// The value at `spec.ports[0].name`, if it is there.
-fn at<'a>(object: &'a Value, field: &str) -> Option<&'a Value> {
-    let steps = field.split(['.', '[']).map(|step| step.trim_end_matches(']'));
-    steps.into_iter().try_fold(object, |value, step| match value {
-        Value::Array(items) => items.get(step.parse::<usize>().ok()?),
-        _ => value.get(step),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    #[test]
-    fn a_field_is_told_with_its_value() {
-        let object = json!({"spec": {"ports": [{"name": "a"}], "rack": 7}});
-        let check = |field: &str, expected: &str| {
-            let wrong = InvalidField { field: field.into(), reason: "no".into() };
-            assert_eq!(told(wrong, &object).to_string(), expected);
-        };
-        check("spec.rack", "spec.rack: Invalid value: 7: no");
-        check("spec.ports[0].name", "spec.ports[0].name: Invalid value: \"a\": no");
-        check("spec.zone", "spec.zone: Required value: no");
-        check("spec.ports[1]", "spec.ports[1]: Required value: no");
-        check("", "<nil>: Forbidden: no");
     }
 }

@@ -4,13 +4,14 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use machinery_objects::InvalidField;
+use jiff::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::guard::Beside;
 use super::hooks::Typed;
+use super::wrong::Wrong;
 use crate::kind::Hooks;
 use crate::server::Builder;
 
@@ -111,11 +112,12 @@ impl<K> KindOf<K> {
 
     /// What is wrong with an object, also beside what it was; nothing, if it may be written. It is asked of what the schema
     /// allows. Without an old one it is new, or was no `K` before.
-    pub fn validating(
+    pub fn validating<W: Into<Wrong>>(
         mut self,
-        validating: impl Fn(&K, Option<&K>) -> Vec<InvalidField> + Send + Sync + 'static,
+        validating: impl Fn(&K, Option<&K>) -> Vec<W> + Send + Sync + 'static,
     ) -> Self {
-        self.typed.validating = Some(Box::new(validating));
+        let into = move |new: &K, old: Option<&K>| validating(new, old).into_iter().map(Into::into).collect();
+        self.typed.validating = Some(Box::new(into));
         self
     }
 
@@ -123,6 +125,19 @@ impl<K> KindOf<K> {
     /// function does only the status counts. What is written to `/status` is left to who writes it.
     pub fn status(mut self, status: impl Fn(&mut K, Option<&K>) + Send + Sync + 'static) -> Self {
         self.typed.status = Some(Box::new(status));
+        self
+    }
+
+    /// Sets what the server notes of each write, a new object's, a changed one's and a status's: `new` is otherwise as it will be, and the
+    /// time is the server's. Of what the function does all counts but the metadata and the spec. What a client wrote there is in
+    /// `new` too, for the function to put aside.
+    ///
+    /// A write that changes nothing must be given what `old` has: else it is a change.
+    pub fn stamping(
+        mut self,
+        stamping: impl Fn(&mut K, Option<&K>, Timestamp) + Send + Sync + 'static,
+    ) -> Self {
+        self.typed.stamping = Some(Box::new(stamping));
         self
     }
 
@@ -160,15 +175,16 @@ impl<K> KindOf<K> {
     /// );
     /// # drop(ports);
     /// ```
-    pub fn guard<I>(
+    pub fn guard<I, W>(
         mut self,
         name: impl Into<String>,
         keys: impl Fn(&K) -> I + Send + Sync + 'static,
-        check: impl Fn(&K, &[Arc<K>]) -> Vec<InvalidField> + Send + Sync + 'static,
+        check: impl Fn(&K, &[Arc<K>]) -> Vec<W> + Send + Sync + 'static,
     ) -> Self
     where
         K: DeserializeOwned + 'static,
         I: IntoIterator<Item = String> + 'static,
+        W: Into<Wrong> + 'static,
     {
         self.typed.guards.push(Arc::new(Beside { name: name.into(), keys, check, of: PhantomData }));
         self

@@ -5,7 +5,9 @@ mod guard;
 mod hooks;
 mod kind_of;
 mod made;
+mod wrong;
 
 pub use kind_of::KindOf;
 pub(crate) use kind_of::Own;
 pub(crate) use made::{made, not_defined};
+pub use wrong::Wrong;

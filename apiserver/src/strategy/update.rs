@@ -39,6 +39,7 @@ pub(crate) fn update(
     };
     let mut errors = for_update(metadata_mut(&mut new), metadata(old), &how)?;
     kind.hooks.updating(&mut new, old, part);
+    kind.hooks.stamp(&mut new, Some(old), context.now);
     errors.extend(kind.validate(&new, Some(old), part));
     errors.extend(kind.hooks.validate(&new, Some(old)));
     if errors.is_empty() {

@@ -1,7 +1,7 @@
 //! Kinds that a program brings as types of Rust: served as any kind, and their functions hold for whoever writes.
 
 use kube_core::CustomResourceExt;
-use machinery_apiserver::{ApiServer, Identity, KindOf, StartError};
+use machinery_apiserver::{ApiServer, Identity, KindOf, StartError, Wrong};
 use machinery_objects::{InvalidField, Kind, Preconditions, Scope, SourceError, WriteError, Writer};
 use machinery_store::{Memory, Options};
 use serde_json::{Value, json};
@@ -226,4 +226,57 @@ async fn what_is_no_kind_of_one_type_does_not_start() {
     assert!(why(misnamed).await.contains("metadata.name"));
     assert!(why(json!({})).await.contains("spec.group"));
     assert_eq!(Widget::crd_name(), "widgets.example.com");
+}
+
+/// Widgets of which the server notes what of them was written last, beside the metadata; their color stays.
+fn noted() -> KindOf<Value> {
+    let mut definition = definition();
+    let schema = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"];
+    schema["last"] = json!({"type": "object", "properties": {
+        "part": {"type": "string"}, "time": {"type": "string"},
+    }});
+    KindOf::<Value>::defined(definition)
+        .validating(|new, old| {
+            let wrong = InvalidField { field: "spec.color".into(), reason: "a color stays".into() };
+            let changed = old.is_some_and(|old| old["spec"]["color"] != new["spec"]["color"]);
+            changed.then_some(Wrong::Forbidden(wrong)).into_iter().collect()
+        })
+        .stamping(|new, old, now| {
+            let of = |part: &str| json!({"part": part, "time": now.to_string()});
+            new["spec"]["size"] = json!(17); // only what is the server's counts
+            new["last"] = match old {
+                None => of("all"),
+                Some(old) if old["status"] != new["status"] => of("status"),
+                Some(old) if old["spec"]["tags"] != new["spec"]["tags"] => of("tags"),
+                Some(old) => old["last"].clone(),
+            };
+        })
+}
+
+#[tokio::test]
+async fn what_the_server_notes_of_a_write_is_its_own_on_every_way() {
+    let server = ApiServer::builder(Memory::new(Options::default())).kind(noted()).start().await.unwrap();
+    let wire = Client::of(&server);
+    let one = format!("{PATH}/a");
+    let mut sent = object("a", &json!({"color": "red", "size": 1}));
+    sent["last"] = json!({"part": "mine"});
+    let made = wire.post(PATH, &sent).await.fine();
+    assert_eq!((&made["last"]["part"], &made["spec"]["size"]), (&json!("all"), &json!(1)));
+    made["last"]["time"].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+
+    let same = wire.merge(&one, &json!({"last": {"part": "mine", "time": null}})).await.fine();
+    assert_eq!(
+        same["metadata"]["resourceVersion"], made["metadata"]["resourceVersion"],
+        "nothing was written"
+    );
+    let changed = wire.merge(&one, &json!({"spec": {"tags": ["x"]}})).await.fine();
+    assert_eq!((&changed["last"]["part"], &changed["metadata"]["generation"]), (&json!("tags"), &json!(2)));
+    let up = json!({"status": {"phase": "Up"}, "last": {"part": "mine"}});
+    let up = wire.merge(&format!("{one}/status"), &up).await.fine();
+    assert_eq!((&up["last"]["part"], &up["metadata"]["generation"]), (&json!("status"), &json!(2)));
+
+    let refused = wire.merge(&one, &json!({"spec": {"color": "blue"}})).await;
+    let why = "Widget.example.com \"a\" is invalid: spec.color: Forbidden: a color stays";
+    assert_eq!(refused.refused(), (422, "Invalid", why));
+    assert_eq!(refused.body["details"]["causes"][0]["reason"], "FieldValueForbidden");
 }

@@ -220,7 +220,7 @@ async fn what_runs_dry_is_checked_and_leaves_nothing() {
 #[tokio::test]
 async fn a_guard_is_told_from_others_by_its_name() {
     let why = async |kind: KindOf<Subnet>, name: &str| {
-        let kind = kind.guard(name, keys, |_: &Subnet, _: &[Arc<Subnet>]| Vec::new());
+        let kind = kind.guard(name, keys, |_: &Subnet, _: &[Arc<Subnet>]| Vec::<InvalidField>::new());
         let started = ApiServer::builder(Memory::new(Options::default())).kind(kind).start().await;
         match started.err() {
             Some(StartError::Definition { why, .. }) => why,

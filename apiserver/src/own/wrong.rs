@@ -1,0 +1,71 @@
+//! What a type says is wrong with one of its objects.
+
+use machinery_objects::InvalidField;
+use serde_json::Value;
+
+use crate::invalid::{FieldError, Problem};
+
+/// What is wrong with a field: for whom [`KindOf`](crate::KindOf) asks. An [`InvalidField`] is one, where no more is to be said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Wrong {
+    /// It has a value that it must not have. One that is not there is told as required.
+    Invalid(InvalidField),
+    /// It must not be what this request makes it, whatever that is: it never changes, or others are in its way.
+    Forbidden(InvalidField),
+}
+
+/// As Kubernetes names an object as a whole.
+pub(super) const ROOT: &str = "<nil>";
+
+impl Wrong {
+    /// With the value that is there.
+    pub(super) fn told(self, object: &Value) -> FieldError {
+        let forbidden = matches!(self, Self::Forbidden(_));
+        let (Self::Invalid(InvalidField { field, reason }) | Self::Forbidden(InvalidField { field, reason })) =
+            self;
+        if field.is_empty() {
+            return FieldError::new(ROOT, Problem::Forbidden, reason);
+        }
+        let problem = match at(object, &field) {
+            _ if forbidden => Problem::Forbidden,
+            Some(value) => Problem::Invalid(value.clone()),
+            None => Problem::Required,
+        };
+        FieldError::new(field, problem, reason)
+    }
+}
+
+impl From<InvalidField> for Wrong {
+    fn from(wrong: InvalidField) -> Self {
+        Self::Invalid(wrong)
+    }
+}
+
+/// The value at `spec.ports[0].name`, if it is there.
+fn at<'a>(object: &'a Value, field: &str) -> Option<&'a Value> {
+    let steps = field.split(['.', '[']).map(|step| step.trim_end_matches(']'));
+    steps.into_iter().try_fold(object, |value, step| match value {
+        Value::Array(items) => items.get(step.parse::<usize>().ok()?),
+        _ => value.get(step),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_field_is_told_with_its_value() {
+        let object = json!({"spec": {"ports": [{"name": "a"}], "rack": 7}});
+        let wrong = |field: &str| InvalidField { field: field.into(), reason: "no".into() };
+        let check = |wrong: Wrong, expected: &str| assert_eq!(wrong.told(&object).to_string(), expected);
+        check(wrong("spec.rack").into(), "spec.rack: Invalid value: 7: no");
+        check(wrong("spec.ports[0].name").into(), "spec.ports[0].name: Invalid value: \"a\": no");
+        check(wrong("spec.zone").into(), "spec.zone: Required value: no");
+        check(wrong("spec.ports[1]").into(), "spec.ports[1]: Required value: no");
+        check(wrong("").into(), "<nil>: Forbidden: no");
+        check(Wrong::Forbidden(wrong("spec.rack")), "spec.rack: Forbidden: no");
+    }
+}
