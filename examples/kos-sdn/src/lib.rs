@@ -1,0 +1,21 @@
+//! The control plane of a software-defined network, on Machinery: subnets of VXLAN networks, addresses in them, and agents on nodes
+//! that make interfaces and the flows between them.
+//!
+//! - [`model`]: the kinds, what the server notes and refuses of their objects, and their definitions for any cluster.
+//! - [`plan`]: what is to be done, as pure functions and state machines.
+//!
+//! # What it promises
+//!
+//! 1. **Two subnets of a network never overlap, and are never in two namespaces**, whoever writes, where our server has the kinds
+//!    (`subnets_of_a_network_that_overlap_are_refused`, `of_two_subnets_at_once_one_is_made`).
+//! 2. **What never changes is refused as that** (`what_never_changes_is_forbidden`); on any cluster too (`the_definitions_in_the_tree_are_current`).
+//! 3. **Each write is noted by the server, section by section** (`each_section_is_stamped_when_it_is_written`).
+//! 4. **No two addresses of networks share a MAC address, a name of an interface or a lock** (`no_two_addresses_share_a_mac`,
+//!    `no_two_addresses_share_a_lock`).
+//!
+//! # What it does not do
+//!
+//! It knows no IPv6, no DHCP, no broadcast but ARP, no routes between networks, and sets no address inside of an interface.
+
+pub mod model;
+pub mod plan;

@@ -1,0 +1,27 @@
+//! The kinds, and what holds of their objects.
+
+mod attachment;
+mod cidr;
+mod definition;
+mod extended;
+mod guard;
+mod kind;
+mod lock;
+mod served;
+mod stamp;
+mod subnet;
+mod validate;
+mod vni;
+
+pub use attachment::{AttachmentErrors, AttachmentSpec, AttachmentStatus, ExecReport, NetworkAttachment};
+pub use cidr::{Cidr, CidrError};
+pub use definition::{manifest, manifests};
+pub use extended::{ExtendedMetadata, Section, SectionWrite};
+pub use guard::{beside, networks, overlap};
+pub use kind::{API_VERSION, GROUP, Names, Stored, VERSION};
+pub use lock::{IPLock, LockSpec};
+pub use served::{ip_locks, network_attachments, subnets};
+pub use stamp::{stamp_attachment, stamp_lock, stamp_subnet};
+pub use subnet::{Subnet, SubnetSpec, SubnetStatus};
+pub use validate::{validate_attachment, validate_lock, validate_subnet};
+pub use vni::{Vni, VniError};

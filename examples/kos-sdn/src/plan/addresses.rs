@@ -1,0 +1,177 @@
+//! Which addresses are taken, as far as one knows.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+/// A set of addresses, as runs: what is taken side by side costs what one costs. Each step costs the logarithm of the number of runs.
+///
+/// It is a hint: whose an address is, its lock says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Addresses {
+    /// First to last. No two touch.
+    runs: BTreeMap<u32, u32>,
+    count: u64,
+}
+
+impl Addresses {
+    /// How many there are.
+    #[must_use]
+    pub const fn len(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// How many runs there are.
+    #[must_use]
+    pub fn runs(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// Whether an address is taken.
+    #[must_use]
+    pub fn contains(&self, address: u32) -> bool {
+        self.run_at(address).is_some()
+    }
+
+    /// Takes an address. Whether it was free.
+    pub fn take(&mut self, address: u32) -> bool {
+        if self.contains(address) {
+            return false;
+        }
+        let before = address.checked_sub(1).and_then(|before| self.run_at(before));
+        let after = address.checked_add(1).and_then(|after| self.runs.remove(&after));
+        let first = before.map_or(address, |(first, _)| first);
+        self.runs.insert(first, after.unwrap_or(address));
+        self.count += 1;
+        true
+    }
+
+    /// Gives an address back. Whether it was taken.
+    pub fn release(&mut self, address: u32) -> bool {
+        let Some((first, last)) = self.run_at(address) else { return false };
+        if first == address {
+            self.runs.remove(&first);
+        } else {
+            self.runs.insert(first, address - 1);
+        }
+        if address < last {
+            self.runs.insert(address + 1, last);
+        }
+        self.count -= 1;
+        true
+    }
+
+    /// Takes a free address of a range: the first at or after a place that chance names, around its end if need be. Nothing, if
+    /// all are taken, or the range is empty.
+    ///
+    /// Chance keeps two who allocate from wanting the same address; the lock decides if they do.
+    pub fn pick(&mut self, range: &RangeInclusive<u32>, chance: u64) -> Option<u32> {
+        let (first, last) = (*range.start(), *range.end());
+        let size = u64::from(last.checked_sub(first)?) + 1;
+        let place = first + u32::try_from(chance % size).ok()?;
+        let free = self.free_from(place, last).or_else(|| self.free_from(first, place))?;
+        self.take(free);
+        Some(free)
+    }
+
+    /// The first free address from one to another.
+    fn free_from(&self, from: u32, to: u32) -> Option<u32> {
+        let free = match self.run_at(from) {
+            Some((_, last)) => last.checked_add(1)?,
+            None => from,
+        };
+        (free <= to).then_some(free)
+    }
+
+    /// The run that an address is in.
+    fn run_at(&self, address: u32) -> Option<(u32, u32)> {
+        let (first, last) = self.runs.range(..=address).next_back()?;
+        (address <= *last).then_some((*first, *last))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn runs_merge_and_split() {
+        let mut set = Addresses::default();
+        for address in [0, 2, u32::MAX, u32::MAX - 2] {
+            assert!(set.take(address));
+        }
+        assert_eq!((set.runs(), set.len()), (4, 4));
+        assert!(set.take(1) && set.take(u32::MAX - 1));
+        assert_eq!((set.runs(), set.len()), (2, 6));
+        assert!(!set.take(1));
+        assert!(set.release(1) && !set.release(1));
+        assert_eq!((set.runs(), set.contains(0), set.contains(1), set.contains(2)), (3, true, false, true));
+        for address in [0, 2, u32::MAX - 2, u32::MAX - 1, u32::MAX] {
+            assert!(set.release(address));
+        }
+        assert_eq!(set, Addresses::default());
+    }
+
+    #[test]
+    fn what_is_full_gives_nothing() {
+        let mut set = Addresses::default();
+        for range in [0..=3, u32::MAX - 3..=u32::MAX] {
+            for chance in 0..4 {
+                assert!(set.pick(&range, chance * 7).is_some_and(|address| range.contains(&address)));
+            }
+            assert_eq!(set.pick(&range, 0), None);
+        }
+        #[allow(clippy::reversed_empty_ranges, reason = "that is what is tried")]
+        let reversed = 9..=8;
+        assert_eq!(set.pick(&reversed, 0), None);
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Op {
+        Take(u32),
+        Release(u32),
+        Pick(u32, u32, u64),
+    }
+
+    fn ops(base: u32) -> impl Strategy<Value = Vec<Op>> {
+        let near = move || (0..64_u32).prop_map(move |low| base + low);
+        let op = prop_oneof![
+            1 => near().prop_map(Op::Take),
+            2 => (near(), near(), any::<u64>()).prop_map(|(a, b, chance)| Op::Pick(a, b, chance)),
+            3 => near().prop_map(Op::Release),
+        ];
+        proptest::collection::vec(op, 0..512)
+    }
+
+    proptest! {
+        #[test]
+        fn it_is_the_naive_set(ops in prop_oneof![ops(0), ops(u32::MAX - 63)]) {
+            let (mut set, mut naive) = (Addresses::default(), BTreeSet::new());
+            for op in ops {
+                match op {
+                    Op::Take(address) => prop_assert_eq!(set.take(address), naive.insert(address)),
+                    Op::Release(address) => prop_assert_eq!(set.release(address), naive.remove(&address)),
+                    Op::Pick(from, to, chance) => {
+                        let free = (from..=to).any(|address| !naive.contains(&address));
+                        let picked = set.pick(&(from..=to), chance);
+                        prop_assert_eq!(picked.is_some(), free);
+                        if let Some(address) = picked {
+                            prop_assert!(from <= address && address <= to && naive.insert(address));
+                        }
+                    }
+                }
+                prop_assert_eq!(set.len(), naive.len() as u64);
+                let starts = naive.iter().filter(|address| **address == 0 || !naive.contains(&(**address - 1)));
+                prop_assert_eq!(set.runs(), starts.count());
+                prop_assert!(naive.iter().all(|address| set.contains(*address)));
+            }
+        }
+    }
+}

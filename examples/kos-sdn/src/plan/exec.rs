@@ -1,0 +1,106 @@
+//! Programs that agents run for attachments.
+
+use std::collections::BTreeSet;
+
+/// What an interface has, for the arguments of a program.
+#[derive(Clone, Copy, Debug)]
+pub struct ExecValues<'a> {
+    /// Its name.
+    pub ifname: &'a str,
+    /// Its address.
+    pub ipv4: &'a str,
+    /// Its MAC address.
+    pub mac: &'a str,
+}
+
+/// Why an agent does not run a program, if that is so: its path is not, letter by letter, one of those that it may run.
+#[must_use]
+pub fn not_allowed(what: &str, exec: &[String], allowed: &BTreeSet<String>) -> Option<String> {
+    let path = exec.first().filter(|path| !allowed.contains(*path))?;
+    Some(format!("{what} specifies non-allowed path {path}"))
+}
+
+/// The command with `${ifname}`, `${ipv4}` and `${mac}` replaced in its arguments, not in its path. What else looks so stays.
+#[must_use]
+pub fn expand(exec: &[String], values: &ExecValues<'_>) -> Vec<String> {
+    let path = exec.first().cloned();
+    path.into_iter().chain(exec.iter().skip(1).map(|argument| expand_one(argument, values))).collect()
+}
+
+/// In one pass: what is put in is not looked at again.
+fn expand_one(argument: &str, values: &ExecValues<'_>) -> String {
+    let known = [("${ifname}", values.ifname), ("${ipv4}", values.ipv4), ("${mac}", values.mac)];
+    let (mut expanded, mut rest) = (String::new(), argument);
+    while let Some(at) = rest.find("${") {
+        let (before, from) = rest.split_at(at);
+        expanded.push_str(before);
+        match known.iter().find(|(name, _)| from.starts_with(name)) {
+            Some((name, value)) => {
+                expanded.push_str(value);
+                rest = &from[name.len()..];
+            }
+            None => {
+                expanded.push_str("${");
+                rest = &from[2..];
+            }
+        }
+    }
+    expanded + rest
+}
+
+/// How often a program said `Invalid`.
+#[must_use]
+pub fn complaints(output: &str, errors: &str) -> usize {
+    output.matches("Invalid").count() + errors.matches("Invalid").count()
+}
+
+/// That, as a label of a metric: the logarithm to the base of two, rounded down, and -1 for none.
+#[must_use]
+pub fn complaints_label(complaints: usize) -> i32 {
+    complaints.checked_ilog2().and_then(|log| i32::try_from(log).ok()).unwrap_or(-1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts<const N: usize>(texts: [&str; N]) -> Vec<String> {
+        texts.map(str::to_owned).into()
+    }
+
+    /// The original wrote the values into the object that its cache had.
+    #[test]
+    fn arguments_are_expanded_and_the_spec_stays_as_it_is() {
+        let values = ExecValues { ifname: "kos0", ipv4: "10.0.0.2", mac: "${ipv4}" };
+        let exec =
+            texts(["/bin/${ifname}", "${ifname}", "a${ipv4}/24${ipv4}b", "${x}${", "$${ifname}}", "${mac}"]);
+        let before = exec.clone();
+        let expected = ["/bin/${ifname}", "kos0", "a10.0.0.2/2410.0.0.2b", "${x}${", "$kos0}", "${ipv4}"];
+        assert_eq!(expand(&exec, &values), texts(expected));
+        assert_eq!(exec, before);
+        assert_eq!(expand(&[], &values), Vec::<String>::new());
+    }
+
+    #[test]
+    fn only_what_is_allowed_is_run() {
+        let allowed = BTreeSet::from(["/bin/a".to_owned()]);
+        let check = |exec: &[String], expected: Option<&str>| {
+            assert_eq!(not_allowed("postCreate", exec, &allowed).as_deref(), expected);
+        };
+        check(&[], None);
+        check(&texts(["/bin/a", "x"]), None);
+        check(&texts(["/bin//a"]), Some("postCreate specifies non-allowed path /bin//a"));
+    }
+
+    #[test]
+    fn complaints_are_counted_by_their_logarithm() {
+        let check = |count: usize, expected: i32| {
+            assert_eq!(complaints_label(complaints(&"Invalid ".repeat(count), "")), expected);
+        };
+        check(0, -1);
+        check(1, 0);
+        check(3, 1);
+        check(4, 2);
+        assert_eq!(complaints("Invalid", "invalid Invalid"), 2);
+    }
+}

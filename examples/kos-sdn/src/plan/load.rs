@@ -1,0 +1,175 @@
+//! The arithmetic of the load that is driven: how large networks are, and where their subnets lie.
+
+use std::net::Ipv4Addr;
+
+use crate::model::{Cidr, Vni};
+
+/// How large the networks of a load are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Load {
+    /// How many networks.
+    pub nets: u32,
+    /// The size of the largest, were there no bias.
+    pub top: f64,
+    /// How flat the sizes begin.
+    pub bias: f64,
+    /// How steep they fall.
+    pub exponent: f64,
+    /// How many addresses a subnet has for each that is used.
+    pub factor: f64,
+    /// Whether each network has one subnet.
+    pub single_subnet: bool,
+}
+
+/// A network of a load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Net {
+    /// Which, from 1.
+    pub index: u32,
+    /// How many attachments it has at a time.
+    pub size: u64,
+}
+
+/// A subnet of a network of a load.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SubnetPlan {
+    /// What it is called.
+    pub name: String,
+    /// Its addresses.
+    pub block: Cidr,
+    /// How many attachments it has at a time.
+    pub size: u64,
+}
+
+impl Load {
+    /// The size of a network, from 1 on.
+    #[must_use]
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is a whole number of at least 1"
+    )]
+    pub fn size(&self, index: u32) -> u64 {
+        let Self { top, bias, exponent, .. } = *self;
+        let size = ((1.0 + bias) * top / (f64::from(index) + bias).powf(exponent)).ceil();
+        size.max(1.0) as u64
+    }
+
+    /// All networks.
+    pub fn nets(&self) -> impl Iterator<Item = Net> + '_ {
+        (1..=self.nets).map(|index| Net { index, size: self.size(index) })
+    }
+
+    /// How many attachments there are at a time.
+    #[must_use]
+    pub fn slots(&self) -> u64 {
+        self.nets().map(|net| net.size).sum()
+    }
+
+    /// How many attachments are in the network of an attachment, on average.
+    #[must_use]
+    #[allow(clippy::cast_precision_loss, reason = "it is told with two digits")]
+    pub fn average_peers(&self) -> f64 {
+        self.nets().map(|net| net.size * net.size).sum::<u64>() as f64 / self.slots() as f64
+    }
+
+    /// The first network of one attachment, if there is one.
+    #[must_use]
+    pub fn break_point(&self) -> Option<u32> {
+        self.nets().find(|net| net.size == 1).map(|net| net.index)
+    }
+
+    /// How many leading bits the block of a subnet has that holds so many attachments: there is room for the three addresses that
+    /// nobody gets.
+    #[must_use]
+    #[allow(
+        clippy::cast_precision_loss,
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "of 32 bits at most"
+    )]
+    pub fn length(&self, size: u64) -> u8 {
+        let bits = (size as f64 * self.factor + 3.0).log2().ceil();
+        32 - bits.clamp(0.0, 32.0) as u8
+    }
+
+    /// The subnets of a network: two, the first no smaller, or one where one is enough. Their blocks follow one another from an address on.
+    #[must_use]
+    pub fn subnets(&self, net: &Net, vni: Vni, from: Ipv4Addr) -> Vec<SubnetPlan> {
+        let sizes = if self.single_subnet || net.size == 1 {
+            vec![net.size]
+        } else {
+            vec![net.size.div_ceil(2), net.size / 2]
+        };
+        let mut from = u32::from(from);
+        let names = sizes.into_iter().zip(["a", "b"]);
+        let subnet = |(size, letter)| {
+            let block = Cidr::new(from.into(), self.length(size));
+            from = u32::from(block.last()).wrapping_add(1);
+            SubnetPlan { name: format!("{:06x}-{letter}", vni.number()), block, size }
+        };
+        names.map(subnet).collect()
+    }
+
+    /// What an attachment of a network is called, with as many digits as the largest index has.
+    #[must_use]
+    pub fn attachment(vni: Vni, index: u64, digits: usize) -> String {
+        format!("{:06x}-{index:0digits$}", vni.number())
+    }
+}
+
+/// The number of a network of a load: they follow one another from one of 32 places on, which chance names, and zero is left out.
+#[must_use]
+pub fn vni_of(chance: u32, index: u32) -> Vni {
+    let first = 1 + 65_536 * (chance % 32);
+    let number = (first - 1 + index.saturating_sub(1)) % Vni::MAX + 1;
+    Vni::new(number).unwrap_or_else(|_| unreachable!("a remainder of the highest number, and one"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(nets: u32, top: f64, bias: f64, exponent: f64) -> Load {
+        Load { nets, top, bias, exponent, factor: 1.0, single_subnet: false }
+    }
+
+    #[test]
+    fn networks_are_as_large_as_they_always_were() {
+        let check = |load: Load, slots: u64, peers: &str, break_point: Option<u32>, sizes: &[u64]| {
+            assert_eq!((load.slots(), load.break_point()), (slots, break_point));
+            assert_eq!(format!("{:.2}", load.average_peers()), peers);
+            assert_eq!(load.nets().map(|net| net.size).take(sizes.len()).collect::<Vec<_>>(), sizes);
+        };
+        let sizes = [100, 50, 34, 25, 20, 17, 15, 13, 12, 10];
+        check(load(10, 100.0, 0.0, 1.0), 296, "52.73", None, &sizes);
+        check(load(100, 100.0, 0.0, 1.0), 573, "29.21", Some(100), &sizes);
+        check(load(1000, 500.0, 5.0, 1.2), 7373, "80.76", Some(785), &[350, 291, 248]);
+    }
+
+    #[test]
+    fn subnets_of_a_network_follow_one_another() {
+        let load = load(10, 100.0, 0.0, 1.0);
+        let subnets = |size: u64, load: &Load| -> Vec<String> {
+            let vni = Vni::new(0x1_0001).unwrap();
+            let of = load.subnets(&Net { index: 1, size }, vni, [172, 24, 0, 0].into());
+            of.iter().map(|subnet| format!("{} {} {}", subnet.name, subnet.block, subnet.size)).collect()
+        };
+        assert_eq!(subnets(100, &load), ["010001-a 172.24.0.0/26 50", "010001-b 172.24.0.64/26 50"]);
+        assert_eq!(subnets(3, &load), ["010001-a 172.24.0.0/29 2", "010001-b 172.24.0.8/30 1"]);
+        assert_eq!(subnets(1, &load), ["010001-a 172.24.0.0/30 1"]);
+        assert_eq!(subnets(3, &Load { single_subnet: true, ..load }), ["010001-a 172.24.0.0/29 3"]);
+        assert_eq!(Load::attachment(Vni::new(255).unwrap(), 7, 3), "0000ff-007");
+    }
+
+    #[test]
+    fn networks_follow_one_another_and_none_is_number_zero() {
+        let check =
+            |chance: u32, index: u32, expected: u32| assert_eq!(vni_of(chance, index).number(), expected);
+        check(0, 1, 1);
+        check(31, 1, 1 + 65_536 * 31);
+        check(32, 2, 2);
+        check(31, 65_535, Vni::MAX);
+        check(31, 65_536, 1);
+    }
+}

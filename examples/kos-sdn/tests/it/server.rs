@@ -1,0 +1,62 @@
+//! A server with the kinds.
+
+use kos::model::{IPLock, NetworkAttachment, Subnet, ip_locks, network_attachments, subnets};
+use machinery::apiserver::{ApiServer, Handle, Identity};
+use machinery::objects::{
+    Filter, InvalidField, Kind, ListRequest, ListWatch as _, ObjectKey, Scope, SourceError, WriteError,
+    Writer as _,
+};
+use machinery::store::{Backend, Memory, Options};
+use serde_json::{Value, json};
+
+pub(crate) struct Stage {
+    pub(crate) server: ApiServer,
+    pub(crate) subnets: Handle<Subnet>,
+    pub(crate) attachments: Handle<NetworkAttachment>,
+    pub(crate) locks: Handle<IPLock>,
+}
+
+impl Stage {
+    pub(crate) async fn new() -> Self {
+        Self::on(Memory::new(Options::default())).await
+    }
+
+    /// One of perhaps several servers of a store, with the namespaces `n` and `m`.
+    pub(crate) async fn on(store: impl Backend) -> Self {
+        let builder = ApiServer::builder(store).kind(subnets()).kind(network_attachments()).kind(ip_locks());
+        let server = builder.start().await.unwrap();
+        let namespaces = Kind::new("v1", "Namespace", "namespaces", Scope::Cluster).unwrap();
+        let namespaces = server.handle_of::<Value>(namespaces, Identity::admin());
+        for name in ["n", "m"] {
+            let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}});
+            match namespaces.create(&namespace, None).await {
+                Ok(_) | Err(WriteError::AlreadyExists { .. }) => {}
+                Err(error) => panic!("{error}"),
+            }
+        }
+        let (subnets, attachments) = (server.handle(Identity::admin()), server.handle(Identity::admin()));
+        let locks = server.handle(Identity::admin());
+        Self { server, subnets, attachments, locks }
+    }
+
+    /// The names of the attachments that a field selector selects.
+    pub(crate) async fn selected(&self, fields: &str) -> Vec<String> {
+        let filter = Filter { fields: fields.parse().unwrap(), ..Filter::default() };
+        let page = self.attachments.list(ListRequest { filter, ..ListRequest::default() }).await.unwrap();
+        page.items.iter().map(|object| object.metadata.name.clone().unwrap()).collect()
+    }
+}
+
+pub(crate) fn key(namespace: &str, name: &str) -> ObjectKey {
+    ObjectKey::new(Some(namespace), name).unwrap()
+}
+
+/// What a validation refused: the fields, and why.
+#[track_caller]
+pub(crate) fn refused<T: std::fmt::Debug>(found: Result<T, WriteError>) -> Vec<String> {
+    let causes = match found {
+        Err(WriteError::Source(SourceError::Invalid { causes, .. })) => causes,
+        other => panic!("{other:?}"),
+    };
+    causes.into_iter().map(|InvalidField { field, reason }| format!("{field}: {reason}")).collect()
+}

@@ -1,0 +1,77 @@
+//! Subnets of a network are disjoint and in one namespace, where the server has their guard.
+
+use kos::model::Subnet;
+use machinery::objects::{Conflict, Deletion, WriteError, Writer as _};
+use machinery::store::{Memory, Options};
+use tokio_util::task::TaskTracker;
+
+use crate::server::{Stage, key};
+
+#[track_caller]
+fn in_the_way<T: std::fmt::Debug>(found: Result<T, WriteError>) -> String {
+    match found {
+        Err(WriteError::Conflict(Conflict::Guard { guard, reason })) if guard == "disjoint" => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn subnets_of_a_network_that_overlap_are_refused() {
+    let stage = Stage::new().await;
+    stage.subnets.create(&Subnet::new("n", "a", 1, "10.0.0.0/24"), None).await.unwrap();
+    stage.subnets.create(&Subnet::new("n", "next", 1, "10.0.1.0/24"), None).await.unwrap();
+    stage.subnets.create(&Subnet::new("m", "other", 2, "10.0.0.0/24"), None).await.unwrap();
+
+    let overlaps = stage.subnets.create(&Subnet::new("n", "b", 1, "10.0.0.128/25"), None).await;
+    let reason = in_the_way(overlaps);
+    let why = "spec.ipv4: Forbidden: subnets with same VNI must have disjoint CIDRs, but 10.0.0.128/25 overlaps with n/a's";
+    assert!(reason.contains(why), "{reason}");
+
+    let elsewhere = stage.subnets.create(&Subnet::new("m", "b", 1, "10.9.0.0/24"), None).await;
+    let reason = in_the_way(elsewhere);
+    for rival in ["n/a", "n/next"] {
+        let why = format!(
+            "spec.vni: Forbidden: subnets with same VNI must be within same namespace, but {rival} has the same VNI and a \
+             different namespace"
+        );
+        assert!(reason.contains(&why), "{reason}");
+    }
+}
+
+/// The original looked into a cache that might have the former self yet.
+#[tokio::test]
+async fn a_subnet_that_is_deleted_and_made_again_is_never_refused() {
+    let stage = Stage::new().await;
+    for round in 0..50 {
+        let block = if round % 2 == 0 { "10.0.0.0/24" } else { "10.0.0.0/16" };
+        stage.subnets.create(&Subnet::new("n", "a", 1, block), None).await.unwrap();
+        stage.subnets.delete(&key("n", "a"), &Deletion::default()).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn of_two_subnets_at_once_one_is_made() {
+    let store = Memory::new(Options::default());
+    let stages = [Stage::on(store.clone()).await, Stage::on(store).await];
+    let tasks = TaskTracker::new();
+    for round in 1..=20 {
+        let attempts =
+            [(0, "a", "n"), (1, "b", "n"), (0, "c", "m"), (1, "d", "m")].map(|(stage, name, namespace)| {
+                let stage: &Stage = &stages[stage];
+                let subnets = stage.subnets.clone();
+                let subnet = Subnet::new(namespace, &format!("{name}{round}"), round, "10.0.0.0/24");
+                tasks.spawn(async move { subnets.create(&subnet, None).await })
+            });
+        let mut made = 0;
+        for attempt in attempts {
+            match attempt.await.unwrap() {
+                Ok(_) => made += 1,
+                refused => drop(in_the_way(refused)),
+            }
+        }
+        assert_eq!(made, 1);
+    }
+    let [one, other] = stages;
+    one.server.stop().await;
+    other.server.stop().await;
+}
