@@ -12,6 +12,10 @@
 //! 3. **Each write is noted by the server, section by section** (`each_section_is_stamped_when_it_is_written`).
 //! 4. **No two addresses of networks share a MAC address, a name of an interface or a lock** (`no_two_addresses_share_a_mac`,
 //!    `no_two_addresses_share_a_lock`).
+//! 5. **Of subnets in each other's way at most one is validated**, with any number of validators
+//!    (`two_validators_never_validate_two_in_each_others_way`), and whoever can be in the end is.
+//! 6. **An address is written only under its lock** (`an_address_is_never_written_without_its_lock`); who waits longest for one is woken first
+//!    (`who_waits_longest_is_woken_first`).
 //!
 //! # What it does not do
 //!

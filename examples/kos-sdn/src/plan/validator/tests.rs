@@ -1,0 +1,284 @@
+use std::collections::VecDeque;
+
+use proptest::prelude::*;
+use proptest::sample::Index;
+
+use super::*;
+
+fn subnet(name: &str, uid: &str, ipv4: &str) -> Subnet {
+    let (namespace, name) = name.split_once('/').unwrap();
+    let mut subnet = Subnet::new(namespace, name, 1, ipv4);
+    subnet.metadata.uid = Some(uid.into());
+    subnet
+}
+
+fn place(name: &str) -> Place {
+    let (namespace, name) = name.split_once('/').unwrap();
+    (namespace.into(), name.into())
+}
+
+fn good() -> Judged {
+    Judged::Write(SubnetStatus { validated: true, errors: Vec::new() })
+}
+
+fn bad(errors: &[&str]) -> Judged {
+    let errors = errors.iter().map(|error| (*error).to_owned()).collect();
+    Judged::Write(SubnetStatus { validated: false, errors })
+}
+
+#[test]
+fn who_is_alone_counts() {
+    let mut validator = Validator::new();
+    let (a, b) = (subnet("n/a", "1", "10.0.0.0/24"), subnet("n/b", "2", "10.0.1.0/24"));
+    let begin = validator.begin(&place("n/a"), Some(&a));
+    assert_eq!(begin, Begin { wake: vec![], list: Vni::new(1).ok() });
+    assert_eq!(validator.judge(&a, &[a.clone(), b]), good());
+}
+
+#[test]
+fn what_counts_is_not_looked_at_again() {
+    let mut a = subnet("n/a", "1", "10.0.0.0/24");
+    a.status.validated = true;
+    assert_eq!(Validator::new().begin(&place("n/a"), Some(&a)).list, None);
+    let unreadable = subnet("n/b", "1", "10.0.0.0");
+    assert_eq!(Validator::new().begin(&place("n/b"), Some(&unreadable)).list, None);
+}
+
+#[test]
+fn two_in_each_others_way_are_told_of_each_other() {
+    let mut validator = Validator::new();
+    let (a, b) = (subnet("n/a", "1", "10.0.0.0/24"), subnet("m/b", "2", "10.0.0.128/25"));
+    for one in [&a, &b] {
+        validator.begin(&place_of(one), Some(one));
+    }
+    let all = [a.clone(), b.clone()];
+    let told = ["CIDR overlaps with m/b's (10.0.0.128/25)", "same VNI but different namespace wrt m/b"];
+    assert_eq!(validator.judge(&a, &all), bad(&told));
+    let told = ["CIDR overlaps with n/a's (10.0.0.0/24)", "same VNI but different namespace wrt n/a"];
+    let judged = validator.judge(&b, &all);
+    assert_eq!(judged, bad(&told));
+
+    let Judged::Write(status) = judged else { unreachable!() };
+    let told = Subnet { status, ..b.clone() };
+    assert_eq!(validator.judge(&told, &all), Judged::Same);
+    let begin = validator.begin(&place("n/a"), None);
+    assert_eq!(begin.wake, [place("m/b")], "what was in its way is gone");
+    assert_eq!(validator.judge(&told, &[b]), good());
+}
+
+#[test]
+fn who_was_not_begun_with_would_wake_nobody() {
+    let mut validator = Validator::new();
+    let (a, b) = (subnet("n/a", "1", "10.0.0.0/24"), subnet("n/b", "2", "10.0.0.0/24"));
+    validator.begin(&place("n/a"), Some(&a));
+    let all = [a.clone(), b.clone()];
+    assert_eq!(validator.judge(&a, &all), Judged::Early { rival: place("n/b") });
+    validator.begin(&place("n/b"), Some(&subnet("n/b", "0", "10.0.0.0/24")));
+    assert_eq!(validator.judge(&a, &all), Judged::Early { rival: place("n/b") }, "it was another then");
+    validator.begin(&place("n/b"), Some(&b));
+    assert_eq!(validator.judge(&a, &all), bad(&["CIDR overlaps with n/b's (10.0.0.0/24)"]));
+}
+
+/// The original kept them for ever, some of them several times.
+#[test]
+fn rivals_are_forgotten_with_what_they_were_rivals_of() {
+    let mut validator = Validator::new();
+    let a = subnet("n/a", "1", "10.0.0.0/24");
+    validator.begin(&place("n/a"), Some(&a));
+    for round in 0..100 {
+        let b = subnet("n/b", &format!("b{round}"), "10.0.0.0/24");
+        validator.begin(&place("n/b"), Some(&b));
+        for _ in 0..3 {
+            validator.judge(&b, &[a.clone(), b.clone()]);
+        }
+        assert_eq!(validator.remembered(), (2, 1));
+        validator.begin(&place("n/b"), None);
+        assert_eq!(validator.remembered(), (1, 0));
+    }
+}
+
+/// The subnets that are there, and two validators that hear of them late.
+struct World {
+    there: BTreeMap<Place, Subnet>,
+    revision: u64,
+    validators: [Working; 2],
+}
+
+#[derive(Default)]
+struct Working {
+    validator: Validator,
+    news: VecDeque<(Place, Option<Subnet>)>,
+    cache: BTreeMap<Place, Subnet>,
+    queue: VecDeque<Place>,
+    at: At,
+}
+
+#[derive(Default)]
+enum At {
+    #[default]
+    Nothing,
+    List(Subnet),
+    Judge(Subnet, Vec<Subnet>),
+    Write(Subnet, SubnetStatus),
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Create { place: u8, block: u8 },
+    Delete(Index),
+    Hear(bool),
+    Work(bool),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        1 => (0..6_u8, 0..6_u8).prop_map(|(place, block)| Op::Create { place, block }),
+        1 => any::<Index>().prop_map(Op::Delete),
+        4 => any::<bool>().prop_map(Op::Hear),
+        6 => any::<bool>().prop_map(Op::Work),
+    ]
+}
+
+impl World {
+    fn new() -> Self {
+        Self { there: BTreeMap::new(), revision: 0, validators: Default::default() }
+    }
+
+    fn put(&mut self, mut subnet: Subnet) {
+        self.revision += 1;
+        subnet.metadata.resource_version = Some(self.revision.to_string());
+        self.tell(&place_of(&subnet), Some(&subnet));
+        self.there.insert(place_of(&subnet), subnet);
+    }
+
+    fn tell(&mut self, place: &Place, subnet: Option<&Subnet>) {
+        for working in &mut self.validators {
+            working.news.push_back((place.clone(), subnet.cloned()));
+        }
+    }
+
+    fn create(&mut self, at: u8, block: u8) {
+        let name = ["m/a", "n/a", "n/b", "n/c", "n/d", "n/e"][usize::from(at)];
+        let block =
+            ["10.0.0.0/24", "10.0.0.0/25", "10.0.0.128/25", "10.0.1.0/24", "10.0.0.0/16", "10.0.2.0/24"]
+                [usize::from(block)];
+        if !self.there.contains_key(&place(name)) {
+            self.put(subnet(name, &format!("uid-{}", self.revision), block));
+        }
+    }
+
+    fn delete(&mut self, which: &Index) {
+        if !self.there.is_empty() {
+            let place = self.there.keys().nth(which.index(self.there.len())).unwrap().clone();
+            self.there.remove(&place);
+            self.revision += 1;
+            self.tell(&place, None);
+        }
+    }
+
+    fn hear(&mut self, who: usize) -> bool {
+        let working = &mut self.validators[who];
+        let Some((place, subnet)) = working.news.pop_front() else { return false };
+        let uid = |subnet: Option<&Subnet>| subnet.map(|subnet| uid_of(subnet).to_owned());
+        if uid(working.cache.get(&place)) != uid(subnet.as_ref()) {
+            working.queue.push_back(place.clone());
+        }
+        match subnet {
+            Some(subnet) => drop(working.cache.insert(place, subnet)),
+            None => drop(working.cache.remove(&place)),
+        }
+        true
+    }
+
+    /// One step of what one validator is at.
+    fn work(&mut self, who: usize) -> bool {
+        let working = &mut self.validators[who];
+        let next = match std::mem::take(&mut working.at) {
+            At::Nothing => {
+                let Some(place) = working.queue.pop_front() else { return false };
+                let found = working.cache.get(&place).cloned();
+                let begin = working.validator.begin(&place, found.as_ref());
+                working.queue.extend(begin.wake);
+                found.zip(begin.list).map_or(At::Nothing, |(subnet, _)| At::List(subnet))
+            }
+            At::List(subnet) => At::Judge(subnet, self.there.values().cloned().collect()),
+            At::Judge(subnet, listed) => match working.validator.judge(&subnet, &listed) {
+                Judged::Early { .. } => {
+                    working.queue.push_back(place_of(&subnet));
+                    At::Nothing
+                }
+                Judged::Same => At::Nothing,
+                Judged::Write(status) => At::Write(subnet, status),
+            },
+            At::Write(subnet, status) => {
+                let place = place_of(&subnet);
+                let now = self.there.get(&place);
+                let is_as_read =
+                    now.is_some_and(|now| now.metadata.resource_version == subnet.metadata.resource_version);
+                if is_as_read {
+                    self.put(Subnet { status, ..subnet });
+                } else {
+                    working.queue.push_back(place);
+                }
+                At::Nothing
+            }
+        };
+        self.validators[who].at = next;
+        true
+    }
+
+    fn conflicting(&self, one: &Subnet) -> Vec<&Subnet> {
+        self.there
+            .values()
+            .filter(|other| uid_of(other) != uid_of(one) && !conflicts(one, other).is_empty())
+            .collect()
+    }
+
+    fn check(&self) {
+        for one in self.there.values().filter(|one| one.status.validated) {
+            let both: Vec<_> =
+                self.conflicting(one).into_iter().filter(|other| other.status.validated).collect();
+            assert!(both.is_empty(), "{one:?} and {both:?}");
+        }
+    }
+
+    fn settle(&mut self) {
+        for _ in 0..10_000 {
+            let mut busy = false;
+            for who in 0..2 {
+                busy |= self.hear(who) | self.work(who);
+                self.check();
+            }
+            if !busy {
+                return;
+            }
+        }
+        panic!("they never come to an end");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+    #[test]
+    fn two_validators_never_validate_two_in_each_others_way(ops in proptest::collection::vec(op(), 0..200)) {
+        let mut world = World::new();
+        for op in ops {
+            match op {
+                Op::Create { place, block } => world.create(place, block),
+                Op::Delete(which) => world.delete(&which),
+                Op::Hear(who) => drop(world.hear(usize::from(who))),
+                Op::Work(who) => drop(world.work(usize::from(who))),
+            }
+            world.check();
+        }
+        world.settle();
+        for one in world.there.values() {
+            let in_the_way = world.conflicting(one);
+            match (one.status.validated, in_the_way.is_empty()) {
+                (true, _) => {}
+                (false, true) => panic!("nothing is in the way of {one:?}, and it does not count"),
+                (false, false) => prop_assert!(!one.status.errors.is_empty()),
+            }
+        }
+    }
+}

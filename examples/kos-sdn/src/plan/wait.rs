@@ -1,0 +1,197 @@
+//! Who waits for an address of a full subnet, in the order in which they came.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Who waits for what.
+///
+/// For each address that is given back the one who waits longest is woken. It keeps its place until it has one or leaves; if it finds the
+/// subnet full again it is still before those who came later, and if it leaves without one the next is woken in its place.
+#[derive(Debug)]
+pub struct WaitLists<S, A> {
+    limit: usize,
+    lines: BTreeMap<S, Line<A>>,
+    /// Where each one stands.
+    places: BTreeMap<A, (S, u64)>,
+    next: u64,
+}
+
+#[derive(Debug)]
+struct Line<A> {
+    places: BTreeMap<u64, A>,
+    woken: BTreeSet<u64>,
+}
+
+impl<S: Ord + Clone, A: Ord + Clone> WaitLists<S, A> {
+    /// Lists on which so many may wait in all.
+    #[must_use]
+    pub const fn new(limit: usize) -> Self {
+        Self { limit, lines: BTreeMap::new(), places: BTreeMap::new(), next: 0 }
+    }
+
+    /// Waits, at the place that it has, or last. False: too many wait; it has to come again by itself.
+    ///
+    /// Whoever waited for something else leaves that first: [`Self::leave`] says who is to be woken then.
+    #[must_use = "who does not wait is never woken"]
+    pub fn wait(&mut self, subnet: &S, who: &A) -> bool {
+        if let Some((at, place)) = self.places.get(who) {
+            let Some(line) = self.lines.get_mut(at).filter(|_| at == subnet) else { return false };
+            line.woken.remove(place);
+            return true;
+        }
+        if self.places.len() >= self.limit {
+            return false;
+        }
+        let line = self
+            .lines
+            .entry(subnet.clone())
+            .or_insert_with(|| Line { places: BTreeMap::new(), woken: BTreeSet::new() });
+        line.places.insert(self.next, who.clone());
+        self.places.insert(who.clone(), (subnet.clone(), self.next));
+        self.next += 1;
+        true
+    }
+
+    /// An address is free: who is to be woken for it, if anybody waits.
+    #[must_use = "whoever it is would sleep on"]
+    pub fn freed(&mut self, subnet: &S) -> Option<A> {
+        let line = self.lines.get_mut(subnet)?;
+        let (place, who) = line.places.iter().find(|(place, _)| !line.woken.contains(place))?;
+        line.woken.insert(*place);
+        Some(who.clone())
+    }
+
+    /// Waits no more: it has an address, whoever gave it that.
+    pub fn served(&mut self, who: &A) {
+        self.remove(who);
+    }
+
+    /// Waits no more, without an address. If one was free for it, it is free for the one who is to be woken now.
+    #[must_use = "whoever it is would sleep on"]
+    pub fn leave(&mut self, who: &A) -> Option<A> {
+        let (subnet, was_woken) = self.remove(who)?;
+        if was_woken { self.freed(&subnet) } else { None }
+    }
+
+    /// Everybody who waits for one of a subnet, for when that changes; they keep their places.
+    pub fn waiting(&self, subnet: &S) -> impl Iterator<Item = &A> {
+        self.lines.get(subnet).into_iter().flat_map(|line| line.places.values())
+    }
+
+    /// How many wait.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Whether nobody waits.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    fn remove(&mut self, who: &A) -> Option<(S, bool)> {
+        let (subnet, place) = self.places.remove(who)?;
+        let line = self.lines.get_mut(&subnet)?;
+        line.places.remove(&place);
+        let was_woken = line.woken.remove(&place);
+        if line.places.is_empty() {
+            self.lines.remove(&subnet);
+        }
+        Some((subnet, was_woken))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn three() -> WaitLists<&'static str, u32> {
+        let mut lists = WaitLists::new(3);
+        for who in [3, 1, 2] {
+            assert!(lists.wait(&"s", &who));
+        }
+        lists
+    }
+
+    /// In the original they came back by their back-off, up to eight hours later, in no order.
+    #[test]
+    fn who_waits_longest_is_woken_first() {
+        let mut lists = three();
+        assert_eq!(lists.freed(&"other"), None);
+        assert_eq!([lists.freed(&"s"), lists.freed(&"s")], [Some(3), Some(1)]);
+        lists.served(&3);
+        assert!(lists.wait(&"s", &1), "another was faster");
+        assert_eq!(lists.freed(&"s"), Some(1), "and it is still its turn");
+        assert_eq!([lists.freed(&"s"), lists.freed(&"s")], [Some(2), None]);
+    }
+
+    #[test]
+    fn who_leaves_passes_on_what_it_was_woken_for() {
+        let mut lists = three();
+        assert_eq!(lists.leave(&1), None, "it was not woken");
+        assert_eq!(lists.freed(&"s"), Some(3));
+        assert_eq!(lists.leave(&3), Some(2));
+        assert_eq!(lists.leave(&2), None);
+        assert!(lists.is_empty() && lists.lines.is_empty());
+    }
+
+    #[test]
+    fn too_many_are_told_so() {
+        let mut lists = three();
+        assert!(!lists.wait(&"s", &4) && lists.wait(&"s", &2));
+        assert_eq!((lists.len(), lists.waiting(&"s").count()), (3, 3));
+    }
+
+    #[derive(Clone, Copy, Debug)]
+    enum Op {
+        Want(u8),
+        GiveBack,
+        Run(u8),
+        Vanish(u8),
+    }
+
+    fn op() -> impl Strategy<Value = Op> {
+        prop_oneof![
+            (0..12_u8).prop_map(Op::Want),
+            Just(Op::GiveBack),
+            (0..12_u8).prop_map(Op::Run),
+            (0..12_u8).prop_map(Op::Vanish),
+        ]
+    }
+
+    proptest! {
+        /// Three addresses; whoever wants one runs, and waits if there is none.
+        #[test]
+        fn no_address_is_free_while_somebody_waits_who_was_not_woken(ops in proptest::collection::vec(op(), 0..200)) {
+            let mut lists = WaitLists::new(64);
+            let (mut free, mut have, mut due) = (3_usize, BTreeSet::new(), BTreeSet::new());
+            for op in ops {
+                match op {
+                    Op::Want(who) if !have.contains(&who) => drop(due.insert(who)),
+                    Op::GiveBack if !have.is_empty() => {
+                        have.pop_first();
+                        free += 1;
+                        due.extend(lists.freed(&()));
+                    }
+                    Op::Run(who) if due.remove(&who) => {
+                        if free > 0 {
+                            free -= 1;
+                            have.insert(who);
+                            lists.served(&who);
+                        } else {
+                            prop_assert!(lists.wait(&(), &who));
+                        }
+                    }
+                    Op::Vanish(who) if !have.contains(&who) => {
+                        due.remove(&who);
+                        due.extend(lists.leave(&who));
+                    }
+                    _ => {}
+                }
+                let asleep = lists.waiting(&()).filter(|who| !due.contains(who)).count();
+                prop_assert!(asleep == 0 || free <= due.len(), "{free} are free, {asleep} sleep, and only {due:?} run");
+            }
+        }
+    }
+}
