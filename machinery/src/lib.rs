@@ -104,6 +104,7 @@ pub use machinery_kube as kube;
 pub use machinery_objects as objects;
 #[cfg(feature = "embedded")]
 pub use machinery_store as store;
+pub use machinery_sync as sync;
 pub use machinery_workqueue as workqueue;
 
 /// What users' own code needs beside it, in the versions that are meant.
