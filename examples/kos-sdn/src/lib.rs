@@ -3,6 +3,7 @@
 //!
 //! - [`model`]: the kinds, what the server notes and refuses of their objects, and their definitions for any cluster.
 //! - [`plan`]: what is to be done, as pure functions and state machines.
+//! - [`drive`]: how it is done on a node: the port [`Fabric`](drive::Fabric), and fabrics.
 //!
 //! # What it promises
 //!
@@ -16,10 +17,41 @@
 //!    (`two_validators_never_validate_two_in_each_others_way`), and whoever can be in the end is.
 //! 6. **An address is written only under its lock** (`an_address_is_never_written_without_its_lock`); who waits longest for one is woken first
 //!    (`who_waits_longest_is_woken_first`).
+//! 7. **Frames go where the flows say, and nowhere else**: between interfaces of one network, from whom they say they are
+//!    (`a_ping_crosses_the_underlay`, `networks_do_not_hear_each_other`, `who_lies_is_not_heard`). Without flows nothing goes anywhere
+//!    (`a_switch_without_flows_forwards_nothing`).
+//! 8. **No frame harms a switch or a guest** (`no_frame_harms_a_switch`).
 //!
 //! # What it does not do
 //!
 //! It knows no IPv6, no DHCP, no broadcast but ARP, no routes between networks, and sets no address inside of an interface.
+//!
+//! # Example
+//!
+//! Two nodes, each with an interface in network 17, and a real exchange of frames between them:
+//!
+//! ```
+//! use kos::drive::Fabric;
+//! use kos::drive::sim::{SimLimits, Underlay};
+//! use kos::model::Vni;
+//! use kos::plan::{AddressKey, Local, Remote};
+//! use std::net::Ipv4Addr;
+//!
+//! # #[machinery::tokio::main(crate = "machinery::tokio", flavor = "current_thread")]
+//! # async fn main() -> machinery::Result {
+//! let nodes = [1, 2].map(|low| Ipv4Addr::new(192, 0, 2, low));
+//! let guests = [2, 3].map(|low| Ipv4Addr::new(10, 1, 0, low));
+//! let vni = Vni::new(17)?;
+//! let underlay = Underlay::new(SimLimits::default());
+//! for (here, there) in [(0, 1), (1, 0)] {
+//!     let fabric = underlay.join(nodes[here])?;
+//!     fabric.create_local(&Local::new(vni, guests[here])).await?;
+//!     fabric.create_remote(&Remote::new(vni, guests[there], nodes[there])).await?;
+//! }
+//! underlay.ping(nodes[0], AddressKey { vni, address: guests[0] }, guests[1], 1)?;
+//! # Ok(()) }
+//! ```
 
+pub mod drive;
 pub mod model;
 pub mod plan;

@@ -2,6 +2,8 @@
 
 mod addresses;
 mod exec;
+mod flow;
+mod flows;
 mod ipam;
 mod load;
 mod lock_name;
@@ -11,6 +13,10 @@ mod wait;
 
 pub use addresses::Addresses;
 pub use exec::{ExecValues, complaints, complaints_label, expand, not_allowed};
+pub use flow::{Action, EtherType, Flow, Match, Port};
+pub use flows::{
+    Difference, Local, Remote, difference, fixed, local_cookie, local_flows, remote_cookie, remote_flows,
+};
 pub use ipam::{Address, Decision, OwnedLock, Step, Trouble, View, address_of, decide};
 pub use load::{Load, Net, SubnetPlan, vni_of};
 pub use lock_name::AddressKey;

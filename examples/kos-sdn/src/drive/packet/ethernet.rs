@@ -1,0 +1,58 @@
+//! Frames.
+
+use super::{Malformed, Reader};
+use crate::plan::{EtherType, Mac};
+
+/// A frame, without the checksum at its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ethernet<'a> {
+    /// To whom.
+    pub to: Mac,
+    /// From whom.
+    pub from: Mac,
+    /// What is in it, as a number.
+    pub number: u16,
+    /// What is in it.
+    pub payload: &'a [u8],
+}
+
+const IPV4: u16 = 0x0800;
+const ARP: u16 = 0x0806;
+
+impl<'a> Ethernet<'a> {
+    /// One with something that is known here.
+    #[must_use]
+    pub const fn new(to: Mac, from: Mac, of: EtherType, payload: &'a [u8]) -> Self {
+        let number = match of {
+            EtherType::Ipv4 => IPV4,
+            EtherType::Arp => ARP,
+        };
+        Self { to, from, number, payload }
+    }
+
+    /// What is in it, if that is known here.
+    #[must_use]
+    pub const fn of(&self) -> Option<EtherType> {
+        match self.number {
+            IPV4 => Some(EtherType::Ipv4),
+            ARP => Some(EtherType::Arp),
+            _ => None,
+        }
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// It is too short.
+    pub fn read(bytes: &'a [u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new("a frame", bytes);
+        let (to, from, number) = (reader.mac()?, reader.mac()?, reader.u16()?);
+        Ok(Self { to, from, number, payload: reader.rest })
+    }
+
+    /// Writes it.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        [&self.to.0[..], &self.from.0, &self.number.to_be_bytes(), self.payload].concat()
+    }
+}

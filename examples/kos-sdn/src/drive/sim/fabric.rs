@@ -1,0 +1,53 @@
+//! The fabric of a simulated node.
+
+use std::net::Ipv4Addr;
+
+use async_trait::async_trait;
+
+use super::underlay::Underlay;
+use crate::drive::{Audit, Fabric, FabricError, Listed};
+use crate::plan::{Local, Remote};
+
+/// The fabric of one node of an [`Underlay`], which has all there is of it: another one of the same node finds it as it was.
+#[derive(Clone, Debug)]
+pub struct SimFabric {
+    underlay: Underlay,
+    node: Ipv4Addr,
+}
+
+impl SimFabric {
+    pub(super) const fn new(underlay: Underlay, node: Ipv4Addr) -> Self {
+        Self { underlay, node }
+    }
+}
+
+#[async_trait]
+impl Fabric for SimFabric {
+    fn name(&self) -> &'static str {
+        "sim"
+    }
+
+    async fn create_local(&self, interface: &Local) -> Result<(), FabricError> {
+        self.underlay.with(self.node, |node| node.create_local(interface))?
+    }
+
+    async fn delete_local(&self, interface: &Local) -> Result<(), FabricError> {
+        self.underlay.with(self.node, |node| node.delete_local(interface))
+    }
+
+    async fn create_remote(&self, interface: &Remote) -> Result<(), FabricError> {
+        self.underlay.with(self.node, |node| node.create_remote(interface))?
+    }
+
+    async fn delete_remote(&self, interface: &Remote) -> Result<(), FabricError> {
+        self.underlay.with(self.node, |node| node.delete_remote(interface))
+    }
+
+    async fn list(&self) -> Result<Listed, FabricError> {
+        self.underlay.with(self.node, |node| node.listed())
+    }
+
+    async fn audit(&self) -> Result<Audit, FabricError> {
+        self.underlay.with(self.node, super::node::Node::audit)
+    }
+}

@@ -1,0 +1,221 @@
+use std::net::Ipv4Addr;
+
+use machinery::tokio;
+
+use super::*;
+use crate::drive::packet::{Arp, Echo, Ethernet, Ipv4};
+use crate::drive::{Audit, Fabric as _, FabricError, Tunnel};
+use crate::model::Vni;
+use crate::plan::{AddressKey, EtherType, Local, Mac, Remote};
+
+fn host(low: u8) -> Ipv4Addr {
+    [192, 0, 2, low].into()
+}
+
+fn key(vni: u32, low: u8) -> AddressKey {
+    AddressKey { vni: Vni::new(vni).unwrap(), address: [10, 0, 0, low].into() }
+}
+
+fn local(key: AddressKey) -> Local {
+    Local::new(key.vni, key.address)
+}
+
+/// Two nodes with an interface each in networks 1 and 2, of the same addresses, and one more on the first; all know of all.
+async fn two_nodes() -> (Underlay, [SimFabric; 2]) {
+    let underlay = Underlay::new(SimLimits::default());
+    let fabrics = [1, 2].map(|low| underlay.join(host(low)).unwrap());
+    let there = [(1, key(1, 2)), (1, key(1, 3)), (1, key(2, 2)), (2, key(1, 9)), (2, key(2, 9))];
+    for (node, fabric) in (1..).zip(&fabrics) {
+        for (at, key) in there {
+            if at == node {
+                fabric.create_local(&local(key)).await.unwrap();
+            } else {
+                fabric.create_remote(&Remote::new(key.vni, key.address, host(at))).await.unwrap();
+            }
+        }
+    }
+    (underlay, fabrics)
+}
+
+fn address(low: u8) -> Ipv4Addr {
+    [10, 0, 0, low].into()
+}
+
+#[tokio::test]
+async fn a_ping_crosses_the_underlay() {
+    let (underlay, _fabrics) = two_nodes().await;
+    assert_eq!(underlay.ping(host(1), key(1, 2), address(3), 1), Ok(()), "on one node");
+    assert_eq!(underlay.ping(host(1), key(1, 2), address(9), 2), Ok(()), "on two");
+    assert_eq!(underlay.ping(host(2), key(1, 9), address(3), 3), Ok(()));
+    let nobody = Err(PingError::NobodyThere(address(7)));
+    assert_eq!(underlay.ping(host(1), key(1, 2), address(7), 4), nobody);
+    let missing = underlay.ping(host(2), key(1, 2), address(9), 5);
+    assert_eq!(missing.unwrap_err().to_string(), "there is no interface 10.0.0.2 of network 1 on 192.0.2.2");
+}
+
+#[tokio::test]
+async fn networks_do_not_hear_each_other() {
+    let (underlay, _fabrics) = two_nodes().await;
+    assert_eq!(underlay.ping(host(1), key(2, 2), address(9), 1), Ok(()));
+    assert_eq!(underlay.ping(host(1), key(2, 2), address(3), 2), Err(PingError::NobodyThere(address(3))));
+    let asks = Guest::of(&local(key(2, 2))).asks(address(9));
+    let heard = underlay.send(host(1), key(2, 2), asks).unwrap();
+    assert!(heard.iter().all(|one| one.to.vni.number() == 2) && heard.len() == 2, "{heard:?}");
+    // Even one who knows the other's MAC address.
+    let other = local(key(1, 3)).mac;
+    let frame = echo(local(key(2, 2)).mac, address(2), other, address(3));
+    assert_eq!(underlay.send(host(1), key(2, 2), frame), Ok(vec![]));
+}
+
+/// A request for an echo, from whoever one says one is.
+fn echo(from_mac: Mac, from: Ipv4Addr, to_mac: Mac, to: Ipv4Addr) -> Vec<u8> {
+    let echo = Echo { asks: true, id: 1, sequence: 1, data: &[] }.bytes();
+    let packet = Ipv4 { from, to, ttl: 64, protocol: Ipv4::ICMP, payload: &echo }.bytes().unwrap();
+    Ethernet::new(to_mac, from_mac, EtherType::Ipv4, &packet).bytes()
+}
+
+fn arp(frame_mac: Mac, sender_mac: Mac, sender: Ipv4Addr, target: Ipv4Addr) -> Vec<u8> {
+    let arp = Arp { asks: true, sender_mac, sender, target_mac: Mac([0; 6]), target };
+    Ethernet::new(Mac::BROADCAST, frame_mac, EtherType::Arp, &arp.bytes()).bytes()
+}
+
+#[tokio::test]
+async fn who_lies_is_not_heard() {
+    let (underlay, _fabrics) = two_nodes().await;
+    let [mine, victim, other] = [2, 3, 9].map(|low| local(key(1, low)).mac);
+    let hears = |frame: Vec<u8>| underlay.send(host(1), key(1, 2), frame).unwrap().len();
+    assert_eq!(hears(echo(mine, address(2), other, address(9))), 2, "the request and the echo");
+    assert_eq!(hears(echo(victim, address(2), other, address(9))), 0, "another's MAC address");
+    assert_eq!(hears(echo(mine, address(3), other, address(9))), 0, "another's address");
+    assert_eq!(hears(arp(mine, mine, address(2), address(9))), 2);
+    assert_eq!(hears(arp(victim, mine, address(2), address(9))), 0);
+    assert_eq!(
+        hears(arp(mine, victim, address(2), address(9))),
+        0,
+        "that another's MAC address has one's address"
+    );
+    assert_eq!(hears(arp(mine, mine, address(3), address(9))), 0, "that one has another's address");
+
+    let arrives = |node: Ipv4Addr, vni: u32, frame: Vec<u8>| {
+        let tunnel = Tunnel { vni: Vni::new(vni).unwrap(), node };
+        underlay.arrive(host(2), tunnel, frame).unwrap().len()
+    };
+    let honest = || echo(mine, address(2), other, address(9));
+    assert_eq!(arrives(host(1), 1, honest()), 2);
+    assert_eq!(arrives(host(3), 1, honest()), 0, "from a node where it is not");
+    assert_eq!(arrives(host(1), 2, honest()), 0, "as of another network");
+    assert_eq!(arrives(host(1), 1, echo(other, address(9), other, address(9))), 0, "as the one who hears it");
+}
+
+#[tokio::test]
+async fn frames_to_many_go_nowhere_but_who_is_asked_for() {
+    let (underlay, _fabrics) = two_nodes().await;
+    let mine = local(key(1, 2)).mac;
+    let all = echo(mine, address(2), Mac::BROADCAST, Ipv4Addr::BROADCAST);
+    assert_eq!(underlay.send(host(1), key(1, 2), all), Ok(vec![]));
+    let ipv6 =
+        Ethernet { to: Mac([0x33, 0x33, 0, 0, 0, 1]), from: mine, number: 0x86dd, payload: &[0; 40] }.bytes();
+    assert_eq!(underlay.send(host(1), key(1, 2), ipv6), Ok(vec![]));
+    let heard = underlay.send(host(1), key(1, 2), Guest::of(&local(key(1, 2))).asks(address(9))).unwrap();
+    let who: Vec<_> = heard.iter().map(|one| (one.node, one.to)).collect();
+    assert_eq!(
+        who,
+        [(host(2), key(1, 9)), (host(1), key(1, 2))],
+        "the one who has it, and the one who asked"
+    );
+}
+
+/// With the original, all tenants of a node were on one network after such a restart.
+#[tokio::test]
+async fn a_switch_without_flows_forwards_nothing() {
+    let (underlay, fabrics) = two_nodes().await;
+    underlay.restart_switch(host(1)).unwrap();
+    for low in [3, 9] {
+        assert_eq!(
+            underlay.ping(host(1), key(1, 2), address(low), 1),
+            Err(PingError::NobodyThere(address(low)))
+        );
+    }
+    let listed = fabrics[0].list().await.unwrap();
+    assert_eq!((listed.locals.len(), listed.remotes.len()), (3, 2), "interfaces are still there");
+    assert_eq!(fabrics[0].audit().await, Ok(Audit { missing: 5 * 4 + 2, foreign: 0 }));
+    assert_eq!(fabrics[0].audit().await, Ok(Audit::default()));
+    assert_eq!(underlay.ping(host(1), key(1, 2), address(9), 2), Ok(()));
+}
+
+#[tokio::test]
+async fn flows_that_nobody_wants_are_removed() {
+    let (underlay, fabrics) = two_nodes().await;
+    let stray = crate::plan::local_flows(&local(key(1, 77)), crate::plan::Port(2));
+    underlay.with(host(1), |node| stray.into_iter().for_each(|flow| node.switch.add(flow))).unwrap();
+    assert_eq!(fabrics[0].audit().await, Ok(Audit { missing: 0, foreign: 4 }));
+    assert_eq!(fabrics[0].audit().await, Ok(Audit::default()));
+}
+
+#[tokio::test]
+async fn what_is_deleted_is_not_reached_and_what_comes_again_is() {
+    let (underlay, fabrics) = two_nodes().await;
+    let nine = Remote::new(key(1, 9).vni, address(9), host(2));
+    fabrics[0].delete_remote(&nine).await.unwrap();
+    assert_eq!(underlay.ping(host(1), key(1, 2), address(9), 1), Err(PingError::NobodyThere(address(9))));
+    fabrics[0].create_remote(&nine).await.unwrap();
+    fabrics[1].delete_local(&local(key(1, 9))).await.unwrap();
+    assert_eq!(underlay.ping(host(1), key(1, 2), address(9), 2), Err(PingError::NobodyThere(address(9))));
+    fabrics[1].create_local(&local(key(1, 9))).await.unwrap();
+    assert_eq!(underlay.ping(host(1), key(1, 2), address(9), 3), Ok(()));
+}
+
+#[tokio::test]
+async fn who_begins_again_finds_what_was_made() {
+    let (underlay, fabrics) = two_nodes().await;
+    let before = fabrics[0].list().await.unwrap();
+    drop(fabrics);
+    let again = underlay.join(host(1)).unwrap();
+    assert_eq!(again.list().await, Ok(before));
+    assert_eq!(underlay.ping(host(1), key(1, 2), address(9), 1), Ok(()), "nobody noticed");
+}
+
+#[tokio::test]
+async fn a_wire_that_is_cut_carries_nothing() {
+    let (underlay, _fabrics) = two_nodes().await;
+    assert_eq!(underlay.ping(host(1), key(1, 2), address(9), 1), Ok(()));
+    underlay.cut(host(2), true).unwrap();
+    assert_eq!(underlay.ping(host(1), key(1, 2), address(9), 2), Err(PingError::NoAnswer(address(9))));
+    underlay.cut(host(2), false).unwrap();
+    underlay.cut(host(1), true).unwrap();
+    assert_eq!(underlay.ping(host(1), key(1, 2), address(9), 3), Err(PingError::NoAnswer(address(9))));
+    assert_eq!(underlay.ping(host(1), key(1, 2), address(3), 4), Ok(()), "no wire is needed for that");
+}
+
+#[tokio::test]
+async fn there_is_room_for_so_many() {
+    let underlay = Underlay::new(SimLimits { nodes: 1, interfaces: 2, steps: 1 });
+    let fabric = underlay.join(host(1)).unwrap();
+    underlay.join(host(1)).unwrap();
+    assert!(matches!(underlay.join(host(2)), Err(FabricError::Failed { .. })));
+    for low in [2, 3] {
+        fabric.create_local(&local(key(1, low))).await.unwrap();
+    }
+    assert_eq!(fabric.create_local(&local(key(1, 4))).await, Err(FabricError::Full { limit: 2 }));
+    let storm = underlay.ping(host(1), key(1, 2), address(3), 1);
+    assert_eq!(
+        storm,
+        Err(PingError::Lost(Lost::Storm { limit: 1 })),
+        "the question is a step, the answer another"
+    );
+}
+
+#[test]
+fn a_guest_remembers_so_many_and_no_more() {
+    let mut guest = Guest::of(&local(key(1, 2)));
+    for number in 0..5000_u32 {
+        let sender = Ipv4Addr::from(0x0a01_0000 + number);
+        let answers = guest.hears(&arp(Mac([2; 6]), Mac([2; 6]), sender, address(2))).answer.is_some();
+        assert!(answers, "{sender}");
+    }
+    let knows = (0..5000_u32)
+        .filter(|number| guest.pings(Ipv4Addr::from(0x0a01_0000 + number), 1, 1, &[]).unwrap().is_some());
+    assert_eq!(knows.count(), 1024);
+    guest.forgets();
+    assert_eq!(guest.pings(Ipv4Addr::from(0x0a01_0000 + 4999), 1, 1, &[]), Ok(None));
+}
