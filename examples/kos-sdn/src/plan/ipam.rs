@@ -125,23 +125,25 @@ fn of_locks(attachment: &NetworkAttachment, vni: Vni, block: &Cidr, locks: &[Own
     let status = &attachment.status;
     let own = locks.iter().filter(|lock| lock.owner_uid == uid);
     let is_wanted = |lock: &&OwnedLock| lock.key.vni == vni && block.contains(lock.key.address);
-    let in_status =
-        |lock: &&&OwnedLock| lock.uid == status.lock_uid && status.ipv4 == lock.key.address.to_string();
     let (wanted, unwanted): (Vec<&OwnedLock>, Vec<&OwnedLock>) = own.partition(is_wanted);
-    let kept =
-        wanted.iter().find(in_status).or_else(|| wanted.iter().min_by(|a, b| best_first(a, b))).copied();
-    let spare = wanted.into_iter().filter(|lock| Some(*lock) != kept);
-    // The node has that interface yet: when it says that it has it no more, the address is free.
-    let is_used =
-        |lock: &&OwnedLock| status.ifc_name == interface_name(Mac::of(lock.key.vni, lock.key.address));
+    let told =
+        |lock: &&&OwnedLock| lock.uid == status.lock_uid && status.ipv4 == lock.key.address.to_string();
+    let (kept, is_told) = match wanted.iter().find(told) {
+        Some(lock) => (Some(*lock), true),
+        None => (wanted.iter().copied().min_by(|a, b| best_first(a, b)), false),
+    };
+    // As long as the status does not tell of the one that is kept, another who decides may be about to tell of a spare one.
+    let spare = wanted.into_iter().filter(|lock| is_told && Some(*lock) != kept);
+    // What the status tells of is not free, nor what the node has an interface of: each says so when it has not.
+    let is_used = |lock: &&OwnedLock| {
+        lock.uid == status.lock_uid
+            || status.ifc_name == interface_name(Mac::of(lock.key.vni, lock.key.address))
+    };
     let release = unwanted.into_iter().chain(spare).filter(|lock| !is_used(lock)).cloned().collect();
+    let is_complete = is_told && status.address_vni == vni.number() && status.errors.ipam.is_empty();
     let step = match kept {
         None => Step::Pick { vni, range: block.usable() },
-        Some(lock)
-            if in_status(&&lock) && status.address_vni == vni.number() && status.errors.ipam.is_empty() =>
-        {
-            Step::Done
-        }
+        Some(_) if is_complete => Step::Done,
         Some(lock) => address_of(lock).map_or(Step::Wait, Step::Write),
     };
     Decision { release, step }
@@ -193,5 +195,7 @@ impl Trouble {
     }
 }
 
+#[cfg(test)]
+mod model;
 #[cfg(test)]
 mod tests;

@@ -86,7 +86,9 @@ fn the_oldest_lock_is_used_and_the_others_go() {
         lock("b", "u", 1, [10, 0, 0, 3], 1),
         lock("other", "v", 1, [10, 0, 0, 5], 0),
     ];
-    check(&attachment("u"), Some(&good), &locks, &["c", "a"], &writes(&locks[2]));
+    check(&attachment("u"), Some(&good), &locks, &[], &writes(&locks[2]));
+    let has = having(attachment("u"), &locks[2], &good);
+    check(&has, Some(&good), &locks, &["c", "a"], &Step::Done);
     let has = having(attachment("u"), &locks[0], &good);
     check(&has, Some(&good), &locks, &["a", "b"], &Step::Done);
 }
@@ -97,7 +99,9 @@ fn a_lock_that_is_outside_of_the_subnet_goes_when_its_interface_has_gone() {
     let mut a = having(attachment("u"), &old, &subnet(1, "10.0.0.0/24"));
     let moved = subnet(1, "10.0.1.0/24");
     let pick = Step::Pick { vni: Vni::new(1).unwrap(), range: 0x0a00_0102..=0x0a00_01fe };
-    check(&a, Some(&moved), std::slice::from_ref(&old), &["old"], &pick);
+    check(&a, Some(&moved), std::slice::from_ref(&old), &[], &pick);
+    let told_no_more = NetworkAttachment { status: Trouble::Full.written(&a), ..a.clone() };
+    check(&told_no_more, Some(&moved), std::slice::from_ref(&old), &["old"], &pick);
     a.status.ifc_name = interface_name(Mac::of(old.key.vni, old.key.address));
     check(&a, Some(&moved), std::slice::from_ref(&old), &[], &pick);
     check(&a, Some(&moved), &[old.clone(), new.clone()], &[], &writes(&new));

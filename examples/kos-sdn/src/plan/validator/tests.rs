@@ -128,6 +128,7 @@ enum Op {
     Delete(Index),
     Hear(bool),
     Work(bool),
+    Settle,
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -136,6 +137,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => any::<Index>().prop_map(Op::Delete),
         4 => any::<bool>().prop_map(Op::Hear),
         6 => any::<bool>().prop_map(Op::Work),
+        1 => Just(Op::Settle),
     ]
 }
 
@@ -268,6 +270,7 @@ proptest! {
                 Op::Delete(which) => world.delete(&which),
                 Op::Hear(who) => drop(world.hear(usize::from(who))),
                 Op::Work(who) => drop(world.work(usize::from(who))),
+                Op::Settle => world.settle(),
             }
             world.check();
         }
