@@ -49,7 +49,8 @@
 //! 17. **A state of an object is decoded once** for all handles that read it as one type
 //!     (`a_state_is_decoded_once_for_all_who_read_it`).
 //! 18. **What a [`KindOf`] asks of its objects holds for everybody** (`what_a_kind_asks_holds_on_the_wire_and_through_a_handle`);
-//!     what it notes of a write, of whichever part, is its own (`what_the_server_notes_of_a_write_is_its_own_on_every_way`); and nobody takes its name (`a_definition_of_its_name_is_refused_either_way`).
+//!     what it notes of a write, of whichever part, is its own (`what_the_server_notes_of_a_write_is_its_own_on_every_way`); and
+//!     nobody takes its name (`a_definition_of_its_name_is_refused_either_way`).
 //! 19. **Long answers are compressed** for who can read gzip, and lists as they are made, never held as a whole
 //!     (`long_answers_are_compressed_for_who_can_read_them`, `a_long_document_is_compressed_as_it_is_made`); watches are not
 //!     (`a_watch_is_not_compressed`).

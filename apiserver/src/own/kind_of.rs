@@ -132,7 +132,7 @@ impl<K> KindOf<K> {
     /// time is the server's. Of what the function does all counts but the metadata and the spec. What a client wrote there is in
     /// `new` too, for the function to put aside.
     ///
-    /// A write that changes nothing must be given what `old` has: else it is a change.
+    /// A write that changes nothing must be given what `old` has: else it is a change. Without an old one it is new, or was no `K` before.
     pub fn stamping(
         mut self,
         stamping: impl Fn(&mut K, Option<&K>, Timestamp) + Send + Sync + 'static,

@@ -8,6 +8,7 @@ mod ipam;
 mod load;
 mod lock_name;
 mod mac;
+mod schedule;
 mod validator;
 mod wait;
 
@@ -21,5 +22,6 @@ pub use ipam::{Address, Decision, OwnedLock, Step, Trouble, View, address_of, de
 pub use load::{Load, Net, SubnetPlan, vni_of};
 pub use lock_name::AddressKey;
 pub use mac::{Mac, MacError, interface_name};
+pub use schedule::{Spread, due_times, number_of, thread_of};
 pub use validator::{Begin, Judged, Validator};
 pub use wait::WaitLists;
