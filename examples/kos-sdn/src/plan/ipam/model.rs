@@ -47,7 +47,7 @@ struct Store {
 #[derive(Debug)]
 enum News {
     Subnet(Option<Subnet>),
-    Attachment(String, Option<NetworkAttachment>),
+    Attachment(String, Option<Box<NetworkAttachment>>),
     Lock(AddressKey, Option<(String, OwnedLock)>),
 }
 
@@ -107,12 +107,13 @@ impl Ipam {
             Some(News::Attachment(name, now)) => {
                 let uid = |of: &NetworkAttachment| of.metadata.uid.clone().unwrap();
                 let before = self.cache.attachments.get(&name).map(uid);
-                if let Some(before) = before.filter(|before| now.as_ref().map(uid).as_ref() != Some(before)) {
+                if let Some(before) = before.filter(|before| now.as_deref().map(uid).as_ref() != Some(before))
+                {
                     self.gone.insert(name.clone(), before);
                     self.queue.extend(self.lines.leave(&name));
                 }
                 match now {
-                    Some(now) => drop(self.cache.attachments.insert(name.clone(), now)),
+                    Some(now) => drop(self.cache.attachments.insert(name.clone(), *now)),
                     None => drop(self.cache.attachments.remove(&name)),
                 }
                 self.queue.push_back(name);
@@ -149,7 +150,7 @@ impl World {
             attachment.metadata.resource_version = Some(self.revision.to_string());
             attachment
         });
-        self.ipam.news[1].push_back(News::Attachment(name.into(), attachment.clone()));
+        self.ipam.news[1].push_back(News::Attachment(name.into(), attachment.clone().map(Box::new)));
         match attachment {
             Some(attachment) => drop(self.store.attachments.insert(name.into(), attachment)),
             None => drop(self.store.attachments.remove(name)),
