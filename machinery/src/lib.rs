@@ -88,6 +88,7 @@
 extern crate self as machinery;
 
 #[cfg(any(feature = "embedded", feature = "kube"))]
+#[cfg_attr(not(feature = "diagnostics"), allow(dead_code, reason = "nobody looks at what could be shown"))]
 mod diagnostics;
 mod kind;
 #[cfg(feature = "otel")]
