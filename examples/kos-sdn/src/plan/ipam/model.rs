@@ -46,7 +46,7 @@ struct Store {
 
 #[derive(Debug)]
 enum News {
-    Subnet(Option<Subnet>),
+    Subnet(Option<Box<Subnet>>),
     Attachment(String, Option<Box<NetworkAttachment>>),
     Lock(AddressKey, Option<(String, OwnedLock)>),
 }
@@ -101,7 +101,7 @@ impl Ipam {
         match self.news[kind].pop_front() {
             None => return false,
             Some(News::Subnet(subnet)) => {
-                self.cache.subnet = subnet;
+                self.cache.subnet = subnet.map(|subnet| *subnet);
                 self.queue.extend(self.cache.attachments.keys().cloned());
             }
             Some(News::Attachment(name, now)) => {
@@ -173,7 +173,7 @@ impl World {
             subnet.status.validated = true;
             subnet
         });
-        self.ipam.news[0].push_back(News::Subnet(subnet.clone()));
+        self.ipam.news[0].push_back(News::Subnet(subnet.clone().map(Box::new)));
         self.store.subnet = subnet;
     }
 
