@@ -53,7 +53,6 @@
 //!     threads in `tests/loom.rs`).
 //! 27. **Of two holders of a name never both write, and no lock is leaked**: eight who claim, crash and wake up late (`p27_…`;
 //!     over a thousand names by `cargo xtask races`).
-//! 27. **Of two holders of a name never both write, and no lock is leaked**: eight who claim, crash and wake up late (`p27_…`).
 //! 28. **A run is in the trace of what caused it**, and so is all that it writes, without its author doing anything: over the wire, too. A
 //!     trace makes no write of what is none, so controllers that agree fall silent ([`Run::traceparent`]; `p28_…`, `controller/traces.rs`).
 //!
