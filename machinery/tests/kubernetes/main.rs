@@ -29,7 +29,8 @@ async fn a_controller_that_is_stopped_at_an_effect_ends_up_the_same_and_is_silen
             let namespace = namespace(&client, &format!("crash-{nth}-{side:?}").to_lowercase()).await;
             if play((&place, &namespace), Some((nth, side))).await != nth {
                 assert!(nth > 30, "{nth}");
-                return plane.stop().await;
+                plane.stop().await;
+                return;
             }
         }
     }

@@ -140,6 +140,7 @@ fn fence(elector: &machinery::controllers::Elector, space: &str) -> machinery::o
         key: ObjectKey::new(Some(space), "ports").unwrap(),
         uid: machinery::objects::Uid::new("none").unwrap(),
         epoch: elector.state().epoch,
+        besides: None,
     }
 }
 
