@@ -30,7 +30,8 @@ impl<S: Ord + Clone, A: Ord + Clone> WaitLists<S, A> {
 
     /// Waits, at the place that it has, or last. False: too many wait; it has to come again by itself.
     ///
-    /// Whoever waited for something else leaves that first: [`Self::leave`] says who is to be woken then.
+    /// Whoever waited for something else leaves that first: [`Self::leave`] says who is to be woken then. And whoever has gone since it was looked at
+    /// leaves again at once: that it went was told before it waited, and whom the line wakes next must be there.
     #[must_use = "who does not wait is never woken"]
     pub fn wait(&mut self, subnet: &S, who: &A) -> bool {
         if let Some((at, place)) = self.places.get(who) {

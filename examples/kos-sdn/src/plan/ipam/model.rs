@@ -214,6 +214,8 @@ impl World {
             if self.store.locks.get(&lock.key).is_some_and(|(_, there)| there.uid == lock.uid) {
                 self.lock(lock.key, None);
             }
+            // What it gave back it does not see any more when it runs again.
+            while self.ipam.hear(2) {}
         }
         match (view.decision.step, view.attachment, view.subnet) {
             (Step::Pick { vni, range }, Some(attachment), _) => {
@@ -223,6 +225,10 @@ impl World {
                     }
                     None => {
                         assert!(self.ipam.lines.wait(&(), &name));
+                        // Who went meanwhile was told to be gone before it waited: nobody else takes it out of the line.
+                        if !self.ipam.cache.attachments.contains_key(&name) {
+                            self.ipam.queue.extend(self.ipam.lines.leave(&name));
+                        }
                         let status = Trouble::Full.written(&attachment);
                         self.write(&name, attachment, status);
                     }
