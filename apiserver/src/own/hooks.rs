@@ -30,6 +30,8 @@ type Stamping<K> = dyn Fn(&mut K, Option<&K>, Timestamp) + Send + Sync;
 /// Whose they are: the client's, or the server's own.
 const NOT_STAMPED: [&str; 4] = ["apiVersion", "kind", "metadata", "spec"];
 
+const STATUS: &str = "status";
+
 impl<K> Typed<K> {
     /// One that asks nothing but that its objects can be read.
     pub(super) const fn new() -> Self {
@@ -77,11 +79,22 @@ impl<K: Serialize + DeserializeOwned + 'static> Hooks for Typed<K> {
         let Some(stamping) = &self.stamping else { return };
         // One that cannot be read is refused by the check.
         let Ok(mut typed) = K::deserialize(&*new) else { return };
+        let Ok(before) = serde_json::to_value(&typed) else { return };
         let old = old.and_then(|old| K::deserialize(old).ok());
         stamping(&mut typed, old.as_ref(), now);
-        let Ok(Value::Object(stamped)) = serde_json::to_value(&typed) else { return };
-        let Some(object) = new.as_object_mut() else { return };
-        object.extend(stamped.into_iter().filter(|(field, _)| !NOT_STAMPED.contains(&field.as_str())));
+        let Ok(after) = serde_json::to_value(&typed) else { return };
+        // Of the status others write parts that the type may not know.
+        carry(&before, &after, new, &|field| field == STATUS);
+        let (Some(before), Value::Object(after), Some(object)) =
+            (before.as_object(), after, new.as_object_mut())
+        else {
+            return;
+        };
+        let counts = |field: &str| field != STATUS && !NOT_STAMPED.contains(&field);
+        for field in before.keys().filter(|field| counts(field) && !after.contains_key(*field)) {
+            object.remove(field);
+        }
+        object.extend(after.into_iter().filter(|(field, _)| counts(field)));
     }
 
     fn check(&self, new: &Value, old: Option<&Value>) -> Vec<FieldError> {
@@ -96,5 +109,48 @@ impl<K: Serialize + DeserializeOwned + 'static> Hooks for Typed<K> {
 
     fn guards(&self) -> &[Arc<dyn Guard>] {
         &self.guards
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+    use serde_json::json;
+
+    #[derive(Serialize, Deserialize)]
+    struct Noted {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        last: Option<String>,
+        #[serde(default)]
+        status: Status,
+    }
+
+    #[derive(Default, Serialize, Deserialize)]
+    #[serde(default)]
+    struct Status {
+        phase: String,
+        count: u32,
+    }
+
+    #[test]
+    fn what_is_noted_is_the_servers_and_the_status_is_changed_where_it_is_noted() {
+        let stamping = |new: &mut Noted, old: Option<&Noted>, _: Timestamp| {
+            new.last = old.and_then(|old| old.last.clone());
+            new.status.count = 7;
+        };
+        let typed = Typed::<Noted> { stamping: Some(Box::new(stamping)), ..Typed::new() };
+        let check = |mut new: Value, old: Option<Value>, expected: Value| {
+            typed.stamp(&mut new, old.as_ref(), Timestamp::UNIX_EPOCH);
+            assert_eq!(new, expected);
+        };
+        let status = json!({"count": 7, "more": [1]});
+        check(
+            json!({"last": "forged", "spec": 1, "status": {"count": 1, "more": [1]}}),
+            None,
+            json!({"spec": 1, "status": status}),
+        );
+        let old = Some(json!({"last": "true"}));
+        check(json!({"last": "forged", "status": status}), old, json!({"last": "true", "status": status}));
     }
 }
