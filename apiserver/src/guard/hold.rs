@@ -14,7 +14,7 @@ use crate::invalid::{FieldError, Problem, invalid};
 use crate::kind::Kind;
 use crate::refusal::{Cause, Refusal};
 use crate::storage::Stored;
-use crate::strategy::metadata_mut;
+use crate::strategy::{forget_trace, metadata_mut};
 use crate::verbs::output::read;
 
 /// By which clients tell what a guard refuses from what is wrong by itself.
@@ -119,7 +119,7 @@ fn written(bytes: &[u8]) -> Result<Value, Refusal> {
         .map_err(|_| Refusal::new(500, "InternalError", "what is to be stored is not JSON"))
 }
 
-/// Whether a state says more than that the object goes, or whose it is. No guard looks at that, unless it comes under a new key
+/// Whether a state says more than that the object goes, whose it is, and in which trace that was said. No guard looks at that, unless it comes under a new key
 /// by it: what is in the way can always go out of it.
 fn says_more(old: &Value, new: &Value) -> bool {
     let rest = |object: &Value| {
@@ -135,6 +135,7 @@ fn says_more(old: &Value, new: &Value) -> bool {
         ] {
             metadata_mut(&mut object).remove(field);
         }
+        forget_trace(&mut object);
         object
     };
     rest(old) != rest(new)

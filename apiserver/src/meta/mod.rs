@@ -14,5 +14,5 @@ pub(crate) use coerce::coerce;
 pub(crate) use create::{Creation, for_create};
 pub(crate) use owners::dedup_owners;
 pub(crate) use update::{Update, for_update};
-pub(crate) use validate::embedded as check_embedded;
+pub(crate) use validate::{MAX_ANNOTATIONS, embedded as check_embedded};
 pub(crate) use warn::finalizer_warnings;

@@ -8,7 +8,7 @@ use crate::invalid::{FieldError, Problem};
 use crate::shown;
 
 /// How long all annotations together may be, keys and values, in bytes.
-const MAX_ANNOTATIONS: usize = 256 << 10;
+pub(crate) const MAX_ANNOTATIONS: usize = 256 << 10;
 
 /// How many errors are told, more or less: there could be as many as a body has lines, and each has a text of its own.
 pub(super) const MAX_ERRORS: usize = 100;

@@ -7,6 +7,7 @@ mod update;
 
 pub(crate) use create::{New, create};
 pub(crate) use delete::{Deletion, delete};
+pub(crate) use trace::forget_trace;
 pub(crate) use update::update;
 
 use std::sync::LazyLock;

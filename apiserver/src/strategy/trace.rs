@@ -4,6 +4,7 @@ use machinery_objects::Traceparent;
 use serde_json::{Value, json};
 
 use super::{metadata, metadata_mut};
+use crate::meta::MAX_ANNOTATIONS;
 
 const KEY: &str = Traceparent::ANNOTATION;
 
@@ -22,14 +23,18 @@ pub(super) enum Mark {
 /// says no trace wrote into it is a change like any other, and stays.
 pub(super) fn set_aside(new: &mut Value, old: Option<&Value>, trace: Option<Traceparent>) -> Mark {
     let had = old.and_then(said);
-    let is_written = said(new).is_some_and(|says| Some(says) != had);
+    let is_theirs = old.is_some_and(is_managed);
+    let is_written = match said(new) {
+        Some(says) => Some(says) != had,
+        None => is_theirs,
+    };
     if is_written && trace.is_none() {
         return Mark::Stays;
     }
     put(new, had.unwrap_or_default());
     match trace {
         Some(trace) => Mark::Says(trace),
-        None if had.is_some() && !old.is_some_and(is_managed) => Mark::Goes,
+        None if had.is_some() && !is_theirs => Mark::Goes,
         None => Mark::Stays,
     }
 }
@@ -39,21 +44,67 @@ impl Mark {
     pub(super) fn put(self, object: &mut Value) {
         match self {
             Self::Stays => {}
-            Self::Says(trace) => put(object, &trace.to_string()),
+            Self::Says(trace) => {
+                let text = if has_room(object) { trace.to_string() } else { String::new() };
+                put(object, &text);
+                unmanage(object);
+            }
             Self::Goes => put(object, ""),
         }
     }
+}
+
+/// Takes away what is said of a trace: for who looks whether anything else differs.
+pub(crate) fn forget_trace(object: &mut Value) {
+    put(object, "");
 }
 
 fn said(object: &Value) -> Option<&str> {
     metadata(object).get("annotations")?.get(KEY)?.as_str()
 }
 
+/// Where it is in the fields of a manager.
+const PATH: [&str; 4] = ["fieldsV1", "f:metadata", "f:annotations", "f:machinery.dev/traceparent"];
+
 /// Whether somebody manages it: then it was written as a field, and not put there by the server.
 fn is_managed(object: &Value) -> bool {
-    const PATH: &str = "/fieldsV1/f:metadata/f:annotations/f:machinery.dev~1traceparent";
+    let manages = |entry: &Value| PATH.iter().try_fold(entry, |value, field| value.get(field)).is_some();
     let entries = metadata(object).get("managedFields").and_then(Value::as_array);
-    entries.is_some_and(|entries| entries.iter().any(|entry| entry.pointer(PATH).is_some()))
+    entries.is_some_and(|entries| entries.iter().any(manages))
+}
+
+/// It is the server's from now on: nobody manages it.
+fn unmanage(object: &mut Value) {
+    if !is_managed(object) {
+        return;
+    }
+    if let Some(entries) = metadata_mut(object).get_mut("managedFields").and_then(Value::as_array_mut) {
+        entries.retain_mut(|entry| !remove(entry, &PATH) || entry.get(PATH[0]).is_some());
+    }
+}
+
+/// Removes the field at a path, and what has no field left by that. Whether it was there.
+fn remove(from: &mut Value, path: &[&str]) -> bool {
+    let (Some(from), Some((field, rest))) = (from.as_object_mut(), path.split_first()) else { return false };
+    if rest.is_empty() {
+        return from.remove(*field).is_some();
+    }
+    let Some(inner) = from.get_mut(*field) else { return false };
+    let removed = remove(inner, rest);
+    // A map that is managed as such is said by a dot.
+    let is_empty = inner.as_object().is_some_and(|fields| fields.keys().all(|field| field == "."));
+    if removed && is_empty {
+        from.remove(*field);
+    }
+    removed
+}
+
+/// Whether the annotations may be so much longer: what is near the limit can still be written.
+fn has_room(object: &Value) -> bool {
+    let annotations = metadata(object).get("annotations").and_then(Value::as_object).into_iter().flatten();
+    let others = annotations.filter(|(key, _)| *key != KEY);
+    let bytes: usize = others.map(|(key, value)| key.len() + value.as_str().map_or(0, str::len)).sum();
+    bytes + KEY.len() + Traceparent::LENGTH <= MAX_ANNOTATIONS
 }
 
 /// Says this; nothing, where it is empty.
@@ -126,6 +177,40 @@ mod tests {
         let mut new = old.clone();
         set_aside(&mut new, Some(&old), None).put(&mut new);
         assert_eq!(new, old);
+    }
+
+    #[test]
+    fn what_a_trace_was_written_over_is_nobodys() {
+        let manages = |more: Value| {
+            let mut fields = json!({"f:metadata": {"f:annotations": {".": {}, format!("f:{KEY}"): {}}}});
+            fields.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            json!({"manager": "somebody", "fieldsV1": fields})
+        };
+        let mut old = object(Some("by hand"));
+        old["metadata"]["managedFields"] = json!([manages(json!({})), manages(json!({"f:spec": {}}))]);
+        let mut new = old.clone();
+        set_aside(&mut new, Some(&old), Some(ONE.parse().unwrap())).put(&mut new);
+        let left = json!([{"manager": "somebody", "fieldsV1": {"f:spec": {}}}]);
+        assert_eq!((said(&new), &new["metadata"]["managedFields"]), (Some(ONE), &left));
+        let outside = new.clone();
+        set_aside(&mut new, Some(&outside), None).put(&mut new);
+        assert_eq!(said(&new), None, "it is a stamp like any other");
+
+        let mut new = object(None);
+        let mark = set_aside(&mut new, Some(&old), None);
+        assert!(matches!(mark, Mark::Stays) && said(&new).is_none(), "who wrote it may take it away");
+    }
+
+    #[test]
+    fn what_has_no_room_for_a_trace_is_written_without() {
+        let mut new = object(Some(ONE));
+        new["metadata"]["annotations"]["a"] = "x".repeat(MAX_ANNOTATIONS - 1 - KEY.len() - ONE.len()).into();
+        let trace = || Mark::Says(OTHER.parse().unwrap());
+        trace().put(&mut new);
+        assert_eq!(said(&new), Some(OTHER));
+        new["metadata"]["annotations"]["b"] = "".into();
+        trace().put(&mut new);
+        assert_eq!(said(&new), None);
     }
 
     #[test]

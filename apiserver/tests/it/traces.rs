@@ -112,6 +112,20 @@ async fn what_a_client_wrote_about_its_trace_stays() {
     assert_ne!(version(&other), version(&changed));
     let traced = send(&client, Method::PATCH, WIDGET, Some(TRACES[1]), &json!({"spec": {"size": 8}})).await;
     assert_eq!(says(&traced), Some(TRACES[1]));
+    assert!(
+        !traced["metadata"]["managedFields"].to_string().contains("traceparent"),
+        "nobody manages it: {traced}"
+    );
+    let outside = send(&client, Method::PATCH, WIDGET, None, &json!({"spec": {"size": 7}})).await;
+    assert_eq!(says(&outside), None, "it was a stamp like any other");
+
+    let by_hand = json!({"metadata": {"annotations": {Traceparent::ANNOTATION: "mine"}}});
+    let by_hand = send(&client, Method::PATCH, WIDGET, None, &by_hand).await;
+    assert_eq!(says(&by_hand), Some("mine"));
+    let none = json!({"metadata": {"annotations": {Traceparent::ANNOTATION: null}}});
+    let none = send(&client, Method::PATCH, WIDGET, None, &none).await;
+    assert_eq!(says(&none), None, "who wrote it may take it away");
+    assert_ne!(version(&none), version(&by_hand));
     server.stop().await;
 }
 

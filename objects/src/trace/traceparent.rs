@@ -74,6 +74,9 @@ impl Traceparent {
         self.flags & SAMPLED != 0
     }
 
+    /// So many bytes it takes to say one.
+    pub const LENGTH: usize = 55;
+
     /// What an annotation or a header says; nothing, if that is no traceparent.
     #[must_use]
     pub fn said(text: &str) -> Option<Self> {

@@ -10,6 +10,7 @@ use super::rule::Rule;
 use super::rules::{NoRole, Rules, text};
 use crate::auth::identity::{Identity, MASTERS};
 use crate::refusal::{About, Refusal};
+use crate::strategy::forget_trace;
 
 impl Rules {
     /// Whether `identity` may create `object`, or make `old` into it: a Role, ClusterRole, RoleBinding or
@@ -120,6 +121,7 @@ fn differ_in_upkeep_only(old: &Value, new: &Value) -> bool {
                 metadata.remove(field);
             }
         }
+        forget_trace(&mut object);
         object
     };
     rest(old) == rest(new)

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use machinery_apiserver::{ApiServer, Handle, KindOf, Limits};
 use machinery_objects::{
-    Deleted, Deletion, InvalidField, Patch, PatchFormat, Preconditions, WriteError, Writer,
+    Deleted, Deletion, InvalidField, Patch, PatchFormat, Preconditions, SpanIds, WriteError, Writer, traced,
 };
 use machinery_store::{Memory, Options};
 use serde_json::{Value, json};
@@ -98,6 +98,26 @@ async fn what_has_keys_that_it_may_not_have_can_still_go() {
     server.stop().await;
 }
 
+/// That a trace is noted is no reason to ask the guards, nor is that it is not any more.
+#[tokio::test]
+async fn what_has_keys_that_it_may_not_have_can_go_in_a_trace_and_out_of_one() {
+    let ids = SpanIds::seeded(1);
+    let store = Memory::new(Options::default());
+    let server = ApiServer::builder(store.clone()).kind(unguarded()).start().await.unwrap();
+    for name in ["long", "panics", "stamped"] {
+        let from = if name == "panics" { PANICS } else { LONG };
+        let trace = (name == "stamped").then(|| ids.root());
+        traced(trace, subnets_of(&server).create(&held(subnet(name, &[], from, 9)), None)).await.unwrap();
+    }
+    server.stop().await;
+    let server = ApiServer::builder(store).kind(strict()).start().await.unwrap();
+    let handle = subnets_of(&server);
+    traced(Some(ids.root()), goes(&handle, "long")).await;
+    traced(Some(ids.root()), goes(&handle, "panics")).await;
+    goes(&handle, "stamped").await;
+    server.stop().await;
+}
+
 #[tokio::test]
 async fn a_namespace_goes_with_what_has_too_many_keys() {
     let store = Memory::new(Options::default());
@@ -106,7 +126,7 @@ async fn a_namespace_goes_with_what_has_too_many_keys() {
     Client::of(&before).post("/api/v1/namespaces", &namespace).await.fine();
     let mut inside = subnet("inside", &(0..120).collect::<Vec<_>>(), 9, 9);
     inside.metadata.namespace = "n".into();
-    subnets_of(&before).create(&inside, None).await.unwrap();
+    traced(Some(SpanIds::seeded(1).root()), subnets_of(&before).create(&inside, None)).await.unwrap();
     before.stop().await;
     let server = ApiServer::builder(store.clone()).kind(strict()).start().await.unwrap();
     let client = Client::of(&server);
