@@ -4,8 +4,9 @@ use machinery::otel::{Otlp, SubscriberExt as _, SubscriberInitExt as _, registry
 
 #[derive(clap::Args)]
 pub(crate) struct Collector {
-    /// Send a span for each request to the collector of OpenTelemetry at this URL, by OTLP over HTTP: http://127.0.0.1:4318
-    #[arg(long, value_name = "URL", env = "OTEL_EXPORTER_OTLP_ENDPOINT")]
+    /// Send a span for each request to the collector of OpenTelemetry at this URL, by OTLP over HTTP: http://127.0.0.1:4318. Without it: to
+    /// where OTEL_EXPORTER_OTLP_ENDPOINT says, if spans can be sent there
+    #[arg(long, value_name = "URL")]
     otlp: Option<String>,
 }
 
@@ -15,8 +16,18 @@ pub(crate) struct Traces(Option<Otlp>);
 impl Collector {
     /// Begins. It is the program's one subscriber.
     pub(crate) fn start(&self) -> anyhow::Result<Traces> {
-        let Some(url) = self.otlp.as_deref().filter(|url| !url.is_empty()) else { return Ok(Traces(None)) };
-        let otlp = Otlp::to(url).service("machinery").start()?;
+        let otlp = match (&self.otlp, Otlp::from_env()) {
+            (Some(url), _) => Otlp::to(url).service("machinery").start()?,
+            (None, None) => return Ok(Traces(None)),
+            // It is said to all programs there are, and not to this one.
+            (None, Some(start)) => match start.service("machinery").start() {
+                Ok(otlp) => otlp,
+                Err(error) => {
+                    eprintln!("machinery: by OTEL_EXPORTER_OTLP_ENDPOINT: {error}");
+                    return Ok(Traces(None));
+                }
+            },
+        };
         registry().with(otlp.layer()).try_init()?;
         Ok(Traces(Some(otlp)))
     }

@@ -8,6 +8,10 @@ use machinery_workqueue::entropy;
 use opentelemetry_otlp::{SpanExporter, WithExportConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::{BatchSpanProcessor, SpanProcessor};
+use tracing::Subscriber;
+use tracing_subscriber::Layer as _;
+use tracing_subscriber::filter::{Filtered, LevelFilter};
+use tracing_subscriber::registry::LookupSpan;
 
 use super::layer::OtlpLayer;
 
@@ -69,8 +73,12 @@ impl Otlp {
 
     /// What tells it of spans: a layer of the program's subscriber, for spans of the level info and above.
     #[must_use]
-    pub fn layer(&self) -> OtlpLayer {
-        OtlpLayer::new(self.0.clone())
+    pub fn layer<S>(&self) -> Filtered<OtlpLayer, LevelFilter, S>
+    where
+        S: Subscriber + for<'l> LookupSpan<'l>,
+    {
+        // By a filter of its own: else what libraries trace of every frame would be made, to be thrown away.
+        OtlpLayer::new(self.0.clone()).with_filter(LevelFilter::INFO)
     }
 
     /// Sends what is left, and then nothing any more.

@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 use opentelemetry_sdk::trace::SpanProcessor;
+use tracing::Subscriber;
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Level, Metadata, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 use tracing_subscriber::registry::LookupSpan;
@@ -26,7 +26,7 @@ impl OtlpLayer {
 
 impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for OtlpLayer {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
-        let Some(span) = context.span(id).filter(|span| is_sent(span.metadata())) else { return };
+        let Some(span) = context.span(id) else { return };
         // What is between is not sent: so the parent of whatever is, is what is sent above it.
         let above = span.scope().skip(1).find(|above| above.extensions().get::<Building>().is_some());
         let mut building = match above {
@@ -51,10 +51,6 @@ impl<S: Subscriber + for<'l> LookupSpan<'l>> Layer<S> for OtlpLayer {
             self.0.processor.on_end(data);
         }
     }
-}
-
-fn is_sent(metadata: &Metadata<'_>) -> bool {
-    *metadata.level() <= Level::INFO
 }
 
 fn now() -> SystemTime {
