@@ -95,7 +95,7 @@ const COUNTERS: [Family<u64>; 8] = [
 const GAUGES: [Family<usize>; 4] = [
     Family("workqueue_depth", "Keys that are ready", |s| s.ready),
     Family("workqueue_delayed", "Keys that wait for their time", |s| s.delayed),
-    Family("workqueue_out", "Keys that are with a worker", |s| s.out),
+    Family("workqueue_out", "Keys that are worked on", |s| s.out),
     Family("workqueue_held", "Keys that are out and not worked on, until they are answered", |s| s.held),
 ];
 
