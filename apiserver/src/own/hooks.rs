@@ -83,14 +83,17 @@ impl<K: Serialize + DeserializeOwned + 'static> Hooks for Typed<K> {
         let old = old.and_then(|old| K::deserialize(old).ok());
         stamping(&mut typed, old.as_ref(), now);
         let Ok(after) = serde_json::to_value(&typed) else { return };
-        // Of the status others write parts that the type may not know.
-        carry(&before, &after, new, &|field| field == STATUS);
+        // Of the status others write parts that the type may not know. A new object gets the whole.
+        let begins = old.is_none() && new.get(STATUS).is_none();
+        if !begins {
+            carry(&before, &after, new, &|field| field == STATUS);
+        }
         let (Some(before), Value::Object(after), Some(object)) =
             (before.as_object(), after, new.as_object_mut())
         else {
             return;
         };
-        let counts = |field: &str| field != STATUS && !NOT_STAMPED.contains(&field);
+        let counts = |field: &str| (field != STATUS || begins) && !NOT_STAMPED.contains(&field);
         for field in before.keys().filter(|field| counts(field) && !after.contains_key(*field)) {
             object.remove(field);
         }
@@ -150,6 +153,7 @@ mod tests {
             None,
             json!({"spec": 1, "status": status}),
         );
+        check(json!({"spec": 1}), None, json!({"spec": 1, "status": {"phase": "", "count": 7}}));
         let old = Some(json!({"last": "true"}));
         check(json!({"last": "forged", "status": status}), old, json!({"last": "true", "status": status}));
     }
