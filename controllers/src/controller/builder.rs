@@ -217,13 +217,14 @@ fn owners(owner: &Kind, key: &ObjectKey, object: &impl Object) -> Vec<ObjectKey>
 }
 
 /// Whether something of an object is another than before: for updates that are of no interest otherwise. That it is to go, and who has work to do
-/// before it may, is always of interest: else nobody would take their finalizer away.
+/// before it may, is always of interest: else nobody would take their finalizer away. So is that it is another one of its name.
 pub fn changed<T: Object, V: PartialEq>(
     what: impl Fn(&T) -> V + Send + Sync + 'static,
 ) -> impl Fn(&Event<Arc<T>>) -> bool + Send + Sync + 'static {
     move |event| match event {
         Event::Updated { old, object } => {
-            old.is_deleting() != object.is_deleting()
+            old.uid() != object.uid()
+                || old.is_deleting() != object.is_deleting()
                 || old.finalizers() != object.finalizers()
                 || what(old) != what(object)
         }
