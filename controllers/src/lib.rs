@@ -64,7 +64,6 @@
 //! - It deletes no lock because its owner is gone: that is the server's garbage collection. Names in different namespaces are different.
 //! - A machine that is suspended does not notice that its Lease runs out, and what it sends when it wakes is refused by a server that holds
 //!   fences. Others refuse nothing: there, what such a machine had under way may still be done.
-//!   fences. Others refuse nothing: there, what was under way when a term ended may still be done.
 //! - A task that a reconcile spawns is outside of its trace, unless it is given [`Run::traceparent`]. Events for people are in none.
 //! - Who deletes an object that goes at once is not known: that begins a trace of its own.
 //! - An election takes no part in the coordinated election of Kubernetes, and leaves what that wrote.

@@ -75,8 +75,11 @@ pub struct Run {
     pub waited: Duration,
     pub(crate) trace: Option<Traceparent>,
     stopping: CancellationToken,
-    held: Arc<Mutex<Vec<Wait>>>,
+    held: WroteSoFar,
 }
+
+/// What a run says that it wrote, while it runs.
+pub(crate) type WroteSoFar = Arc<Mutex<Vec<Wait>>>;
 
 /// A write that is to be read before the next run.
 #[derive(Clone)]
@@ -131,6 +134,11 @@ impl Run {
     #[must_use]
     pub const fn stopping(&self) -> &CancellationToken {
         &self.stopping
+    }
+
+    /// What is written by and by, also if the run is dropped.
+    pub(crate) fn wrote_so_far(&self) -> WroteSoFar {
+        self.held.clone()
     }
 
     /// What was written, and is to be waited for.

@@ -18,6 +18,7 @@ use super::source::Source;
 use super::state::{Explained, Phase, Running, State, Tally};
 use super::traces;
 use crate::Request;
+use crate::reconcile::WroteSoFar;
 
 /// Runs a [`Reconcile`](crate::Reconcile) for each subject that its sources tell of.
 ///
@@ -75,6 +76,8 @@ pub(super) struct Busy<K> {
     pub(super) since: Instant,
     pub(super) causes: Causes,
     pub(super) attempts: u16,
+    /// What its run has said that it wrote.
+    pub(super) wrote: WroteSoFar,
     pub(super) is_stuck: bool,
 }
 

@@ -61,6 +61,9 @@ impl<K: Request, S> Inner<K, S> {
             Left { key: seen.key, due, priority: seen.priority }
         });
         let mut left: Vec<_> = left.collect();
+        // A run that was dropped may have been the last try of its key: that is no reason to forget what was asked for.
+        let given_up = dropped.iter().filter(|key| queue.see(key).is_none()).cloned();
+        left.extend(given_up.map(|key| Left { key, due: now, priority: Priority::default() }));
         left.append(&mut self.left.lock());
         let ended = contained(|| Ended::new(dropped, &left)).ok();
         if !left.is_empty() {

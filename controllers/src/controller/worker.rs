@@ -2,11 +2,12 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::FutureExt;
 use machinery_objects::traced;
 use machinery_sync::{Panic, contained};
-use machinery_workqueue::Work;
+use machinery_workqueue::{Add, Work};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::Instrument;
@@ -95,18 +96,19 @@ where
     R: Reconcile<S>,
 {
     let inner = &shared.inner;
+    if let Some(held) = inner.holds(work.key()) {
+        return hold_back(shared, work, held);
+    }
     let (began, causes) = (Instant::now(), work.causes());
+    let mut run = Run::of(&work, causes, shared.told.clone());
     *inner.workers[number].lock() = Some(Busy {
         key: work.key().clone(),
         since: began,
         causes,
         attempts: work.attempts(),
+        wrote: run.wrote_so_far(),
         is_stuck: false,
     });
-    let mut run = Run::of(&work, causes, shared.told.clone());
-    if !sees_what_was_written(shared, work.key()).await {
-        return drop(inner.workers[number].lock().take());
-    }
     let caused_by = shared.traces.take(work.key());
     let outcome = match contained(|| (inner.made.subject)(work.key())) {
         Ok(Some(subject)) => reconciled(shared, work.key(), &subject, caused_by.as_ref(), &mut run).await,
@@ -137,14 +139,26 @@ where
     });
 }
 
-/// Waits for what was written of a key when the controller ran before. Not if it stops meanwhile: then nothing is begun, and that is waited for
-/// next time.
-async fn sees_what_was_written<K: Request, S, R>(shared: &Shared<K, S, R>, key: &K) -> bool {
-    let Shared { inner, stopping, .. } = shared;
-    let Some(held) = inner.held.lock().get(key).cloned() else { return true };
-    let Some(shown) = stopping.run_until_cancelled(held.shown()).await else { return false };
-    inner.let_go(key, shown);
-    true
+/// Waits for what was written of a key when the controller ran before, and holds up nobody else. If it stops meanwhile that is waited for the
+/// next time, and nothing is begun.
+fn hold_back<K: Request, S, R>(shared: &Arc<Shared<K, S, R>>, work: Work<K>, held: Held)
+where
+    S: Send + Sync + 'static,
+    R: Reconcile<S>,
+{
+    work.hold();
+    let shared = shared.clone();
+    shared.tasks.clone().spawn(async move {
+        if let Some(shown) = shared.stopping.run_until_cancelled(held.shown()).await {
+            shared.inner.let_go(work.key(), shown);
+        }
+        // Why it was to run is why it will. That is no failure, and no answer.
+        for (cause, _) in work.causes().iter() {
+            let _ =
+                shared.queue.add_with(work.key().clone(), Add::new().priority(work.priority()).cause(cause));
+        }
+        work.after(Duration::ZERO);
+    });
 }
 
 impl<K: Request, S> Inner<K, S> {
@@ -153,13 +167,29 @@ impl<K: Request, S> Inner<K, S> {
         let mut keys = Vec::new();
         for worker in &self.workers {
             let Some(busy) = worker.lock().take() else { continue };
-            let Busy { key, since: began, causes, attempts, .. } = busy;
+            let Busy { key, since: began, causes, attempts, wrote, .. } = busy;
+            // It may have written before it hung: the next run sees that, too.
+            let waits = std::mem::take(&mut *wrote.lock());
+            if let Some(held) = Held::new(waits, self.made.settings.patience) {
+                let before = self.held.lock().insert(key.clone(), held);
+                drop(before);
+            }
             self.tally.ended(&Outcome::Dropped);
             let (took, outcome) = (began.elapsed(), Outcome::Dropped);
             self.records.lock().put(&key, Record { began, took, attempts, causes, outcome, runs: 0 });
             keys.push(key);
         }
         keys
+    }
+
+    /// What is waited for before a key may run, if anything is.
+    fn holds(&self, key: &K) -> Option<Held> {
+        let held = self.held.lock().get(key).cloned()?;
+        if !held.is_over(Instant::now()) {
+            return Some(held);
+        }
+        self.let_go(key, false);
+        None
     }
 
     /// It waits for nothing any more, as all can be read or took too long.

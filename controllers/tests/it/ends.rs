@@ -2,7 +2,9 @@
 
 use crate::stage::{Stage, asks, next, of, part, plane, settings, silence};
 use machinery_controllers::{Controller, Ended, Next, Outcome, Phase, Run, RunError, Settings};
+use machinery_workqueue::Config;
 use std::collections::BTreeSet;
+use std::num::NonZeroU16;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -170,6 +172,27 @@ async fn p07_what_is_queued_at_the_end_is_named_and_runs_the_next_time() {
         run.done();
     }
     silence(&mut asked).await;
+}
+
+/// To be stopped was its last failure, and it was asked for in vain.
+#[tokio::test(start_paused = true)]
+async fn p07_a_key_that_is_dropped_in_its_last_try_is_named_and_runs_the_next_time() {
+    let stage = Stage::new();
+    let once = || Config { max_tries: NonZeroU16::new(1), ..Config::default() };
+    let controller = Controller::of_requests("numbers").settings(settings()).queue(once).build().unwrap();
+    let ((reconcile, mut asked), stopping) = (asks::<u32>(), CancellationToken::new());
+    let ran = runs(&stage, &controller, reconcile, &stopping);
+    while !controller.request(7, &"asked for").await {
+        tokio::task::yield_now().await;
+    }
+    let hangs = next(&mut asked).await;
+    stopping.cancel();
+    let ended = ran.await.unwrap().unwrap();
+    assert_eq!((ended.dropped, ended.left, ended.left_count), (vec![7], vec![7], 1));
+    drop(hangs);
+    let (reconcile, mut asked) = asks::<u32>();
+    runs(&stage, &controller, reconcile, &stage.stopping);
+    assert_eq!(next(&mut asked).await.subject, 7);
 }
 
 /// Where a source ends before the controller, too.

@@ -166,3 +166,63 @@ async fn p05_no_patience_is_too_long() {
     let second = next(&mut asked).await;
     assert_eq!((second.subject.text.as_str(), second.run.attempts), ("written", 0));
 }
+
+/// One worker waited for what could not be read yet, and all others with it.
+#[tokio::test(start_paused = true)]
+async fn p05_a_key_that_is_held_over_a_restart_holds_up_no_other() {
+    let stage = Stage::new();
+    let plane = plane();
+    for name in ["n/a", "n/b"] {
+        plane.put(part(name));
+    }
+    let parts = stage.informer(&plane);
+    let controller = of(&parts).settings(Settings { workers: 1, ..settings() }).build().unwrap();
+    let ((reconcile, mut asked), stopping) = (asks(), CancellationToken::new());
+    let ran = stage.run(&controller, reconcile, &stopping);
+    let first = next(&mut asked).await;
+    let held = first.subject.key.clone();
+    plane.always(Fault::Event(OnEvent::Silent));
+    first.run.wrote(&plane.put(part(held.as_str()).says("written")), &parts);
+    first.done();
+    next(&mut asked).await.done();
+    stopping.cancel();
+    ran.await.unwrap().unwrap();
+
+    let (reconcile, mut asked) = asks();
+    stage.run(&controller, reconcile, &stage.stopping);
+    let began = Instant::now();
+    let other = next(&mut asked).await;
+    assert_ne!(other.subject.key, held);
+    assert!(began.elapsed() < Duration::from_secs(1), "it waited for what is not its own");
+    other.done();
+    plane.behave();
+    plane.end_watches();
+    let again = next(&mut asked).await;
+    assert_eq!((again.subject.text.as_str(), again.run.attempts), ("written", 0));
+    assert!(format!("{:?}", again.run.causes).contains("parts"), "{:?}", again.run.causes);
+}
+
+/// A run that wrote and then hung was dropped, and what it wrote was forgotten with it.
+#[tokio::test(start_paused = true)]
+async fn p05_what_a_run_wrote_that_was_dropped_is_waited_for_too() {
+    let stage = Stage::new();
+    let plane = plane();
+    plane.put(part("n/a"));
+    let parts = stage.informer(&plane);
+    let controller = of(&parts).build().unwrap();
+    let ((reconcile, mut asked), stopping) = (asks(), CancellationToken::new());
+    let ran = stage.run(&controller, reconcile, &stopping);
+    let hangs = next(&mut asked).await;
+    plane.always(Fault::Event(OnEvent::Silent));
+    hangs.run.wrote(&plane.put(part("n/a").says("written")), &parts);
+    stopping.cancel();
+    assert_eq!(ran.await.unwrap().unwrap().dropped.len(), 1);
+
+    let (reconcile, mut asked) = asks();
+    stage.run(&controller, reconcile, &stage.stopping);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(asked.try_recv().is_err(), "the cache is as it was");
+    plane.behave();
+    plane.end_watches();
+    assert_eq!(next(&mut asked).await.subject.text, "written");
+}
