@@ -138,7 +138,11 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
     pub fn saw<T: Object>(&self, parent: &P, event: &Event<Arc<T>>) {
         let (key, uid) = (event.object().key(), event.object().uid().and_then(Uid::new));
         self.forget(parent, |expected| {
-            expected.to_come.remove(&key);
+            // What is told late of one that was there before is not the one that was made: its answer says which that is.
+            let made = expected.to_come.get(&key).and_then(|child| child.wrote.as_ref()?.token.uid.clone());
+            if made.is_none() || uid.is_none() || made == uid {
+                expected.to_come.remove(&key);
+            }
             // Another of its name is there only after it.
             expected.to_go.retain(|(child, gone), _| {
                 *child != key || (event.is_present() && uid.as_ref() == Some(gone))
@@ -152,10 +156,13 @@ impl<P: Eq + Hash + Clone> Expectations<P> {
         let now = Instant::now();
         let patience = self.0.lock().patience;
         // Informers are not asked under the lock.
-        let shown: Vec<WriteToken> =
-            self.answered(parent).into_iter().filter(Wait::is_shown).map(|wait| wait.token).collect();
+        let mut shown = BTreeMap::<ObjectKey, Vec<WriteToken>>::new();
+        for wait in self.answered(parent).into_iter().filter(Wait::is_shown) {
+            shown.entry(wait.token.key.clone()).or_default().push(wait.token);
+        }
         let waits = |child: &Child| {
-            let is_shown = child.wrote.as_ref().is_some_and(|wait| shown.contains(&wait.token));
+            let of_it = |wait: &Wait| shown.get(&wait.token.key).is_some_and(|all| all.contains(&wait.token));
+            let is_shown = child.wrote.as_ref().is_some_and(of_it);
             !is_shown && now.saturating_duration_since(child.since) < patience
         };
         let (mut last, mut is_answered) = (None, false);

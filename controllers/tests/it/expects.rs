@@ -42,6 +42,25 @@ async fn p11_a_parent_waits_for_each_child_that_is_to_come() {
     assert!(expects.pending(&"a").is_none() && expects.is_empty());
 }
 
+/// The cache is ahead of what is told: what went before made room for what is to come, and is told of after it.
+#[tokio::test(start_paused = true)]
+async fn p11_what_is_told_late_of_the_one_before_is_not_the_one_that_is_to_come() {
+    let stage = Stage::new();
+    let plane = plane();
+    let parts = stage.informer(&plane);
+    parts.synced().await.unwrap();
+    plane.always(Fault::Event(OnEvent::Silent));
+    let expects = Expectations::new(PATIENCE, 10);
+    expects.to_come(&"a", &key("n/x")).unwrap();
+    let token = plane.put(part("n/x"));
+    let made = token.uid.clone().unwrap();
+    expects.wrote(&"a", &token, &parts);
+    expects.saw(&"a", &deleted(with_uid("n/x", "another")));
+    assert!(expects.pending(&"a").is_some(), "it is not there yet");
+    expects.saw(&"a", &added(with_uid("n/x", made.as_str())));
+    assert_eq!(expects.pending(&"a"), None);
+}
+
 #[tokio::test(start_paused = true)]
 async fn p11_a_child_that_is_to_go_is_that_one_and_no_other_of_its_name() {
     let expects = Expectations::new(PATIENCE, 10);
