@@ -42,11 +42,13 @@ impl Held {
     pub(super) async fn shown(&self) -> bool {
         let left = || self.until.saturating_duration_since(Instant::now());
         let all = async {
-            let mut all = true;
             for wait in &*self.waits {
-                all &= (wait.shown)(left()).await;
+                // Whatever else there is: it is not all. Each that is late is asked for at the source, which may have enough to do.
+                if !(wait.shown)(left()).await {
+                    return false;
+                }
             }
-            all
+            true
         };
         timeout(left() + ASKING, all).await.unwrap_or(false)
     }
