@@ -53,7 +53,7 @@ impl<K: LockKey, L: Object> NameLocks<K, L> {
                 tokio::select! {
                     biased;
                     () = stopping.cancelled() => return,
-                    _ = controller.request(owner, WHY) => self.0.tally.woke(),
+                    told = controller.request(owner, WHY) => if told { self.0.tally.woke() },
                 }
             }
         }

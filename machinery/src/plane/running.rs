@@ -1,6 +1,6 @@
 //! What runs on a plane, by name.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,7 +63,8 @@ impl Running {
         self.tasks.close();
         match timeout(patience, self.tasks.wait()).await {
             Ok(()) => Vec::new(),
-            Err(_) => self.names.lock().all.values().cloned().collect(),
+            // What waits for another task has its name, too.
+            Err(_) => self.names.lock().all.values().collect::<BTreeSet<_>>().into_iter().cloned().collect(),
         }
     }
 }
