@@ -4,6 +4,7 @@ use std::fs::File;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Output, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering::Relaxed};
 use std::time::Duration;
 
 use base64::Engine as _;
@@ -28,10 +29,12 @@ pub(crate) async fn run(arguments: &[&str], home: &Path) -> Output {
     timeout(PATIENCE, command(arguments, home).output()).await.expect("it ends").unwrap()
 }
 
-/// A port that nobody listens on, and that the system gives to nobody who does not ask for it.
+/// A port that nobody listens on, and that the system gives to nobody who does not ask for it. Each time it is another one: whoever has it may
+/// not listen yet.
 pub(crate) fn free_port() -> u16 {
+    static TAKEN: AtomicU16 = AtomicU16::new(0);
     let begin = 20_000 + u16::try_from(std::process::id() % 5_000).unwrap() * 2;
-    let mut ports = begin..32_000;
+    let mut ports = (begin..32_000).skip(TAKEN.fetch_add(100, Relaxed).into());
     ports.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).expect("a port is free")
 }
 
