@@ -82,10 +82,10 @@ impl<K: Request, S: Send + Sync + 'static> Controller<K, S> {
         stopping: CancellationToken,
     ) -> Result<Ended<K>, RunError> {
         let inner = &self.0;
-        let running = Running::begin(inner)?;
         if stopping.is_cancelled() {
             return Ok(Ended::before_it_began());
         }
+        let running = Running::begin(inner)?;
         let queue = Queue::new((inner.made.queue)())?;
         inner.held.lock().retain(|_, held| !held.is_over(Instant::now()));
         let stop = stopping.child_token();

@@ -234,4 +234,17 @@ async fn p07_who_was_told_to_stop_before_it_began_ends_well() {
     let (reconcile, _asked) = asks();
     assert!(controller.run(reconcile, stopping).await.unwrap().dropped.is_empty());
     assert_eq!(controller.state().phase, Phase::Idle);
+
+    // Also beside a run that has not returned yet: that is nothing which whoever stops could mend.
+    let (reconcile, mut asked) = asks();
+    stage.run(&controller, reconcile, &stage.stopping);
+    while controller.state().phase == Phase::Idle {
+        tokio::task::yield_now().await;
+    }
+    assert!(asked.try_recv().is_err());
+    let (stopping, (reconcile, _asked)) = (CancellationToken::new(), asks());
+    assert_eq!(controller.run(reconcile, stopping.clone()).await, Err(RunError::Runs));
+    stopping.cancel();
+    let (reconcile, _asked) = asks();
+    assert!(controller.run(reconcile, stopping).await.is_ok());
 }

@@ -184,7 +184,8 @@ async fn run_in<Q: Request, S: Send + Sync + 'static, R: Reconcile<S>>(
     let runs = async {
         loop {
             match controller.run(reconcile(term), stopping.clone()).await {
-                Err(RunError::Runs) if !stopping.is_cancelled() => sleep(AGAIN).await,
+                // Stopped meanwhile, it ends well the next time round.
+                Err(RunError::Runs) => drop(stopping.run_until_cancelled(sleep(AGAIN)).await),
                 ended => return ended,
             }
         }
