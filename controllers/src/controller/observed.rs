@@ -113,7 +113,8 @@ impl<K: Request, S: Send + Sync + 'static> Observed for Inner<K, S> {
             "sourcePanics": state.counts.source_panics,
             "untraced": state.counts.untraced,
             "queue": state.queue.map(|queue| json!({
-                "ready": queue.ready, "delayed": queue.delayed, "out": queue.out, "retries": queue.retries,
+                "ready": queue.ready, "delayed": queue.delayed, "out": queue.out, "held": queue.held,
+                "retries": queue.retries,
             })),
         })
     }
