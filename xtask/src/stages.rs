@@ -116,7 +116,7 @@ fn outside(workspace: &Workspace) -> Work {
     let run = |features: &[&str]| {
         let mut command = workspace.cargo(["run", "--quiet", "--manifest-path", OUTSIDE]);
         command.args(features).arg("--target-dir").arg(workspace.target.join("outside"));
-        command.env("PROTOC", "/nonexistent");
+        command.env("PROTOC", "/nonexistent").env("CARGO_PROFILE_DEV_DEBUG", "0");
         command
     };
     Work::Check(vec![run(&[]), run(&["--no-default-features"])])
