@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use machinery_controllers::{Builder, Controller, Ended, LockKey, NameLocks, Reconcile, Request, Settings};
-use machinery_informers::{KeyedInformers, Text};
+use machinery_informers::{Informer, KeyedInformers, Text};
 use machinery_objects::{Event, Kind, Object, ObjectKey};
 use machinery_workqueue::Config;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -121,6 +121,17 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         self.watching(move |event: &Event<Arc<O>>| {
             chosen(&is_news, event).then(|| whom(event)).into_iter().flatten()
         })
+    }
+
+    /// Runs for these keys when an event of an [informer of one's own](Plane::informer) says so. Whoever made it runs it.
+    pub fn watching_informer<O: Object, W: IntoIterator<Item = Q>>(
+        mut self,
+        what: &str,
+        objects: &Informer<O>,
+        whom: impl Fn(&Event<Arc<O>>) -> W + Send + Sync + 'static,
+    ) -> Self {
+        self.builder = self.builder.watching(what, objects, whom);
+        self
     }
 
     /// Listens to [keyed informers](Plane::keyed_informers), too: an event under one of their keys is for these. Whoever made them runs them.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use machinery_controllers::Request;
 use machinery_informers::{self as informers, Informer, KeyedBuilder, KeyedInformers, Text};
-use machinery_objects::{Event, InterestBy, Kind, Object, ObjectKey};
+use machinery_objects::{Event, InterestBy, Kind, Object, ObjectKey, Writer};
 use machinery_sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
@@ -113,6 +113,7 @@ impl Plane {
     ) -> Result<(Objects<K>, bool), PlaneError> {
         let kind = Kind::of::<K>()?;
         let (informer, writer) = (informer.build(), self.0.road.writer::<K>(&kind));
+        let ask = self.0.road.ask::<K>()?;
         let mut all = self.0.objects.lock();
         let there = all.get(&TypeId::of::<K>()).cloned();
         if let Some(objects) = there.and_then(|objects| objects.downcast::<Objects<K>>().ok()) {
@@ -123,9 +124,17 @@ impl Plane {
         }
         self.run_as(&informer_of(&kind.to_string()), |stopping| informer.run(stopping));
         self.0.shown.informer(&kind, &informer);
-        let objects = Objects::new(kind, informer, writer);
+        let objects = Objects::new(kind, informer, writer, ask);
         all.insert(TypeId::of::<K>(), Arc::new(objects.clone()));
         Ok((objects, true))
+    }
+
+    /// Where the objects of a type are written, for whoever reads only some of them, or none: nothing is listened to for it.
+    ///
+    /// # Errors
+    /// The type's kind is called what Kubernetes does not allow.
+    pub fn writer<K: ObjectType>(&self) -> Result<Arc<dyn Writer<K>>, PlaneError> {
+        Ok(self.0.road.writer::<K>(&Kind::of::<K>()?))
     }
 
     /// An informer of one's own, with a filter or indexes. Who makes it runs it: [`Plane::run_informer`] does.

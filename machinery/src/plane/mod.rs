@@ -1,5 +1,6 @@
 //! A control plane as one thing: who has the objects, informers of them, and what runs on top.
 
+mod asked;
 mod begin;
 mod controller;
 #[cfg(feature = "kube")]

@@ -7,10 +7,11 @@ use std::time::Duration;
 use machinery_controllers::Shows;
 use machinery_informers::{Informer, Snapshot};
 use machinery_objects::{
-    Deleted, Deletion, Fence, Kind, Object, ObjectKey, ObjectRef, Patch, Preconditions, Uid, WriteError,
-    WriteToken, Writer, Written,
+    Deleted, Deletion, Fence, Filter, Kind, ListError, Object, ObjectKey, ObjectRef, Patch, Preconditions,
+    Uid, WriteError, WriteToken, Writer, Written,
 };
 
+use super::asked::{Ask, all};
 use super::fenced::Fenced;
 use super::kinds::ObjectType;
 
@@ -22,11 +23,17 @@ pub struct Objects<K> {
     kind: Kind,
     informer: Informer<K>,
     writer: Arc<dyn Writer<K>>,
+    ask: Arc<Ask<K>>,
 }
 
 impl<K: ObjectType> Objects<K> {
-    pub(super) fn new(kind: Kind, informer: Informer<K>, writer: Arc<dyn Writer<K>>) -> Self {
-        Self { kind, informer, writer }
+    pub(super) fn new(
+        kind: Kind,
+        informer: Informer<K>,
+        writer: Arc<dyn Writer<K>>,
+        ask: Arc<Ask<K>>,
+    ) -> Self {
+        Self { kind, informer, writer, ask }
     }
 
     /// What they are.
@@ -45,6 +52,15 @@ impl<K: ObjectType> Objects<K> {
     #[must_use]
     pub fn read(&self) -> Snapshot<ObjectKey, Arc<K>> {
         self.informer.read()
+    }
+
+    /// Those that are selected, as they are now: whoever has them is asked, and all that was written before is in the answer. It costs what a list costs; for
+    /// what an informer will know a moment later there is [`read`](Self::read). One that cannot be read as the type is left out.
+    ///
+    /// # Errors
+    /// As [`ListWatch::list`](machinery_objects::ListWatch::list).
+    pub async fn list(&self, filter: &Filter) -> Result<Vec<Arc<K>>, ListError> {
+        all(&*self.ask, filter).await
     }
 
     /// Which object that is, for notes about it.
@@ -163,7 +179,8 @@ impl<K: ObjectType> Shows for Objects<K> {
 
 impl<K> Clone for Objects<K> {
     fn clone(&self) -> Self {
-        Self { kind: self.kind.clone(), informer: self.informer.clone(), writer: self.writer.clone() }
+        let Self { kind, informer, writer, ask } = self;
+        Self { kind: kind.clone(), informer: informer.clone(), writer: writer.clone(), ask: ask.clone() }
     }
 }
 

@@ -7,6 +7,7 @@ use kube_core::CustomResourceExt;
 use machinery_informers::{self as informers, Informer, KeyedBuilder, KeyedInformers};
 use machinery_objects::{InterestBy, Kind, ListWatch, Writer};
 
+use super::asked::{Ask, ask};
 use super::error::PlaneError;
 use super::kinds::ObjectType;
 
@@ -50,6 +51,18 @@ impl Road {
             }
             #[cfg(feature = "kube")]
             Self::Cluster { client, server } => Informer::builder(remote::<K>(client, server)?),
+        })
+    }
+
+    pub(super) fn ask<K: ObjectType>(&self) -> Result<Arc<Ask<K>>, PlaneError> {
+        Ok(match self {
+            #[cfg(feature = "embedded")]
+            Self::Embedded { server, .. } => {
+                let source: Arc<dyn ListWatch<Arc<K>>> = Arc::new(server.handle::<K>(identity()));
+                ask(source)
+            }
+            #[cfg(feature = "kube")]
+            Self::Cluster { client, server } => ask(remote::<K>(client, server)?),
         })
     }
 
