@@ -52,6 +52,8 @@
 //! # Ok(()) }
 //! ```
 
+pub mod agent;
+pub mod controllers;
 pub mod drive;
 pub mod model;
 pub mod plan;

@@ -1,6 +1,7 @@
 //! What is to be done: pure functions and state machines, with no clock, no lock, no log and nothing awaited.
 
 mod addresses;
+mod agent;
 mod exec;
 mod flow;
 mod flows;
@@ -13,6 +14,8 @@ mod validator;
 mod wait;
 
 pub use addresses::Addresses;
+pub use agent::Step as AgentStep;
+pub use agent::{Elsewhere, FINALIZER, Interface, Sight, network_of, next, wanted_here};
 pub use exec::{ExecValues, complaints, complaints_label, expand, not_allowed};
 pub use flow::{Action, EtherType, Flow, Match, Port};
 pub use flows::{

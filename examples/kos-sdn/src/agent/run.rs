@@ -1,0 +1,157 @@
+//! What an agent does for one attachment, step by step.
+
+use machinery::controllers::{Controller, Note};
+use machinery::informers::Lookup;
+use machinery::objects::{Event, Kind, ObjectKey, Preconditions, WriteError, Written};
+use machinery::{Next, Plane, Reconcile, Run};
+
+use super::begin::{Agent, Inner};
+use crate::drive::FabricError;
+use crate::model::{AttachmentStatus, NetworkAttachment, Peer};
+use crate::plan::{AgentStep, Elsewhere, FINALIZER, Interface, Sight, network_of, next};
+
+/// More steps than there ever are in one run: whoever takes them is wrong, and says so.
+const STEPS: usize = 16;
+
+impl Agent {
+    pub(super) fn controller(&self, plane: &Plane) -> machinery::Result<Controller<ObjectKey, ObjectKey>> {
+        let Inner { here, peers, settings, .. } = &*self.0;
+        let name = format!("agent-{}", settings.node);
+        let controller = plane
+            .controller_of_requests::<ObjectKey>(&name)
+            .watching_informer("attachments", here, |event| {
+                [machinery::objects::Object::key(&**event.object())]
+            })
+            .watching_keyed("peers", peers, |_, event: &Event<std::sync::Arc<Peer>>| {
+                [machinery::objects::Object::key(&**event.object())]
+            });
+        controller.build()
+    }
+
+    pub(super) async fn unmake(&self, interface: &Interface) -> Result<(), FabricError> {
+        match interface {
+            Interface::Local(local) => self.0.fabric.delete_local(local).await,
+            Interface::Remote(remote) => self.0.fabric.delete_remote(remote).await,
+        }
+    }
+
+    async fn make(&self, interface: &Interface) -> Result<(), FabricError> {
+        match interface {
+            Interface::Local(local) => self.0.fabric.create_local(local).await,
+            Interface::Remote(remote) => self.0.fabric.create_remote(remote).await,
+        }
+    }
+
+    fn elsewhere(&self, key: &ObjectKey) -> Elsewhere {
+        match self.0.peers.lookup(key) {
+            Lookup::Unique(_, peer) => peer
+                .place()
+                .map_or(Elsewhere::Nothing, |(vni, address, host)| Elsewhere::There(vni, address, host)),
+            Lookup::Ambiguous(_) => Elsewhere::Unclear,
+            Lookup::Absent => Elsewhere::Nothing,
+        }
+    }
+
+    async fn say(
+        &self,
+        here: &NetworkAttachment,
+        status: AttachmentStatus,
+    ) -> Result<Written<NetworkAttachment>, WriteError> {
+        let here = NetworkAttachment { status, ..here.clone() };
+        self.0.writer.update_status(&here, &Preconditions::default()).await
+    }
+
+    async fn hold(
+        &self,
+        here: &NetworkAttachment,
+        is_held: bool,
+    ) -> Result<Written<NetworkAttachment>, WriteError> {
+        let mut here = here.clone();
+        let finalizers = here.metadata.finalizers.get_or_insert_default();
+        finalizers.retain(|finalizer| finalizer != FINALIZER);
+        if is_held {
+            finalizers.push(FINALIZER.into());
+        }
+        self.0.writer.update(&here, &Preconditions::default()).await
+    }
+}
+
+impl Reconcile<ObjectKey> for Agent {
+    type Error = machinery::Error;
+
+    async fn reconcile(&self, key: &ObjectKey, run: &Run) -> machinery::Result<Next> {
+        let inner = &*self.0;
+        let mut here = inner.here.get(key).map(std::sync::Arc::unwrap_or_clone);
+        self.matters(key, here.as_ref().and_then(network_of))?;
+        let (mut failed, mut wrong) = (None::<FabricError>, Vec::new());
+        for _ in 0..STEPS {
+            let have = inner.have.lock().get(key).cloned();
+            let step = next(&Sight {
+                host: inner.settings.host,
+                here: here.as_ref(),
+                elsewhere: self.elsewhere(key),
+                have: have.as_ref(),
+                report: None,
+                wrong: &wrong,
+                failed: failed.is_some(),
+            });
+            let written = match (step, &here) {
+                (AgentStep::Rest, _) => return failed.map_or(Ok(Next::Done), |error| Err(error.into())),
+                (AgentStep::Make(interface), _) => {
+                    match self.make(&interface).await {
+                        Ok(()) => {
+                            self.made(here.as_ref(), &interface);
+                            inner.have.lock().insert(key.clone(), interface);
+                        }
+                        Err(error) => {
+                            wrong = vec![error.to_string()];
+                            failed = Some(error);
+                        }
+                    }
+                    continue;
+                }
+                (AgentStep::Unmake(interface), _) => {
+                    match self.unmake(&interface).await {
+                        Ok(()) => drop(inner.have.lock().remove(key)),
+                        Err(error) => {
+                            wrong = vec![error.to_string()];
+                            failed = Some(error);
+                        }
+                    }
+                    continue;
+                }
+                (AgentStep::Hold, Some(here)) => self.hold(here, true).await,
+                (AgentStep::LetGo, Some(here)) => self.hold(here, false).await,
+                (AgentStep::Say(status), Some(here)) => self.say(here, *status).await,
+                (AgentStep::Hold | AgentStep::LetGo | AgentStep::Say(_), None) => return Ok(Next::Done),
+            };
+            match written {
+                Ok(written) => {
+                    run.wrote(&written.token, &inner.here);
+                    here = Some(written.object);
+                }
+                // It went meanwhile; that it has will be told.
+                Err(WriteError::NotFound) => return Ok(Next::Done),
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err("its steps have no end: that is a mistake in the agent".into())
+    }
+}
+
+impl Agent {
+    fn made(&self, here: Option<&NetworkAttachment>, interface: &Interface) {
+        let (Some(here), Interface::Local(local)) = (here, interface) else { return };
+        let text = format!(
+            "Created Linux network interface named {} with MAC address {} and IPv4 address {}",
+            local.name, local.mac, local.address
+        );
+        self.0.recorder.note(Note::normal(self.about(here), "Implemented", text));
+    }
+}
+
+impl Inner {
+    pub(super) fn writer_kind(&self) -> Kind {
+        Kind::of::<NetworkAttachment>().unwrap_or_else(|_| machinery::controllers::EventObject::kind())
+    }
+}
