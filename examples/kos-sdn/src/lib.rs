@@ -53,6 +53,7 @@
 //! ```
 
 pub mod agent;
+pub mod command;
 pub mod controllers;
 pub mod drive;
 pub mod model;

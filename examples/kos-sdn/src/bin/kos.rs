@@ -2,32 +2,18 @@
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
-
-/// The control plane of a software-defined network, in one binary.
-#[derive(Parser)]
-#[command(name = "kos", version, about)]
-struct Arguments {
-    #[command(subcommand)]
-    command: Command,
-}
-
-#[derive(Subcommand)]
-enum Command {
-    /// Print the definitions of the kinds, for clusters that are not served by `kos` itself
-    Crds,
-}
+use clap::Parser;
+use kos::command::Arguments;
 
 fn main() -> ExitCode {
-    let Arguments { command: Command::Crds } = Arguments::parse();
-    match kos::model::manifests() {
-        Ok(manifests) => {
-            print!("{manifests}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("kos: the definitions cannot be written: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    let arguments = Arguments::parse();
+    let ran = machinery::tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(machinery::Error::from)
+        .and_then(|runtime| runtime.block_on(arguments.run()));
+    ran.unwrap_or_else(|error| {
+        eprintln!("kos: {error}");
+        ExitCode::FAILURE
+    })
 }

@@ -1,0 +1,8 @@
+//! `kos crds`: the definitions of the kinds.
+
+use std::process::ExitCode;
+
+pub(super) fn run() -> machinery::Result<ExitCode> {
+    print!("{}", crate::model::manifests()?);
+    Ok(ExitCode::SUCCESS)
+}

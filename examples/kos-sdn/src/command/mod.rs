@@ -1,0 +1,33 @@
+//! What `kos` is told to do: one command, one file.
+
+mod crds;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The control plane of a software-defined network, in one binary.
+#[derive(Debug, Parser)]
+#[command(name = "kos", version, about)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Print the definitions of the kinds, for clusters that are not served by `kos` itself
+    Crds,
+}
+
+impl Arguments {
+    /// Does what they say.
+    ///
+    /// # Errors
+    /// What the command says.
+    pub async fn run(self) -> machinery::Result<ExitCode> {
+        match self.command {
+            Command::Crds => crds::run(),
+        }
+    }
+}
