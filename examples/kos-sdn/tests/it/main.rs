@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that is wrong stops")]
 
+mod agents;
 mod definitions;
 mod server;
 mod subnets;
