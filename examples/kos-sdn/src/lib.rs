@@ -58,3 +58,6 @@ pub mod controllers;
 pub mod drive;
 pub mod model;
 pub mod plan;
+pub mod probe;
+pub mod until;
+pub mod up;

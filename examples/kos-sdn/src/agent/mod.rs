@@ -2,6 +2,8 @@
 
 mod begin;
 mod networks;
+mod probes;
 mod run;
 
 pub use begin::{Agent, AgentSettings};
+pub use probes::answer_probes;

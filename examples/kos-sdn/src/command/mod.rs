@@ -1,6 +1,11 @@
 //! What `kos` is told to do: one command, one file.
 
+mod cluster;
 mod crds;
+mod ping;
+mod table;
+mod trace;
+mod up;
 
 use std::process::ExitCode;
 
@@ -18,6 +23,9 @@ pub struct Arguments {
 enum Command {
     /// Print the definitions of the kinds, for clusters that are not served by `kos` itself
     Crds,
+    Up(up::Arguments),
+    Ping(ping::Arguments),
+    Trace(trace::Arguments),
 }
 
 impl Arguments {
@@ -28,6 +36,9 @@ impl Arguments {
     pub async fn run(self) -> machinery::Result<ExitCode> {
         match self.command {
             Command::Crds => crds::run(),
+            Command::Up(arguments) => up::run(arguments).await,
+            Command::Ping(arguments) => ping::run(arguments).await,
+            Command::Trace(arguments) => trace::run(arguments).await,
         }
     }
 }

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use async_trait::async_trait;
 
 use crate::model::Vni;
-use crate::plan::{Local, Remote};
+use crate::plan::{AddressKey, Local, Remote};
 
 /// What makes interfaces on one node, and the way to those on others.
 ///
@@ -37,6 +37,34 @@ pub trait Fabric: Send + Sync + 'static {
 
     /// Holds the flows against those that should be there, and puts them right. What is not this fabric's is never touched.
     async fn audit(&self) -> Result<Audit, FabricError>;
+
+    /// Lets the machine behind an interface of this node ask who has an address, and for an echo from it. Fine is that the echo came.
+    async fn ping(&self, from: AddressKey, to: Ipv4Addr, sequence: u16) -> Result<(), FabricError> {
+        let _ = (from, to, sequence);
+        Err(self.moves_no_frames("a ping"))
+    }
+
+    /// What this node does with frames, and because of which flows, for people.
+    async fn explain(&self, way: Way) -> Result<Vec<String>, FabricError> {
+        let _ = way;
+        Err(self.moves_no_frames("a look at the flows"))
+    }
+
+    #[doc(hidden)]
+    fn moves_no_frames(&self, what: &'static str) -> FabricError {
+        FabricError::Failed { what, reason: format!("the fabric {} moves no frames", self.name()) }
+    }
+}
+
+/// Which frames: those of a machine of a network, to an address of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Way {
+    /// Who sends them.
+    pub from: AddressKey,
+    /// To whom.
+    pub to: Ipv4Addr,
+    /// The node that they come from through the tunnel; none, if the machine is on this node.
+    pub host: Option<Ipv4Addr>,
 }
 
 /// What is there.

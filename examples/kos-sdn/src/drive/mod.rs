@@ -12,6 +12,6 @@ pub mod sim;
 mod switch;
 
 pub use book::Book;
-pub use fabric::{Audit, Fabric, FabricError, Listed};
+pub use fabric::{Audit, Fabric, FabricError, Listed, Way};
 pub use log::LogFabric;
-pub use switch::{Arrival, Departure, Switch, Tunnel};
+pub use switch::{Arrival, Departure, Followed, Switch, Tunnel};

@@ -1,13 +1,14 @@
 //! Definitions of the kinds, for our server and for any cluster.
 
 use machinery::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use machinery::kube_core::CustomResourceExt as _;
 use machinery::kube_core::schema::StructuralSchemaRewriter;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
 use super::kind::{GROUP, Stored, VERSION};
-use super::{IPLock, NetworkAttachment, Subnet};
+use super::{IPLock, NetworkAttachment, Probe, Subnet};
 
 /// The definition of a kind as a cluster takes it, with what never changes as rules.
 #[must_use]
@@ -29,7 +30,7 @@ pub fn manifest<K: Stored>() -> CustomResourceDefinition {
 /// # Errors
 /// They cannot be written as YAML.
 pub fn manifests() -> Result<String, serde_saphyr::ser_error::Error> {
-    let all = [manifest::<Subnet>(), manifest::<NetworkAttachment>(), manifest::<IPLock>()];
+    let all = [manifest::<Subnet>(), manifest::<NetworkAttachment>(), manifest::<IPLock>(), Probe::crd()];
     let mut file = String::from("# Made by `kos crds`: for clusters that are not served by `kos` itself.\n");
     for one in &all {
         file.push_str("---\n");

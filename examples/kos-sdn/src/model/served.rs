@@ -6,7 +6,7 @@ use super::definition::definition;
 use super::guard::{beside, networks};
 use super::stamp::{stamp_attachment, stamp_lock, stamp_subnet};
 use super::validate::{validate_attachment, validate_lock, validate_subnet};
-use super::{IPLock, NetworkAttachment, Subnet};
+use super::{IPLock, NetworkAttachment, Probe, Subnet};
 
 /// Subnets. Those of a network are disjoint and in one namespace: who comes second is refused.
 pub fn subnets() -> KindOf<Subnet> {
@@ -26,4 +26,9 @@ pub fn network_attachments() -> KindOf<NetworkAttachment> {
 /// Locks on addresses.
 pub fn ip_locks() -> KindOf<IPLock> {
     KindOf::defined(definition::<IPLock>()).validating(validate_lock).stamping(stamp_lock)
+}
+
+/// Probes.
+pub fn probes() -> KindOf<Probe> {
+    KindOf::new()
 }

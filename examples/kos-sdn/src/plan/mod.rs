@@ -2,6 +2,7 @@
 
 mod addresses;
 mod agent;
+mod checks;
 mod exec;
 mod flow;
 mod flows;
@@ -16,6 +17,7 @@ mod wait;
 pub use addresses::Addresses;
 pub use agent::Step as AgentStep;
 pub use agent::{Elsewhere, FINALIZER, Interface, Sight, network_of, next, wanted_here};
+pub use checks::{Checked, checks};
 pub use exec::{ExecValues, complaints, complaints_label, expand, not_allowed};
 pub use flow::{Action, EtherType, Flow, Match, Port};
 pub use flows::{

@@ -6,4 +6,5 @@ mod agents;
 mod definitions;
 mod server;
 mod subnets;
+mod up;
 mod validation;

@@ -4,9 +4,10 @@ use std::net::Ipv4Addr;
 
 use async_trait::async_trait;
 
+use super::explain::explain;
 use super::underlay::Underlay;
-use crate::drive::{Audit, Fabric, FabricError, Listed};
-use crate::plan::{Local, Remote};
+use crate::drive::{Audit, Fabric, FabricError, Listed, Way};
+use crate::plan::{AddressKey, Local, Remote};
 
 /// The fabric of one node of an [`Underlay`], which has all there is of it: another one of the same node finds it as it was.
 #[derive(Clone, Debug)]
@@ -49,5 +50,14 @@ impl Fabric for SimFabric {
 
     async fn audit(&self) -> Result<Audit, FabricError> {
         self.underlay.with(self.node, super::node::Node::audit)
+    }
+
+    async fn ping(&self, from: AddressKey, to: Ipv4Addr, sequence: u16) -> Result<(), FabricError> {
+        let pinged = self.underlay.ping(self.node, from, to, sequence);
+        pinged.map_err(|error| FabricError::Failed { what: "a ping", reason: error.to_string() })
+    }
+
+    async fn explain(&self, way: Way) -> Result<Vec<String>, FabricError> {
+        self.underlay.with(self.node, |node| explain(node, &way))
     }
 }

@@ -58,6 +58,11 @@ impl Guest {
         self.sends(*mac, to, &Echo { asks: true, id, sequence, data }).map(Some)
     }
 
+    /// A request for an echo to whom it is said to be.
+    pub(super) fn pings_to(&self, mac: Mac, to: Ipv4Addr) -> Option<Vec<u8>> {
+        self.sends(mac, to, &Echo { asks: true, id: 0, sequence: 0, data: b"" }).ok()
+    }
+
     /// Forgets who has which address.
     pub fn forgets(&mut self) {
         self.known.clear();

@@ -2,6 +2,7 @@
 //!
 //! No root and no kernel is needed, and what passes are frames: a flow that is wrong shows here as it would in a network.
 
+mod explain;
 mod fabric;
 mod guest;
 mod node;

@@ -93,6 +93,10 @@ impl Node {
         self.guests.get_mut(&port).map(|(key, guest)| (*key, guest))
     }
 
+    pub(super) fn who(&self, port: Port) -> Option<AddressKey> {
+        self.guests.get(&port).map(|(key, _)| *key)
+    }
+
     /// The flows that should be there.
     fn wanted(&self) -> BTreeSet<Flow> {
         let Listed { locals, remotes } = self.book.listed();

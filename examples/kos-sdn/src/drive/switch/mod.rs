@@ -48,6 +48,15 @@ pub struct Departure {
     pub tunnel: Option<Tunnel>,
 }
 
+/// What becomes of a frame.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Followed<'a> {
+    /// The flows that decided, in turn.
+    pub flows: Vec<&'a Flow>,
+    /// Where it goes.
+    pub leaves: Vec<Departure>,
+}
+
 /// What a frame in a tunnel has on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tunnel {
@@ -101,22 +110,30 @@ impl Switch {
     /// Where a frame goes. What is no frame goes nowhere.
     #[must_use]
     pub fn step(&self, arrival: &Arrival<'_>) -> Vec<Departure> {
-        let Some(mut fields) = fields_of(arrival) else { return Vec::new() };
-        let (mut leaves, mut to, mut table) = (Vec::new(), None, Some(0));
+        self.follow(arrival).leaves
+    }
+
+    /// Where a frame goes, and because of which flows.
+    #[must_use]
+    pub fn follow(&self, arrival: &Arrival<'_>) -> Followed<'_> {
+        let mut followed = Followed::default();
+        let Some(mut fields) = fields_of(arrival) else { return followed };
+        let (mut to, mut table) = (None, Some(0));
         for _ in 0..TURNS {
             let Some(here) = table.take() else { break };
             let Some(flow) = self.tables.get(&here).and_then(|table| table.find(&fields)) else { break };
+            followed.flows.push(flow);
             for action in &flow.actions {
                 match *action {
                     Action::SetTunnel(vni) => fields.tun_id = Some(vni.number()),
                     Action::SetTunnelTo(node) => to = Some(node),
                     Action::Resubmit(next) => table = Some(next),
                     Action::Output(port) if port == arrival.port => {}
-                    Action::Output(port) => leaves.extend(self.departure(port, &fields, to)),
+                    Action::Output(port) => followed.leaves.extend(self.departure(port, &fields, to)),
                 }
             }
         }
-        leaves
+        followed
     }
 
     /// Out by a port; into a tunnel only with a network and a node.

@@ -1,0 +1,207 @@
+//! `kos up`: all of it in one process.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use machinery::apiserver::{Access, Listen};
+use machinery::tokio::time::Instant;
+use serde_json::json;
+
+use super::cluster::home;
+use super::table::table;
+use crate::model::NetworkAttachment;
+use crate::probe::Asks;
+use crate::up::{Moves, Reached, Up, UpSettings, pairs, reach};
+
+/// Server, controllers and agents of simulated nodes, in this process.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// How many nodes: node-1, node-2, …
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    nodes: usize,
+    /// What moves frames between the nodes: switches in memory (sim), Open vSwitch (ovs), or nothing, and it is logged (log)
+    #[arg(long, value_enum, default_value_t = Fabric::Sim)]
+    fabric: Fabric,
+    /// The address to listen on, for kubectl and the other commands. Port 0 is any that is free
+    #[arg(long, value_name = "A")]
+    listen: Option<SocketAddr>,
+    /// Keep the objects in a directory, instead of in memory
+    #[arg(long, value_name = "D")]
+    data_dir: Option<PathBuf>,
+    /// Where to write the kubeconfig, instead of where the other commands look for it
+    #[arg(long, value_name = "F")]
+    kubeconfig_out: Option<PathBuf>,
+    /// Make no subnets and attachments to look at
+    #[arg(long)]
+    empty: bool,
+    /// End when all was tried, and well only if every ping that should be answered was, and no other
+    #[arg(long)]
+    once: bool,
+    /// What is there, and what came of the pings: for people, or as one JSON document
+    #[arg(long, value_enum, default_value_t = Output::Table)]
+    output: Output,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Fabric {
+    Sim,
+    Ovs,
+    Log,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Output {
+    Table,
+    Json,
+}
+
+/// The longest that a machine of ours needs for anything here, for each node.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(super) async fn run(arguments: Arguments) -> machinery::Result<ExitCode> {
+    let fabric = match arguments.fabric {
+        Fabric::Sim => Moves::Sim,
+        Fabric::Log => Moves::Log,
+        Fabric::Ovs => return Err("the fabric ovs is not there yet: sim and log are".into()),
+    };
+    let began = Instant::now();
+    let settings = UpSettings { nodes: arguments.nodes, fabric, data: arguments.data_dir.clone() };
+    let up = Up::start(settings).await?;
+    let shown = show(&up, &arguments, fabric, began).await;
+    let is_well = match shown {
+        Ok(is_well) if arguments.once => is_well,
+        Ok(_) => {
+            up.plane().until_signal().await?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Err(error) => {
+            up.plane().stop().await;
+            return Err(error);
+        }
+    };
+    up.plane().stop().await;
+    Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Makes the samples, has frames sent between them, and says what is there. Whether all is as it should be.
+async fn show(up: &Up, arguments: &Arguments, fabric: Moves, began: Instant) -> machinery::Result<bool> {
+    let access = match arguments.once && arguments.listen.is_none() && arguments.kubeconfig_out.is_none() {
+        true => None,
+        false => Some(listen(up, arguments).await?),
+    };
+    if !arguments.empty {
+        up.make_samples().await?;
+    }
+    let patience = PATIENCE.max(Duration::from_secs(arguments.nodes as u64));
+    let is_terminal = io::stderr().is_terminal();
+    let all = up
+        .all_ready(patience, |ready, all| {
+            if is_terminal {
+                let _ = write!(io::stderr(), "\r{ready} of {all} attachments have an interface\x1b[K");
+            }
+        })
+        .await?;
+    let tried = match fabric {
+        Moves::Sim => {
+            let asks = Asks::new(up.plane(), PATIENCE)?;
+            reach(&asks, &all, &pairs(&all), PATIENCE).await
+        }
+        Moves::Log => Vec::new(),
+    };
+    if is_terminal {
+        let _ = write!(io::stderr(), "\r\x1b[K");
+    }
+    let is_well = tried.iter().all(Reached::is_right);
+    match arguments.output {
+        Output::Json => {
+            println!(
+                "{}",
+                json!({
+                    "nodes": arguments.nodes, "attachments": all.iter().map(row).collect::<Vec<_>>(), "pings": tried,
+                    "url": access.as_ref().map(|access| &access.url),
+                    "kubeconfig": access.as_ref().map(|access| &access.kubeconfig), "well": is_well,
+                })
+            );
+        }
+        Output::Table => {
+            println!(
+                "server, controllers and {} agents are up in {:.1} s\n",
+                arguments.nodes,
+                began.elapsed().as_secs_f32()
+            );
+            print!(
+                "{}",
+                table(&["ATTACHMENT", "NODE", "VNI", "IP", "MAC", "INTERFACE"], all.iter().map(row))
+            );
+            print!("{}", pings(&tried, fabric));
+            if let Some(access) = access {
+                print!("{}", how_to_go_on(&access, &all));
+            }
+        }
+    }
+    io::stdout().flush()?;
+    Ok(is_well)
+}
+
+async fn listen(up: &Up, arguments: &Arguments) -> machinery::Result<Access> {
+    let server = up.plane().server().ok_or("the server is elsewhere")?;
+    let kubeconfig = arguments.kubeconfig_out.clone().unwrap_or_else(|| home().join("kubeconfig"));
+    let address = arguments.listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)));
+    let directory = arguments.data_dir.clone().unwrap_or_else(home).join("tls");
+    let listen = Listen { kubeconfig: Some(kubeconfig), ..Listen::at(address, directory) };
+    Ok(server.listen(listen).await?)
+}
+
+fn row(one: &Arc<NetworkAttachment>) -> [String; 6] {
+    let (name, status) = (machinery::objects::Object::key(&**one).to_string(), &one.status);
+    let vni = status.address_vni.to_string();
+    [
+        name,
+        one.spec.node.clone(),
+        vni,
+        status.ipv4.clone(),
+        status.mac_address.clone(),
+        status.ifc_name.clone(),
+    ]
+}
+
+fn pings(tried: &[Reached], fabric: Moves) -> String {
+    if fabric == Moves::Log {
+        return "\nno frame was sent: the fabric log moves none\n".into();
+    }
+    let count = |expected| {
+        let of_them = tried.iter().filter(|one| one.expected == expected);
+        (of_them.clone().filter(|one| one.is_right()).count(), of_them.count())
+    };
+    let ((within, of_within), (between, of_between)) = (count(true), count(false));
+    let mut text = format!(
+        "\npings, by frames: {within} of {of_within} within a network are answered, {between} of {of_between} between networks are not\n"
+    );
+    for wrong in tried.iter().filter(|one| !one.is_right()) {
+        let Reached { from, to, reason, .. } = wrong;
+        let what = if wrong.answered { "is answered, and should not be" } else { "is not answered" };
+        text += &format!("  {from} to {to} {what}: {reason}\n");
+    }
+    text
+}
+
+fn how_to_go_on(access: &Access, all: &[Arc<NetworkAttachment>]) -> String {
+    let Access { url, kubeconfig, .. } = access;
+    let kos = if std::env::var_os("CARGO").is_some() { "cargo run -qp kos --" } else { "kos" };
+    let two: Vec<_> =
+        all.iter().filter(|one| one.status.address_vni == all[0].status.address_vni).take(2).collect();
+    let mut text = format!("\nserving {url}; in another terminal:\n");
+    if let [from, to] = two[..] {
+        let [from, to] = [from, to].map(|one| machinery::objects::Object::key(&**one));
+        text += &format!("  {kos} ping {from} {to}\n  {kos} trace {from} {to}\n");
+    }
+    text += &format!(
+        "  KUBECONFIG={} kubectl get subnets,networkattachments,iplocks\nCtrl-C ends it\n",
+        kubeconfig.display()
+    );
+    text
+}
