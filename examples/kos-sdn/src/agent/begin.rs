@@ -1,29 +1,42 @@
-//! How an agent begins: it looks at what is there first.
+//! How an agent begins.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+use futures::future::join;
 
 use machinery::Plane;
 use machinery::controllers::Recorder;
-use machinery::informers::{Informer, KeyedInformers, NotAcquired};
+use machinery::informers::{Informer, KeyedInformers};
 use machinery::objects::{FieldTerm, Filter, InterestBy, ObjectKey, ObjectRef, Writer};
 use machinery::sync::Mutex;
-use machinery::tokio::time::sleep;
 
 use super::networks::Networks;
-use crate::drive::{Fabric, Listed};
-use crate::model::{NetworkAttachment, Peer, Vni};
-use crate::plan::{Interface, network_of};
+use crate::drive::Fabric;
+use crate::model::{NetworkAttachment, Peer};
+use crate::plan::Interface;
 
 /// Which node an agent is of, and how it is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AgentSettings {
     /// The name of the node, as attachments say it.
     pub node: String,
     /// Its address, in the network below.
     pub host: Ipv4Addr,
+    /// So often the flows are held against those that should be there.
+    pub audit: Duration,
+}
+
+impl AgentSettings {
+    /// Those of a node, with the rest as it is for most.
+    #[must_use]
+    pub fn new(node: &str, host: Ipv4Addr) -> Self {
+        Self { node: node.into(), host, audit: Duration::from_secs(10) }
+    }
 }
 
 /// The agent of a node. Cheap to clone.
@@ -39,10 +52,8 @@ pub(super) struct Inner {
     pub(super) recorder: Recorder,
     pub(super) networks: Mutex<Networks>,
     pub(super) have: Mutex<BTreeMap<ObjectKey, Interface>>,
+    pub(super) repaired: AtomicU64,
 }
-
-/// So long between two tries to reach the switch, and two looks whether all is known.
-const AGAIN: Duration = Duration::from_millis(100);
 
 impl Agent {
     /// Runs an agent for as long as the plane runs.
@@ -80,14 +91,26 @@ impl Agent {
             writer: plane.writer::<NetworkAttachment>()?,
             recorder: recorder.clone(),
             have: Mutex::default(),
+            repaired: AtomicU64::new(0),
         }));
-        let (runs, weak) = (agent.clone(), agent.controller(plane)?);
+        let (runs, controller) = (agent.clone(), agent.controller(plane)?);
         let stopping = plane.stopping().clone();
         plane.spawn(async move {
             if stopping.run_until_cancelled(runs.look()).await.is_none() {
                 return Ok(());
             }
-            Ok(weak.run(runs, stopping).await.map(drop)?)
+            let audits = stopping.child_token();
+            let audited = runs.clone();
+            let (ended, ()) = join(
+                async {
+                    let ended = controller.run(runs, stopping).await;
+                    audits.cancel();
+                    ended
+                },
+                async { audits.run_until_cancelled(audited.audit()).await.unwrap_or_default() },
+            )
+            .await;
+            Ok(ended.map(drop)?)
         });
         Ok(agent)
     }
@@ -104,6 +127,12 @@ impl Agent {
         self.0.have.lock().clone()
     }
 
+    /// How many flows were not as they should be, and were put right.
+    #[must_use]
+    pub fn repaired(&self) -> u64 {
+        self.0.repaired.load(Ordering::Relaxed)
+    }
+
     pub(super) fn about(&self, attachment: &NetworkAttachment) -> ObjectRef {
         ObjectRef {
             kind: self.0.writer_kind(),
@@ -111,73 +140,6 @@ impl Agent {
             uid: attachment.metadata.uid.as_deref().and_then(machinery::objects::Uid::new),
         }
     }
-
-    /// Finds out whose the interfaces are that are there already, and takes away those that are nobody's. An owner is known when all that matters is: so
-    /// an interface that is wanted is never taken away and made again.
-    async fn look(&self) {
-        let Inner { here, .. } = &*self.0;
-        while !here.is_synced() {
-            sleep(AGAIN).await;
-        }
-        for (key, attachment) in here.read().iter() {
-            while let Err(error) = self.matters(key, network_of(attachment)) {
-                tracing::warn!(%error, "a network that matters cannot be listened to; it is tried again");
-                sleep(AGAIN).await;
-            }
-        }
-        while !self.knows_all() {
-            sleep(AGAIN).await;
-        }
-        let listed = loop {
-            match self.0.fabric.list().await {
-                Ok(listed) => break listed,
-                Err(error) => tracing::warn!(%error, "what is there cannot be listed; it is tried again"),
-            }
-            sleep(AGAIN).await;
-        };
-        self.adopt(listed).await;
-    }
-
-    pub(super) fn matters(&self, who: &ObjectKey, vni: Option<Vni>) -> Result<(), NotAcquired> {
-        self.0.networks.lock().is_in(who, vni)
-    }
-
-    fn knows_all(&self) -> bool {
-        self.0.networks.lock().are_complete()
-    }
-
-    async fn adopt(&self, listed: Listed) {
-        let mut owners = BTreeMap::new();
-        for (key, attachment) in self.0.here.read().iter() {
-            if let Some(wanted) = crate::plan::wanted_here(attachment) {
-                owners.insert(id(&wanted), key.clone());
-            }
-        }
-        for (_, key, peer) in self.0.peers.read().iter() {
-            if let Some((vni, address, host)) = peer.place() {
-                owners.insert(
-                    id(&Interface::Remote(crate::plan::Remote::new(vni, address, host))),
-                    key.clone(),
-                );
-            }
-        }
-        let locals = listed.locals.into_iter().map(Interface::Local);
-        for found in locals.chain(listed.remotes.into_iter().map(Interface::Remote)) {
-            if let Some(owner) = owners.remove(&id(&found)) {
-                self.0.have.lock().insert(owner, found);
-                continue;
-            }
-            while let Err(error) = self.unmake(&found).await {
-                tracing::warn!(%error, ?found, "an interface of nobody cannot be taken away; it is tried again");
-                sleep(AGAIN).await;
-            }
-        }
-    }
-}
-
-/// Which interface it is, wherever what it is for has gone since.
-fn id(interface: &Interface) -> String {
-    format!("{interface:?}")
 }
 
 fn selects(terms: impl IntoIterator<Item = FieldTerm>) -> Filter {

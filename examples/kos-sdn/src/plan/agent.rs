@@ -12,7 +12,7 @@ use crate::model::{AttachmentStatus, ExecReport, NetworkAttachment, Vni};
 pub const FINALIZER: &str = "network.example.com/interface";
 
 /// What a node has for an attachment, or should have.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Interface {
     /// An interface of its own.
     Local(Local),

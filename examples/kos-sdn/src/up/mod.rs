@@ -82,7 +82,7 @@ impl Up {
                 Moves::Sim => Arc::new(underlay.join(host)?),
                 Moves::Log => Arc::new(LogFabric::new()),
             };
-            let settings = AgentSettings { node: node.clone(), host };
+            let settings = AgentSettings::new(&node, host);
             answer_probes(&plane, &settings, fabric.clone())?;
             agents.push(Agent::run(&plane, settings, fabric, &recorder)?);
             names.push(node);
