@@ -1,6 +1,7 @@
 //! A controller of a plane.
 
 use std::fmt;
+use std::future::Future;
 use std::sync::Arc;
 
 use futures::FutureExt;
@@ -28,7 +29,7 @@ pub struct PlaneController<Q: Request, S> {
     /// Of which objects it is, if of any.
     kind: Option<Kind>,
     builder: Builder<Q, S>,
-    /// Tell the controller of names that came free.
+    /// Tell the controller what it does not hear.
     wakes: Vec<Box<Wake<Q, S>>>,
 }
 
@@ -156,6 +157,16 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         self
     }
 
+    /// Runs something beside it, until the token is cancelled, that may ask for runs: by [`Controller::request`]. It hears of what the
+    /// controller does not listen to, or wakes those who wait. It goes on between the terms of one that is [led](Self::led).
+    pub fn beside<R: Future<Output = ()> + Send + 'static>(
+        mut self,
+        run: impl FnOnce(Controller<Q, S>, CancellationToken) -> R + Send + Sync + 'static,
+    ) -> Self {
+        self.wakes.push(Box::new(|controller, stopping| run(controller, stopping).boxed()));
+        self
+    }
+
     pub(super) fn name(&self) -> &str {
         &self.name
     }
@@ -172,7 +183,7 @@ impl<Q: Request, S: Send + Sync + 'static> PlaneController<Q, S> {
         self
     }
 
-    /// The controller, to look at it while it runs. Who waits for names is told only where the plane [runs](Self::run) it.
+    /// The controller, to look at it while it runs. What runs [beside](Self::beside) it, and who waits for names, is told only where the plane [runs](Self::run) it.
     ///
     /// # Errors
     /// A setting makes no sense, or another controller of the plane has the name.

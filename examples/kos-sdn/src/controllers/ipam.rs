@@ -1,63 +1,59 @@
 //! Gives attachments addresses.
 
 use std::net::Ipv4Addr;
-use std::sync::Arc;
+use std::ops::RangeInclusive;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use machinery::controllers::{Claim, Controller, Held, NameLocks, Note, Recorder};
+use jiff::Timestamp;
+use machinery::controllers::{Claim, Controller, Held, NameLocks, Note, Recorder, Term};
 use machinery::informers::Index;
-use machinery::informers::deliver::Told;
-use machinery::objects::{Event, Fence, ObjectKey, WriteError};
+use machinery::objects::{
+    Conflict, Deleted, Deletion, Event, Fence, Object as _, ObjectKey, Preconditions, WriteError,
+};
 use machinery::sync::Mutex;
-use machinery::tokio;
-use machinery::tokio_util::sync::CancellationToken;
-use machinery::{Next, Objects, Plane, Reconcile, Run};
+use machinery::{Next, Objects, Plane, PlaneController, Reconcile, Run};
 
 use super::known::{Found, Known};
-use crate::model::{AttachmentStatus, Cidr, IPLock, LockSpec, NetworkAttachment, Subnet, Vni};
+use super::run::{ControllerSettings, with_workers};
+use crate::model::{AttachmentStatus, Cidr, IPLock, LockSpec, NetworkAttachment, Section, Subnet, Vni};
 use crate::plan::{AddressKey, Decision, OwnedLock, Step, Trouble, View, address_of, decide};
-
-/// What the controller of addresses may take.
-#[derive(Clone, Copy, Debug)]
-pub struct IpamSettings {
-    /// So many attachments may wait for an address. Whoever comes after them looks again from time to time.
-    pub waiters: usize,
-    /// So many addresses are tried in one run, if others are always faster.
-    pub tries: usize,
-    /// Where the row of numbers begins by which addresses are chosen.
-    pub seed: u64,
-}
-
-impl Default for IpamSettings {
-    fn default() -> Self {
-        Self { waiters: 1 << 20, tries: 16, seed: 0 }
-    }
-}
 
 /// So long until one looks again for whom there was no place in the line.
 const AGAIN: Duration = Duration::from_secs(10);
 
 /// The controller of addresses. Cheap to clone.
 #[derive(Clone)]
-pub struct Ipam(Arc<Inner>);
-
-struct Inner {
-    attachments: Objects<NetworkAttachment>,
-    subnets: Objects<Subnet>,
-    locks: NameLocks<AddressKey, IPLock>,
-    recorder: Recorder,
-    known: Mutex<Known>,
-    tries: usize,
-    wakes: Controller<ObjectKey, Arc<NetworkAttachment>>,
+pub struct Ipam {
+    pub(super) inner: Arc<Inner>,
+    /// What its writes rest on, besides locks.
+    term: Option<Fence>,
 }
 
-impl Ipam {
-    /// Runs it for as long as the plane runs. It says what the informers of subnets and attachments have, so this comes before anybody reads
-    /// them.
-    ///
-    /// # Errors
-    /// The plane has stopped, has another, or somebody reads subnets or attachments already.
-    pub fn run(plane: &Plane, recorder: &Recorder, settings: IpamSettings) -> machinery::Result<Self> {
+pub(super) struct Inner {
+    pub(super) attachments: Objects<NetworkAttachment>,
+    subnets: Objects<Subnet>,
+    pub(super) locks: NameLocks<AddressKey, IPLock>,
+    lock_objects: Objects<IPLock>,
+    recorder: Recorder,
+    pub(super) known: Mutex<Known>,
+    tries: usize,
+    /// Set when it runs.
+    pub(super) wakes: OnceLock<Controller<ObjectKey, Arc<NetworkAttachment>>>,
+}
+
+/// It, not running yet.
+pub(super) struct Giving {
+    pub(super) controller: PlaneController<ObjectKey, Arc<NetworkAttachment>>,
+    pub(super) reconcile: Ipam,
+}
+
+impl Giving {
+    pub(super) fn new(
+        plane: &Plane,
+        recorder: &Recorder,
+        settings: ControllerSettings,
+    ) -> machinery::Result<Self> {
         let of_subnet = |attachment: &NetworkAttachment| subnet_of(attachment);
         let (attachments, by_subnet) =
             plane.objects_with::<NetworkAttachment, _>(|informer| informer.index(of_subnet))?;
@@ -68,72 +64,46 @@ impl Ipam {
             let subnet_name = name_of_subnet(&named, &by_vni, *key).unwrap_or_default();
             IPLock { spec: LockSpec { subnet_name }, ..IPLock::default() }
         })?;
-        let who = attachments.clone();
+        let ipam = Ipam {
+            inner: Arc::new(Inner {
+                attachments: attachments.clone(),
+                subnets,
+                locks: locks.clone(),
+                lock_objects: plane.objects()?,
+                recorder: recorder.clone(),
+                known: Mutex::new(Known::new(settings.waiters, settings.seed)),
+                tries: settings.tries,
+                wakes: OnceLock::new(),
+            }),
+            term: None,
+        };
+        let heard = ipam.clone();
         let controller = plane
             .controller::<NetworkAttachment>("ipam")?
             .claiming(&locks)?
-            .watching::<Subnet, _>(move |event| waiting_for(&who, &by_subnet, event))?
-            .build()?;
-        let (known, tries) = (Mutex::new(Known::new(settings.waiters, settings.seed)), settings.tries);
-        let (recorder, wakes) = (recorder.clone(), controller.clone());
-        let ipam = Self(Arc::new(Inner { attachments, subnets, locks, recorder, known, tries, wakes }));
-        let (heard, reconcile, stopping) = (ipam.clone(), ipam.clone(), plane.stopping().clone());
-        plane.run(|stopping| async move { heard.listen(stopping).await });
-        plane.spawn(async move { Ok(controller.run(reconcile, stopping).await.map(drop)?) });
-        Ok(ipam)
+            .watching::<Subnet, _>(move |event| waiting_for(&attachments, &by_subnet, event))?
+            .beside(|controller, stopping| async move { heard.listen(controller, stopping).await })
+            .settings(with_workers(settings.ipam_workers));
+        Ok(Self { controller, reconcile: ipam })
     }
+}
 
+impl Ipam {
     /// How many wait for an address.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.0.known.lock().waiting()
+        self.inner.known.lock().waiting()
     }
 
-    /// Keeps what is known of addresses up to date, and wakes who waits for one.
-    async fn listen(&self, stopping: CancellationToken) {
-        let Inner { attachments, locks, known, .. } = &*self.0;
-        let (Ok(mut locked), Ok(mut attached)) = (locks.informer().events(), attachments.informer().events())
-        else {
-            return;
-        };
-        loop {
-            let woken = tokio::select! {
-                biased;
-                () = stopping.cancelled() => return,
-                told = locked.next() => match told {
-                    None => return,
-                    Some(Told::Event(name, event)) => self.of_lock(&name, &event),
-                    Some(_) => None,
-                },
-                told = attached.next() => match told {
-                    None => return,
-                    Some(Told::Event(key, Event::Deleted { .. } | Event::Left { .. })) => known.lock().leaves(&key),
-                    Some(_) => None,
-                },
-            };
-            self.wake(woken).await;
-        }
+    /// The same, but what it writes rests on a term, if the server holds such things.
+    pub(super) fn in_term(&self, term: &Term) -> Self {
+        let term = self.inner.attachments.has_fences().then(|| term.fence().clone());
+        Self { inner: self.inner.clone(), term }
     }
 
-    fn of_lock(&self, name: &ObjectKey, event: &Event<Arc<IPLock>>) -> Option<ObjectKey> {
-        // What is called after no address is warned of by the locks themselves.
-        let key = machinery::controllers::key_of_name::<AddressKey>(name.name()).ok()?;
-        let mut known = self.0.known.lock();
-        match event {
-            Event::Added { .. } | Event::Updated { .. } => {
-                known.taken(key);
-                None
-            }
-            gone => {
-                let subnet = ObjectKey::new(name.namespace(), &gone.object().spec.subnet_name).ok()?;
-                known.freed(key, &subnet)
-            }
-        }
-    }
-
-    async fn wake(&self, who: Option<ObjectKey>) {
-        if let Some(who) = who {
-            self.0.wakes.request(who, &"an address is free").await;
+    pub(super) async fn wake(&self, who: Option<ObjectKey>) {
+        if let (Some(who), Some(controller)) = (who, self.inner.wakes.get()) {
+            controller.request(who, &"an address is free").await;
         }
     }
 }
@@ -142,9 +112,8 @@ impl Reconcile<Arc<NetworkAttachment>> for Ipam {
     type Error = machinery::Error;
 
     async fn reconcile(&self, attachment: &Arc<NetworkAttachment>, run: &Run) -> machinery::Result<Next> {
-        let Inner { attachments, subnets, locks, known, .. } = &*self.0;
-        let who = machinery::objects::Object::key(&**attachment);
-        let subnet_key = subnet_of(attachment);
+        let Inner { subnets, locks, .. } = &*self.inner;
+        let (who, subnet_key) = (attachment.key(), subnet_of(attachment));
         let subnet = subnet_key.as_ref().and_then(|key| subnets.get(key));
         let mut held = locks.held(&**attachment)?;
         held.extend(self.unseen(attachment, subnet.as_deref(), &held).await?);
@@ -153,62 +122,98 @@ impl Reconcile<Arc<NetworkAttachment>> for Ipam {
             View { attachment: Some(attachment), gone: None, subnet: subnet.as_deref(), locks: &owned };
         let Decision { release, step } = decide(&view);
         for lock in held.iter().filter(|held| release.iter().any(|lock| lock.uid == held.uid().as_str())) {
-            locks.release(lock).await?;
+            self.release(lock, run).await?;
         }
-        let (Some(subnet), Some(subnet_key)) = (subnet, subnet_key) else {
-            if let Step::None(trouble) = step {
-                self.write(attachment, trouble.written(attachment), None, run).await?;
+        match (step, subnet, subnet_key) {
+            (Step::Done | Step::Wait, ..) => {}
+            (Step::None(trouble), ..) => {
+                self.write(attachment, trouble.written(attachment), None, run).await?
             }
-            let woken = known.lock().leaves(&who);
-            self.wake(woken).await;
-            return Ok(Next::Done);
-        };
-        match step {
-            Step::Done | Step::Wait => {}
-            Step::None(trouble) => self.write(attachment, trouble.written(attachment), None, run).await?,
-            Step::Write(address) => {
+            (Step::Write(address), Some(subnet), _) => {
                 let lock = held.iter().find(|held| held.key().address == address.address());
                 let fence = lock.and_then(|held| held.fence().ok());
-                self.write(attachment, address.written(attachment, &subnet), fence.as_ref(), run).await?;
-                known.lock().served(&who);
+                self.write(attachment, address.written(attachment, &subnet), fence, run).await?;
+                self.inner.known.lock().served(&who);
                 return Ok(Next::Done);
             }
-            Step::Pick { vni, range } => {
-                for _ in 0..self.0.tries {
-                    let found = known.lock().find(&subnet_key, &who, vni, &range);
-                    let key = match found {
-                        Found::Free(key) => key,
-                        full => {
-                            let status = Trouble::Full.written(attachment);
-                            self.write(attachment, status, None, run).await?;
-                            return Ok(if full == Found::Full { Next::Done } else { Next::After(AGAIN) });
-                        }
-                    };
-                    if let Some(held) = self.claim(attachment, key).await? {
-                        run.wrote(held.token(), locks.informer());
-                        known.lock().served(&who);
-                        let Some(address) = address_of(&self.owned(attachment, &held)) else { break };
-                        let status = address.written(attachment, &subnet);
-                        self.write(attachment, status, held.fence().ok().as_ref(), run).await?;
-                        let text = format!("Assigned IPv4 address {}", address.address());
-                        self.0.recorder.note(Note::normal(
-                            attachments.about(attachment),
-                            "AddressAssigned",
-                            text,
-                        ));
-                        return Ok(Next::Done);
-                    }
-                }
-                return Err("others were always faster: it tries again".into());
+            (Step::Pick { vni, range }, Some(subnet), Some(subnet_key)) => {
+                let from = From { subnet: &subnet, subnet_key: &subnet_key, vni, range };
+                return self.pick(attachment, &from, run).await;
             }
+            // It decides so of a subnet only.
+            (Step::Write(_) | Step::Pick { .. }, ..) => {}
         }
-        let woken = known.lock().leaves(&who);
+        let woken = self.inner.known.lock().leaves(&who);
         self.wake(woken).await;
         Ok(Next::Done)
     }
 }
 
+/// Where an address is to be from.
+struct From<'a> {
+    subnet: &'a Subnet,
+    subnet_key: &'a ObjectKey,
+    vni: Vni,
+    range: RangeInclusive<u32>,
+}
+
 impl Ipam {
+    /// Gives an address, or a place in the line.
+    async fn pick(
+        &self,
+        attachment: &NetworkAttachment,
+        from: &From<'_>,
+        run: &Run,
+    ) -> machinery::Result<Next> {
+        let Inner { attachments, locks, known, tries, .. } = &*self.inner;
+        let who = attachment.key();
+        for _ in 0..*tries {
+            let found =
+                known.lock().find(from.subnet_key, &who, waits_since(attachment), from.vni, &from.range);
+            let key = match found {
+                Found::Free(key) => key,
+                full => {
+                    self.write(attachment, Trouble::Full.written(attachment), None, run).await?;
+                    // If it went meanwhile, that was told before it had a place: nobody else takes it out of the line.
+                    if attachments.get(&who).is_none() {
+                        let woken = known.lock().leaves(&who);
+                        self.wake(woken).await;
+                    }
+                    return Ok(if full == Found::Full { Next::Done } else { Next::After(AGAIN) });
+                }
+            };
+            let Some(held) = self.claim(attachment, key).await? else { continue };
+            run.wrote(held.token(), locks.informer());
+            known.lock().served(&who);
+            let address =
+                address_of(&self.owned(attachment, &held)).ok_or("a lock without a UID was made")?;
+            let status = address.written(attachment, from.subnet);
+            self.write(attachment, status, held.fence().ok(), run).await?;
+            let text = format!("Assigned IPv4 address {}", address.address());
+            let about = attachments.about(attachment);
+            self.inner.recorder.note(Note::normal(about, "AddressAssigned", text));
+            return Ok(Next::Done);
+        }
+        Err("others were always faster: it tries again".into())
+    }
+
+    /// Gives a lock back; what is another's by now stays.
+    async fn release(&self, lock: &Held<AddressKey>, run: &Run) -> Result<(), WriteError> {
+        let only_if = Preconditions { uid: Some(lock.uid().clone()), ..Preconditions::default() };
+        let locks = self.inner.lock_objects.clone();
+        let locks = self.term.iter().fold(locks, |locks, term| locks.fenced(term));
+        let deletion = Deletion { only_if, ..Deletion::default() };
+        let token = match locks.delete_if(lock.lock(), &deletion).await {
+            Ok(Deleted::Gone(token)) => token,
+            Ok(Deleted::Marked(written)) => written.token,
+            Err(WriteError::NotFound | WriteError::Conflict(Conflict::Uid { .. })) => return Ok(()),
+            Err(error) => return Err(error),
+        };
+        // Until that can be read, it would be decided on again.
+        run.wrote(&token, self.inner.locks.informer());
+        Ok(())
+    }
+
     /// The lock that the status tells of, if the cache does not show it yet. If it is gone, and the address is still free, it is had again.
     async fn unseen(
         &self,
@@ -226,7 +231,7 @@ impl Ipam {
         if is_shown || !is_wanted {
             return Ok(None);
         }
-        match self.0.locks.claim(attachment, &AddressKey { vni, address }).await? {
+        match self.inner.locks.claim(attachment, &AddressKey { vni, address }).await? {
             Claim::Held(held) => Ok(Some(held)),
             Claim::Taken(_) => Ok(None),
         }
@@ -238,7 +243,7 @@ impl Ipam {
         attachment: &NetworkAttachment,
         key: AddressKey,
     ) -> machinery::Result<Option<Held<AddressKey>>> {
-        let Inner { locks, known, .. } = &*self.0;
+        let Inner { locks, known, .. } = &*self.inner;
         let claimed = locks.claim(attachment, &key).await;
         if let Ok(Claim::Held(held)) = claimed {
             return Ok(Some(held));
@@ -259,24 +264,27 @@ impl Ipam {
         &self,
         attachment: &NetworkAttachment,
         status: AttachmentStatus,
-        fence: Option<&Fence>,
+        fence: Option<Fence>,
         run: &Run,
     ) -> Result<(), WriteError> {
         if status == attachment.status {
             return Ok(());
         }
-        let attachments = &self.0.attachments;
+        let attachments = self.inner.attachments.clone();
+        let attachments =
+            fence.iter().chain(&self.term).fold(attachments, |objects, fence| objects.fenced(fence));
         let attachment = NetworkAttachment { status, ..attachment.clone() };
-        let written = match fence {
-            Some(fence) => attachments.fenced(fence).update_status(&attachment).await?,
-            None => attachments.update_status(&attachment).await?,
-        };
-        run.wrote(&written.token, attachments);
+        match attachments.update_status(&attachment).await {
+            Ok(written) => run.wrote(&written.token, &attachments),
+            // It went, which will be told.
+            Err(WriteError::NotFound) => {}
+            Err(error) => return Err(error),
+        }
         Ok(())
     }
 
     fn owned(&self, attachment: &NetworkAttachment, held: &Held<AddressKey>) -> OwnedLock {
-        let lock = self.0.locks.informer().get(held.lock());
+        let lock = self.inner.locks.informer().get(held.lock());
         OwnedLock {
             key: *held.key(),
             uid: held.uid().as_str().to_owned(),
@@ -284,6 +292,12 @@ impl Ipam {
             created: lock.and_then(|lock| lock.metadata.creation_timestamp.as_ref().map(|time| time.0)),
         }
     }
+}
+
+/// When it was told that there is none, if it still is.
+fn waits_since(attachment: &NetworkAttachment) -> Option<Timestamp> {
+    let is_told = attachment.status.errors.ipam == [Trouble::Full.to_string()];
+    is_told.then(|| attachment.extended_metadata.written(Section::Address)).flatten()
 }
 
 /// Where its subnet is.

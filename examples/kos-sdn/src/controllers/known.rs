@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 
+use jiff::Timestamp;
 use machinery::objects::ObjectKey;
 
 use crate::model::Vni;
@@ -32,19 +33,24 @@ impl Known {
         Self { taken: BTreeMap::new(), waits: WaitLists::new(waiters), chance: seed }
     }
 
-    /// An address for who waits for one of a subnet, or a place in the line.
+    /// An address for who wants one of a subnet, or a place in the line: that of who waits since then.
     pub(super) fn find(
         &mut self,
         subnet: &ObjectKey,
         who: &ObjectKey,
+        since: Option<Timestamp>,
         vni: Vni,
         range: &RangeInclusive<u32>,
     ) -> Found {
         self.chance = mixed(self.chance);
-        let picked = self.taken.entry(vni).or_default().pick(range, self.chance);
+        let (taken, owed) = (self.taken.entry(vni).or_default(), self.waits.owed(subnet, who));
+        let picked = match owed > 0 && !taken.has_free(range, owed) {
+            true => None,
+            false => taken.pick(range, self.chance),
+        };
         match picked {
             Some(address) => Found::Free(AddressKey { vni, address: Ipv4Addr::from(address) }),
-            None if self.waits.wait(subnet, who) => Found::Full,
+            None if self.waits.wait(subnet, who, since) => Found::Full,
             None => Found::TooMany,
         }
     }

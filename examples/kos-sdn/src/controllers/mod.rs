@@ -2,7 +2,9 @@
 
 mod ipam;
 mod known;
+mod listen;
+mod run;
 mod validator;
 
-pub use ipam::{Ipam, IpamSettings};
-pub use validator::validate;
+pub use ipam::Ipam;
+pub use run::{ControllerSettings, Controllers, lead, run};

@@ -1,48 +1,65 @@
 //! Says of each subnet whether it counts.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use machinery::controllers::{Controller, Note, Recorder};
+use machinery::controllers::{Controller, Note, Recorder, Term};
 use machinery::objects::{FieldTerm, Filter, Object, ObjectKey};
 use machinery::sync::Mutex;
-use machinery::{Next, Objects, Plane, Reconcile, Run};
+use machinery::{Next, Objects, Plane, PlaneController, Reconcile, Run};
 
+use super::run::{ControllerSettings, with_workers};
 use crate::model::{Subnet, SubnetStatus, Vni};
 use crate::plan::{Begin, Judged, Validator};
 
 /// So long until one looks again who was too early: another subnet has to be looked at before.
 const EARLY: Duration = Duration::from_millis(50);
 
-/// Runs a validator of subnets for as long as the plane runs.
-///
-/// # Errors
-/// The plane has stopped, or has another validator.
-pub fn validate(plane: &Plane, recorder: &Recorder) -> machinery::Result {
-    let subnets = plane.objects::<Subnet>()?;
-    let controller = plane
-        .controller_of_requests::<ObjectKey>("subnet-validator")
-        .watching::<Subnet, _>(|event| [event.object().key()])?
-        .build()?;
-    let reconcile = Validating {
-        subnets,
-        recorder: recorder.clone(),
-        memory: Mutex::default(),
-        wakes: controller.clone(),
-    };
-    let stopping = plane.stopping().clone();
-    plane.spawn(async move { Ok(controller.run(reconcile, stopping).await.map(drop)?) });
-    Ok(())
+/// It, not running yet.
+pub(super) struct Validating {
+    pub(super) controller: PlaneController<ObjectKey, ObjectKey>,
+    pub(super) reconcile: Validates,
 }
 
-struct Validating {
+/// Looks at subnets. Cheap to clone.
+#[derive(Clone)]
+pub(super) struct Validates {
     subnets: Objects<Subnet>,
     recorder: Recorder,
-    memory: Mutex<Validator>,
-    wakes: Controller<ObjectKey, ObjectKey>,
+    memory: Arc<Mutex<Validator>>,
+    wakes: Arc<OnceLock<Controller<ObjectKey, ObjectKey>>>,
 }
 
-impl Reconcile<ObjectKey> for Validating {
+impl Validating {
+    pub(super) fn new(
+        plane: &Plane,
+        recorder: &Recorder,
+        settings: ControllerSettings,
+    ) -> machinery::Result<Self> {
+        let wakes = Arc::<OnceLock<_>>::default();
+        let set = wakes.clone();
+        let controller = plane
+            .controller_of_requests::<ObjectKey>("subnet-validator")
+            .watching::<Subnet, _>(|event| [event.object().key()])?
+            .beside(|controller, _| async move { drop(set.set(controller)) })
+            .settings(with_workers(settings.validator_workers));
+        let (subnets, recorder) = (plane.objects()?, recorder.clone());
+        Ok(Self { controller, reconcile: Validates { subnets, recorder, memory: Arc::default(), wakes } })
+    }
+}
+
+impl Validates {
+    /// The same, but what it writes rests on a term, if the server holds such things.
+    pub(super) fn in_term(&self, term: &Term) -> Self {
+        let subnets = match self.subnets.has_fences() {
+            true => self.subnets.fenced(term.fence()),
+            false => self.subnets.clone(),
+        };
+        Self { subnets, ..self.clone() }
+    }
+}
+
+impl Reconcile<ObjectKey> for Validates {
     type Error = machinery::Error;
 
     async fn reconcile(&self, key: &ObjectKey, run: &Run) -> machinery::Result<Next> {
@@ -51,7 +68,9 @@ impl Reconcile<ObjectKey> for Validating {
         let Begin { wake, list } = self.memory.lock().begin(&place, found.as_deref());
         for (namespace, name) in wake {
             let key = ObjectKey::new(Some(&namespace), &name)?;
-            self.wakes.request(key, &"what was in its way is gone").await;
+            if let Some(controller) = self.wakes.get() {
+                controller.request(key, &"what was in its way is gone").await;
+            }
         }
         let (Some(subnet), Some(vni)) = (found, list) else { return Ok(Next::Done) };
         let listed = self.listed(vni).await?;
@@ -69,7 +88,7 @@ impl Reconcile<ObjectKey> for Validating {
     }
 }
 
-impl Validating {
+impl Validates {
     /// Those of a network, as they are now: a cache may lack the one that was made before.
     async fn listed(&self, vni: Vni) -> machinery::Result<Vec<Subnet>> {
         let of_it = FieldTerm::equals("spec.vni", &vni.to_string())?;

@@ -79,6 +79,22 @@ impl Addresses {
         Some(free)
     }
 
+    /// Whether more addresses of a range are free than so many.
+    #[must_use]
+    pub fn has_free(&self, range: &RangeInclusive<u32>, more_than: usize) -> bool {
+        let (mut from, last, mut found) = (*range.start(), *range.end(), 0);
+        while let Some(free) = self.free_from(from, last) {
+            let until = self.runs.range(free..=last).next().map_or(last, |(next, _)| next - 1);
+            found += u64::from(until - free) + 1;
+            if found > more_than as u64 {
+                return true;
+            }
+            let Some(next) = until.checked_add(1) else { break };
+            from = next;
+        }
+        false
+    }
+
     /// The first free address from one to another.
     fn free_from(&self, from: u32, to: u32) -> Option<u32> {
         let free = match self.run_at(from) {
@@ -159,9 +175,12 @@ mod tests {
                     Op::Take(address) => prop_assert_eq!(set.take(address), naive.insert(address)),
                     Op::Release(address) => prop_assert_eq!(set.release(address), naive.remove(&address)),
                     Op::Pick(from, to, chance) => {
-                        let free = (from..=to).any(|address| !naive.contains(&address));
+                        let free = (from..=to).filter(|address| !naive.contains(address)).count();
+                        for more_than in [0, 1, free.saturating_sub(1), free, free + 1] {
+                            prop_assert_eq!(set.has_free(&(from..=to), more_than), free > more_than);
+                        }
                         let picked = set.pick(&(from..=to), chance);
-                        prop_assert_eq!(picked.is_some(), free);
+                        prop_assert_eq!(picked.is_some(), free > 0);
                         if let Some(address) = picked {
                             prop_assert!(from <= address && address <= to && naive.insert(address));
                         }

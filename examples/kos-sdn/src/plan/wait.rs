@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
+
 /// Who waits for what.
 ///
 /// For each address that is given back the one who waits longest is woken. It keeps its place until it has one or leaves; if it finds the
@@ -11,15 +13,18 @@ pub struct WaitLists<S, A> {
     limit: usize,
     lines: BTreeMap<S, Line<A>>,
     /// Where each one stands.
-    places: BTreeMap<A, (S, u64)>,
+    places: BTreeMap<A, (S, Place)>,
     next: u64,
 }
 
 #[derive(Debug)]
 struct Line<A> {
-    places: BTreeMap<u64, A>,
-    woken: BTreeSet<u64>,
+    places: BTreeMap<Place, A>,
+    woken: BTreeSet<Place>,
 }
+
+/// Since when somebody waits; of those who came just now, in which order.
+type Place = (Timestamp, u64);
 
 impl<S: Ord + Clone, A: Ord + Clone> WaitLists<S, A> {
     /// Lists on which so many may wait in all.
@@ -32,8 +37,9 @@ impl<S: Ord + Clone, A: Ord + Clone> WaitLists<S, A> {
     ///
     /// Whoever waited for something else leaves that first: [`Self::leave`] says who is to be woken then. And whoever has gone since it was looked at
     /// leaves again at once: that it went was told before it waited, and whom the line wakes next must be there.
+    /// Who waited before this list was made says since when, and stands where it stood.
     #[must_use = "who does not wait is never woken"]
-    pub fn wait(&mut self, subnet: &S, who: &A) -> bool {
+    pub fn wait(&mut self, subnet: &S, who: &A, since: Option<Timestamp>) -> bool {
         if let Some((at, place)) = self.places.get(who) {
             let Some(line) = self.lines.get_mut(at).filter(|_| at == subnet) else { return false };
             line.woken.remove(place);
@@ -46,10 +52,19 @@ impl<S: Ord + Clone, A: Ord + Clone> WaitLists<S, A> {
             .lines
             .entry(subnet.clone())
             .or_insert_with(|| Line { places: BTreeMap::new(), woken: BTreeSet::new() });
-        line.places.insert(self.next, who.clone());
-        self.places.insert(who.clone(), (subnet.clone(), self.next));
+        let place = (since.unwrap_or(Timestamp::MAX), self.next);
+        line.places.insert(place, who.clone());
+        self.places.insert(who.clone(), (subnet.clone(), place));
         self.next += 1;
         true
+    }
+
+    /// How many free addresses are for others: they were woken for them, and have not come yet.
+    #[must_use]
+    pub fn owed(&self, subnet: &S, who: &A) -> usize {
+        let Some(line) = self.lines.get(subnet) else { return 0 };
+        let is_woken = self.places.get(who).is_some_and(|(_, place)| line.woken.contains(place));
+        if is_woken { 0 } else { line.woken.len() }
     }
 
     /// An address is free: who is to be woken for it, if anybody waits.
@@ -110,7 +125,7 @@ mod tests {
     fn three() -> WaitLists<&'static str, u32> {
         let mut lists = WaitLists::new(3);
         for who in [3, 1, 2] {
-            assert!(lists.wait(&"s", &who));
+            assert!(lists.wait(&"s", &who, None));
         }
         lists
     }
@@ -122,9 +137,31 @@ mod tests {
         assert_eq!(lists.freed(&"other"), None);
         assert_eq!([lists.freed(&"s"), lists.freed(&"s")], [Some(3), Some(1)]);
         lists.served(&3);
-        assert!(lists.wait(&"s", &1), "another was faster");
+        assert!(lists.wait(&"s", &1, None), "another was faster");
         assert_eq!(lists.freed(&"s"), Some(1), "and it is still its turn");
         assert_eq!([lists.freed(&"s"), lists.freed(&"s")], [Some(2), None]);
+    }
+
+    /// After a restart all come at once, in any order.
+    #[test]
+    fn who_waited_before_stands_where_it_stood() {
+        let mut lists = WaitLists::new(8);
+        let at = |second| Some(Timestamp::from_second(second).unwrap());
+        for (who, since) in [("new", None), ("late", at(7)), ("early", at(3)), ("newer", None)] {
+            assert!(lists.wait(&(), &who, since));
+        }
+        let woken: Vec<_> = std::iter::from_fn(|| lists.freed(&())).collect();
+        assert_eq!(woken, ["early", "late", "new", "newer"]);
+    }
+
+    #[test]
+    fn who_comes_new_takes_nothing_that_others_were_woken_for() {
+        let mut lists = three();
+        assert_eq!(lists.owed(&"s", &9), 0);
+        assert_eq!(lists.freed(&"s"), Some(3));
+        assert_eq!([9, 1, 3].map(|who| lists.owed(&"s", &who)), [1, 1, 0]);
+        lists.served(&3);
+        assert_eq!(lists.owed(&"s", &9), 0);
     }
 
     #[test]
@@ -140,7 +177,7 @@ mod tests {
     #[test]
     fn too_many_are_told_so() {
         let mut lists = three();
-        assert!(!lists.wait(&"s", &4) && lists.wait(&"s", &2));
+        assert!(!lists.wait(&"s", &4, None) && lists.wait(&"s", &2, None));
         assert_eq!((lists.len(), lists.waiting(&"s").count()), (3, 3));
     }
 
@@ -178,12 +215,12 @@ mod tests {
                     Op::Run(which) if !due.is_empty() => {
                         let who = *due.iter().nth(which.index(due.len())).unwrap();
                         due.remove(&who);
-                        if free > 0 {
+                        if free > lists.owed(&(), &who) {
                             free -= 1;
                             have.insert(who);
                             lists.served(&who);
                         } else {
-                            prop_assert!(lists.wait(&(), &who));
+                            prop_assert!(lists.wait(&(), &who, None));
                         }
                     }
                     Op::Vanish(who) if !have.contains(&who) => {

@@ -15,7 +15,7 @@ use machinery::{Objects, Plane};
 pub use reach::{Reached, pairs, reach};
 
 use crate::agent::{Agent, AgentSettings, answer_probes};
-use crate::controllers::{Ipam, IpamSettings, validate};
+use crate::controllers::{self, ControllerSettings};
 use crate::drive::sim::{SimLimits, Underlay};
 use crate::drive::{Fabric, LogFabric};
 use crate::model::{self, NetworkAttachment, Subnet};
@@ -72,8 +72,7 @@ impl Up {
         let begin = begin.kind_of(model::subnets()).kind_of(model::network_attachments());
         let plane = begin.kind_of(model::ip_locks()).kind_of(model::probes()).start().await?;
         let recorder = plane.recorder("kos");
-        Ipam::run(&plane, &recorder, IpamSettings::default())?;
-        validate(&plane, &recorder)?;
+        controllers::run(&plane, ControllerSettings::default())?;
         let underlay = Underlay::new(SimLimits { nodes, ..SimLimits::default() });
         let (mut names, mut agents) = (Vec::new(), Vec::new());
         for number in 1..=nodes {

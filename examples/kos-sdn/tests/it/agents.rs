@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use kos::agent::{Agent, AgentSettings};
-use kos::controllers::{Ipam, IpamSettings, validate};
+use kos::controllers::{self, ControllerSettings};
 use kos::drive::sim::{PingError, SimLimits, Underlay};
 use kos::drive::{Audit, Fabric, FabricError, Listed};
 use kos::model::{
@@ -50,8 +50,7 @@ impl World {
             machinery::embedded().kind_of(subnets()).kind_of(network_attachments()).kind_of(ip_locks());
         let plane = begin.start().await.unwrap();
         let recorder = plane.recorder("kos");
-        Ipam::run(&plane, &recorder, IpamSettings::default()).unwrap();
-        validate(&plane, &recorder).unwrap();
+        controllers::run(&plane, ControllerSettings::default()).unwrap();
         let underlay = Underlay::new(SimLimits::default());
         let (attachments, subnets) = (plane.objects().unwrap(), plane.objects().unwrap());
         Self { plane, underlay, agents: Vec::new(), recorder, attachments, subnets }

@@ -143,6 +143,42 @@ async fn a_switch_without_flows_forwards_nothing() {
     assert_eq!(underlay.ping(host(1), key(1, 2), address(9), 2), Ok(()));
 }
 
+/// Nothing else carries frames: without any one of the flows of two interfaces a ping one way or the other ends.
+#[tokio::test]
+async fn a_ping_stops_with_any_flow_that_is_deleted() {
+    let (underlay, fabrics) = two_nodes().await;
+    let (here, there) = (key(1, 2), key(1, 9));
+    let pings = || {
+        let ping = |at: u8, from: AddressKey, to: AddressKey| {
+            for (low, key) in [(1, here), (2, there)] {
+                let forgets = |node: &mut super::node::Node| {
+                    let port = node.port(&key).unwrap();
+                    node.guest(port).unwrap().1.forgets();
+                };
+                underlay.with(host(low), forgets).unwrap();
+            }
+            underlay.ping(host(at), from, to.address, 1)
+        };
+        ping(1, here, there).and(ping(2, there, here))
+    };
+    assert_eq!(pings(), Ok(()));
+    let of_these = |flow: &crate::plan::Flow| {
+        [here, there].iter().any(|key| flow.cookie & !(1 << 48) == local(*key).mac.number())
+    };
+    let mut deleted = 0;
+    for (at, fabric) in (1..).zip(&fabrics) {
+        let flows = underlay.with(host(at), |node| node.switch.flows()).unwrap();
+        for flow in flows.iter().filter(|flow| of_these(flow)) {
+            underlay.with(host(at), |node| node.switch.remove(flow)).unwrap();
+            assert!(pings().is_err(), "without {flow} on {at}");
+            assert_eq!(fabric.audit().await, Ok(Audit { missing: 1, foreign: 0 }));
+            assert_eq!(pings(), Ok(()), "with {flow} again");
+            deleted += 1;
+        }
+    }
+    assert_eq!(deleted, 16);
+}
+
 #[tokio::test]
 async fn flows_that_nobody_wants_are_removed() {
     let (underlay, fabrics) = two_nodes().await;

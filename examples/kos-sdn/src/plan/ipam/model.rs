@@ -224,7 +224,7 @@ impl World {
                         self.claim(&name, &attachment, AddressKey { vni, address: address.into() })
                     }
                     None => {
-                        assert!(self.ipam.lines.wait(&(), &name));
+                        assert!(self.ipam.lines.wait(&(), &name, None));
                         // Who went meanwhile was told to be gone before it waited: nobody else takes it out of the line.
                         if !self.ipam.cache.attachments.contains_key(&name) {
                             self.ipam.queue.extend(self.ipam.lines.leave(&name));
