@@ -4,6 +4,9 @@
 //! - [`model`]: the kinds, what the server notes and refuses of their objects, and their definitions for any cluster.
 //! - [`plan`]: what is to be done, as pure functions and state machines.
 //! - [`drive`]: how it is done on a node: the port [`Fabric`](drive::Fabric), and fabrics.
+//! - [`controllers`] and [`agent`]: thin shells around the decisions: who says which subnets count and gives addresses, and who makes
+//!   interfaces on a node.
+//! - [`probe`]: questions to nodes about frames; [`up`]: all of it in one process; [`command`]: the binary.
 //!
 //! # What it promises
 //!
@@ -19,8 +22,15 @@
 //!    (`who_waits_longest_is_woken_first`).
 //! 7. **Frames go where the flows say, and nowhere else**: between interfaces of one network, from whom they say they are
 //!    (`a_ping_crosses_the_underlay`, `networks_do_not_hear_each_other`, `who_lies_is_not_heard`). Without flows nothing goes anywhere
-//!    (`a_switch_without_flows_forwards_nothing`).
-//! 8. **No frame harms a switch or a guest** (`no_frame_harms_a_switch`).
+//!    (`a_switch_without_flows_forwards_nothing`, `a_ping_stops_with_any_flow_that_is_deleted`).
+//! 8. **Attachments of a network reach each other, and a node hears of its own networks only** (`attachments_of_a_network_reach_each_other`).
+//! 9. **An agent keeps what it finds, takes away what is nobody's, and puts flows right**
+//!    (`what_is_there_when_an_agent_begins_is_kept_and_what_is_nobodys_goes`, `a_switch_that_lost_its_flows_has_them_again`); what it cannot do it
+//!    says, and tries again (`a_node_that_cannot_make_an_interface_says_so_and_tries_again`).
+//! 10. **An address is free when its node has no interface of it, and not before** (`an_address_is_free_when_its_node_has_no_interface_of_it`).
+//! 11. **One command shows frames that arrive** (`one_command_shows_frames_that_arrive_and_ends_well`), and others ask the nodes from other
+//!    processes (`a_ping_and_a_trace_from_another_process`).
+//! 12. **No frame harms a switch or a guest** (`no_frame_harms_a_switch`).
 //!
 //! # What it does not do
 //!
