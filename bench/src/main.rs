@@ -9,6 +9,7 @@ mod fanout;
 mod go;
 mod informer;
 mod interleave;
+mod kos;
 mod lines;
 mod measure;
 mod memory;
@@ -53,6 +54,14 @@ enum Suite {
     Informer(Options),
     /// The whole loop of a controller, in the process and over the wire, beside kube-runtime's.
     Controller(Options),
+    /// KOS at its full size: what an attachment costs, and how long it takes until all who matter know of it.
+    Kos(Options),
+    /// A process of the suite `kos`.
+    #[command(hide = true)]
+    KosControl,
+    /// The other process of the suite `kos`.
+    #[command(hide = true)]
+    KosAgents,
     /// A process of the suite `controller`.
     #[command(hide = true)]
     ControllerSubject { library: controller::Library },
@@ -95,6 +104,9 @@ fn main() -> anyhow::Result<ExitCode> {
         Suite::Fanout(options) => ("fanout", options, fanout::run),
         Suite::Informer(options) => ("informer", options, informer::run),
         Suite::Controller(options) => ("controller", options, controller::run),
+        Suite::Kos(options) => ("kos", options, kos::run),
+        Suite::KosControl => return kos::serve_control().map(|()| ExitCode::SUCCESS),
+        Suite::KosAgents => return kos::serve_agents().map(|()| ExitCode::SUCCESS),
         Suite::ControllerSubject { library } => {
             return controller::serve(*library).map(|()| ExitCode::SUCCESS);
         }

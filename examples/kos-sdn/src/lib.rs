@@ -29,7 +29,7 @@
 //!    says, and tries again (`a_node_that_cannot_make_an_interface_says_so_and_tries_again`).
 //! 10. **An address is free when its node has no interface of it, and not before** (`an_address_is_free_when_its_node_has_no_interface_of_it`).
 //! 11. **One command shows frames that arrive** (`one_command_shows_frames_that_arrive_and_ends_well`), and others ask the nodes from other
-//!    processes (`a_ping_and_a_trace_from_another_process`).
+//!     processes (`a_ping_and_a_trace_from_another_process`).
 //! 12. **No frame harms a switch or a guest** (`no_frame_harms_a_switch`).
 //!
 //! # What it does not do

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures::future::join;
@@ -29,13 +29,15 @@ pub struct AgentSettings {
     pub host: Ipv4Addr,
     /// So often the flows are held against those that should be there.
     pub audit: Duration,
+    /// Listens by a stream for each network, as it has to with any Kubernetes, where the server could do with one in all.
+    pub per_key: bool,
 }
 
 impl AgentSettings {
     /// Those of a node, with the rest as it is for most.
     #[must_use]
     pub fn new(node: &str, host: Ipv4Addr) -> Self {
-        Self { node: node.into(), host, audit: Duration::from_secs(10) }
+        Self { node: node.into(), host, audit: Duration::from_secs(10), per_key: false }
     }
 }
 
@@ -53,6 +55,7 @@ pub(super) struct Inner {
     pub(super) networks: Mutex<Networks>,
     pub(super) have: Mutex<BTreeMap<ObjectKey, Interface>>,
     pub(super) repaired: AtomicU64,
+    pub(super) is_ready: AtomicBool,
 }
 
 impl Agent {
@@ -79,8 +82,8 @@ impl Agent {
         let by = InterestBy::Field("status.addressVNI".into());
         let peers = plane
             .keyed_informers(by, |peer: &Peer| Some(peer.status.address_vni))?
-            .filter(selects(elsewhere))
-            .build();
+            .filter(selects(elsewhere));
+        let peers = if settings.per_key { peers.per_key() } else { peers }.build();
         plane.run_keyed(&format!("peers of {node}"), &peers)?;
         let agent = Self(Arc::new(Inner {
             networks: Mutex::new(Networks::new(peers.clone())),
@@ -92,6 +95,7 @@ impl Agent {
             recorder: recorder.clone(),
             have: Mutex::default(),
             repaired: AtomicU64::new(0),
+            is_ready: AtomicBool::new(false),
         }));
         let (runs, controller) = (agent.clone(), agent.controller(plane)?);
         let stopping = plane.stopping().clone();
@@ -99,6 +103,7 @@ impl Agent {
             if stopping.run_until_cancelled(runs.look()).await.is_none() {
                 return Ok(());
             }
+            runs.0.is_ready.store(true, Ordering::Relaxed);
             let audits = stopping.child_token();
             let audited = runs.clone();
             let (ended, ()) = join(
@@ -125,6 +130,12 @@ impl Agent {
     #[must_use]
     pub fn interfaces(&self) -> BTreeMap<ObjectKey, Interface> {
         self.0.have.lock().clone()
+    }
+
+    /// Whether it knows what is on the node, and whose: from then on it makes interfaces.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.0.is_ready.load(Ordering::Relaxed)
     }
 
     /// How many flows were not as they should be, and were put right.

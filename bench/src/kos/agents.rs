@@ -1,0 +1,161 @@
+//! The process of the agents: `machinery-bench kos-agents`, which people do not call.
+
+use super::known::{Noted, report};
+use super::plan::node;
+use super::step::Agents;
+use crate::lines;
+use crate::measure::{Figures, cpu_time};
+use anyhow::{Context, anyhow, ensure};
+use kos::agent::{Agent, AgentSettings};
+use kos::drive::{Audit, Fabric, FabricError, Listed, LogFabric};
+use kos::plan::{Local, Remote};
+use machinery::Plane;
+use machinery::kube::kube_client::Config;
+use machinery::kube::kube_client::config::{KubeConfigOptions, Kubeconfig};
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::runtime::Builder;
+
+/// So long nothing may happen before all has.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// So many agents begin at once.
+const AT_ONCE: usize = 25;
+
+#[derive(Default)]
+struct Process {
+    planes: Vec<Plane>,
+    agents: Vec<Agent>,
+    noted: Arc<Noted>,
+    kubeconfig: PathBuf,
+}
+
+/// Answers until nobody asks any more.
+pub(crate) fn serve() -> anyhow::Result<()> {
+    let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    let mut process = Process::default();
+    lines::serve(|line| {
+        let step: Agents =
+            serde_json::from_str(line).with_context(|| format!("this is no request: {line}"))?;
+        runtime.block_on(process.answer(step))
+    })?;
+    // They end with the process.
+    std::process::exit(0);
+}
+
+impl Process {
+    async fn answer(&mut self, step: Agents) -> anyhow::Result<Figures> {
+        match step {
+            Agents::Begin { kubeconfig, nodes, per_key } => {
+                let (began, cpu) = (Instant::now(), cpu_time());
+                self.begin(&kubeconfig, nodes, per_key).await.map_err(|error| anyhow!(error))?;
+                self.kubeconfig = kubeconfig;
+                Ok(Figures::default()
+                    .with("begin_s", began.elapsed().as_secs_f64())
+                    .with("begin_cpu_s", cpu_time().saturating_sub(cpu).as_secs_f64()))
+            }
+            Agents::Until { remotes, locals } => self.until(remotes, locals).await,
+            Agents::Report => {
+                let plane = machinery::kube_config(config(&self.kubeconfig).await?).start().await?;
+                report(&plane, &self.noted).await.map_err(|error| anyhow!(error))
+            }
+        }
+    }
+
+    async fn begin(&mut self, kubeconfig: &Path, nodes: usize, per_key: bool) -> machinery::Result {
+        let config = config(kubeconfig).await?;
+        for number in 0..nodes {
+            let plane = machinery::kube_config(config.clone()).start().await?;
+            let host = Ipv4Addr::from(u32::from(Ipv4Addr::new(198, 18, 0, 1)) + u32::try_from(number)?);
+            let mut settings = AgentSettings::new(&node(number), host);
+            settings.per_key = per_key;
+            let fabric =
+                Noting { of: LogFabric::new(), node: u32::try_from(number)?, noted: self.noted.clone() };
+            let recorder = plane.recorder("kos-agent");
+            self.agents.push(Agent::run(&plane, settings, Arc::new(fabric), &recorder)?);
+            self.planes.push(plane);
+            if self.planes.len().is_multiple_of(AT_ONCE) {
+                self.ready().await?;
+            }
+        }
+        self.ready().await
+    }
+
+    async fn ready(&self) -> machinery::Result {
+        let end = Instant::now() + PATIENCE;
+        while !self.agents.iter().all(Agent::is_ready) {
+            if Instant::now() >= end {
+                return Err("not all agents are ready".into());
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        Ok(())
+    }
+
+    async fn until(&self, remotes: usize, locals: usize) -> anyhow::Result<Figures> {
+        let (mut seen, mut since) = ((0, 0), Instant::now());
+        loop {
+            let now = self.noted.counts();
+            if now == (remotes, locals) {
+                // What comes besides has come by then.
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                let more = self.noted.counts();
+                ensure!(more == now, "{more:?} interfaces were made, and {now:?} are wanted");
+                return Ok(Figures::default());
+            }
+            if now != seen {
+                (seen, since) = (now, Instant::now());
+            }
+            ensure!(since.elapsed() < PATIENCE, "{now:?} interfaces of {remotes} and {locals} were made");
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    }
+}
+
+async fn config(kubeconfig: &Path) -> anyhow::Result<Config> {
+    let kubeconfig = Kubeconfig::read_from(kubeconfig)?;
+    Ok(Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)
+}
+
+/// A fabric that notes when it was told of what.
+struct Noting {
+    of: LogFabric,
+    node: u32,
+    noted: Arc<Noted>,
+}
+
+#[async_trait::async_trait]
+impl Fabric for Noting {
+    fn name(&self) -> &'static str {
+        "noting"
+    }
+
+    async fn create_local(&self, interface: &Local) -> Result<(), FabricError> {
+        self.of.create_local(interface).await?;
+        self.noted.local();
+        Ok(())
+    }
+
+    async fn delete_local(&self, interface: &Local) -> Result<(), FabricError> {
+        self.of.delete_local(interface).await
+    }
+
+    async fn create_remote(&self, interface: &Remote) -> Result<(), FabricError> {
+        self.of.create_remote(interface).await?;
+        self.noted.remote(self.node, interface);
+        Ok(())
+    }
+
+    async fn delete_remote(&self, interface: &Remote) -> Result<(), FabricError> {
+        self.of.delete_remote(interface).await
+    }
+
+    async fn list(&self) -> Result<Listed, FabricError> {
+        self.of.list().await
+    }
+
+    async fn audit(&self) -> Result<Audit, FabricError> {
+        self.of.audit().await
+    }
+}

@@ -1,0 +1,71 @@
+//! Puts the suite together.
+
+use super::life;
+use super::rows;
+use super::shape::{Kind, Load};
+use crate::Options;
+use crate::interleave::{self, Found, OURS, Subject};
+use crate::measure::Figures;
+use crate::scratch::Scratch;
+use anyhow::Context;
+
+/// Measures the shapes that are asked for.
+pub(crate) fn run(options: &Options) -> anyhow::Result<Found> {
+    let plans = options.wanted(rows::plans)?;
+    let mut subjects: [Box<dyn Subject<Kind>>; 1] = [Box::new(Kos { scratch: Scratch::new()? })];
+    Ok(interleave::run(&plans, &mut subjects, &Vec::new(), options.rounds()))
+}
+
+struct Kos {
+    scratch: Scratch,
+}
+
+impl Subject<Kind> for Kos {
+    fn name(&self) -> &'static str {
+        OURS
+    }
+
+    fn run(&mut self, kind: &Kind) -> anyhow::Result<Figures> {
+        life::forget(&self.scratch);
+        let live = |load: Load| life::live(&self.scratch, &load);
+        match *kind {
+            Kind::Slope { nodes, sizes, peers } => {
+                let load =
+                    |attachments| Load { nodes, attachments, networks: attachments / peers, per_key: false };
+                let [few, more, most] = sizes.map(|size| live(load(size)));
+                let (few, more, most) = (few?, more?, most?);
+                let cost = |figures: &Figures| figures.of("cpu_us").context("it was measured");
+                let irrelevant: f64 =
+                    [&few, &more, &most].iter().filter_map(|one| one.of("irrelevant")).sum();
+                let (few_us, more_us, slope) = (cost(&few)?, cost(&more)?, cost(&most)? / cost(&few)?);
+                let most = most.with("few_us", few_us).with("more_us", more_us).with("slope", slope);
+                Ok(most.with("irrelevant", irrelevant))
+            }
+            Kind::Fixed { nodes, sizes, networks } => {
+                let load = |attachments| Load { nodes, attachments, networks, per_key: false };
+                let [few, more] = sizes.map(|size| live(load(size)));
+                let few_us = few?.of("cpu_us").context("it was measured")?;
+                Ok(more?.with("few_us", few_us))
+            }
+            Kind::Streams { nodes, attachments, peers } => {
+                let load = |per_key| Load { nodes, attachments, networks: attachments / peers, per_key };
+                let (interest, per_key) = (live(load(false))?, live(load(true))?);
+                let mut both = interest.clone();
+                for name in [
+                    "cpu_us",
+                    "streams",
+                    "agents_mib",
+                    "known_p99_ms",
+                    "per_second",
+                    "bytes",
+                    "server_cpu_us",
+                ] {
+                    let of = |figures: &Figures| figures.of(name).context("it was measured");
+                    both = both.with(&format!("per_key_{name}"), of(&per_key)?);
+                    both = both.with(&format!("{name}_ratio"), of(&per_key)? / of(&interest)?);
+                }
+                Ok(both)
+            }
+        }
+    }
+}

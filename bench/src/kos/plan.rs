@@ -1,0 +1,75 @@
+//! Which attachment is where.
+
+use super::shape::Load;
+use serde_json::{Value, json};
+
+pub(super) const NAMESPACE: &str = "default";
+const GROUP: &str = "/apis/network.example.com/v1alpha1/namespaces/default";
+
+pub(super) fn subnets_path() -> String {
+    format!("{GROUP}/subnets")
+}
+
+pub(super) fn attachments_path() -> String {
+    format!("{GROUP}/networkattachments")
+}
+
+/// As the agents' process calls them.
+pub(super) fn node(number: usize) -> String {
+    format!("node-{number}")
+}
+
+/// The first has number 1; networks need not have neighbours' blocks, as no two are one.
+pub(super) fn subnet(network: usize) -> Value {
+    json!({
+        "apiVersion": "network.example.com/v1alpha1", "kind": "Subnet",
+        "metadata": {"name": format!("s{network}"), "namespace": NAMESPACE},
+        "spec": {"vni": network + 1, "ipv4": "10.0.0.0/16"},
+    })
+}
+
+impl Load {
+    /// Attachments of one network are neighbours, and on as many nodes as there are of them, if there are.
+    pub(super) fn attachment(&self, number: usize) -> Value {
+        let network = number / self.in_one();
+        json!({
+            "apiVersion": "network.example.com/v1alpha1", "kind": "NetworkAttachment",
+            "metadata": {"name": format!("a{number}"), "namespace": NAMESPACE},
+            "spec": {"node": node(number % self.nodes), "subnet": format!("s{network}")},
+        })
+    }
+
+    /// So many are in each network.
+    pub(super) const fn in_one(&self) -> usize {
+        self.attachments.div_ceil(self.networks)
+    }
+
+    /// So many interfaces of others there are to be on all nodes together: of each attachment one on every other node of its network.
+    pub(super) fn remotes(&self) -> usize {
+        let mut remotes = 0;
+        let mut first = 0;
+        while first < self.attachments {
+            let size = self.in_one().min(self.attachments - first);
+            remotes += size * (size.min(self.nodes) - 1);
+            first += size;
+        }
+        remotes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_know_of_all_others_of_their_network() {
+        let load = Load { nodes: 1000, attachments: 1000, networks: 20, per_key: false };
+        assert_eq!((load.in_one(), load.remotes()), (50, 1000 * 49));
+        let load = Load { nodes: 10, attachments: 105, networks: 5, per_key: false };
+        assert_eq!((load.in_one(), load.remotes()), (21, 105 * 9));
+        let nodes: std::collections::BTreeSet<_> = (0..50)
+            .map(|number| Load { nodes: 1000, ..load }.attachment(number)["spec"]["node"].to_string())
+            .collect();
+        assert_eq!(nodes.len(), 50);
+    }
+}
