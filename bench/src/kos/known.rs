@@ -7,7 +7,7 @@ use kos::plan::Remote;
 use machinery::Plane;
 use machinery::objects::Filter;
 use machinery_sync::Mutex;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -57,8 +57,8 @@ struct Times {
 
 pub(super) async fn report(plane: &Plane, noted: &Noted) -> machinery::Result<Figures> {
     let attachments = plane.objects::<NetworkAttachment>()?.list(&Filter::default()).await?;
-    let mut times = HashMap::new();
-    let mut first = HashMap::new();
+    let mut times = BTreeMap::new();
+    let mut first = BTreeMap::new();
     for attachment in &attachments {
         let written =
             |section| attachment.extended_metadata.written(section).map(|time| time.as_microsecond());
