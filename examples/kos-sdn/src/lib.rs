@@ -30,7 +30,11 @@
 //! 10. **An address is free when its node has no interface of it, and not before** (`an_address_is_free_when_its_node_has_no_interface_of_it`).
 //! 11. **One command shows frames that arrive** (`one_command_shows_frames_that_arrive_and_ends_well`), and others ask the nodes from other
 //!     processes (`a_ping_and_a_trace_from_another_process`).
-//! 12. **No frame harms a switch or a guest** (`no_frame_harms_a_switch`).
+//! 12. **A program runs once for an interface**, if the agent may run it (`a_program_that_may_not_run_does_not_and_it_is_said`,
+//!     `of_an_interface_that_is_found_the_program_does_not_run_again`): only so long, only so many at once, and what it began ends with it
+//!     (`who_takes_too_long_is_killed_with_all_that_it_began`, `so_many_run_at_once_and_so_many_wait`, `who_is_told_to_stop_leaves_nothing_running`).
+//!     What became of it is said (`what_became_of_a_program_is_said`).
+//! 13. **No frame harms a switch or a guest** (`no_frame_harms_a_switch`).
 //!
 //! # What it does not do
 //!

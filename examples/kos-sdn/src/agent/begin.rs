@@ -6,15 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use futures::future::join;
-
+use futures::future::join3;
 use machinery::Plane;
-use machinery::controllers::Recorder;
+use machinery::controllers::{Controller, Recorder};
 use machinery::informers::{Informer, KeyedInformers};
 use machinery::objects::{FieldTerm, Filter, InterestBy, ObjectKey, ObjectRef, Writer};
 use machinery::sync::Mutex;
+use machinery::tokio::sync::mpsc;
+use machinery::tokio_util::sync::CancellationToken;
 
+use super::beside::Beside;
 use super::networks::Networks;
+use super::programs::ProgramSettings;
 use crate::drive::Fabric;
 use crate::model::{NetworkAttachment, Peer};
 use crate::plan::Interface;
@@ -31,13 +34,21 @@ pub struct AgentSettings {
     pub audit: Duration,
     /// Listens by a stream for each network, as it has to with any Kubernetes, where the server could do with one in all.
     pub per_key: bool,
+    /// The programs that it runs for attachments: none, if not said.
+    pub programs: ProgramSettings,
 }
 
 impl AgentSettings {
     /// Those of a node, with the rest as it is for most.
     #[must_use]
     pub fn new(node: &str, host: Ipv4Addr) -> Self {
-        Self { node: node.into(), host, audit: Duration::from_secs(10), per_key: false }
+        Self {
+            node: node.into(),
+            host,
+            audit: Duration::from_secs(10),
+            per_key: false,
+            programs: ProgramSettings::default(),
+        }
     }
 }
 
@@ -54,6 +65,7 @@ pub(super) struct Inner {
     pub(super) recorder: Recorder,
     pub(super) networks: Mutex<Networks>,
     pub(super) have: Mutex<BTreeMap<ObjectKey, Interface>>,
+    pub(super) beside: Beside,
     pub(super) repaired: AtomicU64,
     pub(super) is_ready: AtomicBool,
 }
@@ -85,6 +97,7 @@ impl Agent {
             .filter(selects(elsewhere));
         let peers = if settings.per_key { peers.per_key() } else { peers }.build();
         plane.run_keyed(&format!("peers of {node}"), &peers)?;
+        let (beside, reported) = Beside::new(settings.programs.clone(), plane.stopping().clone());
         let agent = Self(Arc::new(Inner {
             networks: Mutex::new(Networks::new(peers.clone())),
             settings,
@@ -94,30 +107,47 @@ impl Agent {
             writer: plane.writer::<NetworkAttachment>()?,
             recorder: recorder.clone(),
             have: Mutex::default(),
+            beside,
             repaired: AtomicU64::new(0),
             is_ready: AtomicBool::new(false),
         }));
         let (runs, controller) = (agent.clone(), agent.controller(plane)?);
         let stopping = plane.stopping().clone();
         plane.spawn(async move {
-            if stopping.run_until_cancelled(runs.look()).await.is_none() {
-                return Ok(());
-            }
-            runs.0.is_ready.store(true, Ordering::Relaxed);
-            let audits = stopping.child_token();
-            let audited = runs.clone();
-            let (ended, ()) = join(
-                async {
-                    let ended = controller.run(runs, stopping).await;
-                    audits.cancel();
-                    ended
-                },
-                async { audits.run_until_cancelled(audited.audit()).await.unwrap_or_default() },
-            )
-            .await;
-            Ok(ended.map(drop)?)
+            let ran = runs.runs(controller, reported, stopping).await;
+            runs.0.beside.ended().await;
+            ran
         });
         Ok(agent)
+    }
+
+    async fn runs(
+        &self,
+        controller: Controller<ObjectKey, ObjectKey>,
+        mut reported: mpsc::Receiver<ObjectKey>,
+        stopping: CancellationToken,
+    ) -> machinery::Result<()> {
+        if stopping.run_until_cancelled(self.look()).await.is_none() {
+            return Ok(());
+        }
+        self.0.is_ready.store(true, Ordering::Relaxed);
+        let besides = stopping.child_token();
+        let reports = async {
+            while let Some(key) = reported.recv().await {
+                controller.request(key, &"its program ended").await;
+            }
+        };
+        let (ended, _, _) = join3(
+            async {
+                let ended = controller.run(self.clone(), stopping).await;
+                besides.cancel();
+                ended
+            },
+            besides.run_until_cancelled(self.audit()),
+            besides.run_until_cancelled(reports),
+        )
+        .await;
+        Ok(ended.map(drop)?)
     }
 
     /// How many networks matter to the node.

@@ -66,6 +66,9 @@ impl Agent {
         let locals = listed.locals.into_iter().map(Interface::Local);
         for found in locals.chain(listed.remotes.into_iter().map(Interface::Remote)) {
             if let Some(owner) = owners.remove(&found) {
+                if let (Interface::Local(local), Some(of)) = (&found, self.0.here.get(&owner)) {
+                    self.0.beside.found(&owner, local, &of);
+                }
                 self.0.have.lock().insert(owner, found);
                 continue;
             }

@@ -83,15 +83,18 @@ impl Reconcile<ObjectKey> for Agent {
         let inner = &*self.0;
         let mut here = inner.here.get(key).map(std::sync::Arc::unwrap_or_clone);
         self.matters(key, here.as_ref().and_then(network_of))?;
-        let (mut failed, mut wrong) = (None::<FabricError>, Vec::new());
+        let mut failed = None::<FabricError>;
         for _ in 0..STEPS {
+            let (report, mut wrong) =
+                here.as_ref().map(|here| inner.beside.says(key, here)).unwrap_or_default();
+            wrong.extend(failed.as_ref().map(ToString::to_string));
             let have = inner.have.lock().get(key).cloned();
             let step = next(&Sight {
                 host: inner.settings.host,
                 here: here.as_ref(),
                 elsewhere: self.elsewhere(key),
                 have: have.as_ref(),
-                report: None,
+                report: report.as_ref(),
                 wrong: &wrong,
                 failed: failed.is_some(),
             });
@@ -99,24 +102,15 @@ impl Reconcile<ObjectKey> for Agent {
                 (AgentStep::Rest, _) => return failed.map_or(Ok(Next::Done), |error| Err(error.into())),
                 (AgentStep::Make(interface), _) => {
                     match self.make(&interface).await {
-                        Ok(()) => {
-                            self.made(here.as_ref(), &interface);
-                            inner.have.lock().insert(key.clone(), interface);
-                        }
-                        Err(error) => {
-                            wrong = vec![error.to_string()];
-                            failed = Some(error);
-                        }
+                        Ok(()) => self.made(key, here.as_ref(), interface),
+                        Err(error) => failed = Some(error),
                     }
                     continue;
                 }
                 (AgentStep::Unmake(interface), _) => {
                     match self.unmake(&interface).await {
-                        Ok(()) => drop(inner.have.lock().remove(key)),
-                        Err(error) => {
-                            wrong = vec![error.to_string()];
-                            failed = Some(error);
-                        }
+                        Ok(()) => self.unmade(key),
+                        Err(error) => failed = Some(error),
                     }
                     continue;
                 }
@@ -140,13 +134,21 @@ impl Reconcile<ObjectKey> for Agent {
 }
 
 impl Agent {
-    fn made(&self, here: Option<&NetworkAttachment>, interface: &Interface) {
-        let (Some(here), Interface::Local(local)) = (here, interface) else { return };
-        let text = format!(
-            "Created Linux network interface named {} with MAC address {} and IPv4 address {}",
-            local.name, local.mac, local.address
-        );
-        self.0.recorder.note(Note::normal(self.about(here), "Implemented", text));
+    fn made(&self, key: &ObjectKey, here: Option<&NetworkAttachment>, interface: Interface) {
+        if let (Some(here), Interface::Local(local)) = (here, &interface) {
+            let text = format!(
+                "Created Linux network interface named {} with MAC address {} and IPv4 address {}",
+                local.name, local.mac, local.address
+            );
+            self.0.recorder.note(Note::normal(self.about(here), "Implemented", text));
+            self.0.beside.made(key, local, here);
+        }
+        self.0.have.lock().insert(key.clone(), interface);
+    }
+
+    fn unmade(&self, key: &ObjectKey) {
+        self.0.have.lock().remove(key);
+        self.0.beside.gone(key);
     }
 }
 

@@ -13,6 +13,7 @@ use serde_json::json;
 
 use super::cluster::home;
 use super::table::table;
+use crate::agent::ProgramSettings;
 use crate::model::NetworkAttachment;
 use crate::probe::Asks;
 use crate::up::{Moves, Reached, Up, UpSettings, pairs, reach};
@@ -35,6 +36,9 @@ pub(super) struct Arguments {
     /// Where to write the kubeconfig, instead of where the other commands look for it
     #[arg(long, value_name = "F")]
     kubeconfig_out: Option<PathBuf>,
+    /// The programs that agents may run for attachments, by their full paths, with commas between them
+    #[arg(long, value_name = "PATHS", value_delimiter = ',')]
+    allowed_programs: Vec<String>,
     /// Make no subnets and attachments to look at
     #[arg(long)]
     empty: bool,
@@ -69,7 +73,9 @@ pub(super) async fn run(arguments: Arguments) -> machinery::Result<ExitCode> {
         Fabric::Ovs => return Err("the fabric ovs is not there yet: sim and log are".into()),
     };
     let began = Instant::now();
-    let settings = UpSettings { nodes: arguments.nodes, fabric, data: arguments.data_dir.clone() };
+    let mut programs = ProgramSettings::default();
+    programs.allowed.extend(arguments.allowed_programs.iter().cloned());
+    let settings = UpSettings { nodes: arguments.nodes, fabric, data: arguments.data_dir.clone(), programs };
     let up = Up::start(settings).await?;
     let shown = show(&up, &arguments, fabric, began).await;
     let is_well = match shown {

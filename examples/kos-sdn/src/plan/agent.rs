@@ -42,7 +42,7 @@ pub struct Sight<'a> {
     pub elsewhere: Elsewhere,
     /// What the node has for it.
     pub have: Option<&'a Interface>,
-    /// What became of the program that ran when that was made.
+    /// What became of the program that ran when that was made, or was said of that, if it was found.
     pub report: Option<&'a ExecReport>,
     /// What is wrong with it here: with its programs, or with what was tried for it just now.
     pub wrong: &'a [String],
@@ -124,16 +124,19 @@ fn said(here: &NetworkAttachment, sight: &Sight<'_>) -> AttachmentStatus {
             status.mac_address = local.mac.to_string();
             status.ifc_name.clone_from(&local.name);
             status.host_ip = sight.host.to_string();
-            if let Some(report) = sight.report
-                && !status.post_create_exec_report.as_ref().is_some_and(|said| said.says_as(report))
-            {
-                status.post_create_exec_report = Some(report.clone());
+            let is_said = match (&status.post_create_exec_report, sight.report) {
+                (Some(said), Some(report)) => said.says_as(report),
+                (said, report) => said.is_none() && report.is_none(),
+            };
+            if !is_said {
+                status.post_create_exec_report = sight.report.cloned();
             }
         }
         _ => {
             status.mac_address.clear();
             status.ifc_name.clear();
             status.host_ip.clear();
+            status.post_create_exec_report = None;
         }
     }
     status

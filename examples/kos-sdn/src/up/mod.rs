@@ -14,7 +14,7 @@ use machinery::{Objects, Plane};
 
 pub use reach::{Reached, pairs, reach};
 
-use crate::agent::{Agent, AgentSettings, answer_probes};
+use crate::agent::{Agent, AgentSettings, ProgramSettings, answer_probes};
 use crate::controllers::{self, ControllerSettings};
 use crate::drive::sim::{SimLimits, Underlay};
 use crate::drive::{Fabric, LogFabric};
@@ -31,6 +31,8 @@ pub struct UpSettings {
     pub fabric: Moves,
     /// Where the objects are kept; in memory, if nowhere.
     pub data: Option<PathBuf>,
+    /// What agents may run for attachments.
+    pub programs: ProgramSettings,
 }
 
 /// What moves the frames of nodes.
@@ -64,7 +66,7 @@ impl Up {
     /// # Errors
     /// The objects cannot be kept there, or there are too many nodes.
     pub async fn start(settings: UpSettings) -> machinery::Result<Self> {
-        let UpSettings { nodes, fabric, data } = settings;
+        let UpSettings { nodes, fabric, data, programs } = settings;
         if nodes == 0 || nodes > NODES {
             return Err(format!("{nodes} nodes: from 1 to {NODES} is possible").into());
         }
@@ -81,7 +83,8 @@ impl Up {
                 Moves::Sim => Arc::new(underlay.join(host)?),
                 Moves::Log => Arc::new(LogFabric::new()),
             };
-            let settings = AgentSettings::new(&node, host);
+            let mut settings = AgentSettings::new(&node, host);
+            settings.programs.clone_from(&programs);
             answer_probes(&plane, &settings, fabric.clone())?;
             agents.push(Agent::run(&plane, settings, fabric, &recorder)?);
             names.push(node);

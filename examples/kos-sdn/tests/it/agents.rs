@@ -22,16 +22,16 @@ use crate::server::key;
 /// More than anything takes on a machine that is busy.
 const DEADLINE: Duration = Duration::from_secs(60);
 
-struct World {
-    plane: Plane,
-    underlay: Underlay,
+pub(crate) struct World {
+    pub(crate) plane: Plane,
+    pub(crate) underlay: Underlay,
     agents: Vec<Agent>,
     recorder: Recorder,
-    attachments: Objects<NetworkAttachment>,
+    pub(crate) attachments: Objects<NetworkAttachment>,
     subnets: Objects<Subnet>,
 }
 
-fn host(node: u8) -> Ipv4Addr {
+pub(crate) fn host(node: u8) -> Ipv4Addr {
     Ipv4Addr::new(192, 0, 2, node)
 }
 
@@ -45,7 +45,7 @@ impl World {
         world
     }
 
-    async fn without_agents() -> Self {
+    pub(crate) async fn without_agents() -> Self {
         let begin =
             machinery::embedded().kind_of(subnets()).kind_of(network_attachments()).kind_of(ip_locks());
         let plane = begin.start().await.unwrap();
@@ -59,11 +59,15 @@ impl World {
     fn agent(&mut self, node: u8, fabric: impl Fabric) {
         let mut settings = AgentSettings::new(&format!("node-{node}"), host(node));
         settings.audit = Duration::from_millis(100);
+        self.agent_with(settings, fabric);
+    }
+
+    pub(crate) fn agent_with(&mut self, settings: AgentSettings, fabric: impl Fabric) {
         let agent = Agent::run(&self.plane, settings, Arc::new(fabric), &self.recorder).unwrap();
         self.agents.push(agent);
     }
 
-    async fn subnet(&self, name: &str, vni: u32, ipv4: &str) {
+    pub(crate) async fn subnet(&self, name: &str, vni: u32, ipv4: &str) {
         let mut subnet = Subnet { spec: SubnetSpec { vni, ipv4: ipv4.into() }, ..Subnet::default() };
         subnet.metadata.name = Some(name.into());
         subnet.metadata.namespace = Some("default".into());
@@ -78,12 +82,12 @@ impl World {
         self.attachments.create(&attachment).await.unwrap();
     }
 
-    fn get(&self, name: &str) -> Option<Arc<NetworkAttachment>> {
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<NetworkAttachment>> {
         self.attachments.get(&key("default", name))
     }
 
     /// Until the attachment is as said.
-    async fn until(&self, name: &str, is_so: impl Fn(Option<&NetworkAttachment>) -> bool) {
+    pub(crate) async fn until(&self, name: &str, is_so: impl Fn(Option<&NetworkAttachment>) -> bool) {
         let so = async {
             while !is_so(self.get(name).as_deref()) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -94,7 +98,7 @@ impl World {
         }
     }
 
-    async fn until_ready(&self, name: &str) {
+    pub(crate) async fn until_ready(&self, name: &str) {
         self.until(name, |it| it.is_some_and(|it| !it.status.ifc_name.is_empty())).await;
     }
 
@@ -107,7 +111,7 @@ impl World {
     }
 
     /// Until something is so of which nobody tells.
-    async fn until_so(&self, is_so: impl Fn() -> bool) {
+    pub(crate) async fn until_so(&self, is_so: impl Fn() -> bool) {
         let so = async {
             while !is_so() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -168,15 +172,15 @@ async fn an_address_is_free_when_its_node_has_no_interface_of_it() {
 }
 
 /// A fabric that does what another does, if it may, and counts.
-struct Watched<F> {
-    of: F,
-    calls: Arc<Calls>,
+pub(crate) struct Watched<F> {
+    pub(crate) of: F,
+    pub(crate) calls: Arc<Calls>,
 }
 
 #[derive(Default)]
-struct Calls {
+pub(crate) struct Calls {
     refuses: AtomicBool,
-    made: AtomicUsize,
+    pub(crate) made: AtomicUsize,
     deleted: AtomicUsize,
 }
 

@@ -4,6 +4,7 @@
 
 mod agents;
 mod definitions;
+mod programs;
 mod server;
 mod subnets;
 mod up;
