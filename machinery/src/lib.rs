@@ -9,11 +9,13 @@
 //! 1. **The same program runs on a server of its own and on a cluster**: only how the plane begins is another
 //!    (`the_same_controller_runs_on_both_roads`; on Kubernetes itself by `cargo xtask kubernetes`).
 //! 2. **One informer for a type**, whoever asks, from the first who does (`all_who_read_a_type_share_an_informer`), with the indexes that were said
-//!    before (`the_informer_that_all_share_has_what_was_said_before`).
+//!    before (`the_informer_that_all_share_has_what_was_said_before`). Whoever needs a part of each object keeps no more
+//!    (`a_part_of_each_object_is_kept_on_both_roads`).
 //! 3. **It ends in order**: controllers, then what they listen to, then the server (`a_plane_ends_in_order`), each within a time; what does not is
 //!    named (`what_does_not_end_in_time_is_named`). One that is dropped leaves no task (`a_plane_that_is_dropped_leaves_no_task`).
 //! 4. **What it does can be seen**: metrics, whether it is well, and of each object why it ran last, what came of it and when it runs next
-//!    (`what_a_plane_does_can_be_seen`); and of leases, locks, informers and events (`leases_locks_recorders_and_informers_are_shown_and_counted`).
+//!    (`what_a_plane_does_can_be_seen`); and of leases, locks, informers and events (`leases_locks_recorders_and_informers_are_shown_and_counted`),
+//!    beside numbers of one's own (`numbers_of_ones_own_are_on_the_page`).
 //! 5. **Names are claimed on both roads**, and who waits for one runs when it is free (`names_are_claimed_on_both_roads`).
 //! 6. **A controller runs where one leads**, and what it wrote under the fence of a term that is over is refused by a server that holds fences
 //!    (`a_controller_runs_where_one_leads_and_writes_under_the_fence_of_its_term`). Several under one Lease begin and end together, and begin anew
@@ -109,7 +111,7 @@ pub use machinery_sync as sync;
 pub use machinery_workqueue as workqueue;
 
 /// What users' own code needs beside it, in the versions that are meant.
-pub use {k8s_openapi, kube_core, schemars, serde, serde_json, tokio, tokio_util};
+pub use {k8s_openapi, kube_core, prometheus_client, schemars, serde, serde_json, tokio, tokio_util};
 
 #[cfg(all(feature = "diagnostics", any(feature = "embedded", feature = "kube")))]
 pub use diagnostics::DiagnosticsError;

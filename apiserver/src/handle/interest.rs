@@ -8,7 +8,6 @@ use machinery_objects::{
     EditNumber, Interest, InterestEdit, InterestRequest, InterestSource, InterestWatch, InvalidField,
     SourceError, WatchError, WatchEvent,
 };
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::time::Instant;
 
@@ -24,7 +23,7 @@ use crate::watch::Plan;
 #[async_trait]
 impl<K> InterestSource<Arc<K>> for Handle<K>
 where
-    K: Serialize + DeserializeOwned + Send + Sync + 'static,
+    K: DeserializeOwned + Send + Sync + 'static,
 {
     async fn open(&self, request: InterestRequest) -> Result<InterestWatch<Arc<K>>, WatchError> {
         let InterestRequest { by, keys, filter, after } = request;

@@ -10,7 +10,6 @@ use machinery_objects::{
     WatchRequest, WatchStream,
 };
 use machinery_store::Entry;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::task::yield_now;
 
@@ -29,7 +28,7 @@ const TURN: usize = 128;
 #[async_trait]
 impl<K> ListWatch<Arc<K>> for Handle<K>
 where
-    K: Serialize + DeserializeOwned + Send + Sync + 'static,
+    K: DeserializeOwned + Send + Sync + 'static,
 {
     fn capabilities(&self) -> Capabilities {
         Capabilities::ALL

@@ -9,7 +9,6 @@ use kube_core::Resource;
 use machinery_objects::KnownScope;
 use machinery_objects::{FieldSelector, Kind as ObjectKind, Revision, Scope, SourceError, Traceparent};
 use machinery_store::Entry;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::decoded::{Decoded, Form};
@@ -28,7 +27,7 @@ use crate::verbs::output::{read, write};
 /// [`ListWatch`](machinery_objects::ListWatch) of `Arc<K>` and a [`Writer`](machinery_objects::Writer) of `K`.
 ///
 /// `K` is any type that serde makes into an object of that kind and back, `apiVersion` and `kind` aside: those of kube, one
-/// of your own, a `serde_json::Value`.
+/// of your own, a `serde_json::Value`. To read alone, it may be a part of the object, and be made from it only.
 ///
 /// - What it reads and writes goes the way that requests on the wire go: same rules, same defaults, same hooks. What `K`
 ///   says and the kind does not know is refused, and not dropped: nobody would see the warning.
@@ -57,7 +56,7 @@ impl ApiServer {
     #[cfg(feature = "k8s")]
     pub fn handle<K>(&self, identity: Identity) -> Handle<K>
     where
-        K: Resource<DynamicType = ()> + Serialize + DeserializeOwned + Send + Sync + 'static,
+        K: Resource<DynamicType = ()> + DeserializeOwned + Send + Sync + 'static,
         K::Scope: KnownScope,
     {
         let kind = ObjectKind::of::<K>().expect("a type of kube says what Kubernetes allows");
@@ -67,7 +66,7 @@ impl ApiServer {
     /// The objects of a kind as any type, in this process.
     pub fn handle_of<K>(&self, kind: ObjectKind, identity: Identity) -> Handle<K>
     where
-        K: Serialize + DeserializeOwned + Send + Sync + 'static,
+        K: DeserializeOwned + Send + Sync + 'static,
     {
         let shared = self.shared().clone();
         let seed = u64::from_le_bytes(shared.world.bytes());

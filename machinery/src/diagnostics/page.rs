@@ -1,7 +1,5 @@
 //! Which page says what. Pure, but for what is shown.
 
-use prometheus_client::encoding::text;
-use prometheus_client::registry::Registry;
 use serde_json::json;
 
 use super::Shown;
@@ -22,7 +20,7 @@ pub(super) fn page(shown: &Shown, path: &str, query: &str) -> Page {
     match path {
         "/healthz" | "/livez" => health(&shown.stuck()),
         "/readyz" => health(&shown.unready()),
-        "/metrics" => metrics(shown),
+        "/metrics" => Page { status: 200, kind: METRICS, text: shown.metrics() },
         "/debug/machinery.json" => match (argument(query, "kind"), argument(query, "object")) {
             (Some(kind), Some(object)) => json_page(&json!(shown.explain(&kind, &object))),
             _ => json_page(&shown.overview()),
@@ -41,17 +39,6 @@ fn health(wrong: &[String]) -> Page {
     match wrong {
         [] => Page { status: 200, kind: TEXT, text: "ok\n".into() },
         wrong => Page { status: 503, kind: TEXT, text: format!("{}\n", wrong.join("\n")) },
-    }
-}
-
-fn metrics(shown: &Shown) -> Page {
-    let mut registry = Registry::default();
-    registry.register_collector(Box::new(shown.informer_metrics.clone()));
-    registry.register_collector(Box::new(shown.controller_metrics.clone()));
-    let mut text = String::new();
-    match text::encode(&mut text, &registry) {
-        Ok(()) => Page { status: 200, kind: METRICS, text },
-        Err(_) => Page { status: 500, kind: TEXT, text: "the metrics cannot be written\n".into() },
     }
 }
 

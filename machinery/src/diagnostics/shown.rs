@@ -8,6 +8,8 @@ use machinery_controllers::{Diagnosed, Elector, LockKey, NameLocks, Recorder};
 use machinery_informers::{Informer, KeyedInformers, NameTaken, Text};
 use machinery_objects::{Kind, Object};
 use machinery_sync::Mutex;
+use prometheus_client::encoding::text;
+use prometheus_client::registry::Registry;
 use serde_json::{Value, json};
 
 use super::looks;
@@ -23,8 +25,10 @@ pub(crate) struct Shown {
     electors: Mutex<BTreeMap<String, Elector>>,
     /// Of which objects each is, if of any.
     controllers: Mutex<Vec<(Option<Kind>, Diagnosed)>>,
-    pub(super) informer_metrics: machinery_informers::Metrics,
-    pub(super) controller_metrics: machinery_controllers::Metrics,
+    informer_metrics: machinery_informers::Metrics,
+    controller_metrics: machinery_controllers::Metrics,
+    /// Whoever runs on the plane counts things of its own.
+    others: Mutex<Registry>,
 }
 
 type Looks = Mutex<BTreeMap<String, Look>>;
@@ -123,6 +127,23 @@ impl Shown {
             "locks": all(&self.locks),
             "recorders": all(&self.recorders),
         })
+    }
+
+    pub(crate) fn register(&self, metrics: impl FnOnce(&mut Registry)) {
+        metrics(&mut self.others.lock());
+    }
+
+    /// All numbers, as OpenMetrics has them.
+    pub(crate) fn metrics(&self) -> String {
+        let mut registry = Registry::default();
+        registry.register_collector(Box::new(self.informer_metrics.clone()));
+        registry.register_collector(Box::new(self.controller_metrics.clone()));
+        let mut page = String::new();
+        // Nothing that is written into a text can fail; what one's own collector refuses is where the page ends.
+        let _ = text::encode_registry(&mut page, &registry);
+        let _ = text::encode_registry(&mut page, &self.others.lock());
+        let _ = text::encode_eof(&mut page);
+        page
     }
 
     /// What each controller of a kind knows of an object. The kind is called as kubectl takes it, or as the controller is.

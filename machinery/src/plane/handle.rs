@@ -12,12 +12,13 @@ use machinery_controllers::Request;
 use machinery_informers::{self as informers, Informer, KeyedBuilder, KeyedInformers, Text};
 use machinery_objects::{Event, InterestBy, Kind, Object, ObjectKey, Writer};
 use machinery_sync::Mutex;
+use prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
 use super::controller::PlaneController;
 use super::end::Handle;
 use super::error::PlaneError;
-use super::kinds::ObjectType;
+use super::kinds::{ObjectType, Part};
 use super::objects::Objects;
 use super::road::Road;
 use super::running::Running;
@@ -63,7 +64,7 @@ impl Plane {
     pub fn objects<K: ObjectType>(&self) -> Result<Objects<K>, PlaneError> {
         match self.there() {
             Some(objects) => Ok(objects),
-            None => Ok(self.share(self.0.road.informer::<K>()?)?.0),
+            None => Ok(self.share(self.informer::<K>()?)?.0),
         }
     }
 
@@ -93,7 +94,7 @@ impl Plane {
         if self.there::<K>().is_some() {
             return Err(runs());
         }
-        let mut informer = self.0.road.informer::<K>()?;
+        let mut informer = self.informer::<K>()?;
         let said = say(&mut informer);
         match self.share(informer)? {
             (objects, true) => Ok((objects, said)),
@@ -142,7 +143,7 @@ impl Plane {
     /// # Errors
     /// The type's kind is called what Kubernetes does not allow.
     pub fn informer<K: ObjectType>(&self) -> Result<informers::Builder<K>, PlaneError> {
-        self.0.road.informer::<K>()
+        self.parts::<K, K>()
     }
 
     /// Keyed informers: of the objects that are under a key in which somebody has an interest. By one stream from a server of Machinery, and
@@ -155,7 +156,27 @@ impl Plane {
         by: InterestBy,
         key_of: impl Fn(&K) -> Option<F> + Send + Sync + 'static,
     ) -> Result<KeyedBuilder<F, K>, PlaneError> {
-        self.0.road.keyed_informers(by, key_of)
+        self.keyed_parts::<K, K, F>(by, key_of)
+    }
+
+    /// An informer of a part of each object: a type that has some of the fields, and is all that is kept.
+    ///
+    /// # Errors
+    /// The type's kind is called what Kubernetes does not allow.
+    pub fn parts<K: ObjectType, P: Part>(&self) -> Result<informers::Builder<P>, PlaneError> {
+        Ok(self.0.road.informer(Kind::of::<K>()?))
+    }
+
+    /// Keyed informers of a part of each object.
+    ///
+    /// # Errors
+    /// The type's kind is called what Kubernetes does not allow.
+    pub fn keyed_parts<K: ObjectType, P: Part, F: Text>(
+        &self,
+        by: InterestBy,
+        key_of: impl Fn(&P) -> Option<F> + Send + Sync + 'static,
+    ) -> Result<KeyedBuilder<F, P>, PlaneError> {
+        Ok(self.0.road.keyed_informers(Kind::of::<K>()?, by, key_of))
     }
 
     /// Runs an informer for as long as the plane runs, and shows it under a name: in metrics, on pages, and in whether the plane is ready.
@@ -270,6 +291,17 @@ impl Plane {
         address: std::net::SocketAddr,
     ) -> Result<std::net::SocketAddr, crate::DiagnosticsError> {
         crate::diagnostics::listen(self.0.shown.clone(), address, &self.0.informers).await
+    }
+
+    /// Adds numbers of one's own to the page `/metrics`.
+    pub fn register(&self, metrics: impl FnOnce(&mut Registry)) {
+        self.0.shown.register(metrics);
+    }
+
+    /// The page `/metrics`, for whoever shows it on a socket of one's own: all there is to count, as OpenMetrics has it.
+    #[must_use]
+    pub fn metrics(&self) -> String {
+        self.0.shown.metrics()
     }
 
     /// Cancelled when the plane stops.

@@ -1,7 +1,7 @@
 //! Types that are kinds.
 
 use kube_core::{CustomResourceExt, Resource};
-use machinery_objects::KnownScope;
+use machinery_objects::{KnownScope, Object};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -23,6 +23,12 @@ impl<K> ObjectType for K where
         + 'static
 {
 }
+
+/// A type that objects of some kind are read as: they themselves, or a part of them, whose other fields are skipped and take no memory.
+/// [`Meta`](crate::kube::Meta) and [`Identity`](crate::kube::Identity) are metadata for such types.
+pub trait Part: Object + DeserializeOwned {}
+
+impl<P: Object + DeserializeOwned> Part for P {}
 
 /// Types that bring their definition, several at once: `(Host, HostName)`.
 pub trait Kinds {

@@ -30,7 +30,7 @@ pub use controller::PlaneController;
 pub use end::Stopped;
 pub use error::PlaneError;
 pub use handle::Plane;
-pub use kinds::{Kinds, ObjectType};
+pub use kinds::{Kinds, ObjectType, Part};
 pub use lease::{Led, LedEnded};
 pub use objects::Objects;
 #[cfg(feature = "diagnostics")]

@@ -9,7 +9,7 @@ use machinery_objects::{InterestBy, Kind, ListWatch, Writer};
 
 use super::asked::{Ask, ask};
 use super::error::PlaneError;
-use super::kinds::ObjectType;
+use super::kinds::{ObjectType, Part};
 
 /// Who has the objects.
 pub(super) enum Road {
@@ -42,16 +42,17 @@ impl Road {
         }
     }
 
-    pub(super) fn informer<K: ObjectType>(&self) -> Result<informers::Builder<K>, PlaneError> {
-        Ok(match self {
+    /// Of the objects of a kind, read as a type.
+    pub(super) fn informer<P: Part>(&self, kind: Kind) -> informers::Builder<P> {
+        match self {
             #[cfg(feature = "embedded")]
             Self::Embedded { server, .. } => {
-                let source: Arc<dyn ListWatch<Arc<K>>> = Arc::new(server.handle::<K>(identity()));
+                let source: Arc<dyn ListWatch<Arc<P>>> = Arc::new(server.handle_of::<P>(kind, identity()));
                 Informer::builder(source)
             }
             #[cfg(feature = "kube")]
-            Self::Cluster { client, server } => Informer::builder(remote::<K>(client, server)?),
-        })
+            Self::Cluster { client, server } => Informer::builder(remote::<P>(client, server, kind)),
+        }
     }
 
     pub(super) fn ask<K: ObjectType>(&self) -> Result<Arc<Ask<K>>, PlaneError> {
@@ -62,26 +63,28 @@ impl Road {
                 ask(source)
             }
             #[cfg(feature = "kube")]
-            Self::Cluster { client, server } => ask(remote::<K>(client, server)?),
+            Self::Cluster { client, server } => ask(remote::<K>(client, server, Kind::of::<K>()?)),
         })
     }
 
-    pub(super) fn keyed_informers<K: ObjectType, F: informers::Text>(
+    /// Of the objects of a kind, read as a type.
+    pub(super) fn keyed_informers<P: Part, F: informers::Text>(
         &self,
+        kind: Kind,
         by: InterestBy,
-        key_of: impl Fn(&K) -> Option<F> + Send + Sync + 'static,
-    ) -> Result<KeyedBuilder<F, K>, PlaneError> {
-        Ok(match self {
+        key_of: impl Fn(&P) -> Option<F> + Send + Sync + 'static,
+    ) -> KeyedBuilder<F, P> {
+        match self {
             #[cfg(feature = "embedded")]
             Self::Embedded { server, .. } => {
-                let source: Arc<dyn ListWatch<Arc<K>>> = Arc::new(server.handle::<K>(identity()));
+                let source: Arc<dyn ListWatch<Arc<P>>> = Arc::new(server.handle_of::<P>(kind, identity()));
                 KeyedInformers::builder(source, by, key_of)
             }
             #[cfg(feature = "kube")]
             Self::Cluster { client, server } => {
-                KeyedInformers::builder(remote::<K>(client, server)?, by, key_of)
+                KeyedInformers::builder(remote::<P>(client, server, kind), by, key_of)
             }
-        })
+        }
     }
 
     /// Writes the definition of a kind where it is not, and waits until it is served.
@@ -116,11 +119,12 @@ impl Road {
 }
 
 #[cfg(feature = "kube")]
-pub(super) fn remote<K: ObjectType>(
+fn remote<P: Part>(
     client: &machinery_kube::kube_client::Client,
     server: &machinery_kube::Server,
-) -> Result<Arc<dyn ListWatch<K>>, PlaneError> {
-    Ok(Arc::new(machinery_kube::Remote::<K>::new(client.clone(), Kind::of::<K>()?, server.clone())))
+    kind: Kind,
+) -> Arc<dyn ListWatch<P>> {
+    Arc::new(machinery_kube::Remote::<P>::new(client.clone(), kind, server.clone()))
 }
 
 #[cfg(feature = "embedded")]

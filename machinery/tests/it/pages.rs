@@ -133,3 +133,22 @@ async fn the_informer_that_all_share_has_what_was_said_before() {
     plane.stop().await;
     assert!(matches!(plane.objects_with::<Rack, _>(|_| ()), Err(PlaneError::Stopped)));
 }
+
+#[tokio::test]
+async fn numbers_of_ones_own_are_on_the_page() {
+    use machinery::prometheus_client::metrics::counter::Counter;
+    let plane = machinery::embedded().kinds::<(Host,)>().start().await.unwrap();
+    let at = plane.diagnostics("127.0.0.1:0".parse().unwrap()).await.unwrap();
+    let seen = Counter::<u64>::default();
+    plane.register(|registry| registry.register("hosts_seen", "Hosts seen", seen.clone()));
+    plane.objects::<Host>().unwrap();
+    seen.inc_by(3);
+    for page in [get(at, "/metrics").await.1, plane.metrics()] {
+        assert!(
+            page.contains("\nhosts_seen_total 3\n") && page.contains("\nmachinery_informer_objects"),
+            "{page}"
+        );
+        assert!(page.ends_with("# EOF\n") && page.matches("# EOF").count() == 1, "{page}");
+    }
+    plane.stop().await;
+}

@@ -1,10 +1,11 @@
 //! The promises of `src/lib.rs`.
 
-use crate::hosts::{Host, HostStatus, Rack, RackSpec, get, host, until};
+use crate::hosts::{Host, HostSpec, HostStatus, Rack, RackSpec, get, host, until};
 use machinery::apiserver::{ApiServer, Identity};
 use machinery::controllers::{Claim, ElectionConfig, Note, Term};
+use machinery::informers::Lookup;
 use machinery::kube::kube_client::Client;
-use machinery::objects::{Conflict, ObjectKey, WriteError, Writer};
+use machinery::objects::{Conflict, InterestBy, ObjectKey, WriteError, Writer};
 use machinery::store::{Memory, Options};
 use machinery::tokio::time::{Duration, Instant};
 use machinery::tokio_util::task::TaskTracker;
@@ -321,4 +322,55 @@ async fn what_is_noted_is_an_event() {
     })
     .await;
     plane.stop().await;
+}
+
+/// What is kept of a host.
+#[derive(machinery::serde::Deserialize)]
+#[serde(crate = "machinery::serde")]
+struct Place {
+    metadata: machinery::kube::Identity,
+    spec: HostSpec,
+}
+
+impl machinery::objects::Object for Place {
+    fn key(&self) -> machinery::objects::ObjectKey {
+        self.metadata.key.clone()
+    }
+
+    fn version(&self) -> Option<machinery::objects::ResourceVersion> {
+        self.metadata.version.clone()
+    }
+
+    fn labels(&self) -> machinery::objects::Labels {
+        machinery::objects::Labels::default()
+    }
+}
+
+async fn parts(plane: &machinery::Plane) {
+    let hosts = plane.objects::<Host>().unwrap();
+    let all = plane.parts::<Host, Place>().unwrap().build();
+    plane.run_informer("places", &all).unwrap();
+    let by = InterestBy::Field("spec.rack".into());
+    let keyed =
+        plane.keyed_parts::<Host, Place, _>(by, |place: &Place| Some(place.spec.rack)).unwrap().build();
+    plane.run_keyed("places by rack", &keyed).unwrap();
+    let _interest = keyed.acquire(7).unwrap();
+    for (name, rack) in [("a", 7), ("b", 8)] {
+        hosts.create(&host(name, rack)).await.unwrap();
+    }
+    until(|| all.read().iter().count() == 2).await;
+    let key = "default/a".parse().unwrap();
+    until(|| matches!(keyed.lookup(&key), Lookup::Unique(7, place) if place.spec.rack == 7)).await;
+    assert!(matches!(keyed.lookup(&"default/b".parse().unwrap()), Lookup::Absent));
+    plane.stop().await;
+}
+
+#[tokio::test]
+async fn a_part_of_each_object_is_kept_on_both_roads() {
+    parts(&machinery::embedded().kinds::<(Host,)>().start().await.unwrap()).await;
+
+    let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
+    let client = Client::new(server.service(Identity::admin()), "default");
+    parts(&machinery::kube_client(client).kinds::<(Host,)>().start().await.unwrap()).await;
+    server.stop().await;
 }
