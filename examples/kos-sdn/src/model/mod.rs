@@ -22,7 +22,7 @@ pub use extended::{ExtendedMetadata, Section, SectionWrite};
 pub use guard::{beside, networks, overlap};
 pub use kind::{API_VERSION, GROUP, Names, Stored, VERSION};
 pub use lock::{IPLock, LockSpec};
-pub use peer::{Peer, PeerStatus};
+pub use peer::{Moment, Peer, PeerStatus, PeerWrites};
 pub use probe::{Ask, Probe, ProbeSpec, ProbeStatus};
 pub use served::{ip_locks, network_attachments, probes, subnets};
 pub use stamp::{stamp_attachment, stamp_lock, stamp_subnet};
