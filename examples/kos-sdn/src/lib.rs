@@ -34,7 +34,10 @@
 //!     `of_an_interface_that_is_found_the_program_does_not_run_again`): only so long, only so many at once, and what it began ends with it
 //!     (`who_takes_too_long_is_killed_with_all_that_it_began`, `so_many_run_at_once_and_so_many_wait`, `who_is_told_to_stop_leaves_nothing_running`).
 //!     What became of it is said (`what_became_of_a_program_is_said`).
-//! 13. **No frame harms a switch or a guest** (`no_frame_harms_a_switch`).
+//! 13. **What each step took is counted, by cause** (`each_step_of_each_attachment_is_counted_once`, `what_came_last_is_what_was_waited_for`), and
+//!     told of each attachment (`each_step_says_what_it_waited_for`); a dashboard shows all that is counted
+//!     (`every_number_has_a_panel_and_none_two`, `the_dashboard_in_the_tree_is_current`).
+//! 14. **No frame harms a switch or a guest** (`no_frame_harms_a_switch`).
 //!
 //! # What it does not do
 //!
@@ -70,6 +73,7 @@ pub mod agent;
 pub mod command;
 pub mod controllers;
 pub mod drive;
+pub mod metrics;
 pub mod model;
 pub mod plan;
 pub mod probe;

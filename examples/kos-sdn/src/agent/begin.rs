@@ -19,11 +19,12 @@ use super::beside::Beside;
 use super::networks::Networks;
 use super::programs::ProgramSettings;
 use crate::drive::Fabric;
+use crate::metrics::{AgentMetrics, AgentNode};
 use crate::model::{NetworkAttachment, Peer};
 use crate::plan::Interface;
 
 /// Which node an agent is of, and how it is reached.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct AgentSettings {
     /// The name of the node, as attachments say it.
@@ -36,6 +37,8 @@ pub struct AgentSettings {
     pub per_key: bool,
     /// The programs that it runs for attachments: none, if not said.
     pub programs: ProgramSettings,
+    /// Where it counts and times what it does.
+    pub metrics: AgentMetrics,
 }
 
 impl AgentSettings {
@@ -48,6 +51,7 @@ impl AgentSettings {
             audit: Duration::from_secs(10),
             per_key: false,
             programs: ProgramSettings::default(),
+            metrics: AgentMetrics::default(),
         }
     }
 }
@@ -66,6 +70,7 @@ pub(super) struct Inner {
     pub(super) networks: Mutex<Networks>,
     pub(super) have: Mutex<BTreeMap<ObjectKey, Interface>>,
     pub(super) beside: Beside,
+    pub(super) metrics: AgentNode,
     pub(super) repaired: AtomicU64,
     pub(super) is_ready: AtomicBool,
 }
@@ -97,7 +102,9 @@ impl Agent {
             .filter(selects(elsewhere));
         let peers = if settings.per_key { peers.per_key() } else { peers }.build();
         plane.run_keyed(&format!("peers of {node}"), &peers)?;
-        let (beside, reported) = Beside::new(settings.programs.clone(), plane.stopping().clone());
+        let metrics = settings.metrics.of(node, fabric.name());
+        let stopping = plane.stopping().clone();
+        let (beside, reported) = Beside::new(settings.programs.clone(), metrics.clone(), stopping);
         let agent = Self(Arc::new(Inner {
             networks: Mutex::new(Networks::new(peers.clone())),
             settings,
@@ -108,6 +115,7 @@ impl Agent {
             recorder: recorder.clone(),
             have: Mutex::default(),
             beside,
+            metrics,
             repaired: AtomicU64::new(0),
             is_ready: AtomicBool::new(false),
         }));

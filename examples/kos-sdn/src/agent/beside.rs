@@ -9,6 +9,7 @@ use machinery::tokio::sync::mpsc;
 use machinery::tokio_util::sync::CancellationToken;
 
 use super::programs::{ProgramSettings, Programs};
+use crate::metrics::AgentNode;
 use crate::model::{ExecReport, NetworkAttachment};
 use crate::plan::{ExecValues, Local, expand};
 
@@ -18,6 +19,7 @@ pub(super) struct Beside(Arc<Inner>);
 
 struct Inner {
     programs: Programs,
+    metrics: AgentNode,
     kept: Mutex<BTreeMap<ObjectKey, Kept>>,
     reported: mpsc::Sender<ObjectKey>,
 }
@@ -35,11 +37,12 @@ impl Beside {
     /// And where it tells whose program has been reported of.
     pub(super) fn new(
         settings: ProgramSettings,
+        metrics: AgentNode,
         stopping: CancellationToken,
     ) -> (Self, mpsc::Receiver<ObjectKey>) {
         let (reported, news) = mpsc::channel(settings.at_once.max(1));
         let programs = Programs::new(settings, stopping);
-        (Self(Arc::new(Inner { programs, kept: Mutex::default(), reported })), news)
+        (Self(Arc::new(Inner { programs, metrics, kept: Mutex::default(), reported })), news)
     }
 
     /// An interface was there already: what was said of its program stays, and that does not run again.
@@ -53,6 +56,7 @@ impl Beside {
         let Some(command) = self.may_run("postCreate", &of.spec.post_create_exec, local) else { return };
         let (beside, key, local) = (self.clone(), key.clone(), local.clone());
         self.0.programs.start(command, async move |report| {
+            beside.0.metrics.ran("postCreate", &report);
             let is_kept = match beside.0.kept.lock().get_mut(&key) {
                 // Not of one that was made for the same attachment since.
                 Some(kept) if kept.local == local => kept.report.replace(report).is_none(),
@@ -69,8 +73,9 @@ impl Beside {
     pub(super) fn gone(&self, key: &ObjectKey) {
         let Some(Kept { local, at_end, .. }) = self.0.kept.lock().remove(key) else { return };
         let Some(command) = self.may_run("postDelete", &at_end, &local) else { return };
-        let key = key.clone();
+        let (key, metrics) = (key.clone(), self.0.metrics.clone());
         self.0.programs.start(command, async move |report| {
+            metrics.ran("postDelete", &report);
             let ExecReport { exit_status, std_out, std_err, .. } = report;
             tracing::info!(%key, exit_status, std_out, std_err, "the program for a deleted interface has run");
         });

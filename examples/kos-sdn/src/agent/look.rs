@@ -10,8 +10,8 @@ use machinery::tokio::time::sleep;
 
 use super::begin::{Agent, Inner};
 use crate::drive::{Audit, Listed};
-use crate::model::Vni;
-use crate::plan::{Interface, Remote, network_of, wanted_here};
+use crate::model::NetworkAttachment;
+use crate::plan::{Interface, Remote, wanted_here};
 
 /// So long between two tries to reach the switch, and two looks whether all is known.
 const AGAIN: Duration = Duration::from_millis(100);
@@ -25,7 +25,7 @@ impl Agent {
             sleep(AGAIN).await;
         }
         for (key, attachment) in here.read().iter() {
-            while let Err(error) = self.matters(key, network_of(attachment)) {
+            while let Err(error) = self.matters(key, Some(attachment)) {
                 tracing::warn!(%error, "a network that matters cannot be listened to; it is tried again");
                 sleep(AGAIN).await;
             }
@@ -43,8 +43,12 @@ impl Agent {
         self.adopt(listed).await;
     }
 
-    pub(super) fn matters(&self, who: &ObjectKey, vni: Option<Vni>) -> Result<(), NotAcquired> {
-        self.0.networks.lock().is_in(who, vni)
+    pub(super) fn matters(
+        &self,
+        who: &ObjectKey,
+        here: Option<&NetworkAttachment>,
+    ) -> Result<(), NotAcquired> {
+        self.0.networks.lock().is_in(who, here)
     }
 
     fn knows_all(&self) -> bool {
@@ -69,6 +73,7 @@ impl Agent {
                 if let (Interface::Local(local), Some(of)) = (&found, self.0.here.get(&owner)) {
                     self.0.beside.found(&owner, local, &of);
                 }
+                self.0.metrics.has(&found, true);
                 self.0.have.lock().insert(owner, found);
                 continue;
             }

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use machinery::informers::{Interest, KeyedInformers, NotAcquired};
 use machinery::objects::ObjectKey;
 
-use crate::model::{Peer, Vni};
+use crate::metrics::last_write;
+use crate::model::{NetworkAttachment, Peer, Vni};
+use crate::plan::{LastWrite, network_of};
 
 /// What the node is interested in, and because of whom.
 pub(super) struct Networks {
@@ -17,6 +19,8 @@ pub(super) struct Networks {
 struct Network {
     interest: Interest<u32, Peer>,
     because_of: BTreeSet<ObjectKey>,
+    /// What made it matter.
+    since: Option<LastWrite>,
 }
 
 impl Networks {
@@ -25,7 +29,12 @@ impl Networks {
     }
 
     /// An attachment is in this network now, or in none. When the last has left one, what was known of it is let go, and that is told.
-    pub(super) fn is_in(&mut self, who: &ObjectKey, vni: Option<Vni>) -> Result<(), NotAcquired> {
+    pub(super) fn is_in(
+        &mut self,
+        who: &ObjectKey,
+        here: Option<&NetworkAttachment>,
+    ) -> Result<(), NotAcquired> {
+        let vni = here.and_then(network_of);
         let before = self.of.get(who).copied();
         if before == vni {
             return Ok(());
@@ -36,7 +45,8 @@ impl Networks {
                 network.because_of.insert(who.clone());
             } else {
                 let interest = self.peers.acquire(vni.number())?;
-                self.there.insert(vni, Network { interest, because_of: BTreeSet::from([who.clone()]) });
+                let (because_of, since) = (BTreeSet::from([who.clone()]), here.and_then(last_write));
+                self.there.insert(vni, Network { interest, because_of, since });
             }
             self.of.insert(who.clone(), vni);
         } else {
@@ -51,6 +61,11 @@ impl Networks {
             }
         }
         Ok(())
+    }
+
+    /// What made one matter, if that is known.
+    pub(super) fn since(&self, vni: Vni) -> Option<LastWrite> {
+        self.there.get(&vni)?.since
     }
 
     /// Whether all that is in the networks is known.

@@ -3,12 +3,13 @@
 use machinery::controllers::{Controller, Note};
 use machinery::informers::Lookup;
 use machinery::objects::{Event, Kind, ObjectKey, Preconditions, WriteError, Written};
+use machinery::tokio::time::Instant;
 use machinery::{Next, Plane, Reconcile, Run};
 
 use super::begin::{Agent, Inner};
 use crate::drive::FabricError;
 use crate::model::{AttachmentStatus, NetworkAttachment, Peer};
-use crate::plan::{AgentStep, Elsewhere, FINALIZER, Interface, Sight, network_of, next};
+use crate::plan::{AgentStep, Elsewhere, FINALIZER, Interface, Sight, next};
 
 /// More steps than there ever are in one run: whoever takes them is wrong, and says so.
 const STEPS: usize = 16;
@@ -29,17 +30,23 @@ impl Agent {
     }
 
     pub(super) async fn unmake(&self, interface: &Interface) -> Result<(), FabricError> {
-        match interface {
-            Interface::Local(local) => self.0.fabric.delete_local(local).await,
-            Interface::Remote(remote) => self.0.fabric.delete_remote(remote).await,
-        }
+        let (fabric, since) = (&self.0.fabric, Instant::now());
+        let (op, done) = match interface {
+            Interface::Local(local) => ("DeleteLocalIfc", fabric.delete_local(local).await),
+            Interface::Remote(remote) => ("DeleteRemoteIfc", fabric.delete_remote(remote).await),
+        };
+        self.0.metrics.called(since, op, &done);
+        done
     }
 
     async fn make(&self, interface: &Interface) -> Result<(), FabricError> {
-        match interface {
-            Interface::Local(local) => self.0.fabric.create_local(local).await,
-            Interface::Remote(remote) => self.0.fabric.create_remote(remote).await,
-        }
+        let (fabric, since) = (&self.0.fabric, Instant::now());
+        let (op, done) = match interface {
+            Interface::Local(local) => ("CreateLocalIfc", fabric.create_local(local).await),
+            Interface::Remote(remote) => ("CreateRemoteIfc", fabric.create_remote(remote).await),
+        };
+        self.0.metrics.called(since, op, &done);
+        done
     }
 
     fn elsewhere(&self, key: &ObjectKey) -> Elsewhere {
@@ -57,8 +64,11 @@ impl Agent {
         here: &NetworkAttachment,
         status: AttachmentStatus,
     ) -> Result<Written<NetworkAttachment>, WriteError> {
-        let here = NetworkAttachment { status, ..here.clone() };
-        self.0.writer.update_status(&here, &Preconditions::default()).await
+        let (since, has_errors) = (Instant::now(), !status.errors.host.is_empty());
+        let says = NetworkAttachment { status, ..here.clone() };
+        let written = self.0.writer.update_status(&says, &Preconditions::default()).await;
+        self.0.metrics.said(since, here, written.as_ref().map(|written| &written.object), has_errors);
+        written
     }
 
     async fn hold(
@@ -82,7 +92,7 @@ impl Reconcile<ObjectKey> for Agent {
     async fn reconcile(&self, key: &ObjectKey, run: &Run) -> machinery::Result<Next> {
         let inner = &*self.0;
         let mut here = inner.here.get(key).map(std::sync::Arc::unwrap_or_clone);
-        self.matters(key, here.as_ref().and_then(network_of))?;
+        self.matters(key, here.as_ref())?;
         let mut failed = None::<FabricError>;
         for _ in 0..STEPS {
             let (report, mut wrong) =
@@ -109,7 +119,7 @@ impl Reconcile<ObjectKey> for Agent {
                 }
                 (AgentStep::Unmake(interface), _) => {
                     match self.unmake(&interface).await {
-                        Ok(()) => self.unmade(key),
+                        Ok(()) => self.unmade(key, &interface),
                         Err(error) => failed = Some(error),
                     }
                     continue;
@@ -135,18 +145,30 @@ impl Reconcile<ObjectKey> for Agent {
 
 impl Agent {
     fn made(&self, key: &ObjectKey, here: Option<&NetworkAttachment>, interface: Interface) {
-        if let (Some(here), Interface::Local(local)) = (here, &interface) {
-            let text = format!(
-                "Created Linux network interface named {} with MAC address {} and IPv4 address {}",
-                local.name, local.mac, local.address
-            );
-            self.0.recorder.note(Note::normal(self.about(here), "Implemented", text));
-            self.0.beside.made(key, local, here);
+        let Inner { metrics, have, .. } = &*self.0;
+        match (here, &interface) {
+            (Some(here), Interface::Local(local)) => {
+                let text = format!(
+                    "Created Linux network interface named {} with MAC address {} and IPv4 address {}",
+                    local.name, local.mac, local.address
+                );
+                self.0.recorder.note(Note::normal(self.about(here), "Implemented", text));
+                metrics.made(here);
+                self.0.beside.made(key, local, here);
+            }
+            (_, Interface::Remote(remote)) => {
+                if let Lookup::Unique(_, peer) = self.0.peers.lookup(key) {
+                    metrics.knows(&peer, self.0.networks.lock().since(remote.vni));
+                }
+            }
+            (None, Interface::Local(_)) => {}
         }
-        self.0.have.lock().insert(key.clone(), interface);
+        metrics.has(&interface, true);
+        have.lock().insert(key.clone(), interface);
     }
 
-    fn unmade(&self, key: &ObjectKey) {
+    fn unmade(&self, key: &ObjectKey, interface: &Interface) {
+        self.0.metrics.has(interface, false);
         self.0.have.lock().remove(key);
         self.0.beside.gone(key);
     }

@@ -2,6 +2,7 @@
 
 mod cluster;
 mod crds;
+mod dashboard;
 mod ping;
 mod table;
 mod trace;
@@ -23,6 +24,8 @@ pub struct Arguments {
 enum Command {
     /// Print the definitions of the kinds, for clusters that are not served by `kos` itself
     Crds,
+    /// Print a dashboard for Grafana, of all that `/metrics` has
+    Dashboard,
     Up(up::Arguments),
     Ping(ping::Arguments),
     Trace(trace::Arguments),
@@ -36,6 +39,7 @@ impl Arguments {
     pub async fn run(self) -> machinery::Result<ExitCode> {
         match self.command {
             Command::Crds => crds::run(),
+            Command::Dashboard => dashboard::run().await,
             Command::Up(arguments) => up::run(arguments).await,
             Command::Ping(arguments) => ping::run(arguments).await,
             Command::Trace(arguments) => trace::run(arguments).await,

@@ -7,10 +7,10 @@ use machinery::objects::ObjectKey;
 
 use super::cluster::Cluster;
 use crate::model::{IPLock, NetworkAttachment, Subnet};
-use crate::plan::{Checked, checks};
+use crate::plan::{Checked, Happened, checks, seconds, story};
 use crate::probe::Asks;
 
-/// Why it works or not, step by step: what the objects say, then which flows decide at each node.
+/// Why it works or not, step by step: what the objects say and how they came about, then which flows decide at each node.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
@@ -54,6 +54,10 @@ async fn trace(arguments: &Arguments, plane: &machinery::Plane) -> machinery::Re
         });
         println!("{key}");
         checks(attachment.as_deref(), subnet.as_deref(), lock.as_deref()).into_iter().for_each(&mut tell);
+        if let Some(attachment) = &attachment {
+            println!("  how it came about");
+            tell_story(&story(attachment, subnet.as_deref(), lock.as_deref()));
+        }
         found.extend(attachment);
     }
     let [from, to] = &found[..] else { return Ok(ExitCode::FAILURE) };
@@ -74,6 +78,19 @@ async fn trace(arguments: &Arguments, plane: &machinery::Plane) -> machinery::Re
         if is_answered { "is answered".into() } else { format!("is not answered: {}", pinged.error) }
     );
     Ok(if is_answered { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What happened, from the first on.
+fn tell_story(story: &[Happened]) {
+    let Some(first) = story.first() else {
+        println!("    this server does not note when what was written");
+        return;
+    };
+    for Happened { at, what, after } in story {
+        let since = seconds(first.at, *at);
+        let after = after.map(|(cause, took)| format!(", {:.1} ms after {cause}", took * 1e3));
+        println!("    {since:>10.4} s  {what}{}", after.unwrap_or_default());
+    }
 }
 
 fn tell(checked: &Checked) -> bool {

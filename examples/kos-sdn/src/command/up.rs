@@ -39,6 +39,9 @@ pub(super) struct Arguments {
     /// The programs that agents may run for attachments, by their full paths, with commas between them
     #[arg(long, value_name = "PATHS", value_delimiter = ',')]
     allowed_programs: Vec<String>,
+    /// Show numbers for Prometheus, and what each controller did last, on this address: /metrics, /readyz, /debug/machinery.json
+    #[arg(long, value_name = "A")]
+    diagnostics: Option<SocketAddr>,
     /// Make no subnets and attachments to look at
     #[arg(long)]
     empty: bool,
@@ -99,6 +102,10 @@ async fn show(up: &Up, arguments: &Arguments, fabric: Moves, began: Instant) -> 
         true => None,
         false => Some(listen(up, arguments).await?),
     };
+    if let Some(address) = arguments.diagnostics {
+        let address = up.plane().diagnostics(address).await?;
+        eprintln!("what it does is shown at http://{address}/metrics");
+    }
     if !arguments.empty {
         up.make_samples().await?;
     }

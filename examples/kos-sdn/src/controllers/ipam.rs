@@ -12,10 +12,12 @@ use machinery::objects::{
     Conflict, Deleted, Deletion, Event, Fence, Object as _, ObjectKey, Preconditions, WriteError,
 };
 use machinery::sync::Mutex;
+use machinery::tokio::time::Instant;
 use machinery::{Next, Objects, Plane, PlaneController, Reconcile, Run};
 
 use super::known::{Found, Known};
 use super::run::{ControllerSettings, with_workers};
+use crate::metrics::IpamMetrics;
 use crate::model::{AttachmentStatus, Cidr, IPLock, LockSpec, NetworkAttachment, Section, Subnet, Vni};
 use crate::plan::{AddressKey, Decision, OwnedLock, Step, Trouble, View, address_of, decide};
 
@@ -38,6 +40,7 @@ pub(super) struct Inner {
     recorder: Recorder,
     pub(super) known: Mutex<Known>,
     tries: usize,
+    metrics: IpamMetrics,
     /// Set when it runs.
     pub(super) wakes: OnceLock<Controller<ObjectKey, Arc<NetworkAttachment>>>,
 }
@@ -52,7 +55,7 @@ impl Giving {
     pub(super) fn new(
         plane: &Plane,
         recorder: &Recorder,
-        settings: ControllerSettings,
+        settings: &ControllerSettings,
     ) -> machinery::Result<Self> {
         let of_subnet = |attachment: &NetworkAttachment| subnet_of(attachment);
         let (attachments, by_subnet) =
@@ -73,6 +76,7 @@ impl Giving {
                 recorder: recorder.clone(),
                 known: Mutex::new(Known::new(settings.waiters, settings.seed)),
                 tries: settings.tries,
+                metrics: settings.metrics.ipam.clone(),
                 wakes: OnceLock::new(),
             }),
             term: None,
@@ -165,7 +169,7 @@ impl Ipam {
         from: &From<'_>,
         run: &Run,
     ) -> machinery::Result<Next> {
-        let Inner { attachments, locks, known, tries, .. } = &*self.inner;
+        let Inner { attachments, locks, known, tries, metrics, .. } = &*self.inner;
         let who = attachment.key();
         for _ in 0..*tries {
             let found =
@@ -185,6 +189,7 @@ impl Ipam {
             let Some(held) = self.claim(attachment, key).await? else { continue };
             run.wrote(held.token(), locks.informer());
             known.lock().served(&who);
+            metrics.locked(attachment, from.subnet);
             let address =
                 address_of(&self.owned(attachment, &held)).ok_or("a lock without a UID was made")?;
             let status = address.written(attachment, from.subnet);
@@ -203,7 +208,10 @@ impl Ipam {
         let locks = self.inner.lock_objects.clone();
         let locks = self.term.iter().fold(locks, |locks, term| locks.fenced(term));
         let deletion = Deletion { only_if, ..Deletion::default() };
-        let token = match locks.delete_if(lock.lock(), &deletion).await {
+        let since = Instant::now();
+        let deleted = locks.delete_if(lock.lock(), &deletion).await;
+        self.inner.metrics.released(since, &deleted);
+        let token = match deleted {
             Ok(Deleted::Gone(token)) => token,
             Ok(Deleted::Marked(written)) => written.token,
             Err(WriteError::NotFound | WriteError::Conflict(Conflict::Uid { .. })) => return Ok(()),
@@ -243,8 +251,10 @@ impl Ipam {
         attachment: &NetworkAttachment,
         key: AddressKey,
     ) -> machinery::Result<Option<Held<AddressKey>>> {
-        let Inner { locks, known, .. } = &*self.inner;
+        let Inner { locks, known, metrics, .. } = &*self.inner;
+        let since = Instant::now();
         let claimed = locks.claim(attachment, &key).await;
+        metrics.claimed(since, &claimed);
         if let Ok(Claim::Held(held)) = claimed {
             return Ok(Some(held));
         }
@@ -273,8 +283,12 @@ impl Ipam {
         let attachments = self.inner.attachments.clone();
         let attachments =
             fence.iter().chain(&self.term).fold(attachments, |objects, fence| objects.fenced(fence));
-        let attachment = NetworkAttachment { status, ..attachment.clone() };
-        match attachments.update_status(&attachment).await {
+        let (since, has_errors) = (Instant::now(), !status.errors.ipam.is_empty());
+        let says = NetworkAttachment { status, ..attachment.clone() };
+        let written = attachments.update_status(&says).await;
+        let after = written.as_ref().map(|written| &written.object);
+        self.inner.metrics.wrote(since, attachment, after, has_errors);
+        match written {
             Ok(written) => run.wrote(&written.token, &attachments),
             // It went, which will be told.
             Err(WriteError::NotFound) => {}

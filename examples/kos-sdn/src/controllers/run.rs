@@ -5,9 +5,10 @@ use machinery::{Plane, Settings};
 
 use super::ipam::{Giving, Ipam};
 use super::validator::Validating;
+use crate::metrics::Metrics;
 
 /// What controllers may take.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ControllerSettings {
     /// So many attachments may wait for an address. Whoever comes after them looks again from time to time.
@@ -20,11 +21,20 @@ pub struct ControllerSettings {
     pub ipam_workers: usize,
     /// So many subnets are.
     pub validator_workers: usize,
+    /// Where they count and time what they do.
+    pub metrics: Metrics,
 }
 
 impl Default for ControllerSettings {
     fn default() -> Self {
-        Self { waiters: 1 << 20, tries: 16, seed: 0, ipam_workers: 8, validator_workers: 4 }
+        Self {
+            waiters: 1 << 20,
+            tries: 16,
+            seed: 0,
+            ipam_workers: 8,
+            validator_workers: 4,
+            metrics: Metrics::default(),
+        }
     }
 }
 
@@ -40,7 +50,7 @@ pub struct Controllers {
 /// # Errors
 /// The plane has stopped, has them already, or somebody reads subnets or attachments already.
 pub fn run(plane: &Plane, settings: ControllerSettings) -> machinery::Result<Controllers> {
-    let (giving, validating) = parts(plane, settings)?;
+    let (giving, validating) = parts(plane, &settings)?;
     let (ipam, validator) = (giving.reconcile.clone(), validating.reconcile.clone());
     plane.spawn(async move { giving.controller.run(ipam).await.map(drop) });
     plane.spawn(async move { validating.controller.run(validator).await.map(drop) });
@@ -57,7 +67,7 @@ pub fn lead(
     settings: ControllerSettings,
     elector: &Elector,
 ) -> machinery::Result<Controllers> {
-    let (giving, validating) = parts(plane, settings)?;
+    let (giving, validating) = parts(plane, &settings)?;
     let (ipam, validator) = (giving.reconcile.clone(), validating.reconcile.clone());
     let controllers = Controllers { ipam: ipam.clone() };
     let led = [
@@ -69,7 +79,7 @@ pub fn lead(
     Ok(controllers)
 }
 
-fn parts(plane: &Plane, settings: ControllerSettings) -> machinery::Result<(Giving, Validating)> {
+fn parts(plane: &Plane, settings: &ControllerSettings) -> machinery::Result<(Giving, Validating)> {
     let recorder = plane.recorder("kos-controllers");
     let giving = Giving::new(plane, &recorder, settings)?;
     Ok((giving, Validating::new(plane, &recorder, settings)?))

@@ -6,9 +6,11 @@ use std::time::Duration;
 use machinery::controllers::{Controller, Note, Recorder, Term};
 use machinery::objects::{FieldTerm, Filter, Object, ObjectKey};
 use machinery::sync::Mutex;
+use machinery::tokio::time::Instant;
 use machinery::{Next, Objects, Plane, PlaneController, Reconcile, Run};
 
 use super::run::{ControllerSettings, with_workers};
+use crate::metrics::ValidatorMetrics;
 use crate::model::{Subnet, SubnetStatus, Vni};
 use crate::plan::{Begin, Judged, Validator};
 
@@ -26,6 +28,7 @@ pub(super) struct Validating {
 pub(super) struct Validates {
     subnets: Objects<Subnet>,
     recorder: Recorder,
+    metrics: ValidatorMetrics,
     memory: Arc<Mutex<Validator>>,
     wakes: Arc<OnceLock<Controller<ObjectKey, ObjectKey>>>,
 }
@@ -34,7 +37,7 @@ impl Validating {
     pub(super) fn new(
         plane: &Plane,
         recorder: &Recorder,
-        settings: ControllerSettings,
+        settings: &ControllerSettings,
     ) -> machinery::Result<Self> {
         let wakes = Arc::<OnceLock<_>>::default();
         let set = wakes.clone();
@@ -44,7 +47,9 @@ impl Validating {
             .beside(|controller, _| async move { drop(set.set(controller)) })
             .settings(with_workers(settings.validator_workers));
         let (subnets, recorder) = (plane.objects()?, recorder.clone());
-        Ok(Self { controller, reconcile: Validates { subnets, recorder, memory: Arc::default(), wakes } })
+        let metrics = settings.metrics.validator.clone();
+        let reconcile = Validates { subnets, recorder, metrics, memory: Arc::default(), wakes };
+        Ok(Self { controller, reconcile })
     }
 }
 
@@ -80,8 +85,12 @@ impl Reconcile<ObjectKey> for Validates {
             Judged::Same => Ok(Next::Done),
             Judged::Write(status) => {
                 self.note(&subnet, &status);
-                let subnet = Subnet { status, ..(*subnet).clone() };
-                run.wrote(&self.subnets.update_status(&subnet).await?.token, &self.subnets);
+                let (since, has_errors) = (Instant::now(), !status.errors.is_empty());
+                let judged = Subnet { status, ..(*subnet).clone() };
+                let written = self.subnets.update_status(&judged).await;
+                let after = written.as_ref().map(|written| &written.object);
+                self.metrics.wrote(since, &subnet, after, has_errors);
+                run.wrote(&written?.token, &self.subnets);
                 Ok(Next::Done)
             }
         }
@@ -93,7 +102,10 @@ impl Validates {
     async fn listed(&self, vni: Vni) -> machinery::Result<Vec<Subnet>> {
         let of_it = FieldTerm::equals("spec.vni", &vni.to_string())?;
         let filter = Filter { fields: [of_it].into_iter().collect(), ..Filter::default() };
-        Ok(self.subnets.list(&filter).await?.into_iter().map(Arc::unwrap_or_clone).collect())
+        let since = Instant::now();
+        let listed = self.subnets.list(&filter).await;
+        self.metrics.listed(since, listed.as_ref().map(Vec::len));
+        Ok(listed?.into_iter().map(Arc::unwrap_or_clone).collect())
     }
 
     fn note(&self, subnet: &Subnet, status: &SubnetStatus) {

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod agent;
+mod causes;
 mod checks;
 mod exec;
 mod flow;
@@ -11,12 +12,14 @@ mod load;
 mod lock_name;
 mod mac;
 mod schedule;
+mod story;
 mod validator;
 mod wait;
 
 pub use addresses::Addresses;
 pub use agent::Step as AgentStep;
 pub use agent::{Elsewhere, FINALIZER, Interface, Sight, network_of, next, wanted_here};
+pub use causes::{Cause, LastWrite, seconds};
 pub use checks::{Checked, checks};
 pub use exec::{ExecValues, complaints, complaints_label, expand, not_allowed};
 pub use flow::{Action, EtherType, Flow, Match, Port};
@@ -28,5 +31,6 @@ pub use load::{Load, Net, SubnetPlan, vni_of};
 pub use lock_name::AddressKey;
 pub use mac::{Mac, MacError, interface_name};
 pub use schedule::{Spread, due_times, number_of, thread_of};
+pub use story::{Happened, story};
 pub use validator::{Begin, Judged, Validator};
 pub use wait::WaitLists;

@@ -18,6 +18,7 @@ use crate::agent::{Agent, AgentSettings, ProgramSettings, answer_probes};
 use crate::controllers::{self, ControllerSettings};
 use crate::drive::sim::{SimLimits, Underlay};
 use crate::drive::{Fabric, LogFabric};
+use crate::metrics::Metrics;
 use crate::model::{self, NetworkAttachment, Subnet};
 use crate::probe::why_not;
 use crate::until::until;
@@ -33,6 +34,12 @@ pub struct UpSettings {
     pub data: Option<PathBuf>,
     /// What agents may run for attachments.
     pub programs: ProgramSettings,
+}
+
+impl Default for UpSettings {
+    fn default() -> Self {
+        Self { nodes: 1, fabric: Moves::Sim, data: None, programs: ProgramSettings::default() }
+    }
 }
 
 /// What moves the frames of nodes.
@@ -74,7 +81,10 @@ impl Up {
         let begin = begin.kind_of(model::subnets()).kind_of(model::network_attachments());
         let plane = begin.kind_of(model::ip_locks()).kind_of(model::probes()).start().await?;
         let recorder = plane.recorder("kos");
-        controllers::run(&plane, ControllerSettings::default())?;
+        let metrics = Metrics::default();
+        metrics.show(&plane);
+        let settings = ControllerSettings { metrics: metrics.clone(), ..ControllerSettings::default() };
+        controllers::run(&plane, settings)?;
         let underlay = Underlay::new(SimLimits { nodes, ..SimLimits::default() });
         let (mut names, mut agents) = (Vec::new(), Vec::new());
         for number in 1..=nodes {
@@ -85,6 +95,7 @@ impl Up {
             };
             let mut settings = AgentSettings::new(&node, host);
             settings.programs.clone_from(&programs);
+            settings.metrics.clone_from(&metrics.agent);
             answer_probes(&plane, &settings, fabric.clone())?;
             agents.push(Agent::run(&plane, settings, fabric, &recorder)?);
             names.push(node);

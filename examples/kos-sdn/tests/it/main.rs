@@ -4,6 +4,7 @@
 
 mod agents;
 mod definitions;
+mod numbers;
 mod programs;
 mod server;
 mod subnets;

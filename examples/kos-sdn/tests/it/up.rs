@@ -88,9 +88,14 @@ fn a_ping_and_a_trace_from_another_process() {
         assert!(code == Some(1) && told.contains("3 sent, 0 answered"), "{told}");
         let (code, told) = ran("trace", "default/red-3", "default/red-1");
         assert_eq!(code, Some(0), "{told}");
-        for step in
-            ["ok   the address is its own: lock v1-18-", "node-3", "tun_dst", "node-1", "a ping is answered"]
-        {
+        for step in [
+            "ok   the address is its own: lock v1-18-",
+            "ms after the lock",
+            "node-3",
+            "tun_dst",
+            "node-1",
+            "a ping is answered",
+        ] {
             assert!(told.contains(step), "{step}: {told}");
         }
         let (code, told) = ran("trace", "default/red-3", "default/blue-1");
