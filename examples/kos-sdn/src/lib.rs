@@ -70,6 +70,7 @@
 //! ```
 
 pub mod agent;
+pub mod audit;
 pub mod command;
 pub mod controllers;
 pub mod drive;

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod agent;
+mod audit;
 mod causes;
 mod checks;
 mod exec;
@@ -19,6 +20,7 @@ mod wait;
 pub use addresses::Addresses;
 pub use agent::Step as AgentStep;
 pub use agent::{Elsewhere, FINALIZER, Interface, Sight, network_of, next, wanted_here};
+pub use audit::{Changes, Finding, Seen, at_rest, place_of};
 pub use causes::{Cause, LastWrite, seconds};
 pub use checks::{Checked, checks};
 pub use exec::{ExecValues, complaints, complaints_label, expand, not_allowed};
@@ -32,5 +34,5 @@ pub use lock_name::AddressKey;
 pub use mac::{Mac, MacError, interface_name};
 pub use schedule::{Spread, due_times, number_of, thread_of};
 pub use story::{Happened, story};
-pub use validator::{Begin, Judged, Validator};
+pub use validator::{Begin, Judged, Validator, conflicts};
 pub use wait::WaitLists;

@@ -130,7 +130,8 @@ impl Validator {
 }
 
 /// What one subnet has against another.
-fn conflicts(subnet: &Subnet, other: &Subnet) -> Vec<String> {
+#[must_use]
+pub fn conflicts(subnet: &Subnet, other: &Subnet) -> Vec<String> {
     let (namespace, name) = place_of(other);
     let mut found = Vec::new();
     if subnet.spec.vni != other.spec.vni {

@@ -2,128 +2,13 @@
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::atomic::Ordering;
 
-use async_trait::async_trait;
-use kos::agent::{Agent, AgentSettings};
-use kos::controllers::{self, ControllerSettings};
-use kos::drive::sim::{PingError, SimLimits, Underlay};
-use kos::drive::{Audit, Fabric, FabricError, Listed};
-use kos::model::{
-    AttachmentSpec, NetworkAttachment, Subnet, SubnetSpec, ip_locks, network_attachments, subnets,
-};
-use kos::plan::{AddressKey, FINALIZER, Local, Remote};
-use machinery::controllers::Recorder;
-use machinery::{Objects, Plane};
+use kos::drive::Fabric as _;
+use kos::plan::{FINALIZER, Local, Remote};
 
 use crate::server::key;
-
-/// More than anything takes on a machine that is busy.
-const DEADLINE: Duration = Duration::from_secs(60);
-
-pub(crate) struct World {
-    pub(crate) plane: Plane,
-    pub(crate) underlay: Underlay,
-    agents: Vec<Agent>,
-    recorder: Recorder,
-    pub(crate) attachments: Objects<NetworkAttachment>,
-    subnets: Objects<Subnet>,
-}
-
-pub(crate) fn host(node: u8) -> Ipv4Addr {
-    Ipv4Addr::new(192, 0, 2, node)
-}
-
-impl World {
-    async fn new(nodes: u8) -> Self {
-        let mut world = Self::without_agents().await;
-        for node in 1..=nodes {
-            let fabric = world.underlay.join(host(node)).unwrap();
-            world.agent(node, fabric);
-        }
-        world
-    }
-
-    pub(crate) async fn without_agents() -> Self {
-        let begin =
-            machinery::embedded().kind_of(subnets()).kind_of(network_attachments()).kind_of(ip_locks());
-        let plane = begin.start().await.unwrap();
-        let recorder = plane.recorder("kos");
-        controllers::run(&plane, ControllerSettings::default()).unwrap();
-        let underlay = Underlay::new(SimLimits::default());
-        let (attachments, subnets) = (plane.objects().unwrap(), plane.objects().unwrap());
-        Self { plane, underlay, agents: Vec::new(), recorder, attachments, subnets }
-    }
-
-    fn agent(&mut self, node: u8, fabric: impl Fabric) {
-        let mut settings = AgentSettings::new(&format!("node-{node}"), host(node));
-        settings.audit = Duration::from_millis(100);
-        self.agent_with(settings, fabric);
-    }
-
-    pub(crate) fn agent_with(&mut self, settings: AgentSettings, fabric: impl Fabric) {
-        let agent = Agent::run(&self.plane, settings, Arc::new(fabric), &self.recorder).unwrap();
-        self.agents.push(agent);
-    }
-
-    pub(crate) async fn subnet(&self, name: &str, vni: u32, ipv4: &str) {
-        let mut subnet = Subnet { spec: SubnetSpec { vni, ipv4: ipv4.into() }, ..Subnet::default() };
-        subnet.metadata.name = Some(name.into());
-        subnet.metadata.namespace = Some("default".into());
-        self.subnets.create(&subnet).await.unwrap();
-    }
-
-    async fn attach(&self, name: &str, node: &str, subnet: &str) {
-        let spec = AttachmentSpec { node: node.into(), subnet: subnet.into(), ..AttachmentSpec::default() };
-        let mut attachment = NetworkAttachment { spec, ..NetworkAttachment::default() };
-        attachment.metadata.name = Some(name.into());
-        attachment.metadata.namespace = Some("default".into());
-        self.attachments.create(&attachment).await.unwrap();
-    }
-
-    pub(crate) fn get(&self, name: &str) -> Option<Arc<NetworkAttachment>> {
-        self.attachments.get(&key("default", name))
-    }
-
-    /// Until the attachment is as said.
-    pub(crate) async fn until(&self, name: &str, is_so: impl Fn(Option<&NetworkAttachment>) -> bool) {
-        let so = async {
-            while !is_so(self.get(name).as_deref()) {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        if tokio::time::timeout(DEADLINE, so).await.is_err() {
-            panic!("{name} never was so: {:#?}", self.get(name));
-        }
-    }
-
-    pub(crate) async fn until_ready(&self, name: &str) {
-        self.until(name, |it| it.is_some_and(|it| !it.status.ifc_name.is_empty())).await;
-    }
-
-    fn ping(&self, from: &str, to: &str) -> Result<(), PingError> {
-        let (from, to) = (self.get(from).unwrap(), self.get(to).unwrap());
-        let vni = kos::model::Vni::new(from.status.address_vni).unwrap();
-        let who = AddressKey { vni, address: from.status.ipv4.parse().unwrap() };
-        let node = from.status.host_ip.parse().unwrap();
-        self.underlay.ping(node, who, to.status.ipv4.parse().unwrap(), 1)
-    }
-
-    /// Until something is so of which nobody tells.
-    pub(crate) async fn until_so(&self, is_so: impl Fn() -> bool) {
-        let so = async {
-            while !is_so() {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        };
-        tokio::time::timeout(DEADLINE, so).await.unwrap();
-    }
-
-    async fn until_pings(&self, from: &str, to: &str) {
-        self.until_so(|| self.ping(from, to).is_ok()).await;
-    }
-}
+use crate::world::{Calls, Watched, World, host};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn attachments_of_a_network_reach_each_other() {
@@ -154,7 +39,7 @@ async fn attachments_of_a_network_reach_each_other() {
     world.until("a2", |it| it.is_none()).await;
     world.until_so(|| !world.agents[0].interfaces().contains_key(&key("default", "a2"))).await;
     world.until_pings("a3", "a1").await;
-    world.plane.stop().await;
+    world.ends().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -168,72 +53,13 @@ async fn an_address_is_free_when_its_node_has_no_interface_of_it() {
     world.until("second", |it| it.is_some_and(|it| it.status.address_contention)).await;
     world.attachments.delete(&key("default", "first")).await.unwrap();
     world.until_ready("second").await;
-    world.plane.stop().await;
-}
-
-/// A fabric that does what another does, if it may, and counts.
-pub(crate) struct Watched<F> {
-    pub(crate) of: F,
-    pub(crate) calls: Arc<Calls>,
-}
-
-#[derive(Default)]
-pub(crate) struct Calls {
-    refuses: AtomicBool,
-    pub(crate) made: AtomicUsize,
-    deleted: AtomicUsize,
-}
-
-impl<F: Fabric> Watched<F> {
-    fn called(&self, count: &AtomicUsize) -> Result<(), FabricError> {
-        count.fetch_add(1, Ordering::SeqCst);
-        match self.calls.refuses.load(Ordering::SeqCst) {
-            true => Err(FabricError::Unavailable { reason: "it is asleep".into() }),
-            false => Ok(()),
-        }
-    }
-}
-
-#[async_trait]
-impl<F: Fabric> Fabric for Watched<F> {
-    fn name(&self) -> &'static str {
-        "watched"
-    }
-
-    async fn create_local(&self, interface: &Local) -> Result<(), FabricError> {
-        self.called(&self.calls.made)?;
-        self.of.create_local(interface).await
-    }
-
-    async fn delete_local(&self, interface: &Local) -> Result<(), FabricError> {
-        self.called(&self.calls.deleted)?;
-        self.of.delete_local(interface).await
-    }
-
-    async fn create_remote(&self, interface: &Remote) -> Result<(), FabricError> {
-        self.called(&self.calls.made)?;
-        self.of.create_remote(interface).await
-    }
-
-    async fn delete_remote(&self, interface: &Remote) -> Result<(), FabricError> {
-        self.called(&self.calls.deleted)?;
-        self.of.delete_remote(interface).await
-    }
-
-    async fn list(&self) -> Result<Listed, FabricError> {
-        self.of.list().await
-    }
-
-    async fn audit(&self) -> Result<Audit, FabricError> {
-        self.of.audit().await
-    }
+    world.ends().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_there_when_an_agent_begins_is_kept_and_what_is_nobodys_goes() {
     let mut world = World::without_agents().await;
-    let first = world.underlay.join(host(1)).unwrap();
-    world.agent(1, first);
+    world.node(1);
     world.subnet("s", 17, "10.1.0.0/24").await;
     world.attach("a", "node-1", "s").await;
     world.attach("b", "node-2", "s").await;
@@ -259,7 +85,7 @@ async fn what_is_there_when_an_agent_begins_is_kept_and_what_is_nobodys_goes() {
     assert_eq!(calls.deleted.load(Ordering::SeqCst), 3);
     let listed = second.list().await.unwrap();
     assert_eq!((listed.locals.len(), listed.remotes.len()), (1, 1));
-    world.plane.stop().await;
+    world.ends().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -275,7 +101,7 @@ async fn a_switch_that_lost_its_flows_has_them_again() {
     world.until_so(|| world.agents[1].repaired() > 0).await;
     world.until_pings("a", "b").await;
     assert_eq!(world.agents[0].repaired(), 0);
-    world.plane.stop().await;
+    world.ends().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -299,7 +125,7 @@ async fn a_node_that_cannot_make_an_interface_says_so_and_tries_again() {
     world.until("a", |it| it.is_some_and(|it| it.status.errors.host == [asleep])).await;
     calls.refuses.store(false, Ordering::SeqCst);
     world.until("a", |it| it.is_none()).await;
-    world.plane.stop().await;
+    world.ends().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -314,7 +140,7 @@ async fn what_a_stranger_writes_over_an_agents_words_is_put_right() {
     wrong.status.ifc_name = "eth0".into();
     world.attachments.update_status(&wrong).await.unwrap();
     world.until("a", |it| it.is_some_and(|it| it.status == right)).await;
-    world.plane.stop().await;
+    world.ends().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -327,5 +153,5 @@ async fn a_node_without_an_agent_holds_up_nobody() {
     world.until("nowhere", |it| it.is_some_and(|it| !it.status.ipv4.is_empty())).await;
     world.attachments.delete(&key("default", "nowhere")).await.unwrap();
     world.until("nowhere", |it| it.is_none()).await;
-    world.plane.stop().await;
+    world.ends().await;
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that is wrong stops")]
 
 mod agents;
+
 mod definitions;
 mod numbers;
 mod programs;
@@ -10,3 +11,4 @@ mod server;
 mod subnets;
 mod up;
 mod validation;
+mod world;

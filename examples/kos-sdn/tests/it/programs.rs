@@ -10,8 +10,8 @@ use kos::agent::AgentSettings;
 use kos::model::{ExecReport, NetworkAttachment, Section};
 use tempfile::TempDir;
 
-use crate::agents::{Calls, Watched, World, host};
 use crate::server::key;
+use crate::world::{Calls, Watched, World, host};
 
 /// A node, and a program that writes down how it was called.
 struct Node {
@@ -93,7 +93,7 @@ async fn what_became_of_a_program_is_said() {
     assert!(report.start_time.0 <= report.stop_time.0);
     assert!(it.extended_metadata.written(Section::ExecReport).is_some());
     assert!(status.errors.host.is_empty(), "the program failed, not the node");
-    node.world.plane.stop().await;
+    node.world.ends().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -116,7 +116,7 @@ async fn a_program_that_may_not_run_does_not_and_it_is_said() {
     node.world.attachments.delete(&key("default", "a")).await.unwrap();
     node.world.until("a", |it| it.is_none()).await;
     assert_eq!(node.calls(), ["b"]);
-    node.world.plane.stop().await;
+    node.world.ends().await;
 }
 
 /// In the original it was the one that was there when the interface was made.
@@ -132,7 +132,7 @@ async fn the_program_at_the_end_is_the_one_that_was_asked_for_last() {
     node.world.attachments.delete(&key("default", "a")).await.unwrap();
     node.until_called(1).await;
     assert_eq!(node.calls(), [format!("last {}", it.status.ipv4)]);
-    node.world.plane.stop().await;
+    node.world.ends().await;
 }
 
 /// Another interface, of another attachment of the same name: what was said of the first is not said of it.
@@ -148,7 +148,7 @@ async fn each_interface_has_its_own_run() {
         node.world.attachments.delete(&key("default", "a")).await.unwrap();
         node.world.until("a", |it| it.is_none()).await;
     }
-    node.world.plane.stop().await;
+    node.world.ends().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -186,6 +186,6 @@ async fn of_an_interface_that_is_found_the_program_does_not_run_again() {
     let report = world.get("a").unwrap().status.post_create_exec_report.clone().unwrap();
     assert_eq!((report.exit_status, &*report.std_out), (7, "of the first life"));
     assert_eq!(calls.made.load(Ordering::SeqCst), 0);
-    world.plane.stop().await;
+    world.ends().await;
     assert!(!directory.path().join("calls").exists());
 }

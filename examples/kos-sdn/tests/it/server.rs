@@ -1,7 +1,9 @@
 //! A server with the kinds.
 
 use kos::model::{IPLock, NetworkAttachment, Subnet, ip_locks, network_attachments, subnets};
+use machinery::Plane;
 use machinery::apiserver::{ApiServer, Handle, Identity};
+use machinery::kube::kube_client::Client;
 use machinery::objects::{
     Filter, InvalidField, Kind, ListRequest, ListWatch as _, ObjectKey, Scope, SourceError, WriteError,
     Writer as _,
@@ -37,6 +39,12 @@ impl Stage {
         let (subnets, attachments) = (server.handle(Identity::admin()), server.handle(Identity::admin()));
         let locks = server.handle(Identity::admin());
         Self { server, subnets, attachments, locks }
+    }
+
+    /// A plane beside it, over the wire.
+    pub(crate) async fn plane(&self) -> Plane {
+        let client = Client::new(self.server.service(Identity::admin()), "n");
+        machinery::kube_client(client).start().await.unwrap()
     }
 
     /// The names of the attachments that a field selector selects.

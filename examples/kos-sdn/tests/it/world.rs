@@ -1,0 +1,212 @@
+//! A plane with controllers and agents, over the simulated network, and an auditor that looks on.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use kos::agent::{Agent, AgentSettings};
+use kos::audit::Auditor;
+use kos::controllers::{self, ControllerSettings};
+use kos::drive::sim::{PingError, SimLimits, Underlay};
+use kos::drive::{Audit, Fabric, FabricError, Listed};
+use kos::model::{NetworkAttachment, Subnet, ip_locks, network_attachments, subnets};
+use kos::plan::{AddressKey, Finding, Local, Remote};
+use machinery::controllers::Recorder;
+use machinery::{Objects, Plane};
+
+use crate::server::key;
+
+/// More than anything takes on a machine that is busy.
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
+
+pub(crate) struct World {
+    pub(crate) plane: Plane,
+    pub(crate) underlay: Underlay,
+    pub(crate) agents: Vec<Agent>,
+    recorder: Recorder,
+    pub(crate) attachments: Objects<NetworkAttachment>,
+    pub(crate) subnets: Objects<Subnet>,
+    pub(crate) auditor: Auditor,
+}
+
+pub(crate) fn host(node: u8) -> Ipv4Addr {
+    Ipv4Addr::new(192, 0, 2, node)
+}
+
+impl World {
+    pub(crate) async fn new(nodes: u8) -> Self {
+        let mut world = Self::without_agents().await;
+        for node in 1..=nodes {
+            world.node(node);
+        }
+        world
+    }
+
+    pub(crate) async fn without_agents() -> Self {
+        let begin =
+            machinery::embedded().kind_of(subnets()).kind_of(network_attachments()).kind_of(ip_locks());
+        let plane = begin.start().await.unwrap();
+        let recorder = plane.recorder("kos");
+        controllers::run(&plane, ControllerSettings::default()).unwrap();
+        let underlay = Underlay::new(SimLimits::default());
+        let (attachments, subnets) = (plane.objects().unwrap(), plane.objects().unwrap());
+        let auditor = Auditor::run(&plane).unwrap();
+        Self { plane, underlay, agents: Vec::new(), recorder, attachments, subnets, auditor }
+    }
+
+    /// A node with an agent, which the auditor looks at.
+    pub(crate) fn node(&mut self, number: u8) {
+        let fabric = self.underlay.join(host(number)).unwrap();
+        self.audited(number);
+        self.agent(number, fabric);
+    }
+
+    pub(crate) fn audited(&self, number: u8) {
+        let fabric = self.underlay.join(host(number)).unwrap();
+        self.auditor.looks_at(&format!("node-{number}"), host(number), Arc::new(fabric));
+    }
+
+    /// All comes to rest, the auditor has found nothing, and nothing is left over.
+    pub(crate) async fn ends(self) {
+        comes_to_rest(&self.auditor).await;
+        self.plane.stop().await;
+    }
+
+    pub(crate) fn agent(&mut self, node: u8, fabric: impl Fabric) {
+        let mut settings = AgentSettings::new(&format!("node-{node}"), host(node));
+        settings.audit = Duration::from_millis(100);
+        self.agent_with(settings, fabric);
+    }
+
+    pub(crate) fn agent_with(&mut self, settings: AgentSettings, fabric: impl Fabric) {
+        let agent = Agent::run(&self.plane, settings, Arc::new(fabric), &self.recorder).unwrap();
+        self.agents.push(agent);
+    }
+
+    pub(crate) async fn subnet(&self, name: &str, vni: u32, ipv4: &str) {
+        self.subnets.create(&Subnet::new("default", name, vni, ipv4)).await.unwrap();
+    }
+
+    pub(crate) async fn attach(&self, name: &str, node: &str, subnet: &str) {
+        self.attachments.create(&NetworkAttachment::new("default", name, node, subnet)).await.unwrap();
+    }
+
+    pub(crate) fn get(&self, name: &str) -> Option<Arc<NetworkAttachment>> {
+        self.attachments.get(&key("default", name))
+    }
+
+    /// Until the attachment is as said.
+    pub(crate) async fn until(&self, name: &str, is_so: impl Fn(Option<&NetworkAttachment>) -> bool) {
+        let so = async {
+            while !is_so(self.get(name).as_deref()) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        if tokio::time::timeout(DEADLINE, so).await.is_err() {
+            panic!("{name} never was so: {:#?}", self.get(name));
+        }
+    }
+
+    pub(crate) async fn until_ready(&self, name: &str) {
+        self.until(name, |it| it.is_some_and(|it| !it.status.ifc_name.is_empty())).await;
+    }
+
+    pub(crate) fn ping(&self, from: &str, to: &str) -> Result<(), PingError> {
+        let (from, to) = (self.get(from).unwrap(), self.get(to).unwrap());
+        let vni = kos::model::Vni::new(from.status.address_vni).unwrap();
+        let who = AddressKey { vni, address: from.status.ipv4.parse().unwrap() };
+        let node = from.status.host_ip.parse().unwrap();
+        self.underlay.ping(node, who, to.status.ipv4.parse().unwrap(), 1)
+    }
+
+    /// Until something is so of which nobody tells.
+    pub(crate) async fn until_so(&self, is_so: impl Fn() -> bool) {
+        let so = async {
+            while !is_so() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        tokio::time::timeout(DEADLINE, so).await.unwrap();
+    }
+
+    pub(crate) async fn until_pings(&self, from: &str, to: &str) {
+        self.until_so(|| self.ping(from, to).is_ok()).await;
+    }
+}
+
+/// Until nothing is wrong any more; and nothing ever was.
+pub(crate) async fn comes_to_rest(auditor: &Auditor) {
+    let wrong = async || -> Vec<Finding> {
+        let mut wrong = auditor.at_rest().await.unwrap();
+        wrong.extend(auditor.found());
+        wrong
+    };
+    let rests = async {
+        while !wrong().await.is_empty() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    if tokio::time::timeout(DEADLINE, rests).await.is_err() {
+        panic!("it never comes to rest: {:#?}", wrong().await);
+    }
+}
+
+/// A fabric that does what another does, if it may, and counts.
+pub(crate) struct Watched<F> {
+    pub(crate) of: F,
+    pub(crate) calls: Arc<Calls>,
+}
+
+#[derive(Default)]
+pub(crate) struct Calls {
+    pub(crate) refuses: AtomicBool,
+    pub(crate) made: AtomicUsize,
+    pub(crate) deleted: AtomicUsize,
+}
+
+impl<F: Fabric> Watched<F> {
+    fn called(&self, count: &AtomicUsize) -> Result<(), FabricError> {
+        count.fetch_add(1, Ordering::SeqCst);
+        match self.calls.refuses.load(Ordering::SeqCst) {
+            true => Err(FabricError::Unavailable { reason: "it is asleep".into() }),
+            false => Ok(()),
+        }
+    }
+}
+
+#[async_trait]
+impl<F: Fabric> Fabric for Watched<F> {
+    fn name(&self) -> &'static str {
+        "watched"
+    }
+
+    async fn create_local(&self, interface: &Local) -> Result<(), FabricError> {
+        self.called(&self.calls.made)?;
+        self.of.create_local(interface).await
+    }
+
+    async fn delete_local(&self, interface: &Local) -> Result<(), FabricError> {
+        self.called(&self.calls.deleted)?;
+        self.of.delete_local(interface).await
+    }
+
+    async fn create_remote(&self, interface: &Remote) -> Result<(), FabricError> {
+        self.called(&self.calls.made)?;
+        self.of.create_remote(interface).await
+    }
+
+    async fn delete_remote(&self, interface: &Remote) -> Result<(), FabricError> {
+        self.called(&self.calls.deleted)?;
+        self.of.delete_remote(interface).await
+    }
+
+    async fn list(&self) -> Result<Listed, FabricError> {
+        self.of.list().await
+    }
+
+    async fn audit(&self) -> Result<Audit, FabricError> {
+        self.of.audit().await
+    }
+}
