@@ -9,13 +9,16 @@ use jiff::Timestamp;
 use machinery::controllers::{Claim, Controller, Held, NameLocks, Note, Recorder, Term};
 use machinery::informers::Index;
 use machinery::objects::{
-    Conflict, Deleted, Deletion, Event, Fence, Object as _, ObjectKey, Preconditions, WriteError,
+    Conflict, Deleted, Deletion, Event, Fence, FieldTerm, Filter, Object as _, ObjectKey, Preconditions,
+    WriteError,
 };
 use machinery::sync::Mutex;
+use machinery::tokio::sync::Notify;
 use machinery::tokio::time::Instant;
 use machinery::{Next, Objects, Plane, PlaneController, Reconcile, Run};
 
-use super::known::{Found, Known};
+use super::known::{Found, Known, Waiting};
+use super::listen::{is_locked, uid_of};
 use super::run::{ControllerSettings, with_workers};
 use crate::metrics::IpamMetrics;
 use crate::model::{AttachmentStatus, Cidr, IPLock, LockSpec, NetworkAttachment, Section, Subnet, Vni};
@@ -23,6 +26,8 @@ use crate::plan::{AddressKey, Decision, OwnedLock, Step, Trouble, View, address_
 
 /// So long until one looks again for whom there was no place in the line.
 const AGAIN: Duration = Duration::from_secs(10);
+/// So long until one looks again who came before the line was known.
+const EARLY: Duration = Duration::from_millis(10);
 
 /// The controller of addresses. Cheap to clone.
 #[derive(Clone)]
@@ -34,11 +39,14 @@ pub struct Ipam {
 
 pub(super) struct Inner {
     pub(super) attachments: Objects<NetworkAttachment>,
-    subnets: Objects<Subnet>,
+    pub(super) subnets: Objects<Subnet>,
+    by_vni: Index<u32>,
     pub(super) locks: NameLocks<AddressKey, IPLock>,
     lock_objects: Objects<IPLock>,
     recorder: Recorder,
     pub(super) known: Mutex<Known>,
+    /// Told when all has to be remembered anew.
+    pub(super) begin: Notify,
     tries: usize,
     metrics: IpamMetrics,
     /// Set when it runs.
@@ -62,19 +70,22 @@ impl Giving {
             plane.objects_with::<NetworkAttachment, _>(|informer| informer.index(of_subnet))?;
         let (subnets, by_vni) = plane
             .objects_with::<Subnet, _>(|informer| informer.index(|subnet: &Subnet| [subnet.spec.vni]))?;
-        let named = subnets.clone();
+        let (named, named_by) = (subnets.clone(), by_vni);
         let locks = plane.name_locks::<NetworkAttachment, AddressKey, IPLock>(move |key| {
-            let subnet_name = name_of_subnet(&named, &by_vni, *key).unwrap_or_default();
+            let subnet = subnet_with(&named, &named_by, *key);
+            let subnet_name = subnet.map(|subnet| subnet.name().to_owned()).unwrap_or_default();
             IPLock { spec: LockSpec { subnet_name }, ..IPLock::default() }
         })?;
         let ipam = Ipam {
             inner: Arc::new(Inner {
                 attachments: attachments.clone(),
                 subnets,
+                by_vni,
                 locks: locks.clone(),
                 lock_objects: plane.objects()?,
                 recorder: recorder.clone(),
                 known: Mutex::new(Known::new(settings.waiters, settings.seed)),
+                begin: Notify::new(),
                 tries: settings.tries,
                 metrics: settings.metrics.ipam.clone(),
                 wakes: OnceLock::new(),
@@ -99,16 +110,24 @@ impl Ipam {
         self.inner.known.lock().waiting()
     }
 
-    /// The same, but what it writes rests on a term, if the server holds such things.
+    /// The same, but what it writes rests on a term, if the server holds such things. What others did meanwhile is remembered first.
     pub(super) fn in_term(&self, term: &Term) -> Self {
+        self.inner.known.lock().forget();
+        self.inner.begin.notify_one();
         let term = self.inner.attachments.has_fences().then(|| term.fence().clone());
         Self { inner: self.inner.clone(), term }
     }
 
-    pub(super) async fn wake(&self, who: Option<ObjectKey>) {
-        if let (Some(who), Some(controller)) = (who, self.inner.wakes.get()) {
-            controller.request(who, &"an address is free").await;
+    pub(super) async fn wake(&self, all: impl IntoIterator<Item = Waiting>) {
+        let Some(controller) = self.inner.wakes.get() else { return };
+        for who in all {
+            controller.request(who.key, &"an address is free").await;
         }
+    }
+
+    /// The subnet that an address is of. No two of a network overlap.
+    pub(super) fn subnet_with(&self, key: AddressKey) -> Option<ObjectKey> {
+        subnet_with(&self.inner.subnets, &self.inner.by_vni, key)
     }
 }
 
@@ -117,7 +136,7 @@ impl Reconcile<Arc<NetworkAttachment>> for Ipam {
 
     async fn reconcile(&self, attachment: &Arc<NetworkAttachment>, run: &Run) -> machinery::Result<Next> {
         let Inner { subnets, locks, .. } = &*self.inner;
-        let (who, subnet_key) = (attachment.key(), subnet_of(attachment));
+        let (who, subnet_key) = (waiting(attachment), subnet_of(attachment));
         let subnet = subnet_key.as_ref().and_then(|key| subnets.get(key));
         let mut held = locks.held(&**attachment)?;
         held.extend(self.unseen(attachment, subnet.as_deref(), &held).await?);
@@ -170,23 +189,24 @@ impl Ipam {
         run: &Run,
     ) -> machinery::Result<Next> {
         let Inner { attachments, locks, known, tries, metrics, .. } = &*self.inner;
-        let who = attachment.key();
+        let who = waiting(attachment);
         for _ in 0..*tries {
             let found =
                 known.lock().find(from.subnet_key, &who, waits_since(attachment), from.vni, &from.range);
             let key = match found {
                 Found::Free(key) => key,
+                Found::Early => return Ok(Next::After(EARLY)),
                 full => {
                     self.write(attachment, Trouble::Full.written(attachment), None, run).await?;
                     // If it went meanwhile, that was told before it had a place: nobody else takes it out of the line.
-                    if attachments.get(&who).is_none() {
+                    if attachments.get(&who.key).is_none_or(|now| uid_of(&now) != who.uid) {
                         let woken = known.lock().leaves(&who);
                         self.wake(woken).await;
                     }
                     return Ok(if full == Found::Full { Next::Done } else { Next::After(AGAIN) });
                 }
             };
-            let Some(held) = self.claim(attachment, key).await? else { continue };
+            let Some(held) = self.claim(attachment, &who, key, from.subnet_key).await? else { continue };
             run.wrote(held.token(), locks.informer());
             known.lock().served(&who);
             metrics.locked(attachment, from.subnet);
@@ -236,7 +256,7 @@ impl Ipam {
         };
         let is_wanted = attachment.metadata.deletion_timestamp.is_none()
             && subnet.is_some_and(|subnet| subnet.status.validated && holds(subnet, vni, address));
-        if is_shown || !is_wanted {
+        if is_shown || !is_wanted || !self.is_there(attachment).await? {
             return Ok(None);
         }
         match self.inner.locks.claim(attachment, &AddressKey { vni, address }).await? {
@@ -245,29 +265,45 @@ impl Ipam {
         }
     }
 
+    /// Whether an attachment is there, asked of the server: a cache may have one that went with its lock.
+    async fn is_there(&self, attachment: &NetworkAttachment) -> machinery::Result<bool> {
+        let (namespace, who) = (attachment.metadata.namespace.as_deref(), waiting(attachment));
+        let named = FieldTerm::equals("metadata.name", who.key.name())?;
+        let filter = Filter {
+            namespace: namespace.map(Arc::from),
+            fields: [named].into_iter().collect(),
+            ..Filter::default()
+        };
+        let found = self.inner.attachments.list(&filter).await?;
+        Ok(found.iter().any(|now| uid_of(now) == who.uid && now.metadata.deletion_timestamp.is_none()))
+    }
+
     /// Claims an address. `None` is that another has it.
     async fn claim(
         &self,
         attachment: &NetworkAttachment,
+        who: &Waiting,
         key: AddressKey,
+        subnet: &ObjectKey,
     ) -> machinery::Result<Option<Held<AddressKey>>> {
         let Inner { locks, known, metrics, .. } = &*self.inner;
         let since = Instant::now();
+        let claims = Claims { known, key, who };
         let claimed = locks.claim(attachment, &key).await;
+        std::mem::forget(claims); // what came of it is known
         metrics.claimed(since, &claimed);
-        if let Ok(Claim::Held(held)) = claimed {
-            return Ok(Some(held));
-        }
-        let name = machinery::controllers::name_of_key(&key)?;
-        let name = ObjectKey::new(attachment.metadata.namespace.as_deref(), &name)?;
-        // What the cache has is marked; what it will have, will be. Under the lock, so that a mark that comes now stays.
-        let mut known = known.lock();
-        if locks.informer().get(&name).is_none() {
-            known.let_go(key);
-        }
-        drop(known);
-        claimed?;
-        Ok(None)
+        let is_ours = matches!(claimed, Ok(Claim::Held(_)));
+        // What the cache has, or will have, is marked. Under the lock, so that what is told now is told after it.
+        let woken = {
+            let mut known = known.lock();
+            let is_taken = is_ours || is_locked(&self.inner, &key, subnet);
+            known.claimed(key, who, is_taken)
+        };
+        self.wake(woken).await;
+        Ok(match claimed? {
+            Claim::Held(held) => Some(held),
+            Claim::Taken(_) => None,
+        })
     }
 
     async fn write(
@@ -308,14 +344,31 @@ impl Ipam {
     }
 }
 
+/// A claim under way. It ends also for who is stopped in it: then nobody knows what came of it, and the sweep looks.
+struct Claims<'a> {
+    known: &'a Mutex<Known>,
+    key: AddressKey,
+    who: &'a Waiting,
+}
+
+impl Drop for Claims<'_> {
+    fn drop(&mut self) {
+        let _none = self.known.lock().claimed(self.key, self.who, true);
+    }
+}
+
+fn waiting(attachment: &NetworkAttachment) -> Waiting {
+    Waiting { key: attachment.key(), uid: uid_of(attachment) }
+}
+
 /// When it was told that there is none, if it still is.
-fn waits_since(attachment: &NetworkAttachment) -> Option<Timestamp> {
+pub(super) fn waits_since(attachment: &NetworkAttachment) -> Option<Timestamp> {
     let is_told = attachment.status.errors.ipam == [Trouble::Full.to_string()];
     is_told.then(|| attachment.extended_metadata.written(Section::Address)).flatten()
 }
 
 /// Where its subnet is.
-fn subnet_of(attachment: &NetworkAttachment) -> Option<ObjectKey> {
+pub(super) fn subnet_of(attachment: &NetworkAttachment) -> Option<ObjectKey> {
     ObjectKey::new(attachment.metadata.namespace.as_deref(), &attachment.spec.subnet).ok()
 }
 
@@ -334,12 +387,10 @@ fn waiting_for(
     attachments.read().by(by_subnet, &key).map(|(attachment, _)| attachment.clone()).collect()
 }
 
-/// The subnet that an address is of. No two of a network overlap.
-fn name_of_subnet(subnets: &Objects<Subnet>, by_vni: &Index<u32>, key: AddressKey) -> Option<String> {
+fn subnet_with(subnets: &Objects<Subnet>, by_vni: &Index<u32>, key: AddressKey) -> Option<ObjectKey> {
     let subnets = subnets.read();
     let mut of_it = subnets.by(by_vni, &key.vni.number());
-    let (name, _) = of_it.find(|(_, subnet)| holds(subnet, key.vni, key.address))?;
-    Some(name.name().to_owned())
+    of_it.find(|(_, subnet)| holds(subnet, key.vni, key.address)).map(|(subnet, _)| subnet.clone())
 }
 
 fn holds(subnet: &Subnet, vni: Vni, address: Ipv4Addr) -> bool {

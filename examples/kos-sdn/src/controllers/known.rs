@@ -13,8 +13,36 @@ use crate::plan::{AddressKey, Addresses, WaitLists};
 /// Which addresses are taken, as far as one knows, and who waits for one.
 pub(super) struct Known {
     taken: BTreeMap<Vni, Addresses>,
-    waits: WaitLists<ObjectKey, ObjectKey>,
+    /// What is marked as taken because somebody claims it, or though nobody has told so yet. That may never be told: of a lock that
+    /// comes and goes nothing is.
+    marks: BTreeMap<AddressKey, Mark>,
+    lines: WaitLists<ObjectKey, Waiting>,
+    waiters: usize,
     chance: u64,
+    is_ready: bool,
+}
+
+struct Mark {
+    subnet: ObjectKey,
+    /// A claim on it is under way.
+    is_claimed: bool,
+    /// It was told meanwhile that there is a lock.
+    is_told: bool,
+}
+
+/// Who waits. Another of the same name is another.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Waiting {
+    pub(super) key: ObjectKey,
+    pub(super) uid: String,
+}
+
+/// The line for a subnet, as it was: who waits, and since when.
+pub(super) struct Line {
+    pub(super) subnet: ObjectKey,
+    /// Which addresses are waited for, if the subnet is there.
+    pub(super) of: Option<(Vni, RangeInclusive<u32>)>,
+    pub(super) waiting: Vec<(Timestamp, Waiting)>,
 }
 
 /// What there is for who wants an address.
@@ -26,31 +54,81 @@ pub(super) enum Found {
     Full,
     /// Nothing, and too many wait.
     TooMany,
+    /// It is not known yet.
+    Early,
 }
 
 impl Known {
     pub(super) fn new(waiters: usize, seed: u64) -> Self {
-        Self { taken: BTreeMap::new(), waits: WaitLists::new(waiters), chance: seed }
+        Self {
+            taken: BTreeMap::new(),
+            marks: BTreeMap::new(),
+            lines: WaitLists::new(waiters),
+            waiters,
+            chance: seed,
+            is_ready: false,
+        }
+    }
+
+    /// Whether it is known what is taken, and who waits: nobody is given an address before.
+    pub(super) const fn is_ready(&self) -> bool {
+        self.is_ready
+    }
+
+    /// Nothing is known any more.
+    pub(super) fn forget(&mut self) {
+        *self = Self::new(self.waiters, self.chance);
+    }
+
+    /// What was there at the beginning: locks, with whose subnet, and lines. Whoever stands first is woken for what is free.
+    #[must_use = "whoever it is would sleep on"]
+    pub(super) fn begin(&mut self, locks: Vec<(AddressKey, ObjectKey)>, lines: Vec<Line>) -> Vec<Waiting> {
+        for (key, subnet) in locks {
+            if self.taken.entry(key.vni).or_default().take(key.address.into()) {
+                self.marks.insert(key, Mark { subnet, is_claimed: false, is_told: false });
+            }
+        }
+        let mut woken = Vec::new();
+        for Line { subnet, of, waiting } in lines {
+            let all = waiting.len();
+            for (since, who) in waiting {
+                // Whoever comes after them looks again from time to time.
+                let _ = self.lines.wait(&subnet, &who, Some(since));
+            }
+            let free = of.map(|(vni, range)| self.taken.entry(vni).or_default().free(&range, all));
+            woken.extend((0..free.unwrap_or(0)).filter_map(|_| self.lines.freed(&subnet)));
+        }
+        self.is_ready = true;
+        woken
     }
 
     /// An address for who wants one of a subnet, or a place in the line: that of who waits since then.
     pub(super) fn find(
         &mut self,
         subnet: &ObjectKey,
-        who: &ObjectKey,
+        who: &Waiting,
         since: Option<Timestamp>,
         vni: Vni,
         range: &RangeInclusive<u32>,
     ) -> Found {
+        if !self.is_ready {
+            return Found::Early;
+        }
         self.chance = mixed(self.chance);
-        let (taken, owed) = (self.taken.entry(vni).or_default(), self.waits.owed(subnet, who));
-        let picked = match owed > 0 && !taken.has_free(range, owed) {
-            true => None,
-            false => taken.pick(range, self.chance),
+        let (taken, owed) = (self.taken.entry(vni).or_default(), self.lines.owed(subnet, who));
+        let picked = match taken.free(range, owed + 1) > owed {
+            true => taken.pick(range, self.chance),
+            false => None,
         };
         match picked {
-            Some(address) => Found::Free(AddressKey { vni, address: Ipv4Addr::from(address) }),
-            None if self.waits.wait(subnet, who, since) => Found::Full,
+            Some(address) => {
+                let key = AddressKey { vni, address: Ipv4Addr::from(address) };
+                self.marks.insert(key, Mark { subnet: subnet.clone(), is_claimed: true, is_told: false });
+                // Whoever has no place in the line is woken for nothing.
+                let _ = self.lines.takes(subnet, who, since);
+                Found::Free(key)
+            }
+            None if self.lines.wait(subnet, who, since) => Found::Full,
             None => Found::TooMany,
         }
     }
@@ -58,36 +136,83 @@ impl Known {
     /// There is a lock on it.
     pub(super) fn taken(&mut self, key: AddressKey) {
         self.taken.entry(key.vni).or_default().take(key.address.into());
+        match self.marks.get_mut(&key) {
+            Some(mark) if mark.is_claimed => mark.is_told = true,
+            _ => drop(self.marks.remove(&key)),
+        }
     }
 
-    /// There is none. Who is to be woken, if it was one of a subnet for which somebody waits.
-    pub(super) fn freed(&mut self, key: AddressKey, subnet: &ObjectKey) -> Option<ObjectKey> {
+    /// There is none. Who is to be woken, if it was one of a subnet for which somebody waits: not while somebody claims it, who is first.
+    pub(super) fn freed(&mut self, key: AddressKey, subnet: Option<&ObjectKey>) -> Option<Waiting> {
+        if let Some(mark) = self.marks.get_mut(&key).filter(|mark| mark.is_claimed) {
+            mark.is_told = false;
+            return None;
+        }
         self.let_go(key);
-        self.waits.freed(subnet)
+        self.lines.freed(subnet?)
     }
 
-    /// There may be none after all.
-    pub(super) fn let_go(&mut self, key: AddressKey) {
+    /// A claim has ended: the address is locked, or it is free, and then for who claimed it. Who is to be woken, if that one has gone.
+    pub(super) fn claimed(&mut self, key: AddressKey, who: &Waiting, is_locked: bool) -> Option<Waiting> {
+        let mark = self.marks.get_mut(&key)?;
+        mark.is_claimed = false;
+        match (mark.is_told, is_locked) {
+            // When that lock goes it will be told.
+            (true, _) => drop(self.marks.remove(&key)),
+            (false, true) => {}
+            (false, false) => {
+                let Mark { subnet, .. } = self.marks.remove(&key)?;
+                self.let_go(key);
+                return self.lines.missed(&subnet, who);
+            }
+        }
+        None
+    }
+
+    /// Whether something is due of which nobody may tell.
+    pub(super) fn has_untold(&self) -> bool {
+        self.lines.due().next().is_some() || self.marks.values().any(|mark| !mark.is_claimed)
+    }
+
+    /// Lets go of what is marked and not claimed where there is no lock, and of who is due and no more.
+    pub(super) fn sweep(
+        &mut self,
+        is_locked: impl Fn(&AddressKey, &ObjectKey) -> bool,
+        is_there: impl Fn(&Waiting) -> bool,
+    ) -> Vec<Waiting> {
+        let free = self.marks.iter().filter(|(key, of)| !of.is_claimed && !is_locked(key, &of.subnet));
+        let free: Vec<_> = free.map(|(key, mark)| (*key, mark.subnet.clone())).collect();
+        let mut woken: Vec<_> =
+            free.into_iter().filter_map(|(key, subnet)| self.freed(key, Some(&subnet))).collect();
+        loop {
+            let gone = self.lines.due().find(|who| !is_there(who)).cloned();
+            let Some(gone) = gone else { return woken };
+            woken.extend(self.lines.leave(&gone));
+        }
+    }
+
+    /// It has an address.
+    pub(super) fn served(&mut self, who: &Waiting) {
+        self.lines.served(who);
+    }
+
+    /// It wants none. Who is to be woken instead.
+    pub(super) fn leaves(&mut self, who: &Waiting) -> Option<Waiting> {
+        self.lines.leave(who)
+    }
+
+    /// How many wait.
+    pub(super) fn waiting(&self) -> usize {
+        self.lines.len()
+    }
+
+    fn let_go(&mut self, key: AddressKey) {
+        self.marks.remove(&key);
         let Some(taken) = self.taken.get_mut(&key.vni) else { return };
         taken.release(key.address.into());
         if taken.is_empty() {
             self.taken.remove(&key.vni);
         }
-    }
-
-    /// It has an address.
-    pub(super) fn served(&mut self, who: &ObjectKey) {
-        self.waits.served(who);
-    }
-
-    /// It wants none. Who is to be woken instead.
-    pub(super) fn leaves(&mut self, who: &ObjectKey) -> Option<ObjectKey> {
-        self.waits.leave(who)
-    }
-
-    /// How many wait.
-    pub(super) fn waiting(&self) -> usize {
-        self.waits.len()
     }
 }
 

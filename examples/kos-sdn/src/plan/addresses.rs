@@ -79,20 +79,20 @@ impl Addresses {
         Some(free)
     }
 
-    /// Whether more addresses of a range are free than so many.
+    /// How many addresses of a range are free, counted up to so many.
     #[must_use]
-    pub fn has_free(&self, range: &RangeInclusive<u32>, more_than: usize) -> bool {
+    pub fn free(&self, range: &RangeInclusive<u32>, at_most: usize) -> usize {
         let (mut from, last, mut found) = (*range.start(), *range.end(), 0);
         while let Some(free) = self.free_from(from, last) {
             let until = self.runs.range(free..=last).next().map_or(last, |(next, _)| next - 1);
             found += u64::from(until - free) + 1;
-            if found > more_than as u64 {
-                return true;
+            if found >= at_most as u64 {
+                return at_most;
             }
             let Some(next) = until.checked_add(1) else { break };
             from = next;
         }
-        false
+        usize::try_from(found).unwrap_or(at_most)
     }
 
     /// The first free address from one to another.
@@ -176,8 +176,8 @@ mod tests {
                     Op::Release(address) => prop_assert_eq!(set.release(address), naive.remove(&address)),
                     Op::Pick(from, to, chance) => {
                         let free = (from..=to).filter(|address| !naive.contains(address)).count();
-                        for more_than in [0, 1, free.saturating_sub(1), free, free + 1] {
-                            prop_assert_eq!(set.has_free(&(from..=to), more_than), free > more_than);
+                        for at_most in [0, 1, free.saturating_sub(1), free, free + 1] {
+                            prop_assert_eq!(set.free(&(from..=to), at_most), free.min(at_most));
                         }
                         let picked = set.pick(&(from..=to), chance);
                         prop_assert_eq!(picked.is_some(), free > 0);

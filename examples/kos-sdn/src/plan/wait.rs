@@ -8,7 +8,7 @@ use jiff::Timestamp;
 ///
 /// For each address that is given back the one who waits longest is woken. It keeps its place until it has one or leaves; if it finds the
 /// subnet full again it is still before those who came later, and if it leaves without one the next is woken in its place.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct WaitLists<S, A> {
     limit: usize,
     lines: BTreeMap<S, Line<A>>,
@@ -17,10 +17,13 @@ pub struct WaitLists<S, A> {
     next: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Line<A> {
     places: BTreeMap<Place, A>,
+    /// They were told that an address is free, and have not come yet.
     woken: BTreeSet<Place>,
+    /// They have one in hand that may turn out to be another's.
+    taking: BTreeSet<Place>,
 }
 
 /// Since when somebody waits; of those who came just now, in which order.
@@ -40,23 +43,37 @@ impl<S: Ord + Clone, A: Ord + Clone> WaitLists<S, A> {
     /// Who waited before this list was made says since when, and stands where it stood.
     #[must_use = "who does not wait is never woken"]
     pub fn wait(&mut self, subnet: &S, who: &A, since: Option<Timestamp>) -> bool {
-        if let Some((at, place)) = self.places.get(who) {
-            let Some(line) = self.lines.get_mut(at).filter(|_| at == subnet) else { return false };
-            line.woken.remove(place);
-            return true;
+        let Some(place) = self.place(subnet, who, since) else { return false };
+        if let Some(line) = self.lines.get_mut(subnet) {
+            line.woken.remove(&place);
+            line.taking.remove(&place);
         }
-        if self.places.len() >= self.limit {
-            return false;
-        }
-        let line = self
-            .lines
-            .entry(subnet.clone())
-            .or_insert_with(|| Line { places: BTreeMap::new(), woken: BTreeSet::new() });
-        let place = (since.unwrap_or(Timestamp::MAX), self.next);
-        line.places.insert(place, who.clone());
-        self.places.insert(who.clone(), (subnet.clone(), place));
-        self.next += 1;
         true
+    }
+
+    /// Tries to take one. It keeps its place, or has one from now on, until it [is served](Self::served): so it comes first, if what it takes is
+    /// another's. False: too many wait, and it has none.
+    pub fn takes(&mut self, subnet: &S, who: &A, since: Option<Timestamp>) -> bool {
+        let Some(place) = self.place(subnet, who, since) else { return false };
+        if let Some(line) = self.lines.get_mut(subnet) {
+            line.woken.remove(&place);
+            line.taking.insert(place);
+        }
+        true
+    }
+
+    /// What it tried to take is free after all, and is for it, if it still stands there: then nobody is to be woken. Else for who is next.
+    #[must_use = "whoever it is would sleep on"]
+    pub fn missed(&mut self, subnet: &S, who: &A) -> Option<A> {
+        if let Some((at, place)) = self.places.get(who)
+            && at == subnet
+            && let Some(line) = self.lines.get_mut(at)
+            && line.taking.remove(place)
+        {
+            line.woken.insert(*place);
+            return None;
+        }
+        self.freed(subnet)
     }
 
     /// How many free addresses are for others: they were woken for them, and have not come yet.
@@ -71,7 +88,8 @@ impl<S: Ord + Clone, A: Ord + Clone> WaitLists<S, A> {
     #[must_use = "whoever it is would sleep on"]
     pub fn freed(&mut self, subnet: &S) -> Option<A> {
         let line = self.lines.get_mut(subnet)?;
-        let (place, who) = line.places.iter().find(|(place, _)| !line.woken.contains(place))?;
+        let sleeps = |place| !line.woken.contains(place) && !line.taking.contains(place);
+        let (place, who) = line.places.iter().find(|(place, _)| sleeps(place))?;
         line.woken.insert(*place);
         Some(who.clone())
     }
@@ -86,6 +104,13 @@ impl<S: Ord + Clone, A: Ord + Clone> WaitLists<S, A> {
     pub fn leave(&mut self, who: &A) -> Option<A> {
         let (subnet, was_woken) = self.remove(who)?;
         if was_woken { self.freed(&subnet) } else { None }
+    }
+
+    /// Who was woken and has not come, or tries to take one: whoever of them is no more holds up others.
+    pub fn due(&self) -> impl Iterator<Item = &A> {
+        let of_line = |line: &'_ Line<A>| line.woken.iter().chain(&line.taking).copied().collect::<Vec<_>>();
+        let due = self.lines.values().map(move |line| (line, of_line(line)));
+        due.flat_map(|(line, due)| due.into_iter().filter_map(|place| line.places.get(&place)))
     }
 
     /// Everybody who waits for one of a subnet, for when that changes; they keep their places.
@@ -105,11 +130,27 @@ impl<S: Ord + Clone, A: Ord + Clone> WaitLists<S, A> {
         self.places.is_empty()
     }
 
+    /// Where it stands from now on; nowhere, if too many wait, or it stands elsewhere.
+    fn place(&mut self, subnet: &S, who: &A, since: Option<Timestamp>) -> Option<Place> {
+        if let Some((at, place)) = self.places.get(who) {
+            return (at == subnet).then_some(*place);
+        }
+        if self.places.len() >= self.limit {
+            return None;
+        }
+        let new = || Line { places: BTreeMap::new(), woken: BTreeSet::new(), taking: BTreeSet::new() };
+        let place = (since.unwrap_or(Timestamp::MAX), self.next);
+        self.lines.entry(subnet.clone()).or_insert_with(new).places.insert(place, who.clone());
+        self.places.insert(who.clone(), (subnet.clone(), place));
+        self.next += 1;
+        Some(place)
+    }
+
     fn remove(&mut self, who: &A) -> Option<(S, bool)> {
         let (subnet, place) = self.places.remove(who)?;
         let line = self.lines.get_mut(&subnet)?;
         line.places.remove(&place);
-        let was_woken = line.woken.remove(&place);
+        let was_woken = line.woken.remove(&place) | line.taking.remove(&place);
         if line.places.is_empty() {
             self.lines.remove(&subnet);
         }
@@ -174,6 +215,27 @@ mod tests {
         assert!(lists.is_empty() && lists.lines.is_empty());
     }
 
+    /// Who has one in hand that turns out to be another's comes before all who came later.
+    #[test]
+    fn who_missed_one_comes_first() {
+        let mut lists = three();
+        assert_eq!(lists.freed(&"s"), Some(3));
+        assert!(lists.takes(&"s", &3, None));
+        assert_eq!(
+            (lists.owed(&"s", &9), lists.freed(&"s")),
+            (0, Some(1)),
+            "what it takes is free for nobody"
+        );
+        assert_eq!(lists.missed(&"s", &3), None);
+        assert_eq!(lists.owed(&"s", &9), 2);
+        assert!(lists.takes(&"s", &3, None));
+        assert_eq!(lists.due().collect::<Vec<_>>(), [&1, &3]);
+        assert_eq!(lists.leave(&3), Some(2), "who goes with one in hand passes it on");
+        assert_eq!(lists.missed(&"s", &3), None, "all were woken");
+        assert!(lists.wait(&"s", &2, None));
+        assert_eq!(lists.missed(&"s", &3), Some(2), "it is not there any more");
+    }
+
     #[test]
     fn too_many_are_told_so() {
         let mut lists = three();
@@ -186,6 +248,8 @@ mod tests {
         Want(u8),
         GiveBack,
         Run(prop::sample::Index),
+        /// What it tries to take is another's, whom nobody knows, and is free again at once.
+        Miss(prop::sample::Index),
         Vanish(u8),
     }
 
@@ -194,6 +258,7 @@ mod tests {
             2 => (0..12_u8).prop_map(Op::Want),
             1 => Just(Op::GiveBack),
             2 => any::<prop::sample::Index>().prop_map(Op::Run),
+            1 => any::<prop::sample::Index>().prop_map(Op::Miss),
             1 => (0..12_u8).prop_map(Op::Vanish),
         ]
     }
@@ -216,11 +281,19 @@ mod tests {
                         let who = *due.iter().nth(which.index(due.len())).unwrap();
                         due.remove(&who);
                         if free > lists.owed(&(), &who) {
+                            prop_assert!(lists.takes(&(), &who, None));
                             free -= 1;
                             have.insert(who);
                             lists.served(&who);
                         } else {
                             prop_assert!(lists.wait(&(), &who, None));
+                        }
+                    }
+                    Op::Miss(which) if !due.is_empty() => {
+                        let who = *due.iter().nth(which.index(due.len())).unwrap();
+                        if free > lists.owed(&(), &who) {
+                            prop_assert!(lists.takes(&(), &who, None));
+                            due.extend(lists.missed(&(), &who));
                         }
                     }
                     Op::Vanish(who) if !have.contains(&who) => {
