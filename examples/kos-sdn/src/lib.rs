@@ -6,6 +6,7 @@
 //! - [`drive`]: how it is done on a node: the port [`Fabric`](drive::Fabric), and fabrics.
 //! - [`controllers`] and [`agent`]: thin shells around the decisions: who says which subnets count and gives addresses, and who makes
 //!   interfaces on a node.
+//! - [`audit`]: what must hold at every moment, watched in every test.
 //! - [`probe`]: questions to nodes about frames; [`up`]: all of it in one process; [`command`]: the binary.
 //!
 //! # What it promises
@@ -17,9 +18,11 @@
 //! 4. **No two addresses of networks share a MAC address, a name of an interface or a lock** (`no_two_addresses_share_a_mac`,
 //!    `no_two_addresses_share_a_lock`).
 //! 5. **Of subnets in each other's way at most one is validated**, with any number of validators
-//!    (`two_validators_never_validate_two_in_each_others_way`), and whoever can be in the end is.
-//! 6. **An address is written only under its lock** (`an_address_is_never_written_without_its_lock`); who waits longest for one is woken first
-//!    (`who_waits_longest_is_woken_first`).
+//!    (`two_validators_never_validate_two_in_each_others_way`; in every order of two: `plan/races/subnets.rs`), and whoever can be in the end is.
+//! 6. **An address is written only under its lock** (`an_address_is_never_written_without_its_lock`; in every order of two who give and two who
+//!    want one: `plan/races/addresses.rs`). **Who waits is told, and has what is freed in order**, over restarts too
+//!    (`who_waits_is_told_and_has_what_is_freed_in_order`, `a_line_keeps_its_order_when_the_controllers_begin_anew`,
+//!    `who_leaves_the_line_holds_up_nobody`, `an_attachment_that_is_made_again_is_another`).
 //! 7. **Frames go where the flows say, and nowhere else**: between interfaces of one network, from whom they say they are
 //!    (`a_ping_crosses_the_underlay`, `networks_do_not_hear_each_other`, `who_lies_is_not_heard`). Without flows nothing goes anywhere
 //!    (`a_switch_without_flows_forwards_nothing`, `a_ping_stops_with_any_flow_that_is_deleted`).
@@ -38,6 +41,11 @@
 //!     told of each attachment (`each_step_says_what_it_waited_for`); a dashboard shows all that is counted
 //!     (`every_number_has_a_panel_and_none_two`, `the_dashboard_in_the_tree_is_current`).
 //! 14. **No frame harms a switch or a guest** (`no_frame_harms_a_switch`).
+//! 15. **Who changes its network is where it is in the end**, in whatever order a node hears of it (`plan/races/moves.rs`).
+//! 16. **A crash at any effect leaves nothing over** (`controllers_that_are_stopped_at_any_effect_leave_nothing_and_end_up_the_same`,
+//!     `an_agent_that_is_stopped_at_any_effect_leaves_nothing_and_ends_up_the_same`).
+//!
+//! All of it is audited while it is tested: [`audit`] holds each change that the server commits against what must hold.
 //!
 //! # What it does not do
 //!

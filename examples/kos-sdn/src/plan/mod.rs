@@ -12,6 +12,8 @@ mod ipam;
 mod load;
 mod lock_name;
 mod mac;
+#[cfg(test)]
+mod races;
 mod schedule;
 mod story;
 mod validator;

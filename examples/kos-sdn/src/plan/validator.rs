@@ -16,7 +16,7 @@ type Place = (String, String);
 /// What one validator remembers: who is in whose way, so that they are looked at again when that goes.
 ///
 /// It forgets whom nobody waits for, so it holds no more than the subnets that are there.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Validator {
     seen: BTreeMap<Place, Seen>,
     /// In whose way the subnets are that each was found against.
@@ -24,7 +24,7 @@ pub struct Validator {
 }
 
 /// A subnet that was begun with.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Seen {
     uid: String,
     /// Whom it was in the way of.

@@ -4,8 +4,10 @@
 
 mod agents;
 mod controllers;
+mod crashes;
 
 mod definitions;
+mod gate;
 mod numbers;
 mod programs;
 mod server;

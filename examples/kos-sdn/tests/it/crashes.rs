@@ -1,0 +1,220 @@
+//! Controllers and agents are stopped before and after each thing that they do, all of them, and started again: all comes to the same, and
+//! nothing is left over.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use kos::agent::{Agent, AgentSettings};
+use kos::audit::Auditor;
+use kos::controllers::{self, ControllerSettings};
+use kos::drive::sim::{SimFabric, SimLimits, Underlay};
+use kos::drive::{Audit, Fabric as _, Listed};
+use kos::model::{IPLock, NetworkAttachment, Subnet};
+use machinery::Plane;
+use machinery::objects::{Deletion, ListRequest, ListWatch as _, Writer as _};
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::gate::{Gate, Gated, Side, plane};
+use crate::server::{Stage, key};
+use crate::world::{DEADLINE, comes_to_rest, host};
+
+/// What crashes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Component {
+    Controllers,
+    Agent,
+}
+
+/// A server that stays, what runs on it, and what crashes.
+struct Play {
+    stage: Stage,
+    auditor: Auditor,
+    tasks: TaskTracker,
+    stopping: CancellationToken,
+    nodes: [SimFabric; 2],
+    others: Vec<Plane>,
+    crashes: Component,
+    gate: Arc<Gate>,
+    running: Plane,
+}
+
+async fn runs(stage: &Stage, what: Component, gate: &Arc<Gate>, nodes: &[SimFabric; 2]) -> Plane {
+    let plane = plane(&stage.server, gate).await;
+    match what {
+        Component::Controllers => drop(controllers::run(&plane, ControllerSettings::default()).unwrap()),
+        Component::Agent => agent(&plane, 1, &nodes[0], gate),
+    }
+    plane
+}
+
+fn agent(plane: &Plane, number: u8, fabric: &SimFabric, gate: &Arc<Gate>) {
+    let settings = AgentSettings::new(&format!("node-{number}"), host(number));
+    let fabric = Arc::new(Gated(fabric.clone(), gate.clone()));
+    Agent::run(plane, settings, fabric, &plane.recorder("kos")).unwrap();
+}
+
+impl Play {
+    async fn new(crashes: Component, at: Option<(usize, Side)>) -> Self {
+        let (stage, tasks, stopping) = (Stage::new().await, TaskTracker::new(), CancellationToken::new());
+        let (auditor, audits) = Auditor::on(&stage.server, stopping.clone());
+        tasks.spawn(audits);
+        let underlay = Underlay::new(SimLimits::default());
+        let nodes = [1, 2].map(|number| underlay.join(host(number)).unwrap());
+        for (number, node) in (1..).zip(&nodes) {
+            auditor.looks_at(&format!("node-{number}"), host(number), Arc::new(node.clone()));
+        }
+        let free = Gate::crashing(None);
+        let other = match crashes {
+            Component::Controllers => Component::Agent,
+            Component::Agent => Component::Controllers,
+        };
+        let second = plane(&stage.server, &free).await;
+        agent(&second, 2, &nodes[1], &free);
+        let others = vec![second, runs(&stage, other, &free, &nodes).await];
+        let gate = Gate::crashing(at);
+        let running = runs(&stage, crashes, &gate, &nodes).await;
+        Self { stage, auditor, tasks, stopping, nodes, others, crashes, gate, running }
+    }
+
+    /// Until all is as said, whatever crashes meanwhile; then it is at rest, as the auditor says.
+    async fn comes_to(&mut self, expected: &str) {
+        let so = async {
+            loop {
+                if self.gate.has_crashed() {
+                    self.running.stop_within(Duration::ZERO).await;
+                    self.gate = Gate::crashing(None);
+                    self.running = runs(&self.stage, self.crashes, &self.gate, &self.nodes).await;
+                }
+                if state(&self.stage).await == expected
+                    && self.auditor.at_rest().await.unwrap().is_empty()
+                    && !self.gate.has_crashed()
+                {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+        };
+        if tokio::time::timeout(DEADLINE, so).await.is_err() {
+            let wrong = self.auditor.at_rest().await.unwrap();
+            panic!("it comes to {}, and not to {expected}: {wrong:#?}", state(&self.stage).await);
+        }
+    }
+
+    async fn subnet(&self, name: &str, vni: u32, block: &str) {
+        self.stage.subnets.create(&Subnet::new("n", name, vni, block), None).await.unwrap();
+    }
+
+    async fn attach(&self, name: &str, node: &str) {
+        self.stage.attachments.create(&NetworkAttachment::new("n", name, node, "s"), None).await.unwrap();
+    }
+
+    async fn detach(&self, name: &str) {
+        self.stage.attachments.delete(&key("n", name), &Deletion::default()).await.unwrap();
+    }
+
+    async fn remove_subnet(&self) {
+        self.stage.subnets.delete(&key("n", "s"), &Deletion::default()).await.unwrap();
+    }
+
+    /// Nothing is left of what was there. How many effects there were, and whether it crashed.
+    async fn ends(mut self, first: &Arc<Gate>) -> (usize, bool) {
+        self.comes_to("").await;
+        comes_to_rest(&self.auditor).await;
+        for node in &self.nodes {
+            assert_eq!(node.list().await.unwrap(), Listed::default());
+            assert_eq!(node.audit().await.unwrap(), Audit::default(), "flows were left");
+        }
+        let locks = self.stage.locks.list(ListRequest::default()).await.unwrap().items;
+        assert!(locks.is_empty(), "{locks:?}");
+        for plane in self.others.iter().chain([&self.running]) {
+            plane.stop().await;
+        }
+        self.stopping.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.stage.server.stop().await;
+        (first.effects(), first.has_crashed())
+    }
+}
+
+/// What is there, for whoever reads it.
+async fn state(stage: &Stage) -> String {
+    let subnets = stage.subnets.list(ListRequest::default()).await.unwrap().items;
+    let attachments = stage.attachments.list(ListRequest::default()).await.unwrap().items;
+    let locks = stage.locks.list(ListRequest::default()).await.unwrap().items;
+    let subnets = subnets.iter().map(|it: &Arc<Subnet>| {
+        format!(
+            "{} {}",
+            it.metadata.name.clone().unwrap(),
+            if it.status.validated { "counts" } else { "waits" }
+        )
+    });
+    let attachments = attachments.iter().map(|it: &Arc<NetworkAttachment>| {
+        let lock = locks
+            .iter()
+            .filter(|lock: &&Arc<IPLock>| lock.metadata.uid.as_deref() == Some(&*it.status.lock_uid));
+        let status = &it.status;
+        format!(
+            "{} {} {}{}{}",
+            it.metadata.name.clone().unwrap(),
+            if status.ipv4.is_empty() { "waits" } else { "has" },
+            if status.ifc_name.is_empty() { "nothing".into() } else { format!("in {}", status.address_vni) },
+            if lock.count() == 1 { " locked" } else { "" },
+            status.errors.ipam.concat()
+        )
+    });
+    subnets.chain(attachments).collect::<Vec<_>>().join("; ")
+}
+
+const FULL: &str = "Referenced subnet has run out of IPs";
+
+/// Two addresses for three, a network that changes its number, and an end.
+async fn play(crashes: Component, at: Option<(usize, Side)>) -> (usize, bool) {
+    let mut play = Play::new(crashes, at).await;
+    let first = play.gate.clone();
+    play.subnet("s", 17, "10.1.0.0/31").await;
+    play.comes_to("s counts").await;
+    play.attach("a", "node-1").await;
+    play.comes_to("s counts; a has in 17 locked").await;
+    play.attach("b", "node-2").await;
+    play.comes_to("s counts; a has in 17 locked; b has in 17 locked").await;
+    play.attach("c", "node-1").await;
+    play.comes_to(&format!("s counts; a has in 17 locked; b has in 17 locked; c waits nothing{FULL}")).await;
+    play.detach("b").await;
+    play.comes_to("s counts; a has in 17 locked; c has in 17 locked").await;
+    play.remove_subnet().await;
+    let missing = "Subnet s does not exist";
+    play.comes_to(&format!("a waits nothing{missing}; c waits nothing{missing}")).await;
+    play.subnet("s", 18, "10.2.0.0/24").await;
+    play.attach("b", "node-2").await;
+    play.comes_to("s counts; a has in 18 locked; b has in 18 locked; c has in 18 locked").await;
+    for name in ["a", "b", "c"] {
+        play.detach(name).await;
+    }
+    play.comes_to("s counts").await;
+    play.remove_subnet().await;
+    play.ends(&first).await
+}
+
+async fn at_each_effect(crashes: Component, at_least: usize) {
+    let (effects, _) = play(crashes, None).await;
+    assert!(effects >= at_least, "it has something to do: {effects}");
+    for side in [Side::Before, Side::After] {
+        let mut nth = 1;
+        while play(crashes, Some((nth, side))).await.1 {
+            nth += 1;
+        }
+        assert!(nth > at_least, "{nth}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn controllers_that_are_stopped_at_any_effect_leave_nothing_and_end_up_the_same() {
+    at_each_effect(Component::Controllers, 12).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_agent_that_is_stopped_at_any_effect_leaves_nothing_and_ends_up_the_same() {
+    at_each_effect(Component::Agent, 12).await;
+}
