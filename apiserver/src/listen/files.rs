@@ -31,6 +31,9 @@ pub struct Listen {
     pub certificates: Option<CertificateFiles>,
     /// Where the kubeconfig is written. None: in that directory.
     pub kubeconfig: Option<PathBuf>,
+    /// Others who may come, each with a token of its own, and where the kubeconfig is written that each comes with. What they may do, roles and
+    /// bindings say, if the server asks those.
+    pub others: Vec<(Identity, PathBuf)>,
     /// HTTP without TLS. Clients drop the credentials of a kubeconfig for such a server, so whoever reaches it may do
     /// everything.
     pub insecure: bool,
@@ -91,6 +94,7 @@ impl Listen {
             directory: directory.into(),
             certificates: None,
             kubeconfig: None,
+            others: Vec::new(),
             insecure: false,
         }
     }
@@ -104,7 +108,8 @@ impl Listen {
             self.source().check(Timestamp::now()).map_err(file)?;
         }
         token_file::check(&self.tokens()).map_err(file)?;
-        private::check_writable(&self.kubeconfig()).map_err(file)
+        let others = self.others.iter().map(|(_, path)| path.clone());
+        others.chain([self.kubeconfig()]).try_for_each(|path| private::check_writable(&path)).map_err(file)
     }
 
     fn source(&self) -> Source {
@@ -169,6 +174,11 @@ impl ApiServer {
         let path = listen.tokens();
         let random = self.shared().world.bytes();
         let token = token_file::ensure(&path, &Identity::admin(), random).map_err(file)?;
+        let mut others = Vec::new();
+        for (identity, kubeconfig) in &listen.others {
+            let random = self.shared().world.bytes();
+            others.push((kubeconfig, token_file::ensure(&path, identity, random).map_err(file)?));
+        }
         let tokens = TokenFile::open(&path).map_err(file)?;
         let (serving, notes) = if listen.insecure {
             (None, Vec::new())
@@ -178,7 +188,10 @@ impl ApiServer {
         };
         let ca = serving.as_ref().map(|serving| serving.ca()).transpose().map_err(file)?.flatten();
         let (url, kubeconfig) = (listen.url(address), listen.kubeconfig());
-        write_kubeconfig(&kubeconfig, &url, ca.as_deref(), &token).map_err(file)?;
+        others.push((&kubeconfig, token.clone()));
+        for (path, token) in others {
+            write_kubeconfig(path, &url, ca.as_deref(), &token).map_err(file)?;
+        }
         let reloads = Arc::new(Reloads::new(self.shared().clone(), tokens, serving.clone()));
         self.go_on(connection::accept(self.shared().clone(), socket, serving));
         Ok(Access { url, address, kubeconfig, ca, token, notes, reloads })

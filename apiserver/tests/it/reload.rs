@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use machinery_apiserver::{Access, ApiServer, CertificateFiles, Listen};
+use machinery_apiserver::{Access, ApiServer, CertificateFiles, Identity, Listen};
 use machinery_store::{Memory, Options};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -52,6 +52,32 @@ fn put(home: &Path) -> String {
     std::fs::write(home.join("tls.crt"), made.cert.pem()).unwrap();
     std::fs::write(home.join("tls.key"), made.signing_key.serialize_pem()).unwrap();
     made.cert.pem()
+}
+
+/// Each has a token of its own, which stays over a restart, and may do what roles say: here, nothing but what everybody may.
+#[tokio::test]
+async fn others_come_with_kubeconfigs_of_their_own() {
+    let home = tempfile::tempdir().unwrap();
+    let paths = ["ann", "bob"].map(|name| home.path().join(name));
+    let mut before = None;
+    for _ in 0..2 {
+        let (server, _) = server().await;
+        let others = ["ann", "bob"].into_iter().zip(&paths);
+        let others = others.map(|(user, path)| (Identity::new(user).in_group("dev"), path.clone())).collect();
+        let access = server.listen(Listen { others, ..at(home.path()) }).await.unwrap();
+        let texts = paths.clone().map(|path| std::fs::read_to_string(path).unwrap());
+        let tokens =
+            texts.map(|text| text.split("token: ").nth(1).unwrap().lines().next().unwrap().to_owned());
+        let mut connection = Connection::to(&access, access.ca.as_ref().unwrap()).await.unwrap();
+        let [ann, bob] = tokens.each_ref().map(|token| token.trim_matches('"'));
+        assert!(ann != bob && ann != access.token);
+        assert_eq!([connection.asks(ann).await, connection.asks(bob).await], [403, 403]);
+        assert_eq!(connection.asks(&access.token).await, 200);
+        let file = std::fs::read_to_string(home.path().join("pki/tokens.csv")).unwrap();
+        assert_eq!(file.lines().filter(|line| line.contains(",dev")).count(), 2, "{file}");
+        assert!(before.replace(tokens.clone()).is_none_or(|before| before == tokens));
+        server.stop().await;
+    }
 }
 
 #[tokio::test]
