@@ -45,6 +45,10 @@
 //! 16. **A crash at any effect leaves nothing over** (`controllers_that_are_stopped_at_any_effect_leave_nothing_and_end_up_the_same`,
 //!     `an_agent_that_is_stopped_at_any_effect_leaves_nothing_and_ends_up_the_same`).
 //!
+//! 17. **Each component may run in a process of its own, and may do what is its own and no more**
+//!     (`each_component_is_a_process_that_may_do_what_is_its_own`); frames go between them as VXLAN has them
+//!     (`frames_go_between_processes_over_udp`, `a_header_is_that_of_the_rfc`).
+//!
 //! All of it is audited while it is tested: [`audit`] holds each change that the server commits against what must hold.
 //!
 //! # What it does not do

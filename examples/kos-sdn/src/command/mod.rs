@@ -1,9 +1,14 @@
 //! What `kos` is told to do: one command, one file.
 
+mod agent;
+mod apiserver;
 mod cluster;
+mod controllers;
 mod crds;
 mod dashboard;
 mod ping;
+mod roles;
+mod status;
 mod table;
 mod trace;
 mod up;
@@ -24,11 +29,17 @@ pub struct Arguments {
 enum Command {
     /// Print the definitions of the kinds, for clusters that are not served by `kos` itself
     Crds,
+    /// Print the roles of the components, for clusters that are not served by `kos` itself
+    Roles,
     /// Print a dashboard for Grafana, of all that `/metrics` has
     Dashboard,
     Up(up::Arguments),
+    Status(status::Arguments),
     Ping(ping::Arguments),
     Trace(trace::Arguments),
+    Apiserver(apiserver::Arguments),
+    Controllers(controllers::Arguments),
+    Agent(agent::Arguments),
 }
 
 impl Arguments {
@@ -39,10 +50,15 @@ impl Arguments {
     pub async fn run(self) -> machinery::Result<ExitCode> {
         match self.command {
             Command::Crds => crds::run(),
+            Command::Roles => roles::run(),
             Command::Dashboard => dashboard::run().await,
             Command::Up(arguments) => up::run(arguments).await,
             Command::Ping(arguments) => ping::run(arguments).await,
             Command::Trace(arguments) => trace::run(arguments).await,
+            Command::Status(arguments) => status::run(arguments).await,
+            Command::Apiserver(arguments) => apiserver::run(arguments).await,
+            Command::Controllers(arguments) => controllers::run(arguments).await,
+            Command::Agent(arguments) => agent::run(arguments).await,
         }
     }
 }

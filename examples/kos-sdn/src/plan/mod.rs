@@ -16,6 +16,7 @@ mod mac;
 mod races;
 mod schedule;
 mod story;
+mod summary;
 mod validator;
 mod wait;
 
@@ -36,5 +37,6 @@ pub use lock_name::AddressKey;
 pub use mac::{Mac, MacError, interface_name};
 pub use schedule::{Spread, due_times, number_of, thread_of};
 pub use story::{Happened, story};
+pub use summary::{OfSubnet, Summary, Tally, summary};
 pub use validator::{Begin, Judged, Validator, conflicts};
 pub use wait::WaitLists;

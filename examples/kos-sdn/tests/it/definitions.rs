@@ -1,6 +1,6 @@
 //! The definitions of the kinds, for any cluster.
 
-use kos::model::{IPLock, NetworkAttachment, Subnet, manifest, manifests};
+use kos::model::{IPLock, NetworkAttachment, Subnet, manifest, manifests, role_manifests};
 use machinery::apiserver::{ApiServer, KindOf};
 use machinery::store::{Memory, Options};
 use serde_json::{Value, json};
@@ -15,6 +15,13 @@ fn the_definitions_in_the_tree_are_current() {
         assert!(now.contains(rule));
     }
     assert_eq!(now.matches("self == oldSelf").count(), 5);
+}
+
+#[test]
+fn the_roles_in_the_tree_are_current() {
+    let file = include_str!("../../deploy/roles.yaml");
+    let now = role_manifests().unwrap();
+    assert!(now == file, "write them anew: cargo run -p kos -- roles > examples/kos-sdn/deploy/roles.yaml");
 }
 
 /// As one that nobody but the file knows of takes them: rules are all that our server does not take from others.

@@ -9,6 +9,7 @@ mod crashes;
 mod definitions;
 mod gate;
 mod numbers;
+mod processes;
 mod programs;
 mod server;
 mod subnets;

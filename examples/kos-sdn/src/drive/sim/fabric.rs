@@ -1,10 +1,12 @@
 //! The fabric of a simulated node.
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
 use super::explain::explain;
+use super::far::Far;
 use super::underlay::Underlay;
 use crate::drive::{Audit, Fabric, FabricError, Listed, Way};
 use crate::plan::{AddressKey, Local, Remote};
@@ -14,11 +16,17 @@ use crate::plan::{AddressKey, Local, Remote};
 pub struct SimFabric {
     underlay: Underlay,
     node: Ipv4Addr,
+    /// What comes back from nodes in other processes, if there are such.
+    far: Option<Arc<Far>>,
 }
 
 impl SimFabric {
     pub(super) const fn new(underlay: Underlay, node: Ipv4Addr) -> Self {
-        Self { underlay, node }
+        Self { underlay, node, far: None }
+    }
+
+    pub(super) fn with(self, far: Arc<Far>) -> Self {
+        Self { far: Some(far), ..self }
     }
 }
 
@@ -53,7 +61,10 @@ impl Fabric for SimFabric {
     }
 
     async fn ping(&self, from: AddressKey, to: Ipv4Addr, sequence: u16) -> Result<(), FabricError> {
-        let pinged = self.underlay.ping(self.node, from, to, sequence);
+        let pinged = match &self.far {
+            Some(far) => far.ping(&self.underlay, self.node, from, (to, sequence)).await,
+            None => self.underlay.ping(self.node, from, to, sequence),
+        };
         pinged.map_err(|error| FabricError::Failed { what: "a ping", reason: error.to_string() })
     }
 

@@ -255,3 +255,42 @@ fn a_guest_remembers_so_many_and_no_more() {
     guest.forgets();
     assert_eq!(guest.pings(Ipv4Addr::from(0x0a01_0000 + 4999), 1, 1, &[]), Ok(None));
 }
+
+/// Two processes would be no different: each has its own part of the network.
+#[machinery::tokio::test(flavor = "multi_thread", worker_threads = 2, crate = "machinery::tokio")]
+async fn frames_go_between_processes_over_udp() {
+    let hosts = [2, 3].map(|low| Ipv4Addr::new(127, 0, 99, low));
+    let first = Wire::bind(hosts[0], 0).await.unwrap();
+    let port = first.port().unwrap();
+    let wires = [first, Wire::bind(hosts[1], port).await.unwrap()];
+    let stopping = machinery::tokio_util::sync::CancellationToken::new();
+    let tasks = machinery::tokio_util::task::TaskTracker::new();
+    let vni = Vni::new(17).unwrap();
+    let guests = [2, 3].map(|low| Ipv4Addr::new(10, 1, 0, low));
+    let mut fabrics = Vec::new();
+    for (here, there) in [(0, 1), (1, 0)] {
+        tasks.spawn(wires[here].clone().run(stopping.clone()));
+        let fabric = wires[here].fabric().unwrap();
+        fabric.create_local(&Local::new(vni, guests[here])).await.unwrap();
+        fabric.create_remote(&Remote::new(vni, guests[there], hosts[there])).await.unwrap();
+        fabrics.push(fabric);
+    }
+    let from = AddressKey { vni, address: guests[0] };
+    for sequence in 1..=3 {
+        fabrics[0].ping(from, guests[1], sequence).await.unwrap();
+    }
+    // Who is not known to be there is not heard: the other end forgets the way back.
+    fabrics[1].delete_remote(&Remote::new(vni, guests[0], hosts[0])).await.unwrap();
+    let error = fabrics[0].ping(from, guests[1], 4).await.unwrap_err().to_string();
+    assert!(error.contains("does not answer") || error.contains("nobody answers"), "{error}");
+    // What is no frame harms nobody.
+    let stranger = std::net::UdpSocket::bind("127.0.99.4:0").unwrap();
+    for bytes in [&[][..], &[8, 0, 0], &[8, 0, 0, 0, 0, 0, 17, 0, 1, 2, 3], &[0xff; 1400]] {
+        stranger.send_to(bytes, (hosts[1], port)).unwrap();
+    }
+    fabrics[1].create_remote(&Remote::new(vni, guests[0], hosts[0])).await.unwrap();
+    fabrics[0].ping(from, guests[1], 5).await.unwrap();
+    stopping.cancel();
+    tasks.close();
+    tasks.wait().await;
+}

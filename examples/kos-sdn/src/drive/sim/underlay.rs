@@ -22,7 +22,12 @@ struct Inner {
     limits: SimLimits,
     /// Held while frames go round, which is bounded, and for nothing that waits.
     nodes: Mutex<BTreeMap<Ipv4Addr, Node>>,
+    /// Where frames go that are for nodes which are not here.
+    out: Option<Out>,
 }
+
+/// Sends a frame through a tunnel, of which it is said what the other end sees, to a node elsewhere; and does not wait.
+pub(super) type Out = Box<dyn Fn(Tunnel, Ipv4Addr, &[u8]) + Send + Sync>;
 
 /// How much there may be.
 #[derive(Clone, Copy, Debug)]
@@ -107,7 +112,12 @@ impl Underlay {
     /// One without nodes.
     #[must_use]
     pub fn new(limits: SimLimits) -> Self {
-        Self(Arc::new(Inner { limits, nodes: Mutex::default() }))
+        Self(Arc::new(Inner { limits, nodes: Mutex::default(), out: None }))
+    }
+
+    /// A part of one, whose other nodes are elsewhere.
+    pub(super) fn part(limits: SimLimits, out: Out) -> Self {
+        Self(Arc::new(Inner { limits, nodes: Mutex::default(), out: Some(out) }))
     }
 
     /// The fabric of a node, which is there from now on; one that was there is as it was.
@@ -150,12 +160,28 @@ impl Underlay {
         sequence: u16,
     ) -> Result<(), PingError> {
         const ID: u16 = 0x6b6f;
-        let asks = self.guest(node, from, |guest| guest.asks(to))?;
-        self.send(node, from, asks)?;
-        let pings = self.guest(node, from, |guest| guest.pings(to, ID, sequence, b"kos"))??;
-        let delivered = self.send(node, from, pings.ok_or(PingError::NobodyThere(to))?)?;
+        self.asks(node, from, to)?;
+        let delivered = self.pings(node, from, to, (ID, sequence))?.ok_or(PingError::NobodyThere(to))?;
         let answered = |one: &Delivered| one.to == from && one.heard.echo == Some((to, ID, sequence));
         delivered.iter().any(answered).then_some(()).ok_or(PingError::NoAnswer(to))
+    }
+
+    /// Lets a guest ask who has an address.
+    pub(super) fn asks(&self, node: Ipv4Addr, from: AddressKey, to: Ipv4Addr) -> Result<(), Lost> {
+        let asks = self.guest(node, from, |guest| guest.asks(to))?;
+        self.send(node, from, asks).map(drop)
+    }
+
+    /// Lets a guest ask for an echo: what came of it here. Nothing, if it does not know who has the address.
+    pub(super) fn pings(
+        &self,
+        node: Ipv4Addr,
+        from: AddressKey,
+        to: Ipv4Addr,
+        (id, sequence): (u16, u16),
+    ) -> Result<Option<Vec<Delivered>>, PingError> {
+        let pings = self.guest(node, from, |guest| guest.pings(to, id, sequence, b"kos"))??;
+        Ok(pings.map(|frame| self.send(node, from, frame)).transpose()?)
     }
 
     /// Sends a frame from a guest, whatever it is, and lets the guests answer: who heard what.
@@ -166,7 +192,7 @@ impl Underlay {
         let mut nodes = self.0.nodes.lock();
         let port = nodes.get(&node).ok_or(Lost::NoNode(node))?.port(&from);
         let port = port.ok_or(Lost::NoInterface { node, to: from })?;
-        run(&mut nodes, Underway { node, port, tunnel: None, frame }, self.0.limits.steps)
+        self.run(&mut nodes, Underway { node, port, tunnel: None, frame })
     }
 
     /// Lets a frame come out of a tunnel at a node, from whoever sent it there: who heard what.
@@ -178,7 +204,7 @@ impl Underlay {
         if !nodes.contains_key(&node) {
             return Err(Lost::NoNode(node));
         }
-        run(&mut nodes, Underway { node, port: TUNNELS, tunnel: Some(tunnel), frame }, self.0.limits.steps)
+        self.run(&mut nodes, Underway { node, port: TUNNELS, tunnel: Some(tunnel), frame })
     }
 
     /// Cuts the wire of a node, or mends it.
@@ -210,42 +236,55 @@ impl Underlay {
     }
 }
 
-/// Lets a frame go where it goes, and the answers to it.
-fn run(nodes: &mut BTreeMap<Ipv4Addr, Node>, first: Underway, limit: usize) -> Result<Vec<Delivered>, Lost> {
-    let (mut underway, mut delivered) = (VecDeque::from([first]), Vec::new());
-    for _ in 0..limit {
-        let Some(Underway { node: here, port, tunnel, frame }) = underway.pop_front() else {
-            return Ok(delivered);
-        };
-        let Some(node) = nodes.get_mut(&here) else { continue };
-        let is_cut = node.is_cut;
-        if is_cut && port == TUNNELS {
-            continue;
-        }
-        for leaves in node.switch.step(&Arrival { port, tunnel, frame: &frame }) {
-            match leaves.tunnel {
-                Some(Tunnel { vni, node: there }) if !is_cut => {
-                    let tunnel = Some(Tunnel { vni, node: here });
-                    underway.push_back(Underway { node: there, port: TUNNELS, tunnel, frame: frame.clone() });
+impl Underlay {
+    /// Lets a frame go where it goes, and the answers to it.
+    fn run(&self, nodes: &mut BTreeMap<Ipv4Addr, Node>, first: Underway) -> Result<Vec<Delivered>, Lost> {
+        let limit = self.0.limits.steps;
+        let (mut underway, mut delivered) = (VecDeque::from([first]), Vec::new());
+        for _ in 0..limit {
+            let Some(Underway { node: here, port, tunnel, frame }) = underway.pop_front() else {
+                return Ok(delivered);
+            };
+            let Some(node) = nodes.get_mut(&here) else {
+                if let (Some(out), Some(tunnel)) = (&self.0.out, tunnel) {
+                    out(tunnel, here, &frame);
                 }
-                Some(_) => {}
-                None => {
-                    let Some((to, guest)) = node.guest(leaves.port) else { continue };
-                    let heard = guest.hears(&frame);
-                    if let Some(answer) = heard.answer.clone() {
+                continue;
+            };
+            let is_cut = node.is_cut;
+            if is_cut && port == TUNNELS {
+                continue;
+            }
+            for leaves in node.switch.step(&Arrival { port, tunnel, frame: &frame }) {
+                match leaves.tunnel {
+                    Some(Tunnel { vni, node: there }) if !is_cut => {
+                        let tunnel = Some(Tunnel { vni, node: here });
                         underway.push_back(Underway {
-                            node: here,
-                            port: leaves.port,
-                            tunnel: None,
-                            frame: answer,
+                            node: there,
+                            port: TUNNELS,
+                            tunnel,
+                            frame: frame.clone(),
                         });
                     }
-                    delivered.push(Delivered { node: here, to, frame: frame.clone(), heard });
+                    Some(_) => {}
+                    None => {
+                        let Some((to, guest)) = node.guest(leaves.port) else { continue };
+                        let heard = guest.hears(&frame);
+                        if let Some(answer) = heard.answer.clone() {
+                            underway.push_back(Underway {
+                                node: here,
+                                port: leaves.port,
+                                tunnel: None,
+                                frame: answer,
+                            });
+                        }
+                        delivered.push(Delivered { node: here, to, frame: frame.clone(), heard });
+                    }
                 }
             }
         }
+        if underway.is_empty() { Ok(delivered) } else { Err(Lost::Storm { limit }) }
     }
-    if underway.is_empty() { Ok(delivered) } else { Err(Lost::Storm { limit }) }
 }
 
 impl fmt::Debug for Underlay {

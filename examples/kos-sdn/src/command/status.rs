@@ -1,0 +1,94 @@
+//! `kos status`: how it is, by subnet and by node.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use machinery::tokio::time::sleep;
+use machinery::{Objects, Plane};
+
+use super::cluster::Cluster;
+use super::table::table;
+use crate::model::{NetworkAttachment, Subnet};
+use crate::plan::{Summary, Tally, summary};
+
+/// How it is, by subnet and by node: again and again as that changes, until Ctrl-C
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    cluster: Cluster,
+    /// Once, and end: well, if every attachment has an interface
+    #[arg(long)]
+    once: bool,
+}
+
+/// No more often than people read.
+const PACE: Duration = Duration::from_millis(500);
+
+pub(super) async fn run(arguments: Arguments) -> machinery::Result<ExitCode> {
+    let plane = arguments.cluster.plane().await?;
+    let shown = show(&plane, arguments.once).await;
+    plane.stop().await;
+    shown
+}
+
+async fn show(plane: &Plane, once: bool) -> machinery::Result<ExitCode> {
+    let (subnets, attachments): (Objects<Subnet>, Objects<NetworkAttachment>) =
+        (plane.objects()?, plane.objects()?);
+    subnets.informer().synced().await?;
+    attachments.informer().synced().await?;
+    if once {
+        let now = now(&subnets, &attachments);
+        print!("{}", text(&now));
+        let is_well = now.nodes.values().all(|of| of.ready == of.all);
+        return Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE });
+    }
+    let stopping = plane.stopping().clone();
+    let showing = async {
+        let mut before = None;
+        loop {
+            let now = now(&subnets, &attachments);
+            if before.as_ref() != Some(&now) {
+                let clear = if io::stdout().is_terminal() { "\x1b[H\x1b[2J" } else { "" };
+                println!("{clear}{}", text(&now));
+                io::stdout().flush()?;
+                before = Some(now);
+            }
+            sleep(PACE).await;
+        }
+    };
+    machinery::tokio::select! {
+        biased;
+        ended = plane.until_signal() => ended?,
+        shown = stopping.run_until_cancelled(showing) => shown.unwrap_or(Ok::<(), machinery::Error>(()))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn now(subnets: &Objects<Subnet>, attachments: &Objects<NetworkAttachment>) -> Summary {
+    let (subnets, attachments) = (subnets.read(), attachments.read());
+    summary(subnets.iter().map(|(_, one)| &**one), attachments.iter().map(|(_, one)| &**one))
+}
+
+fn text(now: &Summary) -> String {
+    let subnets = now.subnets.iter().map(|of| {
+        let (vni, taken) = (of.vni.to_string(), format!("{} of {}", of.tally.addressed, of.size));
+        let [_, _, ready, says] = cells(&of.tally);
+        [of.subnet.clone(), vni, of.block.clone(), of.state.clone(), taken, ready, says]
+    });
+    let subnets = table(&["SUBNET", "VNI", "BLOCK", "STATE", "ADDRESSES", "READY", "WRONG"], subnets);
+    let nodes = now.nodes.iter().map(|(node, of)| {
+        let [all, addressed, ready, says] = cells(of);
+        [node.clone(), all, addressed, ready, of.going.to_string(), says]
+    });
+    let nodes = table(&["NODE", "ATTACHMENTS", "ADDRESSED", "READY", "GOING", "WRONG"], nodes);
+    format!("{subnets}\n{nodes}")
+}
+
+fn cells(of: &Tally) -> [String; 4] {
+    let says = match of.wrong {
+        0 => String::new(),
+        wrong => format!("{wrong}: {}", of.says),
+    };
+    [of.all.to_string(), of.addressed.to_string(), of.ready.to_string(), says]
+}

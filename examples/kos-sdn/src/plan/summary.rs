@@ -1,0 +1,138 @@
+//! How much of all is as it should be: by subnet, and by node.
+
+use std::collections::BTreeMap;
+
+use crate::model::{Cidr, NetworkAttachment, Subnet};
+
+/// How the attachments of a subnet or a node are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// So many there are.
+    pub all: usize,
+    /// So many have an address.
+    pub addressed: usize,
+    /// So many have an interface.
+    pub ready: usize,
+    /// So many are to go.
+    pub going: usize,
+    /// So many say that something is wrong.
+    pub wrong: usize,
+    /// What one of them says.
+    pub says: String,
+}
+
+/// A subnet, and its attachments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OfSubnet {
+    /// Its namespace and its name.
+    pub subnet: String,
+    /// Its network, and its block.
+    pub vni: u32,
+    /// Its block.
+    pub block: String,
+    /// How many addresses it has.
+    pub size: usize,
+    /// Whether it counts, or why not.
+    pub state: String,
+    /// Its attachments.
+    pub tally: Tally,
+}
+
+/// All of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// By subnet; those that are not there, but named, too.
+    pub subnets: Vec<OfSubnet>,
+    /// By node.
+    pub nodes: BTreeMap<String, Tally>,
+}
+
+/// Sums up.
+pub fn summary<'a>(
+    subnets: impl Iterator<Item = &'a Subnet>,
+    attachments: impl Iterator<Item = &'a NetworkAttachment>,
+) -> Summary {
+    let mut by_subnet: BTreeMap<String, Tally> = BTreeMap::new();
+    let mut nodes: BTreeMap<String, Tally> = BTreeMap::new();
+    for one in attachments {
+        let namespace = one.metadata.namespace.as_deref().unwrap_or_default();
+        by_subnet.entry(format!("{namespace}/{}", one.spec.subnet)).or_default().count(one);
+        nodes.entry(one.spec.node.clone()).or_default().count(one);
+    }
+    let mut there: Vec<OfSubnet> = subnets
+        .map(|subnet| {
+            let [namespace, name] = [&subnet.metadata.namespace, &subnet.metadata.name]
+                .map(|part| part.as_deref().unwrap_or_default());
+            let name = format!("{namespace}/{name}");
+            let size = subnet.spec.ipv4.parse::<Cidr>().map_or(0, |block| block.usable().count());
+            let state = match (subnet.status.validated, subnet.status.errors.first()) {
+                (true, _) => "validated".to_owned(),
+                (false, Some(error)) => error.clone(),
+                (false, None) => "waits for the validator".to_owned(),
+            };
+            let tally = by_subnet.remove(&name).unwrap_or_default();
+            let (vni, block) = (subnet.spec.vni, subnet.spec.ipv4.clone());
+            OfSubnet { subnet: name, vni, block, size, state, tally }
+        })
+        .collect();
+    there.extend(by_subnet.into_iter().map(|(subnet, tally)| OfSubnet {
+        subnet,
+        vni: 0,
+        block: String::new(),
+        size: 0,
+        state: "is not there".into(),
+        tally,
+    }));
+    there.sort_by(|one, other| one.subnet.cmp(&other.subnet));
+    Summary { subnets: there, nodes }
+}
+
+impl Tally {
+    fn count(&mut self, one: &NetworkAttachment) {
+        let status = &one.status;
+        self.all += 1;
+        self.addressed += usize::from(!status.ipv4.is_empty());
+        self.ready += usize::from(!status.ifc_name.is_empty());
+        self.going += usize::from(one.metadata.deletion_timestamp.is_some());
+        if let Some(error) = status.errors.ipam.iter().chain(&status.errors.host).next() {
+            self.wrong += 1;
+            if self.says.is_empty() {
+                self.says.clone_from(error);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_is_there_or_named_is_summed_up() {
+        let mut good = Subnet::new("n", "b", 17, "10.0.0.0/30");
+        good.status.validated = true;
+        let mut bad = Subnet::new("n", "a", 18, "10.0.0.0/24");
+        bad.status.errors = vec!["in the way".into()];
+        let mut ready = NetworkAttachment::new("n", "x", "node-1", "b");
+        (ready.status.ipv4, ready.status.ifc_name) = ("10.0.0.2".into(), "kos".into());
+        let mut full = NetworkAttachment::new("n", "y", "node-2", "b");
+        full.status.errors.ipam = vec!["full".into()];
+        let nowhere = NetworkAttachment::new("n", "z", "node-2", "none");
+        let summed = summary([&good, &bad].into_iter(), [&ready, &full, &nowhere].into_iter());
+        let told: Vec<_> = summed
+            .subnets
+            .iter()
+            .map(|of| (&*of.subnet, of.size, &*of.state, of.tally.all, of.tally.ready, &*of.tally.says))
+            .collect();
+        assert_eq!(
+            told,
+            [
+                ("n/a", 253, "in the way", 0, 0, ""),
+                ("n/b", 4, "validated", 2, 1, "full"),
+                ("n/none", 0, "is not there", 1, 0, ""),
+            ]
+        );
+        let nodes: Vec<_> = summed.nodes.iter().map(|(node, of)| (&**node, of.all, of.wrong)).collect();
+        assert_eq!(nodes, [("node-1", 1, 0), ("node-2", 2, 1)]);
+    }
+}

@@ -1,0 +1,190 @@
+//! Each component in a process of its own, over TLS, as one who may do no more than its role says.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+use kos::model::{NetworkAttachment, Subnet};
+use machinery::objects::WriteError;
+use machinery::{Objects, Plane};
+use tempfile::TempDir;
+
+use crate::server::key;
+use crate::world::DEADLINE;
+
+fn kos(home: &Path, arguments: &[&str]) -> Command {
+    let mut kos = Command::new(env!("CARGO_BIN_EXE_kos"));
+    kos.args(arguments).env_remove("KUBECONFIG").env("HOME", home);
+    kos
+}
+
+fn text(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// One that is killed when it is dropped, if it was not before.
+struct Process(Child);
+
+impl Process {
+    /// Until it says that it is up.
+    fn start(home: &Path, arguments: &[&str]) -> Self {
+        let mut process = Self(kos(home, arguments).stdout(Stdio::piped()).spawn().unwrap());
+        let lines = BufReader::new(process.0.stdout.take().unwrap()).lines();
+        let is_up = lines.map_while(Result::ok).any(|line| line.ends_with("Ctrl-C ends it"));
+        assert!(is_up, "{arguments:?} did not come up");
+        process
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+struct Town {
+    home: TempDir,
+    port: String,
+}
+
+/// Addresses of this machine that nothing else here uses.
+const HOSTS: [&str; 2] = ["127.0.71.1", "127.0.71.2"];
+
+impl Town {
+    fn new() -> Self {
+        // A port that is free on both.
+        let socket = std::net::UdpSocket::bind((HOSTS[0], 0)).unwrap();
+        let port = socket.local_addr().unwrap().port().to_string();
+        Self { home: tempfile::tempdir().unwrap(), port }
+    }
+
+    fn file(&self, name: &str) -> String {
+        self.home.path().join(".kos").join(name).to_str().unwrap().to_owned()
+    }
+
+    fn start(&self, arguments: &[&str]) -> Process {
+        Process::start(self.home.path(), arguments)
+    }
+
+    fn controllers(&self) -> Process {
+        self.start(&["controllers", "--kubeconfig", &self.file("controllers.kubeconfig")])
+    }
+
+    fn agent_arguments(&self, number: usize) -> Vec<String> {
+        let node = format!("node-{number}");
+        let kubeconfig = self.file(&format!("{node}.kubeconfig"));
+        let arguments =
+            ["agent", "--kubeconfig", &kubeconfig, "--node", &node, "--host-ip", HOSTS[number - 1]];
+        let arguments = arguments.into_iter().chain(["--underlay-port", &self.port, "--audit", "1"]);
+        arguments.map(str::to_owned).collect()
+    }
+
+    fn agent(&self, number: usize) -> Process {
+        self.start(&self.agent_arguments(number).iter().map(String::as_str).collect::<Vec<_>>())
+    }
+
+    async fn plane(&self, file: &str) -> Plane {
+        machinery::kubeconfig(self.file(file)).start().await.unwrap()
+    }
+
+    fn ran(&self, arguments: &[&str]) -> Output {
+        kos(self.home.path(), arguments).output().unwrap()
+    }
+
+    /// Until a ping is answered: nodes hear of each other a moment later.
+    async fn until_pings(&self, from: &str, to: &str) {
+        let so = async {
+            loop {
+                let pinged = self.ran(&["ping", "-c", "1", from, to]);
+                if pinged.status.success() {
+                    return;
+                }
+                assert!(!text(&pinged).contains("no cluster"), "{}", text(&pinged));
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+        };
+        tokio::time::timeout(DEADLINE, so).await.unwrap();
+    }
+}
+
+async fn until_ready(attachments: &Objects<NetworkAttachment>, name: &str) {
+    let is_ready = |it: &NetworkAttachment| !it.status.ifc_name.is_empty();
+    let ready = kos::until::until(attachments, |all| {
+        all.get(&key("default", name)).filter(|it| is_ready(it)).map(drop)
+    });
+    let waited = tokio::time::timeout(DEADLINE, ready).await;
+    waited.unwrap_or_else(|_| panic!("{:?}", attachments.get(&key("default", name))));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_component_is_a_process_that_may_do_what_is_its_own() {
+    let town = Town::new();
+    let data = town.file("data");
+    let serve = ["apiserver", "--listen", "127.0.0.1:0", "--nodes", "node-1,node-2", "--data-dir", &data];
+    let _server = town.start(&serve);
+    let controllers = town.controllers();
+    let mut agents = [town.agent(1), town.agent(2)];
+    let plane = town.plane("kubeconfig").await;
+    let (subnets, attachments): (Objects<Subnet>, Objects<NetworkAttachment>) =
+        (plane.objects().unwrap(), plane.objects().unwrap());
+    subnets.create(&Subnet::new("default", "s", 17, "10.1.0.0/24")).await.unwrap();
+    for (name, node) in [("a", "node-1"), ("b", "node-2"), ("c", "node-2")] {
+        attachments.create(&NetworkAttachment::new("default", name, node, "s")).await.unwrap();
+    }
+    for name in ["a", "b", "c"] {
+        until_ready(&attachments, name).await;
+    }
+    for (from, to) in [("a", "b"), ("b", "a"), ("b", "c")] {
+        town.until_pings(&format!("default/{from}"), &format!("default/{to}")).await;
+    }
+    let status = town.ran(&["status", "--once"]);
+    assert!(status.status.success() && text(&status).contains("3 of 253"), "{}", text(&status));
+    let trace = town.ran(&["trace", "default/a", "default/b"]);
+    assert!(trace.status.success(), "{}", text(&trace));
+
+    // Another agent of a node does not begin.
+    let arguments = town.agent_arguments(1);
+    let second = town.ran(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(
+        !second.status.success() && text(&second).contains("another agent of node-1"),
+        "{}",
+        text(&second)
+    );
+
+    // Nobody may do what is another's.
+    let forbidden = |found: Result<(), WriteError>| {
+        let error = found.unwrap_err().to_string();
+        assert!(error.contains("forbidden") || error.contains("Forbidden"), "{error}");
+    };
+    for file in ["controllers.kubeconfig", "node-1.kubeconfig"] {
+        let plane = town.plane(file).await;
+        let (subnets, attachments) =
+            (plane.writer::<Subnet>().unwrap(), plane.writer::<NetworkAttachment>().unwrap());
+        forbidden(subnets.create(&Subnet::new("default", "x", 18, "10.2.0.0/24"), None).await.map(drop));
+        let new = NetworkAttachment::new("default", "x", "node-1", "s");
+        forbidden(attachments.create(&new, None).await.map(drop));
+        let all = machinery::objects::Deletion::default();
+        forbidden(attachments.delete(&key("default", "a"), &all).await.map(drop));
+        if file.starts_with("node") {
+            let locks = plane.writer::<kos::model::IPLock>().unwrap();
+            forbidden(locks.delete(&key("default", "v1-17-10-1-0-2"), &all).await.map(drop));
+        }
+        plane.stop().await;
+    }
+
+    // Whatever is killed comes again, and all goes on: a switch that was in a process is gone with it.
+    drop(controllers);
+    let [first, _] = &mut agents;
+    first.0.kill().unwrap();
+    first.0.wait().unwrap();
+    attachments.create(&NetworkAttachment::new("default", "d", "node-1", "s")).await.unwrap();
+    agents[0] = town.agent(1);
+    let _controllers = town.controllers();
+    until_ready(&attachments, "d").await;
+    for (from, to) in [("a", "b"), ("d", "c"), ("c", "d")] {
+        town.until_pings(&format!("default/{from}"), &format!("default/{to}")).await;
+    }
+    plane.stop().await;
+}
