@@ -7,6 +7,7 @@
 //! - [`controllers`] and [`agent`]: thin shells around the decisions: who says which subnets count and gives addresses, and who makes
 //!   interfaces on a node.
 //! - [`audit`]: what must hold at every moment, watched in every test.
+//! - [`driver`]: load by a plan; [`hook`]: a webhook that does beside another server what ours does of its own.
 //! - [`probe`]: questions to nodes about frames; [`up`]: all of it in one process; [`command`]: the binary.
 //!
 //! # What it promises
@@ -48,6 +49,10 @@
 //! 17. **Each component may run in a process of its own, and may do what is its own and no more**
 //!     (`each_component_is_a_process_that_may_do_what_is_its_own`); frames go between them as VXLAN has them
 //!     (`frames_go_between_processes_over_udp`, `a_header_is_that_of_the_rfc`).
+//! 18. **A webhook does beside another server what ours does of its own** (`a_new_object_is_stamped_and_has_no_status`,
+//!     `what_is_wrong_is_refused_with_its_causes`, `reviews_are_answered_over_tls`).
+//! 19. **A load is made as it was planned, and looked at** (`no_slot_is_used_twice_at_a_time`,
+//!     `a_load_is_made_tested_and_deleted_and_a_report_says_how_long_each_step_took`, `a_load_that_has_to_wait_for_addresses_is_told_apart`).
 //!
 //! All of it is audited while it is tested: [`audit`] holds each change that the server commits against what must hold.
 //!
@@ -86,6 +91,8 @@ pub mod audit;
 pub mod command;
 pub mod controllers;
 pub mod drive;
+pub mod driver;
+pub mod hook;
 pub mod metrics;
 pub mod model;
 pub mod plan;

@@ -109,6 +109,14 @@ impl Asks {
         Ok(told)
     }
 
+    /// Asks a node whether it has the interface of an attachment: what it does with frames from there.
+    ///
+    /// # Errors
+    /// It has not, or did not say.
+    pub async fn interface(&self, of: &NetworkAttachment) -> Result<Vec<String>, AskError> {
+        self.steps(of, question(of, of, &of.spec.node, Ask::Leaving)).await
+    }
+
     async fn steps(&self, from: &NetworkAttachment, spec: ProbeSpec) -> Result<Vec<String>, AskError> {
         let status = self.ask(from, spec).await?;
         if status.error.is_empty() { Ok(status.steps) } else { Err(AskError::Failed(status.error)) }

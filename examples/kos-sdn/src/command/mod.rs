@@ -6,12 +6,16 @@ mod cluster;
 mod controllers;
 mod crds;
 mod dashboard;
+mod drive;
+mod page;
 mod ping;
+mod report;
 mod roles;
 mod status;
 mod table;
 mod trace;
 mod up;
+mod webhook;
 
 use std::process::ExitCode;
 
@@ -37,9 +41,12 @@ enum Command {
     Status(status::Arguments),
     Ping(ping::Arguments),
     Trace(trace::Arguments),
+    Drive(drive::Arguments),
+    Report(report::Arguments),
     Apiserver(apiserver::Arguments),
     Controllers(controllers::Arguments),
     Agent(agent::Arguments),
+    Webhook(webhook::Arguments),
 }
 
 impl Arguments {
@@ -56,9 +63,12 @@ impl Arguments {
             Command::Ping(arguments) => ping::run(arguments).await,
             Command::Trace(arguments) => trace::run(arguments).await,
             Command::Status(arguments) => status::run(arguments).await,
+            Command::Drive(arguments) => drive::run(arguments).await,
+            Command::Report(arguments) => report::run(arguments).await,
             Command::Apiserver(arguments) => apiserver::run(arguments).await,
             Command::Controllers(arguments) => controllers::run(arguments).await,
             Command::Agent(arguments) => agent::run(arguments).await,
+            Command::Webhook(arguments) => webhook::run(arguments).await,
         }
     }
 }

@@ -9,8 +9,7 @@ use jiff::Timestamp;
 use machinery::controllers::{Claim, Controller, Held, NameLocks, Note, Recorder, Term};
 use machinery::informers::Index;
 use machinery::objects::{
-    Conflict, Deleted, Deletion, Event, Fence, FieldTerm, Filter, Object as _, ObjectKey, Preconditions,
-    WriteError,
+    Conflict, Deleted, Deletion, Event, Fence, Object as _, ObjectKey, Preconditions, WriteError,
 };
 use machinery::sync::Mutex;
 use machinery::tokio::sync::Notify;
@@ -256,26 +255,13 @@ impl Ipam {
         };
         let is_wanted = attachment.metadata.deletion_timestamp.is_none()
             && subnet.is_some_and(|subnet| subnet.status.validated && holds(subnet, vni, address));
-        if is_shown || !is_wanted || !self.is_there(attachment).await? {
+        if is_shown || !is_wanted {
             return Ok(None);
         }
         match self.inner.locks.claim(attachment, &AddressKey { vni, address }).await? {
             Claim::Held(held) => Ok(Some(held)),
             Claim::Taken(_) => Ok(None),
         }
-    }
-
-    /// Whether an attachment is there, asked of the server: a cache may have one that went with its lock.
-    async fn is_there(&self, attachment: &NetworkAttachment) -> machinery::Result<bool> {
-        let (namespace, who) = (attachment.metadata.namespace.as_deref(), waiting(attachment));
-        let named = FieldTerm::equals("metadata.name", who.key.name())?;
-        let filter = Filter {
-            namespace: namespace.map(Arc::from),
-            fields: [named].into_iter().collect(),
-            ..Filter::default()
-        };
-        let found = self.inner.attachments.list(&filter).await?;
-        Ok(found.iter().any(|now| uid_of(now) == who.uid && now.metadata.deletion_timestamp.is_none()))
     }
 
     /// Claims an address. `None` is that another has it.

@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use machinery::objects::ObjectKey;
 
 use crate::model::Vni;
-use crate::plan::{AddressKey, Addresses, WaitLists};
+use crate::plan::{AddressKey, Addresses, Chance, WaitLists};
 
 /// Which addresses are taken, as far as one knows, and who waits for one.
 pub(super) struct Known {
@@ -18,7 +18,7 @@ pub(super) struct Known {
     marks: BTreeMap<AddressKey, Mark>,
     lines: WaitLists<ObjectKey, Waiting>,
     waiters: usize,
-    chance: u64,
+    chance: Chance,
     is_ready: bool,
 }
 
@@ -65,7 +65,7 @@ impl Known {
             marks: BTreeMap::new(),
             lines: WaitLists::new(waiters),
             waiters,
-            chance: seed,
+            chance: Chance::new(seed),
             is_ready: false,
         }
     }
@@ -77,7 +77,7 @@ impl Known {
 
     /// Nothing is known any more.
     pub(super) fn forget(&mut self) {
-        *self = Self::new(self.waiters, self.chance);
+        *self = Self { chance: self.chance.clone(), ..Self::new(self.waiters, 0) };
     }
 
     /// What was there at the beginning: locks, with whose subnet, and lines. Whoever stands first is woken for what is free.
@@ -114,10 +114,9 @@ impl Known {
         if !self.is_ready {
             return Found::Early;
         }
-        self.chance = mixed(self.chance);
         let (taken, owed) = (self.taken.entry(vni).or_default(), self.lines.owed(subnet, who));
         let picked = match taken.free(range, owed + 1) > owed {
-            true => taken.pick(range, self.chance),
+            true => taken.pick(range, self.chance.next()),
             false => None,
         };
         match picked {
@@ -214,11 +213,4 @@ impl Known {
             self.taken.remove(&key.vni);
         }
     }
-}
-
-/// The next of a row of numbers in which nobody sees a rule.
-const fn mixed(state: u64) -> u64 {
-    let state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-    let state = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-    (state ^ (state >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB)
 }

@@ -1,5 +1,6 @@
 //! The kinds, and what holds of their objects.
 
+mod admission;
 mod attachment;
 mod cidr;
 mod definition;
@@ -16,6 +17,7 @@ mod subnet;
 mod validate;
 mod vni;
 
+pub use admission::{Review, review, webhook_manifests};
 pub use attachment::{AttachmentErrors, AttachmentSpec, AttachmentStatus, ExecReport, NetworkAttachment};
 pub use cidr::{Cidr, CidrError};
 pub use definition::{manifest, manifests};

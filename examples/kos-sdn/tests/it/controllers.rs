@@ -178,15 +178,16 @@ async fn a_subnet_that_is_not_there_is_said_and_waited_for() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_subnet_that_is_made_again_elsewhere_takes_its_attachments_along() {
-    let world = World::new(1).await;
+    let world = World::new(2).await;
     world.subnet("s", 17, "10.1.0.0/24").await;
     world.attach("a", "node-1", "s").await;
-    world.attach("b", "node-1", "s").await;
+    world.attach("b", "node-2", "s").await;
     for (round, (vni, block)) in (0_u8..).zip([(18, "10.2.0.0/24"), (17, "10.1.0.0/24"), (17, "10.3.0.0/24")])
     {
         for name in ["a", "b"] {
             world.until_ready(name).await;
         }
+        world.until_pings("a", "b").await;
         world.subnets.delete(&key("default", "s")).await.unwrap();
         if round == 1 {
             world.until("a", |it| is_told(it, "Subnet s does not exist")).await;
@@ -205,6 +206,9 @@ async fn a_subnet_that_is_made_again_elsewhere_takes_its_attachments_along() {
                 .await;
         }
     }
+    // Each node hears of the other in the new network, and of the old one no more.
+    world.until_pings("a", "b").await;
+    world.until_pings("b", "a").await;
     world.ends().await;
 }
 

@@ -7,7 +7,9 @@ mod controllers;
 mod crashes;
 
 mod definitions;
+mod drive;
 mod gate;
+mod hook;
 mod numbers;
 mod processes;
 mod programs;

@@ -1,0 +1,126 @@
+//! `kos report`: percentiles of what a run took, as a table and as plots.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use super::table::table;
+use crate::driver::read_records;
+use crate::plan::{Record, Row, of_page, plot, rows};
+
+/// Say how long each step took, by what it waited for, as a table; and draw it: report.html, and a file of SVG for each step
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The directory of a run of `kos drive`
+    run: PathBuf,
+    /// A page of metrics, as `/metrics` of an agent or of the controllers has it: a file, or http://ADDRESS. May be given several times, and
+    /// all are taken together
+    #[arg(long, value_name = "FILE|URL")]
+    metrics: Vec<String>,
+}
+
+pub(super) async fn run(arguments: Arguments) -> machinery::Result<ExitCode> {
+    let (head, records) = read_records(&arguments.run)?;
+    let mut pages = Vec::new();
+    for source in &arguments.metrics {
+        pages.push(super::page::read(source).await.map_err(|error| format!("{source}: {error}"))?);
+    }
+    let measured = rows(&records);
+    let counted = of_page(&pages.concat());
+    println!("{}\n", told(&head));
+    print(&measured);
+    if !counted.is_empty() {
+        println!("\nas components counted it, between the bounds of their buckets:\n");
+        print(&counted);
+    }
+    let plots = plots(&records);
+    write(&arguments.run, &head, &[measured, counted], &plots)?;
+    println!("\n{} has the plots", arguments.run.join("report.html").display());
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A table of percentiles.
+pub(super) fn print(rows: &[Row]) {
+    print!("{}", table(&TITLES, rows.iter().map(cells)));
+}
+
+const TITLES: [&str; 7] = ["STEP", "FROM", "COUNT", "P50 ms", "P90 ms", "P99 ms", "MAX ms"];
+
+fn cells(row: &Row) -> [String; 7] {
+    let [p50, p90, p99, most] = row.seconds.map(|seconds| format!("{:.3}", seconds * 1e3));
+    [row.what.clone(), row.cause.clone(), row.count.to_string(), p50, p90, p99, most]
+}
+
+fn told(head: &serde_json::Value) -> String {
+    let text = |field: &str| head[field].to_string().trim_matches('"').to_owned();
+    format!(
+        "run {}: {} attachments in {} networks, {} at a time, {} in each network on average, on {} nodes; {} operations a second by {}",
+        text("id"),
+        text("attachments"),
+        text("nets"),
+        text("slots"),
+        text("averagePeers"),
+        text("nodes"),
+        text("rate"),
+        text("threads")
+    )
+}
+
+/// A plot for each step, with a line for each cause.
+fn plots(records: &[Record]) -> Vec<(String, String)> {
+    let by_server = ["lock", "address", "implemented"].map(|step| {
+        let samples = |cause: &str| {
+            let of = records.iter().filter(|record| record.cause == cause);
+            of.filter_map(|record| record.server.get(step).copied()).collect::<Vec<f64>>()
+        };
+        let lines = ["na", "subnet"].map(|cause| (format!("from {cause}"), samples(cause)));
+        (step.to_owned(), format!("last client write to {step}, by the server's clock"), lines.to_vec())
+    });
+    let by_driver = ["create", "addressed", "ready", "delete", "gone"].map(|step| {
+        let samples = |easy: bool| {
+            let of = records.iter().filter(|record| record.easy == easy);
+            of.filter_map(|record| record.client.get(step).copied()).collect::<Vec<f64>>()
+        };
+        let lines = vec![("easy".to_owned(), samples(true)), ("contended".to_owned(), samples(false))];
+        (format!("seen-{step}"), format!("{step}, as the driver saw it"), lines)
+    });
+    let tested = |with_frames: bool| {
+        let tests = records.iter().filter_map(|record| record.tested.as_ref());
+        tests
+            .filter(|tested| tested.ok && tested.peer.is_some() == with_frames)
+            .map(|tested| tested.seconds)
+            .collect::<Vec<f64>>()
+    };
+    let tests = vec![("with frames".to_owned(), tested(true)), ("alone".to_owned(), tested(false))];
+    let tests = ("tested".to_owned(), "created to tested".to_owned(), tests);
+    let all = by_server.into_iter().chain(by_driver).chain([tests]);
+    let drawn = all.filter(|(.., lines)| lines.iter().any(|(_, samples)| !samples.is_empty()));
+    drawn.map(|(file, title, lines)| (file, plot(&title, &lines))).collect()
+}
+
+fn write(
+    directory: &Path,
+    head: &serde_json::Value,
+    tables: &[Vec<Row>],
+    plots: &[(String, String)],
+) -> std::io::Result<()> {
+    let mut html = String::from(
+        "<!doctype html><meta charset=\"utf-8\"><title>kos</title><style>body{font-family:sans-serif;max-width:60em;margin:2em auto}\
+         td,th{padding:.2em .8em;text-align:right}td:first-child,td:nth-child(2){text-align:left}svg{width:100%}</style>",
+    );
+    let _ = write!(html, "<p>{}</p>", told(head));
+    for rows in tables.iter().filter(|rows| !rows.is_empty()) {
+        let line = |cells: &[String; 7], tag: &str| {
+            let cells: String = cells.iter().map(|cell| format!("<{tag}>{cell}</{tag}>")).collect();
+            format!("<tr>{cells}</tr>")
+        };
+        let body: String = rows.iter().map(|row| line(&cells(row), "td")).collect();
+        let _ = write!(html, "<table>{}{body}</table>", line(&TITLES.map(str::to_owned), "th"));
+    }
+    for (name, svg) in plots {
+        fs::write(directory.join(format!("{name}.svg")), svg)?;
+        html.push_str(svg);
+    }
+    fs::write(directory.join("report.html"), html)
+}

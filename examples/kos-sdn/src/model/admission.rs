@@ -1,0 +1,292 @@
+//! Reviews of admission: what a webhook beside another server notes and refuses. Pure: a review in, a review out.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use machinery::apiserver::Wrong;
+use machinery::objects::InvalidField;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::kind::{GROUP, Stored, VERSION};
+use super::stamp::{stamp_attachment, stamp_lock, stamp_subnet};
+use super::validate::{validate_attachment, validate_lock, validate_subnet};
+use super::{IPLock, NetworkAttachment, Subnet};
+
+/// What a review is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Review {
+    /// Section times are noted; a new object has no status.
+    Mutate,
+    /// What is wrong is refused.
+    Validate,
+}
+
+/// Answers an `AdmissionReview` of `admission.k8s.io/v1`.
+///
+/// A write of `/status` is let through as it is: Kubernetes lets a webhook change nothing but the status there.
+///
+/// # Errors
+/// It is no review: for whom sent it.
+pub fn review(how: Review, asked: &Value, now: Timestamp) -> Result<Value, String> {
+    let request = &asked["request"];
+    let uid = request["uid"]
+        .as_str()
+        .ok_or("request.uid is not there: send an AdmissionReview of admission.k8s.io/v1")?;
+    let is_ours =
+        request["kind"]["group"] == GROUP && request["subResource"].as_str().unwrap_or_default().is_empty();
+    let is_write = request["operation"] == "CREATE" || request["operation"] == "UPDATE";
+    let mut response = match request["kind"]["kind"].as_str() {
+        Some("Subnet") if is_ours && is_write => {
+            reviewed::<Subnet>(how, request, |new, old| stamp_subnet(new, old, now), validate_subnet)
+        }
+        Some("NetworkAttachment") if is_ours && is_write => reviewed::<NetworkAttachment>(
+            how,
+            request,
+            |new, old| stamp_attachment(new, old, now),
+            validate_attachment,
+        ),
+        Some("IPLock") if is_ours && is_write => {
+            reviewed::<IPLock>(how, request, |new, old| stamp_lock(new, old, now), validate_lock)
+        }
+        _ => json!({"allowed": true}),
+    };
+    response["uid"] = uid.into();
+    Ok(json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}))
+}
+
+/// The configurations that have a cluster ask: where the webhook is, and what it is verified by, as a file of YAML.
+///
+/// # Errors
+/// They cannot be written as YAML.
+pub fn webhook_manifests(client: &Value) -> Result<String, serde_saphyr::ser_error::Error> {
+    let webhook = |path: &str| {
+        let mut client = client.clone();
+        match client.get_mut("service") {
+            Some(service) => service["path"] = path.into(),
+            None => {
+                let url = client["url"].as_str().unwrap_or_default().trim_end_matches('/').to_owned();
+                client["url"] = format!("{url}{path}").into();
+            }
+        }
+        json!({
+            "name": format!("{}.kos.{GROUP}", path.trim_matches('/')), "clientConfig": client,
+            "admissionReviewVersions": ["v1"], "sideEffects": "None", "failurePolicy": "Fail",
+            "matchPolicy": "Equivalent", "timeoutSeconds": 10,
+            "rules": [{
+                "apiGroups": [GROUP], "apiVersions": [VERSION], "operations": ["CREATE", "UPDATE"],
+                "resources": ["subnets", "networkattachments", "iplocks"], "scope": "Namespaced",
+            }],
+        })
+    };
+    let mut file = String::from("# Made by `kos webhook --manifests`.\n");
+    for (kind, path) in
+        [("MutatingWebhookConfiguration", "/mutate"), ("ValidatingWebhookConfiguration", "/validate")]
+    {
+        let one = json!({
+            "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": "kos"},
+            "webhooks": [webhook(path)],
+        });
+        file.push_str("---\n");
+        file.push_str(&serde_saphyr::to_string(&one)?);
+    }
+    Ok(file)
+}
+
+fn reviewed<K: Stored + DeserializeOwned + serde::Serialize>(
+    how: Review,
+    request: &Value,
+    stamp: impl FnOnce(&mut K, Option<&K>),
+    validate: impl FnOnce(&K, Option<&K>) -> Vec<Wrong>,
+) -> Value {
+    let mut sent = request["object"].clone();
+    let old = &request["oldObject"];
+    if how == Review::Mutate && K::HAS_STATUS && old.is_object() {
+        // The status is another resource's: whatever is sent here is not heard.
+        put(&mut sent, "status", old.get("status"));
+    }
+    // What the schema says is wrong Kubernetes refuses by itself, after this was asked: it says more.
+    let read = |value: &Value| serde_json::from_value::<K>(value.clone());
+    let Ok(mut new) = read(&sent) else { return json!({"allowed": true}) };
+    let old = if old.is_object() { read(old).ok() } else { None };
+    match how {
+        Review::Validate => refused::<K>(&request["object"], &validate(&new, old.as_ref())),
+        Review::Mutate => {
+            stamp(&mut new, old.as_ref());
+            let stamped = serde_json::to_value(&new).unwrap_or_default();
+            let mut patch =
+                vec![patch("extendedMetadata", &request["object"], stamped.get("extendedMetadata"))];
+            if K::HAS_STATUS {
+                // A new one has none; one that is there keeps its own, letter by letter.
+                let kept = request["oldObject"].get("status");
+                patch.push(self::patch("status", &request["object"], kept));
+            }
+            let patch: Vec<Value> = patch.into_iter().flatten().collect();
+            if patch.is_empty() {
+                return json!({"allowed": true});
+            }
+            let patch = STANDARD.encode(Value::from(patch).to_string());
+            json!({"allowed": true, "patchType": "JSONPatch", "patch": patch})
+        }
+    }
+}
+
+fn put(object: &mut Value, field: &str, value: Option<&Value>) {
+    let Some(object) = object.as_object_mut() else { return };
+    match value {
+        Some(value) => drop(object.insert(field.into(), value.clone())),
+        None => drop(object.remove(field)),
+    }
+}
+
+/// What makes a field of an object what it is to be.
+fn patch(field: &str, object: &Value, wanted: Option<&Value>) -> Option<Value> {
+    let path = format!("/{field}");
+    match (object.get(field), wanted) {
+        (is, Some(wanted)) if is != Some(wanted) => Some(json!({"op": "add", "path": path, "value": wanted})),
+        (Some(_), None) => Some(json!({"op": "remove", "path": path})),
+        _ => None,
+    }
+}
+
+fn refused<K: Stored>(object: &Value, wrong: &[Wrong]) -> Value {
+    if wrong.is_empty() {
+        return json!({"allowed": true});
+    }
+    let told = |wrong: &Wrong| match wrong {
+        Wrong::Forbidden(InvalidField { field, reason }) => {
+            ("FieldValueForbidden", field.clone(), format!("Forbidden: {reason}"))
+        }
+        Wrong::Invalid(InvalidField { field, reason }) => {
+            let value = object.pointer(&format!("/{}", field.replace('.', "/"))).unwrap_or(&Value::Null);
+            ("FieldValueInvalid", field.clone(), format!("Invalid value: {value}: {reason}"))
+        }
+        other => ("FieldValueInvalid", String::new(), format!("{other:?}")),
+    };
+    let told: Vec<_> = wrong.iter().map(told).collect();
+    let name = object["metadata"]["name"].as_str().unwrap_or_default();
+    let texts: Vec<String> = told.iter().map(|(_, field, message)| format!("{field}: {message}")).collect();
+    let text = if let [one] = &texts[..] { one.clone() } else { format!("[{}]", texts.join(", ")) };
+    let kind = K::NAMES.kind;
+    let causes: Vec<Value> = told
+        .into_iter()
+        .map(|(reason, field, message)| json!({"reason": reason, "field": field, "message": message}))
+        .collect();
+    json!({
+        "allowed": false,
+        "status": {
+            "status": "Failure", "code": 422, "reason": "Invalid",
+            "message": format!("{kind}.{GROUP} {name:?} is invalid: {text}"),
+            "details": {"name": name, "group": GROUP, "kind": kind, "causes": causes},
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn asked(kind: &str, object: &Value, old: &Value) -> Value {
+        let operation = if old.is_null() { "CREATE" } else { "UPDATE" };
+        json!({"request": {
+            "uid": "u", "kind": {"group": GROUP, "version": VERSION, "kind": kind}, "operation": operation,
+            "object": object, "oldObject": old,
+        }})
+    }
+
+    /// As a server carries a patch out: all of ours name a field of the object.
+    fn patched(answer: &Value, object: &Value) -> Value {
+        let mut object = object.clone();
+        assert_eq!((&answer["response"]["allowed"], &answer["response"]["uid"]), (&true.into(), &"u".into()));
+        let Some(patch) = answer["response"]["patch"].as_str() else { return object };
+        let patch: Value = serde_json::from_slice(&STANDARD.decode(patch).unwrap()).unwrap();
+        for operation in patch.as_array().unwrap() {
+            let field = operation["path"].as_str().unwrap().strip_prefix('/').unwrap();
+            put(&mut object, field, operation.get("value"));
+        }
+        object
+    }
+
+    #[test]
+    fn a_new_object_is_stamped_and_has_no_status() {
+        let new = json!({
+            "metadata": {"name": "a", "namespace": "n"}, "spec": {"node": "x", "subnet": "s"},
+            "status": {"ipv4": "10.0.0.2"}, "extendedMetadata": {"writes": []}, "unknown": 1,
+        });
+        let answer = review(Review::Mutate, &asked("NetworkAttachment", &new, &Value::Null), at(1)).unwrap();
+        let made = patched(&answer, &new);
+        assert_eq!((made.get("status"), &made["unknown"]), (None, &1.into()));
+        let writes = &made["extendedMetadata"]["writes"];
+        assert_eq!(writes.as_array().unwrap().len(), 1);
+        assert_eq!(
+            (&writes[0]["section"], &writes[0]["serverTime"]),
+            (&"spec".into(), &"1970-01-01T00:00:01.000000Z".into())
+        );
+
+        // The status is the server's own by then.
+        let mut there = made.clone();
+        there["status"] = json!({"ipv4": "10.0.0.2", "addressVNI": 1, "of another version": true});
+        let mut changed = there.clone();
+        changed["spec"]["postDeleteExec"] = json!(["/bin/true"]);
+        changed["status"] = json!({});
+        changed["extendedMetadata"] = json!({});
+        let answer = review(Review::Mutate, &asked("NetworkAttachment", &changed, &there), at(2)).unwrap();
+        let made = patched(&answer, &changed);
+        assert_eq!(made["status"], there["status"], "letter by letter");
+        assert_eq!(made["extendedMetadata"]["writes"][0]["serverTime"], "1970-01-01T00:00:02.000000Z");
+        let again = review(Review::Mutate, &asked("NetworkAttachment", &made, &made), at(3)).unwrap();
+        assert_eq!(again["response"].get("patch"), None, "what changes nothing is no write");
+    }
+
+    #[test]
+    fn what_is_wrong_is_refused_with_its_causes() {
+        let subnet = |vni: u32, ipv4: &str| json!({"metadata": {"name": "a", "namespace": "n"}, "spec": {"vni": vni, "ipv4": ipv4}});
+        let asks = |new: &Value, old: &Value| {
+            review(Review::Validate, &asked("Subnet", new, old), at(1)).unwrap()["response"].clone()
+        };
+        assert_eq!(asks(&subnet(1, "10.0.0.0/24"), &Value::Null)["allowed"], true);
+        let refused = asks(&subnet(0, "8.8.8.0/24"), &Value::Null);
+        assert_eq!((&refused["allowed"], &refused["status"]["code"]), (&false.into(), &422.into()));
+        let message = refused["status"]["message"].as_str().unwrap();
+        assert_eq!(
+            message,
+            "Subnet.network.example.com \"a\" is invalid: [spec.vni: Invalid value: 0: must be in [1,2097151], \
+             spec.ipv4: Invalid value: \"8.8.8.0/24\": must be compliant with RFC 1918 and is not]"
+        );
+        let refused = asks(&subnet(2, "10.0.0.0/24"), &subnet(1, "10.0.0.0/24"));
+        assert_eq!(refused["status"]["details"]["causes"][0]["field"], "spec.vni");
+        assert!(refused["status"]["message"].as_str().unwrap().contains("attempt to update immutable field"));
+    }
+
+    #[test]
+    fn what_is_not_for_it_is_let_through_and_what_is_no_review_is_refused() {
+        let mut other = asked("Pod", &json!({}), &Value::Null);
+        assert_eq!(review(Review::Validate, &other, at(1)).unwrap()["response"]["allowed"], true);
+        other["request"]["kind"] = json!({"group": GROUP, "kind": "Subnet"});
+        other["request"]["subResource"] = "status".into();
+        assert_eq!(review(Review::Mutate, &other, at(1)).unwrap()["response"]["allowed"], true);
+        other["request"].as_object_mut().unwrap().remove("subResource");
+        assert_eq!(
+            review(Review::Mutate, &other, at(1)).unwrap()["response"]["allowed"],
+            true,
+            "the schema says more"
+        );
+        for wrong in [json!(null), json!({}), json!({"request": {"uid": 7}}), json!([1])] {
+            assert!(review(Review::Mutate, &wrong, at(1)).unwrap_err().contains("AdmissionReview"));
+        }
+    }
+
+    #[test]
+    fn configurations_name_both_ways() {
+        let file = webhook_manifests(&json!({"url": "https://h:1/", "caBundle": "Y2E="})).unwrap();
+        for part in ["https://h:1/mutate", "https://h:1/validate", "caBundle: Y2E=", "failurePolicy: Fail"] {
+            assert!(file.contains(part), "{part}: {file}");
+        }
+        let file = webhook_manifests(&json!({"service": {"namespace": "n", "name": "kos"}})).unwrap();
+        assert!(file.contains("path: /mutate"), "{file}");
+    }
+}

@@ -1,0 +1,101 @@
+//! Load that is driven, and what is said of it.
+
+use std::process::Command;
+
+use kos::audit::Auditor;
+use kos::driver::{Directory, DriveSettings, Driven, Nodes, drive, read_records};
+use kos::plan::{Load, Record};
+use kos::up::{Up, UpSettings};
+use tokio_util::sync::CancellationToken;
+
+use crate::world::comes_to_rest;
+
+/// Drives a load on two nodes, and lets the auditor look on.
+async fn driven(directory: &std::path::Path, change: impl FnOnce(&mut DriveSettings)) -> (Driven, String) {
+    let up = Up::start(UpSettings { nodes: 2, ..UpSettings::default() }).await.unwrap();
+    let auditor = Auditor::run(up.plane()).unwrap();
+    let nodes = Nodes { names: vec!["node-1".into(), "node-2".into()], in_turn: true };
+    let mut settings = DriveSettings::new("run", nodes);
+    settings.load = Load { nets: 3, top: 6.0, bias: 0.0, exponent: 1.0, factor: 1.0, single_subnet: false };
+    (settings.attachments, settings.threads, settings.rate) = (24, 3, 0.0);
+    settings.test_fraction = 0.5;
+    change(&mut settings);
+    let directory = Directory::new(directory).unwrap();
+    let driven = drive(up.plane(), &settings, &directory, CancellationToken::new()).await.unwrap();
+    comes_to_rest(&auditor).await;
+    let page = up.plane().metrics();
+    up.plane().stop().await;
+    (driven, page)
+}
+
+fn ran(arguments: &[&str]) -> (Option<i32>, String) {
+    let ended = Command::new(env!("CARGO_BIN_EXE_kos")).args(arguments).output().unwrap();
+    let text = [ended.stdout, ended.stderr].concat();
+    (ended.status.code(), String::from_utf8_lossy(&text).into_owned())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_load_is_made_tested_and_deleted_and_a_report_says_how_long_each_step_took() {
+    let home = tempfile::tempdir().unwrap();
+    let directory = home.path().join("run");
+    // Slowly enough that each is ready before it goes.
+    let (driven, page) = driven(&directory, |settings| settings.rate = 40.0).await;
+    let Driven { created, not_created, deleted, broken, shared, left, tests, .. } = &driven;
+    assert_eq!((*created, *deleted), (24, 24));
+    assert_eq!([*not_created, *broken, *shared, *left, tests[2]], [0; 5], "{driven:?}");
+    assert!(tests[0] > 0, "the first of each network is asked for alone: {tests:?}");
+
+    let (head, records) = read_records(&directory).unwrap();
+    assert_eq!((head["slots"].as_u64(), records.len()), (Some(11), 24));
+    for step in ["lock", "address", "implemented"] {
+        let took = records.iter().filter(|record| record.server.contains_key(step)).count();
+        assert!(took >= 20, "{step}: {took} of 24");
+    }
+    let all =
+        |record: &Record| ["create", "delete", "gone"].iter().all(|step| record.client.contains_key(*step));
+    assert!(records.iter().all(all), "{records:#?}");
+
+    let metrics = home.path().join("page");
+    std::fs::write(&metrics, page).unwrap();
+    let [run, metrics] = [&directory, &metrics].map(|path| path.to_str().unwrap());
+    let (code, told) = ran(&["report", run, "--metrics", metrics]);
+    assert_eq!(code, Some(0), "{told}");
+    for part in [
+        "lock",
+        "address",
+        "implemented",
+        "seen, easy",
+        "na",
+        "P99 ms",
+        "agent_last_client_write_to_local_ifc",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let html = std::fs::read_to_string(directory.join("report.html")).unwrap();
+    assert!(html.matches("<svg ").count() >= 6 && html.contains("last client write to address"), "{html}");
+    assert!(directory.join("address.svg").exists());
+    let sizes = std::fs::read_to_string(directory.join("size-distribution.csv")).unwrap();
+    assert_eq!(sizes, "I,size\n1,6\n2,3\n3,2\n");
+    let (code, told) = ran(&["report", home.path().to_str().unwrap()]);
+    assert!(code == Some(1) && told.contains("attachments.jsonl"), "{told}");
+}
+
+/// As fast as it goes, in subnets that are too small: who waits is told apart, and in the end nothing is there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_load_that_has_to_wait_for_addresses_is_told_apart() {
+    let home = tempfile::tempdir().unwrap();
+    let (driven, _) = driven(&home.path().join("run"), |settings| {
+        (settings.load.factor, settings.load.single_subnet, settings.load.nets) = (0.01, true, 2);
+        (settings.load.top, settings.attachments, settings.test_fraction) = (12.0, 60, 0.0);
+    })
+    .await;
+    assert_eq!((driven.created, driven.deleted, driven.left), (60, 60, 0));
+    assert_eq!((driven.broken, driven.shared, driven.tests), (0, 0, [0; 3]), "{driven:?}");
+    assert!(driven.records.iter().any(|record| !record.easy));
+}
+
+#[test]
+fn how_large_a_load_would_be_is_told_without_a_cluster() {
+    let (code, told) = ran(&["drive", "--estimate"]);
+    assert!(code == Some(0) && told.contains("296 attachments at a time; each has 52.73"), "{told}");
+}
