@@ -1,11 +1,14 @@
 //! Events expire: an hour after they were last written.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use machinery_objects::Revision;
 use machinery_store::Range;
 use serde_json::Value;
+use tokio::task::yield_now;
 use tokio::time::sleep;
 
 use super::writes::{self, How};
@@ -18,20 +21,49 @@ use crate::verbs::output::read;
 
 const LASTS: SignedDuration = SignedDuration::from_hours(1);
 const LOOK: Duration = Duration::from_secs(60);
+/// So many are looked at before others have their turn.
+const AT_ONCE: usize = 64;
 
 /// Looks until the server stops.
 pub(super) async fn run(shared: Arc<Shared>) {
+    let mut passed = Passed::default();
     loop {
         sleep(LOOK).await;
-        let _ = pass(&shared).await;
+        let _ = pass(&shared, &mut passed).await;
     }
 }
 
-pub(super) async fn pass(shared: &Shared) -> Result<(), Refusal> {
+/// Which events need no look: what was written within the hour has not expired, and most are of that kind.
+#[derive(Debug, Default)]
+pub(super) struct Passed {
+    /// When which revision was the newest, within the hour.
+    marks: VecDeque<(Timestamp, Revision)>,
+}
+
+impl Passed {
+    /// Notes that a revision is the newest. What was written after the revision that it returns was written within the hour: it is not to be
+    /// looked at.
+    fn at(&mut self, now: Timestamp, newest: Revision) -> Revision {
+        self.marks.push_back((now, newest));
+        let is_old = |mark: &(Timestamp, Revision)| now.duration_since(mark.0) > LASTS;
+        while self.marks.front().is_some_and(is_old) {
+            self.marks.pop_front();
+        }
+        self.marks.front().map_or(newest, |(_, revision)| *revision)
+    }
+}
+
+pub(super) async fn pass(shared: &Shared, passed: &mut Passed) -> Result<(), Refusal> {
     let now = shared.world.now();
+    let mut until = None;
     for kind in native::kinds().filter(|kind| kind.names.kind == "Event" && kind.stored.is_none()) {
         let listed = shared.objects.list(Range::of(kind.place.span(None)), Moment::Newest).await?;
-        for entry in listed.entries {
+        let until = *until.get_or_insert_with(|| passed.at(now, listed.at));
+        for (number, entry) in listed.entries.into_iter().filter(|entry| entry.modified <= until).enumerate()
+        {
+            if number % AT_ONCE == AT_ONCE - 1 {
+                yield_now().await;
+            }
             let Ok(object) = read(&kind, &entry, entry.modified) else { continue };
             if written(&object, now).is_some_and(|time| now.duration_since(time) > LASTS) {
                 writes::delete(shared, &kind, &entry, How { unchanged: true, ..How::default() }).await?;
@@ -57,6 +89,24 @@ fn written(event: &Value, now: Timestamp) -> Option<Timestamp> {
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn what_was_written_within_the_hour_is_not_looked_at() {
+        let (mut passed, begin) = (Passed::default(), Timestamp::UNIX_EPOCH);
+        let mut at = |minute: i64, newest: u64| {
+            let now = begin + SignedDuration::from_mins(minute);
+            passed.at(now, Revision(newest)).0
+        };
+        assert_eq!(at(0, 10), 10, "what was there before may be of any age");
+        assert_eq!([at(1, 20), at(59, 30), at(60, 40)], [10, 10, 10]);
+        assert_eq!(
+            [at(61, 50), at(62, 60)],
+            [20, 30],
+            "what was there at the first look within the hour may be older"
+        );
+        assert_eq!(at(200, 70), 70);
+        assert_eq!(passed.marks.len(), 1);
+    }
 
     #[test]
     fn the_last_of_all_times_counts() {
