@@ -25,6 +25,8 @@ use crate::plan::{AddressKey, Decision, OwnedLock, Step, Trouble, View, address_
 
 /// So long until one looks again for whom there was no place in the line.
 const AGAIN: Duration = Duration::from_secs(10);
+/// So long until the cache has a lock that was made here; later than that it lags.
+const SEEN: Duration = Duration::from_secs(1);
 /// So long until one looks again who came before the line was known.
 const EARLY: Duration = Duration::from_millis(10);
 
@@ -44,8 +46,8 @@ pub(super) struct Inner {
     lock_objects: Objects<IPLock>,
     recorder: Recorder,
     pub(super) known: Mutex<Known>,
-    /// Told when all has to be remembered anew.
-    pub(super) begin: Notify,
+    /// Told when the listener has to look again at what is known, which tells of nothing by itself.
+    pub(super) look: Notify,
     tries: usize,
     metrics: IpamMetrics,
     /// Set when it runs.
@@ -84,7 +86,7 @@ impl Giving {
                 lock_objects: plane.objects()?,
                 recorder: recorder.clone(),
                 known: Mutex::new(Known::new(settings.waiters, settings.seed)),
-                begin: Notify::new(),
+                look: Notify::new(),
                 tries: settings.tries,
                 metrics: settings.metrics.ipam.clone(),
                 wakes: OnceLock::new(),
@@ -112,7 +114,7 @@ impl Ipam {
     /// The same, but what it writes rests on a term, if the server holds such things. What others did meanwhile is remembered first.
     pub(super) fn in_term(&self, term: &Term) -> Self {
         self.inner.known.lock().forget();
-        self.inner.begin.notify_one();
+        self.inner.look.notify_one();
         let term = self.inner.attachments.has_fences().then(|| term.fence().clone());
         Self { inner: self.inner.clone(), term }
     }
@@ -205,7 +207,8 @@ impl Ipam {
                     return Ok(if full == Found::Full { Next::Done } else { Next::After(AGAIN) });
                 }
             };
-            let Some(held) = self.claim(attachment, &who, key, from.subnet_key).await? else { continue };
+            let claimed = self.claim(attachment, &who, key, from.subnet_key).await?;
+            let Some((held, claims)) = claimed else { continue };
             run.wrote(held.token(), locks.informer());
             known.lock().served(&who);
             metrics.locked(attachment, from.subnet);
@@ -213,6 +216,9 @@ impl Ipam {
                 address_of(&self.owned(attachment, &held)).ok_or("a lock without a UID was made")?;
             let status = address.written(attachment, from.subnet);
             self.write(attachment, status, held.fence().ok(), run).await?;
+            // Where the cache lags that far the sweep may find the address free: then somebody tries it for nothing.
+            let _ = locks.informer().reached(held.token(), SEEN).await;
+            drop(claims);
             let text = format!("Assigned IPv4 address {}", address.address());
             let about = attachments.about(attachment);
             self.inner.recorder.note(Note::normal(about, "AddressAssigned", text));
@@ -264,32 +270,33 @@ impl Ipam {
         }
     }
 
-    /// Claims an address. `None` is that another has it.
-    async fn claim(
-        &self,
+    /// Claims an address, and marks it until the claim is dropped: by then the cache has the lock. `None` is that another has it.
+    async fn claim<'a>(
+        &'a self,
         attachment: &NetworkAttachment,
-        who: &Waiting,
+        who: &'a Waiting,
         key: AddressKey,
         subnet: &ObjectKey,
-    ) -> machinery::Result<Option<Held<AddressKey>>> {
+    ) -> machinery::Result<Option<(Held<AddressKey>, Claims<'a>)>> {
         let Inner { locks, known, metrics, .. } = &*self.inner;
         let since = Instant::now();
-        let claims = Claims { known, key, who };
+        let claims = Claims { inner: &self.inner, key, who };
         let claimed = locks.claim(attachment, &key).await;
-        std::mem::forget(claims); // what came of it is known
         metrics.claimed(since, &claimed);
-        let is_ours = matches!(claimed, Ok(Claim::Held(_)));
-        // What the cache has, or will have, is marked. Under the lock, so that what is told now is told after it.
+        if let Ok(Claim::Held(held)) = claimed {
+            return Ok(Some((held, claims)));
+        }
+        // What the cache has is marked, and what it will have will be. Under the lock, so that what is told now is told after it.
         let woken = {
             let mut known = known.lock();
-            let is_taken = is_ours || is_locked(&self.inner, &key, subnet);
+            let is_taken = is_locked(&self.inner, &key, subnet);
             known.claimed(key, who, is_taken)
         };
+        std::mem::forget(claims); // what came of it is known
+        self.inner.look.notify_one();
         self.wake(woken).await;
-        Ok(match claimed? {
-            Claim::Held(held) => Some(held),
-            Claim::Taken(_) => None,
-        })
+        claimed?;
+        Ok(None)
     }
 
     async fn write(
@@ -332,14 +339,15 @@ impl Ipam {
 
 /// A claim under way. It ends also for who is stopped in it: then nobody knows what came of it, and the sweep looks.
 struct Claims<'a> {
-    known: &'a Mutex<Known>,
+    inner: &'a Inner,
     key: AddressKey,
     who: &'a Waiting,
 }
 
 impl Drop for Claims<'_> {
     fn drop(&mut self) {
-        let _none = self.known.lock().claimed(self.key, self.who, true);
+        let _none = self.inner.known.lock().claimed(self.key, self.who, true);
+        self.inner.look.notify_one();
     }
 }
 

@@ -27,7 +27,7 @@ impl Ipam {
         controller: Controller<ObjectKey, Arc<NetworkAttachment>>,
         stopping: CancellationToken,
     ) {
-        let Inner { attachments, locks, subnets, known, wakes, begin, .. } = &*self.inner;
+        let Inner { attachments, locks, subnets, known, wakes, look, .. } = &*self.inner;
         let _ = wakes.set(controller);
         let (Ok(mut locked), Ok(mut attached)) = (locks.informer().events(), attachments.informer().events())
         else {
@@ -50,7 +50,7 @@ impl Ipam {
             let woken: Vec<Waiting> = tokio::select! {
                 biased;
                 () = stopping.cancelled() => return,
-                () = begin.notified() => continue,
+                () = look.notified() => continue,
                 told = locked.next() => match told {
                     None => return,
                     Some(Told::Event(name, event)) => self.of_lock(&name, &event).into_iter().collect(),
