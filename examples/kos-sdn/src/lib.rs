@@ -52,7 +52,7 @@
 //! 18. **A webhook does beside another server what ours does of its own** (`a_new_object_is_stamped_and_has_no_status`,
 //!     `what_is_wrong_is_refused_with_its_causes`, `reviews_are_answered_over_tls`).
 //! 19. **A load is made as it was planned, and looked at** (`no_slot_is_used_twice_at_a_time`,
-//!     `a_load_is_made_tested_and_deleted_and_a_report_says_how_long_each_step_took`, `a_load_that_has_to_wait_for_addresses_is_told_apart`).
+//!     `a_load_is_made_and_tested_and_a_report_says_how_long_each_step_took`, `a_load_that_has_to_wait_for_addresses_is_told_apart`).
 //!
 //! All of it is audited while it is tested: [`audit`] holds each change that the server commits against what must hold.
 //!

@@ -113,6 +113,7 @@ impl Reconcile<ObjectKey> for Agent {
                 (AgentStep::Make(interface), _) => {
                     match self.make(&interface).await {
                         Ok(()) => self.made(key, here.as_ref(), interface),
+                        Err(FabricError::Taken { .. }) if self.displaced(&interface).await? => {}
                         Err(error) => failed = Some(error),
                     }
                     continue;
@@ -144,6 +145,22 @@ impl Reconcile<ObjectKey> for Agent {
 }
 
 impl Agent {
+    /// An attachment of this node has the address, by its lock: who had it elsewhere has gone, and that is yet to be told. Its way is taken away; whether
+    /// there was one.
+    async fn displaced(&self, by: &Interface) -> Result<bool, FabricError> {
+        let Interface::Local(local) = by else { return Ok(false) };
+        let is_it = |(_, have): &(&ObjectKey, &Interface)| matches!(have, Interface::Remote(remote) if (remote.vni, remote.address) == (local.vni, local.address));
+        let former = self.0.have.lock().iter().find(is_it).map(|(key, have)| (key.clone(), have.clone()));
+        let Some((key, former)) = former else { return Ok(false) };
+        self.unmake(&former).await?;
+        let mut have = self.0.have.lock();
+        if have.get(&key) == Some(&former) {
+            have.remove(&key);
+            self.0.metrics.has(&former, false);
+        }
+        Ok(true)
+    }
+
     fn made(&self, key: &ObjectKey, here: Option<&NetworkAttachment>, interface: Interface) {
         let Inner { metrics, have, .. } = &*self.0;
         match (here, &interface) {
