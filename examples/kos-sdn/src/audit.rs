@@ -2,6 +2,7 @@
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::future::join;
@@ -10,12 +11,16 @@ use machinery::objects::{
     Filter, Freshness, ListRequest, ListWatch, Object, ObjectKey, WatchEvent, WatchFrom, WatchRequest,
 };
 use machinery::sync::Mutex;
+use machinery::tokio::time::{Instant, sleep};
 use machinery::tokio_util::sync::CancellationToken;
 use machinery::{ObjectType, Plane};
 
 use crate::drive::Fabric;
 use crate::model::{IPLock, NetworkAttachment, Subnet};
 use crate::plan::{Changes, Finding, Seen, at_rest};
+
+/// Between two looks whether all is at rest.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Watches what a server commits, one change after the other, and what nodes have whenever something changes. It remembers all that ever was:
 /// it is for tests. Cheap to clone.
@@ -103,6 +108,22 @@ impl Auditor {
         let nodes = self.seen().await?;
         let Inner { attachments, locks, .. } = &*self.0;
         Ok(at_rest(&all(attachments).await?, &all(locks).await?, &nodes))
+    }
+
+    /// Waits until nothing is wrong any more; what is after so long, and all that ever was.
+    ///
+    /// # Errors
+    /// It cannot be looked at.
+    pub async fn ends(&self, patience: Duration) -> machinery::Result<Vec<Finding>> {
+        let until = Instant::now() + patience;
+        loop {
+            let mut wrong = self.at_rest().await?;
+            wrong.extend(self.found());
+            if wrong.is_empty() || Instant::now() >= until {
+                return Ok(wrong);
+            }
+            sleep(LOOK).await;
+        }
     }
 
     async fn watch<K: ObjectType>(

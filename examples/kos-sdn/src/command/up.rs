@@ -106,6 +106,8 @@ async fn show(up: &Up, arguments: &Arguments, fabric: Moves, began: Instant) -> 
         let address = up.plane().diagnostics(address).await?;
         eprintln!("what it does is shown at http://{address}/metrics");
     }
+    // What it remembers is for a while, not for ever.
+    let auditor = if arguments.once { Some(up.auditor()?) } else { None };
     if !arguments.empty {
         up.make_samples().await?;
     }
@@ -128,7 +130,11 @@ async fn show(up: &Up, arguments: &Arguments, fabric: Moves, began: Instant) -> 
     if is_terminal {
         let _ = write!(io::stderr(), "\r\x1b[K");
     }
-    let is_well = tried.iter().all(Reached::is_right);
+    let found = match &auditor {
+        Some(auditor) => auditor.ends(PATIENCE).await?,
+        None => Vec::new(),
+    };
+    let is_well = tried.iter().all(Reached::is_right) && found.is_empty();
     match arguments.output {
         Output::Json => {
             println!(
@@ -137,6 +143,7 @@ async fn show(up: &Up, arguments: &Arguments, fabric: Moves, began: Instant) -> 
                     "nodes": arguments.nodes, "attachments": all.iter().map(row).collect::<Vec<_>>(), "pings": tried,
                     "url": access.as_ref().map(|access| &access.url),
                     "kubeconfig": access.as_ref().map(|access| &access.kubeconfig), "well": is_well,
+                    "found": found.iter().map(ToString::to_string).collect::<Vec<_>>(),
                 })
             );
         }
@@ -151,6 +158,7 @@ async fn show(up: &Up, arguments: &Arguments, fabric: Moves, began: Instant) -> 
                 table(&["ATTACHMENT", "NODE", "VNI", "IP", "MAC", "INTERFACE"], all.iter().map(row))
             );
             print!("{}", pings(&tried, fabric));
+            found.iter().for_each(|finding| println!("the auditor has found: {finding}"));
             if let Some(access) = access {
                 print!("{}", how_to_go_on(&access, &all));
             }

@@ -15,6 +15,7 @@ use machinery::{Objects, Plane};
 pub use reach::{Reached, pairs, reach};
 
 use crate::agent::{Agent, AgentSettings, ProgramSettings, answer_probes};
+use crate::audit::Auditor;
 use crate::controllers::{self, ControllerSettings};
 use crate::drive::sim::{SimLimits, Underlay};
 use crate::drive::{Fabric, LogFabric};
@@ -55,6 +56,7 @@ pub enum Moves {
 pub struct Up {
     plane: Plane,
     underlay: Underlay,
+    fabric: Moves,
     nodes: Vec<String>,
     agents: Vec<Agent>,
     attachments: Objects<NetworkAttachment>,
@@ -73,7 +75,7 @@ impl Up {
     /// # Errors
     /// The objects cannot be kept there, or there are too many nodes.
     pub async fn start(settings: UpSettings) -> machinery::Result<Self> {
-        let UpSettings { nodes, fabric, data, programs } = settings;
+        let UpSettings { nodes, fabric: moves, data, programs } = settings;
         if nodes == 0 || nodes > NODES {
             return Err(format!("{nodes} nodes: from 1 to {NODES} is possible").into());
         }
@@ -89,7 +91,7 @@ impl Up {
         let (mut names, mut agents) = (Vec::new(), Vec::new());
         for number in 1..=nodes {
             let (node, host) = (format!("node-{number}"), host(number));
-            let fabric: Arc<dyn Fabric> = match fabric {
+            let fabric: Arc<dyn Fabric> = match moves {
                 Moves::Sim => Arc::new(underlay.join(host)?),
                 Moves::Log => Arc::new(LogFabric::new()),
             };
@@ -101,7 +103,7 @@ impl Up {
             names.push(node);
         }
         let (attachments, subnets) = (plane.objects()?, plane.objects()?);
-        Ok(Self { plane, underlay, nodes: names, agents, attachments, subnets })
+        Ok(Self { plane, underlay, fabric: moves, nodes: names, agents, attachments, subnets })
     }
 
     /// Makes the samples that are not there. Whoever looks after that sees them.
@@ -156,6 +158,18 @@ impl Up {
     #[must_use]
     pub const fn plane(&self) -> &Plane {
         &self.plane
+    }
+
+    /// An auditor of all of it, from now on: of the simulated nodes, too.
+    ///
+    /// # Errors
+    /// None that is known.
+    pub fn auditor(&self) -> machinery::Result<Auditor> {
+        let auditor = Auditor::run(&self.plane)?;
+        for (number, node) in (1..).zip(self.nodes.iter().filter(|_| self.fabric == Moves::Sim)) {
+            auditor.looks_at(node, host(number), Arc::new(self.underlay.join(host(number))?));
+        }
+        Ok(auditor)
     }
 
     /// The network below, if frames move.

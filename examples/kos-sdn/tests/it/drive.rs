@@ -3,7 +3,6 @@
 use std::process::Command;
 use std::time::Duration;
 
-use kos::audit::Auditor;
 use kos::driver::{Directory, DriveSettings, Driven, Nodes, drive, read_records};
 use kos::plan::{Load, Record};
 use kos::up::{Up, UpSettings};
@@ -14,7 +13,7 @@ use crate::world::comes_to_rest;
 /// Drives a load on two nodes, and lets the auditor look on.
 async fn driven(directory: &std::path::Path, change: impl FnOnce(&mut DriveSettings)) -> (Driven, String) {
     let up = Up::start(UpSettings { nodes: 2, ..UpSettings::default() }).await.unwrap();
-    let auditor = Auditor::run(up.plane()).unwrap();
+    let auditor = up.auditor().unwrap();
     let nodes = Nodes { names: vec!["node-1".into(), "node-2".into()], in_turn: true };
     let mut settings = DriveSettings::new("run", nodes);
     settings.load = Load { nets: 3, top: 6.0, bias: 0.0, exponent: 1.0, factor: 1.0, single_subnet: false };

@@ -33,6 +33,7 @@ fn the_dashboard_in_the_tree_is_current() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_step_of_each_attachment_is_counted_once() {
     let up = Up::start(UpSettings { nodes: 2, ..UpSettings::default() }).await.unwrap();
+    let auditor = up.auditor().unwrap();
     up.make_samples().await.unwrap();
     let all = up.all_ready(Duration::from_secs(60), |_, _| {}).await.unwrap();
     // When frames arrive, each node knows the others.
@@ -64,5 +65,6 @@ async fn each_step_of_each_attachment_is_counted_once() {
     assert!(
         Metrics::default().described().iter().filter(|described| page.contains(described.name)).count() > 10
     );
+    crate::world::comes_to_rest(&auditor).await;
     up.plane().stop().await;
 }

@@ -12,7 +12,7 @@ use kos::controllers::{self, ControllerSettings};
 use kos::drive::sim::{PingError, SimLimits, Underlay};
 use kos::drive::{Audit, Fabric, FabricError, Listed};
 use kos::model::{NetworkAttachment, Subnet, ip_locks, network_attachments, subnets};
-use kos::plan::{AddressKey, Finding, Local, Remote};
+use kos::plan::{AddressKey, Local, Remote};
 use machinery::controllers::Recorder;
 use machinery::{Objects, Plane};
 
@@ -138,19 +138,8 @@ impl World {
 
 /// Until nothing is wrong any more; and nothing ever was.
 pub(crate) async fn comes_to_rest(auditor: &Auditor) {
-    let wrong = async || -> Vec<Finding> {
-        let mut wrong = auditor.at_rest().await.unwrap();
-        wrong.extend(auditor.found());
-        wrong
-    };
-    let rests = async {
-        while !wrong().await.is_empty() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    if tokio::time::timeout(DEADLINE, rests).await.is_err() {
-        panic!("it never comes to rest: {:#?}", wrong().await);
-    }
+    let wrong = auditor.ends(DEADLINE).await.unwrap();
+    assert!(wrong.is_empty(), "it never comes to rest: {wrong:#?}");
 }
 
 /// A fabric that does what another does, if it may, and counts.
