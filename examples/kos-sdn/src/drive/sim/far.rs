@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use machinery::sync::Mutex;
-use machinery::tokio::time::{sleep, timeout};
+use machinery::tokio::time::{Instant, sleep, timeout};
 
 use super::underlay::{Delivered, PingError, Underlay};
 use crate::plan::AddressKey;
@@ -25,6 +25,8 @@ type Echoed = (Ipv4Addr, u16, u16);
 const KEPT: usize = 1024;
 /// So long each of the two answers may take.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// So long until it is asked again who has an address.
+const ASK_AGAIN: Duration = Duration::from_millis(200);
 /// Between two looks.
 const LOOK: Duration = Duration::from_micros(200);
 
@@ -47,12 +49,16 @@ impl Far {
     ) -> Result<(), PingError> {
         // A number of its own, so that an echo that comes late is none of the next.
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        underlay.asks(node, from, to)?;
         let sent = async {
             loop {
-                match underlay.pings(node, from, to, (id, sequence)) {
-                    Ok(None) => sleep(LOOK).await,
-                    sent => return sent,
+                // What is lost is asked again.
+                underlay.asks(node, from, to)?;
+                let again = Instant::now() + ASK_AGAIN;
+                while Instant::now() < again {
+                    match underlay.pings(node, from, to, (id, sequence)) {
+                        Ok(None) => sleep(LOOK).await,
+                        sent => return sent,
+                    }
                 }
             }
         };

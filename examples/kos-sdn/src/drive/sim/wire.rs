@@ -33,6 +33,8 @@ impl Wire {
     pub async fn bind(node: Ipv4Addr, port: u16) -> io::Result<Self> {
         let socket = Arc::new(UdpSocket::bind((node, port)).await?);
         let port = socket.local_addr()?.port();
+        // Until that is known nothing is sent.
+        socket.writable().await?;
         let sends = socket.clone();
         let out = move |tunnel: Tunnel, there: Ipv4Addr, frame: &[u8]| {
             // What a network has no room for it drops.
