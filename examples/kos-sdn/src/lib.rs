@@ -31,7 +31,8 @@
 //! 9. **An agent keeps what it finds, takes away what is nobody's, and puts flows right**
 //!    (`what_is_there_when_an_agent_begins_is_kept_and_what_is_nobodys_goes`, `a_switch_that_lost_its_flows_has_them_again`); what it cannot do it
 //!    says, and tries again (`a_node_that_cannot_make_an_interface_says_so_and_tries_again`).
-//! 10. **An address is free when its node has no interface of it, and not before** (`an_address_is_free_when_its_node_has_no_interface_of_it`).
+//! 10. **An address is free when its node has no interface of it, and not before** (`an_address_is_free_when_its_node_has_no_interface_of_it`);
+//!     and who has it then has its interface at once (`an_address_that_was_elsewhere_makes_way_for_who_has_its_lock`).
 //! 11. **One command shows frames that arrive** (`one_command_shows_frames_that_arrive_and_ends_well`), and others ask the nodes from other
 //!     processes (`a_ping_and_a_trace_from_another_process`).
 //! 12. **A program runs once for an interface**, if the agent may run it (`a_program_that_may_not_run_does_not_and_it_is_said`,

@@ -214,3 +214,103 @@ impl Known {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subnet() -> ObjectKey {
+        ObjectKey::new(Some("n"), "s").unwrap()
+    }
+
+    fn who(name: &str) -> Waiting {
+        Waiting { key: ObjectKey::new(Some("n"), name).unwrap(), uid: format!("uid-{name}") }
+    }
+
+    fn vni() -> Vni {
+        Vni::new(1).unwrap()
+    }
+
+    /// Who knows of one address, which a lock is on.
+    fn full() -> (Known, AddressKey) {
+        let key = AddressKey { vni: vni(), address: Ipv4Addr::new(10, 0, 0, 0) };
+        let mut known = Known::new(8, 0);
+        assert_eq!(find(&mut known, "early"), Found::Early);
+        assert_eq!(known.begin(vec![(key, subnet())], Vec::new()), []);
+        (known, key)
+    }
+
+    fn find(known: &mut Known, name: &str) -> Found {
+        let first = u32::from(Ipv4Addr::new(10, 0, 0, 0));
+        known.find(&subnet(), &who(name), None, vni(), &(first..=first))
+    }
+
+    #[test]
+    fn a_lock_that_comes_and_goes_untold_is_found_to_be_gone() {
+        let (mut known, key) = full();
+        assert_eq!(find(&mut known, "a"), Found::Full);
+        assert!(known.has_untold());
+        assert_eq!(known.sweep(|_, _| true, |_| true), [], "it is there still");
+        assert_eq!(known.sweep(|_, _| false, |_| true), [who("a")]);
+        assert_eq!(find(&mut known, "a"), Found::Free(key));
+    }
+
+    #[test]
+    fn what_is_told_is_not_looked_for() {
+        let (mut known, key) = full();
+        known.taken(key);
+        assert!(!known.has_untold());
+        assert_eq!(find(&mut known, "a"), Found::Full);
+        assert_eq!(known.sweep(|_, _| false, |_| true), []);
+        assert_eq!(known.freed(key, Some(&subnet())), Some(who("a")));
+    }
+
+    /// Who comes, waits and goes before it is told of is no more, and is told of by nobody.
+    #[test]
+    fn who_is_due_and_no_more_makes_way() {
+        let (mut known, key) = full();
+        known.taken(key);
+        for name in ["ghost", "a"] {
+            assert_eq!(find(&mut known, name), Found::Full);
+        }
+        assert_eq!(known.freed(key, Some(&subnet())), Some(who("ghost")));
+        assert_eq!(known.sweep(|_, _| true, |one| *one != who("ghost")), [who("a")]);
+        assert_eq!(known.waiting(), 1);
+    }
+
+    #[test]
+    fn who_claims_in_vain_comes_before_who_waits() {
+        let (mut known, key) = full();
+        known.taken(key);
+        for name in ["a", "b"] {
+            assert_eq!(find(&mut known, name), Found::Full);
+        }
+        assert_eq!(known.freed(key, Some(&subnet())), Some(who("a")));
+        assert_eq!(find(&mut known, "a"), Found::Free(key));
+        // Another lock came and went meanwhile: that is nobody's but its own turn.
+        known.taken(key);
+        assert_eq!(known.freed(key, Some(&subnet())), None);
+        assert_eq!(known.claimed(key, &who("a"), false), None);
+        assert_eq!(find(&mut known, "b"), Found::Full, "it is a's");
+        assert_eq!(find(&mut known, "a"), Found::Free(key));
+        known.served(&who("a"));
+        assert_eq!(known.claimed(key, &who("a"), true), None);
+        assert_eq!(known.sweep(|_, _| false, |_| true), [who("b")], "the lock that was made is gone");
+    }
+
+    #[test]
+    fn whoever_stood_first_is_woken_for_what_is_free_at_the_beginning() {
+        let mut known = Known::new(8, 0);
+        let at = |second| Timestamp::from_second(second).unwrap();
+        let first = u32::from(Ipv4Addr::new(10, 0, 0, 0));
+        let line = Line {
+            subnet: subnet(),
+            of: Some((vni(), first..=first)),
+            waiting: vec![(at(1), who("a")), (at(2), who("b"))],
+        };
+        assert_eq!(known.begin(Vec::new(), vec![line]), [who("a")]);
+        assert_eq!(find(&mut known, "new"), Found::Full);
+        assert_eq!(find(&mut known, "b"), Found::Full);
+        assert!(matches!(find(&mut known, "a"), Found::Free(_)));
+    }
+}

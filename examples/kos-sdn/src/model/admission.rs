@@ -236,6 +236,8 @@ mod tests {
         changed["extendedMetadata"] = json!({});
         let answer = review(Review::Mutate, &asked("NetworkAttachment", &changed, &there), at(2)).unwrap();
         let made = patched(&answer, &changed);
+        let writes = made["extendedMetadata"]["writes"].as_array().unwrap();
+        assert_eq!(writes.len(), 1, "what was sent of the status is no write of it: {writes:?}");
         assert_eq!(made["status"], there["status"], "letter by letter");
         assert_eq!(made["extendedMetadata"]["writes"][0]["serverTime"], "1970-01-01T00:00:02.000000Z");
         let again = review(Review::Mutate, &asked("NetworkAttachment", &made, &made), at(3)).unwrap();

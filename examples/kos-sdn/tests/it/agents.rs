@@ -32,7 +32,7 @@ async fn attachments_of_a_network_reach_each_other() {
     }
     // Node 3 has nothing of network 17, and hears nothing of it.
     assert_eq!(world.agents[2].networks(), 1);
-    assert_eq!(world.agents[2].interfaces().len(), 2);
+    world.until_so(|| world.agents[2].interfaces().len() == 2).await;
     assert!(world.ping("b2", "a3").is_err());
 
     world.attachments.delete(&key("default", "a2")).await.unwrap();
@@ -153,5 +153,68 @@ async fn a_node_without_an_agent_holds_up_nobody() {
     world.until("nowhere", |it| it.is_some_and(|it| !it.status.ipv4.is_empty())).await;
     world.attachments.delete(&key("default", "nowhere")).await.unwrap();
     world.until("nowhere", |it| it.is_none()).await;
+    world.ends().await;
+}
+
+/// A fabric that is slow to forget who was elsewhere: the first time it does not come to an end.
+struct Slow(kos::drive::sim::SimFabric, std::sync::atomic::AtomicBool, Arc<tokio::sync::Notify>);
+
+#[async_trait::async_trait]
+impl kos::drive::Fabric for Slow {
+    fn name(&self) -> &'static str {
+        "slow"
+    }
+
+    async fn create_local(&self, interface: &Local) -> Result<(), kos::drive::FabricError> {
+        self.0.create_local(interface).await
+    }
+
+    async fn delete_local(&self, interface: &Local) -> Result<(), kos::drive::FabricError> {
+        self.0.delete_local(interface).await
+    }
+
+    async fn create_remote(&self, interface: &Remote) -> Result<(), kos::drive::FabricError> {
+        self.0.create_remote(interface).await
+    }
+
+    async fn delete_remote(&self, interface: &Remote) -> Result<(), kos::drive::FabricError> {
+        if !self.1.swap(true, Ordering::SeqCst) {
+            self.2.notified().await;
+        }
+        self.0.delete_remote(interface).await
+    }
+
+    async fn list(&self) -> Result<kos::drive::Listed, kos::drive::FabricError> {
+        self.0.list().await
+    }
+
+    async fn audit(&self) -> Result<kos::drive::Audit, kos::drive::FabricError> {
+        self.0.audit().await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_that_was_elsewhere_makes_way_for_who_has_its_lock() {
+    let mut world = World::without_agents().await;
+    let go_on = Arc::new(tokio::sync::Notify::new());
+    let fabric = world.underlay.join(host(1)).unwrap();
+    world.agent_with(
+        kos::agent::AgentSettings::new("node-1", host(1)),
+        Slow(fabric, std::sync::atomic::AtomicBool::new(false), go_on.clone()),
+    );
+    world.audited(1);
+    world.node(2);
+    world.subnet("s", 17, "10.1.0.0/31").await;
+    world.attach("here", "node-1", "s").await;
+    world.attach("there", "node-2", "s").await;
+    world.until_ready("here").await;
+    world.until_pings("here", "there").await;
+    let address = world.get("there").unwrap().status.ipv4.clone();
+    world.attachments.delete(&key("default", "there")).await.unwrap();
+    world.attach("next", "node-1", "s").await;
+    world.until_ready("next").await;
+    let next = world.get("next").unwrap();
+    assert_eq!((&next.status.ipv4, next.status.errors.host.len()), (&address, 0));
+    go_on.notify_one();
     world.ends().await;
 }
