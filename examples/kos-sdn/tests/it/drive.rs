@@ -41,7 +41,7 @@ async fn a_load_is_made_and_tested_and_a_report_says_how_long_each_step_took() {
     // All are made, none is deleted, and each has the time to become ready.
     let (driven, page) = driven(&directory, |settings| {
         (settings.attachments, settings.test_fraction) = (11, 1.0);
-        settings.wait_after_create = Duration::from_secs(8);
+        settings.wait_after_create = Duration::from_secs(10);
     })
     .await;
     let Driven { created, not_created, deleted, broken, shared, left, tests, .. } = &driven;
@@ -89,7 +89,7 @@ async fn a_load_that_has_to_wait_for_addresses_is_told_apart() {
     let (driven, _) = driven(&home.path().join("run"), |settings| {
         (settings.load.factor, settings.load.single_subnet, settings.load.nets) = (0.01, true, 2);
         (settings.load.top, settings.attachments, settings.test_fraction) = (12.0, 60, 0.0);
-        (settings.rate, settings.wait_after_delete) = (60.0, Duration::from_secs(60));
+        (settings.rate, settings.wait_after_delete) = (30.0, Duration::from_secs(60));
     })
     .await;
     assert_eq!((driven.created, driven.deleted, driven.left), (60, 60, 0), "{driven:?}");
