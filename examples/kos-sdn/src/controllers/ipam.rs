@@ -25,8 +25,6 @@ use crate::plan::{AddressKey, Decision, OwnedLock, Step, Trouble, View, address_
 
 /// So long until one looks again for whom there was no place in the line.
 const AGAIN: Duration = Duration::from_secs(10);
-/// So long until the cache has a lock that was made here; later than that it lags.
-const SEEN: Duration = Duration::from_secs(1);
 /// So long until one looks again who came before the line was known.
 const EARLY: Duration = Duration::from_millis(10);
 
@@ -207,8 +205,7 @@ impl Ipam {
                     return Ok(if full == Found::Full { Next::Done } else { Next::After(AGAIN) });
                 }
             };
-            let claimed = self.claim(attachment, &who, key, from.subnet_key).await?;
-            let Some((held, claims)) = claimed else { continue };
+            let Some(held) = self.claim(attachment, &who, key, from.subnet_key).await? else { continue };
             run.wrote(held.token(), locks.informer());
             known.lock().served(&who);
             metrics.locked(attachment, from.subnet);
@@ -216,9 +213,6 @@ impl Ipam {
                 address_of(&self.owned(attachment, &held)).ok_or("a lock without a UID was made")?;
             let status = address.written(attachment, from.subnet);
             self.write(attachment, status, held.fence().ok(), run).await?;
-            // Where the cache lags that far the sweep may find the address free: then somebody tries it for nothing.
-            let _ = locks.informer().reached(held.token(), SEEN).await;
-            drop(claims);
             let text = format!("Assigned IPv4 address {}", address.address());
             let about = attachments.about(attachment);
             self.inner.recorder.note(Note::normal(about, "AddressAssigned", text));
@@ -270,31 +264,36 @@ impl Ipam {
         }
     }
 
-    /// Claims an address, and marks it until the claim is dropped: by then the cache has the lock. `None` is that another has it.
-    async fn claim<'a>(
-        &'a self,
+    /// Claims an address. `None` is that another has it.
+    async fn claim(
+        &self,
         attachment: &NetworkAttachment,
-        who: &'a Waiting,
+        who: &Waiting,
         key: AddressKey,
         subnet: &ObjectKey,
-    ) -> machinery::Result<Option<(Held<AddressKey>, Claims<'a>)>> {
+    ) -> machinery::Result<Option<Held<AddressKey>>> {
         let Inner { locks, known, metrics, .. } = &*self.inner;
         let since = Instant::now();
         let claims = Claims { inner: &self.inner, key, who };
         let claimed = locks.claim(attachment, &key).await;
         metrics.claimed(since, &claimed);
-        if let Ok(Claim::Held(held)) = claimed {
-            return Ok(Some((held, claims)));
-        }
         // What the cache has is marked, and what it will have will be. Under the lock, so that what is told now is told after it.
         let woken = {
             let mut known = known.lock();
-            let is_taken = is_locked(&self.inner, &key, subnet);
-            known.claimed(key, who, is_taken)
+            if let Ok(Claim::Held(held)) = &claimed {
+                known.made(key, who, held.token());
+                None
+            } else {
+                let is_taken = is_locked(&self.inner, &key, subnet);
+                known.claimed(key, who, is_taken)
+            }
         };
         std::mem::forget(claims); // what came of it is known
         self.inner.look.notify_one();
         self.wake(woken).await;
+        if let Ok(Claim::Held(held)) = claimed {
+            return Ok(Some(held));
+        }
         claimed?;
         Ok(None)
     }

@@ -5,7 +5,7 @@ use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 
 use jiff::Timestamp;
-use machinery::objects::ObjectKey;
+use machinery::objects::{ObjectKey, WriteToken};
 
 use crate::model::Vni;
 use crate::plan::{AddressKey, Addresses, Chance, WaitLists};
@@ -28,6 +28,8 @@ struct Mark {
     is_claimed: bool,
     /// It was told meanwhile that there is a lock.
     is_told: bool,
+    /// The write that made the lock, if that was here: a cache that is not there yet says nothing of it.
+    made: Option<WriteToken>,
 }
 
 /// Who waits. Another of the same name is another.
@@ -85,7 +87,7 @@ impl Known {
     pub(super) fn begin(&mut self, locks: Vec<(AddressKey, ObjectKey)>, lines: Vec<Line>) -> Vec<Waiting> {
         for (key, subnet) in locks {
             if self.taken.entry(key.vni).or_default().take(key.address.into()) {
-                self.marks.insert(key, Mark { subnet, is_claimed: false, is_told: false });
+                self.marks.insert(key, Mark { subnet, is_claimed: false, is_told: false, made: None });
             }
         }
         let mut woken = Vec::new();
@@ -122,7 +124,10 @@ impl Known {
         match picked {
             Some(address) => {
                 let key = AddressKey { vni, address: Ipv4Addr::from(address) };
-                self.marks.insert(key, Mark { subnet: subnet.clone(), is_claimed: true, is_told: false });
+                self.marks.insert(
+                    key,
+                    Mark { subnet: subnet.clone(), is_claimed: true, is_told: false, made: None },
+                );
                 // Whoever has no place in the line is woken for nothing.
                 let _ = self.lines.takes(subnet, who, since);
                 Found::Free(key)
@@ -168,6 +173,14 @@ impl Known {
         None
     }
 
+    /// A claim has ended with a lock.
+    pub(super) fn made(&mut self, key: AddressKey, who: &Waiting, made: &WriteToken) {
+        if let Some(mark) = self.marks.get_mut(&key) {
+            mark.made = Some(made.clone());
+        }
+        let _none = self.claimed(key, who, true);
+    }
+
     /// Whether something is due of which nobody may tell.
     pub(super) fn has_untold(&self) -> bool {
         self.lines.due().next().is_some() || self.marks.values().any(|mark| !mark.is_claimed)
@@ -176,10 +189,13 @@ impl Known {
     /// Lets go of what is marked and not claimed where there is no lock, and of who is due and no more.
     pub(super) fn sweep(
         &mut self,
-        is_locked: impl Fn(&AddressKey, &ObjectKey) -> bool,
+        is_locked: impl Fn(&AddressKey, &ObjectKey, Option<&WriteToken>) -> bool,
         is_there: impl Fn(&Waiting) -> bool,
     ) -> Vec<Waiting> {
-        let free = self.marks.iter().filter(|(key, of)| !of.is_claimed && !is_locked(key, &of.subnet));
+        let is_free = |(key, of): &(&AddressKey, &Mark)| {
+            !of.is_claimed && !is_locked(key, &of.subnet, of.made.as_ref())
+        };
+        let free = self.marks.iter().filter(is_free);
         let free: Vec<_> = free.map(|(key, mark)| (*key, mark.subnet.clone())).collect();
         let mut woken: Vec<_> =
             free.into_iter().filter_map(|(key, subnet)| self.freed(key, Some(&subnet))).collect();
@@ -250,8 +266,8 @@ mod tests {
         let (mut known, key) = full();
         assert_eq!(find(&mut known, "a"), Found::Full);
         assert!(known.has_untold());
-        assert_eq!(known.sweep(|_, _| true, |_| true), [], "it is there still");
-        assert_eq!(known.sweep(|_, _| false, |_| true), [who("a")]);
+        assert_eq!(known.sweep(|_, _, _| true, |_| true), [], "it is there still");
+        assert_eq!(known.sweep(|_, _, _| false, |_| true), [who("a")]);
         assert_eq!(find(&mut known, "a"), Found::Free(key));
     }
 
@@ -261,7 +277,7 @@ mod tests {
         known.taken(key);
         assert!(!known.has_untold());
         assert_eq!(find(&mut known, "a"), Found::Full);
-        assert_eq!(known.sweep(|_, _| false, |_| true), []);
+        assert_eq!(known.sweep(|_, _, _| false, |_| true), []);
         assert_eq!(known.freed(key, Some(&subnet())), Some(who("a")));
     }
 
@@ -274,7 +290,7 @@ mod tests {
             assert_eq!(find(&mut known, name), Found::Full);
         }
         assert_eq!(known.freed(key, Some(&subnet())), Some(who("ghost")));
-        assert_eq!(known.sweep(|_, _| true, |one| *one != who("ghost")), [who("a")]);
+        assert_eq!(known.sweep(|_, _, _| true, |one| *one != who("ghost")), [who("a")]);
         assert_eq!(known.waiting(), 1);
     }
 
@@ -295,7 +311,7 @@ mod tests {
         assert_eq!(find(&mut known, "a"), Found::Free(key));
         known.served(&who("a"));
         assert_eq!(known.claimed(key, &who("a"), true), None);
-        assert_eq!(known.sweep(|_, _| false, |_| true), [who("b")], "the lock that was made is gone");
+        assert_eq!(known.sweep(|_, _, _| false, |_| true), [who("b")], "the lock that was made is gone");
     }
 
     #[test]

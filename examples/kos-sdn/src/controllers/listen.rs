@@ -5,9 +5,10 @@ use std::future::pending;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use machinery::controllers::{Controller, key_of_name, name_of_key};
 use machinery::informers::deliver::Told;
-use machinery::objects::{Event, Object as _, ObjectKey};
+use machinery::objects::{Event, Object as _, ObjectKey, WriteToken};
 use machinery::tokio;
 use machinery::tokio::time::sleep;
 use machinery::tokio_util::sync::CancellationToken;
@@ -62,7 +63,9 @@ impl Ipam {
                     Some(_) => continue,
                 },
                 () = idle => known.lock().sweep(
-                    |key, subnet| is_locked(&self.inner, key, subnet),
+                    |key, subnet, made| {
+                        made.is_some_and(|made| !self.shows(made)) || is_locked(&self.inner, key, subnet)
+                    },
                     |who| attachments.get(&who.key).is_some_and(|now| uid_of(&now) == who.uid),
                 ),
             };
@@ -101,6 +104,12 @@ impl Ipam {
         let mut known = known.lock();
         known.forget();
         known.begin(locked, lines)
+    }
+
+    /// Whether the cache of locks has come as far as a write.
+    fn shows(&self, made: &WriteToken) -> bool {
+        let reached = self.inner.locks.informer().reached(made, Duration::ZERO).now_or_never();
+        reached.is_some_and(|reached| reached.is_ok())
     }
 
     fn of_lock(&self, name: &ObjectKey, event: &Event<Arc<IPLock>>) -> Option<Waiting> {
