@@ -159,6 +159,11 @@ async fn show(up: &Up, arguments: &Arguments, fabric: Moves, began: Instant) -> 
             );
             print!("{}", pings(&tried, fabric));
             found.iter().for_each(|finding| println!("the auditor has found: {finding}"));
+            if auditor.is_some() && found.is_empty() {
+                println!(
+                    "audited: each address was had by one at a time, and each node has what it should have"
+                );
+            }
             if let Some(access) = access {
                 print!("{}", how_to_go_on(&access, &all));
             }

@@ -35,6 +35,7 @@ fn one_command_shows_frames_that_arrive_and_ends_well() {
         told.contains("12 of 12 within a network are answered, 18 of 18 between networks are not"),
         "{told}"
     );
+    assert!(told.contains("audited: each address"), "{told}");
     assert!(!told.contains("serving"), "nobody is there to be served: {told}");
 }
 
