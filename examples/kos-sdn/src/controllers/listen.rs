@@ -10,7 +10,7 @@ use machinery::controllers::{Controller, key_of_name, name_of_key};
 use machinery::informers::deliver::Told;
 use machinery::objects::{Event, Object as _, ObjectKey, WriteToken};
 use machinery::tokio;
-use machinery::tokio::time::sleep;
+use machinery::tokio::time::{Instant, sleep};
 use machinery::tokio_util::sync::CancellationToken;
 
 use super::ipam::{Inner, Ipam, subnet_of, waits_since};
@@ -20,6 +20,8 @@ use crate::plan::AddressKey;
 
 /// So long nothing is told until it is looked whether something never will be.
 const IDLE: Duration = Duration::from_millis(10);
+/// So long it is not looked where something is told all the time.
+const BUSY: Duration = Duration::from_millis(200);
 
 impl Ipam {
     /// Keeps what is known of addresses up to date, and wakes who waits for one.
@@ -34,6 +36,7 @@ impl Ipam {
         else {
             return;
         };
+        let mut untold_since = None;
         loop {
             if !known.lock().is_ready() {
                 let synced = async {
@@ -47,6 +50,12 @@ impl Ipam {
                 self.wake(self.begins()).await;
             }
             let has_untold = known.lock().has_untold();
+            untold_since = untold_since.or_else(|| Some(Instant::now())).filter(|_| has_untold);
+            if untold_since.is_some_and(|since| since.elapsed() >= BUSY) {
+                untold_since = None;
+                self.wake(self.sweep()).await;
+                continue;
+            }
             let idle = async { if has_untold { sleep(IDLE).await } else { pending().await } };
             let woken: Vec<Waiting> = tokio::select! {
                 biased;
@@ -62,15 +71,24 @@ impl Ipam {
                     Some(Told::Event(_, event)) => self.of_attachment(&event).into_iter().collect(),
                     Some(_) => continue,
                 },
-                () = idle => known.lock().sweep(
-                    |key, subnet, made| {
-                        made.is_some_and(|made| !self.shows(made)) || is_locked(&self.inner, key, subnet)
-                    },
-                    |who| attachments.get(&who.key).is_some_and(|now| uid_of(&now) == who.uid),
-                ),
+                () = idle => {
+                    untold_since = None;
+                    self.sweep()
+                }
             };
             self.wake(woken).await;
         }
+    }
+
+    /// Looks for what is never told.
+    fn sweep(&self) -> Vec<Waiting> {
+        let Inner { attachments, known, .. } = &*self.inner;
+        known.lock().sweep(
+            |key, subnet, made| {
+                made.is_some_and(|made| !self.shows(made)) || is_locked(&self.inner, key, subnet)
+            },
+            |who| attachments.get(&who.key).is_some_and(|now| uid_of(&now) == who.uid),
+        )
     }
 
     /// Remembers what the caches have. Who waited before stands where it stood, and nobody who comes new is before it.
