@@ -106,8 +106,13 @@ impl Auditor {
     /// It cannot be looked at.
     pub async fn at_rest(&self) -> machinery::Result<Vec<Finding>> {
         let nodes = self.seen().await?;
-        let Inner { attachments, locks, .. } = &*self.0;
-        Ok(at_rest(&all(attachments).await?, &all(locks).await?, &nodes))
+        let Inner { attachments, locks, state, .. } = &*self.0;
+        let (attachments, locks) = (all(attachments).await?, all(locks).await?);
+        let mut wrong = at_rest(&attachments, &locks, &nodes);
+        if !state.lock().changes.has_heard_of(&attachments) {
+            wrong.push(Finding::AtRest("not all changes have been heard of yet".into()));
+        }
+        Ok(wrong)
     }
 
     /// Waits until nothing is wrong any more; what is after so long, and all that ever was.

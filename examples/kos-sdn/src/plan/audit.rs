@@ -98,6 +98,13 @@ impl Changes {
         Some(Finding::Shared { vni: place.vni, address: place.address, one, other: key.clone() })
     }
 
+    /// Whether it has heard of all that attachments have now.
+    #[must_use]
+    pub fn has_heard_of(&self, attachments: &[Arc<NetworkAttachment>]) -> bool {
+        let now = attachments.iter().filter_map(|one| Some((one.key(), place_of(one)?)));
+        now.collect::<BTreeMap<_, _>>() == self.places
+    }
+
     /// A subnet is this now, or is there no more.
     pub fn subnet(&mut self, key: &ObjectKey, now: Option<&Subnet>) -> Option<Finding> {
         self.counting.remove(key);

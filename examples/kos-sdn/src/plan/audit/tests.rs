@@ -46,6 +46,7 @@ fn two_with_one_address_are_found_and_one_after_the_other_is_fine() {
     assert_eq!(changes.attachment(&key("a"), Some(&a)), None);
     let found = changes.attachment(&key("b"), Some(&b)).unwrap();
     assert_eq!(found.to_string(), "n/a and n/b had 10.0.0.2 of network 1 at once");
+    assert!(changes.has_heard_of(&[a.clone(), b.clone()]) && !changes.has_heard_of(std::slice::from_ref(&a)));
     changes.attachment(&key("b"), None);
     changes.attachment(&key("a"), Some(&NetworkAttachment::default()));
     assert_eq!(changes.attachment(&key("b"), Some(&b)), None);
