@@ -116,6 +116,7 @@ pub(super) async fn run(arguments: Arguments) -> machinery::Result<ExitCode> {
     let id = arguments.runid.clone();
     let id = id.unwrap_or_else(|| format!("{}-{mark:04}", now.strftime("%m%d-%H%M")));
     let mut settings = settings(&arguments, &id, seed);
+    settings.load.check()?;
     estimate(&settings.load);
     if arguments.estimate {
         return Ok(ExitCode::SUCCESS);

@@ -106,6 +106,7 @@ pub async fn drive(
     if settings.nodes.names.is_empty() {
         return Err("no nodes: say which there are".into());
     }
+    settings.load.check()?;
     directory.sizes(&settings.load)?;
     let mut chance = Chance::new(settings.seed);
     let networks = networks(settings, &mut chance);

@@ -41,7 +41,42 @@ pub struct SubnetPlan {
     pub size: u64,
 }
 
+/// More attachments at a time than any machine has room for.
+const SLOTS: u64 = 1 << 20;
+
 impl Load {
+    /// Whether it can be driven.
+    ///
+    /// # Errors
+    /// What cannot be, and what could.
+    pub fn check(&self) -> Result<(), String> {
+        let Self { nets, top, bias, exponent, factor, .. } = *self;
+        if nets == 0 || nets > Vni::MAX {
+            return Err(format!("{nets} networks: from 1 to {} is possible", Vni::MAX));
+        }
+        let numbers = [
+            ("top size", top, 1.0),
+            ("bias", bias, 0.0),
+            ("exponent", exponent, 0.0),
+            ("size factor", factor, 0.0),
+        ];
+        for (what, number, least) in numbers {
+            if !number.is_finite() || number < least {
+                return Err(format!("the {what} {number}: a number from {least} on is possible"));
+            }
+        }
+        let mut slots = 0_u64;
+        for net in self.nets() {
+            slots = slots.saturating_add(net.size);
+            if slots > SLOTS {
+                return Err(format!(
+                    "more than {SLOTS} attachments at a time: make networks smaller, or fewer"
+                ));
+            }
+        }
+        Ok(())
+    }
+
     /// The size of a network, from 1 on.
     #[must_use]
     #[allow(
@@ -145,6 +180,24 @@ mod tests {
         check(load(10, 100.0, 0.0, 1.0), 296, "52.73", None, &sizes);
         check(load(100, 100.0, 0.0, 1.0), 573, "29.21", Some(100), &sizes);
         check(load(1000, 500.0, 5.0, 1.2), 7373, "80.76", Some(785), &[350, 291, 248]);
+    }
+
+    #[test]
+    fn what_cannot_be_driven_is_refused() {
+        let good = load(10, 100.0, 0.0, 1.0);
+        assert_eq!(good.check(), Ok(()));
+        for (bad, why) in [
+            (Load { nets: 0, ..good }, "0 networks"),
+            (Load { nets: u32::MAX, ..good }, "4294967295 networks"),
+            (Load { top: 1e12, ..good }, "more than 1048576"),
+            (Load { top: -5.0, ..good }, "top size -5"),
+            (Load { bias: f64::NAN, ..good }, "bias NaN"),
+            (Load { exponent: f64::INFINITY, ..good }, "exponent inf"),
+            (Load { factor: -1.0, ..good }, "size factor -1"),
+        ] {
+            let told = bad.check().unwrap_err();
+            assert!(told.contains(why), "{told}");
+        }
     }
 
     #[test]
