@@ -7,9 +7,10 @@ use serde_json::Value;
 use super::keys::Keys;
 use crate::cache::{By, Wanted};
 use crate::invalid::{FieldError, Problem, invalid};
-use crate::kind::Kind;
+use crate::kind::{Kind, field_text};
 use crate::refusal::Refusal;
 use crate::request::unsupported;
+use crate::storage::Stored;
 use crate::strategy::{meta_text, metadata};
 use crate::verbs::output::read;
 
@@ -51,11 +52,39 @@ impl Witness {
         if self.wanted.namespace.as_deref().is_some_and(|only| namespace != Some(only)) {
             return false;
         }
+        if selection.is_everything()
+            && let Some(part) = self.part(entry)
+        {
+            return part.is_some_and(|key| self.keys.contains(&key));
+        }
         let Ok(object) = read(&selection.kind, entry, entry.modified) else { return false };
         self.key(&object).is_some_and(|key| self.keys.contains(&key)) && selection.matches(&object)
     }
 
-    /// What an object is under.
+    /// What an object is under, if it is stored just as it is told: most are, and nothing else of it is read then.
+    fn part(&self, entry: &Entry) -> Option<Option<String>> {
+        let kind = &self.wanted.selection.kind;
+        let stored = Stored::of(&entry.value).ok()?;
+        if kind.stored.is_some() || stored.print != kind.print {
+            return None;
+        }
+        let text =
+            |path: &[&str]| Some(stored.part(path).ok()?.as_ref().and_then(Value::as_str).map(str::to_owned));
+        match &self.by {
+            InterestBy::Label(label) => text(&["metadata", "labels", label]),
+            InterestBy::Field(field) => match &**field {
+                NAME => text(&["metadata", "name"]),
+                NAMESPACE => text(&["metadata", "namespace"]),
+                field => {
+                    let selectable = kind.selectable.iter().find(|selectable| selectable.field == field)?;
+                    let path: Vec<&str> = selectable.path.iter().map(String::as_str).collect();
+                    Some(Some(field_text(stored.part(&path).ok()?.as_ref())))
+                }
+            },
+        }
+    }
+
+    /// The same, of an object as a whole.
     fn key(&self, object: &Value) -> Option<String> {
         match &self.by {
             InterestBy::Label(label) => {
@@ -67,5 +96,58 @@ impl Witness {
                 field => self.wanted.selection.kind.field(object, field),
             },
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use machinery_objects::{FieldSelector, LabelSelector, Revision};
+    use serde_json::json;
+
+    use super::*;
+    use crate::select::Selection;
+    use crate::storage::encode;
+
+    /// Both ways: as it is stored, and as it is read when it was stored under another schema.
+    fn check(by: InterestBy, key: &str, expected: bool) {
+        let kinds = crate::native::kinds();
+        let kind =
+            kinds.into_iter().find(|kind| kind.names.plural == "events" && !kind.selectable.is_empty());
+        let kind = kind.expect("events are built in, and have fields");
+        let object = json!({
+            "apiVersion": kind.api_version, "kind": kind.names.kind, "reason": "Full", "type": "",
+            "metadata": {"name": "a", "namespace": "n", "labels": {"app": "web", "tier": "b\"c"}},
+        });
+        let (labels, fields) = (LabelSelector::everything(), FieldSelector::everything());
+        for print in [kind.print, kind.print ^ 1] {
+            let entry = Entry {
+                key: kind.place.key(Some("n"), "a").into(),
+                value: encode(object.as_object().expect("an object"), print).into(),
+                created: Revision(1),
+                modified: Revision(1),
+            };
+            let selection = Selection { kind: kind.clone(), labels: labels.clone(), fields: fields.clone() };
+            let wanted = Wanted { selection, namespace: Some("n".into()) };
+            let keys = [&Arc::from(key)].into_iter().collect();
+            let witness = Witness { by: by.clone(), wanted, keys };
+            assert_eq!(witness.sees(&entry), expected, "{by:?} {key:?}, {print}");
+        }
+    }
+
+    #[test]
+    fn what_an_object_is_under_is_read_of_its_bytes() {
+        check(InterestBy::Label("app".into()), "web", true);
+        check(InterestBy::Label("app".into()), "other", false);
+        check(InterestBy::Label("tier".into()), "b\"c", true);
+        check(InterestBy::Label("absent".into()), "web", false);
+        check(InterestBy::Field("reason".into()), "Full", true);
+        check(InterestBy::Field("reason".into()), "web", false);
+        check(InterestBy::Field("source".into()), "Full", false);
+        check(InterestBy::Field(NAME.into()), "a", true);
+        check(InterestBy::Field(NAME.into()), "n", false);
+        check(InterestBy::Field(NAMESPACE.into()), "n", true);
+        check(InterestBy::Field(NAMESPACE.into()), "a", false);
     }
 }

@@ -34,6 +34,12 @@ pub(crate) struct NotStored {
     why: String,
 }
 
+impl NotStored {
+    pub(super) const fn because(why: String) -> Self {
+        Self { why }
+    }
+}
+
 /// An object in its stored form. Its metadata must be an object; its revision is left out.
 pub(crate) fn encode(object: &Map<String, Value>, print: u64) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(2048);

@@ -2,6 +2,7 @@
 
 mod form;
 mod objects;
+mod part;
 mod place;
 
 pub(crate) use form::{Stored, encode, head};
