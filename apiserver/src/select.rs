@@ -79,11 +79,14 @@ impl Selection {
 
     /// Whether the terms about name and namespace hold.
     fn sees_key(&self, key: &str) -> bool {
+        let mut terms = self.fields.terms().iter().filter(|term| is_of_key(term.field())).peekable();
+        if terms.peek().is_none() {
+            return true;
+        }
         let (namespace, name) = self.kind.place.names(key);
-        self.fields.terms().iter().all(|term| match term.field() {
-            NAME => term.matches(Some(name)),
+        terms.all(|term| match term.field() {
             NAMESPACE => term.matches(namespace),
-            _ => true,
+            _ => term.matches(Some(name)),
         })
     }
 }

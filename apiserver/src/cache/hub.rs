@@ -7,8 +7,9 @@ use machinery_objects::Revision;
 use machinery_store::{Change as Changed, Event, Key, WatchError};
 
 use super::objects::Objects;
+use super::pending::Pending;
 use super::ring::{Change, Most, Revised, Ring};
-use super::watches::{Pending, Watches};
+use super::watches::Watches;
 use super::{State, View};
 use crate::kind::Kind;
 
@@ -110,7 +111,8 @@ impl Hub {
     /// begins with what comes from now on.
     pub(super) fn begin(&mut self, number: u32, after: Revision) -> bool {
         let place = self.ring.after(after);
-        self.watches.slot(number).pending = place.and_then(|number| self.place(number));
+        let all = place.and_then(|number| Some(Pending::all(number, self.ring.get(number)?.revision)));
+        self.watches.slot(number).pending = all;
         place.is_some()
     }
 
@@ -126,12 +128,9 @@ impl Hub {
         let Some(revised) = self.ring.get(pending.number).cloned() else {
             return Look::TooFarBehind(pending.revision);
         };
-        self.watches.slot(number).pending = self.place(pending.number + 1);
+        let revision = |number| Some(self.ring.get(number)?.revision);
+        self.watches.slot(number).pending = pending.rest(revision);
         Look::At(revised)
-    }
-
-    fn place(&self, number: u64) -> Option<Pending> {
-        Some(Pending { number, revision: self.ring.get(number)?.revision })
     }
 
     fn is_past(&self, revision: Revision) -> bool {

@@ -16,6 +16,7 @@ mod follow;
 mod hub;
 mod index;
 mod objects;
+mod pending;
 mod ring;
 mod state;
 mod term;

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::task::{Context, Waker};
 
 use foldhash::fast::FixedState;
-use machinery_objects::Revision;
 
 use super::index::Index;
+use super::pending::Pending;
 use super::ring::Revised;
 use super::term::each_term;
 use super::wanted::Filed;
@@ -31,7 +31,6 @@ pub(super) struct Watches {
 #[derive(Default)]
 pub(super) struct Slot {
     wanted: Option<Arc<Wanted>>,
-    /// The first in the ring that may concern it and that it has not looked at.
     pub(super) pending: Option<Pending>,
     pub(super) waker: Option<Waker>,
     /// It asked how far the cache is; and that is known now.
@@ -50,13 +49,6 @@ impl Slot {
             waker => waker.replace(cx.waker().clone()),
         }
     }
-}
-
-/// A place in the ring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Pending {
-    pub(super) number: u64,
-    pub(super) revision: Revision,
 }
 
 /// Places for so many watches are made at first.
@@ -124,18 +116,23 @@ impl Watches {
     /// whoever is found is asked.
     pub(super) fn note(&mut self, kind: &Kind, revised: &Revised, number: u64, wake: &mut Vec<Waker>) {
         let Self { seed, index, slots, looked_at, .. } = self;
-        let pending = Pending { number, revision: revised.revision };
+        let first = Pending::one(number, revised.revision);
         for change in &revised.changes {
             for state in [&change.before, &change.after].into_iter().flatten() {
                 each_term(kind, state, |term| {
                     index.each(term.hash(seed), |watch| {
                         let slot = &mut slots[watch as usize];
                         *looked_at += 1;
-                        if slot.pending.is_none()
-                            && slot.wanted.as_ref().is_some_and(|wanted| wanted.sees(state))
-                        {
-                            slot.pending = Some(pending);
-                            wake.extend(slot.waker.take());
+                        let knows = slot.pending.as_ref().is_some_and(|pending| pending.has(number));
+                        if knows || !slot.wanted.as_ref().is_some_and(|wanted| wanted.sees(state)) {
+                            return;
+                        }
+                        match &mut slot.pending {
+                            Some(pending) => pending.note(number),
+                            None => {
+                                slot.pending = Some(first);
+                                wake.extend(slot.waker.take());
+                            }
                         }
                     });
                 });
