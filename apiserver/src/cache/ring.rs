@@ -82,11 +82,14 @@ pub(super) struct Ring {
     /// Everything after this revision is there.
     since: Revision,
     bytes: usize,
+    /// The first of which it is kept what was written, and the size of the states from there.
+    written: u64,
+    written_bytes: usize,
     most: Most,
 }
 
-/// Of so many of the newest what was written of them is kept: nearly all who are told are told at once.
-const WRITTEN: usize = 64;
+/// Of so many of the newest what was written of them is kept, if their states are no larger: nearly all who are told are told soon.
+const WRITTEN: Most = Most { revisions: 1024, bytes: 4 << 20 };
 
 /// How much of it is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -98,23 +101,40 @@ pub(crate) struct Most {
 
 impl Ring {
     pub(super) const fn new(since: Revision, most: Most) -> Self {
-        Self { revised: VecDeque::new(), first: 0, since, bytes: 0, most }
+        Self { revised: VecDeque::new(), first: 0, since, bytes: 0, written: 0, written_bytes: 0, most }
     }
 
     pub(super) fn push(&mut self, revised: Arc<Revised>) {
-        if let Some(old) = self.revised.len().checked_sub(WRITTEN).and_then(|at| self.revised.get(at)) {
-            old.changes.iter().for_each(Change::forget_forms);
-        }
-        self.bytes += revised.bytes();
+        let bytes = revised.bytes();
+        self.bytes += bytes;
+        self.written_bytes += bytes;
         self.revised.push_back(revised);
+        while self.end() - self.written > WRITTEN.revisions as u64
+            || self.written_bytes > WRITTEN.bytes && self.end() - self.written > 1
+        {
+            self.forget_forms();
+        }
         while self.revised.len() > self.most.revisions.max(1)
             || self.bytes > self.most.bytes && self.revised.len() > 1
         {
+            if self.written == self.first {
+                self.forget_forms();
+            }
             let Some(gone) = self.revised.pop_front() else { break };
             self.bytes -= gone.bytes();
             self.first += 1;
             self.since = gone.revision;
         }
+    }
+
+    /// What was written of the first of which it is kept is not kept any more.
+    fn forget_forms(&mut self) {
+        if let Some(old) = self.get(self.written) {
+            let bytes = old.bytes();
+            old.changes.iter().for_each(Change::forget_forms);
+            self.written_bytes -= bytes;
+        }
+        self.written += 1;
     }
 
     /// The number that the next one will have.
@@ -166,6 +186,29 @@ mod tests {
         assert_eq!((after(&ring, 9), after(&ring, 10), ring.bytes), (None, Some(3), 95));
         ring.push(revised(14, 1000));
         assert_eq!((after(&ring, 13), ring.get(5).is_some()), (Some(5), true), "the newest is always there");
+    }
+
+    #[test]
+    fn what_was_written_is_kept_for_the_newest() {
+        let mut ring = Ring::new(Revision(0), Most { revisions: 3, bytes: usize::MAX });
+        let is_kept = |ring: &Ring, number| {
+            ring.get(number).is_some_and(|revised: &Arc<Revised>| revised.changes[0].forms.lock().is_some())
+        };
+        let megabyte = 1 << 20;
+        for (revision, bytes) in [(1, 1), (2, 1), (3, 1), (4, 1), (5, 4 * megabyte - 2)] {
+            ring.push(revised(revision, bytes));
+        }
+        assert_eq!([2, 3, 4].map(|number| is_kept(&ring, number)), [true; 3]);
+        assert_eq!(ring.written_bytes, 4 * megabyte, "as much as may be");
+        ring.push(revised(6, 2));
+        assert_eq!([3, 4, 5].map(|number| is_kept(&ring, number)), [false, true, true]);
+        ring.push(revised(7, 5 * megabyte));
+        assert_eq!([4, 5, 6].map(|number| is_kept(&ring, number)), [false, false, true], "the newest always");
+
+        let mut ring = Ring::new(Revision(0), Most { revisions: 2000, bytes: usize::MAX });
+        (0..1500).for_each(|revision| ring.push(revised(revision, 1)));
+        assert_eq!([475, 476, 1499].map(|number| is_kept(&ring, number)), [false, true, true]);
+        assert_eq!(ring.written_bytes, 1024);
     }
 
     #[test]
