@@ -7,10 +7,10 @@ use serde_json::Value;
 use super::keys::Keys;
 use crate::cache::{By, Wanted};
 use crate::invalid::{FieldError, Problem, invalid};
-use crate::kind::{Kind, field_text};
+use crate::kind::Kind;
 use crate::refusal::Refusal;
 use crate::request::unsupported;
-use crate::storage::Stored;
+use crate::storage::{Path, Stored};
 use crate::strategy::{meta_text, metadata};
 use crate::verbs::output::read;
 
@@ -52,39 +52,11 @@ impl Witness {
         if self.wanted.namespace.as_deref().is_some_and(|only| namespace != Some(only)) {
             return false;
         }
-        if selection.is_everything()
-            && let Some(part) = self.part(entry)
-        {
-            return part.is_some_and(|key| self.keys.contains(&key));
-        }
-        let Ok(object) = read(&selection.kind, entry, entry.modified) else { return false };
+        let Some(object) = told(&selection.kind, entry) else { return false };
         self.key(&object).is_some_and(|key| self.keys.contains(&key)) && selection.matches(&object)
     }
 
-    /// What an object is under, if it is stored just as it is told: most are, and nothing else of it is read then.
-    fn part(&self, entry: &Entry) -> Option<Option<String>> {
-        let kind = &self.wanted.selection.kind;
-        let stored = Stored::of(&entry.value).ok()?;
-        if kind.stored.is_some() || stored.print != kind.print {
-            return None;
-        }
-        let text =
-            |path: &[&str]| Some(stored.part(path).ok()?.as_ref().and_then(Value::as_str).map(str::to_owned));
-        match &self.by {
-            InterestBy::Label(label) => text(&["metadata", "labels", label]),
-            InterestBy::Field(field) => match &**field {
-                NAME => text(&["metadata", "name"]),
-                NAMESPACE => text(&["metadata", "namespace"]),
-                field => {
-                    let selectable = kind.selectable.iter().find(|selectable| selectable.field == field)?;
-                    let path: Vec<&str> = selectable.path.iter().map(String::as_str).collect();
-                    Some(Some(field_text(stored.part(&path).ok()?.as_ref())))
-                }
-            },
-        }
-    }
-
-    /// The same, of an object as a whole.
+    /// What an object is under.
     fn key(&self, object: &Value) -> Option<String> {
         match &self.by {
             InterestBy::Label(label) => {
@@ -99,6 +71,22 @@ impl Witness {
     }
 }
 
+/// As much of an object as selectors and interests ask about, as it is told. Of most that is as it is stored, and nothing else is read.
+fn told(kind: &Kind, entry: &Entry) -> Option<Value> {
+    let stored = Stored::of(&entry.value).ok()?;
+    if kind.stored.is_some() || stored.print != kind.print {
+        return read(kind, entry, entry.modified).ok();
+    }
+    let fields: Vec<Vec<&str>> = kind
+        .selectable
+        .iter()
+        .map(|selectable| selectable.path.iter().map(String::as_str).collect())
+        .collect();
+    let mut paths: Vec<Path<'_>> = fields.iter().map(|path| &path[..]).collect();
+    paths.extend([&["metadata", "name"][..], &["metadata", "namespace"], &["metadata", "labels"]]);
+    stored.parts(&paths).ok()
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -111,7 +99,7 @@ mod tests {
     use crate::storage::encode;
 
     /// Both ways: as it is stored, and as it is read when it was stored under another schema.
-    fn check(by: InterestBy, key: &str, expected: bool) {
+    fn check_of(selected: &str, by: InterestBy, key: &str, expected: bool) {
         let kinds = crate::native::kinds();
         let kind =
             kinds.into_iter().find(|kind| kind.names.plural == "events" && !kind.selectable.is_empty());
@@ -120,7 +108,9 @@ mod tests {
             "apiVersion": kind.api_version, "kind": kind.names.kind, "reason": "Full", "type": "",
             "metadata": {"name": "a", "namespace": "n", "labels": {"app": "web", "tier": "b\"c"}},
         });
-        let (labels, fields) = (LabelSelector::everything(), FieldSelector::everything());
+        let (labels, fields) = selected.split_once('/').expect("labels and fields");
+        let labels: LabelSelector = labels.parse().expect("a selector");
+        let fields: FieldSelector = fields.parse().expect("a selector");
         for print in [kind.print, kind.print ^ 1] {
             let entry = Entry {
                 key: kind.place.key(Some("n"), "a").into(),
@@ -132,8 +122,24 @@ mod tests {
             let wanted = Wanted { selection, namespace: Some("n".into()) };
             let keys = [&Arc::from(key)].into_iter().collect();
             let witness = Witness { by: by.clone(), wanted, keys };
-            assert_eq!(witness.sees(&entry), expected, "{by:?} {key:?}, {print}");
+            assert_eq!(witness.sees(&entry), expected, "{selected} {by:?} {key:?}, {print}");
         }
+    }
+
+    fn check(by: InterestBy, key: &str, expected: bool) {
+        check_of("/", by, key, expected);
+    }
+
+    #[test]
+    fn what_is_not_selected_is_of_no_interest() {
+        let check =
+            |selected: &str, expected| check_of(selected, InterestBy::Label("app".into()), "web", expected);
+        check("app=web/reason=Full,type=", true);
+        check("app!=web/", false);
+        check("other/", false);
+        check("/reason!=Full", false);
+        check("/reason=Full,metadata.name=b", false);
+        check("/metadata.namespace=n,metadata.name=a", true);
     }
 
     #[test]

@@ -113,15 +113,6 @@ pub(crate) struct Selectable {
     pub(crate) path: Vec<String>,
 }
 
-/// A value, as selectors compare it.
-pub(crate) fn field_text(value: Option<&Value>) -> String {
-    match value {
-        Some(Value::String(text)) => text.clone(),
-        Some(Value::Null) | None => String::new(),
-        Some(other) => other.to_string(),
-    }
-}
-
 impl Kind {
     /// `widgets.example.com`, as messages say it.
     pub(crate) fn resource(&self) -> String {
@@ -134,7 +125,12 @@ impl Kind {
     /// The value of a field that this kind is selected by; absent ones are empty.
     pub(crate) fn field(&self, object: &Value, field: &str) -> Option<String> {
         let selectable = self.selectable.iter().find(|selectable| selectable.field == field)?;
-        Some(field_text(selectable.path.iter().try_fold(object, |value, name| value.get(name))))
+        let value = selectable.path.iter().try_fold(object, |value, name| value.get(name));
+        Some(match value {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Null) | None => String::new(),
+            Some(other) => other.to_string(),
+        })
     }
 
     /// In the version that is stored.

@@ -7,4 +7,5 @@ mod place;
 
 pub(crate) use form::{Stored, encode, head};
 pub(crate) use objects::{Committed, Listed, Moment, Objects, PATIENCE, expired, too_large};
+pub(crate) use part::Path;
 pub(crate) use place::Place;

@@ -1,89 +1,91 @@
-//! One part of a stored object, without the rest: what is beside the path to it is passed over, and never made.
+//! Some parts of a stored object, without the rest: what is beside the paths to them is passed over, and never made.
 
 use std::borrow::Cow;
 use std::fmt::{Formatter, Result as Written};
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, de};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::form::{NotStored, Stored};
 
+/// The names that lead to a part.
+pub(crate) type Path<'p> = &'p [&'p str];
+
 impl Stored<'_> {
-    /// What is at the end of a path of names, as [`Stored::read`] would have it there. The revision is not found in this way.
-    pub(crate) fn part<'p>(&self, path: &'p [&'p str]) -> Result<Option<Value>, NotStored> {
+    /// What is at the end of these paths is what [`Stored::read`] would have there, and there is nothing else. The revision is not among it.
+    pub(crate) fn parts(&self, paths: &[Path<'_>]) -> Result<Value, NotStored> {
         let not = |error: serde_json::Error| NotStored::because(error.to_string());
         let mut json = serde_json::Deserializer::from_slice(self.json());
-        let part = Part(path).deserialize(&mut json).map_err(not)?;
+        let parts = Parts(paths).deserialize(&mut json).map_err(not)?;
         json.end().map_err(not)?;
-        Ok(part)
+        Ok(parts)
     }
 }
 
-/// What is at the end of these names.
-struct Part<'p>(&'p [&'p str]);
+/// What is at the end of these. Only objects have names: of anything else there is nothing.
+struct Parts<'a, 'p>(&'a [Path<'p>]);
 
-impl<'de> DeserializeSeed<'de> for Part<'_> {
-    type Value = Option<Value>;
+impl<'de> DeserializeSeed<'de> for Parts<'_, '_> {
+    type Value = Value;
 
-    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<Option<Value>, D::Error> {
-        match self.0 {
-            [] => Value::deserialize(value).map(Some),
-            [name, rest @ ..] => value.deserialize_any(Below(name, rest)),
+    fn deserialize<D: Deserializer<'de>>(self, value: D) -> Result<Value, D::Error> {
+        match self.0.iter().any(|path| path.is_empty()) {
+            true => Value::deserialize(value),
+            false => value.deserialize_any(self),
         }
     }
 }
 
-/// What is under this name, at the end of these. Only objects have names.
-struct Below<'p>(&'p str, &'p [&'p str]);
-
-impl<'de> Visitor<'de> for Below<'_> {
-    type Value = Option<Value>;
+impl<'de> Visitor<'de> for Parts<'_, '_> {
+    type Value = Value;
 
     fn expecting(&self, to: &mut Formatter<'_>) -> Written {
         to.write_str("JSON")
     }
 
     /// Of names that are there twice the last counts, as it does when all is read.
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Option<Value>, A::Error> {
-        let mut part = None;
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let mut parts = Map::new();
         while let Some(Name(name)) = map.next_key()? {
-            if name == self.0 {
-                part = map.next_value_seed(Part(self.1))?;
+            let below = |path: &Path<'_>| path.first().is_some_and(|first| *first == name);
+            if self.0.iter().any(below) {
+                let paths: Vec<_> = self.0.iter().filter(|path| below(path)).map(|path| &path[1..]).collect();
+                parts.insert(name.into_owned(), map.next_value_seed(Parts(&paths))?);
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
         }
-        Ok(part)
+        Ok(parts.into())
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Option<Value>, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
         while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(None)
+        Ok(Value::Null)
     }
 
-    fn visit_unit<E: de::Error>(self) -> Result<Option<Value>, E> {
-        Ok(None)
+    fn visit_unit<E: de::Error>(self) -> Result<Value, E> {
+        Ok(Value::Null)
     }
 
-    fn visit_bool<E: de::Error>(self, _: bool) -> Result<Option<Value>, E> {
-        Ok(None)
+    fn visit_bool<E: de::Error>(self, _: bool) -> Result<Value, E> {
+        Ok(Value::Null)
     }
 
-    fn visit_i64<E: de::Error>(self, _: i64) -> Result<Option<Value>, E> {
-        Ok(None)
+    fn visit_i64<E: de::Error>(self, _: i64) -> Result<Value, E> {
+        Ok(Value::Null)
     }
 
-    fn visit_u64<E: de::Error>(self, _: u64) -> Result<Option<Value>, E> {
-        Ok(None)
+    fn visit_u64<E: de::Error>(self, _: u64) -> Result<Value, E> {
+        Ok(Value::Null)
     }
 
-    fn visit_f64<E: de::Error>(self, _: f64) -> Result<Option<Value>, E> {
-        Ok(None)
+    fn visit_f64<E: de::Error>(self, _: f64) -> Result<Value, E> {
+        Ok(Value::Null)
     }
 
-    fn visit_str<E: de::Error>(self, _: &str) -> Result<Option<Value>, E> {
-        Ok(None)
+    fn visit_str<E: de::Error>(self, _: &str) -> Result<Value, E> {
+        Ok(Value::Null)
     }
 }
 
@@ -117,20 +119,32 @@ mod tests {
         })
     }
 
+    fn any_path() -> impl Strategy<Value = Vec<String>> {
+        let below = prop::collection::vec("[a-c\\\\\"]{0,2}", 0..4);
+        (prop_oneof![Just("spec"), Just("kind"), Just("other")], below)
+            .prop_map(|(first, below)| std::iter::once(first.to_owned()).chain(below).collect())
+    }
+
     proptest! {
         #[test]
-        fn a_part_is_what_reading_all_would_find(
+        fn parts_are_what_reading_all_would_find(
             spec in any_json(),
-            path in prop::collection::vec("[a-c\\\\\"]{0,2}", 0..4),
+            paths in prop::collection::vec(any_path(), 0..4),
         ) {
             let object = json!({"kind": "X", "metadata": {"name": "a"}, "spec": spec});
             let bytes = encode(object.as_object().expect("an object"), 0);
             let stored = Stored::of(&bytes).expect("it is one");
-            let path: Vec<&str> = std::iter::once("spec").chain(path.iter().map(String::as_str)).collect();
             let whole = stored.read(Revision(1)).expect("it is JSON");
-            let expected = path.iter().try_fold(&whole, |value, name| value.get(name));
-            let part = stored.part(&path).expect("it is JSON");
-            prop_assert_eq!(part.as_ref(), expected);
+            let names: Vec<Vec<&str>> =
+                paths.iter().map(|path| path.iter().map(String::as_str).collect()).collect();
+            let parts = stored.parts(&names.iter().map(|path| &path[..]).collect::<Vec<_>>()).expect("it is JSON");
+            let leaf = |object: &Value, path: &[&str]| {
+                path.iter().try_fold(object, |value, name| value.get(name)).cloned()
+            };
+            for path in &names {
+                prop_assert_eq!(leaf(&parts, path), leaf(&whole, path), "{:?}", path);
+            }
+            prop_assert_eq!(parts.get("metadata"), None);
         }
     }
 
@@ -138,7 +152,10 @@ mod tests {
     fn what_is_cut_short_has_no_parts() {
         let object = json!({"kind": "X", "metadata": {"name": "a"}, "spec": {"a": 1}});
         let mut bytes = encode(object.as_object().expect("an object"), 0);
+        let parts =
+            |bytes: &[u8]| Stored::of(bytes).expect("its head is well").parts(&[&["metadata", "name"]]);
+        assert_eq!(parts(&bytes).expect("it is whole"), json!({"metadata": {"name": "a"}}));
         bytes.pop();
-        assert!(Stored::of(&bytes).expect("its head is well").part(&["metadata", "name"]).is_err());
+        assert!(parts(&bytes).is_err());
     }
 }
