@@ -155,4 +155,4 @@ pub use connect::{ConnectError, Connections, client};
 pub use meta::{Identity, Meta};
 pub use remote::Remote;
 pub use server::{Ids, Server};
-pub use slim::Slim;
+pub use slim::{Slim, slim_metadata};

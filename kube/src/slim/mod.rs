@@ -10,7 +10,7 @@ use std::ops::{Deref, DerefMut};
 use machinery_objects::{Labels, Object, ObjectKey, OwnerRef, ResourceVersion, Traceparent};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use within::{Top, Within};
+use within::{Meta, Top, Within};
 
 /// An object without its `metadata.managedFields`, which are more than half of what many a `k8s-openapi` object takes in a cache.
 ///
@@ -21,6 +21,28 @@ use within::{Top, Within};
 /// [`RawValue`](serde_json::value::RawValue) of its metadata, stays whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Slim<O>(pub O);
+
+/// Reads the metadata of a type of your own without its managed fields: then all who read that type skip them, as with [`Slim`].
+///
+/// ```
+/// use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+///
+/// #[derive(serde::Deserialize)]
+/// struct Rack {
+///     #[serde(deserialize_with = "machinery_kube::slim_metadata")]
+///     metadata: ObjectMeta,
+/// }
+///
+/// let rack: Rack = serde_json::from_str(r#"{"metadata": {"name": "a", "managedFields": [{"manager": "m"}]}}"#)?;
+/// assert_eq!((rack.metadata.name.as_deref(), rack.metadata.managed_fields), (Some("a"), None));
+/// # Ok::<_, serde_json::Error>(())
+/// ```
+///
+/// # Errors
+/// It cannot be read as an `M`.
+pub fn slim_metadata<'de, M: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<M, D::Error> {
+    M::deserialize(Within::<_, Meta>::new(deserializer))
+}
 
 impl<'de, O: Deserialize<'de>> Deserialize<'de> for Slim<O> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 
 use k8s_openapi::api::core::v1::{ConfigMap, Node, Pod};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube_client::Resource;
 use kube_client::api::DynamicObject;
 use proptest::prelude::*;
@@ -42,6 +43,23 @@ fn check<O: DeserializeOwned + PartialEq + Debug>() {
     let slim: O = read(TEXT).unwrap();
     let cleared: O = serde_json::from_value(without(serde_json::from_str(TEXT).unwrap())).unwrap();
     assert_eq!(slim, cleared);
+}
+
+#[test]
+fn the_metadata_of_ones_own_type_is_slim_whoever_reads_it() {
+    #[derive(Debug, PartialEq, serde::Deserialize)]
+    struct Own {
+        #[serde(deserialize_with = "crate::slim_metadata")]
+        metadata: ObjectMeta,
+        spec: Value,
+    }
+    let own: Own = serde_json::from_str(TEXT).unwrap();
+    let whole: Value = serde_json::from_str(TEXT).unwrap();
+    assert_eq!(serde_json::from_value::<Own>(whole.clone()).unwrap(), own);
+    assert_eq!(serde_json::from_reader::<_, Own>(TEXT.as_bytes()).unwrap(), own);
+    let mut metadata: ObjectMeta = serde_json::from_value(whole["metadata"].clone()).unwrap();
+    assert!(metadata.managed_fields.take().is_some());
+    assert_eq!((own.metadata, own.spec), (metadata, whole["spec"].clone()));
 }
 
 #[test]
