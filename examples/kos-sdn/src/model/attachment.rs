@@ -15,6 +15,7 @@ use super::kind::{Names, Stored, stored};
 pub struct NetworkAttachment {
     /// As of any object.
     #[schemars(skip)]
+    #[serde(deserialize_with = "machinery::kube::slim_metadata")]
     pub metadata: ObjectMeta,
     /// What the server notes of each write. Who writes it is not heard.
     #[serde(default)]

@@ -15,6 +15,7 @@ use super::kind::{Names, Stored, stored};
 pub struct IPLock {
     /// As of any object. The name is `v1-VNI-O1-O2-O3-O4`.
     #[schemars(skip)]
+    #[serde(deserialize_with = "machinery::kube::slim_metadata")]
     pub metadata: ObjectMeta,
     /// What the server notes of each write. Who writes it is not heard.
     #[serde(default)]
