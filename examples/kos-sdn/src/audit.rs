@@ -106,10 +106,10 @@ impl Auditor {
     /// It cannot be looked at.
     pub async fn at_rest(&self) -> machinery::Result<Vec<Finding>> {
         let nodes = self.seen().await?;
-        let Inner { attachments, locks, state, .. } = &*self.0;
-        let (attachments, locks) = (all(attachments).await?, all(locks).await?);
+        let Inner { attachments, subnets, locks, state } = &*self.0;
+        let (attachments, subnets, locks) = (all(attachments).await?, all(subnets).await?, all(locks).await?);
         let mut wrong = at_rest(&attachments, &locks, &nodes);
-        if !state.lock().changes.has_heard_of(&attachments) {
+        if !state.lock().changes.has_heard_of(&attachments, &subnets) {
             wrong.push(Finding::AtRest("not all changes have been heard of yet".into()));
         }
         Ok(wrong)

@@ -98,11 +98,14 @@ impl Changes {
         Some(Finding::Shared { vni: place.vni, address: place.address, one, other: key.clone() })
     }
 
-    /// Whether it has heard of all that attachments have now.
+    /// Whether it has heard of all that attachments have now, and of all subnets that count.
     #[must_use]
-    pub fn has_heard_of(&self, attachments: &[Arc<NetworkAttachment>]) -> bool {
+    pub fn has_heard_of(&self, attachments: &[Arc<NetworkAttachment>], subnets: &[Arc<Subnet>]) -> bool {
         let now = attachments.iter().filter_map(|one| Some((one.key(), place_of(one)?)));
+        let counting = subnets.iter().filter(|subnet| subnet.status.validated);
         now.collect::<BTreeMap<_, _>>() == self.places
+            && counting.map(|subnet| (subnet.key(), &subnet.spec)).collect::<BTreeMap<_, _>>()
+                == self.counting.iter().map(|(key, subnet)| (key.clone(), &subnet.spec)).collect()
     }
 
     /// A subnet is this now, or is there no more.
