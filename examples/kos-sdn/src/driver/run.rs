@@ -1,7 +1,7 @@
 //! A run: all is made, looked at, tested and deleted as it was planned.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures::StreamExt as _;
@@ -67,7 +67,7 @@ struct Run<'a> {
     watched: Mutex<Watched>,
     tests: Tests,
     /// No more are made.
-    ends: AtomicBool,
+    ends: CancellationToken,
     counts: Counts,
     node: AtomicUsize,
     chance: Mutex<Chance>,
@@ -93,7 +93,7 @@ impl DriveSettings {
     }
 }
 
-/// Drives a load on what a plane reaches. When `stopping` is cancelled no more are made, and what was made is deleted.
+/// Drives a load on what a plane reaches. When `stopping` is cancelled no more are made, and what was made is deleted, unless none is to be.
 ///
 /// # Errors
 /// Its namespace and its subnets cannot be made, or do not count; or its files cannot be written.
@@ -132,27 +132,18 @@ pub async fn drive(
         attachments,
         watched: Mutex::default(),
         tests,
-        ends: AtomicBool::new(false),
+        ends: stopping.child_token(),
         counts: Counts::default(),
         node: AtomicUsize::new(0),
         chance: Mutex::new(chance),
     };
     let over = CancellationToken::new();
-    let ends = async {
-        stopping.cancelled().await;
-        run.ends.store(true, Ordering::Relaxed);
-        std::future::pending::<()>().await;
-    };
     let works = async {
         run.works().await;
         over.cancel();
     };
     let watches = over.run_until_cancelled(run.watches(&locks));
-    tokio::select! {
-        biased;
-        _ = join(works, watches) => {}
-        () = ends => {}
-    }
+    join(works, watches).await;
     run.ended(directory)
 }
 
@@ -194,7 +185,8 @@ impl Run<'_> {
         let start = Instant::now();
         join_all(operations.iter().map(|row| self.thread(start, &due, row))).await;
         if self.settings.wait_after_create > Duration::ZERO {
-            return sleep(self.settings.wait_after_create).await;
+            self.ends.run_until_cancelled(sleep(self.settings.wait_after_create)).await;
+            return;
         }
         let until = Instant::now() + self.settings.wait_after_delete;
         while self.watched.lock().count() > 0 && Instant::now() < until {
@@ -207,15 +199,17 @@ impl Run<'_> {
         let mut made: std::collections::BTreeMap<usize, ObjectKey> = std::collections::BTreeMap::new();
         let mut uses: std::collections::BTreeMap<usize, u64> = std::collections::BTreeMap::new();
         for (number, operation) in row {
-            let ends = self.ends.load(Ordering::Relaxed);
+            let ends = self.ends.is_cancelled();
             let is_shock = self.settings.wait_after_create > Duration::ZERO;
             let at = start + due.get(*number).copied().unwrap_or_default();
             // Who ends deletes what there is, at once.
             match operation {
                 Operation::Create(_) if ends => continue,
                 Operation::Delete(slot) if is_shock || !made.contains_key(slot) => continue,
-                _ if !ends => sleep_until(at).await,
-                _ => {}
+                _ => _ = self.ends.run_until_cancelled(sleep_until(at)).await,
+            }
+            if self.ends.is_cancelled() && matches!(operation, Operation::Create(_)) {
+                continue;
             }
             if !ends && at.elapsed() > LATE {
                 self.counts.late.fetch_add(1, Ordering::Relaxed);
@@ -346,7 +340,7 @@ impl Run<'_> {
             _ => self.watched.lock().gone(key),
         };
         if news == News::Broken && self.settings.stop_on_break {
-            self.ends.store(true, Ordering::Relaxed);
+            self.ends.cancel();
         }
         news
     }
@@ -361,7 +355,7 @@ impl Run<'_> {
         let Some(live) = watched.live(&key).filter(|live| live.deleted.is_none()) else { return };
         live.record.tested = Some(tested);
         if !is_ok && self.settings.stop_on_ping_fail {
-            self.ends.store(true, Ordering::Relaxed);
+            self.ends.cancel();
         }
     }
 

@@ -12,6 +12,14 @@ use crate::world::comes_to_rest;
 
 /// Drives a load on two nodes, and lets the auditor look on.
 async fn driven(directory: &std::path::Path, change: impl FnOnce(&mut DriveSettings)) -> (Driven, String) {
+    driven_until(directory, CancellationToken::new(), change).await
+}
+
+async fn driven_until(
+    directory: &std::path::Path,
+    stopping: CancellationToken,
+    change: impl FnOnce(&mut DriveSettings),
+) -> (Driven, String) {
     let up = Up::start(UpSettings { nodes: 2, ..UpSettings::default() }).await.unwrap();
     let auditor = up.auditor().unwrap();
     let nodes = Nodes { names: vec!["node-1".into(), "node-2".into()], in_turn: true };
@@ -21,7 +29,7 @@ async fn driven(directory: &std::path::Path, change: impl FnOnce(&mut DriveSetti
     settings.test_fraction = 0.5;
     change(&mut settings);
     let directory = Directory::new(directory).unwrap();
-    let driven = drive(up.plane(), &settings, &directory, CancellationToken::new()).await.unwrap();
+    let driven = drive(up.plane(), &settings, &directory, stopping).await.unwrap();
     comes_to_rest(&auditor).await;
     let page = up.plane().metrics();
     up.plane().stop().await;
@@ -98,6 +106,34 @@ async fn a_load_that_has_to_wait_for_addresses_is_told_apart() {
     assert!(driven.records.iter().all(all), "{driven:#?}");
     assert_eq!((driven.broken, driven.shared, driven.tests), (0, 0, [0; 3]), "{driven:?}");
     assert!(driven.records.iter().any(|record| !record.easy));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_load_that_is_stopped_makes_no_more_and_waits_for_nothing() {
+    for deletes in [true, false] {
+        let (home, stopping) = (tempfile::tempdir().unwrap(), CancellationToken::new());
+        let stops = async {
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            stopping.cancel();
+        };
+        let driving = driven_until(home.path(), stopping.clone(), |settings| {
+            (settings.rate, settings.test_fraction) = (if deletes { 2.0 } else { 0.0 }, 0.0);
+            settings.attachments = if deletes { 24 } else { 11 };
+            settings.wait_after_create = Duration::from_secs(if deletes { 0 } else { 3600 });
+            settings.wait_after_delete = Duration::from_secs(60);
+        });
+        let (_, ended) = tokio::join!(stops, tokio::time::timeout(Duration::from_secs(60), driving));
+        let (driven, _) = ended.expect("it ends soon after it is stopped");
+        match deletes {
+            true => assert!((1..10).contains(&driven.created), "{driven:?}"),
+            false => assert_eq!(driven.created, 11, "{driven:?}"),
+        }
+        assert_eq!(
+            (driven.deleted, driven.left),
+            (if deletes { driven.created } else { 0 }, 0),
+            "{driven:?}"
+        );
+    }
 }
 
 #[test]
