@@ -39,6 +39,12 @@ impl Subject<Kind> for Kos {
                     [&few, &more, &most].iter().filter_map(|one| one.of("irrelevant")).sum();
                 let (few_us, more_us, slope) = (cost(&few)?, cost(&more)?, cost(&most)? / cost(&few)?);
                 let most = most.with("few_us", few_us).with("more_us", more_us).with("slope", slope);
+                let of = |figures: &Figures, name| figures.of(name).context("it was measured");
+                let most = most
+                    .with("few_server_cpu_us", of(&few, "server_cpu_us")?)
+                    .with("few_agents_cpu_us", of(&few, "agents_cpu_us")?)
+                    .with("more_server_cpu_us", of(&more, "server_cpu_us")?)
+                    .with("more_agents_cpu_us", of(&more, "agents_cpu_us")?);
                 Ok(most.with("irrelevant", irrelevant))
             }
             Kind::Fixed { nodes, sizes, networks } => {

@@ -21,7 +21,11 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
                     .goals(&[Goal::at_most(1.1, "")])
                     .note(SLOPE)
                     .also("few_us", "CPU µs of all an attachment, with few")
+                    .also("few_server_cpu_us", "of that server and controllers")
+                    .also("few_agents_cpu_us", "of that all agents")
                     .also("more_us", "with ten times as many")
+                    .also("more_server_cpu_us", "of that server and controllers")
+                    .also("more_agents_cpu_us", "of that all agents")
                     .also("cpu_us", "with the most")
                     .also("server_cpu_us", "of that server and controllers")
                     .also("agents_cpu_us", "of that all agents"),
