@@ -42,8 +42,8 @@ struct Held {
 
 /// What a watch finds.
 pub(crate) enum Next {
-    /// Of these changes at least one is of interest.
-    At(Arc<Revised>),
+    /// Of these changes this one is of interest, as this, and none before it.
+    At(Arc<Revised>, usize, What),
     /// Everything up to here has been told: this was asked for.
     Told(Revision),
     /// It was too far behind.
@@ -134,10 +134,14 @@ impl Follow {
             match hub.look(self.number) {
                 Look::At(revised) => {
                     drop(hub);
-                    let is_new = revised.revision > self.told;
-                    if is_new && revised.changes.iter().any(|change| self.what(change).is_some()) {
+                    if revised.revision <= self.told {
+                        continue;
+                    }
+                    let mut changes = revised.changes.iter().enumerate();
+                    if let Some((at, what)) = changes.find_map(|(at, change)| Some((at, self.what(change)?)))
+                    {
                         self.told = revised.revision;
-                        return Poll::Ready(Next::At(revised));
+                        return Poll::Ready(Next::At(revised, at, what));
                     }
                 }
                 Look::TooFarBehind(first) => {

@@ -124,9 +124,12 @@ impl Hub {
 
     /// What a watch has to look at next.
     pub(super) fn look(&mut self, number: u32) -> Look {
-        let Some(pending) = self.watches.slot(number).pending else { return Look::Nothing };
+        let slot = self.watches.slot(number);
+        let Some(pending) = slot.pending.take() else { return Look::Nothing };
         let Some(revised) = self.ring.get(pending.number).cloned() else {
-            return Look::TooFarBehind(pending.revision);
+            let first = pending.revision;
+            slot.pending = Some(pending);
+            return Look::TooFarBehind(first);
         };
         let revision = |number| Some(self.ring.get(number)?.revision);
         self.watches.slot(number).pending = pending.rest(revision);

@@ -1,33 +1,37 @@
 //! What a watch has yet to look at.
 
+use std::collections::VecDeque;
+
 use machinery_objects::Revision;
 
-/// The first in the ring that may concern a watch and that it has not looked at, and the next of those. It is as large as it is, however much
-/// happens: who has more to look at than has a place here looks at all that comes after.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The first in the ring that may concern a watch and that it has not looked at, and the next of those. Who has more to look at than is noted
+/// looks at all that comes after.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pending {
     pub(super) number: u64,
     pub(super) revision: Revision,
-    /// How far each is from the one before it; how many of these there are; and which is the last.
-    steps: [u32; STEPS],
-    count: u8,
+    /// How far each is from the one before it; and which is the last.
+    steps: VecDeque<u32>,
     last: u64,
     /// Whether all that comes after the last of them is to be looked at.
     walks: bool,
 }
 
-/// An agent that hears of a few things a second has fewer to look at when it has its turn, even where much happens to others.
-const STEPS: usize = 10;
+/// A watch that is not read holds no more than a kilobyte by this, however much happens. One that is has far fewer, even where it is one of a
+/// thousand.
+const STEPS: usize = 256;
 
 impl Pending {
     /// One, and what is noted after it.
     pub(super) const fn one(number: u64, revision: Revision) -> Self {
-        Self { number, revision, steps: [0; STEPS], count: 0, last: number, walks: false }
+        Self { number, revision, steps: VecDeque::new(), last: number, walks: false }
     }
 
     /// This one and all that come after it.
-    pub(super) const fn all(number: u64, revision: Revision) -> Self {
-        Self { walks: true, ..Self::one(number, revision) }
+    pub(super) fn all(number: u64, revision: Revision) -> Self {
+        let mut all = Self::one(number, revision);
+        all.walks = true;
+        all
     }
 
     /// Whether this one, than which none is newer, is looked at already.
@@ -40,25 +44,21 @@ impl Pending {
         if self.has(number) {
             return;
         }
-        match (self.steps.get_mut(usize::from(self.count)), u32::try_from(number - self.last)) {
-            (Some(place), Ok(step)) => {
-                (*place, self.count, self.last) = (step, self.count + 1, number);
+        match u32::try_from(number - self.last).ok().filter(|_| self.steps.len() < STEPS) {
+            Some(step) => {
+                self.steps.push_back(step);
+                self.last = number;
             }
-            _ => self.walks = true,
+            None => self.walks = true,
         }
     }
 
     /// What is left when the first was looked at. `revision` says which revision has a number, if any has by now.
     pub(super) fn rest(mut self, revision: impl Fn(u64) -> Option<Revision>) -> Option<Self> {
-        let step = match self.count {
-            0 if self.walks => 1,
-            0 => return None,
-            _ => {
-                let step = self.steps[0];
-                self.steps.copy_within(1.., 0);
-                self.count -= 1;
-                u64::from(step)
-            }
+        let step = match self.steps.pop_front() {
+            Some(step) => u64::from(step),
+            None if self.walks => 1,
+            None => return None,
         };
         let number = self.number + step;
         Some(Self { number, revision: revision(number)?, ..self })
@@ -74,14 +74,18 @@ mod tests {
     /// What is looked at of what was noted, with `end` things in the ring.
     fn looked_at(first: Pending, end: u64) -> Vec<u64> {
         let revision = |number| (number < end).then_some(Revision(number + 100));
-        let rest = |pending: &Pending| pending.rest(revision);
+        let rest = |pending: &Pending| pending.clone().rest(revision);
         std::iter::successors(Some(first), rest).map(|pending| pending.number).collect()
+    }
+
+    fn steps(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<u64>> {
+        prop::collection::vec(0_u64..4, count)
     }
 
     proptest! {
         #[test]
         fn all_that_was_noted_is_looked_at_in_order(
-            steps in prop::collection::vec(0_u64..4, 0..30),
+            steps in prop_oneof![steps(0..30), steps(2 * STEPS..2 * STEPS + 1)],
         ) {
             let mut noted = vec![7];
             let mut pending = Pending::one(7, Revision(107));

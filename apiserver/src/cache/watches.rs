@@ -116,7 +116,6 @@ impl Watches {
     /// whoever is found is asked.
     pub(super) fn note(&mut self, kind: &Kind, revised: &Revised, number: u64, wake: &mut Vec<Waker>) {
         let Self { seed, index, slots, looked_at, .. } = self;
-        let first = Pending::one(number, revised.revision);
         for change in &revised.changes {
             for state in [&change.before, &change.after].into_iter().flatten() {
                 each_term(kind, state, |term| {
@@ -130,7 +129,7 @@ impl Watches {
                         match &mut slot.pending {
                             Some(pending) => pending.note(number),
                             None => {
-                                slot.pending = Some(first);
+                                slot.pending = Some(Pending::one(number, revised.revision));
                                 wake.extend(slot.waker.take());
                             }
                         }

@@ -50,7 +50,7 @@ enum From {
     /// What is there when the watch begins.
     State(Arc<Entry>),
     /// What happened, and which of the changes of its revision it is.
-    Revised(Arc<Revised>, u32),
+    Revised(Arc<Revised>, usize),
 }
 
 /// A running watch.
@@ -149,13 +149,18 @@ impl Feed {
         self.ready.pop_front()
     }
 
-    fn take(&mut self, revised: Arc<Revised>) {
-        for (at, change) in (0..).zip(&revised.changes) {
+    /// What these changes are to this watch, from one on.
+    fn take(&mut self, revised: &Arc<Revised>, first: usize) {
+        for (at, change) in revised.changes.iter().enumerate().skip(first) {
             if let Some(what) = self.follow.what(change) {
-                let from = From::Revised(revised.clone(), at);
-                self.ready.push_back(Item::Changed(Changed { what, revision: revised.revision, from }));
+                self.tell(revised, at, what);
             }
         }
+    }
+
+    fn tell(&mut self, revised: &Arc<Revised>, at: usize, what: What) {
+        let from = From::Revised(revised.clone(), at);
+        self.ready.push_back(Item::Changed(Changed { what, revision: revised.revision, from }));
     }
 
     /// What comes from what was missed, until there is nothing left of that.
@@ -164,7 +169,7 @@ impl Feed {
             let Some(missed) = &mut self.missed else { return Poll::Ready(Ok(())) };
             match std::task::ready!(missed.poll_next(&self.follow, cx))? {
                 Some(revised) => {
-                    self.take(Arc::new(revised));
+                    self.take(&Arc::new(revised), 0);
                     if !self.ready.is_empty() {
                         return Poll::Ready(Ok(()));
                     }
@@ -234,8 +239,9 @@ impl Stream for Feed {
                 }
             } else {
                 match feed.follow.poll_next(cx) {
-                    Poll::Ready(Next::At(revised)) => {
-                        feed.take(revised);
+                    Poll::Ready(Next::At(revised, at, what)) => {
+                        feed.tell(&revised, at, what);
+                        feed.take(&revised, at + 1);
                         continue;
                     }
                     Poll::Ready(Next::Told(revision)) => {
@@ -278,7 +284,7 @@ impl Changed {
     pub(crate) fn entry(&self) -> &Arc<Entry> {
         match &self.from {
             From::State(entry) => entry,
-            From::Revised(revised, at) => &self.state(&revised.changes[*at as usize]).entry,
+            From::Revised(revised, at) => &self.state(&revised.changes[*at]).entry,
         }
     }
 
@@ -286,7 +292,7 @@ impl Changed {
     pub(crate) fn shared(&self) -> Option<&Change> {
         match &self.from {
             From::State(_) => None,
-            From::Revised(revised, at) => Some(&revised.changes[*at as usize]),
+            From::Revised(revised, at) => Some(&revised.changes[*at]),
         }
     }
 

@@ -146,7 +146,7 @@ impl Watching for Told {
                 }
             }
             match ready!(self.follow.poll_next(cx)) {
-                Next::At(revised) => {
+                Next::At(revised, ..) => {
                     if let Some(seen) = self.seen(&revised) {
                         return Poll::Ready(Ok(seen));
                     }

@@ -52,7 +52,7 @@ async fn keys_are_changed_when_all_before_was_looked_at() {
     running.cache.view(None).await.unwrap();
 
     assert!(follow.rekey(&keys(&["a"]), &keys(&["b"])).is_none(), "there is something under the old keys");
-    let Next::At(revised) = poll_fn(|cx| follow.poll_next(cx)).await else { panic!("it is told") };
+    let Next::At(revised, ..) = poll_fn(|cx| follow.poll_next(cx)).await else { panic!("it is told") };
     assert_eq!(revised.revision, at);
     let view = follow.rekey(&keys(&["a"]), &keys(&["b"])).expect("that was all");
     assert_eq!(view.at, at);
@@ -75,7 +75,7 @@ async fn what_comes_while_the_index_is_made_ready_is_not_lost() {
     assert_eq!(running.cache.terms(), 1, "neither what was removed nor what was not added after all");
 
     let at = put(&store, &kind, "b").await;
-    let Next::At(revised) = poll_fn(|cx| follow.poll_next(cx)).await else { panic!("it is told") };
+    let Next::At(revised, ..) = poll_fn(|cx| follow.poll_next(cx)).await else { panic!("it is told") };
     assert_eq!(revised.revision, at);
     follow.file_ahead(&keys(&["d"]));
     drop(follow);
