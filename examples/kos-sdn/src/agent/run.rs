@@ -1,6 +1,6 @@
 //! What an agent does for one attachment, step by step.
 
-use machinery::controllers::{Controller, Note};
+use machinery::controllers::{Controller, Note, Settings};
 use machinery::informers::Lookup;
 use machinery::objects::{Event, Kind, ObjectKey, Preconditions, WriteError, Written};
 use machinery::tokio::time::Instant;
@@ -13,6 +13,8 @@ use crate::plan::{AgentStep, Elsewhere, FINALIZER, Interface, Sight, next};
 
 /// More steps than there ever are in one run: whoever takes them is wrong, and says so.
 const STEPS: usize = 16;
+/// Of so many attachments an agent knows what it did last. There may be thousands of others', and it is one of thousands.
+const REMEMBERED: usize = 256;
 
 impl Agent {
     pub(super) fn controller(&self, plane: &Plane) -> machinery::Result<Controller<ObjectKey, ObjectKey>> {
@@ -25,7 +27,8 @@ impl Agent {
             })
             .watching_keyed("peers", peers, |_, event: &Event<std::sync::Arc<Peer>>| {
                 [machinery::objects::Object::key(&**event.object())]
-            });
+            })
+            .settings(Settings { records: REMEMBERED, ..Settings::default() });
         controller.build()
     }
 
