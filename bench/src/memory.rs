@@ -1,14 +1,14 @@
 //! How much memory this process holds: an allocator that counts live bytes, one atomic addition an allocation.
 
 use cap::Cap;
-use std::alloc::System;
+use mimalloc::MiMalloc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 #[global_allocator]
-static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
+static ALLOCATOR: Cap<MiMalloc> = Cap::new(MiMalloc, usize::MAX);
 
 /// The bytes that are allocated now.
 pub(crate) fn live() -> usize {

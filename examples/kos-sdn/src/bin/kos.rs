@@ -4,6 +4,10 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use kos::command::Arguments;
+use mimalloc::MiMalloc;
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
