@@ -16,7 +16,7 @@ use super::{By, Cache, State, Term, View, Wanted};
 use crate::kind::Kind;
 use crate::refusal::Refusal;
 
-/// A watch: a place in the ring, an entry in the index, and a flag. It has nothing of its own that grows while it is not read.
+/// A watch: its places in the ring, an entry in the index, and a flag. While it is not read it grows by a kilobyte of places, and by nothing else.
 pub(crate) struct Follow {
     pub(super) cache: Arc<Cache>,
     wanted: Arc<Wanted>,
