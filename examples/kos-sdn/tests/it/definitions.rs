@@ -1,9 +1,12 @@
 //! The definitions of the kinds, for any cluster.
 
 use kos::model::{IPLock, NetworkAttachment, Subnet, manifest, manifests, role_manifests};
-use machinery::apiserver::{ApiServer, KindOf};
+use machinery::apiserver::{ApiServer, Identity, KindOf};
+use machinery::objects::{Freshness, Kind, ListWatch as _, Preconditions, Writer as _};
 use machinery::store::{Memory, Options};
 use serde_json::{Value, json};
+
+use crate::server::{Stage, key};
 
 const FILE: &str = include_str!("../../deploy/crds.yaml");
 
@@ -44,6 +47,44 @@ async fn a_server_takes_the_definitions() {
     let builder =
         ApiServer::builder(Memory::new(Options::default())).kind(subnets).kind(attachments).kind(locks);
     builder.start().await.unwrap().stop().await;
+}
+
+/// They are more than the rest of an object, and a program has no use for them.
+#[tokio::test]
+async fn nobody_keeps_managed_fields_and_the_server_does() {
+    let stage = Stage::new().await;
+    let subnet = Subnet::new("n", "s", 1, "10.0.0.0/24");
+    stage.subnets.create(&subnet, None).await.unwrap();
+    let new = NetworkAttachment::new("n", "a", "x", "s");
+    let mut written = stage.attachments.create(&new, None).await.unwrap().object;
+    let raw = stage.server.handle_of::<Value>(Kind::of::<NetworkAttachment>().unwrap(), Identity::admin());
+    let fields = async || {
+        raw.get(&key("n", "a"), Freshness::Newest).await.unwrap().unwrap()["metadata"]["managedFields"]
+            .clone()
+    };
+    let plane = stage.plane().await;
+    let writer = plane.writer::<NetworkAttachment>().unwrap();
+    for lock in ["1", "2"] {
+        assert_eq!(written.metadata.managed_fields, None);
+        assert!(fields().await[0]["fieldsV1"]["f:spec"].get("f:node").is_some(), "{}", fields().await);
+        written.status.lock_uid = lock.into();
+        written = match lock {
+            "1" => stage.attachments.update_status(&written, &Preconditions::default()).await.unwrap().object,
+            _ => writer.update_status(&written, &Preconditions::default()).await.unwrap().object,
+        };
+    }
+    let read = stage.attachments.get(&key("n", "a"), Freshness::Newest).await.unwrap().unwrap();
+    assert_eq!((read.metadata.managed_fields.as_ref(), read.status.lock_uid.as_str()), (None, "2"));
+    assert!(fields().await.as_array().is_some_and(|all| all.len() > 1), "who wrote the status is there, too");
+    let subnet = stage.subnets.get(&key("n", "s"), Freshness::Newest).await.unwrap().unwrap();
+    assert_eq!(subnet.metadata.managed_fields, None);
+    let lock: IPLock = serde_json::from_value(json!({
+        "metadata": {"name": "a", "managedFields": [{"manager": "m"}]}, "spec": {"subnetName": "s"}
+    }))
+    .unwrap();
+    assert_eq!(lock.metadata.managed_fields, None);
+    plane.stop().await;
+    stage.server.stop().await;
 }
 
 #[test]
