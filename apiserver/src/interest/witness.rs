@@ -113,7 +113,7 @@ mod tests {
         let fields: FieldSelector = fields.parse().expect("a selector");
         for print in [kind.print, kind.print ^ 1] {
             let entry = Entry {
-                key: kind.place.key(Some("n"), "a").into(),
+                key: kind.place.key(Some("n"), "a"),
                 value: encode(object.as_object().expect("an object"), print).into(),
                 created: Revision(1),
                 modified: Revision(1),
