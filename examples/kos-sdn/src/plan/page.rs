@@ -33,14 +33,14 @@ fn bucket(line: &str) -> Option<(&str, Labels<'_>, u64)> {
     Some((what, labels, count as u64))
 }
 
-/// What is below zero is told as zero.
+/// What is below zero is counted by the next bound as well, and told as if it were there: two clocks may differ.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is a bound of a bucket")]
 fn micros(bound: &str) -> Option<u64> {
     if bound == "+Inf" {
         return Some(u64::MAX);
     }
-    let seconds = bound.parse::<f64>().ok().filter(|seconds| seconds.is_finite())?;
-    Some((seconds.max(0.0) * 1e6) as u64)
+    let seconds = bound.parse::<f64>().ok().filter(|seconds| seconds.is_finite() && *seconds >= 0.0)?;
+    Some((seconds * 1e6) as u64)
 }
 
 #[cfg(test)]
@@ -52,7 +52,8 @@ mod tests {
         let page = |node: &str| {
             let name = "kos_agent_last_client_write_to_remote_ifc_latency_seconds_bucket";
             format!(
-                "# HELP of it\n{name}{{node=\"{node}\",last_client_wr=\"na\",le=\"1.0\"}} 1\n\
+                "# HELP of it\n{name}{{node=\"{node}\",last_client_wr=\"na\",le=\"-1.0\"}} 0\n\
+                 {name}{{node=\"{node}\",last_client_wr=\"na\",le=\"1.0\"}} 1\n\
                  {name}{{node=\"{node}\",last_client_wr=\"na\",le=\"2.0\"}} 2\n\
                  {name}{{node=\"{node}\",last_client_wr=\"na\",le=\"+Inf\"}} 2\n\
                  other_bucket{{le=\"1\"}} 7\nkos_agent_fabric_count{{fabric=\"sim\"}} 1\n"
@@ -62,6 +63,21 @@ mod tests {
         let [row] = &rows[..] else { panic!("{rows:?}") };
         assert_eq!((&*row.what, &*row.cause), ("agent_last_client_write_to_remote_ifc", "na"));
         assert_eq!((row.count, row.seconds[0], row.seconds[3]), (4, 1.0, 2.0));
+    }
+
+    #[test]
+    fn what_clocks_that_differ_put_below_zero_is_counted_once() {
+        let bucket = |bound: &str, count: u64| {
+            format!(
+                "kos_agent_last_client_write_to_remote_ifc_latency_seconds_bucket{{last_client_wr=\"na\",le=\"{bound}\"}} {count}\n"
+            )
+        };
+        let page =
+            [bucket("-1.0", 1), bucket("-0.125", 1), bucket("0.0", 1), bucket("1.0", 2), bucket("+Inf", 2)]
+                .concat();
+        let [row] = &of_page(&page)[..] else { panic!("one row") };
+        assert_eq!(row.count, 2);
+        assert!(row.seconds[0] <= 0.0 && row.seconds[3] > 0.9, "{row:?}");
     }
 
     #[test]
