@@ -90,7 +90,9 @@ async fn counted(client: &Client, why: &str) -> Option<u64> {
 
 #[tokio::test]
 async fn a_check_that_panics_is_named_and_harms_nobody_else() {
-    let (server, store) = start(&Gate::default(), Limits::default()).await;
+    // The trace of a panic may take seconds to write.
+    let limits = Limits { guard_time: Duration::from_secs(60), ..Limits::default() };
+    let (server, store) = start(&Gate::default(), limits).await;
     let (client, handle) = (Client::of(&server), subnets_of(&server));
     for from in [PANICS, HAS_NO_KEYS] {
         let refused = client.post(PATH, &posted(&subnet("a", &[1], from, 9))).await;
