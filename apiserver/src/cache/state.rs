@@ -1,6 +1,5 @@
 //! An object as it is kept: what is stored, and what it is found by, which is taken out of it once.
 
-use std::borrow::{Borrow, Cow};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use machinery_store::Entry;
 use serde::Deserialize;
 
 use crate::kind::Kind;
-use crate::storage::Stored;
+use crate::storage::{Stored, Text};
 use crate::verbs::output::read;
 
 /// A state of an object.
@@ -95,11 +94,6 @@ struct Metadata<'a> {
     labels: Option<BTreeMap<Text<'a>, Text<'a>>>,
 }
 
-/// A text that is borrowed unless it has escapes.
-#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
-#[serde(transparent)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
-
 impl<'a> Labelled<'a> {
     pub(crate) fn of(entry: &'a Entry) -> Option<Self> {
         serde_json::from_slice(Stored::of(&entry.value).ok()?.json()).ok()
@@ -112,11 +106,5 @@ impl<'a> Labelled<'a> {
 
     fn all(&self) -> Labels {
         self.metadata.labels.iter().flatten().map(|(key, value)| (&*key.0, &*value.0)).collect()
-    }
-}
-
-impl Borrow<str> for Text<'_> {
-    fn borrow(&self) -> &str {
-        &self.0
     }
 }

@@ -1,5 +1,7 @@
 //! What a type says is wrong with one of its objects.
 
+use std::fmt;
+
 use machinery_objects::InvalidField;
 use serde_json::Value;
 
@@ -36,6 +38,16 @@ impl Wrong {
     }
 }
 
+/// Without the value that is there: `spec.rack: Forbidden: it never changes`.
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Invalid(InvalidField { field, reason }) => write!(f, "{field}: {reason}"),
+            Self::Forbidden(InvalidField { field, reason }) => write!(f, "{field}: Forbidden: {reason}"),
+        }
+    }
+}
+
 impl From<InvalidField> for Wrong {
     fn from(wrong: InvalidField) -> Self {
         Self::Invalid(wrong)
@@ -67,5 +79,7 @@ mod tests {
         check(wrong("spec.ports[1]").into(), "spec.ports[1]: Required value: no");
         check(wrong("").into(), "<nil>: Forbidden: no");
         check(Wrong::Forbidden(wrong("spec.rack")), "spec.rack: Forbidden: no");
+        let both = [Wrong::from(wrong("spec.rack")), Wrong::Forbidden(wrong("spec.zone"))];
+        assert_eq!(both.map(|wrong| wrong.to_string()), ["spec.rack: no", "spec.zone: Forbidden: no"]);
     }
 }

@@ -1,6 +1,5 @@
 //! Some parts of a stored object, without the rest: what is beside the paths to them is passed over, and never made.
 
-use std::borrow::Cow;
 use std::fmt::{Formatter, Result as Written};
 
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -8,6 +7,7 @@ use serde::{Deserialize, de};
 use serde_json::{Map, Value};
 
 use super::form::{NotStored, Stored};
+use super::text::Text;
 
 /// The names that lead to a part.
 pub(crate) type Path<'p> = &'p [&'p str];
@@ -47,7 +47,7 @@ impl<'de> Visitor<'de> for Parts<'_, '_> {
     /// Of names that are there twice the last counts, as it does when all is read.
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
         let mut parts = Map::new();
-        while let Some(Name(name)) = map.next_key()? {
+        while let Some(Text(name)) = map.next_key()? {
             let below = |path: &Path<'_>| path.first().is_some_and(|first| *first == name);
             if self.0.iter().any(below) {
                 let paths: Vec<_> = self.0.iter().filter(|path| below(path)).map(|path| &path[1..]).collect();
@@ -88,11 +88,6 @@ impl<'de> Visitor<'de> for Parts<'_, '_> {
         Ok(Value::Null)
     }
 }
-
-/// A name, which is borrowed unless it has escapes.
-#[derive(Deserialize)]
-#[serde(transparent)]
-struct Name<'a>(#[serde(borrow)] Cow<'a, str>);
 
 #[cfg(test)]
 mod tests {

@@ -12,7 +12,7 @@ use machinery::{Next, Objects, Plane, PlaneController, Reconcile, Run};
 use super::run::{ControllerSettings, with_workers};
 use crate::metrics::ValidatorMetrics;
 use crate::model::{Subnet, SubnetStatus, Vni};
-use crate::plan::{Begin, Judged, Validator};
+use crate::plan::{Begin, Examine, Judged, Validator};
 
 /// So long until one looks again who was too early: another subnet has to be looked at before.
 const EARLY: Duration = Duration::from_millis(50);
@@ -70,27 +70,27 @@ impl Reconcile<ObjectKey> for Validates {
     async fn reconcile(&self, key: &ObjectKey, run: &Run) -> machinery::Result<Next> {
         let found = self.subnets.get(key);
         let place = (key.namespace().unwrap_or_default().to_owned(), key.name().to_owned());
-        let Begin { wake, list } = self.memory.lock().begin(&place, found.as_deref());
+        let Begin { wake, examine } = self.memory.lock().begin(&place, found.as_deref());
         for (namespace, name) in wake {
             let key = ObjectKey::new(Some(&namespace), &name)?;
             if let Some(controller) = self.wakes.get() {
                 controller.request(key, &"what was in its way is gone").await;
             }
         }
-        let (Some(subnet), Some(vni)) = (found, list) else { return Ok(Next::Done) };
-        let listed = self.listed(vni).await?;
-        let judged = self.memory.lock().judge(&subnet, &listed);
+        let Some(subnet) = found else { return Ok(Next::Done) };
+        let judged = match examine {
+            Examine::Not => return Ok(Next::Done),
+            Examine::Write(status) => Judged::Write(status),
+            Examine::List(vni) => {
+                let listed = self.listed(vni).await?;
+                self.memory.lock().judge(&subnet, &listed)
+            }
+        };
         match judged {
             Judged::Early { .. } => Ok(Next::After(EARLY)),
             Judged::Same => Ok(Next::Done),
             Judged::Write(status) => {
-                self.note(&subnet, &status);
-                let (since, has_errors) = (Instant::now(), !status.errors.is_empty());
-                let judged = Subnet { status, ..(*subnet).clone() };
-                let written = self.subnets.update_status(&judged).await;
-                let after = written.as_ref().map(|written| &written.object);
-                self.metrics.wrote(since, &subnet, after, has_errors);
-                run.wrote(&written?.token, &self.subnets);
+                self.says(&subnet, status, run).await?;
                 Ok(Next::Done)
             }
         }
@@ -106,6 +106,17 @@ impl Validates {
         let listed = self.subnets.list(&filter).await;
         self.metrics.listed(since, listed.as_ref().map(Vec::len));
         Ok(listed?.into_iter().map(Arc::unwrap_or_clone).collect())
+    }
+
+    async fn says(&self, subnet: &Subnet, status: SubnetStatus, run: &Run) -> machinery::Result {
+        self.note(subnet, &status);
+        let (since, has_errors) = (Instant::now(), !status.errors.is_empty());
+        let judged = Subnet { status, ..subnet.clone() };
+        let written = self.subnets.update_status(&judged).await;
+        let after = written.as_ref().map(|written| &written.object);
+        self.metrics.wrote(since, subnet, after, has_errors);
+        run.wrote(&written?.token, &self.subnets);
+        Ok(())
     }
 
     fn note(&self, subnet: &Subnet, status: &SubnetStatus) {

@@ -199,16 +199,15 @@ impl Run<'_> {
         let mut made: std::collections::BTreeMap<usize, ObjectKey> = std::collections::BTreeMap::new();
         let mut uses: std::collections::BTreeMap<usize, u64> = std::collections::BTreeMap::new();
         for (number, operation) in row {
-            let ends = self.ends.is_cancelled();
             let is_shock = self.settings.wait_after_create > Duration::ZERO;
-            let at = start + due.get(*number).copied().unwrap_or_default();
-            // Who ends deletes what there is, at once.
-            match operation {
-                Operation::Create(_) if ends => continue,
-                Operation::Delete(slot) if is_shock || !made.contains_key(slot) => continue,
-                _ => _ = self.ends.run_until_cancelled(sleep_until(at)).await,
+            if matches!(operation, Operation::Delete(slot) if is_shock || !made.contains_key(slot)) {
+                continue;
             }
-            if self.ends.is_cancelled() && matches!(operation, Operation::Create(_)) {
+            let at = start + due.get(*number).copied().unwrap_or_default();
+            self.ends.run_until_cancelled(sleep_until(at)).await;
+            // Who ends makes no more, and deletes what there is at once.
+            let ends = self.ends.is_cancelled();
+            if ends && matches!(operation, Operation::Create(_)) {
                 continue;
             }
             if !ends && at.elapsed() > LATE {

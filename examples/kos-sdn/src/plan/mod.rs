@@ -50,5 +50,5 @@ pub use record::{Record, Tested, rows};
 pub use schedule::{Spread, due_times, number_of, thread_of};
 pub use story::{Happened, story};
 pub use summary::{OfSubnet, Summary, Tally, summary};
-pub use validator::{Begin, Judged, Validator, conflicts};
+pub use validator::{Begin, Examine, Judged, Validator, conflicts};
 pub use wait::WaitLists;

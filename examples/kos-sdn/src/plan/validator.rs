@@ -8,7 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::{Cidr, Subnet, SubnetStatus, Vni, overlap};
+use crate::model::{Subnet, SubnetStatus, Vni, overlap, validate_subnet};
 
 /// Where a subnet is: its namespace and its name.
 type Place = (String, String);
@@ -36,8 +36,19 @@ struct Seen {
 pub struct Begin {
     /// These are to be looked at again: what was in their way is gone.
     pub wake: Vec<(String, String)>,
-    /// The network whose subnets are to be listed, as they are now; then it is to be judged.
-    pub list: Option<Vni>,
+    /// What to do about the subnet itself.
+    pub examine: Examine,
+}
+
+/// How a subnet is to be examined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Examine {
+    /// Not at all: it is gone, or counts, or all is said.
+    Not,
+    /// The subnets of this network are to be listed, as they are now; then it is to be judged.
+    List(Vni),
+    /// It can never count, whatever others there are. Its status is to be this, if it is as it was read.
+    Write(SubnetStatus),
 }
 
 /// What came of it.
@@ -72,15 +83,11 @@ impl Validator {
             }
             self.forget(place);
         }
-        let mut begin = Begin { wake: wake.into_iter().collect(), list: None };
-        let Some(subnet) = found else { return begin };
-        let seen = || Seen { uid: uid_of(subnet).to_owned(), rivals: BTreeSet::new() };
-        self.seen.entry(place.clone()).or_insert_with(seen);
-        // What counts goes on counting. What cannot be read is in nobody's way.
-        if !subnet.status.validated && subnet.spec.ipv4.parse::<Cidr>().is_ok() {
-            begin.list = Vni::new(subnet.spec.vni).ok();
+        if let Some(subnet) = found {
+            let seen = || Seen { uid: uid_of(subnet).to_owned(), rivals: BTreeSet::new() };
+            self.seen.entry(place.clone()).or_insert_with(seen);
         }
-        begin
+        Begin { wake: wake.into_iter().collect(), examine: found.map_or(Examine::Not, examined) }
     }
 
     /// Judges a subnet by a list of its network that was made after it was begun with.
@@ -126,6 +133,20 @@ impl Validator {
                 seen.rivals.remove(place);
             }
         }
+    }
+}
+
+/// What counts goes on counting. Where nobody refuses what is wrong by itself, it is said here.
+fn examined(subnet: &Subnet) -> Examine {
+    let status = SubnetStatus {
+        validated: false,
+        errors: validate_subnet(subnet, None).into_iter().map(|wrong| wrong.to_string()).collect(),
+    };
+    match (Vni::new(subnet.spec.vni), status.errors.is_empty()) {
+        _ if subnet.status.validated => Examine::Not,
+        (Ok(vni), true) => Examine::List(vni),
+        _ if subnet.status == status => Examine::Not,
+        _ => Examine::Write(status),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::{Race, fails, holds};
 use crate::model::{Subnet, SubnetStatus};
-use crate::plan::{Judged, Validator, conflicts};
+use crate::plan::{Examine, Judged, Validator, conflicts};
 
 type Place = (String, String);
 
@@ -91,7 +91,11 @@ impl World {
                 let found = working.cache.get(&place).cloned();
                 let begin = working.validator.begin(&place, found.as_ref());
                 working.queue.extend(begin.wake);
-                (found.zip(begin.list).map_or(At::Nothing, |(subnet, _)| At::List(subnet)), None)
+                match (found, begin.examine) {
+                    (Some(subnet), Examine::List(_)) => (At::List(subnet), None),
+                    (Some(subnet), Examine::Write(status)) => (At::Write(subnet, status), None),
+                    _ => (At::Nothing, None),
+                }
             }
             At::List(subnet) => {
                 let listed = if self.by_cache { &working.cache } else { &self.there };

@@ -17,6 +17,10 @@ fn place(name: &str) -> Place {
     (namespace.into(), name.into())
 }
 
+fn list() -> Examine {
+    Examine::List(Vni::new(1).unwrap())
+}
+
 fn good() -> Judged {
     Judged::Write(SubnetStatus { validated: true, errors: Vec::new() })
 }
@@ -31,7 +35,7 @@ fn who_is_alone_counts() {
     let mut validator = Validator::new();
     let (a, b) = (subnet("n/a", "1", "10.0.0.0/24"), subnet("n/b", "2", "10.0.1.0/24"));
     let begin = validator.begin(&place("n/a"), Some(&a));
-    assert_eq!(begin, Begin { wake: vec![], list: Vni::new(1).ok() });
+    assert_eq!(begin, Begin { wake: vec![], examine: list() });
     assert_eq!(validator.judge(&a, &[a.clone(), b]), good());
 }
 
@@ -39,9 +43,28 @@ fn who_is_alone_counts() {
 fn what_counts_is_not_looked_at_again() {
     let mut a = subnet("n/a", "1", "10.0.0.0/24");
     a.status.validated = true;
-    assert_eq!(Validator::new().begin(&place("n/a"), Some(&a)).list, None);
-    let unreadable = subnet("n/b", "1", "10.0.0.0");
-    assert_eq!(Validator::new().begin(&place("n/b"), Some(&unreadable)).list, None);
+    assert_eq!(Validator::new().begin(&place("n/a"), Some(&a)).examine, Examine::Not);
+}
+
+#[test]
+fn what_can_never_count_is_told_so_once() {
+    let mut validator = Validator::new();
+    let check = |subnet: Subnet, why: &str, validator: &mut Validator| {
+        let Examine::Write(status) = validator.begin(&place("n/a"), Some(&subnet)).examine else {
+            panic!("{why}");
+        };
+        assert_eq!((status.validated, &*status.errors), (false, &[why.to_owned()][..]));
+        let told = Subnet { status, ..subnet };
+        assert_eq!(validator.begin(&place("n/a"), Some(&told)).examine, Examine::Not);
+    };
+    let mut unnumbered = subnet("n/a", "1", "10.0.0.0/24");
+    unnumbered.spec.vni = 0;
+    check(unnumbered, "spec.vni: must be in [1,2097151]", &mut validator);
+    let public = "spec.ipv4: must be compliant with RFC 1918 and is not";
+    check(subnet("n/a", "2", "192.0.2.0/24"), public, &mut validator);
+    let mut again = subnet("n/a", "3", "10.0.0.0/24");
+    again.status.errors = vec!["of another time".into()];
+    assert_eq!(validator.begin(&place("n/a"), Some(&again)).examine, list());
 }
 
 #[test]
@@ -201,7 +224,10 @@ impl World {
                 let found = working.cache.get(&place).cloned();
                 let begin = working.validator.begin(&place, found.as_ref());
                 working.queue.extend(begin.wake);
-                found.zip(begin.list).map_or(At::Nothing, |(subnet, _)| At::List(subnet))
+                match (found, begin.examine) {
+                    (Some(subnet), Examine::List(_)) => At::List(subnet),
+                    _ => At::Nothing,
+                }
             }
             At::List(subnet) => At::Judge(subnet, self.there.values().cloned().collect()),
             At::Judge(subnet, listed) => match working.validator.judge(&subnet, &listed) {
