@@ -18,6 +18,7 @@ use machinery::tokio_util::sync::CancellationToken;
 use super::beside::Beside;
 use super::networks::Networks;
 use super::programs::ProgramSettings;
+use super::turns::Turns;
 use crate::drive::Fabric;
 use crate::metrics::{AgentMetrics, AgentNode};
 use crate::model::{NetworkAttachment, Peer};
@@ -69,6 +70,7 @@ pub(super) struct Inner {
     pub(super) recorder: Recorder,
     pub(super) networks: Mutex<Networks>,
     pub(super) have: Mutex<BTreeMap<ObjectKey, Interface>>,
+    pub(super) turns: Turns,
     pub(super) beside: Beside,
     pub(super) metrics: AgentNode,
     pub(super) repaired: AtomicU64,
@@ -114,6 +116,7 @@ impl Agent {
             writer: plane.writer::<NetworkAttachment>()?,
             recorder: recorder.clone(),
             have: Mutex::default(),
+            turns: Turns::default(),
             beside,
             metrics,
             repaired: AtomicU64::new(0),

@@ -7,6 +7,7 @@ mod networks;
 mod probes;
 mod programs;
 mod run;
+mod turns;
 
 pub use begin::{Agent, AgentSettings};
 pub use probes::answer_probes;

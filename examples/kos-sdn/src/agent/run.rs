@@ -1,11 +1,9 @@
 //! What an agent does for one attachment, step by step.
 
-use std::time::Duration;
-
 use machinery::controllers::{Controller, Note, Settings};
 use machinery::informers::Lookup;
 use machinery::objects::{Event, Kind, ObjectKey, Preconditions, WriteError, Written};
-use machinery::tokio::time::{Instant, sleep};
+use machinery::tokio::time::Instant;
 use machinery::{Next, Plane, Reconcile, Run};
 
 use super::begin::{Agent, Inner};
@@ -15,9 +13,6 @@ use crate::plan::{AgentStep, Elsewhere, FINALIZER, Interface, Sight, next};
 
 /// More steps than there ever are in one run: whoever takes them is wrong, and says so.
 const STEPS: usize = 16;
-/// So often it is looked again whether an address is free now, before it is said that it is not; and how long between two looks.
-const LOOKS: usize = 6;
-const LOOK: Duration = Duration::from_millis(25);
 /// Of so many attachments an agent knows what it did last. There may be thousands of others', and it is one of thousands.
 const REMEMBERED: usize = 256;
 
@@ -101,7 +96,7 @@ impl Reconcile<ObjectKey> for Agent {
         let inner = &*self.0;
         let mut here = inner.here.get(key).map(std::sync::Arc::unwrap_or_clone);
         self.matters(key, here.as_ref())?;
-        let (mut failed, mut looks) = (None::<FabricError>, LOOKS);
+        let mut failed = None::<FabricError>;
         for _ in 0..STEPS {
             let (report, mut wrong) =
                 here.as_ref().map(|here| inner.beside.says(key, here)).unwrap_or_default();
@@ -119,19 +114,19 @@ impl Reconcile<ObjectKey> for Agent {
             let written = match (step, &here) {
                 (AgentStep::Rest, _) => return failed.map_or(Ok(Next::Done), |error| Err(error.into())),
                 (AgentStep::Make(interface), _) => {
+                    let _turn = inner.turns.of(&interface).await;
                     match self.make(&interface).await {
                         Ok(()) => self.made(key, here.as_ref(), interface),
                         Err(FabricError::Taken { .. }) if self.displaced(&interface).await? => {}
-                        // It may be one that is being made or taken away just now.
-                        Err(FabricError::Taken { .. }) if looks > 0 => {
-                            looks -= 1;
-                            sleep(LOOK).await;
-                        }
                         Err(error) => failed = Some(error),
                     }
                     continue;
                 }
                 (AgentStep::Unmake(interface), _) => {
+                    let _turn = inner.turns.of(&interface).await;
+                    if inner.have.lock().get(key) != Some(&interface) {
+                        continue; // it made way meanwhile
+                    }
                     match self.unmake(&interface).await {
                         Ok(()) => self.unmade(key, &interface),
                         Err(error) => failed = Some(error),

@@ -5,6 +5,7 @@ use std::ops::RangeInclusive;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use futures::future::join;
 use jiff::Timestamp;
 use machinery::controllers::{Claim, Controller, Held, NameLocks, Note, Recorder, Term};
 use machinery::informers::Index;
@@ -19,9 +20,12 @@ use machinery::{Next, Objects, Plane, PlaneController, Reconcile, Run};
 use super::known::{Found, Known, Waiting};
 use super::listen::{is_locked, uid_of};
 use super::run::{ControllerSettings, with_workers};
+use super::silence::Silent;
 use crate::metrics::IpamMetrics;
 use crate::model::{AttachmentStatus, Cidr, IPLock, LockSpec, NetworkAttachment, Section, Subnet, Vni};
-use crate::plan::{AddressKey, Decision, OwnedLock, Step, Trouble, View, address_of, decide};
+use crate::plan::{
+    AddressKey, Decision, OwnedLock, Step, Trouble, View, address_of, decide, is_unanswered, unanswered,
+};
 
 /// So long until one looks again for whom there was no place in the line.
 const AGAIN: Duration = Duration::from_secs(10);
@@ -46,6 +50,7 @@ pub(super) struct Inner {
     pub(super) known: Mutex<Known>,
     /// Told when the listener has to look again at what is known, which tells of nothing by itself.
     pub(super) look: Notify,
+    pub(super) silent: Silent,
     tries: usize,
     metrics: IpamMetrics,
     /// Set when it runs.
@@ -65,8 +70,11 @@ impl Giving {
         settings: &ControllerSettings,
     ) -> machinery::Result<Self> {
         let of_subnet = |attachment: &NetworkAttachment| subnet_of(attachment);
-        let (attachments, by_subnet) =
-            plane.objects_with::<NetworkAttachment, _>(|informer| informer.index(of_subnet))?;
+        let not_answered = |attachment: &NetworkAttachment| is_unanswered(attachment).then_some(());
+        let (attachments, (by_subnet, unanswered)) =
+            plane.objects_with::<NetworkAttachment, _>(|informer| {
+                (informer.index(of_subnet), informer.index(not_answered))
+            })?;
         let (subnets, by_vni) = plane
             .objects_with::<Subnet, _>(|informer| informer.index(|subnet: &Subnet| [subnet.spec.vni]))?;
         let (named, named_by) = (subnets.clone(), by_vni);
@@ -85,6 +93,7 @@ impl Giving {
                 recorder: recorder.clone(),
                 known: Mutex::new(Known::new(settings.waiters, settings.seed)),
                 look: Notify::new(),
+                silent: Silent::new(unanswered, settings.patience),
                 tries: settings.tries,
                 metrics: settings.metrics.ipam.clone(),
                 wakes: OnceLock::new(),
@@ -96,7 +105,9 @@ impl Giving {
             .controller::<NetworkAttachment>("ipam")?
             .claiming(&locks)?
             .watching::<Subnet, _>(move |event| waiting_for(&attachments, &by_subnet, event))?
-            .beside(|controller, stopping| async move { heard.listen(controller, stopping).await })
+            .beside(|controller, stopping| async move {
+                join(heard.listen(controller, &stopping), heard.attends(&stopping)).await;
+            })
             .settings(with_workers(settings.ipam_workers));
         Ok(Self { controller, reconcile: ipam })
     }
@@ -118,9 +129,13 @@ impl Ipam {
     }
 
     pub(super) async fn wake(&self, all: impl IntoIterator<Item = Waiting>) {
+        self.ask(all, &"an address is free").await;
+    }
+
+    pub(super) async fn ask(&self, all: impl IntoIterator<Item = Waiting>, why: &'static &'static str) {
         let Some(controller) = self.inner.wakes.get() else { return };
         for who in all {
-            controller.request(who.key, &"an address is free").await;
+            controller.request(who.key, why).await;
         }
     }
 
@@ -147,6 +162,9 @@ impl Reconcile<Arc<NetworkAttachment>> for Ipam {
             self.release(lock, run).await?;
         }
         match (step, subnet, subnet_key) {
+            (Step::Done, ..) if is_unanswered(attachment) && self.inner.silent.has(&who) => {
+                self.write(attachment, unanswered(attachment), None, run).await?;
+            }
             (Step::Done | Step::Wait, ..) => {}
             (Step::None(trouble), ..) => {
                 self.write(attachment, trouble.written(attachment), None, run).await?

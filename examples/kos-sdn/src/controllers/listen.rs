@@ -26,9 +26,9 @@ const BUSY: Duration = Duration::from_millis(200);
 impl Ipam {
     /// Keeps what is known of addresses up to date, and wakes who waits for one.
     pub(super) async fn listen(
-        self,
+        &self,
         controller: Controller<ObjectKey, Arc<NetworkAttachment>>,
-        stopping: CancellationToken,
+        stopping: &CancellationToken,
     ) {
         let Inner { attachments, locks, subnets, known, wakes, look, .. } = &*self.inner;
         let _ = wakes.set(controller);

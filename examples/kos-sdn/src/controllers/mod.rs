@@ -4,6 +4,7 @@ mod ipam;
 mod known;
 mod listen;
 mod run;
+mod silence;
 mod validator;
 
 pub use ipam::Ipam;

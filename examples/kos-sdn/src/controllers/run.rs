@@ -1,5 +1,7 @@
 //! Both controllers, alone or beside others who would take over.
 
+use std::time::Duration;
+
 use machinery::controllers::Elector;
 use machinery::{Plane, Settings};
 
@@ -21,6 +23,8 @@ pub struct ControllerSettings {
     pub ipam_workers: usize,
     /// So many subnets are.
     pub validator_workers: usize,
+    /// A node that has said nothing of an attachment for so long after it has an address, or for twice as long, does not answer.
+    pub patience: Duration,
     /// Where they count and time what they do.
     pub metrics: Metrics,
 }
@@ -33,6 +37,7 @@ impl Default for ControllerSettings {
             seed: 0,
             ipam_workers: 8,
             validator_workers: 4,
+            patience: Duration::from_secs(30),
             metrics: Metrics::default(),
         }
     }

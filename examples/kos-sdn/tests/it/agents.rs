@@ -2,10 +2,15 @@
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
-use kos::drive::Fabric as _;
+use kos::agent::AgentSettings;
+use kos::controllers::ControllerSettings;
+use kos::drive::{Fabric as _, FabricError};
 use kos::plan::{FINALIZER, Local, Remote};
+
+use tokio::sync::Notify;
 
 use crate::server::key;
 use crate::world::{Calls, Watched, World, host};
@@ -156,52 +161,67 @@ async fn a_node_without_an_agent_holds_up_nobody() {
     world.ends().await;
 }
 
-/// A fabric that is slow to forget who was elsewhere: the first time it does not come to an end.
-struct Slow(kos::drive::sim::SimFabric, std::sync::atomic::AtomicBool, Arc<tokio::sync::Notify>);
+/// What is wrong with a fabric.
+enum Ails {
+    /// Its first remote interface is there, and that it is made is not told until this says so.
+    Slow(AtomicBool, Arc<Notify>),
+    /// It does not let go of remote interfaces, until an address was asked for that is one's.
+    Clings(AtomicBool),
+}
+
+struct Ailing(kos::drive::sim::SimFabric, Ails);
 
 #[async_trait::async_trait]
-impl kos::drive::Fabric for Slow {
+impl kos::drive::Fabric for Ailing {
     fn name(&self) -> &'static str {
-        "slow"
+        "ailing"
     }
 
-    async fn create_local(&self, interface: &Local) -> Result<(), kos::drive::FabricError> {
-        self.0.create_local(interface).await
+    async fn create_local(&self, interface: &Local) -> Result<(), FabricError> {
+        let made = self.0.create_local(interface).await;
+        if let (Ails::Clings(clings), Err(FabricError::Taken { .. })) = (&self.1, &made) {
+            clings.store(false, Ordering::SeqCst);
+        }
+        made
     }
 
-    async fn delete_local(&self, interface: &Local) -> Result<(), kos::drive::FabricError> {
+    async fn delete_local(&self, interface: &Local) -> Result<(), FabricError> {
         self.0.delete_local(interface).await
     }
 
-    async fn create_remote(&self, interface: &Remote) -> Result<(), kos::drive::FabricError> {
-        self.0.create_remote(interface).await
-    }
-
-    async fn delete_remote(&self, interface: &Remote) -> Result<(), kos::drive::FabricError> {
-        if !self.1.swap(true, Ordering::SeqCst) {
-            self.2.notified().await;
+    async fn create_remote(&self, interface: &Remote) -> Result<(), FabricError> {
+        self.0.create_remote(interface).await?;
+        match &self.1 {
+            Ails::Slow(is_slow, go_on) if is_slow.swap(false, Ordering::SeqCst) => go_on.notified().await,
+            _ => {}
         }
-        self.0.delete_remote(interface).await
+        Ok(())
     }
 
-    async fn list(&self) -> Result<kos::drive::Listed, kos::drive::FabricError> {
+    async fn delete_remote(&self, interface: &Remote) -> Result<(), FabricError> {
+        match &self.1 {
+            Ails::Clings(clings) if clings.load(Ordering::SeqCst) => {
+                Err(FabricError::Unavailable { reason: "it clings".into() })
+            }
+            _ => self.0.delete_remote(interface).await,
+        }
+    }
+
+    async fn list(&self) -> Result<kos::drive::Listed, FabricError> {
         self.0.list().await
     }
 
-    async fn audit(&self) -> Result<kos::drive::Audit, kos::drive::FabricError> {
+    async fn audit(&self) -> Result<kos::drive::Audit, FabricError> {
         self.0.audit().await
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_address_that_was_elsewhere_makes_way_for_who_has_its_lock() {
+/// Two nodes, of which the fabric of the first ails. Both have one of the two addresses that there are; then the other one goes, and its address is had
+/// by a third on the first node.
+async fn displaced(ails: Ails) -> World {
     let mut world = World::without_agents().await;
-    let go_on = Arc::new(tokio::sync::Notify::new());
-    let fabric = world.underlay.join(host(1)).unwrap();
-    world.agent_with(
-        kos::agent::AgentSettings::new("node-1", host(1)),
-        Slow(fabric, std::sync::atomic::AtomicBool::new(false), go_on.clone()),
-    );
+    let of = world.underlay.join(host(1)).unwrap();
+    world.agent_with(AgentSettings::new("node-1", host(1)), Ailing(of, ails));
     world.audited(1);
     world.node(2);
     world.subnet("s", 17, "10.1.0.0/31").await;
@@ -212,9 +232,42 @@ async fn an_address_that_was_elsewhere_makes_way_for_who_has_its_lock() {
     let address = world.get("there").unwrap().status.ipv4.clone();
     world.attachments.delete(&key("default", "there")).await.unwrap();
     world.attach("next", "node-1", "s").await;
+    world.until("next", |it| it.is_some_and(|it| it.status.ipv4 == address)).await;
+    world
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_that_was_elsewhere_makes_way_for_who_has_its_lock() {
+    let world = displaced(Ails::Clings(AtomicBool::new(true))).await;
     world.until_ready("next").await;
-    let next = world.get("next").unwrap();
-    assert_eq!((&next.status.ipv4, next.status.errors.host.len()), (&address, 0));
+    assert_eq!(world.get("next").unwrap().status.errors.host, [""; 0]);
+    world.ends().await;
+}
+
+/// The fabric has the way to who was elsewhere, and the agent does not know so yet.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_address_is_tried_by_nobody_while_another_has_its_turn() {
+    let go_on = Arc::new(Notify::new());
+    let world = displaced(Ails::Slow(AtomicBool::new(true), go_on.clone())).await;
+    world.until("next", |it| it.is_some_and(|it| it.metadata.finalizers.is_some())).await;
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    assert_eq!(world.get("next").unwrap().status.errors.host, [""; 0]);
     go_on.notify_one();
+    world.until_ready("next").await;
+    world.ends().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn that_a_node_does_not_answer_is_said_until_it_does() {
+    let mut settings = ControllerSettings::default();
+    settings.patience = Duration::from_millis(50);
+    let mut world = World::with(settings).await;
+    world.subnet("s", 17, "10.1.0.0/24").await;
+    world.attach("a", "node-1", "s").await;
+    let silent = "Node node-1 does not answer: is an agent of it running?";
+    world.until("a", |it| it.is_some_and(|it| it.status.errors.host == [silent])).await;
+    world.node(1);
+    world.until_ready("a").await;
+    assert!(world.get("a").unwrap().status.errors.host.is_empty());
     world.ends().await;
 }

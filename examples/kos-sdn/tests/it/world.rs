@@ -45,11 +45,19 @@ impl World {
     }
 
     pub(crate) async fn without_agents() -> Self {
+        Self::with(ControllerSettings::default()).await
+    }
+
+    pub(crate) async fn with(settings: ControllerSettings) -> Self {
         let begin =
             machinery::embedded().kind_of(subnets()).kind_of(network_attachments()).kind_of(ip_locks());
-        let plane = begin.start().await.unwrap();
+        Self::on(begin.start().await.unwrap(), settings)
+    }
+
+    /// Whatever server is below.
+    pub(crate) fn on(plane: Plane, settings: ControllerSettings) -> Self {
         let recorder = plane.recorder("kos");
-        controllers::run(&plane, ControllerSettings::default()).unwrap();
+        controllers::run(&plane, settings).unwrap();
         let underlay = Underlay::new(SimLimits::default());
         let (attachments, subnets) = (plane.objects().unwrap(), plane.objects().unwrap());
         let auditor = Auditor::run(&plane).unwrap();
