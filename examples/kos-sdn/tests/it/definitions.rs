@@ -1,12 +1,11 @@
 //! The definitions of the kinds, for any cluster.
 
 use kos::model::{IPLock, NetworkAttachment, Subnet, manifest, manifests, role_manifests};
-use machinery::apiserver::{ApiServer, Identity, KindOf};
+use machinery::apiserver::Identity;
 use machinery::objects::{Freshness, Kind, ListWatch as _, Preconditions, Writer as _};
-use machinery::store::{Memory, Options};
 use serde_json::{Value, json};
 
-use crate::server::{Stage, key};
+use crate::server::{Stage, key, stranger};
 
 const FILE: &str = include_str!("../../deploy/crds.yaml");
 
@@ -27,26 +26,10 @@ fn the_roles_in_the_tree_are_current() {
     assert!(now == file, "write them anew: cargo run -p kos -- roles > examples/kos-sdn/deploy/roles.yaml");
 }
 
-/// As one that nobody but the file knows of takes them: rules are all that our server does not take from others.
+/// As one that nobody but the file knows of takes them.
 #[tokio::test]
 async fn a_server_takes_the_definitions() {
-    fn without_rules(value: &mut Value) {
-        match value {
-            Value::Object(fields) => {
-                fields.remove("x-kubernetes-validations");
-                fields.values_mut().for_each(without_rules);
-            }
-            Value::Array(items) => items.iter_mut().for_each(without_rules),
-            _ => {}
-        }
-    }
-    let mut definitions = [manifest::<Subnet>(), manifest::<NetworkAttachment>(), manifest::<IPLock>()]
-        .map(|definition| serde_json::to_value(definition).unwrap());
-    definitions.iter_mut().for_each(without_rules);
-    let [subnets, attachments, locks] = definitions.map(KindOf::<Value>::defined);
-    let builder =
-        ApiServer::builder(Memory::new(Options::default())).kind(subnets).kind(attachments).kind(locks);
-    builder.start().await.unwrap().stop().await;
+    stranger().await.stop().await;
 }
 
 /// They are more than the rest of an object, and a program has no use for them.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that is wrong stops")]
 
 mod agents;
+mod any_cluster;
 mod controllers;
 mod crashes;
 

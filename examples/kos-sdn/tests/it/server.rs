@@ -1,8 +1,8 @@
 //! A server with the kinds.
 
-use kos::model::{IPLock, NetworkAttachment, Subnet, ip_locks, network_attachments, subnets};
+use kos::model::{IPLock, NetworkAttachment, Subnet, ip_locks, manifest, network_attachments, subnets};
 use machinery::Plane;
-use machinery::apiserver::{ApiServer, Handle, Identity};
+use machinery::apiserver::{ApiServer, Handle, Identity, KindOf};
 use machinery::kube::kube_client::Client;
 use machinery::objects::{
     Filter, InvalidField, Kind, ListRequest, ListWatch as _, ObjectKey, Scope, SourceError, WriteError,
@@ -43,8 +43,7 @@ impl Stage {
 
     /// A plane beside it, over the wire.
     pub(crate) async fn plane(&self) -> Plane {
-        let client = Client::new(self.server.service(Identity::admin()), "n");
-        machinery::kube_client(client).start().await.unwrap()
+        plane_beside(&self.server).await
     }
 
     /// The names of the attachments that a field selector selects.
@@ -53,6 +52,32 @@ impl Stage {
         let page = self.attachments.list(ListRequest { filter, ..ListRequest::default() }).await.unwrap();
         page.items.iter().map(|object| object.metadata.name.clone().unwrap()).collect()
     }
+}
+
+/// A plane beside a server, over the wire.
+pub(crate) async fn plane_beside(server: &ApiServer) -> Plane {
+    let client = Client::new(server.service(Identity::admin()), "n");
+    machinery::kube_client(client).start().await.unwrap()
+}
+
+/// A server that knows the definitions only: no guard, nothing stamped. Rules are all that ours does not take from others.
+pub(crate) async fn stranger() -> ApiServer {
+    fn without_rules(value: &mut Value) {
+        match value {
+            Value::Object(fields) => {
+                fields.remove("x-kubernetes-validations");
+                fields.values_mut().for_each(without_rules);
+            }
+            Value::Array(items) => items.iter_mut().for_each(without_rules),
+            _ => {}
+        }
+    }
+    let mut definitions = [manifest::<Subnet>(), manifest::<NetworkAttachment>(), manifest::<IPLock>()]
+        .map(|definition| serde_json::to_value(definition).unwrap());
+    definitions.iter_mut().for_each(without_rules);
+    let [subnets, attachments, locks] = definitions.map(KindOf::<Value>::defined);
+    let builder = ApiServer::builder(Memory::new(Options::default()));
+    builder.kind(subnets).kind(attachments).kind(locks).start().await.unwrap()
 }
 
 pub(crate) fn key(namespace: &str, name: &str) -> ObjectKey {

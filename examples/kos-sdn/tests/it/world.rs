@@ -13,6 +13,7 @@ use kos::drive::sim::{PingError, SimLimits, Underlay};
 use kos::drive::{Audit, Fabric, FabricError, Listed};
 use kos::model::{NetworkAttachment, Subnet, ip_locks, network_attachments, subnets};
 use kos::plan::{AddressKey, Local, Remote};
+use machinery::apiserver::ApiServer;
 use machinery::controllers::Recorder;
 use machinery::{Objects, Plane};
 
@@ -51,16 +52,21 @@ impl World {
     pub(crate) async fn with(settings: ControllerSettings) -> Self {
         let begin =
             machinery::embedded().kind_of(subnets()).kind_of(network_attachments()).kind_of(ip_locks());
-        Self::on(begin.start().await.unwrap(), settings)
+        Self::on(begin.start().await.unwrap(), settings, None)
     }
 
-    /// Whatever server is below.
-    pub(crate) fn on(plane: Plane, settings: ControllerSettings) -> Self {
+    /// Whatever server is below, in the plane or elsewhere.
+    pub(crate) fn on(plane: Plane, settings: ControllerSettings, server: Option<&ApiServer>) -> Self {
         let recorder = plane.recorder("kos");
         controllers::run(&plane, settings).unwrap();
         let underlay = Underlay::new(SimLimits::default());
         let (attachments, subnets) = (plane.objects().unwrap(), plane.objects().unwrap());
-        let auditor = Auditor::run(&plane).unwrap();
+        let server = server.or(plane.server()).unwrap();
+        let (auditor, watching) = Auditor::on(server, plane.stopping().clone());
+        plane.spawn(async move {
+            watching.await;
+            Ok(())
+        });
         Self { plane, underlay, agents: Vec::new(), recorder, attachments, subnets, auditor }
     }
 
