@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::{Race, Short, fails, holds};
+use super::{Race, Short, fails, holds, wanders};
 use crate::model::{NetworkAttachment, Subnet, Vni};
 use crate::plan::{
     Address, AddressKey, Decision, OwnedLock, Step as Todo, Trouble, View, address_of, decide,
@@ -350,6 +350,13 @@ fn who_waits_has_it_when_whoever_had_it_goes() {
 fn an_attachment_that_is_made_again_has_nothing_of_the_former() {
     let clients = [Client::Attach("a"), Client::Detach("a"), Client::Attach("a")];
     holds(World::new(1, clients), 100);
+}
+
+#[test]
+fn with_two_who_give_addresses_it_is_the_same() {
+    let [attach, again, detach] = [Client::Attach("a"), Client::Attach("a"), Client::Detach("a")];
+    wanders(&World::new(2, [attach.clone(), Client::Attach("b"), detach.clone()]), 5000);
+    wanders(&World::new(2, [attach, detach, again, Client::Attach("b")]), 5000);
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! The races of the talk that this system comes from, each in every order in which its steps can happen: not some, all.
+//! The races of the talk that this system comes from, each in every order in which its steps can happen: not some, all. Of what is made and deleted beside
+//! two who decide there are too many orders: some thousands are taken by lot, the same ones each time.
 //!
 //! Each is also run with the mistake that makes it a race, and that is found: so what is not found is not there.
 
@@ -12,6 +13,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Deref;
 
 use crate::model::NetworkAttachment;
+use crate::plan::Chance;
 
 /// A world in which several things may happen next.
 trait Race: Clone + Debug {
@@ -59,6 +61,9 @@ type Wrong<S> = (String, Vec<S>);
 
 /// More than any race here has.
 const STATES: usize = 300_000;
+
+/// More than any way has that comes to an end.
+const STEPS: usize = 1000;
 
 /// Looks at each state that can be reached. From each an end can be reached, too.
 fn explore<R: Race>(start: R) -> Result<Explored, Wrong<R::Step>> {
@@ -135,6 +140,26 @@ fn holds<R: Race>(start: R, at_least: usize) {
             assert!(states >= at_least && ends > 0, "{states} states, {ends} ends")
         }
         Err((wrong, way)) => panic!("{wrong}, by {way:#?}"),
+    }
+}
+
+/// Of what is too large to look at all of it: so many ways through it, in each of which whatever may happen next is as likely.
+#[track_caller]
+fn wanders<R: Race>(start: &R, ways: usize) {
+    let mut chance = Chance::new(0);
+    for _ in 0..ways {
+        let (mut state, mut way) = (start.clone(), Vec::new());
+        loop {
+            let steps = state.steps();
+            let at_the_end = if steps.is_empty() { state.wrong_at_the_end() } else { None };
+            if let Some(wrong) = state.wrong().or(at_the_end) {
+                panic!("{wrong}, by {way:#?}");
+            }
+            let Some(step) = steps.get(chance.below(steps.len())) else { break };
+            assert!(way.len() < STEPS, "it never comes to an end, by {way:#?}");
+            state.take(step);
+            way.push(step.clone());
+        }
     }
 }
 

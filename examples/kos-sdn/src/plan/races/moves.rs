@@ -1,6 +1,6 @@
-//! An attachment changes its network while a node hears of each network by a stream of its own.
+//! An attachment changes its network while a node hears of each network by a stream of its own, as long as that matters to it.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 
 use super::{Race, fails, holds};
@@ -20,10 +20,20 @@ fn at(vni: u32, low: u8, node: u8) -> Option<Where> {
 struct World {
     /// Where it is to be, one after the other; nowhere is that it is deleted.
     moves: VecDeque<Option<Where>>,
+    /// Which networks stop mattering to the node, or matter again, one after the other.
+    turns: VecDeque<(u32, bool)>,
     now: Option<Where>,
     was: Vec<Where>,
     agent: Agent,
-    mistake: bool,
+    mistake: Option<Mistake>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Mistake {
+    /// As the original did before it had a map across its informers: whatever is told last is so.
+    BelievesTheLast,
+    /// What was heard of a network that matters no more is kept.
+    KeepsWhatItHeard,
 }
 
 /// A node with attachments in both networks, so both matter, and what it hears of another one.
@@ -32,6 +42,8 @@ struct Agent {
     /// Of each network in order, and in no order among them. The one of the node itself is 0.
     news: BTreeMap<u32, VecDeque<Option<Where>>>,
     knows: BTreeMap<u32, Where>,
+    /// It does not listen to these.
+    deaf: BTreeSet<u32>,
     is_due: bool,
     have: Option<Interface>,
     /// Held, as far as the finalizer goes.
@@ -41,6 +53,7 @@ struct Agent {
 #[derive(Clone, Debug)]
 enum Step {
     Move,
+    Turn,
     Hear(u32),
     Run,
 }
@@ -54,10 +67,11 @@ impl World {
     fn new(moves: impl IntoIterator<Item = Option<Where>>) -> Self {
         Self {
             moves: moves.into_iter().collect(),
+            turns: VecDeque::new(),
             now: None,
             was: Vec::new(),
             agent: Agent::default(),
-            mistake: false,
+            mistake: None,
         }
     }
 
@@ -66,19 +80,46 @@ impl World {
         let before = std::mem::replace(&mut self.now, to);
         self.was.extend(to);
         if let Some(before) = before.filter(|before| to.as_ref().map(stream) != Some(stream(before))) {
-            self.agent.news.entry(stream(&before)).or_default().push_back(None);
+            self.agent.told(stream(&before), None);
         }
         if let Some(to) = to {
-            self.agent.news.entry(stream(&to)).or_default().push_back(Some(to));
+            self.agent.told(stream(&to), Some(to));
         }
+    }
+
+    /// A stream that ends takes along what it told, and what it had to tell. One that begins tells what there is.
+    fn turns(&mut self) {
+        let Some((network, matters)) = self.turns.pop_front() else { return };
+        let Agent { news, knows, deaf, is_due, .. } = &mut self.agent;
+        if matters {
+            deaf.remove(&network);
+            self.agent.told(network, self.now.filter(|now| stream(now) == network));
+            return;
+        }
+        deaf.insert(network);
+        news.remove(&network);
+        if self.mistake != Some(Mistake::KeepsWhatItHeard) {
+            knows.remove(&network);
+        }
+        *is_due = true;
+    }
+
+    /// What the node is to have.
+    fn wanted(&self) -> Option<Interface> {
+        self.now.filter(|now| !self.agent.deaf.contains(&stream(now))).map(as_wanted)
     }
 }
 
 impl Agent {
-    fn hear(&mut self, stream: u32, mistake: bool) {
+    fn told(&mut self, stream: u32, news: Option<Where>) {
+        if !self.deaf.contains(&stream) {
+            self.news.entry(stream).or_default().push_back(news);
+        }
+    }
+
+    fn hear(&mut self, stream: u32, mistake: Option<Mistake>) {
         let Some(told) = self.news.get_mut(&stream).and_then(VecDeque::pop_front) else { return };
-        if mistake {
-            // As the original did before it had a map across its informers: whatever is told last is so.
+        if mistake == Some(Mistake::BelievesTheLast) {
             self.have = told.map(|(vni, address, host)| Interface::Remote(Remote::new(vni, address, host)));
             return;
         }
@@ -145,6 +186,7 @@ impl Race for World {
         let told = self.agent.news.iter().filter(|(_, news)| !news.is_empty()).map(|(stream, _)| *stream);
         let mut steps: Vec<Step> = told.map(Step::Hear).collect();
         steps.extend((!self.moves.is_empty()).then_some(Step::Move));
+        steps.extend((!self.turns.is_empty()).then_some(Step::Turn));
         steps.extend(self.agent.is_due.then_some(Step::Run));
         steps
     }
@@ -152,6 +194,7 @@ impl Race for World {
     fn take(&mut self, step: &Step) {
         match step {
             Step::Move => self.moves(),
+            Step::Turn => self.turns(),
             Step::Hear(stream) => self.agent.hear(*stream, self.mistake),
             Step::Run => self.agent.run(),
         }
@@ -164,7 +207,7 @@ impl Race for World {
     }
 
     fn wrong_at_the_end(&self) -> Option<String> {
-        let (have, wanted) = (&self.agent.have, self.now.map(as_wanted));
+        let (have, wanted) = (&self.agent.have, self.wanted());
         (*have != wanted).then(|| format!("it has {have:?} at the end, and not {wanted:?}"))
     }
 }
@@ -193,9 +236,32 @@ fn who_is_made_again_elsewhere_is_where_it_is_in_the_end() {
     }
 }
 
+/// Networks stop mattering to the node, and matter again, at any moment of that.
+#[test]
+fn a_network_that_stops_mattering_takes_its_ways_along() {
+    for (moves, turns) in [
+        (vec![at(1, 2, 2), at(2, 2, 2)], vec![(1, false)]),
+        (vec![at(1, 2, 2), at(2, 2, 2)], vec![(2, false), (2, true)]),
+        (vec![at(1, 2, 2), at(2, 3, 2), at(1, 4, 2)], vec![(1, false), (2, false), (1, true)]),
+        (vec![at(1, 2, 2), None, at(2, 2, 1), None, at(1, 3, 3)], vec![(1, false), (1, true), (1, false)]),
+    ] {
+        let mut world = World::new(moves);
+        world.turns = turns.into();
+        holds(world, 8);
+    }
+}
+
 #[test]
 fn an_agent_that_believes_whatever_is_told_last_is_found() {
     let mut wrong = World::new([at(1, 2, 2), at(2, 2, 2)]);
-    wrong.mistake = true;
+    wrong.mistake = Some(Mistake::BelievesTheLast);
+    fails(wrong, "at the end");
+}
+
+#[test]
+fn an_agent_that_keeps_what_it_heard_of_a_network_is_found() {
+    let mut wrong = World::new([at(1, 2, 2)]);
+    wrong.turns = [(1, false)].into();
+    wrong.mistake = Some(Mistake::KeepsWhatItHeard);
     fails(wrong, "at the end");
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{Race, fails, holds};
+use super::{Race, fails, holds, wanders};
 use crate::model::{Subnet, SubnetStatus};
 use crate::plan::{Examine, Judged, Validator, conflicts};
 
@@ -219,7 +219,9 @@ fn who_comes_when_another_goes_is_judged_by_what_is_there() {
         Client::Create("a", "10.0.1.0/24"),
         Client::Create("b", "10.0.0.0/25"),
     ];
-    holds(World::new(1, clients), 500);
+    holds(World::new(1, clients.clone()), 500);
+    wanders(&World::new(2, clients), 5000);
+    wanders(&World::new(2, AT_ONCE.into_iter().chain([Client::Delete("a")])), 5000);
 }
 
 #[test]
