@@ -1,6 +1,6 @@
 //! `kos drive`: load, by a plan.
 
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -12,6 +12,7 @@ use machinery::tokio_util::sync::CancellationToken;
 use super::cluster::Cluster;
 use super::report::print;
 use crate::driver::{Directory, DriveSettings, Driven, Nodes, drive};
+use crate::metrics::Metrics;
 use crate::plan::{Chance, Load, Spread, rows};
 
 /// Make and delete attachments in networks of many sizes, look at what becomes of them, and test them with frames. What it makes it
@@ -101,6 +102,12 @@ pub(super) struct Arguments {
     /// Where the row of numbers begins by which all is chosen. Default: by the time
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
+    /// What is tested: it is noted with the numbers
+    #[arg(long, value_name = "COMMIT", default_value = "unknown")]
+    git_commit: String,
+    /// Show numbers for Prometheus on this address, as it goes
+    #[arg(long, value_name = "A")]
+    diagnostics: Option<SocketAddr>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -127,7 +134,15 @@ pub(super) async fn run(arguments: Arguments) -> machinery::Result<ExitCode> {
         directory.times(&due, &operations)?;
     }
     let plane = arguments.cluster.plane().await?;
+    let metrics = Metrics::default();
+    settings.metrics = metrics.driver.clone();
+    metrics.show(&plane);
+    if let Some(address) = arguments.diagnostics {
+        let address = plane.diagnostics(address).await?;
+        eprintln!("how it goes is shown at http://{address}/metrics");
+    }
     let driven = driven(&arguments, &mut settings, &plane, &directory).await;
+    directory.metrics(&plane.metrics())?;
     plane.stop().await;
     let driven = driven?;
     tell(&driven, &directory, &id);
@@ -183,6 +198,7 @@ fn settings(arguments: &Arguments, id: &str, seed: u64) -> DriveSettings {
     settings.wait_after_create = Duration::from_secs(arguments.wait_after_create);
     settings.wait_after_delete = Duration::from_secs(arguments.wait_after_delete);
     settings.seed = seed;
+    settings.commit.clone_from(&arguments.git_commit);
     settings
 }
 

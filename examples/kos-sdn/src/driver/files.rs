@@ -39,7 +39,10 @@ impl Directory {
     }
 
     /// Writes how large networks are: all of them, and those at the ends of runs of one size.
-    pub(super) fn sizes(&self, load: &Load) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn sizes(&self, load: &Load) -> io::Result<()> {
         let nets: Vec<_> = load.nets().collect();
         let line = |net: &crate::plan::Net| format!("{},{}\n", net.index, net.size);
         let all: String = nets.iter().map(line).collect();
@@ -74,6 +77,14 @@ impl Directory {
         file.flush()
     }
 
+    /// Writes what was counted and timed, as a page of metrics.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn metrics(&self, page: &str) -> io::Result<()> {
+        fs::write(self.0.join("driver.metrics"), page)
+    }
+
     /// Writes the records, after a line that says what was driven.
     pub(super) fn records(&self, settings: &DriveSettings, records: &[Record]) -> io::Result<()> {
         let mut file = BufWriter::new(File::create(self.0.join(RECORDS))?);
@@ -82,6 +93,7 @@ impl Directory {
             "id": settings.run, "nets": load.nets, "top": load.top, "exponent": load.exponent, "bias": load.bias,
             "slots": load.slots(), "averagePeers": load.average_peers(), "attachments": settings.attachments,
             "threads": settings.threads, "rate": settings.rate, "nodes": settings.nodes.names.len(), "seed": settings.seed,
+            "gitCommit": settings.commit,
         }});
         writeln!(file, "{head}")?;
         for record in records {

@@ -22,6 +22,7 @@ use super::made::{Network, Slot, networks, slots};
 use super::settings::DriveSettings;
 use super::test::Tests;
 use super::watch::{News, Watched};
+use crate::metrics::{DriverRun, ok};
 use crate::model::{IPLock, NetworkAttachment, Subnet};
 use crate::plan::{Chance, Operation, Record, due_times, operations, place_of};
 use crate::probe::Asks;
@@ -65,6 +66,7 @@ struct Run<'a> {
     attachments: Informer<NetworkAttachment>,
     writer: Arc<dyn Writer<NetworkAttachment>>,
     watched: Mutex<Watched>,
+    metrics: DriverRun,
     tests: Tests,
     /// No more are made.
     ends: CancellationToken,
@@ -124,13 +126,15 @@ pub async fn drive(
     plane.run_informer("locks of the load", &locks)?;
     let tests =
         Tests::new(asks, settings.pings, settings.test_fraction, settings.pending_wait, chance.clone());
+    let metrics = settings.metrics.of(&settings.run, &settings.commit);
     let run = Run {
         settings,
         networks,
         slots,
         writer: plane.writer::<NetworkAttachment>()?,
         attachments,
-        watched: Mutex::default(),
+        watched: Mutex::new(Watched::new(metrics.clone())),
+        metrics,
         tests,
         ends: stopping.child_token(),
         counts: Counts::default(),
@@ -242,10 +246,12 @@ impl Run<'_> {
         let block = network.subnets.iter().find(|(name, _)| *name == new.spec.subnet)?.1;
         self.watched.lock().begins(key.clone(), network.vni.number(), &names[node], block);
         let began = Instant::now();
-        match self.writer.create(&new, None).await {
+        let created = self.writer.create(&new, None).await;
+        let took = began.elapsed().as_secs_f64();
+        self.metrics.created(took, ok(&created));
+        match created {
             Ok(_) => {
                 self.counts.created.fetch_add(1, Ordering::Relaxed);
-                let took = began.elapsed().as_secs_f64();
                 if let Some(live) = self.watched.lock().live(&key) {
                     live.record.client.insert("create".into(), took);
                 }
@@ -281,8 +287,10 @@ impl Run<'_> {
             wait = (wait * 2).min(BACK_OFF[1]);
         }
         self.counts.deleted.fetch_add(1, Ordering::Relaxed);
+        let took = began.elapsed().as_secs_f64();
+        self.metrics.deleted(took);
         if let Some(live) = self.watched.lock().live(key) {
-            live.record.client.insert("delete".into(), began.elapsed().as_secs_f64());
+            live.record.client.insert("delete".into(), took);
         }
     }
 
@@ -348,11 +356,13 @@ impl Run<'_> {
         let key = of.key();
         let Some(began) = self.watched.lock().live(&key).map(|live| live.began) else { return };
         let Some(tested) = self.tests.test(&of, began).await else { return };
-        let is_ok = tested.ok;
+        let (is_ok, is_full, took) = (tested.ok, tested.peer.is_some(), tested.seconds);
         let mut watched = self.watched.lock();
         // Who goes meanwhile is not tested.
         let Some(live) = watched.live(&key).filter(|live| live.deleted.is_none()) else { return };
         live.record.tested = Some(tested);
+        let ready = live.record.client.get("ready").copied().unwrap_or_default();
+        self.metrics.tested(is_full, is_ok, [took, took - ready]);
         if !is_ok && self.settings.stop_on_ping_fail {
             self.ends.cancel();
         }

@@ -3,6 +3,7 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
+use crate::metrics::DriverMetrics;
 use crate::plan::{Load, Spread};
 
 /// A load.
@@ -41,6 +42,10 @@ pub struct DriveSettings {
     pub wait_after_delete: Duration,
     /// Where the row of numbers begins by which all is chosen.
     pub seed: u64,
+    /// What is tested, for whoever reads its numbers.
+    pub commit: String,
+    /// Where it counts and times what it does.
+    pub metrics: DriverMetrics,
 }
 
 /// On which nodes attachments are.
@@ -73,6 +78,8 @@ impl DriveSettings {
             wait_after_create: Duration::ZERO,
             wait_after_delete: Duration::from_secs(15),
             seed: 0,
+            commit: "unknown".into(),
+            metrics: DriverMetrics::default(),
         }
     }
 }

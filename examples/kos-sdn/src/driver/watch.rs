@@ -6,12 +6,13 @@ use std::sync::Arc;
 use machinery::objects::ObjectKey;
 use machinery::tokio::time::Instant;
 
+use crate::metrics::DriverRun;
 use crate::model::{Cidr, IPLock, NetworkAttachment};
 use crate::plan::{AddressKey, Record, place_of};
 
 /// What is known of all of them.
-#[derive(Default)]
 pub(super) struct Watched {
+    metrics: DriverRun,
     live: BTreeMap<ObjectKey, Live>,
     pub(super) records: Vec<Record>,
     having: BTreeMap<AddressKey, ObjectKey>,
@@ -45,6 +46,17 @@ pub(super) enum News {
 const FULL: &str = "Referenced subnet has run out of IPs";
 
 impl Watched {
+    pub(super) const fn new(metrics: DriverRun) -> Self {
+        Self {
+            metrics,
+            live: BTreeMap::new(),
+            records: Vec::new(),
+            having: BTreeMap::new(),
+            locks: BTreeMap::new(),
+            shared: 0,
+        }
+    }
+
     /// One is about to be made.
     pub(super) fn begins(&mut self, key: ObjectKey, vni: u32, node: &str, block: Cidr) {
         let record =
@@ -83,12 +95,15 @@ impl Watched {
         let mut seen = |step: &str| {
             live.record.client.entry(step.into()).or_insert(took);
         };
+        let easy = !status.address_contention;
         if before.ipv4.is_empty() && !status.ipv4.is_empty() {
             seen("addressed");
+            self.metrics.addressed(took, easy);
         }
         let is_ready = before.ifc_name.is_empty() && !status.ifc_name.is_empty();
         if is_ready {
             seen("ready");
+            self.metrics.ready(took, easy);
         }
         let mut wrong: Vec<String> = status
             .errors
@@ -115,6 +130,9 @@ impl Watched {
         }
         wrong.retain(|what| !live.record.wrong.contains(what));
         let is_broken = !wrong.is_empty();
+        if is_broken {
+            self.metrics.broken(took);
+        }
         live.record.wrong.extend(wrong);
         match (is_broken, is_ready) {
             (true, _) => News::Broken,

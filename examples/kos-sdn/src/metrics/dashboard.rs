@@ -201,7 +201,7 @@ mod tests {
                     # TYPE kos_agent_local_attachments gauge\nkos_agent_local_attachments{node=\"n\"} 1\n# EOF\n";
         let dashboard = dashboard(page);
         let mut titles = titles(&dashboard);
-        let rows = ["Addresses", "Nodes", "Queues", "Subnets"];
+        let rows = ["Addresses", "Load", "Nodes", "Queues", "Subnets", "What runs"];
         assert_eq!(titles.len(), Metrics::default().described().len() + 1 + rows.len(), "{titles:#?}");
         titles.sort_unstable();
         titles.dedup();

@@ -4,6 +4,7 @@
 
 mod agent;
 mod dashboard;
+mod driver;
 mod ipam;
 mod series;
 mod validator;
@@ -15,11 +16,13 @@ use machinery::prometheus_client::registry::Registry;
 pub(crate) use agent::last_write;
 pub use agent::{AgentMetrics, AgentNode};
 pub use dashboard::dashboard;
+pub use driver::DriverMetrics;
+pub(crate) use driver::DriverRun;
 pub use ipam::IpamMetrics;
 pub use series::{Described, Shape};
 pub use validator::ValidatorMetrics;
 
-use series::Listed;
+use series::{Levels, Listed};
 
 /// All of it. Cheap to clone.
 #[derive(Clone, Debug, Default)]
@@ -30,6 +33,21 @@ pub struct Metrics {
     pub ipam: IpamMetrics,
     /// Of nodes.
     pub agent: AgentMetrics,
+    /// Of loads.
+    pub driver: DriverMetrics,
+    version: Version,
+}
+
+/// Which kos it is, as it was built.
+#[derive(Clone, Debug)]
+struct Version(Levels<2>);
+
+impl Default for Version {
+    fn default() -> Self {
+        let version = Levels::gauge("version", "Which it is", &["version", "git_commit"]);
+        version.add([env!("CARGO_PKG_VERSION"), option_env!("KOS_GIT_COMMIT").unwrap_or("unknown")], 1);
+        Self(version)
+    }
 }
 
 /// What all names begin with.
@@ -56,7 +74,8 @@ impl Metrics {
     }
 
     fn list(&self) -> Vec<Listed> {
-        [self.validator.list(), self.ipam.list(), self.agent.list()].into_iter().flatten().collect()
+        let parts = [self.validator.list(), self.ipam.list(), self.agent.list(), self.driver.list()];
+        parts.into_iter().flatten().chain([self.version.0.listed()]).collect()
     }
 }
 

@@ -26,6 +26,10 @@ fn names_are_those_of_the_original() {
         "agent_last_client_write_to_status_update_latency_seconds",
         "agent_fabric_latency_seconds",
         "agent_attachment_exec_duration_secs",
+        "driver_attachment_create_to_addressed_easy_latency_seconds",
+        "driver_attachment_ready_to_half_tested_latency_seconds",
+        "driver_test_count",
+        "version",
     ] {
         assert!(names.contains(&name), "{name}");
     }

@@ -4,7 +4,7 @@
 use kos::agent::AgentSettings;
 use kos::controllers::{self, ControllerSettings};
 use machinery::Plane;
-use machinery::apiserver::ApiServer;
+use machinery::apiserver::{ApiServer, Identity};
 
 use crate::server::{key, plane_beside, stranger};
 use crate::world::{World, host};
@@ -76,6 +76,10 @@ async fn attachments_reach_each_other_by_a_stream_for_each_network() {
         world.until_pings(&one, &other).await;
         world.until_pings(&other, &one).await;
     }
+    let client =
+        machinery::kube::kube_client::Client::new(beside.server.service(Identity::admin()), "default");
+    let page = client.request_text(http::Request::get("/metrics").body(Vec::new()).unwrap()).await.unwrap();
+    assert!(page.contains("machinery_interest_edits_total 0\n"), "one stream for all was asked for: {page}");
     // Who has nothing in a network any more hears no more of it.
     world.attachments.delete(&key("default", "s-node-1")).await.unwrap();
     world.until("s-node-1", |it| it.is_none()).await;

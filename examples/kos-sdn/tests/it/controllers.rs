@@ -252,3 +252,21 @@ async fn a_lock_that_is_made_by_hand_counts() {
     world.until("b", |it| has_address(it) && it.is_some_and(|it| it.status.lock_uid != before)).await;
     world.ends().await;
 }
+
+/// As long as nobody else has it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lock_that_is_taken_away_by_hand_is_had_again() {
+    let world = World::new(1).await;
+    world.subnet("s", 17, "10.1.0.0/24").await;
+    world.attach("a", "node-1", "s").await;
+    world.until_ready("a").await;
+    let before = world.get("a").unwrap().status.clone();
+    let address = before.ipv4.parse().unwrap();
+    let taken = kos::plan::AddressKey { vni: kos::model::Vni::new(17).unwrap(), address };
+    let locks: Objects<IPLock> = world.plane.objects().unwrap();
+    locks.delete(&key("default", &name_of_key(&taken).unwrap())).await.unwrap();
+    world.until("a", |it| it.is_some_and(|it| it.status.lock_uid != before.lock_uid)).await;
+    let after = world.get("a").unwrap().status.clone();
+    assert_eq!((&after.ipv4, &after.ifc_name), (&before.ipv4, &before.ifc_name));
+    world.ends().await;
+}

@@ -4,8 +4,11 @@ use std::process::Command;
 use std::time::Duration;
 
 use kos::driver::{Directory, DriveSettings, Driven, Nodes, drive, read_records};
+use kos::metrics::Metrics;
 use kos::plan::{Load, Record};
 use kos::up::{Up, UpSettings};
+use machinery::prometheus_client::encoding::text;
+use machinery::prometheus_client::registry::Registry;
 use tokio_util::sync::CancellationToken;
 
 use crate::world::comes_to_rest;
@@ -36,6 +39,12 @@ async fn driven_until(
     (driven, page)
 }
 
+fn page_of(registry: &Registry) -> String {
+    let mut page = String::new();
+    text::encode(&mut page, registry).unwrap();
+    page
+}
+
 fn ran(arguments: &[&str]) -> (Option<i32>, String) {
     let ended = Command::new(env!("CARGO_BIN_EXE_kos")).args(arguments).output().unwrap();
     let text = [ended.stdout, ended.stderr].concat();
@@ -47,7 +56,9 @@ async fn a_load_is_made_and_tested_and_a_report_says_how_long_each_step_took() {
     let home = tempfile::tempdir().unwrap();
     let directory = home.path().join("run");
     // All are made, none is deleted, and each has the time to become ready.
+    let metrics = Metrics::default();
     let (driven, page) = driven(&directory, |settings| {
+        settings.metrics = metrics.driver.clone();
         (settings.attachments, settings.test_fraction) = (11, 1.0);
         settings.wait_after_create = Duration::from_secs(10);
     })
@@ -64,6 +75,21 @@ async fn a_load_is_made_and_tested_and_a_report_says_how_long_each_step_took() {
             && ["create", "addressed", "ready"].iter().all(|step| record.client.contains_key(*step))
     };
     assert!(records.iter().all(all), "{records:#?}");
+
+    let mut own = Registry::default();
+    metrics.register(&mut own);
+    let own = page_of(&own);
+    for (name, count) in [
+        ("attachment_create_latency_seconds_count{runID=\"run\",err=\"ok\"}", 11),
+        ("attachment_create_to_addressed_easy_latency_seconds_count{runID=\"run\"}", 11),
+        ("attachment_create_to_ready_latency_seconds_count{runID=\"run\"}", 11),
+        ("attachment_ready_to_half_tested_latency_seconds_count{runID=\"run\"}", 3),
+        ("attachment_create_to_tested_latency_seconds_count{runID=\"run\"}", 8),
+        ("test_count_total{runID=\"run\",ok=\"true\",full=\"true\"}", 8),
+        ("version{runID=\"run\",git_commit=\"unknown\"}", 1),
+    ] {
+        assert!(own.contains(&format!("kos_driver_{name} {count}\n")), "{name}: {own}");
+    }
 
     let metrics = home.path().join("page");
     std::fs::write(&metrics, page).unwrap();
@@ -84,8 +110,9 @@ async fn a_load_is_made_and_tested_and_a_report_says_how_long_each_step_took() {
     let html = std::fs::read_to_string(directory.join("report.html")).unwrap();
     assert!(html.matches("<svg ").count() >= 6 && html.contains("last client write to address"), "{html}");
     assert!(directory.join("address.svg").exists());
-    let sizes = std::fs::read_to_string(directory.join("size-distribution.csv")).unwrap();
-    assert_eq!(sizes, "I,size\n1,6\n2,3\n3,2\n");
+    let sizes = |name: &str| std::fs::read_to_string(directory.join(name)).unwrap();
+    assert_eq!(sizes("size-distribution.csv"), "I,size\n1,6\n2,3\n3,2\n");
+    assert_eq!(sizes("size-distribution-outline.csv"), "I,size\n1,6\n2,3\n3,2\n");
     let (code, told) = ran(&["report", home.path().to_str().unwrap()]);
     assert!(code == Some(1) && told.contains("attachments.jsonl"), "{told}");
 }
@@ -133,6 +160,34 @@ async fn a_load_that_is_stopped_makes_no_more_and_waits_for_nothing() {
             (if deletes { driven.created } else { 0 }, 0),
             "{driven:?}"
         );
+    }
+}
+
+/// Sizes that are the same ones after another are told by their ends.
+#[test]
+fn what_a_load_would_be_is_written_without_a_cluster() {
+    let home = tempfile::tempdir().unwrap();
+    let path = home.path().join("run");
+    let directory = Directory::new(&path).unwrap();
+    let nodes = Nodes { names: vec!["node-1".into()], in_turn: true };
+    let mut settings = DriveSettings::new("run", nodes);
+    settings.load = Load { nets: 7, top: 2.0, bias: 0.0, exponent: 1.0, factor: 1.0, single_subnet: false };
+    (settings.attachments, settings.threads, settings.rate) = (9, 2, 4.0);
+    directory.sizes(&settings.load).unwrap();
+    let read = |name: &str| std::fs::read_to_string(path.join(name)).unwrap();
+    assert_eq!(read("size-distribution-outline.csv"), "I,size\n1,2\n2,1\n7,1\n");
+
+    let (due, operations) = settings.schedule();
+    directory.times(&due, &operations).unwrap();
+    let times = read("attachments-ops-times.csv");
+    let rows: Vec<Vec<&str>> = times.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(rows[0], ["operation", "thread", "seconds", "what", "slot"]);
+    let count = |what: &str| rows.iter().filter(|row| row[3] == what).count();
+    assert_eq!((count("create"), count("delete")), (9, 9));
+    for row in &rows[1..] {
+        let [number, thread] = [row[0], row[1]].map(|text| text.parse::<usize>().unwrap());
+        assert_eq!(number % 2, thread, "{row:?}");
+        assert_eq!(row[2].parse::<f64>().unwrap(), (number + 1) as f64 / 4.0, "{row:?}");
     }
 }
 
