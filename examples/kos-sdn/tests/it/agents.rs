@@ -223,7 +223,6 @@ async fn displaced(ails: Ails) -> World {
     let mut world = World::without_agents().await;
     let of = world.underlay.join(host(1)).unwrap();
     world.agent_with(AgentSettings::new("node-1", host(1)), Ailing(of, ails));
-    world.audited(1);
     world.node(2);
     world.subnet("s", 17, "10.1.0.0/31").await;
     world.attach("here", "node-1", "s").await;

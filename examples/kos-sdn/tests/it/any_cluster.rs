@@ -33,7 +33,6 @@ impl Beside {
             let fabric = beside.world.underlay.join(host(node)).unwrap();
             let mut settings = AgentSettings::new(&format!("node-{node}"), host(node));
             settings.per_key = true;
-            beside.world.audited(node);
             beside.world.agent_with(settings, fabric);
         }
         beside

@@ -16,7 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::gate::{Gate, Gated, Side, plane};
-use crate::server::{Stage, key};
+use crate::server::{Stage, key, stranger};
 use crate::world::{DEADLINE, comes_to_rest, host};
 
 /// What crashes.
@@ -55,8 +55,8 @@ fn agent(plane: &Plane, number: u8, fabric: &SimFabric, gate: &Arc<Gate>) {
 }
 
 impl Play {
-    async fn new(crashes: Component, at: Option<(usize, Side)>) -> Self {
-        let (stage, tasks, stopping) = (Stage::new().await, TaskTracker::new(), CancellationToken::new());
+    async fn new(stage: Stage, crashes: Component, at: Option<(usize, Side)>) -> Self {
+        let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
         let (auditor, audits) = Auditor::on(&stage.server, stopping.clone());
         tasks.spawn(audits);
         let underlay = Underlay::new(SimLimits::default());
@@ -113,8 +113,8 @@ impl Play {
         self.stage.attachments.delete(&key("n", name), &Deletion::default()).await.unwrap();
     }
 
-    async fn remove_subnet(&self) {
-        self.stage.subnets.delete(&key("n", "s"), &Deletion::default()).await.unwrap();
+    async fn remove_subnet(&self, name: &str) {
+        self.stage.subnets.delete(&key("n", name), &Deletion::default()).await.unwrap();
     }
 
     /// Nothing is left of what was there. How many effects there were, and whether it crashed.
@@ -171,7 +171,7 @@ const FULL: &str = "Referenced subnet has run out of IPs";
 
 /// Two addresses for three, a network that changes its number, and an end.
 async fn play(crashes: Component, at: Option<(usize, Side)>) -> (usize, bool) {
-    let mut play = Play::new(crashes, at).await;
+    let mut play = Play::new(Stage::new().await, crashes, at).await;
     let first = play.gate.clone();
     play.subnet("s", 17, "10.1.0.0/31").await;
     play.comes_to("s counts").await;
@@ -183,7 +183,7 @@ async fn play(crashes: Component, at: Option<(usize, Side)>) -> (usize, bool) {
     play.comes_to(&format!("s counts; a has in 17 locked; b has in 17 locked; c waits nothing{FULL}")).await;
     play.detach("b").await;
     play.comes_to("s counts; a has in 17 locked; c has in 17 locked").await;
-    play.remove_subnet().await;
+    play.remove_subnet("s").await;
     let missing = "Subnet s does not exist";
     play.comes_to(&format!("a waits nothing{missing}; c waits nothing{missing}")).await;
     play.subnet("s", 18, "10.2.0.0/24").await;
@@ -193,16 +193,42 @@ async fn play(crashes: Component, at: Option<(usize, Side)>) -> (usize, bool) {
         play.detach(name).await;
     }
     play.comes_to("s counts").await;
-    play.remove_subnet().await;
+    play.remove_subnet("s").await;
     play.ends(&first).await
 }
 
-async fn at_each_effect(crashes: Component, at_least: usize) {
-    let (effects, _) = play(crashes, None).await;
+/// Two subnets in each other's way, where no guard keeps them apart: the later one has its turn when the other goes, and the other is too late when it
+/// comes again.
+async fn conflict(crashes: Component, at: Option<(usize, Side)>) -> (usize, bool) {
+    let mut play = Play::new(Stage::of(stranger().await).await, crashes, at).await;
+    let first = play.gate.clone();
+    play.subnet("r", 17, "10.1.0.0/24").await;
+    play.comes_to("r counts").await;
+    play.subnet("s", 17, "10.1.0.0/25").await;
+    play.attach("a", "node-1").await;
+    let failed = "Subnet s has not passed validation";
+    play.comes_to(&format!("r counts; s waits; a waits nothing{failed}")).await;
+    play.remove_subnet("r").await;
+    play.comes_to("s counts; a has in 17 locked").await;
+    play.subnet("r", 17, "10.1.0.0/24").await;
+    play.comes_to("r waits; s counts; a has in 17 locked").await;
+    play.detach("a").await;
+    play.comes_to("r waits; s counts").await;
+    play.remove_subnet("s").await;
+    play.comes_to("r counts").await;
+    play.remove_subnet("r").await;
+    play.ends(&first).await
+}
+
+async fn at_each_effect<F>(play: impl Fn(Option<(usize, Side)>) -> F, at_least: usize)
+where
+    F: Future<Output = (usize, bool)>,
+{
+    let (effects, _) = play(None).await;
     assert!(effects >= at_least, "it has something to do: {effects}");
     for side in [Side::Before, Side::After] {
         let mut nth = 1;
-        while play(crashes, Some((nth, side))).await.1 {
+        while play(Some((nth, side))).await.1 {
             nth += 1;
         }
         assert!(nth > at_least, "{nth}");
@@ -211,10 +237,15 @@ async fn at_each_effect(crashes: Component, at_least: usize) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn controllers_that_are_stopped_at_any_effect_leave_nothing_and_end_up_the_same() {
-    at_each_effect(Component::Controllers, 12).await;
+    at_each_effect(|at| play(Component::Controllers, at), 12).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_agent_that_is_stopped_at_any_effect_leaves_nothing_and_ends_up_the_same() {
-    at_each_effect(Component::Agent, 12).await;
+    at_each_effect(|at| play(Component::Agent, at), 12).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn validators_that_are_stopped_at_any_effect_agree_on_which_subnet_counts() {
+    at_each_effect(|at| conflict(Component::Controllers, at), 7).await;
 }

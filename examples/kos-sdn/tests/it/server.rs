@@ -26,7 +26,10 @@ impl Stage {
     /// One of perhaps several servers of a store, with the namespaces `n` and `m`.
     pub(crate) async fn on(store: impl Backend) -> Self {
         let builder = ApiServer::builder(store).kind(subnets()).kind(network_attachments()).kind(ip_locks());
-        let server = builder.start().await.unwrap();
+        Self::of(builder.start().await.unwrap()).await
+    }
+
+    pub(crate) async fn of(server: ApiServer) -> Self {
         let namespaces = Kind::new("v1", "Namespace", "namespaces", Scope::Cluster).unwrap();
         let namespaces = server.handle_of::<Value>(namespaces, Identity::admin());
         for name in ["n", "m"] {

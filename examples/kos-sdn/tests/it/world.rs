@@ -70,16 +70,10 @@ impl World {
         Self { plane, underlay, agents: Vec::new(), recorder, attachments, subnets, auditor }
     }
 
-    /// A node with an agent, which the auditor looks at.
+    /// A node with an agent.
     pub(crate) fn node(&mut self, number: u8) {
         let fabric = self.underlay.join(host(number)).unwrap();
-        self.audited(number);
         self.agent(number, fabric);
-    }
-
-    pub(crate) fn audited(&self, number: u8) {
-        let fabric = self.underlay.join(host(number)).unwrap();
-        self.auditor.looks_at(&format!("node-{number}"), host(number), Arc::new(fabric));
     }
 
     /// All comes to rest, the auditor has found nothing, and nothing is left over.
@@ -94,7 +88,10 @@ impl World {
         self.agent_with(settings, fabric);
     }
 
+    /// An agent, to whose node the auditor looks.
     pub(crate) fn agent_with(&mut self, settings: AgentSettings, fabric: impl Fabric) {
+        let looks = self.underlay.join(settings.host).unwrap();
+        self.auditor.looks_at(&settings.node, settings.host, Arc::new(looks));
         let agent = Agent::run(&self.plane, settings, Arc::new(fabric), &self.recorder).unwrap();
         self.agents.push(agent);
     }
