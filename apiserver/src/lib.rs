@@ -78,9 +78,12 @@
 //!     (`what_a_client_wrote_about_its_trace_stays`), and a header that is no `traceparent` is nothing
 //!     (`a_header_that_is_no_traceparent_is_nothing`). Why: `docs/designs/014-traces.md`.
 //!
+//! 25. **Who may stand for another** does so in a request, with all that the other may and nothing more; who may not, or says it so that
+//!     it cannot be understood, is refused (`who_may_stand_for_another_has_its_rights_and_no_others`).
+//!
 //! # What it does not do
 //!
-//! - Not yet: server-side apply, CEL, webhooks, impersonation, answers in protobuf. Each is refused with the right
+//! - Not yet: server-side apply, CEL, webhooks, answers in protobuf. Each is refused with the right
 //!   error. A definition with rules in CEL is refused, and never half obeyed. Nor has it an audit log, quotas, or tokens for
 //!   service accounts.
 //! - Where Kubernetes answers by accident, this server refuses: the cases say where and why (`differs` in

@@ -13,6 +13,7 @@ use tracing::Instrument as _;
 use super::{Incoming, Shared, trace};
 use crate::accept::for_refusals;
 use crate::auth::Identity;
+use crate::auth::impersonate::Impersonated;
 use crate::auth::rbac::{Attributes, On, Resource as Asks};
 use crate::fence::Fence;
 use crate::http::{Body, answer};
@@ -89,7 +90,11 @@ impl Shared {
     async fn route(self: Arc<Self>, call: Call, about: &mut About) -> Result<Response<Body>, Refusal> {
         let identity = self.authenticator.load().identify(&call.headers, call.identity.as_ref())?;
         let Call { method, uri, headers, body, .. } = call;
-        let (target, query) = match self.admit(&method, &uri, &headers, &identity, about) {
+        let admitted = self.stands_for(identity, &headers).and_then(|identity| {
+            let (target, query) = self.admit(&method, &uri, &headers, &identity, about)?;
+            Ok((identity, target, query))
+        });
+        let (identity, target, query) = match admitted {
             Ok(admitted) => admitted,
             Err(refusal) => {
                 body.pass_over(&self).await;
@@ -122,6 +127,15 @@ impl Shared {
         }
     }
 
+    /// Whom a request is made as: who sends it, or whom that may stand for. From there on nobody asks any more who sent it.
+    fn stands_for(&self, sender: Arc<Identity>, headers: &HeaderMap) -> Result<Arc<Identity>, Refusal> {
+        let Some(other) = Impersonated::of(headers)? else { return Ok(sender) };
+        for needed in other.needs() {
+            self.allow(&sender, &needed)?;
+        }
+        Ok(Arc::new(other.identity()))
+    }
+
     /// What a request asks for, if who sends it may.
     fn admit(
         &self,
@@ -133,11 +147,6 @@ impl Shared {
     ) -> Result<(Admitted, Query), Refusal> {
         let target = Target::parse(uri.path())?;
         let query = Query::parse(uri.query())?;
-        if headers.keys().any(|name| name.as_str().starts_with("impersonate-")) {
-            // As long as nobody can, nobody is taken for whom they say.
-            let message = "this server cannot be asked for somebody else: leave out the Impersonate headers";
-            return Err(Refusal::new(403, "Forbidden", message));
-        }
         let fence = Fence::of_headers(headers)?;
         match target {
             Target::Resource(resource) => {

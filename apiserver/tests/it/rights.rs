@@ -324,3 +324,65 @@ async fn who_may_not_write_an_object_lets_go_of_none_of_its_finalizers() {
     admin.merge(ONE, &free).await.fine();
     gone(&admin, ONE).await;
 }
+
+/// `kubectl --as`: of all that is said of the other each part has to be allowed.
+#[tokio::test]
+async fn who_may_stand_for_another_has_its_rights_and_no_others() {
+    let (server, admin) = server().await;
+    let ann = who_may(&server, &admin, of_widgets(&["get"], &["widgets"])).await;
+    let roles = json!({"metadata": {"name": "stands-for-ann"}, "rules": [
+        {"apiGroups": [""], "resources": ["users"], "verbs": ["impersonate"], "resourceNames": ["ann"]},
+        {"apiGroups": [""], "resources": ["groups"], "verbs": ["impersonate"], "resourceNames": ["dev"]},
+        {"apiGroups": ["authentication.k8s.io"], "resources": ["userextras/scopes"], "verbs": ["impersonate"]},
+    ]});
+    admin.post("/apis/rbac.authorization.k8s.io/v1/clusterroles", &roles).await.fine();
+    let binding = json!({
+        "metadata": {"name": "stands-for-ann"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "stands-for-ann"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "bob"}],
+    });
+    admin.post("/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", &binding).await.fine();
+    let bob = Client::to(server.service(Identity::new("bob")));
+    let reads = |headers: &'static [(&str, &str)]| bob.ask(Method::GET, ONE, headers, "");
+    let mut tries = 0;
+    while reads(&[("impersonate-user", "ann")]).await.code != 200 {
+        tries += 1;
+        assert!(tries < 1000, "what was granted does not hold");
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    forbidden(&bob.get(ONE).await);
+    let whole =
+        &[("impersonate-user", "ann"), ("impersonate-group", "dev"), ("impersonate-extra-scopes", "read")];
+    assert_eq!(reads(whole).await.code, 200);
+    // Ann may not delete, so bob may not as ann.
+    let refused = bob.ask(Method::DELETE, ONE, whole, "").await;
+    forbidden(&refused);
+    assert!(refused.refused().2.contains("User \"ann\" cannot delete"), "{refused:?}");
+
+    let review = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}).to_string();
+    let told = [&whole[..], &[("content-type", "application/json")]].concat();
+    let told =
+        bob.ask(Method::POST, "/apis/authentication.k8s.io/v1/selfsubjectreviews", &told, &review).await;
+    let info =
+        json!({"username": "ann", "groups": ["dev", "system:authenticated"], "extra": {"scopes": ["read"]}});
+    assert_eq!(told.fine()["status"]["userInfo"], info);
+
+    for (headers, cannot) in [
+        (&[("impersonate-user", "eve")][..], "cannot impersonate resource \"users\" in API group \"\""),
+        (&[("impersonate-user", "ann"), ("impersonate-group", "system:masters")], "resource \"groups\""),
+        (&[("impersonate-user", "ann"), ("impersonate-uid", "7")], "resource \"uids\""),
+        (&[("impersonate-user", "ann"), ("impersonate-extra-other", "x")], "resource \"userextras/other\""),
+        (&[("impersonate-user", "system:serviceaccount:default:x")], "resource \"serviceaccounts\""),
+    ] {
+        let refused = bob.ask(Method::GET, ONE, headers, "").await;
+        forbidden(&refused);
+        let message = refused.refused().2;
+        assert!(message.contains("User \"bob\" cannot") && message.contains(cannot), "{message}");
+    }
+    forbidden(&ann.ask(Method::GET, ONE, &[("impersonate-user", "admin")], "").await);
+    let unclear = reads(&[("impersonate-group", "dev")]).await;
+    assert_eq!(unclear.code, 400, "{unclear:?}");
+    // Who may do everything may do that, too.
+    let masters = &[("impersonate-user", "eve"), ("impersonate-group", "system:masters")];
+    assert_eq!(admin.ask(Method::DELETE, ONE, masters, "").await.code, 200);
+}

@@ -1,0 +1,212 @@
+//! A request that is made as somebody else, by who may: `kubectl --as`.
+
+use std::collections::BTreeMap;
+
+use http::{HeaderMap, HeaderName, HeaderValue};
+use machinery_objects::NameRule;
+
+use super::identity::{ANONYMOUS, AUTHENTICATED, Identity, UNAUTHENTICATED};
+use super::rbac::{Attributes, Resource};
+use crate::refusal::Refusal;
+
+const PREFIX: &str = "impersonate-";
+const EXTRA: &str = "impersonate-extra-";
+/// The group of what is no object: UIDs, and what else credentials say.
+const GROUP: &str = "authentication.k8s.io";
+
+/// Whom a request says that it is made as.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Impersonated {
+    user: String,
+    uid: String,
+    groups: Vec<String>,
+    extra: BTreeMap<String, Vec<String>>,
+}
+
+impl Impersonated {
+    /// Nobody, if nothing is said. 400 if it cannot be told who: what is not understood is never passed over.
+    pub(crate) fn of(headers: &HeaderMap) -> Result<Option<Self>, Refusal> {
+        let mut names = headers.keys().filter(|name| name.as_str().starts_with(PREFIX)).peekable();
+        if names.peek().is_none() {
+            return Ok(None);
+        }
+        let mut asked = Self::default();
+        for name in names {
+            let all = headers.get_all(name).iter().map(|value| text(name, value));
+            let all: Vec<String> = all.collect::<Result<_, _>>()?;
+            match name.as_str() {
+                "impersonate-user" => asked.user = only(name, all)?,
+                "impersonate-uid" => asked.uid = only(name, all)?,
+                "impersonate-group" => asked.groups = all,
+                other => {
+                    let key = other.strip_prefix(EXTRA).and_then(unescaped).filter(|key| !key.is_empty());
+                    let key = key.ok_or_else(|| wrong(name, "is none that this server knows"))?;
+                    asked.extra.entry(key).or_default().extend(all);
+                }
+            }
+        }
+        if asked.user.is_empty() {
+            let message = "groups, UIDs and extras are those of a user: say which, in Impersonate-User";
+            return Err(Refusal::bad_request(message));
+        }
+        Ok(Some(asked))
+    }
+
+    /// What whoever asks must be allowed: all of this.
+    pub(crate) fn needs(&self) -> Vec<Attributes<'_>> {
+        let named = |resource, name| Resource { resource, name, ..Resource::default() };
+        let user = match account(&self.user) {
+            Some((namespace, name)) => Resource { namespace, ..named("serviceaccounts", name) },
+            None => named("users", &self.user),
+        };
+        let groups = self.groups.iter().map(|group| named("groups", group));
+        let uid = (!self.uid.is_empty()).then(|| Resource { group: GROUP, ..named("uids", &self.uid) });
+        let extra = self.extra.iter().flat_map(|(key, values)| {
+            let of = move |value| Resource { group: GROUP, subresource: key, ..named("userextras", value) };
+            values.iter().map(move |value| of(value.as_str()))
+        });
+        let all = [user].into_iter().chain(groups).chain(uid).chain(extra);
+        all.map(|on| Attributes::of("impersonate", on)).collect()
+    }
+
+    /// Who that is: in the groups that were said, and in those that everybody of its kind is in.
+    pub(crate) fn identity(self) -> Identity {
+        let Self { user, uid, mut groups, extra } = self;
+        if let (Some((namespace, name)), true) = (account(&user), groups.is_empty()) {
+            groups = Identity::service_account(namespace, name).groups;
+        }
+        let everybody = if user == ANONYMOUS { UNAUTHENTICATED } else { AUTHENTICATED };
+        let is_said = groups.iter().any(|group| group == AUTHENTICATED || group == UNAUTHENTICATED);
+        let identity = Identity { user, uid, groups: Vec::new(), extra };
+        let all = groups.into_iter().chain((!is_said).then(|| everybody.to_owned()));
+        all.fold(identity, Identity::in_group)
+    }
+}
+
+/// The ServiceAccount that a user is: its namespace and its name.
+fn account(user: &str) -> Option<(&str, &str)> {
+    let (namespace, name) = user.strip_prefix("system:serviceaccount:")?.split_once(':')?;
+    let is_one = NameRule::DnsLabel.check(namespace).is_ok() && NameRule::DnsSubdomain.check(name).is_ok();
+    is_one.then_some((namespace, name))
+}
+
+fn text(name: &HeaderName, value: &HeaderValue) -> Result<String, Refusal> {
+    let text = std::str::from_utf8(value.as_bytes()).ok().filter(|text| !text.is_empty());
+    text.map(str::to_owned).ok_or_else(|| wrong(name, "must be a text, and not empty"))
+}
+
+fn only(name: &HeaderName, mut all: Vec<String>) -> Result<String, Refusal> {
+    match (all.pop(), all.is_empty()) {
+        (Some(one), true) => Ok(one),
+        _ => Err(wrong(name, "must be there once")),
+    }
+}
+
+/// A key of an extra, in which a percent sign and two digits stand for a byte. Names of headers are in small letters already.
+fn unescaped(key: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(key.len());
+    let mut rest = key.as_bytes();
+    while let Some((byte, after)) = rest.split_first() {
+        rest = after;
+        bytes.push(match (byte, after) {
+            (b'%', [high, low, after @ ..]) => {
+                rest = after;
+                let digit = |digit: &u8| char::from(*digit).to_digit(16).and_then(|it| u8::try_from(it).ok());
+                digit(high)? << 4 | digit(low)?
+            }
+            (b'%', _) => return None,
+            _ => *byte,
+        });
+    }
+    String::from_utf8(bytes).ok().map(|key| key.to_lowercase())
+}
+
+fn wrong(name: &HeaderName, what: &str) -> Refusal {
+    Refusal::bad_request(format!("the header {name} {what}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(headers: &[(&'static str, &str)]) -> Result<Option<Impersonated>, String> {
+        let mut all = HeaderMap::new();
+        for (name, value) in headers {
+            all.append(HeaderName::from_static(name), HeaderValue::from_bytes(value.as_bytes()).unwrap());
+        }
+        Impersonated::of(&all).map_err(|refusal| refusal.message)
+    }
+
+    fn identity(headers: &[(&'static str, &str)]) -> Identity {
+        asked(headers).unwrap().unwrap().identity()
+    }
+
+    #[test]
+    fn who_asks_for_nobody_else_is_who_it_is() {
+        assert_eq!(asked(&[("accept", "*/*"), ("x-impersonate-user", "ann")]), Ok(None));
+    }
+
+    #[test]
+    fn groups_are_those_that_are_said_and_that_of_everybody() {
+        let groups = |headers: &[(&'static str, &str)]| identity(headers).groups;
+        assert_eq!(groups(&[("impersonate-user", "ann")]), [AUTHENTICATED]);
+        let said = [("impersonate-user", "ann"), ("impersonate-group", "dev"), ("impersonate-group", "ops")];
+        assert_eq!(groups(&said), ["dev", "ops", AUTHENTICATED]);
+        assert_eq!(groups(&[("impersonate-user", ANONYMOUS)]), [UNAUTHENTICATED]);
+        let contrary = [("impersonate-user", "ann"), ("impersonate-group", UNAUTHENTICATED)];
+        assert_eq!(groups(&contrary), [UNAUTHENTICATED]);
+        let robot = "system:serviceaccount:n:robot";
+        assert_eq!(identity(&[("impersonate-user", robot)]), Identity::service_account("n", "robot"));
+        let other = [("impersonate-user", robot), ("impersonate-group", "dev")];
+        assert_eq!(groups(&other), ["dev", AUTHENTICATED]);
+    }
+
+    #[test]
+    fn each_thing_that_is_said_has_to_be_allowed() {
+        let headers = [
+            ("impersonate-user", "ann"),
+            ("impersonate-uid", "7"),
+            ("impersonate-group", "dev"),
+            ("impersonate-extra-example.com%2fScope", "read"),
+            ("impersonate-extra-example.com%2fScope", "write"),
+        ]
+        .map(|(name, value)| (HeaderName::from_bytes(name.as_bytes()).unwrap(), value));
+        let headers: HeaderMap = headers.into_iter().fold(HeaderMap::new(), |mut all, (name, value)| {
+            all.append(name, HeaderValue::from_static(value));
+            all
+        });
+        let asked = Impersonated::of(&headers).unwrap().unwrap();
+        let of = |resource, name| Resource { resource, name, ..Resource::default() };
+        let scope =
+            |value| Resource { group: GROUP, subresource: "example.com/scope", ..of("userextras", value) };
+        let uid = Resource { group: GROUP, ..of("uids", "7") };
+        let expected = [of("users", "ann"), of("groups", "dev"), uid, scope("read"), scope("write")];
+        assert_eq!(asked.needs(), expected.map(|on| Attributes::of("impersonate", on)));
+        let robot = Impersonated { user: "system:serviceaccount:n:robot".into(), ..Impersonated::default() };
+        let account = Resource { namespace: "n", ..of("serviceaccounts", "robot") };
+        assert_eq!(robot.needs(), [Attributes::of("impersonate", account)]);
+        // What only looks like an account is a user.
+        let odd = Impersonated { user: "system:serviceaccount:n:a:b".into(), ..Impersonated::default() };
+        assert_eq!(odd.needs()[0], Attributes::of("impersonate", of("users", "system:serviceaccount:n:a:b")));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused() {
+        let user = ("impersonate-user", "ann");
+        for (headers, why) in [
+            (vec![("impersonate-group", "system:masters")], "those of a user"),
+            (vec![("impersonate-uid", "7")], "those of a user"),
+            (vec![user, ("impersonate-user", "bob")], "must be there once"),
+            (vec![user, ("impersonate-uid", "7"), ("impersonate-uid", "8")], "must be there once"),
+            (vec![("impersonate-user", "")], "not empty"),
+            (vec![user, ("impersonate-group", "")], "not empty"),
+            (vec![user, ("impersonate-role", "x")], "none that this server knows"),
+            (vec![user, ("impersonate-extra-", "x")], "none that this server knows"),
+            (vec![user, ("impersonate-extra-a%2", "x")], "none that this server knows"),
+            (vec![user, ("impersonate-extra-a%ff", "x")], "none that this server knows"),
+        ] {
+            let refused = asked(&headers).unwrap_err();
+            assert!(refused.contains(why), "{headers:?}: {refused}");
+        }
+    }
+}
