@@ -204,8 +204,13 @@ fn script(kubectl: &Kubectl) {
 
     // Who may do what.
     kubectl.says("auth can-i create widgets", "", &["yes"]);
-    kubectl.fails("get cm -n n --as=x", "", &["cannot be asked for somebody else"]);
+    kubectl.fails("get cm -n n --as=x", "", &["User \"x\" cannot list resource \"configmaps\""]);
     kubectl.says("auth whoami", "", &["system:masters"]);
+    kubectl.says(
+        "auth whoami --as ann --as-group dev --as-uid 7",
+        "",
+        &["ann", "dev", "system:authenticated", "7"],
+    );
 
     // And gone.
     kubectl.says("delete wd a --wait=false", "", &["deleted"]);
