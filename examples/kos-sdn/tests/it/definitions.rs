@@ -2,6 +2,7 @@
 
 use kos::model::{IPLock, NetworkAttachment, Subnet, manifest, manifests, role_manifests};
 use machinery::apiserver::Identity;
+use machinery::kube::kube_client::Client;
 use machinery::objects::{Freshness, Kind, ListWatch as _, Preconditions, Writer as _};
 use serde_json::{Value, json};
 
@@ -79,4 +80,44 @@ fn a_path_to_each_rule_leads_somewhere() {
     assert_eq!(rules("/properties/node"), Some(json!("self == oldSelf")));
     assert_eq!(rules("/properties/subnet"), Some(json!("self == oldSelf")));
     assert!(rules("").is_some());
+}
+
+/// As kubectl shows them: beside a server that has our hooks, and beside one that has the definitions only.
+#[tokio::test]
+async fn people_see_what_matters_in_columns() {
+    for stage in [Stage::new().await, Stage::of(stranger().await).await] {
+        stage.subnets.create(&Subnet::new("n", "s", 17, "10.0.0.0/24"), None).await.unwrap();
+        let mut one = stage
+            .attachments
+            .create(&NetworkAttachment::new("n", "a", "node-1", "s"), None)
+            .await
+            .unwrap()
+            .object;
+        one.status.address_vni = 17;
+        one.status.ipv4 = "10.0.0.2".into();
+        one.status.mac_address = "06:00:00:02:00:11".into();
+        one.status.ifc_name = "kos060000020011".into();
+        stage.attachments.update_status(&one, &Preconditions::default()).await.unwrap();
+        let client = Client::new(stage.server.service(Identity::admin()), "n");
+        let shown = |plural: &'static str| {
+            let request =
+                http::Request::get(format!("/apis/network.example.com/v1alpha1/namespaces/n/{plural}"));
+            let request = request.header("accept", "application/json;as=Table;v=v1;g=meta.k8s.io");
+            let client = client.clone();
+            async move {
+                let table: Value = client.request(request.body(Vec::new()).unwrap()).await.unwrap();
+                let names =
+                    table["columnDefinitions"].as_array().unwrap().iter().map(|one| one["name"].clone());
+                (Value::from_iter(names), table["rows"][0]["cells"].clone())
+            }
+        };
+        let (names, cells) = shown("networkattachments").await;
+        assert_eq!(names, json!(["Name", "Node", "Subnet", "VNI", "IP", "MAC", "Ready", "Age"]));
+        let expected = json!(["a", "node-1", "s", 17, "10.0.0.2", "06:00:00:02:00:11", "kos060000020011"]);
+        assert_eq!(cells.as_array().unwrap()[..7], expected.as_array().unwrap()[..]);
+        let (names, cells) = shown("subnets").await;
+        assert_eq!(names, json!(["Name", "VNI", "CIDR", "Validated", "Age"]));
+        assert_eq!(cells.as_array().unwrap()[..3], json!(["s", 17, "10.0.0.0/24"]).as_array().unwrap()[..]);
+        stage.server.stop().await;
+    }
 }

@@ -141,6 +141,15 @@ async fn each_component_is_a_process_that_may_do_what_is_its_own() {
     }
     let status = town.ran(&["status", "--once"]);
     assert!(status.status.success() && text(&status).contains("3 of 253"), "{}", text(&status));
+    // Without --once it goes on, and tells what changes.
+    let mut live = kos(town.home.path(), &["status"]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(live.stdout.take().unwrap()).lines().map_while(Result::ok);
+    let live = Process(live);
+    assert!(lines.any(|line| line.contains("3 of 253")), "what there is");
+    attachments.create(&NetworkAttachment::new("default", "e", "node-1", "s")).await.unwrap();
+    assert!(lines.any(|line| line.contains("4 of 253")), "what there is by now");
+    drop(live);
+
     let trace = town.ran(&["trace", "default/a", "default/b"]);
     assert!(trace.status.success(), "{}", text(&trace));
 
