@@ -8,6 +8,7 @@ use machinery_objects::NameRule;
 use super::identity::{ANONYMOUS, AUTHENTICATED, Identity, UNAUTHENTICATED};
 use super::rbac::{Attributes, Resource};
 use crate::refusal::Refusal;
+use crate::request::decode;
 
 const PREFIX: &str = "impersonate-";
 const EXTRA: &str = "impersonate-extra-";
@@ -39,9 +40,10 @@ impl Impersonated {
                 "impersonate-uid" => asked.uid = only(name, all)?,
                 "impersonate-group" => asked.groups = all,
                 other => {
-                    let key = other.strip_prefix(EXTRA).and_then(unescaped).filter(|key| !key.is_empty());
+                    let key = other.strip_prefix(EXTRA).and_then(decode).filter(|key| !key.is_empty());
                     let key = key.ok_or_else(|| wrong(name, "is none that this server knows"))?;
-                    asked.extra.entry(key).or_default().extend(all);
+                    // The name of a header is in small letters already, and what was written with percent signs may not be.
+                    asked.extra.entry(key.to_lowercase()).or_default().extend(all);
                 }
             }
         }
@@ -100,25 +102,6 @@ fn only(name: &HeaderName, mut all: Vec<String>) -> Result<String, Refusal> {
         (Some(one), true) => Ok(one),
         _ => Err(wrong(name, "must be there once")),
     }
-}
-
-/// A key of an extra, in which a percent sign and two digits stand for a byte. Names of headers are in small letters already.
-fn unescaped(key: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(key.len());
-    let mut rest = key.as_bytes();
-    while let Some((byte, after)) = rest.split_first() {
-        rest = after;
-        bytes.push(match (byte, after) {
-            (b'%', [high, low, after @ ..]) => {
-                rest = after;
-                let digit = |digit: &u8| char::from(*digit).to_digit(16).and_then(|it| u8::try_from(it).ok());
-                digit(high)? << 4 | digit(low)?
-            }
-            (b'%', _) => return None,
-            _ => *byte,
-        });
-    }
-    String::from_utf8(bytes).ok().map(|key| key.to_lowercase())
 }
 
 fn wrong(name: &HeaderName, what: &str) -> Refusal {

@@ -19,7 +19,7 @@ pub(crate) use delete::{DeleteOptions, Propagation};
 pub(crate) use duration::time_limit;
 pub(crate) use list::{GetOptions, ListOptions, parse_revision};
 pub(crate) use list_at::{ListAt, Match};
-pub(crate) use path::{Resource, Target};
+pub(crate) use path::{Resource, Target, decode};
 pub(crate) use query::Query;
 pub(crate) use selectors::{FieldLabels, check_fields, field_selector, label_selector, unsupported};
 pub(crate) use verb::{Verb, not_allowed};

@@ -108,7 +108,7 @@ fn is_odd(segment: &str) -> bool {
 }
 
 /// With `%` and two digits for a byte; `None` if they are not digits, or the bytes no text.
-pub(super) fn decode(raw: &str) -> Option<String> {
+pub(crate) fn decode(raw: &str) -> Option<String> {
     if !raw.contains('%') {
         return Some(raw.to_owned());
     }
