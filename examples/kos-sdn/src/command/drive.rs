@@ -142,10 +142,11 @@ pub(super) async fn run(arguments: Arguments) -> machinery::Result<ExitCode> {
         eprintln!("how it goes is shown at http://{address}/metrics");
     }
     let driven = driven(&arguments, &mut settings, &plane, &directory).await;
-    directory.metrics(&plane.metrics())?;
+    let page = plane.metrics();
     plane.stop().await;
     let driven = driven?;
     tell(&driven, &directory, &id);
+    directory.metrics(&page)?;
     let is_well = driven.not_created + driven.broken + driven.shared + driven.tests[2] + driven.left == 0;
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
