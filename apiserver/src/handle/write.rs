@@ -47,7 +47,7 @@ where
         self.allow("create", &matter, &FieldSelector::default())?;
         object = shaped(&matter, object)?;
         let key = kind.place.key(namespace.as_deref(), meta_text(&object, "name"));
-        let made = match create::made(&matter, object, &self.manager, false).await {
+        let made = match create::made(&matter, object, Some(&self.manager), false).await {
             Ok(made) => made,
             // A namespace that is not there.
             Err(refusal) if refusal.code == 404 => return Err(source_error(refusal).into()),
@@ -134,7 +134,7 @@ where
             let patched = changes.apply(old, kind.patched_by())?;
             Ok(matter.patched(patched, problems.clone(), FieldValidation::Strict)?.object)
         };
-        let changed = update::change(&matter, &self.manager, false, false, next).await;
+        let changed = update::change(&matter, Some(&self.manager), false, false, next).await;
         let changed = changed.map_err(|refusal| held.not_written(refusal))?;
         self.changed(&kind, &matter, changed).await
     }
@@ -167,7 +167,7 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
             metadata_mut(&mut new).insert("resourceVersion".into(), version.into());
             Ok(new)
         };
-        let changed = update::change(&matter, &self.manager, false, true, next).await;
+        let changed = update::change(&matter, Some(&self.manager), false, true, next).await;
         let changed = changed.map_err(|refusal| held.not_written(refusal))?;
         self.changed(kind, &matter, changed).await
     }

@@ -54,7 +54,6 @@ impl FieldSet {
     }
 
     /// What is in both.
-    #[cfg(test)]
     pub(crate) fn intersection(&self, other: &Self) -> Self {
         let both = |(element, ours): (&PathElement, &Self)| {
             let both = ours.intersection(other.children.get(element)?);
@@ -76,6 +75,25 @@ impl FieldSet {
             !ours.is_empty()
         });
         self
+    }
+
+    /// Without these fields of the root, and what is in them.
+    pub(super) fn less_root(mut self, names: &[&str]) -> Self {
+        for name in names {
+            let element = PathElement::Field((*name).into());
+            self.members.remove(&element);
+            self.children.remove(&element);
+        }
+        self
+    }
+
+    /// The paths, in order, as people are told them.
+    pub(super) fn texts(&self) -> Vec<String> {
+        let members = self.members.iter().map(PathElement::to_string);
+        let below = self.children.iter().flat_map(|(element, below)| {
+            below.texts().into_iter().map(move |text| format!("{element}{text}"))
+        });
+        members.chain(below).collect()
     }
 
     /// Adds what is below a step, and the step itself if it is in the set.

@@ -1,13 +1,17 @@
-//! Who owns which fields: `metadata.managedFields`, for all writes but server-side apply.
+//! Who owns which fields: `metadata.managedFields`, and what server-side apply makes of an object.
 
+mod apply;
 mod cap;
+mod check;
 mod codec;
 mod compare;
 mod entry;
 mod field_set;
 mod manager;
+mod merge;
 mod of;
 mod path;
+mod prune;
 mod reconcile;
 #[cfg(test)]
 mod recorded;
@@ -16,6 +20,8 @@ mod tests;
 mod topology;
 mod update;
 
+pub(crate) use apply::{Conflict, NotApplied, applied};
+pub(crate) use check::check_items;
 pub(crate) use codec::Malformed;
 pub(crate) use compare::{Comparison, compare};
 pub(crate) use field_set::FieldSet;

@@ -1,16 +1,11 @@
 //! The fields that a value has.
 
-#[cfg(test)]
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-#[cfg(test)]
-use super::FieldSet;
-#[cfg(test)]
-use super::topology::field_of;
-use super::topology::items_of;
-use super::{ListMeta, ListType, Literal, PathElement};
+use super::topology::{field_of, items_of};
+use super::{FieldSet, ListMeta, ListType, Literal, PathElement};
 
 /// An item of a list that cannot be told from the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,8 +13,7 @@ pub(crate) struct Unkeyed;
 
 /// The fields of a value that somebody can own: its leaves, the items of its lists, and the entries of its maps.
 /// Items that cannot be told apart are nobody's.
-#[cfg(test)]
-pub(crate) fn of(value: &Value, meta: &dyn ListMeta) -> FieldSet {
+pub(super) fn of(value: &Value, meta: &dyn ListMeta) -> FieldSet {
     let mut set = FieldSet::default();
     match value {
         Value::Object(fields) if !meta.atomic_map() => {
@@ -52,7 +46,6 @@ pub(crate) fn of(value: &Value, meta: &dyn ListMeta) -> FieldSet {
 }
 
 /// Whether a value is owned as one.
-#[cfg(test)]
 fn is_leaf(value: &Value, meta: &dyn ListMeta) -> bool {
     match value {
         Value::Object(_) => meta.atomic_map(),

@@ -1,6 +1,7 @@
 //! One step from a value to a value in it.
 
 use std::cmp::Ordering;
+use std::fmt::{self, Display, Formatter};
 
 use serde_json::{Map, Number, Value};
 
@@ -47,6 +48,22 @@ impl PathElement {
             "i:" => Ok(Some(Self::Index(rest.parse().map_err(|_| Malformed)?))),
             _ if kind.ends_with(':') => Ok(None),
             _ => Err(Malformed),
+        }
+    }
+}
+
+/// As people are told it: `.name`, `[name="a"]`, `[="a"]`, `[3]`.
+impl Display for PathElement {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Field(name) => write!(f, ".{name}"),
+            Self::Key(fields) => {
+                let fields: Vec<_> =
+                    fields.iter().map(|(name, value)| format!("{name}={}", value.0)).collect();
+                write!(f, "[{}]", fields.join(","))
+            }
+            Self::Value(value) => write!(f, "[={}]", value.0),
+            Self::Index(index) => write!(f, "[{index}]"),
         }
     }
 }

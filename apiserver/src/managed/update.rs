@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::cap::cap;
 use super::entry::{Managed, Manager, decode, encode};
+use super::of::Unkeyed;
 use super::reconcile::reconciled;
 use super::topology::Root;
 use super::{Comparison, FieldSet, ListMeta, PathElement, compare};
@@ -46,8 +47,8 @@ pub(crate) fn updated(old: Option<&Value>, new: &mut Value, write: &Write<'_>) {
         None
     } else {
         match after(before, old, new, write) {
-            Some(managed) => (!managed.is_empty()).then(|| encode(&managed)),
-            None => live.cloned(),
+            Ok(managed) => (!managed.is_empty()).then(|| encode(&managed)),
+            Err(Unkeyed) => live.cloned(),
         }
     };
     if let (Some(entries), Some(metadata)) = (entries, new["metadata"].as_object_mut()) {
@@ -100,11 +101,21 @@ fn is_reset(entries: &Value) -> bool {
     }
 }
 
-/// Who owns what after the write; none if that cannot be told.
-fn after(mut managed: Managed, old: Option<&Value>, new: &Value, write: &Write<'_>) -> Option<Managed> {
+/// The entries of an object that somebody made as it is.
+pub(super) fn added_by(object: &Value, write: &Write<'_>) -> Result<Managed, Unkeyed> {
+    after(Managed::new(), None, object, write)
+}
+
+/// Who owns what after the write.
+fn after(
+    mut managed: Managed,
+    old: Option<&Value>,
+    new: &Value,
+    write: &Write<'_>,
+) -> Result<Managed, Unkeyed> {
     let lists = Root(write.lists);
     let nothing = Value::Object(serde_json::Map::new());
-    let Comparison { added, modified, removed } = compare(old.unwrap_or(&nothing), new, &lists).ok()?;
+    let Comparison { added, modified, removed } = compare(old.unwrap_or(&nothing), new, &lists)?;
     let changed = modified.union(added);
     managed.retain(|_, owned| (write.served)(&owned.api_version));
     for owned in managed.values_mut() {
@@ -127,11 +138,11 @@ fn after(mut managed: Managed, old: Option<&Value>, new: &Value, write: &Write<'
         owned.time = write.now.into();
     }
     cap(&mut managed);
-    Some(managed)
+    Ok(managed)
 }
 
 /// What is the server's, or says which object it is.
-static OF_NO_ONE: LazyLock<FieldSet> = LazyLock::new(|| {
+pub(super) static OF_NO_ONE: LazyLock<FieldSet> = LazyLock::new(|| {
     const METADATA: [&str; 9] = [
         "clusterName",
         "creationTimestamp",

@@ -13,6 +13,7 @@ mod warn;
 pub(crate) use coerce::coerce;
 pub(crate) use create::{Creation, for_create};
 pub(crate) use owners::dedup_owners;
+pub(crate) use place::check_name;
 pub(crate) use update::{Update, for_update};
 pub(crate) use validate::{MAX_ANNOTATIONS, embedded as check_embedded};
 pub(crate) use warn::finalizer_warnings;

@@ -25,7 +25,7 @@ pub(super) fn put(meta: &mut Map<String, Value>, namespace: Option<&str>) -> Res
 }
 
 /// 400 if the object is not the one that the path names.
-pub(super) fn check_name(meta: &Map<String, Value>, name: &str) -> Result<(), Refusal> {
+pub(crate) fn check_name(meta: &Map<String, Value>, name: &str) -> Result<(), Refusal> {
     match text(meta, "name") {
         own if own == name => Ok(()),
         "" => Err(Refusal::bad_request(format!(

@@ -25,7 +25,7 @@ pub(crate) fn made(own: Own, world: &World) -> Result<Arc<Kind>, StartError> {
     kind.check_types(&definition).map_err(&refused)?;
     kind.reshape(&mut definition);
     let context =
-        Context { kind: &kind, now: world.now(), manager: "machinery", namespace: None, trace: None };
+        Context { kind: &kind, now: world.now(), manager: Some("machinery"), namespace: None, trace: None };
     let definition = strategy::create(definition, New { uid: &world.uid(), chance: 0 }, &context)
         .map_err(|refusal| refused(refusal.message))?;
     let wrong = |errors: Vec<FieldError>| {

@@ -17,6 +17,8 @@ pub(crate) struct WriteOptions {
     pub(crate) dry_run: bool,
     pub(crate) field_manager: Option<String>,
     pub(crate) field_validation: FieldValidation,
+    /// Whether what is others' is taken from them, by an apply.
+    pub(crate) force: bool,
 }
 
 /// What is done with fields that the kind has not, and with those that are there twice.
@@ -47,6 +49,16 @@ impl WriteOptions {
         Self::parse(query, "PatchOptions", forced.into_iter().collect())
     }
 
+    /// Those of an apply, which has to say who applies.
+    pub(crate) fn apply(query: &Query) -> Result<Self, Refusal> {
+        let missing = query
+            .text("fieldManager")
+            .is_none()
+            .then(|| FieldError::new("fieldManager", Problem::Required, "is required for apply patch"));
+        let options = Self::parse(query, "PatchOptions", missing.into_iter().collect())?;
+        Ok(Self { force: query.flag("force"), ..options })
+    }
+
     fn parse(query: &Query, kind: &str, mut wrong: Vec<FieldError>) -> Result<Self, Refusal> {
         let manager = query.text("fieldManager");
         wrong.extend(manager.map(wrong_manager).unwrap_or_default());
@@ -70,7 +82,7 @@ impl WriteOptions {
             return Err(invalid("meta.k8s.io", kind, "", &wrong));
         }
         let field_manager = manager.map(str::to_owned);
-        Ok(Self { dry_run: !dry_run.is_empty(), field_manager, field_validation })
+        Ok(Self { dry_run: !dry_run.is_empty(), field_manager, field_validation, force: false })
     }
 }
 
@@ -118,6 +130,7 @@ mod tests {
             dry_run: true,
             field_manager: Some("me".into()),
             field_validation: FieldValidation::Strict,
+            force: false,
         };
         assert_eq!(options, expected);
         let query = Query::parse(Some("force=true&fieldValidation=Ignore")).unwrap();

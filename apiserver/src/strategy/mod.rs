@@ -28,7 +28,8 @@ use crate::same::same_but;
 pub(crate) struct Context<'a> {
     pub(crate) kind: &'a Kind,
     pub(crate) now: Timestamp,
-    pub(crate) manager: &'a str,
+    /// Whose it is what changes; none if the object says that of itself.
+    pub(crate) manager: Option<&'a str>,
     /// Of the path.
     pub(crate) namespace: Option<&'a str>,
     /// Of who asked for it.
@@ -38,15 +39,17 @@ pub(crate) struct Context<'a> {
 impl Context<'_> {
     /// Notes in the object who manages what of it. Those whom the client noted must have names.
     fn record(&self, old: Option<&Value>, new: &mut Value, subresource: Option<&str>) -> Result<(), Refusal> {
-        let write = managed::Write {
-            manager: self.manager,
-            subresource,
-            api_version: &self.kind.api_version,
-            now: &shown(self.now),
-            lists: self.kind.shape.lists(),
-            served: &|_| true,
-        };
-        managed::updated(old, new, &write);
+        if let Some(manager) = self.manager {
+            let write = managed::Write {
+                manager,
+                subresource,
+                api_version: &self.kind.api_version,
+                now: &shown(self.now),
+                lists: self.kind.shape.lists(),
+                served: &|_| true,
+            };
+            managed::updated(old, new, &write);
+        }
         if let Some(old) = old {
             managed::keep_times(old, new);
         }

@@ -96,7 +96,7 @@ async fn ensure(shared: &Shared, kind: &Kind, mut object: Value) -> Result<(), R
     kind.check_types(&object).map_err(|why| kind.unfit(&why))?;
     kind.reshape(&mut object);
     let context =
-        Context { kind, now: shared.world.now(), manager: "machinery", namespace: None, trace: None };
+        Context { kind, now: shared.world.now(), manager: Some("machinery"), namespace: None, trace: None };
     let uid = shared.world.uid();
     let namespaced = kind.namespaced.then(|| meta_text(&object, "namespace").to_owned());
     let context = Context { namespace: namespaced.as_deref(), ..context };

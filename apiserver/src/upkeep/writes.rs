@@ -29,7 +29,7 @@ pub(super) async fn update(
     let context = Context {
         kind,
         now: shared.world.now(),
-        manager: MANAGER,
+        manager: Some(MANAGER),
         namespace: namespace.as_deref(),
         trace: None,
     };
@@ -66,7 +66,7 @@ pub(super) async fn delete(
     let context = Context {
         kind,
         now: shared.world.now(),
-        manager: MANAGER,
+        manager: Some(MANAGER),
         namespace: namespace.as_deref(),
         trace: None,
     };

@@ -27,7 +27,7 @@ pub(super) async fn create(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     let options = WriteOptions::create(&job.asked.query)?;
     let manager = job.manager(options.field_manager.as_deref(), "CreateOptions")?;
     let input = job.body(options.field_validation)?;
-    match made(job, input.object, &manager, options.dry_run).await {
+    match made(job, input.object, Some(&manager), options.dry_run).await {
         Err(refusal) => Err(refusal.warning(&input.warnings)),
         Ok(Made { object, put, .. }) => {
             let mut warnings = input.warnings;
@@ -45,11 +45,11 @@ pub(crate) struct Made {
     pub(crate) put: Option<Put>,
 }
 
-/// Makes an object of this, which has the shape of its kind.
+/// Makes an object of this, which has the shape of its kind. Without a manager it says itself who manages what of it.
 pub(crate) async fn made(
     matter: &Matter<'_>,
     object: Value,
-    manager: &str,
+    manager: Option<&str>,
     dry_run: bool,
 ) -> Result<Made, Refusal> {
     let generates = meta_text(&object, "name").is_empty();
@@ -62,7 +62,12 @@ pub(crate) async fn made(
     once(matter, object, manager, dry_run).await
 }
 
-async fn once(matter: &Matter<'_>, object: Value, manager: &str, dry_run: bool) -> Result<Made, Refusal> {
+async fn once(
+    matter: &Matter<'_>,
+    object: Value,
+    manager: Option<&str>,
+    dry_run: bool,
+) -> Result<Made, Refusal> {
     let (kind, world) = (matter.kind, &matter.shared.world);
     let namespace = matter.namespace();
     let context = Context { kind, now: world.now(), manager, namespace, trace: matter.trace };

@@ -80,7 +80,7 @@ pub(crate) async fn one(
 ) -> Result<Erased, Refusal> {
     let kind = matter.kind;
     let (now, namespace) = (matter.shared.world.now(), kind.place.names(key).0);
-    let context = Context { kind, now, manager: "", namespace, trace: matter.trace };
+    let context = Context { kind, now, manager: Some(""), namespace, trace: matter.trace };
     let (mut object, mut is_gone) = (Value::Null, false);
     let step = |there: Option<&Entry>| {
         let there = there.ok_or_else(|| not_found(kind, matter.name()))?;

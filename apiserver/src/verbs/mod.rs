@@ -1,5 +1,6 @@
 //! What requests for objects do.
 
+pub(crate) mod apply;
 pub(crate) mod create;
 pub(crate) mod delete;
 mod get;

@@ -45,7 +45,7 @@ async fn replace(job: &Job<'_>, as_scale: &Job<'_>, scale: &Scale) -> Result<Res
     let Input { object: sent, warnings } = as_scale.body(options.field_validation)?;
     let output = Output::of(job, Place::Object)?;
     let step = |old: &Value| Ok(scaled(scale, old, &sent, sent["spec"]["replicas"].as_i64().unwrap_or(0)));
-    let changed = change(job, &manager, options.dry_run, true, step).await?;
+    let changed = change(job, Some(&manager), options.dry_run, true, step).await?;
     answered(&output, as_scale, scale, &changed, &warnings)
 }
 
@@ -69,7 +69,7 @@ async fn patch(job: &Job<'_>, as_scale: &Job<'_>, scale: &Scale) -> Result<Respo
             ))),
         }
     };
-    let changed = change(job, &manager, options.dry_run, false, step).await?;
+    let changed = change(job, Some(&manager), options.dry_run, false, step).await?;
     answered(&output, as_scale, scale, &changed, &warnings)
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::input::Input;
 use super::output::{Output, Put, read, stored_bytes};
-use super::{Job, Matter};
+use super::{Job, Matter, apply};
 use crate::accept::Place;
 use crate::change::Write;
 use crate::http::{Body, answer};
@@ -29,7 +29,7 @@ pub(super) async fn replace(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
         Some(object) => Ok(object),
         None => Ok(job.body(options.field_validation)?.object), // another write was first
     };
-    let mut changed = change(job, &manager, options.dry_run, true, step)
+    let mut changed = change(job, Some(&manager), options.dry_run, true, step)
         .await
         .map_err(|refusal| refusal.warning(&warnings))?;
     changed.warnings.splice(..0, warnings);
@@ -37,6 +37,9 @@ pub(super) async fn replace(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
 }
 
 pub(super) async fn patch(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
+    if apply::is_asked(job) {
+        return apply::apply(job).await;
+    }
     let kind = patch_kind(job)?;
     let options = WriteOptions::patch(&job.asked.query)?;
     let manager = job.manager(options.field_manager.as_deref(), "PatchOptions")?;
@@ -49,7 +52,7 @@ pub(super) async fn patch(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
         warnings = input.warnings;
         Ok(input.object)
     };
-    let mut changed = change(job, &manager, options.dry_run, false, step).await?;
+    let mut changed = change(job, Some(&manager), options.dry_run, false, step).await?;
     changed.warnings.append(&mut warnings);
     changed.answer(job, &output)
 }
@@ -72,17 +75,17 @@ pub(crate) struct Changed {
 }
 
 impl Changed {
-    fn answer(mut self, job: &Job<'_>, output: &Output) -> Result<Response<Body>, Refusal> {
+    pub(super) fn answer(mut self, job: &Job<'_>, output: &Output) -> Result<Response<Body>, Refusal> {
         self.warnings.dedup();
         let put = self.put.zip(self.revision).map(|(bytes, revision)| Put { bytes, revision });
         Ok(answer::with_warnings(output.written(200, job, self.object, put)?, &self.warnings))
     }
 }
 
-/// Changes the object to what `next` makes of it. A patch that names no revision is made again on what another write left.
+/// Changes the object to what `next` makes of it. Without a manager that says itself who manages what of it. A patch that names no revision is made again on what another write left.
 pub(crate) async fn change(
     matter: &Matter<'_>,
-    manager: &str,
+    manager: Option<&str>,
     dry_run: bool,
     whole: bool,
     mut next: impl FnMut(&Value) -> Result<Value, Refusal>,

@@ -1,0 +1,146 @@
+//! Server-side apply: what somebody says of an object is theirs, and what they said before and say no more goes.
+
+use std::fmt::{self, Display, Formatter};
+
+use serde_json::{Map, Value};
+
+use super::compare::Comparison;
+use super::entry::{Managed, Manager, Owned, decode, encode};
+use super::merge::merge;
+use super::of::{Unkeyed, of};
+use super::prune::prune;
+use super::reconcile::reconciled;
+use super::topology::Root;
+use super::update::{OF_NO_ONE, added_by};
+use super::{FieldSet, Malformed, Write, compare};
+
+/// Who owned all that was there before anybody's fields were tracked.
+const BEFORE: &str = "before-first-apply";
+
+/// Fields are others'.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Conflict {
+    /// Who owns it, as people are told.
+    pub(crate) with: String,
+    /// `.spec.parts[name="p"].count`
+    pub(crate) field: String,
+}
+
+/// Why something was not applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NotApplied {
+    Conflicts(Vec<Conflict>),
+    /// The object has a list with an item that cannot be told from the others.
+    Unkeyed,
+    /// Who owns what of the object cannot be read.
+    Malformed,
+}
+
+/// What becomes of an object of which somebody applies something, with its entries. `leaves` says which fields of the root
+/// this write does not touch.
+pub(crate) fn applied(
+    live: Option<&Value>,
+    applied: &Value,
+    force: bool,
+    leaves: &[&str],
+    write: &Write<'_>,
+) -> Result<Value, NotApplied> {
+    let lists = Root(write.lists);
+    let (live, entries) = match live {
+        Some(live) => untracked(live),
+        None => (Value::Object(Map::new()), None),
+    };
+    let mut managed = decode(entries.as_ref())?;
+    if managed.is_empty() {
+        managed = added_by(&live, &Write { manager: BEFORE, ..*write })?;
+    }
+    managed.retain(|_, owned| (write.served)(&owned.api_version));
+    for owned in managed.values_mut() {
+        owned.set = reconciled(std::mem::take(&mut owned.set), &lists);
+    }
+    let me = Manager {
+        applied: true,
+        name: write.manager.into(),
+        subresource: write.subresource.unwrap_or_default().into(),
+        ..Manager::default()
+    };
+    let last = managed.remove(&me).unwrap_or_default();
+    let mine = of(applied, &lists).less_root(leaves);
+    let owned = managed.values().fold(mine.clone(), |all, owned| all.union(owned.set.clone()));
+    let new = prune(merge(&live, applied, &lists)?, &last.set, &owned, &lists);
+
+    let Comparison { added, modified, removed } = compare(&live, &new, &lists)?;
+    let changed = modified.union(added).less_root(leaves);
+    take(&mut managed, &changed, &removed.less_root(leaves), force)?;
+    let mine = mine.difference(&OF_NO_ONE);
+    if !mine.is_empty() {
+        // What changes nothing has no time.
+        let time = if new == live { last.time } else { write.now.into() };
+        managed.insert(me, Owned { set: mine, api_version: write.api_version.into(), time });
+    }
+    Ok(with_entries(new, &managed))
+}
+
+/// Takes from others what changes, and from all what goes.
+fn take(
+    managed: &mut Managed,
+    changed: &FieldSet,
+    removed: &FieldSet,
+    force: bool,
+) -> Result<(), NotApplied> {
+    let mut conflicts = Vec::new();
+    for (manager, owned) in &*managed {
+        let fields = owned.set.intersection(changed).texts();
+        conflicts.extend(fields.into_iter().map(|field| Conflict { with: manager.to_string(), field }));
+    }
+    if !force && !conflicts.is_empty() {
+        return Err(NotApplied::Conflicts(conflicts));
+    }
+    for owned in managed.values_mut() {
+        owned.set = std::mem::take(&mut owned.set).difference(changed).difference(removed);
+    }
+    managed.retain(|_, owned| !owned.set.is_empty());
+    Ok(())
+}
+
+/// The object without its entries, and they.
+fn untracked(object: &Value) -> (Value, Option<Value>) {
+    let mut object = object.clone();
+    let metadata = object.get_mut("metadata").and_then(Value::as_object_mut);
+    let entries = metadata.and_then(|metadata| metadata.remove("managedFields"));
+    (object, entries)
+}
+
+fn with_entries(mut object: Value, managed: &Managed) -> Value {
+    if let (false, Some(metadata)) =
+        (managed.is_empty(), object.get_mut("metadata").and_then(Value::as_object_mut))
+    {
+        metadata.insert("managedFields".into(), encode(managed));
+    }
+    object
+}
+
+impl Display for Manager {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.name)?;
+        if !self.subresource.is_empty() {
+            write!(f, " with subresource {:?}", self.subresource)?;
+        }
+        if !self.applied {
+            write!(f, " using {}", self.api_version)?;
+        }
+        Ok(())
+    }
+}
+
+impl From<Unkeyed> for NotApplied {
+    fn from(_: Unkeyed) -> Self {
+        Self::Unkeyed
+    }
+}
+
+impl From<Malformed> for NotApplied {
+    fn from(_: Malformed) -> Self {
+        Self::Malformed
+    }
+}

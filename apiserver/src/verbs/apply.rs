@@ -1,0 +1,234 @@
+//! Server-side apply: an object of which somebody says what is theirs; made, if there is none.
+
+use http::Response;
+use http::header::CONTENT_TYPE;
+use serde_json::Value;
+
+use super::create::{Made, made};
+use super::output::Output;
+use super::update::{Changed, change};
+use super::{Job, Matter};
+use crate::accept::Place;
+use crate::auth::rbac::{Attributes, Resource as Asks};
+use crate::http::{Body, answer};
+use crate::json::Malformed;
+use crate::kind::Part;
+use crate::managed::{self, Conflict, NotApplied};
+use crate::meta::time::shown;
+use crate::meta::{check_name, coerce, finalizer_warnings};
+use crate::refusal::{Cause, Refusal};
+use crate::request::{FieldValidation, WriteOptions, duplicate_fields};
+use crate::strategy::{meta_text, metadata, metadata_mut};
+use crate::yaml;
+
+/// How often it is looked again whether there is such an object, where others make and delete it.
+const TRIES: usize = 8;
+
+const MEDIA_TYPE: &str = "application/apply-patch+yaml";
+
+/// Whether what is sent is to be applied.
+pub(super) fn is_asked(job: &Job<'_>) -> bool {
+    let named = job.asked.header(CONTENT_TYPE).unwrap_or_default().split(';').next().unwrap_or_default();
+    named.trim().eq_ignore_ascii_case(MEDIA_TYPE)
+}
+
+pub(super) async fn apply(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
+    let options = WriteOptions::apply(&job.asked.query)?;
+    let manager = job.manager(options.field_manager.as_deref(), "PatchOptions")?;
+    let output = Output::of(job, Place::Object)?;
+    let (object, warnings) = read(job, &job.asked.body, options.field_validation)?;
+    let application = Application { object, manager: &manager, force: options.force };
+    let done = carry_out(job, &application, options.dry_run).await;
+    match done.map_err(|refusal| refusal.warning(&warnings))? {
+        Applied::Changed(mut changed) => {
+            changed.warnings.splice(..0, warnings);
+            changed.answer(job, &output)
+        }
+        Applied::Made(Made { object, put, .. }) => {
+            let mut warnings = warnings;
+            warnings.extend(finalizer_warnings(metadata(&object), None));
+            Ok(answer::with_warnings(output.written(201, job, object, put)?, &warnings))
+        }
+    }
+}
+
+/// What somebody says is theirs.
+pub(crate) struct Application<'a> {
+    pub(crate) object: Value,
+    pub(crate) manager: &'a str,
+    /// Whether what is others' is taken from them.
+    pub(crate) force: bool,
+}
+
+/// What came of it.
+pub(crate) enum Applied {
+    Changed(Changed),
+    Made(Made),
+}
+
+/// Applies it to what is there, or makes what it says.
+pub(crate) async fn carry_out(
+    matter: &Matter<'_>,
+    application: &Application<'_>,
+    dry_run: bool,
+) -> Result<Applied, Refusal> {
+    let mut last = None;
+    for _ in 0..TRIES {
+        let next = |old: &Value| {
+            let merged = application.over(Some(old), matter)?;
+            Ok(matter.patched(merged, Vec::new(), FieldValidation::Ignore)?.object)
+        };
+        match change(matter, None, dry_run, false, next).await {
+            Err(refusal) if refusal.reason == "NotFound" && matter.part == Part::Main => {}
+            other => return other.map(Applied::Changed),
+        }
+        application.may_make(matter)?;
+        let mut new = application.over(None, matter)?;
+        metadata_mut(&mut new).remove("resourceVersion");
+        let new = matter.patched(new, Vec::new(), FieldValidation::Ignore)?.object;
+        match made(matter, new, None, dry_run).await {
+            Err(refusal) if refusal.reason == "AlreadyExists" => last = Some(refusal),
+            other => return other.map(Applied::Made),
+        }
+    }
+    Err(last
+        .unwrap_or_else(|| Refusal::new(409, "Conflict", "it comes and goes while it is applied: try again")))
+}
+
+impl Application<'_> {
+    /// The object with this applied, and who owns what of it.
+    fn over(&self, old: Option<&Value>, matter: &Matter<'_>) -> Result<Value, Refusal> {
+        let kind = matter.kind;
+        let write = managed::Write {
+            manager: self.manager,
+            subresource: matter.part.subresource(),
+            api_version: &kind.api_version,
+            now: &shown(matter.shared.world.now()),
+            lists: kind.shape.lists(),
+            served: &|_| true,
+        };
+        let leaves: &[&str] = match matter.part {
+            Part::Main | Part::Scale if kind.has_status => &["status"],
+            Part::Main | Part::Scale => &[],
+            Part::Status | Part::Finalize => &["metadata", "spec"],
+        };
+        managed::applied(old, &self.object, self.force, leaves, &write).map_err(|why| refused(&why))
+    }
+
+    /// Whether who applies may make what is not there.
+    fn may_make(&self, matter: &Matter<'_>) -> Result<(), Refusal> {
+        let uid = meta_text(&self.object, "uid");
+        if !uid.is_empty() {
+            let message = format!(
+                "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            );
+            return Err(Refusal::new(409, "Conflict", message));
+        }
+        let asks = Asks {
+            group: &matter.kind.group,
+            resource: &matter.kind.names.plural,
+            subresource: "",
+            namespace: matter.namespace().unwrap_or_default(),
+            name: matter.name(),
+        };
+        matter.shared.allow(matter.identity, &Attributes::of("create", asks))
+    }
+}
+
+/// What is applied, in the shape of its kind and with nothing filled in; and what its writer should know.
+fn read(
+    matter: &Matter<'_>,
+    body: &[u8],
+    validation: FieldValidation,
+) -> Result<(Value, Vec<String>), Refusal> {
+    let read = yaml::read(body)
+        .map_err(|Malformed(why)| Refusal::bad_request(format!("error decoding patch: {why}")))?;
+    let twice = duplicate_fields(&read.duplicates);
+    if validation == FieldValidation::Strict && !twice.is_empty() {
+        return Err(Refusal::bad_request(format!("strict decoding error: {}", twice.join(", "))));
+    }
+    let object = configuration(matter, read.value)?;
+    Ok((object, if validation == FieldValidation::Warn { twice } else { Vec::new() }))
+}
+
+/// The same of what was read.
+pub(crate) fn configuration(matter: &Matter<'_>, mut object: Value) -> Result<Value, Refusal> {
+    let kind = matter.kind;
+    let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
+    let (api_version, said) = (text("apiVersion"), text("kind"));
+    if api_version.is_empty() || said.is_empty() {
+        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
+        return Err(Refusal::bad_request(format!("invalid object type: {group}/{version}, Kind={said}")));
+    }
+    if api_version != kind.api_version {
+        return Err(Refusal::bad_request(format!(
+            "Incorrect version specified in apply patch. Specified patch version: {api_version}, expected: {}",
+            kind.api_version
+        )));
+    }
+    matter.expected().check_patched(&object)?;
+    if object["metadata"].get("managedFields").is_some_and(|entries| !entries.is_null()) {
+        return Err(Refusal::bad_request("metadata.managedFields must be nil"));
+    }
+    check_name(metadata(&object), matter.name())?;
+    let untyped = |why: &str| {
+        let (namespace, name) = (matter.namespace().unwrap_or_default(), matter.name());
+        let (version, kind) = (&kind.api_version, &kind.names.kind);
+        Refusal::bad_request(format!(
+            "failed to create typed patch object ({namespace}/{name}; {version}, Kind={kind}): {why}"
+        ))
+    };
+    let undeclared = |path: &String| untyped(&format!(".{path}: field not declared in schema"));
+    kind.check_types(&object).map_err(|why| untyped(&why))?;
+    let coerced = coerce(&object["metadata"]).map_err(|why| untyped(&why))?;
+    let unknown = kind.unknown_fields(&object);
+    if let Some(path) = unknown.first().or_else(|| coerced.unknown.first()) {
+        return Err(undeclared(path));
+    }
+    let embedded = kind.coerce_embedded(&mut object).map_err(|why| untyped(&why))?;
+    if let Some(path) = embedded.first() {
+        return Err(undeclared(path));
+    }
+    object["metadata"] = Value::Object(coerced.meta);
+    managed::check_items(&object, kind.shape.lists()).map_err(|why| untyped(&why))?;
+    Ok(object)
+}
+
+fn refused(why: &NotApplied) -> Refusal {
+    match why {
+        NotApplied::Conflicts(conflicts) => conflicting(conflicts),
+        NotApplied::Unkeyed => Refusal::new(
+            409,
+            "Conflict",
+            "a list of the object has an item that cannot be told from the others: replace the object first",
+        ),
+        NotApplied::Malformed => Refusal::new(
+            409,
+            "Conflict",
+            "metadata.managedFields of the object cannot be read: reset it by a patch to [{}] first",
+        ),
+    }
+}
+
+/// 409: some of it is others'.
+fn conflicting(conflicts: &[Conflict]) -> Refusal {
+    let message = match conflicts {
+        [Conflict { with, field }] => format!("Apply failed with 1 conflict: conflict with {with}: {field}"),
+        many => {
+            let mut lines = Vec::new();
+            for (at, Conflict { with, field }) in many.iter().enumerate() {
+                if at == 0 || many[at - 1].with != *with {
+                    lines.push(format!("conflicts with {with}:"));
+                }
+                lines.push(format!("- {field}"));
+            }
+            format!("Apply failed with {} conflicts: {}", many.len(), lines.join("\n"))
+        }
+    };
+    let causes = conflicts.iter().map(|Conflict { with, field }| Cause {
+        reason: "FieldManagerConflict",
+        message: format!("conflict with {with}"),
+        field: field.clone(),
+    });
+    Refusal { causes: causes.collect(), ..Refusal::new(409, "Conflict", message) }
+}
