@@ -1,5 +1,7 @@
 //! `cargo xtask record differential`: asks the genuine Kubernetes API machinery all that the differential cases ask, and
 //! keeps its answers beside them. Only this needs Go and curl; the tests read what it wrote.
+//!
+//! `cargo xtask record applies --sequences 5000` asks that many random sequences of applies, and holds ours against the answers.
 
 mod curl;
 mod page;
@@ -9,6 +11,7 @@ mod runner;
 
 use std::fs;
 use std::path::PathBuf;
+use std::process::Command;
 
 use anyhow::{Context, anyhow};
 use clap::ValueEnum;
@@ -19,6 +22,7 @@ use runner::compare::{self, Whose};
 use runner::record::{Record, Recorded};
 use runner::run;
 
+use crate::shell::{self, Show};
 use crate::workspace::Workspace;
 
 #[derive(clap::Args)]
@@ -27,6 +31,9 @@ pub(crate) struct Args {
     what: What,
     /// Only these themes, by the names of their files
     themes: Vec<String>,
+    /// How many random sequences; more than the tests keep are compared at once and not kept
+    #[arg(long, default_value_t = KEPT)]
+    sequences: u64,
     /// Writes nothing: says where the answers are not those of last time
     #[arg(long)]
     check: bool,
@@ -39,23 +46,22 @@ pub(crate) struct Args {
 enum What {
     /// The answers that the apiserver's own are compared with
     Differential,
+    /// The answers to random sequences of applies, updates and patches
+    Applies,
 }
+
+/// How many random sequences the tests keep.
+const KEPT: u64 = 40;
 
 /// True: all that was asked was answered, and with `--check` as it was recorded.
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> anyhow::Result<bool> {
-    let What::Differential = args.what;
+    if let What::Applies = args.what {
+        return applies(workspace, args);
+    }
     let themes = if args.themes.is_empty() { case::themes().map_err(plain)? } else { args.themes.clone() };
     let themes =
         themes.iter().map(|name| Theme::read(name)).collect::<runner::Result<Vec<_>>>().map_err(plain)?;
-    let program = match &args.peer {
-        Some(program) => program.clone(),
-        None => peer::build(workspace)?,
-    };
-    let directory = workspace.target.join("differential");
-    let _ = fs::remove_dir_all(&directory);
-    fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
-    let peer = Peer::start(&program, &directory)?;
-    println!("{} at {}", peer.address.version, peer.address.url);
+    let peer = started(workspace, args)?;
 
     let mut fine = true;
     let mut requests = 0;
@@ -76,6 +82,46 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> anyhow::Result<bool> {
     }
     println!("{requests} requests");
     Ok(fine)
+}
+
+/// Asks random sequences; ours must answer the same.
+fn applies(workspace: &Workspace, args: &Args) -> anyhow::Result<bool> {
+    let theme = runner::applies::theme(0..args.sequences).map_err(plain)?;
+    let peer = started(workspace, args)?;
+    let (record, answered) = ask(&theme, &peer)?;
+    println!("{} sequences of {} requests", args.sequences, theme.requests());
+    if args.sequences == KEPT && !args.check && answered {
+        write(&theme, &record)?;
+    }
+    let path = workspace.target.join("differential/applies.json");
+    fs::write(&path, serde_json::to_vec(&record)?)
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    let mut judge = Command::new("cargo");
+    judge.args([
+        "test",
+        "--package",
+        "machinery-apiserver",
+        "--test",
+        "it",
+        "random_applies",
+        "--",
+        "--nocapture",
+    ]);
+    judge.env("APPLIES_RECORDED", &path);
+    Ok(shell::run(judge, Show::Lines)?.ok && answered)
+}
+
+fn started(workspace: &Workspace, args: &Args) -> anyhow::Result<Peer> {
+    let program = match &args.peer {
+        Some(program) => program.clone(),
+        None => peer::build(workspace)?,
+    };
+    let directory = workspace.target.join("differential");
+    let _ = fs::remove_dir_all(&directory);
+    fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
+    let peer = Peer::start(&program, &directory)?;
+    println!("{} at {}", peer.address.version, peer.address.url);
+    Ok(peer)
 }
 
 /// All answers to a theme, and whether no case stopped half-way.

@@ -67,6 +67,15 @@ impl Kind {
         self.hooks.default(object);
     }
 
+    /// The same of what was applied: a null that may not be stays, to be refused.
+    pub(crate) fn reshape_applied(&self, object: &mut Value) {
+        self.convert(object);
+        if let Shape::Custom(schema) = &self.shape {
+            schema.fill(object);
+        }
+        self.hooks.default(object);
+    }
+
     /// Makes an object that was written in this version what is read of it in this version: what the version that is stored
     /// does not know is lost.
     pub(crate) fn through_store(&self, object: &mut Value) {

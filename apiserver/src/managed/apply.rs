@@ -53,6 +53,10 @@ pub(crate) fn applied(
     let mut managed = decode(entries.as_ref())?;
     if managed.is_empty() {
         managed = added_by(&live, &Write { manager: BEFORE, ..*write })?;
+        for owned in managed.values_mut() {
+            owned.set = std::mem::take(&mut owned.set).less_root(leaves);
+        }
+        managed.retain(|_, owned| !owned.set.is_empty());
     }
     managed.retain(|_, owned| (write.served)(&owned.api_version));
     for owned in managed.values_mut() {
@@ -89,7 +93,11 @@ fn take(
     force: bool,
 ) -> Result<(), NotApplied> {
     let mut conflicts = Vec::new();
-    for (manager, owned) in &*managed {
+    let mut others: Vec<_> = managed.iter().collect();
+    others.sort_by_key(|(manager, _)| {
+        (&manager.name, !manager.applied, &manager.api_version, &manager.subresource)
+    });
+    for (manager, owned) in others {
         let fields = owned.set.intersection(changed).texts();
         conflicts.extend(fields.into_iter().map(|field| Conflict { with: manager.to_string(), field }));
     }

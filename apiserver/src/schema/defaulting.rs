@@ -31,7 +31,8 @@ impl Schema {
         }
     }
 
-    fn fill(&self, value: &mut Value) {
+    /// Puts in the defaults, and leaves nulls where they are that have none.
+    pub(crate) fn fill(&self, value: &mut Value) {
         match value {
             Value::Object(fields) => {
                 for (name, schema) in &self.properties {

@@ -15,7 +15,7 @@ use crate::json::Malformed;
 use crate::kind::Part;
 use crate::managed::{self, Conflict, NotApplied};
 use crate::meta::time::shown;
-use crate::meta::{check_name, coerce, finalizer_warnings};
+use crate::meta::{check_name, coerce, dedup_owners, finalizer_warnings};
 use crate::refusal::{Cause, Refusal};
 use crate::request::{FieldValidation, WriteOptions, duplicate_fields};
 use crate::strategy::{meta_text, metadata, metadata_mut};
@@ -74,10 +74,7 @@ pub(crate) async fn carry_out(
 ) -> Result<Applied, Refusal> {
     let mut last = None;
     for _ in 0..TRIES {
-        let next = |old: &Value| {
-            let merged = application.over(Some(old), matter)?;
-            Ok(matter.patched(merged, Vec::new(), FieldValidation::Ignore)?.object)
-        };
+        let next = |old: &Value| application.over(Some(old), matter);
         match change(matter, None, dry_run, false, next).await {
             Err(refusal) if refusal.reason == "NotFound" && matter.part == Part::Main => {}
             other => return other.map(Applied::Changed),
@@ -85,7 +82,6 @@ pub(crate) async fn carry_out(
         application.may_make(matter)?;
         let mut new = application.over(None, matter)?;
         metadata_mut(&mut new).remove("resourceVersion");
-        let new = matter.patched(new, Vec::new(), FieldValidation::Ignore)?.object;
         match made(matter, new, None, dry_run).await {
             Err(refusal) if refusal.reason == "AlreadyExists" => last = Some(refusal),
             other => return other.map(Applied::Made),
@@ -112,7 +108,13 @@ impl Application<'_> {
             Part::Main | Part::Scale => &[],
             Part::Status | Part::Finalize => &["metadata", "spec"],
         };
-        managed::applied(old, &self.object, self.force, leaves, &write).map_err(|why| refused(&why))
+        let mut new =
+            managed::applied(old, &self.object, self.force, leaves, &write).map_err(|why| refused(&why))?;
+        let coerced = coerce(&new["metadata"]).map_err(Refusal::bad_request)?;
+        new["metadata"] = Value::Object(coerced.meta);
+        dedup_owners(metadata_mut(&mut new));
+        kind.reshape_applied(&mut new);
+        Ok(new)
     }
 
     /// Whether who applies may make what is not there.
@@ -189,7 +191,7 @@ pub(crate) fn configuration(matter: &Matter<'_>, mut object: Value) -> Result<Va
     if let Some(path) = embedded.first() {
         return Err(undeclared(path));
     }
-    object["metadata"] = Value::Object(coerced.meta);
+    metadata_mut(&mut object).remove("managedFields");
     managed::check_items(&object, kind.shape.lists()).map_err(|why| untyped(&why))?;
     Ok(object)
 }

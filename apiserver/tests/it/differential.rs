@@ -11,6 +11,7 @@ use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use machinery_apiserver::{ApiServer, Body, Identity, Service};
 use machinery_store::{Memory, Options};
+use runner::applies;
 use runner::case::{self, Theme};
 use runner::client::{Client, Opened, Piece, Pieces, Request};
 use runner::compare::{self, Whose};
@@ -60,6 +61,39 @@ fn ours_answers_what_the_genuine_one_answers() {
     }
     assert!(wrong.is_empty(), "{report}\nthese differ: {wrong:#?}");
     assert!(requests >= 300, "{requests}");
+}
+
+/// The sequences that are recorded, or those that `cargo xtask record applies` has just asked the genuine machinery.
+#[test]
+fn random_applies_come_to_what_the_genuine_machinery_makes_of_them() {
+    let record = match std::env::var("APPLIES_RECORDED") {
+        Ok(path) => serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap(),
+        Err(_) => Record::read(applies::NAME).unwrap(),
+    };
+    let theme = applies::theme(0..record.cases.len() as u64).unwrap();
+    assert!(record.stale(&theme).is_empty(), "record applies again");
+    let mut client = Ours::start();
+    run::prepare(&theme, &mut client).unwrap();
+    let (mut wrong, mut report) = (0, String::new());
+    for case in &theme.cases {
+        let mut played = run::play(&theme, case, &mut client);
+        let mut recorded = record.cases[&case.name].answers.clone();
+        applies::put_in_order(&mut recorded);
+        applies::put_in_order(&mut played.answers);
+        let differences = compare::differences(case, Whose::Ours, &recorded, &played.answers);
+        if differences.is_empty() && played.trouble.is_none() {
+            continue;
+        }
+        wrong += 1;
+        if wrong <= 5 {
+            let _ = writeln!(report, "{} {:?}", case.name, played.trouble);
+            for difference in differences.iter().take(6) {
+                let _ = writeln!(report, "{difference}");
+            }
+        }
+    }
+    println!("{} sequences of {} requests, {wrong} wrong", theme.cases.len(), theme.requests());
+    assert_eq!(wrong, 0, "{report}");
 }
 
 struct Ours {

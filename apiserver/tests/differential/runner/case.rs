@@ -152,11 +152,16 @@ impl Theme {
         let home = home();
         let file: File = serde_json::from_value(yaml(&home.join("cases").join(format!("{name}.yaml")))?)
             .map_err(|error| format!("{name}: {error}"))?;
-        let kinds = file.kinds.iter().map(|kind| yaml(&home.join("kinds").join(format!("{kind}.yaml"))));
+        let kinds = file.kinds.iter().map(|kind| Self::kind(kind));
         let kinds = kinds.collect::<Result<_>>()?;
         let cases = file.cases.into_iter().map(Case::parse).collect::<Result<_>>();
         let cases = cases.map_err(|error| format!("{name}: {error}"))?;
         Ok(Self { name: name.into(), kinds, names: file.names, managed_fields: file.managed_fields, cases })
+    }
+
+    /// The kind in the file of that name.
+    pub(crate) fn kind(name: &str) -> Result<Value> {
+        yaml(&home().join("kinds").join(format!("{name}.yaml")))
     }
 
     /// How many requests are compared.
@@ -166,7 +171,8 @@ impl Theme {
 }
 
 impl Case {
-    fn parse(mut value: Value) -> Result<Self> {
+    /// A case as a file says it.
+    pub(crate) fn parse(mut value: Value) -> Result<Self> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
         struct Said {

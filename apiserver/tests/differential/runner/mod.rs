@@ -6,6 +6,7 @@
 #![allow(dead_code, reason = "each of the programs that have this in them uses its part of it")]
 
 mod answer;
+pub(crate) mod applies;
 pub(crate) mod case;
 pub(crate) mod client;
 pub(crate) mod compare;
