@@ -4,6 +4,7 @@ use std::fmt::{self, Display, Formatter};
 
 use serde_json::{Map, Value};
 
+use super::client_side::{applied_before, note};
 use super::compare::Comparison;
 use super::entry::{Managed, Manager, Owned, decode, encode};
 use super::merge::merge;
@@ -71,44 +72,38 @@ pub(crate) fn applied(
     let last = managed.remove(&me).unwrap_or_default();
     let mine = of(applied, &lists).less_root(leaves);
     let owned = managed.values().fold(mine.clone(), |all, owned| all.union(owned.set.clone()));
-    let new = prune(merge(&live, applied, &lists)?, &last.set, &owned, &lists);
+    let mut new = prune(merge(&live, applied, &lists)?, &last.set, &owned, &lists);
 
     let Comparison { added, modified, removed } = compare(&live, &new, &lists)?;
     let changed = modified.union(added).less_root(leaves);
-    take(&mut managed, &changed, &removed.less_root(leaves), force)?;
+    let conflicts = conflicts(&managed, &changed, &applied_before(&live, write));
+    if !force && !conflicts.is_empty() {
+        return Err(NotApplied::Conflicts(conflicts));
+    }
+    let removed = removed.less_root(leaves);
+    for owned in managed.values_mut() {
+        owned.set = std::mem::take(&mut owned.set).difference(&changed).difference(&removed);
+    }
+    managed.retain(|_, owned| !owned.set.is_empty());
     let mine = mine.difference(&OF_NO_ONE);
     if !mine.is_empty() {
         // What changes nothing has no time.
         let time = if new == live { last.time } else { write.now.into() };
         managed.insert(me, Owned { set: mine, api_version: write.api_version.into(), time });
     }
+    note(&mut new, applied, write);
     Ok(with_entries(new, &managed))
 }
 
-/// Takes from others what changes, and from all what goes.
-fn take(
-    managed: &mut Managed,
-    changed: &FieldSet,
-    removed: &FieldSet,
-    force: bool,
-) -> Result<(), NotApplied> {
-    let mut conflicts = Vec::new();
+/// What changes and is others', but for what is free.
+fn conflicts(managed: &Managed, changed: &FieldSet, free: &FieldSet) -> Vec<Conflict> {
     let mut others: Vec<_> = managed.iter().collect();
-    others.sort_by_key(|(manager, _)| {
-        (&manager.name, !manager.applied, &manager.api_version, &manager.subresource)
-    });
-    for (manager, owned) in others {
-        let fields = owned.set.intersection(changed).texts();
-        conflicts.extend(fields.into_iter().map(|field| Conflict { with: manager.to_string(), field }));
-    }
-    if !force && !conflicts.is_empty() {
-        return Err(NotApplied::Conflicts(conflicts));
-    }
-    for owned in managed.values_mut() {
-        owned.set = std::mem::take(&mut owned.set).difference(changed).difference(removed);
-    }
-    managed.retain(|_, owned| !owned.set.is_empty());
-    Ok(())
+    others.sort_by_key(|(by, _)| (&by.name, !by.applied, &by.api_version, &by.subresource));
+    let of = |(by, owned): (&Manager, &Owned)| {
+        let fields = owned.set.intersection(changed).difference(free).texts();
+        fields.into_iter().map(|field| Conflict { with: by.to_string(), field }).collect::<Vec<_>>()
+    };
+    others.into_iter().flat_map(of).collect()
 }
 
 /// The object without its entries, and they.

@@ -3,6 +3,7 @@
 mod apply;
 mod cap;
 mod check;
+mod client_side;
 mod codec;
 mod compare;
 mod entry;

@@ -69,7 +69,7 @@ impl Display for PathElement {
 }
 
 /// JSON as Go writes it: with what HTML could take for its own escaped.
-fn json_text(value: &Value) -> String {
+pub(super) fn json_text(value: &Value) -> String {
     let mut text = String::new();
     for char in value.to_string().chars() {
         match char {

@@ -11,14 +11,14 @@ use super::{Job, Matter};
 use crate::accept::Place;
 use crate::auth::rbac::{Attributes, Resource as Asks};
 use crate::http::{Body, answer};
-use crate::json::Malformed;
+use crate::json::{Malformed, plain_type_name};
 use crate::kind::Part;
 use crate::managed::{self, Conflict, NotApplied};
 use crate::meta::time::shown;
 use crate::meta::{check_name, coerce, dedup_owners, finalizer_warnings};
 use crate::refusal::{Cause, Refusal};
 use crate::request::{FieldValidation, WriteOptions, duplicate_fields};
-use crate::strategy::{meta_text, metadata, metadata_mut};
+use crate::strategy::{conflict, meta_text, metadata, metadata_mut};
 use crate::yaml;
 
 /// How often it is looked again whether there is such an object, where others make and delete it.
@@ -121,10 +121,10 @@ impl Application<'_> {
     fn may_make(&self, matter: &Matter<'_>) -> Result<(), Refusal> {
         let uid = meta_text(&self.object, "uid");
         if !uid.is_empty() {
-            let message = format!(
+            let why = format!(
                 "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
             );
-            return Err(Refusal::new(409, "Conflict", message));
+            return Err(conflict(matter.kind, matter.name(), &why));
         }
         let asks = Asks {
             group: &matter.kind.group,
@@ -145,9 +145,16 @@ fn read(
 ) -> Result<(Value, Vec<String>), Refusal> {
     let read = yaml::read(body)
         .map_err(|Malformed(why)| Refusal::bad_request(format!("error decoding patch: {why}")))?;
+    if !matches!(read.value, Value::Object(_) | Value::Null) {
+        let found = plain_type_name(&read.value);
+        return Err(Refusal::bad_request(format!(
+            "error decoding patch: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {found} into \
+             Go value of type map[string]interface {{}}"
+        )));
+    }
     let twice = duplicate_fields(&read.duplicates);
     if validation == FieldValidation::Strict && !twice.is_empty() {
-        return Err(Refusal::bad_request(format!("strict decoding error: {}", twice.join(", "))));
+        return Err(Refusal::bad_request(format!("error strict decoding patch: {}", twice.join(", "))));
     }
     let object = configuration(matter, read.value)?;
     Ok((object, if validation == FieldValidation::Warn { twice } else { Vec::new() }))
@@ -158,17 +165,10 @@ pub(crate) fn configuration(matter: &Matter<'_>, mut object: Value) -> Result<Va
     let kind = matter.kind;
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
     let (api_version, said) = (text("apiVersion"), text("kind"));
-    if api_version.is_empty() || said.is_empty() {
-        let (group, version) = api_version.rsplit_once('/').unwrap_or(("", api_version));
-        return Err(Refusal::bad_request(format!("invalid object type: {group}/{version}, Kind={said}")));
+    if api_version != kind.api_version || said != kind.names.kind {
+        let slash = if api_version.contains('/') { "" } else { "/" };
+        return Err(Refusal::bad_request(format!("invalid object type: {slash}{api_version}, Kind={said}")));
     }
-    if api_version != kind.api_version {
-        return Err(Refusal::bad_request(format!(
-            "Incorrect version specified in apply patch. Specified patch version: {api_version}, expected: {}",
-            kind.api_version
-        )));
-    }
-    matter.expected().check_patched(&object)?;
     if object["metadata"].get("managedFields").is_some_and(|entries| !entries.is_null()) {
         return Err(Refusal::bad_request("metadata.managedFields must be nil"));
     }
