@@ -1,0 +1,79 @@
+//! Names of properties as names in expressions: what is no identifier, or a reserved word, is written otherwise.
+
+use std::borrow::Cow;
+
+/// Words that are no names in an expression.
+const RESERVED: [&str; 21] = [
+    "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import",
+    "let", "loop", "package", "namespace", "return", "var", "void", "while",
+];
+
+/// How an expression names the property, or None if it cannot. `a-b` is `a__dash__b`, and `namespace` is `__namespace__`.
+pub fn escape(property: &str) -> Option<Cow<'_, str>> {
+    let first = *property.as_bytes().first()?;
+    if first.is_ascii_digit() {
+        return None;
+    }
+    if RESERVED.contains(&property) {
+        return Some(format!("__{property}__").into());
+    }
+    if !property.bytes().all(|it| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-' | b'.' | b'/')) {
+        return None;
+    }
+    if !property.contains("__") && !property.contains(['-', '.', '/']) {
+        return Some(property.into());
+    }
+    let escaped = property.replace("__", "\0").replace('-', "__dash__").replace('.', "__dot__");
+    Some(escaped.replace('/', "__slash__").replace('\0', "__underscores__").into())
+}
+
+/// The property that an expression names so, or None if no property is named so.
+pub fn unescape(name: &str) -> Option<String> {
+    if let Some(word) = name.strip_prefix("__").and_then(|it| it.strip_suffix("__"))
+        && RESERVED.contains(&word)
+    {
+        return Some(word.to_owned());
+    }
+    let mut property = String::new();
+    let mut rest = name;
+    while let Some(from) = rest.find("__") {
+        let (before, after) = rest.split_at(from);
+        property.push_str(before);
+        let escapes = [("__underscores__", "__"), ("__dot__", "."), ("__dash__", "-"), ("__slash__", "/")];
+        let (escape, plain) = escapes.into_iter().find(|it| after.starts_with(it.0))?;
+        property.push_str(plain);
+        rest = &after[escape.len()..];
+    }
+    property.push_str(rest);
+    Some(property)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p04_names_are_escaped_and_back() {
+        let cases = [
+            ("plain", Some("plain")),
+            ("a_b", Some("a_b")),
+            ("a__b", Some("a__underscores__b")),
+            ("a-b.c/d", Some("a__dash__b__dot__c__slash__d")),
+            ("namespace", Some("__namespace__")),
+            ("int", Some("int")),
+            ("true", Some("__true__")),
+            ("", None),
+            ("1a", None),
+            ("a b", None),
+            ("ä", None),
+            ("___", Some("__underscores___")),
+        ];
+        for (property, expected) in cases {
+            assert_eq!(escape(property).as_deref(), expected, "{property}");
+            if let Some(name) = expected {
+                assert_eq!(unescape(name).as_deref(), Some(property), "{name}");
+            }
+        }
+        assert_eq!(unescape("a__b"), None);
+    }
+}

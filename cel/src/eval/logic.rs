@@ -1,0 +1,72 @@
+//! What does not need all its parts: an error on one side of `&&` or `||` does not matter where the other decides.
+
+use super::Run;
+use super::plan::Step;
+use crate::value::{Failure, Outcome, Val, no_overload};
+
+impl<'a> Run<'_, 'a> {
+    #[inline(never)]
+    pub(super) fn and(&mut self, terms: &'a [Step; 2]) -> Outcome<'a> {
+        self.decided_by(terms, false)
+    }
+
+    #[inline(never)]
+    pub(super) fn or(&mut self, terms: &'a [Step; 2]) -> Outcome<'a> {
+        self.decided_by(terms, true)
+    }
+
+    fn decided_by(&mut self, terms: &'a [Step; 2], deciding: bool) -> Outcome<'a> {
+        let mut failed: Option<Outcome<'a>> = None;
+        for term in terms {
+            match self.eval(term) {
+                Ok(Val::Bool(it)) if it == deciding => return Ok(Val::Bool(deciding)),
+                Ok(Val::Bool(_)) => {}
+                Ok(_) => {
+                    failed.get_or_insert(no_overload());
+                }
+                Err(Failure::Error(why)) => {
+                    failed.get_or_insert(Err(Failure::Error(why)));
+                }
+                Err(other) => return Err(other),
+            }
+        }
+        failed.unwrap_or(Ok(Val::Bool(!deciding)))
+    }
+
+    #[inline(never)]
+    pub(super) fn conditional(&mut self, parts: &'a [Step; 3]) -> Outcome<'a> {
+        let [condition, then, other] = parts;
+        match self.eval(condition)? {
+            Val::Bool(true) => self.eval(then),
+            Val::Bool(false) => self.eval(other),
+            _ => no_overload(),
+        }
+    }
+
+    #[inline(never)]
+    pub(super) fn not_strictly_false(&mut self, term: &'a Step) -> Outcome<'a> {
+        let value = self.eval(term);
+        self.spend(1)?;
+        match value {
+            Ok(Val::Bool(it)) => Ok(Val::Bool(it)),
+            Err(Failure::Cost | Failure::Unbound(_)) => value,
+            _ => Ok(Val::Bool(true)),
+        }
+    }
+
+    /// `a.or(b)` and `a.orValue(b)`: the second only where the first has no value.
+    #[inline(never)]
+    pub(super) fn or_value(&mut self, parts: &'a (Step, Step, bool)) -> Outcome<'a> {
+        let (first, second, unwrap) = parts;
+        match self.eval(first)? {
+            Val::Optional(Some(value)) if *unwrap => Ok((*value).clone()),
+            Val::Optional(Some(value)) => Ok(Val::Optional(Some(value))),
+            Val::Optional(None) => match self.eval(second)? {
+                value if *unwrap => Ok(value),
+                Val::Optional(value) => Ok(Val::Optional(value)),
+                _ => no_overload(),
+            },
+            _ => no_overload(),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The loop that every macro over lists and maps is.
+
+use super::plan::{Loop, Step};
+use super::{Run, push};
+use crate::value::{Failure, Outcome, Val, no_overload};
+
+impl<'a> Run<'_, 'a> {
+    #[inline(never)]
+    pub(super) fn run_loop(&mut self, it: &'a Loop) -> Outcome<'a> {
+        let range = self.eval(&it.range)?;
+        let accu = match self.eval(&it.init) {
+            Err(fatal @ (Failure::Cost | Failure::Unbound(_))) => return Err(fatal),
+            value => value,
+        };
+        self.locals.push(accu);
+        let outcome = self.rounds(it, &range);
+        self.locals.truncate(it.accu + 1);
+        let result = outcome.and_then(|()| self.eval(&it.result));
+        self.locals.truncate(it.accu);
+        result
+    }
+
+    fn rounds(&mut self, it: &'a Loop, range: &Val<'a>) -> Result<(), Failure> {
+        match range {
+            Val::List(list) => {
+                for (index, item) in list.iter().enumerate() {
+                    let first = if it.two { Ok(Val::Int(index as i64)) } else { item.clone() };
+                    if !self.round(it, first, item)? {
+                        break;
+                    }
+                }
+            }
+            Val::Map(map) => {
+                for (key, value) in map.entries() {
+                    if !self.round(it, Ok(key.to_val()), value)? {
+                        break;
+                    }
+                }
+            }
+            _ => return no_overload().map(|_| ()),
+        }
+        Ok(())
+    }
+
+    /// One round; false: the rest decides nothing any more.
+    fn round(&mut self, it: &'a Loop, first: Outcome<'a>, second: Outcome<'a>) -> Result<bool, Failure> {
+        self.locals.truncate(it.accu + 1);
+        self.locals.push(first);
+        if it.two {
+            self.locals.push(second);
+        }
+        match self.eval(&it.condition) {
+            Ok(Val::Bool(false)) => return Ok(false),
+            Err(fatal @ (Failure::Cost | Failure::Unbound(_))) => return Err(fatal),
+            _ => {}
+        }
+        let next = match self.step(it) {
+            Err(fatal @ (Failure::Cost | Failure::Unbound(_))) => return Err(fatal),
+            next => next,
+        };
+        self.locals[it.accu] = next;
+        Ok(true)
+    }
+
+    fn step(&mut self, it: &'a Loop) -> Outcome<'a> {
+        self.grown(&it.step, it.accu)
+    }
+
+    /// A step that appends to the accumulator appends in place, and costs what an appended copy does.
+    fn grown(&mut self, step: &'a Step, accu: usize) -> Outcome<'a> {
+        match step {
+            Step::Conditional(parts) => match self.eval(&parts[0])? {
+                Val::Bool(true) => self.grown(&parts[1], accu),
+                Val::Bool(false) => self.grown(&parts[2], accu),
+                _ => no_overload(),
+            },
+            Step::Call(call) if call.appends == Some(accu) => {
+                let [_, Step::List(items)] = call.args.as_slice() else { return self.eval(step) };
+                let [(item, false)] = items.as_slice() else { return self.eval(step) };
+                let item = self.eval(item);
+                // The accumulator, the list of one, and the call.
+                self.spend(crate::cost::actual::IDENT + crate::cost::actual::LIST + 1)?;
+                let list = std::mem::replace(&mut self.locals[accu], Ok(Val::Null))?;
+                push(list, item?)
+            }
+            other => self.eval(other),
+        }
+    }
+}

@@ -1,0 +1,276 @@
+//! A checked tree, made ready to run: names are places, functions are pointers, constants are values.
+
+use std::sync::Arc;
+
+use regex::Regex;
+
+use crate::check::{Checked, Meaning};
+use crate::cost::actual::Rule;
+use crate::error::{Errors, Problem};
+use crate::functions;
+use crate::syntax::ast::{self, Kind, Literal, Node};
+use crate::value::{Failure, Outcome, Val};
+
+#[derive(Debug)]
+pub(crate) enum Step {
+    Const(Val<'static>),
+    Variable(usize),
+    Local(usize),
+    Access(Box<Access>),
+    And(Box<[Step; 2]>),
+    Or(Box<[Step; 2]>),
+    Conditional(Box<[Step; 3]>),
+    NotStrictlyFalse(Box<Step>),
+    List(Vec<(Step, bool)>),
+    Map(Vec<Entry>),
+    Call(Box<Call>),
+    OrValue(Box<(Step, Step, bool)>),
+    Loop(Box<Loop>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Access {
+    pub(crate) operand: Step,
+    pub(crate) by: By,
+    pub(crate) mode: Mode,
+    /// Its operand is not a variable or a part of one: to look into it costs one more.
+    pub(crate) computed: bool,
+}
+
+#[derive(Debug)]
+pub(crate) enum By {
+    Field(Arc<str>),
+    Index(Step),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Mode {
+    Get,
+    Test,
+    Optional,
+}
+
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub(crate) key: Step,
+    pub(crate) value: Step,
+    pub(crate) optional: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) function: functions::Function,
+    pub(crate) rule: Rule,
+    pub(crate) args: Vec<Step>,
+    /// The regular expression, where it is a constant.
+    pub(crate) regex: Option<Regex>,
+    /// It appends one item to the local of this place.
+    pub(crate) appends: Option<usize>,
+    /// It costs nothing: a search in constants, which cel-go makes a set of.
+    pub(crate) free: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Loop {
+    pub(crate) range: Step,
+    /// The place of the accumulator. The variables are right after.
+    pub(crate) accu: usize,
+    pub(crate) two: bool,
+    pub(crate) init: Step,
+    pub(crate) condition: Step,
+    pub(crate) step: Step,
+    pub(crate) result: Step,
+}
+
+/// What a function is called with.
+pub(crate) struct Args<'s, 'a> {
+    pub(crate) values: &'s [Val<'a>],
+    pub(crate) regex: Option<&'s Regex>,
+}
+
+pub(crate) fn plan(checked: &Checked) -> Result<Step, Errors> {
+    Planner { checked, locals: Vec::new() }.plan(&checked.node)
+}
+
+struct Planner<'c> {
+    checked: &'c Checked,
+    locals: Vec<Arc<str>>,
+}
+
+type Planned<T = Step> = Result<T, Errors>;
+
+impl Planner<'_> {
+    fn plan(&mut self, node: &Node) -> Planned {
+        Ok(match &node.kind {
+            Kind::Literal(literal) => Step::Const(value_of(literal)),
+            Kind::Ident(name) => self.ident(node, name)?,
+            Kind::Select(select) => {
+                let operand = self.plan(&select.operand)?;
+                let mode = if select.test { Mode::Test } else { Mode::Get };
+                access(operand, By::Field(select.field.clone()), mode)
+            }
+            Kind::Call(call) => self.call(node, call)?,
+            Kind::List(list) => {
+                let mut items = Vec::new();
+                for (item, optional) in list.items.iter().zip(&list.optional) {
+                    items.push((self.plan(item)?, *optional));
+                }
+                constant_list(items)
+            }
+            Kind::Map(entries) => {
+                let mut made = Vec::new();
+                for ast::Entry { key, value, optional } in entries {
+                    let (key, value) = (self.plan(key)?, self.plan(value)?);
+                    made.push(Entry { key, value, optional: *optional });
+                }
+                constant_map(made)
+            }
+            Kind::Comprehension(it) => self.comprehension(it)?,
+        })
+    }
+
+    fn ident(&self, node: &Node, name: &Arc<str>) -> Planned {
+        Ok(match self.checked.meaning(node) {
+            Meaning::Variable(place) => Step::Variable(*place),
+            Meaning::Type(ty) => Step::Const(Val::Type(ty.name().into())),
+            _ => match self.locals.iter().rposition(|it| it == name) {
+                Some(place) => Step::Local(place),
+                None => return Err(Errors::one(node.at, Problem::Undeclared(name.to_string()))),
+            },
+        })
+    }
+
+    fn comprehension(&mut self, it: &ast::Comprehension) -> Planned {
+        let range = self.plan(&it.range)?;
+        let init = self.plan(&it.init)?;
+        let accu = self.locals.len();
+        self.locals.push(it.accu.clone());
+        self.locals.push(it.var.clone());
+        self.locals.extend(it.var2.clone());
+        let condition = self.plan(&it.condition)?;
+        let step = self.plan(&it.step)?;
+        self.locals.truncate(accu + 1);
+        let result = self.plan(&it.result)?;
+        self.locals.truncate(accu);
+        let two = it.var2.is_some();
+        Ok(Step::Loop(Box::new(Loop { range, accu, two, init, condition, step, result })))
+    }
+
+    fn call(&mut self, node: &Node, call: &ast::Call) -> Planned {
+        let mut args = Vec::new();
+        for arg in call.target.iter().chain(&call.args) {
+            args.push(self.plan(arg)?);
+        }
+        let mut rest = args.into_iter();
+        let mut next = || rest.next().unwrap_or(Step::Const(Val::Null));
+        Ok(match &*call.function {
+            "_&&_" => Step::And(Box::new([next(), next()])),
+            "_||_" => Step::Or(Box::new([next(), next()])),
+            "_?_:_" => Step::Conditional(Box::new([next(), next(), next()])),
+            "@not_strictly_false" => Step::NotStrictlyFalse(Box::new(next())),
+            "_[_]" => access(next(), By::Index(next()), Mode::Get),
+            "_[?_]" => access(next(), By::Index(next()), Mode::Optional),
+            "or" => Step::OrValue(Box::new((next(), next(), false))),
+            "orValue" => Step::OrValue(Box::new((next(), next(), true))),
+            "_?._" => match (next(), next()) {
+                (operand, Step::Const(Val::String(name))) => {
+                    access(operand, By::Field(name.as_str().into()), Mode::Optional)
+                }
+                (operand, field) => access(operand, By::Index(field), Mode::Optional),
+            },
+            name => self.function(node, name, rest.collect())?,
+        })
+    }
+
+    fn function(&mut self, node: &Node, name: &str, args: Vec<Step>) -> Planned {
+        let unsupported = || Errors::one(node.at, Problem::Other(format!("the function '{name}' is not supported")));
+        let function = functions::function(name).ok_or_else(unsupported)?;
+        let wrong = |arg: usize, why: String| {
+            let part = match &node.kind {
+                Kind::Call(call) => call.target.iter().chain(&call.args).nth(arg),
+                _ => None,
+            };
+            Errors::one(part.unwrap_or(node).at, Problem::Other(why))
+        };
+        if let ("duration" | "timestamp", [Step::Const(value @ Val::String(_))]) = (name, args.as_slice())
+            && function(&Args { values: std::slice::from_ref(value), regex: None }).is_err()
+        {
+            return Err(wrong(0, format!("invalid {name} argument")));
+        }
+        // Conversions of constants happen once, here; and what cannot be converted is an error now.
+        let overloads = self.checked.overloads(node);
+        if let (true, [Step::Const(value)]) = (functions::converts(name), args.as_slice()) {
+            let folded: Outcome<'static> = function(&Args { values: std::slice::from_ref(value), regex: None });
+            return match folded {
+                Ok(value) => Ok(Step::Const(value)),
+                Err(Failure::Error(why)) => {
+                    Err(Errors::one(node.at, Problem::Other(format!("program instantiation failed: {why}"))))
+                }
+                Err(_) => Err(unsupported()),
+            };
+        }
+        let mut regex = None;
+        if let ("matches" | "find" | "findAll", Some(Step::Const(Val::String(pattern)))) = (name, args.get(1)) {
+            match functions::regex::compile(pattern.as_str()) {
+                Ok(compiled) => regex = Some(compiled),
+                Err(_) => return Err(wrong(1, format!("invalid {name} argument"))),
+            }
+        }
+        let free = name == "@in"
+            && overloads == ["in_list"]
+            && matches!(&args[1], Step::Const(Val::List(list)) if list.iter().all(|it| it.is_ok_and(|it| hashable(&it))));
+        let appends = match args.as_slice() {
+            [Step::Local(place), Step::List(items)] if name == "_+_" && items.len() == 1 => Some(*place),
+            _ => None,
+        };
+        let rule = Rule::of(name);
+        Ok(Step::Call(Box::new(Call { function, rule, args, regex, appends, free })))
+    }
+}
+
+fn hashable(value: &Val<'_>) -> bool {
+    matches!(value, Val::Bool(_) | Val::Int(_) | Val::Uint(_) | Val::Double(_) | Val::String(_) | Val::Null)
+}
+
+fn access(operand: Step, by: By, mode: Mode) -> Step {
+    let computed =
+        !matches!(operand, Step::Variable(_) | Step::Local(_) | Step::Access(_) | Step::Conditional(_));
+    Step::Access(Box::new(Access { operand, by, mode, computed }))
+}
+
+/// A list of constants is a constant.
+fn constant_list(items: Vec<(Step, bool)>) -> Step {
+    let values: Option<Vec<_>> = items
+        .iter()
+        .map(|it| match it {
+            (Step::Const(value), false) => Some(value.clone()),
+            _ => None,
+        })
+        .collect();
+    values.map_or(Step::List(items), |values| Step::Const(Val::list(values)))
+}
+
+fn constant_map(entries: Vec<Entry>) -> Step {
+    let values: Option<_> = entries
+        .iter()
+        .map(|it| match it {
+            Entry { key: Step::Const(key), value: Step::Const(value), optional: false } => {
+                Some((crate::value::Key::of(key.clone()).ok()?, value.clone()))
+            }
+            _ => None,
+        })
+        .collect();
+    values.map_or(Step::Map(entries), |values| Step::Const(Val::Map(crate::value::Map::made(values))))
+}
+
+fn value_of(literal: &Literal) -> Val<'static> {
+    match literal {
+        Literal::Null => Val::Null,
+        Literal::Bool(it) => Val::Bool(*it),
+        Literal::Int(it) => Val::Int(*it),
+        Literal::Uint(it) => Val::Uint(*it),
+        Literal::Double(it) => Val::Double(*it),
+        Literal::String(it) => Val::text(it.clone()),
+        Literal::Bytes(it) => Val::Bytes(it.clone()),
+    }
+}

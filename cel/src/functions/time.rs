@@ -1,0 +1,172 @@
+//! Moments and spans of time. A moment is nanoseconds since 1970 in UTC; a span is nanoseconds, and fits 64 bits.
+
+use jiff::civil::Date;
+use jiff::tz::{Offset, TimeZone};
+use jiff::{Timestamp, Zoned};
+
+use super::Function;
+use crate::value::{Failure, Outcome, Val, fail, no_overload};
+
+const SECOND: i128 = 1_000_000_000;
+/// The first second of the year 1, and the last of 9999.
+const FIRST: i128 = -62_135_596_800 * SECOND;
+const LAST: i128 = 253_402_300_800 * SECOND - 1;
+
+pub(super) fn function(name: &str) -> Option<Function> {
+    Some(match name {
+        "getFullYear" => |args| part(args.values, |it| it.year().into()),
+        "getMonth" => |args| part(args.values, |it| i64::from(it.month()) - 1),
+        "getDate" => |args| part(args.values, |it| it.day().into()),
+        "getDayOfMonth" => |args| part(args.values, |it| i64::from(it.day()) - 1),
+        "getDayOfWeek" => |args| part(args.values, |it| it.weekday().to_sunday_zero_offset().into()),
+        "getDayOfYear" => |args| part(args.values, |it| i64::from(it.day_of_year()) - 1),
+        "getHours" => |args| match args.values {
+            [Val::Duration(it)] => Ok(Val::Int(it / 3_600_000_000_000)),
+            values => part(values, |it| it.hour().into()),
+        },
+        "getMinutes" => |args| match args.values {
+            [Val::Duration(it)] => Ok(Val::Int(it / 60_000_000_000)),
+            values => part(values, |it| it.minute().into()),
+        },
+        "getSeconds" => |args| match args.values {
+            [Val::Duration(it)] => Ok(Val::Int(it / 1_000_000_000)),
+            values => part(values, |it| it.second().into()),
+        },
+        "getMilliseconds" => |args| match args.values {
+            [Val::Duration(it)] => Ok(Val::Int(it / 1_000_000 % 1000)),
+            values => part(values, |it| it.millisecond().into()),
+        },
+        _ => return None,
+    })
+}
+
+/// Whether a moment can be: years 1 to 9999.
+pub(crate) fn in_range(nanos: i128) -> bool {
+    (FIRST..=LAST).contains(&nanos)
+}
+
+/// A span that fits.
+pub(crate) fn nanos(nanos: i128) -> Option<i64> {
+    i64::try_from(nanos).ok()
+}
+
+fn part<'a>(values: &[Val<'a>], of: fn(&Zoned) -> i64) -> Outcome<'a> {
+    let (moment, zone) = match values {
+        [Val::Timestamp(moment)] => (*moment, TimeZone::UTC),
+        [Val::Timestamp(moment), Val::String(zone)] => (*moment, zone_of(zone.as_str())?),
+        _ => return no_overload(),
+    };
+    match Timestamp::from_nanosecond(moment) {
+        Ok(moment) => Ok(Val::Int(of(&moment.to_zoned(zone)))),
+        Err(_) => fail("timestamp overflow"),
+    }
+}
+
+/// A zone by its name, or `-08:00`.
+fn zone_of(name: &str) -> Result<TimeZone, Failure> {
+    let unknown = || Failure::Error(format!("unknown time zone {name}"));
+    let Some((hours, minutes)) = name.split_once(':') else {
+        return match name {
+            "" | "UTC" => Ok(TimeZone::UTC),
+            _ => TimeZone::get(name).map_err(|_| unknown()),
+        };
+    };
+    let number = |text: &str| text.parse::<i32>().map_err(|_| unknown());
+    let (hour, minute) = (number(hours)?, number(minutes)?);
+    let sign = if hours.starts_with('-') { -1 } else { 1 };
+    if !(0..60).contains(&minute) {
+        return Err(unknown());
+    }
+    let seconds = hour.checked_mul(3600).and_then(|it| it.checked_add(sign * minute * 60));
+    let offset = seconds.and_then(|it| Offset::from_seconds(it).ok()).ok_or_else(unknown)?;
+    Ok(TimeZone::fixed(offset))
+}
+
+/// The moment that a text is by RFC 3339.
+pub(crate) fn parse_timestamp(text: &str) -> Option<i128> {
+    let bytes = text.as_bytes();
+    let digits = |range: std::ops::Range<usize>| bytes.get(range)?.iter().all(u8::is_ascii_digit).then_some(());
+    for range in [0..4, 5..7, 8..10, 11..13, 14..16, 17..19] {
+        digits(range)?;
+    }
+    let marks = [(4, b"-".as_slice()), (7, b"-"), (10, b"Tt"), (13, b":"), (16, b":")];
+    let zoned = text.ends_with(['Z', 'z']) || text.get(text.len().checked_sub(6)?..)?.contains(':');
+    if !zoned || !marks.iter().all(|(at, mark)| mark.contains(&bytes[*at])) {
+        return None;
+    }
+    if &text[17..19] == "60" || &text[0..4] == "0000" {
+        return None;
+    }
+    // Digits beyond a nanosecond are read and dropped.
+    let rest = &text[19..];
+    let fraction = rest.strip_prefix('.').map_or(0, |it| it.bytes().take_while(u8::is_ascii_digit).count());
+    if rest.starts_with('.') && fraction == 0 {
+        return None;
+    }
+    let kept = fraction.min(9);
+    let dot = usize::from(fraction > 0);
+    let shortened = format!("{}{}{}", &text[..19], &rest[..dot + kept], &rest[dot + fraction..]);
+    shortened.parse::<Timestamp>().ok().map(Timestamp::as_nanosecond)
+}
+
+/// The first moment of a day.
+pub(crate) fn date(text: &str) -> Option<i128> {
+    let date: Date = Some(text).filter(|it| it.len() == 10)?.parse().ok()?;
+    let zoned = date.to_zoned(TimeZone::UTC).ok()?;
+    Some(zoned.timestamp().as_nanosecond())
+}
+
+/// A span as Go writes it: `1h30m`, `-1.5s`.
+pub(crate) fn parse_duration(text: &str) -> Option<i64> {
+    let (negative, mut rest) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    if rest == "0" {
+        return Some(0);
+    }
+    if rest.is_empty() {
+        return None;
+    }
+    let mut total: i128 = 0;
+    while !rest.is_empty() {
+        let number = rest.find(|it: char| !it.is_ascii_digit() && it != '.').unwrap_or(rest.len());
+        let (digits, after) = rest.split_at(number);
+        let unit = after.find(|it: char| it.is_ascii_digit() || it == '.').unwrap_or(after.len());
+        let (unit, after) = after.split_at(unit);
+        rest = after;
+        let scale: i128 = match unit {
+            "ns" => 1,
+            "us" | "µs" | "μs" => 1_000,
+            "ms" => 1_000_000,
+            "s" => SECOND,
+            "m" => 60 * SECOND,
+            "h" => 3600 * SECOND,
+            _ => return None,
+        };
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+        if whole.is_empty() && fraction.is_empty() || fraction.contains('.') || whole.len() > 19 {
+            return None;
+        }
+        let whole: i128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+        let kept = &fraction[..fraction.len().min(15)];
+        let part: i128 = if kept.is_empty() { 0 } else { kept.parse().ok()? };
+        total = total.checked_add(whole * scale + part * scale / 10i128.pow(kept.len() as u32))?;
+    }
+    nanos(if negative { -total } else { total })
+}
+
+pub(crate) fn timestamp_text(nanos: i128) -> String {
+    Timestamp::from_nanosecond(nanos).map_or_else(|_| nanos.to_string(), |it| it.to_string())
+}
+
+/// A span in seconds, as protobuf writes it.
+pub(crate) fn duration_text(nanos: i64) -> String {
+    let sign = if nanos < 0 { "-" } else { "" };
+    let (seconds, fraction) = (nanos.unsigned_abs() / 1_000_000_000, nanos.unsigned_abs() % 1_000_000_000);
+    if fraction == 0 {
+        return format!("{sign}{seconds}s");
+    }
+    let fraction = format!("{fraction:09}");
+    format!("{sign}{seconds}.{}s", fraction.trim_end_matches('0'))
+}

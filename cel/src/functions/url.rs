@@ -1,0 +1,203 @@
+//! URLs, as Go's `url.ParseRequestURI` takes them: absolute, or a path.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use super::Function;
+use super::opaque::Opaque;
+use crate::value::{Key, Map, Outcome, Text, Val, fail, no_overload};
+
+/// A URL in its parts.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Url {
+    scheme: String,
+    user: Option<String>,
+    host: String,
+    path: String,
+    query: Option<String>,
+}
+
+pub(super) fn function(name: &str) -> Option<Function> {
+    Some(match name {
+        "url" => |args| match args.values {
+            [Val::String(text)] => match Url::parse(text.as_str()) {
+                Ok(url) => Ok(Val::Opaque(Arc::new(Opaque::Url(url)))),
+                Err(why) => fail(format!("URL parse error during conversion from string: {why}")),
+            },
+            _ => no_overload(),
+        },
+        "isURL" => |args| match args.values {
+            [Val::String(text)] => Ok(Val::Bool(Url::parse(text.as_str()).is_ok())),
+            _ => no_overload(),
+        },
+        "getScheme" => |args| part(args.values, |it| Val::text(it.scheme.clone())),
+        "getHost" => |args| part(args.values, |it| Val::text(it.host.clone())),
+        "getHostname" => |args| part(args.values, |it| Val::text(it.hostname())),
+        "getPort" => |args| part(args.values, |it| Val::text(it.port())),
+        "getEscapedPath" => |args| part(args.values, |it| Val::text(escaped(&it.path))),
+        "getQuery" => |args| part(args.values, Url::values),
+        _ => return None,
+    })
+}
+
+fn part<'a>(values: &[Val<'a>], of: impl Fn(&Url) -> Val<'a>) -> Outcome<'a> {
+    match values {
+        [Val::Opaque(it)] => match &**it {
+            Opaque::Url(url) => Ok(of(url)),
+            _ => no_overload(),
+        },
+        _ => no_overload(),
+    }
+}
+
+impl Url {
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let wrong = |why: &str| Err(format!("parse {text:?}: {why}"));
+        if text.bytes().any(|it| it < b' ' || it == 0x7f) {
+            return wrong("net/url: invalid control character in URL");
+        }
+        if text.is_empty() {
+            return wrong("empty url");
+        }
+        let (scheme, rest) = scheme(text).map_err(|why| format!("parse {text:?}: {why}"))?;
+        let (rest, query) = match rest.split_once('?') {
+            Some((rest, query)) => (rest, Some(query.to_owned())),
+            None => (rest, None),
+        };
+        if !rest.starts_with('/') {
+            if scheme.is_empty() {
+                return wrong("invalid URI for request");
+            }
+            // An opaque URL, such as `mailto:a@b`: nothing of it is a host or a path.
+            let (host, path) = (String::new(), String::new());
+            return Ok(Self { scheme, user: None, host, path, query });
+        }
+        let (mut user, mut host, mut path) = (None, String::new(), rest);
+        if let Some(after) = rest.strip_prefix("//").filter(|_| !scheme.is_empty()) {
+            let end = after.find('/').unwrap_or(after.len());
+            let authority;
+            (authority, path) = after.split_at(end);
+            let named = match authority.rsplit_once('@') {
+                Some((name, named)) => {
+                    user = Some(name.to_owned());
+                    named
+                }
+                None => authority,
+            };
+            check_host(named).map_err(|why| format!("parse {text:?}: {why}"))?;
+            host = unescaped(named).ok_or_else(|| format!("parse {text:?}: invalid URL escape"))?;
+        }
+        if unescaped(path).is_none() {
+            return wrong("invalid URL escape");
+        }
+        Ok(Self { scheme, user, host, path: path.to_owned(), query })
+    }
+
+    fn hostname(&self) -> String {
+        let host = self.host.strip_prefix('[').and_then(|it| it.split_once(']')).map(|it| it.0);
+        let bare = host.unwrap_or_else(|| self.host.rsplit_once(':').map_or(&*self.host, |it| it.0));
+        bare.to_owned()
+    }
+
+    fn port(&self) -> String {
+        let after = self.host.rsplit_once(']').map_or(&*self.host, |it| it.1);
+        after.rsplit_once(':').map_or("", |it| it.1).to_owned()
+    }
+
+    fn values<'a>(&self) -> Val<'a> {
+        let mut entries: BTreeMap<String, Vec<Val<'a>>> = BTreeMap::new();
+        for pair in self.query.iter().flat_map(|it| it.split('&')) {
+            if pair.is_empty() || pair.contains(';') {
+                continue;
+            }
+            let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
+            let decoded = |it: &str| unescaped(&it.replace('+', " "));
+            if let (Some(key), Some(value)) = (decoded(key), decoded(value)) {
+                entries.entry(key).or_default().push(Val::text(value));
+            }
+        }
+        let entry = |(key, values): (String, Vec<Val<'a>>)| {
+            (Key::String(Text::Made(key.into())), Val::list(values))
+        };
+        Val::Map(Map::made(entries.into_iter().map(entry).collect()))
+    }
+}
+
+fn scheme(text: &str) -> Result<(String, &str), &'static str> {
+    for (at, it) in text.char_indices() {
+        match it {
+            'a'..='z' | 'A'..='Z' => {}
+            '0'..='9' | '+' | '-' | '.' if at > 0 => {}
+            ':' if at == 0 => return Err("missing protocol scheme"),
+            ':' => return Ok((text[..at].to_lowercase(), &text[at + 1..])),
+            _ => return Ok((String::new(), text)),
+        }
+    }
+    Ok((String::new(), text))
+}
+
+fn check_host(host: &str) -> Result<(), String> {
+    let port = match host.strip_prefix('[') {
+        Some(inside) => inside.rsplit_once(']').ok_or("missing ']' in host")?.1,
+        None => host.rfind(':').map_or("", |at| &host[at..]),
+    };
+    let digits = port.strip_prefix(':').is_none_or(|it| it.bytes().all(|it| it.is_ascii_digit()));
+    if !port.is_empty() && (!port.starts_with(':') || !digits) {
+        return Err(format!("invalid port {port:?} after host"));
+    }
+    match host.chars().find(|it| matches!(it, ' ' | '"' | '<' | '>' | '\\' | '^' | '`' | '{' | '|' | '}')) {
+        Some(it) => Err(format!("invalid character {it:?} in host name")),
+        None => Ok(()),
+    }
+}
+
+/// A text without its percent escapes; None where one is none.
+fn unescaped(text: &str) -> Option<String> {
+    let mut bytes = Vec::new();
+    let mut rest = text.bytes();
+    while let Some(it) = rest.next() {
+        if it != b'%' {
+            bytes.push(it);
+            continue;
+        }
+        let mut digit = || char::from(rest.next()?).to_digit(16);
+        bytes.push((digit()? * 16 + digit()?) as u8);
+    }
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// A path with escapes for what no path has.
+fn escaped(path: &str) -> String {
+    let mut out = String::new();
+    for byte in path.bytes() {
+        let plain = byte.is_ascii_alphanumeric() || b"-_.~$&+,/:;=@%!'()*[]".contains(&byte);
+        if plain {
+            out.push(char::from(byte));
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+impl fmt::Display for Url {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.scheme.is_empty() {
+            write!(f, "{}:", self.scheme)?;
+        }
+        if !self.host.is_empty() {
+            write!(f, "//")?;
+            if let Some(user) = &self.user {
+                write!(f, "{user}@")?;
+            }
+            write!(f, "{}", self.host)?;
+        }
+        write!(f, "{}", escaped(&self.path))?;
+        match &self.query {
+            Some(query) => write!(f, "?{query}"),
+            None => Ok(()),
+        }
+    }
+}

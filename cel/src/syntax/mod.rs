@@ -1,0 +1,9 @@
+//! From text to a tree: [`token`] cuts it, [`parser`] builds, [`macros`] expand while it does.
+
+pub(crate) mod ast;
+mod literal;
+mod macros;
+mod parser;
+mod token;
+
+pub(crate) use parser::parse;

@@ -1,0 +1,193 @@
+//! Maps and objects.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::{Failure, Outcome, Text, Val, json};
+use crate::declared::{Declared, Object};
+
+/// A map, the host's or made by an expression; or an object, whose keys are its fields.
+#[derive(Debug, Clone)]
+pub struct Map<'a>(pub(crate) Kind<'a>);
+
+#[derive(Debug, Clone)]
+pub(crate) enum Kind<'a> {
+    Made(Arc<BTreeMap<Key<'a>, Val<'a>>>),
+    Json(&'a serde_json::Map<String, Value>, &'a Declared),
+    Object(&'a serde_json::Map<String, Value>, &'a Object),
+}
+
+/// The key of an entry. Numbers are the same key if they are the same number.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Key<'a> {
+    /// True or false.
+    Bool(bool),
+    /// A number with a sign.
+    Int(i64),
+    /// A number without one.
+    Uint(u64),
+    /// Text.
+    String(Text<'a>),
+}
+
+impl<'a> Map<'a> {
+    pub(crate) fn made(entries: BTreeMap<Key<'a>, Val<'a>>) -> Self {
+        Self(Kind::Made(Arc::new(entries)))
+    }
+
+    /// How many entries it has.
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Kind::Made(entries) => entries.len(),
+            Kind::Json(entries, _) | Kind::Object(entries, _) => entries.len(),
+        }
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value by its key, as an expression gives it.
+    pub(crate) fn get(&self, key: &Val<'_>) -> Option<Outcome<'a>> {
+        match (&self.0, key) {
+            (_, Val::String(name)) => self.field(name.as_str()),
+            (Kind::Made(entries), key) => entries.get(&number(key)?).cloned().map(Ok),
+            _ => None,
+        }
+    }
+
+    /// The value of a field, by the name that an expression uses.
+    pub(crate) fn field(&self, name: &str) -> Option<Outcome<'a>> {
+        match &self.0 {
+            Kind::Made(entries) => {
+                let key = Key::String(Text::Made(name.into()));
+                entries.get(&key).cloned().map(Ok)
+            }
+            Kind::Json(entries, value) => entries.get(name).map(|it| json::read(it, value)),
+            Kind::Object(entries, object) => {
+                let field = object.fields.get(name)?;
+                entries.get(&field.property).map(|it| json::read(it, &field.declared))
+            }
+        }
+    }
+
+    /// What it has, in the order of the keys. Of an object, the fields that expressions see.
+    pub(crate) fn entries(&self) -> Box<dyn Iterator<Item = (Key<'a>, Outcome<'a>)> + '_> {
+        match &self.0 {
+            Kind::Made(entries) => Box::new(entries.iter().map(|it| (it.0.clone(), Ok(it.1.clone())))),
+            Kind::Json(entries, value) => {
+                let entries = *entries;
+                let value = *value;
+                Box::new(entries.iter().map(move |it| (Key::String(Text::Lent(it.0)), json::read(it.1, value))))
+            }
+            Kind::Object(entries, object) => {
+                let (entries, object) = (*entries, *object);
+                Box::new(object.fields.iter().filter_map(move |(name, field)| {
+                    let value = entries.get(&field.property)?;
+                    Some((Key::String(Text::Lent(name)), json::read(value, &field.declared)))
+                }))
+            }
+        }
+    }
+}
+
+/// A key that is no text, and so borrows nothing.
+fn number(key: &Val<'_>) -> Option<Key<'static>> {
+    let key = match key {
+        Val::Bool(it) => Val::Bool(*it),
+        Val::Int(it) => Val::Int(*it),
+        Val::Uint(it) => Val::Uint(*it),
+        Val::Double(it) => Val::Double(*it),
+        _ => return None,
+    };
+    Key::of(key).ok()
+}
+
+impl<'a> Key<'a> {
+    /// The key that a value is. A double is one if it is a whole number.
+    pub(crate) fn of(value: Val<'a>) -> Result<Self, Failure> {
+        Ok(match value {
+            Val::Bool(it) => Self::Bool(it),
+            Val::Int(it) => Self::Int(it),
+            Val::Uint(it) => Self::Uint(it),
+            Val::String(it) => Self::String(it),
+            Val::Double(it) if it.fract() == 0.0 && it >= -(2f64.powi(63)) && it < 2f64.powi(63) => {
+                Self::Int(it as i64)
+            }
+            Val::Double(it) if it.fract() == 0.0 && it > 0.0 && it < 2f64.powi(64) => Self::Uint(it as u64),
+            other => {
+                return Err(Failure::Error(format!("unsupported key type: {}", other.ty().name())));
+            }
+        })
+    }
+
+    pub(crate) fn to_val(&self) -> Val<'a> {
+        match self {
+            Self::Bool(it) => Val::Bool(*it),
+            Self::Int(it) => Val::Int(*it),
+            Self::Uint(it) => Val::Uint(*it),
+            Self::String(it) => Val::String(it.clone()),
+        }
+    }
+
+    fn number(&self) -> Option<i128> {
+        match self {
+            Self::Int(it) => Some((*it).into()),
+            Self::Uint(it) => Some((*it).into()),
+            _ => None,
+        }
+    }
+
+    fn rank(&self) -> u8 {
+        match self {
+            Self::Bool(_) => 0,
+            Self::Int(_) | Self::Uint(_) => 1,
+            Self::String(_) => 2,
+        }
+    }
+}
+
+impl Ord for Key<'_> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        match (self, other) {
+            (Self::Bool(a), Self::Bool(b)) => a.cmp(b),
+            (Self::String(a), Self::String(b)) => a.as_str().cmp(b.as_str()),
+            (a, b) => a.rank().cmp(&b.rank()).then_with(|| a.number().cmp(&b.number())),
+        }
+    }
+}
+
+impl PartialOrd for Key<'_> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Key<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Key<'_> {}
+
+impl fmt::Display for Key<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.to_val())
+    }
+}
+
+impl Map<'_> {
+    /// The name of the type of an object.
+    pub(crate) fn object_name(&self) -> Option<&str> {
+        match &self.0 {
+            Kind::Object(_, object) => Some(&object.name),
+            _ => None,
+        }
+    }
+}

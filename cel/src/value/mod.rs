@@ -1,0 +1,236 @@
+//! What an expression works with. Lists and objects of the host stay the JSON that they are until something of them is
+//! asked; what is asked is read as it was declared.
+
+mod compare;
+mod json;
+mod map;
+
+use std::fmt;
+use std::sync::Arc;
+
+pub(crate) use compare::{compare, equal};
+pub(crate) use json::read;
+pub use map::{Key, Map};
+
+pub(crate) use compare::{contains, same_keys};
+use serde_json::Value;
+
+use crate::declared::{Declared, Order};
+use crate::functions::opaque::Opaque;
+use crate::types::Type;
+
+/// A value. It borrows from the program that made it and from the JSON that was given.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Val<'a> {
+    /// Null.
+    Null,
+    /// True or false.
+    Bool(bool),
+    /// A number with a sign.
+    Int(i64),
+    /// A number without one.
+    Uint(u64),
+    /// A double.
+    Double(f64),
+    /// Text.
+    String(Text<'a>),
+    /// Bytes.
+    Bytes(Arc<[u8]>),
+    /// A list.
+    List(List<'a>),
+    /// A map, or an object.
+    Map(Map<'a>),
+    /// Nanoseconds since 1970, in UTC.
+    Timestamp(i128),
+    /// Nanoseconds.
+    Duration(i64),
+    /// A type.
+    Type(Arc<str>),
+    /// A value or none.
+    Optional(Option<Arc<Val<'a>>>),
+    /// A value of a library.
+    #[doc(hidden)]
+    Opaque(Arc<Opaque>),
+    /// JSON of which nothing is declared: it equals itself, and that is all that it does.
+    #[doc(hidden)]
+    Unknown(&'a Value),
+}
+
+/// A text, the host's or made by an expression.
+#[derive(Debug, Clone)]
+#[doc(hidden)]
+pub enum Text<'a> {
+    Lent(&'a str),
+    Made(Arc<str>),
+}
+
+impl Text<'_> {
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::Lent(it) => it,
+            Self::Made(it) => it,
+        }
+    }
+}
+
+/// A list, the host's or made by an expression.
+#[derive(Debug, Clone)]
+pub struct List<'a> {
+    pub(crate) items: Items<'a>,
+    /// What `==` and `+` mean for it.
+    pub(crate) order: &'a Order,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Items<'a> {
+    Json(&'a [Value], &'a Declared),
+    Made(Arc<Vec<Val<'a>>>),
+}
+
+/// Why there is no value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Failure {
+    /// `&&`, `||` and the macros made of them can do without.
+    Error(String),
+    /// Nothing can.
+    Cost,
+    Unbound(String),
+}
+
+pub(crate) type Outcome<'a> = Result<Val<'a>, Failure>;
+
+pub(crate) fn fail<'a>(why: impl Into<String>) -> Outcome<'a> {
+    Err(Failure::Error(why.into()))
+}
+
+pub(crate) fn no_overload<'a>() -> Outcome<'a> {
+    fail("no such overload")
+}
+
+impl<'a> List<'a> {
+    pub(crate) fn made(items: Vec<Val<'a>>) -> Self {
+        Self { items: Items::Made(Arc::new(items)), order: &Order::Atomic }
+    }
+
+    /// How many items it has.
+    pub fn len(&self) -> usize {
+        match &self.items {
+            Items::Json(items, _) => items.len(),
+            Items::Made(items) => items.len(),
+        }
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(crate) fn get(&self, index: usize) -> Option<Outcome<'a>> {
+        match &self.items {
+            Items::Json(items, item) => items.get(index).map(|it| read(it, item)),
+            Items::Made(items) => items.get(index).cloned().map(Ok),
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Outcome<'a>> + '_ {
+        (0..self.len()).filter_map(|index| self.get(index))
+    }
+
+    /// All items, read.
+    pub(crate) fn all(&self) -> Result<Vec<Val<'a>>, Failure> {
+        self.iter().collect()
+    }
+}
+
+impl<'a> Val<'a> {
+    pub(crate) fn text(text: impl Into<Arc<str>>) -> Self {
+        Self::String(Text::Made(text.into()))
+    }
+
+    pub(crate) fn list(items: Vec<Self>) -> Self {
+        Self::List(List::made(items))
+    }
+
+    pub(crate) fn some(value: Self) -> Self {
+        Self::Optional(Some(Arc::new(value)))
+    }
+
+    pub(crate) fn ty(&self) -> Type {
+        match self {
+            Self::Null => Type::Null,
+            Self::Bool(_) => Type::Bool,
+            Self::Int(_) => Type::Int,
+            Self::Uint(_) => Type::Uint,
+            Self::Double(_) => Type::Double,
+            Self::String(_) => Type::String,
+            Self::Bytes(_) => Type::Bytes,
+            Self::List(_) => Type::list(Type::Dyn),
+            Self::Map(_) => Type::map(Type::Dyn, Type::Dyn),
+            Self::Timestamp(_) => Type::Timestamp,
+            Self::Duration(_) => Type::Duration,
+            Self::Type(_) => Type::Type(Arc::new(Type::Dyn)),
+            Self::Optional(_) => Type::optional(Type::Dyn),
+            Self::Opaque(it) => Type::Opaque(it.type_name()),
+            Self::Unknown(_) => Type::Dyn,
+        }
+    }
+
+    /// How large costs take it to be.
+    pub(crate) fn size(&self) -> u64 {
+        match self {
+            Self::String(it) => it.as_str().chars().count() as u64,
+            Self::Bytes(it) => it.len() as u64,
+            Self::List(it) => it.len() as u64,
+            Self::Map(it) => it.len() as u64,
+            Self::Opaque(it) => it.size(),
+            Self::Optional(Some(it)) => it.size(),
+            _ => 1,
+        }
+    }
+
+    /// The value as JSON: what has no form of its own there is text. A list or map of the host that does not fit its
+    /// declaration is null.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Null | Self::Optional(None) => Value::Null,
+            Self::Bool(it) => (*it).into(),
+            Self::Int(it) => (*it).into(),
+            Self::Uint(it) => (*it).into(),
+            Self::Double(it) => (*it).into(),
+            Self::String(it) => it.as_str().into(),
+            Self::Unknown(it) => (*it).clone(),
+            Self::Optional(Some(it)) => it.to_json(),
+            Self::List(it) => it.iter().map(|it| it.map_or(Value::Null, |it| it.to_json())).collect(),
+            Self::Map(it) => {
+                let entry = |(key, value): (Key<'_>, Outcome<'_>)| {
+                    (key.to_string(), value.map_or(Value::Null, |it| it.to_json()))
+                };
+                Value::Object(it.entries().map(entry).collect())
+            }
+            other => other.to_string().into(),
+        }
+    }
+}
+
+impl fmt::Display for Val<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => write!(f, "null"),
+            Self::Bool(it) => write!(f, "{it}"),
+            Self::Int(it) => write!(f, "{it}"),
+            Self::Uint(it) => write!(f, "{it}"),
+            Self::Double(it) => write!(f, "{}", crate::functions::convert::double_text(*it)),
+            Self::String(it) => write!(f, "{}", it.as_str()),
+            Self::Bytes(it) => write!(f, "{}", String::from_utf8_lossy(it)),
+            Self::Timestamp(it) => write!(f, "{}", crate::functions::time::timestamp_text(*it)),
+            Self::Duration(it) => write!(f, "{}", crate::functions::time::duration_text(*it)),
+            Self::Type(it) => write!(f, "{it}"),
+            Self::Opaque(it) => write!(f, "{it}"),
+            Self::Optional(None) => write!(f, "optional.none()"),
+            Self::Optional(Some(it)) => write!(f, "optional({it})"),
+            Self::List(_) | Self::Map(_) | Self::Unknown(_) => write!(f, "{}", self.to_json()),
+        }
+    }
+}
