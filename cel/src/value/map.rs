@@ -126,7 +126,8 @@ impl<'a> Key<'a> {
         })
     }
 
-    pub(crate) fn to_val(&self) -> Val<'a> {
+    /// The key as a value.
+    pub fn to_val(&self) -> Val<'a> {
         match self {
             Self::Bool(it) => Val::Bool(*it),
             Self::Int(it) => Val::Int(*it),

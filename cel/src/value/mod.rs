@@ -16,6 +16,7 @@ pub(crate) use compare::{contains, same_keys};
 use serde_json::Value;
 
 use crate::declared::{Declared, Order};
+use crate::error::RunError;
 use crate::functions::opaque::Opaque;
 use crate::types::Type;
 
@@ -231,6 +232,37 @@ impl fmt::Display for Val<'_> {
             Self::Optional(None) => write!(f, "optional.none()"),
             Self::Optional(Some(it)) => write!(f, "optional({it})"),
             Self::List(_) | Self::Map(_) | Self::Unknown(_) => write!(f, "{}", self.to_json()),
+        }
+    }
+}
+
+impl<'a> List<'a> {
+    /// Its items. One that does not fit its declaration is an error.
+    pub fn values(&self) -> impl Iterator<Item = Result<Val<'a>, RunError>> + '_ {
+        self.iter().map(|it| it.map_err(Failure::into_error))
+    }
+}
+
+impl<'a> Map<'a> {
+    /// Its entries, in the order of the keys. A value that does not fit its declaration is an error.
+    pub fn iter(&self) -> impl Iterator<Item = (Key<'a>, Result<Val<'a>, RunError>)> + '_ {
+        self.entries().map(|(key, value)| (key, value.map_err(Failure::into_error)))
+    }
+}
+
+impl Val<'_> {
+    /// The name of its type, as `type()` gives it.
+    pub fn type_name(&self) -> String {
+        self.ty().name().to_owned()
+    }
+}
+
+impl Failure {
+    pub(crate) fn into_error(self) -> RunError {
+        match self {
+            Self::Error(why) => RunError::Failed(why),
+            Self::Cost => RunError::CostExceeded,
+            Self::Unbound(name) => RunError::Unbound(name),
         }
     }
 }
