@@ -131,7 +131,7 @@ func main() {
 	check(err)
 	var object map[string]any
 	check(utiljson.Unmarshal(text, &object))
-	self := schemacel.UnstructuredToVal(object, structural)
+	self := schemacel.UnstructuredToVal(object, model.WithTypeAndObjectMeta(structural))
 
 	ver := version.MajorMinor(1, 37)
 	set, err := environment.MustBaseEnvSet(ver).Extend(environment.VersionedOptions{

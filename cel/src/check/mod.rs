@@ -2,6 +2,7 @@
 
 pub(crate) mod declarations;
 mod infer;
+mod literals;
 
 use std::sync::Arc;
 
@@ -72,7 +73,10 @@ pub(crate) fn check(mut node: Node, ids: Id, variables: &[(String, Type)]) -> Re
     if !checker.errors.0.is_empty() {
         return Err(checker.errors);
     }
-    Ok(Checked { node, types: checker.types, meanings: checker.meanings })
+    let checked = Checked { node, types: checker.types, meanings: checker.meanings };
+    let mut errors = Errors::default();
+    literals::check(&checked, &checked.node, &mut errors);
+    if errors.0.is_empty() { Ok(checked) } else { Err(errors) }
 }
 
 struct Checker<'v> {
@@ -268,7 +272,7 @@ impl Checker<'_> {
         for (item, optional) in list.items.iter_mut().zip(&list.optional) {
             self.check(item);
             let ty = self.entry(item, *optional);
-            joined = Some(self.join(item.at, joined, ty));
+            joined = Some(self.join(joined, ty));
         }
         let item = joined.unwrap_or_else(|| self.infer.open());
         self.set(id, Type::list(item));
@@ -280,10 +284,10 @@ impl Checker<'_> {
         for entry in entries {
             self.check(&mut entry.key);
             let ty = self.ty(&entry.key);
-            keys = Some(self.join(entry.key.at, keys, ty));
+            keys = Some(self.join(keys, ty));
             self.check(&mut entry.value);
             let ty = self.entry(&entry.value, entry.optional);
-            values = Some(self.join(entry.value.at, values, ty));
+            values = Some(self.join(values, ty));
         }
         let key = keys.unwrap_or_else(|| self.infer.open());
         let value = values.unwrap_or_else(|| self.infer.open());
@@ -307,13 +311,12 @@ impl Checker<'_> {
         }
     }
 
-    fn join(&mut self, at: u32, before: Option<Type>, ty: Type) -> Type {
+    fn join(&mut self, before: Option<Type>, ty: Type) -> Type {
         let Some(before) = before else { return ty };
         if self.infer.assignable(&before, &ty) {
             return self.infer.most_general(&before, &ty);
         }
-        self.mismatch(at, &before, &ty);
-        Type::Error
+        Type::Dyn
     }
 
     fn expect(&mut self, at: u32, ty: &Type, expected: &Type) {

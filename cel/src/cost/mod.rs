@@ -3,3 +3,5 @@
 
 pub(crate) mod actual;
 pub(crate) mod estimate;
+mod library;
+mod size;

@@ -36,10 +36,20 @@ impl<'a> Run<'_, 'a> {
     #[inline(never)]
     pub(super) fn conditional(&mut self, parts: &'a [Step; 3]) -> Outcome<'a> {
         let [condition, then, other] = parts;
-        match self.eval(condition)? {
-            Val::Bool(true) => self.eval(then),
-            Val::Bool(false) => self.eval(other),
-            _ => no_overload(),
+        let branch = match self.eval(condition)? {
+            Val::Bool(true) => then,
+            Val::Bool(false) => other,
+            _ => return no_overload(),
+        };
+        let value = self.eval(branch);
+        self.refund(branch);
+        value
+    }
+
+    /// A variable, or a part of one, costs one less as a branch: cel-go looks it up together with the condition.
+    pub(super) fn refund(&mut self, branch: &Step) {
+        if matches!(branch, Step::Variable(_) | Step::Local(_) | Step::Access(_)) {
+            self.cost = self.cost.saturating_sub(crate::cost::actual::IDENT);
         }
     }
 

@@ -69,11 +69,16 @@ impl<'a> Run<'_, 'a> {
     /// A step that appends to the accumulator appends in place, and costs what an appended copy does.
     fn grown(&mut self, step: &'a Step, accu: usize) -> Outcome<'a> {
         match step {
-            Step::Conditional(parts) => match self.eval(&parts[0])? {
-                Val::Bool(true) => self.grown(&parts[1], accu),
-                Val::Bool(false) => self.grown(&parts[2], accu),
-                _ => no_overload(),
-            },
+            Step::Conditional(parts) => {
+                let branch = match self.eval(&parts[0])? {
+                    Val::Bool(true) => &parts[1],
+                    Val::Bool(false) => &parts[2],
+                    _ => return no_overload(),
+                };
+                let value = self.grown(branch, accu);
+                self.refund(branch);
+                value
+            }
             Step::Call(call) if call.appends == Some(accu) => {
                 let [_, Step::List(items)] = call.args.as_slice() else { return self.eval(step) };
                 let [(item, false)] = items.as_slice() else { return self.eval(step) };

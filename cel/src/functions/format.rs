@@ -24,9 +24,9 @@ const FORMATS: [(&str, u64); 13] = [
     ("dns1123SubdomainPrefix", 60),
     ("dns1035LabelPrefix", 30),
     ("labelValue", 40),
-    ("uri", 1024),
+    ("uri", 1104),
     ("uuid", 69),
-    ("byte", 256),
+    ("byte", 84),
     ("date", 69),
     ("datetime", 69),
 ];
@@ -90,7 +90,7 @@ fn validate<'a>(format: Format, text: &str) -> Outcome<'a> {
             _ if text.len() > 63 => vec!["must be no more than 63 characters"],
             true => vec![],
             false => vec![
-                "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+                "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')",
             ],
         },
         "uri" => wrong_if(url::Url::parse(text).is_err(), "invalid URI for request"),
@@ -138,12 +138,12 @@ fn label(text: &str, letter_first: bool) -> Vec<&'static str> {
         let fits = is_label(text) && text.starts_with(|it: char| it.is_ascii_lowercase());
         wrong.extend(wrong_if(
             !fits,
-            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character",
+            "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')",
         ));
     } else {
         wrong.extend(wrong_if(
             !is_label(text),
-            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character",
+            "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')",
         ));
     }
     wrong
@@ -153,7 +153,7 @@ fn subdomain(text: &str) -> Vec<&'static str> {
     let mut wrong = wrong_if(text.len() > 253, "must be no more than 253 characters");
     wrong.extend(wrong_if(
         !text.split('.').all(is_label),
-        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
+        "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
     ));
     wrong
 }
@@ -178,7 +178,7 @@ fn qualified(text: &str) -> Vec<&'static str> {
     wrong.extend(wrong_if(name.len() > 63, "name part must be no more than 63 characters"));
     wrong.extend(wrong_if(
         !part(name),
-        "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character",
+        "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')",
     ));
     wrong
 }

@@ -13,8 +13,8 @@ use crate::value::{Outcome, Val, fail, no_overload};
 pub struct Quantity(pub(crate) i128);
 
 const ONE: i128 = 1_000_000_000;
-/// What larger ones are taken for.
-const MOST: i128 = i64::MAX as i128 * ONE;
+/// What larger ones are taken for: far more than bytes are.
+const MOST: i128 = 100_000_000_000_000_000_000_000_000_000 * ONE;
 
 pub(super) fn function(name: &str) -> Option<Function> {
     Some(match name {

@@ -9,7 +9,7 @@ use super::opaque::Opaque;
 use crate::value::{Outcome, Val, fail, no_overload};
 
 /// A version by semver.org.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Semver {
     numbers: [u64; 3],
@@ -72,6 +72,13 @@ fn normal(text: &str) -> Option<String> {
         parts.resize(3, "0".to_owned());
     }
     Some(parts.join("."))
+}
+
+/// What it was built of makes no version another.
+impl PartialEq for Semver {
+    fn eq(&self, other: &Self) -> bool {
+        self.order(other).is_eq()
+    }
 }
 
 impl Semver {

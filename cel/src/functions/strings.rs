@@ -68,7 +68,8 @@ pub(super) fn index_of<'a>(values: &[Val<'a>], last: bool) -> Outcome<'a> {
     if let Some(from) = from
         && (from < 0 || from >= chars)
     {
-        return fail(format!("index out of range: {from}"));
+        // Behind the end there is nothing to be found; before the beginning there is no place.
+        return if from < 0 { fail(format!("index out of range: {from}")) } else { Ok(Val::Int(-1)) };
     }
     let byte_of = |at: i64| text.char_indices().nth(at as usize).map_or(text.len(), |it| it.0);
     let found = if last {

@@ -1,8 +1,8 @@
 //! Moments and spans of time. A moment is nanoseconds since 1970 in UTC; a span is nanoseconds, and fits 64 bits.
 
-use jiff::civil::Date;
+use jiff::civil::{Date, DateTime};
 use jiff::tz::{Offset, TimeZone};
-use jiff::{Timestamp, Zoned};
+use jiff::{Timestamp, ToSpan};
 
 use super::Function;
 use crate::value::{Failure, Outcome, Val, fail, no_overload};
@@ -33,7 +33,7 @@ pub(super) fn function(name: &str) -> Option<Function> {
             values => part(values, |it| it.second().into()),
         },
         "getMilliseconds" => |args| match args.values {
-            [Val::Duration(it)] => Ok(Val::Int(it / 1_000_000 % 1000)),
+            [Val::Duration(it)] => Ok(Val::Int(it / 1_000_000)),
             values => part(values, |it| it.millisecond().into()),
         },
         _ => return None,
@@ -50,15 +50,19 @@ pub(crate) fn nanos(nanos: i128) -> Option<i64> {
     i64::try_from(nanos).ok()
 }
 
-fn part<'a>(values: &[Val<'a>], of: fn(&Zoned) -> i64) -> Outcome<'a> {
+fn part<'a>(values: &[Val<'a>], of: fn(DateTime) -> i64) -> Outcome<'a> {
     let (moment, zone) = match values {
         [Val::Timestamp(moment)] => (*moment, TimeZone::UTC),
         [Val::Timestamp(moment), Val::String(zone)] => (*moment, zone_of(zone.as_str())?),
         _ => return no_overload(),
     };
-    match Timestamp::from_nanosecond(moment) {
-        Ok(moment) => Ok(Val::Int(of(&moment.to_zoned(zone)))),
-        Err(_) => fail("timestamp overflow"),
+    // The zone is asked for its offset at a moment that it knows; the clock there is read without it, so that the last
+    // day of the year 9999 can be.
+    let known = Timestamp::from_nanosecond(moment).unwrap_or(Timestamp::MAX);
+    let offset = zone.to_offset(known).seconds();
+    match civil(moment + i128::from(offset) * SECOND) {
+        Some(there) => Ok(Val::Int(of(there))),
+        None => fail("timestamp overflow"),
     }
 }
 
@@ -106,14 +110,50 @@ pub(crate) fn parse_timestamp(text: &str) -> Option<i128> {
     let kept = fraction.min(9);
     let dot = usize::from(fraction > 0);
     let shortened = format!("{}{}{}", &text[..19], &rest[..dot + kept], &rest[dot + fraction..]);
-    shortened.parse::<Timestamp>().ok().map(Timestamp::as_nanosecond)
+    let (civil, offset) = match shortened.strip_suffix(['Z', 'z']) {
+        Some(civil) => (civil, 0),
+        None => {
+            let (civil, offset) = shortened.split_at_checked(shortened.len().checked_sub(6)?)?;
+            (civil, offset_of(offset)?)
+        }
+    };
+    let civil: DateTime = civil.to_ascii_uppercase().parse().ok()?;
+    Some(since_1970(civil) - i128::from(offset) * SECOND)
+}
+
+/// The seconds of an offset like `+01:00`.
+fn offset_of(text: &str) -> Option<i64> {
+    let sign = match text.get(..1)? {
+        "+" => 1,
+        "-" => -1,
+        _ => return None,
+    };
+    let (hours, minutes) = text[1..].split_once(':')?;
+    let digits = |it: &str| if it.len() == 2 && it.bytes().all(|it| it.is_ascii_digit()) { it.parse().ok() } else { None };
+    let (hours, minutes): (i64, i64) = (digits(hours)?, digits(minutes)?);
+    (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
+}
+
+fn since_1970(civil: DateTime) -> i128 {
+    let days = (civil.date() - jiff::civil::date(1970, 1, 1)).get_days();
+    let time = civil.time();
+    let seconds = i64::from(time.hour()) * 3600 + i64::from(time.minute()) * 60 + i64::from(time.second());
+    (i128::from(days) * 86_400 + i128::from(seconds)) * SECOND + i128::from(time.subsec_nanosecond())
+}
+
+/// Date and time of day, in UTC.
+fn civil(nanos: i128) -> Option<DateTime> {
+    let day = 86_400 * SECOND;
+    let days = i64::try_from(nanos.div_euclid(day)).ok()?;
+    let date = jiff::civil::date(1970, 1, 1).checked_add(days.days()).ok()?;
+    let within = i64::try_from(nanos.rem_euclid(day)).ok()?;
+    DateTime::from_parts(date, jiff::civil::Time::midnight()).checked_add(within.nanoseconds()).ok()
 }
 
 /// The first moment of a day.
 pub(crate) fn date(text: &str) -> Option<i128> {
     let date: Date = Some(text).filter(|it| it.len() == 10)?.parse().ok()?;
-    let zoned = date.to_zoned(TimeZone::UTC).ok()?;
-    Some(zoned.timestamp().as_nanosecond())
+    Some(since_1970(date.to_datetime(jiff::civil::Time::midnight())))
 }
 
 /// A span as Go writes it: `1h30m`, `-1.5s`.
@@ -157,7 +197,7 @@ pub(crate) fn parse_duration(text: &str) -> Option<i64> {
 }
 
 pub(crate) fn timestamp_text(nanos: i128) -> String {
-    Timestamp::from_nanosecond(nanos).map_or_else(|_| nanos.to_string(), |it| it.to_string())
+    civil(nanos).map_or_else(|| nanos.to_string(), |it| format!("{it}Z"))
 }
 
 /// A span in seconds, as protobuf writes it.

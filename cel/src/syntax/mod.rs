@@ -6,4 +6,5 @@ mod macros;
 mod parser;
 mod token;
 
+pub(crate) use macros::UNUSED;
 pub(crate) use parser::parse;

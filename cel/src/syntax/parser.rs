@@ -246,9 +246,9 @@ impl Parser {
                 let index = self.expression()?;
                 self.expect("]")?;
                 node = self.nodes.call(at, function, vec![node, index])?;
-            } else if self.sees("{") && node.qualified_name().is_some() {
-                let problem = Problem::Other("a message as a literal is not supported: there are no messages".into());
-                return Err((at, problem));
+            } else if let (true, Some(name)) = (self.sees("{"), node.qualified_name()) {
+                // A message as a literal: there are no messages here.
+                return Err((at, Problem::Undeclared(name)));
             } else {
                 return Ok(node);
             }
@@ -342,7 +342,7 @@ impl Parser {
             return self.call(open, None, name.trim_start_matches('.'), args);
         }
         if RESERVED.contains(&name.trim_start_matches('.')) {
-            return Err((at, Problem::Syntax(format!("reserved identifier: {name}"))));
+            return Err((at, Problem::Other(format!("reserved identifier: {name}"))));
         }
         self.nodes.make(at, Kind::Ident(name.into()))
     }

@@ -138,13 +138,13 @@ impl Lexer<'_> {
         self.text[from..self.at].iter().collect()
     }
 
-    /// A text or bytes, with their prefixes `r` and `b` in any order and case; None where none begins here.
+    /// A text or bytes, with the prefixes `b`, `r` or `br` in any case; None where none begins here.
     fn quoted(&mut self) -> Result<Option<Token>, Problem> {
         let (mut raw, mut bytes, mut prefix) = (false, false, 0);
         loop {
             match self.peek(prefix) {
                 'r' | 'R' if !raw => raw = true,
-                'b' | 'B' if !bytes => bytes = true,
+                'b' | 'B' if !bytes && !raw => bytes = true,
                 '"' | '\'' => break,
                 _ => return Ok(None),
             }
