@@ -174,7 +174,8 @@ impl<'s> Schema<'s> {
             "date-time" => Declared::new(Form::DateTime, Type::Timestamp, 32, 21),
             _ => {
                 let names = self.0.get("enum").and_then(Value::as_array).filter(|it| !it.is_empty());
-                let named = names.map(|it| it.iter().filter_map(Value::as_str).map(str::len).max().unwrap_or(0) as u64);
+                let named = names
+                    .map(|it| it.iter().filter_map(Value::as_str).map(str::len).max().unwrap_or(0) as u64);
                 let limit = self.limit("maxLength").map(|it| it.saturating_mul(4));
                 Declared::new(Form::String, Type::String, limit.or(named).unwrap_or(longest), 2)
             }
@@ -201,7 +202,8 @@ impl<'s> Schema<'s> {
     fn object(self, resource_root: bool, name: &str) -> Option<Declared> {
         if let Some(values) = self.0.get("additionalProperties").filter(|it| it.is_object()) {
             let values = Schema(values);
-            let value = values.declared(values.is("x-kubernetes-embedded-resource"), &format!("{name}.@elem"))?;
+            let value =
+                values.declared(values.is("x-kubernetes-embedded-resource"), &format!("{name}.@elem"))?;
             let max = self.limit("maxProperties").unwrap_or((REQUEST_BYTES - 2) / (value.min_bytes + 6));
             let ty = Type::map(Type::String, value.ty.clone());
             return Some(Declared::new(Form::Map(Arc::new(value)), ty, max, 2));
@@ -232,6 +234,12 @@ impl<'s> Schema<'s> {
 }
 
 impl Object {
+    /// The field that an expression names so. A reserved word is one of a field, too, since what follows a dot is a field.
+    pub(crate) fn field(&self, name: &str) -> Option<&Field> {
+        let plain = self.fields.get(name);
+        plain.or_else(|| self.fields.get(&*escape(name).filter(|_| crate::escape::is_reserved(name))?))
+    }
+
     /// What is declared of a property, whether or not expressions see it.
     pub(crate) fn of(&self, property: &str) -> Option<&Declared> {
         let seen = escape(property).and_then(|name| self.fields.get(&*name)).map(|it| &*it.declared);

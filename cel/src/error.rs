@@ -108,7 +108,10 @@ impl fmt::Display for Problem {
                 write!(f, "expected type '{expected}' but found '{found}'")
             }
             Self::NoRange(it) => {
-                write!(f, "expression of type '{it}' cannot be range of a comprehension (must be list, map, or dynamic)")
+                write!(
+                    f,
+                    "expression of type '{it}' cannot be range of a comprehension (must be list, map, or dynamic)"
+                )
             }
         }
     }

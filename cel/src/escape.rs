@@ -4,9 +4,33 @@ use std::borrow::Cow;
 
 /// Words that are no names in an expression.
 const RESERVED: [&str; 21] = [
-    "true", "false", "null", "in", "as", "break", "const", "continue", "else", "for", "function", "if", "import",
-    "let", "loop", "package", "namespace", "return", "var", "void", "while",
+    "true",
+    "false",
+    "null",
+    "in",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
 ];
+
+/// Whether a word names nothing by itself.
+pub(crate) fn is_reserved(word: &str) -> bool {
+    RESERVED.contains(&word)
+}
 
 /// How an expression names the property, or None if it cannot. `a-b` is `a__dash__b`, and `namespace` is `__namespace__`.
 pub fn escape(property: &str) -> Option<Cow<'_, str>> {

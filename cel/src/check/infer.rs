@@ -157,7 +157,9 @@ impl Infer {
             (Type::Dyn | Type::Error | Type::Var(_), _) => true,
             (_, Type::Dyn | Type::Error | Type::Var(_)) => false,
             (Type::Type(_), Type::Type(_)) => true,
-            (Type::List(a), Type::List(b)) | (Type::Optional(a), Type::Optional(b)) => self.less_specific(a, b),
+            (Type::List(a), Type::List(b)) | (Type::Optional(a), Type::Optional(b)) => {
+                self.less_specific(a, b)
+            }
             (Type::Map(k, v), Type::Map(l, w)) => self.less_specific(k, l) && self.less_specific(v, w),
             _ => self.same(a, b),
         }

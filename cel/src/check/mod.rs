@@ -171,7 +171,7 @@ impl Checker<'_> {
         };
         let result = match &target {
             Type::Map(_, value) => (**value).clone(),
-            Type::Object(object) => match object.fields.get(field) {
+            Type::Object(object) => match object.field(field) {
                 Some(field) => field.declared.ty().clone(),
                 None => {
                     self.errors.push(at, Problem::UndefinedField(field.to_owned()));

@@ -60,8 +60,8 @@ impl Rule {
             "matches" | "find" | "findAll" => Self::Matches,
             "contains" => Self::Contains,
             "isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" | "includes" => Self::Traverse,
-            "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "cidr" | "isIP" | "isCIDR" | "quantity"
-            | "isQuantity" | "semver" | "isSemver" => Self::First,
+            "url" | "lowerAscii" | "upperAscii" | "substring" | "trim" | "cidr" | "isIP" | "isCIDR"
+            | "quantity" | "isQuantity" | "semver" | "isSemver" => Self::First,
             "replace" | "split" | "ip.isCanonical" => Self::FirstDouble,
             "join" => Self::ResultDouble,
             "ip" => Self::Ip,
@@ -147,9 +147,9 @@ fn traversal(value: &Val<'_>) -> u64 {
         Val::Bytes(it) => (it.len() as f64 * PER_CHAR) as u64,
         Val::List(it) => it.iter().map(|it| it.map_or(1, |it| traversal(&it))).sum(),
         Val::Map(it) => {
-            let entries = it.entries().map(|(key, value)| {
-                traversal(&key.to_val()) + value.map_or(1, |it| traversal(&it))
-            });
+            let entries = it
+                .entries()
+                .map(|(key, value)| traversal(&key.to_val()) + value.map_or(1, |it| traversal(&it)));
             entries.sum()
         }
         _ => 1,

@@ -60,9 +60,11 @@ impl Coster<'_> {
                 plain(self.matching(size, pattern))
             }
             ("ip", _, _) if overload == "cidr_ip" => plain(Cost::fixed(1)),
-            ("cidr" | "isIP" | "isCIDR" | "ip" | "quantity" | "isQuantity" | "semver" | "isSemver", _, [it, ..]) => {
-                plain(self.size_of(it).cost(PER_CHAR))
-            }
+            (
+                "cidr" | "isIP" | "isCIDR" | "ip" | "quantity" | "isQuantity" | "semver" | "isSemver",
+                _,
+                [it, ..],
+            ) => plain(self.size_of(it).cost(PER_CHAR)),
             ("ip.isCanonical", _, [it]) => plain(self.size_of(it).cost(2.0 * PER_CHAR)),
             ("containsIP" | "containsCIDR", _, [it]) => plain(self.within(overload, it)),
             ("validate", _, [it]) => {
@@ -90,10 +92,8 @@ impl Coster<'_> {
             }
             ("strings_quote", _, [it]) => {
                 let size = self.size_of(it);
-                let quoted = Size {
-                    min: size.min.wrapping_add(2),
-                    max: size.max.wrapping_mul(2).wrapping_add(2),
-                };
+                let quoted =
+                    Size { min: size.min.wrapping_add(2), max: size.max.wrapping_mul(2).wrapping_add(2) };
                 Some((size.cost(PER_CHAR), Some(quoted)))
             }
             ("starts_with_string" | "ends_with_string", _, [it]) => plain(self.size_of(it).cost(PER_CHAR)),
@@ -102,12 +102,20 @@ impl Coster<'_> {
                 plain(self.size_of(it).cost(PER_CHAR).multiply(self.size_of(part).cost(PER_CHAR)))
             }
             (
-                "less_string" | "greater_string" | "less_equals_string" | "greater_equals_string" | "less_bytes"
-                | "greater_bytes" | "less_equals_bytes" | "greater_equals_bytes",
+                "less_string"
+                | "greater_string"
+                | "less_equals_string"
+                | "greater_equals_string"
+                | "less_bytes"
+                | "greater_bytes"
+                | "less_equals_bytes"
+                | "greater_equals_bytes",
                 _,
                 [left, right],
             ) => plain(self.smaller(left, right)),
-            ("list_sets_contains_list" | "list_sets_intersects_list", _, [a, b]) => plain(self.sets(a, b, 1.0)),
+            ("list_sets_contains_list" | "list_sets_intersects_list", _, [a, b]) => {
+                plain(self.sets(a, b, 1.0))
+            }
             ("list_sets_equivalent_list", _, [a, b]) => plain(self.sets(a, b, 2.0)),
             ("list_slice", Some(it), [from, to]) => {
                 let size = self.size_of(it);

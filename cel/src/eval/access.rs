@@ -16,9 +16,6 @@ impl<'a> Run<'_, 'a> {
         if it.computed {
             self.spend(actual::IDENT)?;
         }
-        if it.mode != Mode::Test {
-            self.spend(actual::SELECT)?;
-        }
         // Below an optional everything is optional.
         let (operand, optional) = match operand {
             Val::Optional(None) if it.mode == Mode::Test => return Ok(Val::Bool(false)),
@@ -30,6 +27,10 @@ impl<'a> Run<'_, 'a> {
             By::Field(name) => field(&operand, name),
             By::Index(_) => index(&operand, &key),
         };
+        // What is not there where it need not be costs nothing.
+        if it.mode != Mode::Test && !(optional && matches!(found, Found::No(_))) {
+            self.spend(actual::SELECT)?;
+        }
         match (found, it.mode) {
             (Found::Value(value), Mode::Test) => value.map(|_| Val::Bool(true)),
             (Found::No(_), Mode::Test) => Ok(Val::Bool(false)),
@@ -69,9 +70,13 @@ fn index<'a>(operand: &Val<'a>, key: &Val<'a>) -> Found<'a> {
             let place = match key {
                 Val::Int(it) => usize::try_from(*it).ok(),
                 Val::Uint(it) => usize::try_from(*it).ok(),
-                Val::Double(it) if it.fract() == 0.0 && *it >= 0.0 && *it < 2f64.powi(53) => Some(*it as usize),
+                Val::Double(it) if it.fract() == 0.0 && *it >= 0.0 && *it < 2f64.powi(53) => {
+                    Some(*it as usize)
+                }
                 Val::Double(_) => None,
-                other => return Found::Wrong(format!("unsupported index type '{}' in list", other.ty().name())),
+                other => {
+                    return Found::Wrong(format!("unsupported index type '{}' in list", other.ty().name()));
+                }
             };
             match place.and_then(|it| list.get(it)) {
                 Some(value) => Found::Value(value),

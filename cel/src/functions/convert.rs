@@ -71,18 +71,11 @@ pub(super) fn function(name: &str) -> Option<Function> {
         },
         "dyn" => |args| args.values.first().cloned().map_or_else(no_overload, Ok),
         "type" => |args| match args.values {
-            [it] => Ok(Val::Type(type_name(it).into())),
+            [it] => Ok(Val::Type(it.ty().name().into())),
             _ => no_overload(),
         },
         _ => return None,
     })
-}
-
-fn type_name(value: &Val<'_>) -> String {
-    match value {
-        Val::Map(map) => map.object_name().unwrap_or("map").to_owned(),
-        other => other.ty().name().to_owned(),
-    }
 }
 
 fn unparsable<'a>(how: &str, text: &str) -> Outcome<'a> {
@@ -134,6 +127,9 @@ fn double(text: &str) -> Option<f64> {
     (named || number.is_finite()).then_some(number)
 }
 
+/// From which power of ten on a double is written with its exponent.
+const EXPONENT: i32 = 6;
+
 /// A double as Go's `%g` has it: the shortest digits that are it, with an exponent where it is large or small.
 pub(crate) fn double_text(number: f64) -> String {
     if number.is_nan() {
@@ -145,7 +141,7 @@ pub(crate) fn double_text(number: f64) -> String {
     let scientific = format!("{number:e}");
     let (digits, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    if number == 0.0 || (-4..21).contains(&exponent) {
+    if number == 0.0 || (-4..EXPONENT).contains(&exponent) {
         return format!("{number}");
     }
     let sign = if exponent < 0 { '-' } else { '+' };

@@ -155,7 +155,9 @@ fn slice<'a>(list: &List<'a>, from: i64, to: i64) -> Outcome<'a> {
         return fail(format!("cannot slice({from}, {to}), negative indexes not supported"));
     }
     if from > to {
-        return fail(format!("cannot slice({from}, {to}), start index must be less than or equal to end index"));
+        return fail(format!(
+            "cannot slice({from}, {to}), start index must be less than or equal to end index"
+        ));
     }
     if to as usize > list.len() {
         return fail(format!("cannot slice({from}, {to}), list is length {}", list.len()));

@@ -48,7 +48,9 @@ pub(crate) fn converts(name: &str) -> bool {
 fn shared(name: &str) -> Option<Function> {
     Some(match name {
         "size" => |args| match args.values {
-            [it @ (Val::String(_) | Val::Bytes(_) | Val::List(_) | Val::Map(_))] => Ok(Val::Int(it.size() as i64)),
+            [it @ (Val::String(_) | Val::Bytes(_) | Val::List(_) | Val::Map(_))] => {
+                Ok(Val::Int(it.size() as i64))
+            }
             _ => no_overload(),
         },
         "indexOf" | "lastIndexOf" => {

@@ -95,7 +95,9 @@ fn cidr<'a>(values: &[Val<'a>], of: impl Fn(Cidr) -> Val<'a>) -> Outcome<'a> {
 fn parse_ip(text: &str) -> Result<IpAddr, String> {
     let ip: IpAddr = match text.parse() {
         Ok(ip) => ip,
-        Err(_) if text.contains('%') => return Err(format!("IP address {text:?} with zone value is not allowed")),
+        Err(_) if text.contains('%') => {
+            return Err(format!("IP address {text:?} with zone value is not allowed"));
+        }
         Err(_) => return Err(format!("IP Address {text:?} parse error during conversion from string")),
     };
     match ip {
@@ -110,7 +112,10 @@ fn parse_cidr(text: &str) -> Result<Cidr, String> {
     let wrong = || format!("network address parse error during conversion from string: {text:?}");
     let (addr, bits) = text.split_once('/').ok_or_else(wrong)?;
     let addr: IpAddr = addr.parse().map_err(|_| wrong())?;
-    if !bits.bytes().all(|it| it.is_ascii_digit()) || bits.is_empty() || bits.len() > 1 && bits.starts_with('0') {
+    if !bits.bytes().all(|it| it.is_ascii_digit())
+        || bits.is_empty()
+        || bits.len() > 1 && bits.starts_with('0')
+    {
         return Err(wrong());
     }
     let bits: u8 = bits.parse().map_err(|_| wrong())?;
@@ -141,7 +146,8 @@ impl Cidr {
     }
 
     fn contains(self, ip: IpAddr) -> bool {
-        self.addr.is_ipv4() == ip.is_ipv4() && Self { addr: ip, bits: self.bits }.masked().addr == self.masked().addr
+        self.addr.is_ipv4() == ip.is_ipv4()
+            && Self { addr: ip, bits: self.bits }.masked().addr == self.masked().addr
     }
 }
 

@@ -50,7 +50,12 @@ pub(super) fn function(name: &str) -> Option<Function> {
 
 fn zero(value: &Val<'_>) -> bool {
     match value {
-        Val::Null | Val::Bool(false) | Val::Int(0) | Val::Uint(0) | Val::Duration(0) | Val::Optional(None) => true,
+        Val::Null
+        | Val::Bool(false)
+        | Val::Int(0)
+        | Val::Uint(0)
+        | Val::Duration(0)
+        | Val::Optional(None) => true,
         Val::Double(it) => *it == 0.0,
         Val::String(_) | Val::Bytes(_) | Val::List(_) | Val::Map(_) => value.size() == 0,
         _ => false,

@@ -85,6 +85,7 @@ impl Quantity {
     fn float(self) -> f64 {
         match self.whole() {
             Some(it) => it as f64,
+            None if self.0 % ONE == 0 => (self.0 / ONE) as f64,
             None => self.0 as f64 / ONE as f64,
         }
     }

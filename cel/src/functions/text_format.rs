@@ -63,7 +63,7 @@ fn string(out: &mut String, value: &Val<'_>) -> Written {
             out.push('[');
             for (index, item) in list.iter().enumerate() {
                 out.push_str(if index > 0 { ", " } else { "" });
-                string(out, &item?)?;
+                nested(out, &item?)?;
             }
             out.push(']');
         }
@@ -71,9 +71,9 @@ fn string(out: &mut String, value: &Val<'_>) -> Written {
             let mut entries = Vec::new();
             for (key, value) in map.entries() {
                 let (mut shown, mut shown_value) = (String::new(), String::new());
-                string(&mut shown, &key.to_val())?;
-                string(&mut shown_value, &value?)?;
-                entries.push(format!("{shown}: {shown_value}"));
+                nested(&mut shown, &key.to_val())?;
+                nested(&mut shown_value, &value?)?;
+                entries.push(format!("{shown}:{shown_value}"));
             }
             entries.sort();
             let _ = write!(out, "{{{}}}", entries.join(", "));
@@ -95,6 +95,19 @@ fn string(out: &mut String, value: &Val<'_>) -> Written {
         other => return Err(unfit("string", other)),
     }
     maths::bounded(out.len()).map(|_| ())
+}
+
+/// Within a list or map, texts have quotes and doubles six digits.
+fn nested(out: &mut String, value: &Val<'_>) -> Written {
+    let _ = match value {
+        Val::String(it) => write!(out, "{:?}", it.as_str()),
+        Val::Bytes(_) => write!(out, "b{:?}", value.to_string()),
+        Val::Double(it) if it.is_finite() => write!(out, "{it:.6}"),
+        Val::Timestamp(_) => write!(out, "timestamp({:?})", value.to_string()),
+        Val::Duration(_) => write!(out, "duration({:?})", value.to_string()),
+        other => return string(out, other),
+    };
+    Ok(())
 }
 
 fn decimal(out: &mut String, value: &Val<'_>) -> Written {
@@ -140,8 +153,11 @@ fn exponent(out: &mut String, value: &Val<'_>, precision: usize) -> Written {
     let text = format!("{number:.precision$e}");
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
-    let sign = if exponent < 0 { '-' } else { '+' };
-    let _ = write!(out, "{digits}e{sign}{:02}", exponent.abs());
+    let sign = if exponent < 0 { "⁻" } else { "" };
+    let power = format!("{:02}", exponent.abs());
+    const RAISED: [char; 10] = ['⁰', '¹', '²', '³', '⁴', '⁵', '⁶', '⁷', '⁸', '⁹'];
+    let power: String = power.bytes().map(|it| RAISED[usize::from(it - b'0')]).collect();
+    let _ = write!(out, "{digits}×10{sign}{power}");
     Ok(())
 }
 

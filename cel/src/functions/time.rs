@@ -89,7 +89,8 @@ fn zone_of(name: &str) -> Result<TimeZone, Failure> {
 /// The moment that a text is by RFC 3339.
 pub(crate) fn parse_timestamp(text: &str) -> Option<i128> {
     let bytes = text.as_bytes();
-    let digits = |range: std::ops::Range<usize>| bytes.get(range)?.iter().all(u8::is_ascii_digit).then_some(());
+    let digits =
+        |range: std::ops::Range<usize>| bytes.get(range)?.iter().all(u8::is_ascii_digit).then_some(());
     for range in [0..4, 5..7, 8..10, 11..13, 14..16, 17..19] {
         digits(range)?;
     }
@@ -129,7 +130,9 @@ fn offset_of(text: &str) -> Option<i64> {
         _ => return None,
     };
     let (hours, minutes) = text[1..].split_once(':')?;
-    let digits = |it: &str| if it.len() == 2 && it.bytes().all(|it| it.is_ascii_digit()) { it.parse().ok() } else { None };
+    let digits = |it: &str| {
+        if it.len() == 2 && it.bytes().all(|it| it.is_ascii_digit()) { it.parse().ok() } else { None }
+    };
     let (hours, minutes): (i64, i64) = (digits(hours)?, digits(minutes)?);
     (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
 }

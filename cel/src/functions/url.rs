@@ -118,9 +118,8 @@ impl Url {
                 entries.entry(key).or_default().push(Val::text(value));
             }
         }
-        let entry = |(key, values): (String, Vec<Val<'a>>)| {
-            (Key::String(Text::Made(key.into())), Val::list(values))
-        };
+        let entry =
+            |(key, values): (String, Vec<Val<'a>>)| (Key::String(Text::Made(key.into())), Val::list(values));
         Val::Map(Map::made(entries.into_iter().map(entry).collect()))
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn bytes(inside: &[char], raw: bool) -> Result<Vec<u8>, Problem> {
                     continue;
                 }
                 Escape::Char(it) if it.is_ascii() => it,
-                Escape::Char(_) => return Err(wrong("unable to unescape: \\u and \\U are not allowed in bytes")),
+                Escape::Char(_) => return Err(wrong("unable to unescape string")),
             },
             it => it,
         };
@@ -88,7 +88,7 @@ fn code_point(number: u32) -> Result<Escape, Problem> {
 }
 
 fn wrong(why: &str) -> Problem {
-    Problem::Syntax(why.to_owned())
+    Problem::Other(why.to_owned())
 }
 
 pub(crate) fn int(digits: &str, negative: bool) -> Result<Literal, Problem> {

@@ -40,7 +40,9 @@ pub(crate) fn expand(
     let node = match (function, args.len()) {
         ("all" | "exists" | "exists_one" | "filter", 2) | ("map", 2 | 3) => it.one(target, function, args)?,
         ("all" | "exists" | "existsOne" | "exists_one", 3)
-        | ("transformList" | "transformMap" | "transformMapEntry", 3 | 4) => it.two(target, function, args)?,
+        | ("transformList" | "transformMap" | "transformMapEntry", 3 | 4) => {
+            it.two(target, function, args)?
+        }
         ("optMap" | "optFlatMap", 2) => it.optional(target, function, args)?,
         ("sortBy", 2) => it.sort_by(target, args)?,
         _ => return Ok(Expanded::No { target: Some(target), args }),
@@ -88,7 +90,8 @@ impl Macro<'_> {
     }
 
     fn has(&mut self, args: Vec<Node>) -> Parsed {
-        let [Node { kind, at, .. }] = args.try_into().map_err(|_| (self.at, other("has() has one argument")))?;
+        let [Node { kind, at, .. }] =
+            args.try_into().map_err(|_| (self.at, other("has() has one argument")))?;
         match kind {
             Kind::Select(select) if !select.test => {
                 self.make(Kind::Select(Box::new(Select { test: true, ..*select })))

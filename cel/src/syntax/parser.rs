@@ -13,7 +13,8 @@ pub(crate) fn parse(text: &str) -> Result<(Node, Id), Errors> {
     let chars: Vec<char> = text.chars().take(limits::MAX_CHARS + 1).collect();
     if chars.len() > limits::MAX_CHARS {
         let most = limits::MAX_CHARS;
-        let problem = format!("expression code point size exceeds limit: limit: {most}; shorten or divide it");
+        let problem =
+            format!("expression code point size exceeds limit: limit: {most}; shorten or divide it");
         return Err(Errors::one(0, Problem::Limit(problem)));
     }
     let mut parser = Parser { tokens: tokens(&chars)?, next: 0, nodes: Nodes::default(), nested: 0 };
@@ -42,7 +43,8 @@ impl Nodes {
         }
         if self.next > limits::MAX_NODES {
             let most = limits::MAX_NODES;
-            let problem = format!("expression has more than {most} parts after its macros are expanded; divide it");
+            let problem =
+                format!("expression has more than {most} parts after its macros are expanded; divide it");
             return Err((at, Problem::Limit(problem)));
         }
         Ok(node)
@@ -89,8 +91,23 @@ const PRODUCTS: [(&str, &str); 3] = [("*", "_*_"), ("/", "_/_"), ("%", "_%_")];
 
 /// Words that name nothing, so that the language can grow.
 const RESERVED: [&str; 17] = [
-    "as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package",
-    "namespace", "return", "var", "void", "while",
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
 ];
 
 impl Parser {

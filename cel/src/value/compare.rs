@@ -152,7 +152,9 @@ fn objects(
     for (property, value) in a {
         let Some(against) = b.get(property) else { return Ok(false) };
         let same = match (object.of(property), other.of(property)) {
-            (Some(declared), Some(others)) => equal(&super::read(value, declared)?, &super::read(against, others)?)?,
+            (Some(declared), Some(others)) => {
+                equal(&super::read(value, declared)?, &super::read(against, others)?)?
+            }
             _ => value == against,
         };
         if !same {

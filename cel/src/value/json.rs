@@ -50,14 +50,18 @@ pub(crate) fn read<'a>(json: &'a Value, declared: &'a Declared) -> Outcome<'a> {
             Some(nanos) => Val::Duration(nanos),
             None => return fail(format!("Invalid duration {it}")),
         },
-        (Form::String | Form::Bytes | Form::Date | Form::DateTime | Form::Duration, _) => return wrong("string"),
+        (Form::String | Form::Bytes | Form::Date | Form::DateTime | Form::Duration, _) => {
+            return wrong("string");
+        }
         (Form::List(item, order), Value::Array(items)) => {
             Val::List(List { items: Items::Json(items, item), order })
         }
         (Form::List(..), _) => return wrong("an array for the provided schema with type=array"),
         (Form::Map(value), Value::Object(entries)) => Val::Map(Map(Kind::Json(entries, value))),
         (Form::Object(object), Value::Object(entries)) => Val::Map(Map(Kind::Object(entries, object))),
-        (Form::Map(_) | Form::Object(_), _) => return wrong("a map for the provided schema with type=object"),
+        (Form::Map(_) | Form::Object(_), _) => {
+            return wrong("a map for the provided schema with type=object");
+        }
     })
 }
 

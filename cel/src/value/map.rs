@@ -70,8 +70,12 @@ impl<'a> Map<'a> {
             }
             Kind::Json(entries, value) => entries.get(name).map(|it| json::read(it, value)),
             Kind::Object(entries, object) => {
-                let field = object.fields.get(name)?;
-                entries.get(&field.property).map(|it| json::read(it, &field.declared))
+                let field = object.field(name)?;
+                // A property that is null is one that is not there.
+                entries
+                    .get(&field.property)
+                    .filter(|it| !it.is_null())
+                    .map(|it| json::read(it, &field.declared))
             }
         }
     }
@@ -83,7 +87,9 @@ impl<'a> Map<'a> {
             Kind::Json(entries, value) => {
                 let entries = *entries;
                 let value = *value;
-                Box::new(entries.iter().map(move |it| (Key::String(Text::Lent(it.0)), json::read(it.1, value))))
+                Box::new(
+                    entries.iter().map(move |it| (Key::String(Text::Lent(it.0)), json::read(it.1, value))),
+                )
             }
             Kind::Object(entries, object) => {
                 let (entries, object) = (*entries, *object);
@@ -180,15 +186,5 @@ impl Eq for Key<'_> {}
 impl fmt::Display for Key<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.to_val())
-    }
-}
-
-impl Map<'_> {
-    /// The name of the type of an object.
-    pub(crate) fn object_name(&self) -> Option<&str> {
-        match &self.0 {
-            Kind::Object(_, object) => Some(&object.name),
-            _ => None,
-        }
     }
 }
