@@ -4,7 +4,7 @@
 pub const MAX_CHARS: usize = 100_000;
 
 /// How deep an expression may be nested. A chain of `&&` or of `||` counts by the logarithm of its length.
-pub const MAX_DEPTH: u32 = 160;
+pub const MAX_DEPTH: u32 = 128;
 
 /// How many nodes an expression may have after its macros are expanded.
 pub const MAX_NODES: u32 = 100_000;

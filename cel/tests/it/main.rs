@@ -1,3 +1,4 @@
 //! One test program.
 
+mod properties;
 mod recorded;

@@ -81,6 +81,7 @@ pub(super) const HOUSE: &[Room] = &[
         gate: Some("etcd"), // etcd speaks gRPC, which is hyper: let in by name, off by default
         ..room("store", "machinery-store", May::Reach(&["objects", "snapshot"]))
     },
+    room("cel", "machinery-cel", May::Reach(&[])),
     room("apiserver", "machinery-apiserver", May::Reach(&["store", "snapshot"])),
     room("cli", "machinery-cli", May::Only(&["machinery"])),
     room("kos", "kos", May::Only(&["machinery"])),
