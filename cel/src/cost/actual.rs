@@ -80,6 +80,16 @@ impl Rule {
     }
 }
 
+impl Rule {
+    /// Whether it takes longer than its arguments are long; it does not depend on the result then.
+    pub(crate) fn is_steep(self) -> bool {
+        matches!(
+            self,
+            Self::Distinct | Self::Sort | Self::SortBy | Self::Sets(_) | Self::Matches | Self::Contains
+        )
+    }
+}
+
 /// So much of a size, rounded up.
 pub(crate) fn part(size: u64, factor: f64) -> u64 {
     (size as f64 * factor).ceil() as u64

@@ -11,7 +11,11 @@ impl<'a> Run<'_, 'a> {
         let operand = self.eval(&it.operand)?;
         let key = match &it.by {
             By::Field(name) => Val::text(name.clone()),
-            By::Index(step) => self.eval(step)?,
+            By::Index(step) => {
+                let key = self.eval(step)?;
+                self.refund(step);
+                key
+            }
         };
         if it.computed {
             self.spend(actual::IDENT)?;

@@ -46,9 +46,9 @@ impl<'a> Run<'_, 'a> {
         value
     }
 
-    /// A variable, or a part of one, costs one less as a branch: cel-go looks it up together with the condition.
-    pub(super) fn refund(&mut self, branch: &Step) {
-        if matches!(branch, Step::Variable(_) | Step::Local(_) | Step::Access(_)) {
+    /// A variable, or a part of one, costs one less as a branch or an index: cel-go looks it up with what it is in.
+    pub(super) fn refund(&mut self, step: &Step) {
+        if matches!(step, Step::Variable(_) | Step::Local(_) | Step::Access(_)) {
             self.cost = self.cost.saturating_sub(crate::cost::actual::IDENT);
         }
     }

@@ -1,7 +1,7 @@
 //! The loop that every macro over lists and maps is.
 
-use super::plan::{Loop, Step};
-use super::{Run, push};
+use super::plan::{Call, Entry, Loop, Step};
+use super::{Run, insert, push};
 use crate::value::{Failure, Outcome, Val, no_overload};
 
 impl<'a> Run<'_, 'a> {
@@ -80,15 +80,32 @@ impl<'a> Run<'_, 'a> {
                 value
             }
             Step::Call(call) if call.appends == Some(accu) => {
-                let [_, Step::List(items)] = call.args.as_slice() else { return self.eval(step) };
-                let [(item, false)] = items.as_slice() else { return self.eval(step) };
-                let item = self.eval(item);
-                // The accumulator, the list of one, and the call.
-                self.spend(crate::cost::actual::IDENT + crate::cost::actual::LIST + 1)?;
-                let list = std::mem::replace(&mut self.locals[accu], Ok(Val::Null))?;
-                push(list, item?)
+                let (key, value, literal) = match call.args.as_slice() {
+                    [_, key, value] => (key, value, 0),
+                    [_, Step::Map(entries)] => match entries.as_slice() {
+                        [Entry { key, value, optional: false }] => (key, value, crate::cost::actual::MAP),
+                        _ => return self.eval(step),
+                    },
+                    _ => return self.appended(step, call, accu),
+                };
+                // The accumulator, the entry, and the call.
+                self.spend(crate::cost::actual::IDENT)?;
+                let (key, value) = (self.eval(key), self.eval(value));
+                self.spend(literal + 1)?;
+                let map = std::mem::replace(&mut self.locals[accu], Ok(Val::Null))?;
+                insert(map, key?, value?)
             }
             other => self.eval(other),
         }
+    }
+
+    fn appended(&mut self, step: &'a Step, call: &'a Call, accu: usize) -> Outcome<'a> {
+        let [_, Step::List(items)] = call.args.as_slice() else { return self.eval(step) };
+        let [(item, false)] = items.as_slice() else { return self.eval(step) };
+        let item = self.eval(item);
+        // The accumulator, the list of one, and the call.
+        self.spend(crate::cost::actual::IDENT + crate::cost::actual::LIST + 1)?;
+        let list = std::mem::replace(&mut self.locals[accu], Ok(Val::Null))?;
+        push(list, item?)
     }
 }

@@ -64,7 +64,7 @@ pub(crate) struct Call {
     pub(crate) args: Vec<Step>,
     /// The regular expression, where it is a constant.
     pub(crate) regex: Option<Regex>,
-    /// It appends one item to the local of this place.
+    /// It adds one item or entry to the local of this place.
     pub(crate) appends: Option<usize>,
     /// It costs nothing: a search in constants, which cel-go makes a set of.
     pub(crate) free: bool,
@@ -224,6 +224,10 @@ impl Planner<'_> {
             && matches!(&args[1], Step::Const(Val::List(list)) if list.iter().all(|it| it.is_ok_and(|it| hashable(&it))));
         let appends = match args.as_slice() {
             [Step::Local(place), Step::List(items)] if name == "_+_" && items.len() == 1 => Some(*place),
+            [Step::Local(place), _, _] if name == "cel.@mapInsert" => Some(*place),
+            [Step::Local(place), Step::Map(entries)] if name == "cel.@mapInsert" && entries.len() == 1 => {
+                Some(*place)
+            }
             _ => None,
         };
         // Where several overloads fit, upstream knows none by its id, and takes the call to be one step.

@@ -5,7 +5,7 @@ use regex::{Regex, RegexBuilder};
 use super::Function;
 use crate::eval::plan::Args;
 use crate::limits::REGEX_BYTES;
-use crate::value::{Failure, Outcome, Val, fail, no_overload};
+use crate::value::{Failure, Val, no_overload};
 
 pub(super) fn function(name: &str) -> Option<Function> {
     Some(match name {
@@ -43,6 +43,5 @@ fn parts<'s>(args: &'s Args<'_, '_>) -> Result<(std::borrow::Cow<'s, Regex>, &'s
 
 pub(crate) fn compile(pattern: &str) -> Result<Regex, Failure> {
     let built = RegexBuilder::new(pattern).size_limit(REGEX_BYTES).dfa_size_limit(REGEX_BYTES).build();
-    let wrong = |_| -> Outcome<'static> { fail(format!("error parsing regexp: `{pattern}`")) };
-    built.or_else(|it| Err(wrong(it).err().unwrap_or(Failure::Cost)))
+    built.map_err(|_| Failure::Error(format!("error parsing regexp: `{pattern}`")))
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 pub(crate) use compare::{compare, equal};
 pub(crate) use json::read;
+pub(crate) use map::Kind as MapKind;
 pub use map::{Key, Map};
 
 pub(crate) use compare::{contains, same_keys};

@@ -1,4 +1,6 @@
 //! One test program.
 
+#![allow(clippy::unwrap_used, reason = "in helpers too, which clippy does not know for tests")]
+
 mod properties;
 mod recorded;
