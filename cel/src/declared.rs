@@ -226,7 +226,7 @@ impl<'s> Schema<'s> {
             object.add(property, declared);
         }
         if resource_root {
-            object.add_metadata();
+            object.add_metadata(self);
         }
         let object = Arc::new(object);
         Some(Declared::new(Form::Object(object.clone()), Type::Object(object), 0, min_bytes))
@@ -260,12 +260,18 @@ impl Object {
     }
 
     /// What every resource has. Of `metadata`, expressions see the names and nothing else, whatever the schema says.
-    fn add_metadata(&mut self) {
+    fn add_metadata(&mut self, schema: Schema<'_>) {
         let text = || Declared::new(Form::String, Type::String, REQUEST_BYTES - 2, 2);
         let name = format!("{}.metadata", self.name);
         let mut metadata = Self { name, fields: BTreeMap::new(), hidden: BTreeMap::new() };
-        metadata.add("name", text());
-        metadata.add("generateName", text());
+        // Names are subdomains, and to a generated one at least a character is added; a schema may allow less.
+        let properties = schema.0.pointer("/properties/metadata/properties");
+        for (property, longest) in [("name", 253), ("generateName", 252)] {
+            let limit =
+                properties.and_then(|it| it.get(property)).and_then(|it| Schema(it).limit("maxLength"));
+            let max = limit.map_or(longest, |it| it.min(longest)).saturating_mul(4);
+            metadata.add(property, Declared::new(Form::String, Type::String, max, 2));
+        }
         let metadata = Arc::new(metadata);
         let declared = Declared::new(Form::Object(metadata.clone()), Type::Object(metadata), 0, 2);
         self.add("kind", text());
