@@ -1,5 +1,6 @@
 //! The command `machinery`.
 
+mod audit;
 mod crds;
 mod directory;
 mod explain;
@@ -28,7 +29,7 @@ enum Command {
     ///
     /// Certificates and tokens are read again at SIGHUP, and within five seconds after a file of theirs has changed. One that is
     /// not good is named, and what was read before it goes on.
-    Serve(serve::Arguments),
+    Serve(Box<serve::Arguments>),
     /// Say why a controller ran an object last, what came of it, and when it runs next
     Explain(explain::Explain),
     /// Write all objects into one file, while no server runs on them
@@ -52,7 +53,7 @@ fn main() -> ExitCode {
     };
     let done = runtime.block_on(async {
         match command {
-            Command::Serve(arguments) => serve::run(arguments).await,
+            Command::Serve(arguments) => serve::run(*arguments).await,
             Command::Explain(arguments) => explain::run(arguments).await,
             Command::Snapshot(arguments) => store::snapshot(arguments).await,
             Command::Restore(arguments) => store::restore(arguments).await,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use machinery::apiserver::{Access, ApiServer, CertificateFiles, Listen};
+use machinery::apiserver::{Access, ApiServer, Audit, CertificateFiles, Listen};
 use machinery::store::{Disk, DiskOptions, Memory, Options};
 use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -56,6 +56,8 @@ pub(crate) struct Arguments {
     /// HTTP without TLS, and without asking who it is: for whoever reaches the address
     #[arg(long)]
     insecure_http: bool,
+    #[command(flatten)]
+    audit: crate::audit::Arguments,
     #[cfg(feature = "otel")]
     #[command(flatten)]
     traces: crate::traces::Collector,
@@ -70,6 +72,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
             format!("mend the definition in {path}")
         })?;
     }
+    let policy = arguments.audit.policy()?;
     let mut signals = Signals::hear()?;
     let mut hangup = hear(SignalKind::hangup(), "SIGHUP")?;
     let directory = match arguments.memory {
@@ -82,12 +85,13 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     std::net::TcpListener::bind(listen.address).with_context(|| {
         format!("cannot listen on {}; end what listens there, or choose another address", listen.address)
     })?;
+    let audit = policy.map(|policy| arguments.audit.open(policy)).transpose()?;
     #[cfg(feature = "otel")]
     let traces = arguments.traces.start()?;
     let up = tokio::select! {
         biased;
         () = signals.ending() => return Ok(()),
-        up = Up::start(&directory, arguments.memory, crds, listen) => up?,
+        up = Up::start(&directory, arguments.memory, crds, listen, audit) => up?,
     };
     up.tell(&directory, arguments.memory);
     up.go_on(&mut signals, &mut hangup).await;
@@ -141,6 +145,7 @@ impl Up {
         memory: bool,
         crds: Vec<Value>,
         listen: Listen,
+        audit: Option<Audit>,
     ) -> anyhow::Result<Self> {
         let (builder, disk) = if memory {
             (ApiServer::builder(Memory::new(Options::default())), None)
@@ -148,6 +153,10 @@ impl Up {
             let (store, what) = (directory.store(), format!("opening {}", directory.path().display()));
             let disk = step(&what, move || Disk::open(store, DiskOptions::default())).await??;
             (ApiServer::builder(disk.clone()), Some(disk))
+        };
+        let builder = match audit {
+            Some(audit) => builder.audit(audit),
+            None => builder,
         };
         let server = builder.rbac().crds(crds).start().await?;
         let access = server.listen(listen).await?;

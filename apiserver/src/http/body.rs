@@ -12,6 +12,8 @@ use http_body::{Frame, SizeHint};
 use prometheus_client::metrics::counter::Counter;
 use tokio::sync::OwnedSemaphorePermit;
 
+use crate::audit::Tail;
+
 /// A long answer is handed over in parts of so many bytes.
 const PART: usize = 64 << 10;
 
@@ -47,9 +49,26 @@ impl Body {
     }
 
     /// Whether it is a watch: there may be nothing to send for long.
-    #[cfg(feature = "server")]
     pub(crate) const fn is_watch(&self) -> bool {
         matches!(self.kind, Kind::Frames(_))
+    }
+
+    /// All of it, if it is there at once.
+    pub(crate) fn whole_bytes(&self) -> Option<Bytes> {
+        match &self.kind {
+            Kind::Whole(bytes) => Some(bytes.clone().unwrap_or_default()),
+            Kind::Parts(_) | Kind::Frames(_) => None,
+        }
+    }
+
+    /// The same one; `tail` sees what is sent of it, and is dropped when it ends or is dropped.
+    pub(crate) fn with_tail(self, tail: Tail) -> Self {
+        let kind = match self.kind {
+            Kind::Whole(bytes) => Kind::Whole(bytes),
+            Kind::Parts(parts) => Kind::Parts(Box::pin(Tailed { parts, tail: Some(tail) })),
+            Kind::Frames(parts) => Kind::Frames(Box::pin(Tailed { parts, tail: Some(tail) })),
+        };
+        Self { kind, ..self }
     }
 
     /// The same; what is sent of it is counted.
@@ -107,6 +126,30 @@ fn part(left: &mut Option<Bytes>) -> Option<Bytes> {
     match left {
         Some(bytes) if bytes.len() > PART => Some(bytes.split_to(PART)),
         _ => left.take(),
+    }
+}
+
+/// An answer whose end is waited for.
+struct Tailed {
+    parts: BoxStream<'static, Bytes>,
+    tail: Option<Tail>,
+}
+
+impl Stream for Tailed {
+    type Item = Bytes;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Bytes>> {
+        let part = self.parts.as_mut().poll_next(cx);
+        match (&part, &mut self.tail) {
+            (Poll::Ready(Some(bytes)), Some(tail)) => tail.part(bytes),
+            (Poll::Ready(None), tail) => {
+                if let Some(mut tail) = tail.take() {
+                    tail.ended();
+                }
+            }
+            _ => {}
+        }
+        part
     }
 }
 

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::error::Error;
 use std::future::Future;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -23,11 +24,19 @@ pub struct Service {
     shared: Arc<Shared>,
     /// Who the client is. `None`: what its headers say.
     identity: Option<Arc<Identity>>,
+    /// From where it comes, if there is a socket.
+    peer: Option<IpAddr>,
 }
 
 impl Service {
     pub(crate) const fn new(shared: Arc<Shared>, identity: Option<Arc<Identity>>) -> Self {
-        Self { shared, identity }
+        Self { shared, identity, peer: None }
+    }
+
+    /// The same, for who comes from there.
+    #[cfg(feature = "server")]
+    pub(crate) fn from(self, peer: Option<IpAddr>) -> Self {
+        Self { peer, ..self }
     }
 }
 
@@ -45,12 +54,13 @@ where
     }
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
-        let Self { shared, identity } = self.clone();
+        let Self { shared, identity, peer } = self.clone();
         Box::pin(async move {
             let (head, body) = request.into_parts();
             let (silent, compresses) = (head.method == Method::HEAD, accepts_gzip(&head.headers));
             let body = Incoming::new(body);
-            let call = Call { method: head.method, uri: head.uri, headers: head.headers, body, identity };
+            let call =
+                Call { method: head.method, uri: head.uri, headers: head.headers, body, identity, peer };
             let answer = shared.answer(call).await;
             Ok(match (silent, compresses) {
                 (true, _) => answer::without_body(answer),

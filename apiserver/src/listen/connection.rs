@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::future::Future;
+use std::net::IpAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -77,11 +78,12 @@ pub(super) async fn accept(shared: Arc<Shared>, socket: TcpListener, serving: Op
 async fn serve(streams: Streams, stream: TcpStream, serving: Option<Arc<Serving>>) {
     let shared = streams.shared.clone();
     prepare(&stream);
+    let peer = stream.peer_addr().ok().map(|peer| peer.ip().to_canonical());
     let pace = Pace::new();
     let stream = Paced { stream, pace: pace.clone() };
     let Some(serving) = serving else {
         let admin = Some(Arc::new(Identity::admin()));
-        return requests(streams, stream, pace, Service::new(shared, admin), None).await;
+        return requests(streams, stream, pace, Service::new(shared, admin).from(peer), None).await;
     };
     // In a box, that what it needs is not kept as long as the connection.
     let handshake = Box::pin(timeout(shared.limits.head, TlsAcceptor::from(serving.config()).accept(stream)));
@@ -91,7 +93,7 @@ async fn serve(streams: Streams, stream: TcpStream, serving: Option<Arc<Serving>
         Err(_) => return shared.metrics.counted.add(Event::LateHead),
     };
     pace.shaken();
-    secured(streams, stream, pace).await;
+    secured(streams, stream, pace, peer).await;
 }
 
 /// What a socket cannot do, it does without.
@@ -106,10 +108,11 @@ fn secured(
     streams: Streams,
     stream: TlsStream<Paced<TcpStream>>,
     pace: Arc<Pace>,
+    peer: Option<IpAddr>,
 ) -> impl Future<Output = ()> + Send {
     let (_, session) = stream.get_ref();
     let chain = session.peer_certificates().unwrap_or_default();
-    let service = Service::new(streams.shared.clone(), peer::identity(chain).map(Arc::new));
+    let service = Service::new(streams.shared.clone(), peer::identity(chain).map(Arc::new)).from(peer);
     let spoken = match session.alpn_protocol() {
         Some(b"h2") => Some(Version::HTTP_2),
         Some(b"http/1.1") => Some(Version::HTTP_11),

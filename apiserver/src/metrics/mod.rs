@@ -1,16 +1,19 @@
 //! What the server counts, as Prometheus reads it. Where kube-apiserver counts the same, it has the same name.
 //!
 //! * [`about`]: what a request is counted under: there are only so many
+//! * [`audited`]: what became of the audit log's events
 //! * [`counted`]: what limits refused or cut off
 //! * [`interested`]: what streams of interests tell
 //! * [`page`]: all of it as text
 
 mod about;
+mod audited;
 mod counted;
 mod interested;
 mod page;
 
 pub(crate) use about::About;
+pub(crate) use audited::Audited;
 pub(crate) use counted::{Counted, Event};
 pub(crate) use interested::Interested;
 pub(crate) use page::CONTENT_TYPE;
@@ -46,6 +49,7 @@ pub(crate) struct Metrics {
     connections: Gauge,
     revision: Gauge,
     kinds: Gauge,
+    pub(crate) audited: Audited,
     pub(crate) counted: Counted,
     pub(crate) interested: Interested,
 }
@@ -114,6 +118,7 @@ impl Metrics {
             connections: Gauge::default(),
             revision: Gauge::default(),
             kinds: Gauge::default(),
+            audited: Audited::default(),
             counted: Counted::default(),
             interested: Interested::default(),
         };

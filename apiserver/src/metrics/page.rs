@@ -32,6 +32,7 @@ impl Metrics {
 
     pub(super) fn register(&mut self, limits: &Limits) {
         let Self { registry, .. } = self;
+        self.audited.register(registry);
         self.counted.register(registry);
         self.interested.register(registry);
         registry.register(

@@ -15,6 +15,7 @@ use tokio_util::task::TaskTracker;
 use super::limits::Limits;
 use super::places::Places;
 use super::shared::{Shared, World};
+use crate::audit::{Audit, Log};
 use crate::auth::Identity;
 use crate::auth::authenticate::Authenticator;
 use crate::auth::rbac::Rules;
@@ -46,6 +47,7 @@ pub struct Builder {
     collects: bool,
     limits: Limits,
     world: World,
+    audit: Option<Audit>,
 }
 
 /// Why a server did not start.
@@ -105,6 +107,9 @@ impl ApiServer {
         self.tasks.close();
         self.tasks.wait().await;
         self.shared.checks.end(&self.shared.limits).await;
+        if let Some(log) = &self.shared.audit {
+            log.end().await;
+        }
     }
 }
 
@@ -126,6 +131,7 @@ impl Builder {
             collects: true,
             limits: Limits::default(),
             world,
+            audit: None,
         }
     }
 
@@ -158,6 +164,15 @@ impl Builder {
         self
     }
 
+    /// Logs who asks for what. Without it nothing is logged, and no request has an id.
+    ///
+    /// All that comes through a [`Service`] is logged, with or without a socket. What the program does through a
+    /// [`Handle`](crate::Handle) is no request, and is not.
+    pub fn audit(mut self, audit: Audit) -> Self {
+        self.audit = Some(audit);
+        self
+    }
+
     /// Another clock than the machine's.
     pub fn clock(mut self, clock: impl Fn() -> Timestamp + Send + Sync + 'static) -> Self {
         self.world.clock = Box::new(clock);
@@ -186,6 +201,7 @@ impl Builder {
             rules: self.rbac.then(|| Swap::new(Arc::new(Rules::default()))),
             limits: self.limits,
             world: self.world,
+            audit: self.audit.map(|audit| Arc::new(Log::begin(audit, &self.limits, metrics.audited.clone()))),
             metrics,
             defining: tokio::sync::Mutex::default(),
             decoded: Caches::default(),

@@ -1,5 +1,6 @@
 //! The way of one request: read once, known who it is from, allowed, done, answered.
 
+use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use tracing::Instrument as _;
 
 use super::{Incoming, Shared, trace};
 use crate::accept::for_refusals;
+use crate::audit::{self, Trail};
 use crate::auth::Identity;
 use crate::auth::impersonate::Impersonated;
 use crate::auth::rbac::{Attributes, On, Resource as Asks};
@@ -20,7 +22,7 @@ use crate::http::{Body, answer};
 use crate::metrics::About;
 use crate::metrics::Event;
 use crate::refusal::Refusal;
-use crate::request::{Query, Resource, Target, Verb, field_selector};
+use crate::request::{Query, Resource, Target, Verb, field_selector, not_allowed};
 use crate::{documents, verbs};
 
 /// A request as it came.
@@ -31,6 +33,8 @@ pub(crate) struct Call {
     pub(crate) body: Incoming,
     /// Who it is from, if the connection says so.
     pub(crate) identity: Option<Arc<Identity>>,
+    /// From where it comes, if there is a socket.
+    pub(crate) peer: Option<IpAddr>,
 }
 
 /// A request for objects, read and allowed.
@@ -70,15 +74,33 @@ impl Shared {
         let form = for_refusals(call.headers.get(ACCEPT).and_then(|accept| accept.to_str().ok()));
         let mut about = About::default();
         let span = trace::span(&call, &self.world);
-        let answer = AssertUnwindSafe(self.clone().route(call, &mut about)).catch_unwind();
-        let answer = answer.instrument(span.clone()).await;
+        let mut trail = None;
+        let answer = async {
+            if let Some(log) = &self.audit {
+                trail = Some(Trail::begin(&self, log, (&call.uri, &call.headers, call.peer)).await?);
+            }
+            self.clone().route(call, &mut about, &mut trail).await
+        };
+        let answer = AssertUnwindSafe(answer).catch_unwind().instrument(span.clone()).await;
         let answer = answer.unwrap_or_else(|_| {
             // The panic's own words are on the standard error. Other requests go on: none waits for a lock of this one.
             self.metrics.counted.add(Event::Panic);
+            if let Some(trail) = &mut trail {
+                trail.panicked();
+            }
             let message = "this request made the server panic: its log says where";
             Err(Refusal::new(500, "InternalError", message))
         });
-        let answer = answer.unwrap_or_else(|refusal| answer::refused(&refusal, form));
+        let answer = answer.unwrap_or_else(|refusal| {
+            if let Some(trail) = &mut trail {
+                trail.refused(&refusal);
+            }
+            answer::refused(&refusal, form)
+        });
+        let answer = match trail {
+            Some(trail) => trail.answered(answer).await,
+            None => answer,
+        };
         span.record("status", answer.status().as_u16());
         let bytes = self.metrics.answered(about, answer.status().as_u16(), began.elapsed());
         answer.map(|body| body.counted(bytes))
@@ -87,11 +109,22 @@ impl Shared {
     /// Carries it out. `about` is what it is counted under, once that is known.
     ///
     /// Who does not show who they are learns nothing, not even what a path means, and nothing of what they send is kept.
-    async fn route(self: Arc<Self>, call: Call, about: &mut About) -> Result<Response<Body>, Refusal> {
-        let identity = self.authenticator.load().identify(&call.headers, call.identity.as_ref())?;
-        let Call { method, uri, headers, body, .. } = call;
-        let admitted = self.stands_for(identity, &headers).and_then(|identity| {
-            let (target, query) = self.admit(&method, &uri, &headers, &identity, about)?;
+    async fn route(
+        self: Arc<Self>,
+        call: Call,
+        about: &mut About,
+        trail: &mut Option<Trail>,
+    ) -> Result<Response<Body>, Refusal> {
+        let Call { method, uri, headers, body, identity, .. } = call;
+        let identified = self.authenticator.load().identify(&headers, identity.as_ref());
+        let wanted = Wanted::read(&method, &uri, &headers);
+        if let Some(trail) = trail {
+            let asked = wanted.as_ref().ok().and_then(Wanted::asked).unwrap_or(audit::Asked::Path(&method));
+            trail.received(identified.as_deref().ok(), asked, uri.path()).await?;
+        }
+        let identity = identified?;
+        let admitted = self.stands_for(identity, &headers, trail).and_then(|identity| {
+            let (target, query) = self.admit(wanted?, (&method, &uri), &identity, about, trail)?;
             Ok((identity, target, query))
         });
         let (identity, target, query) = match admitted {
@@ -105,6 +138,9 @@ impl Shared {
             Admitted::Resource(verb, resource, fence) => {
                 let received = body.read(&self, &headers).await?;
                 let body = received.bytes.clone();
+                if let Some(trail) = trail {
+                    trail.body(&body, &headers);
+                }
                 let asked = Asked { verb, resource, query, identity, fence, headers, body };
                 if verb == Verb::Watch {
                     let full = |_: &Refusal| self.metrics.counted.add(Event::TooManyWatches);
@@ -128,29 +164,36 @@ impl Shared {
     }
 
     /// Whom a request is made as: who sends it, or whom that may stand for. From there on nobody asks any more who sent it.
-    fn stands_for(&self, sender: Arc<Identity>, headers: &HeaderMap) -> Result<Arc<Identity>, Refusal> {
+    fn stands_for(
+        &self,
+        sender: Arc<Identity>,
+        headers: &HeaderMap,
+        trail: &mut Option<Trail>,
+    ) -> Result<Arc<Identity>, Refusal> {
         let Some(other) = Impersonated::of(headers)? else { return Ok(sender) };
         for needed in other.needs() {
-            self.allow(&sender, &needed)?;
+            self.allow_saying(&sender, &needed, trail)?;
         }
-        Ok(Arc::new(other.identity()))
+        let other = other.identity();
+        if let Some(trail) = trail {
+            trail.stands_for(&other);
+        }
+        Ok(Arc::new(other))
     }
 
     /// What a request asks for, if who sends it may.
     fn admit(
         &self,
-        method: &Method,
-        uri: &Uri,
-        headers: &HeaderMap,
+        wanted: Wanted,
+        (method, uri): (&Method, &Uri),
         identity: &Identity,
         about: &mut About,
+        trail: &mut Option<Trail>,
     ) -> Result<(Admitted, Query), Refusal> {
-        let target = Target::parse(uri.path())?;
-        let query = Query::parse(uri.query())?;
-        let fence = Fence::of_headers(headers)?;
+        let Wanted { target, query, fence, verb } = wanted;
         match target {
             Target::Resource(resource) => {
-                let verb = Verb::of(method, &resource, &query)?;
+                let verb = verb.ok_or_else(|| not_allowed(&resource, ""))?;
                 if fence.is_some() && verb.reads() {
                     return Err(unfenced());
                 }
@@ -164,7 +207,7 @@ impl Shared {
                     namespace: resource.authorized_in().unwrap_or_default(),
                     name: resource.name.as_deref().unwrap_or_default(),
                 };
-                self.allow(identity, &Attributes::of(verb.name(), asks).selecting(&fields))?;
+                self.allow_saying(identity, &Attributes::of(verb.name(), asks).selecting(&fields), trail)?;
                 fence.as_ref().map_or(Ok(()), |fence| fence.may_be_named(self, identity))?;
                 if verb == Verb::Watch && self.stopping.is_cancelled() {
                     // It would end at once, which clients take for a fault, and list all anew.
@@ -178,11 +221,32 @@ impl Shared {
                 *about = About::document(&parts);
                 let verb = method.as_str().to_lowercase();
                 if !documents::is_open(&parts) {
-                    self.allow(identity, &Attributes { verb: &verb, on: On::Path(uri.path()) })?;
+                    self.allow_saying(
+                        identity,
+                        &Attributes { verb: &verb, on: On::Path(uri.path()) },
+                        trail,
+                    )?;
                 }
                 Ok((Admitted::Other(parts), query))
             }
         }
+    }
+
+    /// The same as [`Self::allow`]; what is decided is said in the log.
+    fn allow_saying(
+        &self,
+        identity: &Identity,
+        attributes: &Attributes<'_>,
+        trail: &mut Option<Trail>,
+    ) -> Result<(), Refusal> {
+        let Some(trail) = trail else { return self.allow(identity, attributes) };
+        let Some(rules) = &self.rules else {
+            trail.decided(true, String::new);
+            return Ok(());
+        };
+        let decision = rules.load().allows(identity, attributes);
+        trail.decided(decision.allowed, || decision.reason());
+        if decision.allowed { Ok(()) } else { Err(attributes.refusal(identity, &decision.reason())) }
     }
 
     /// Whether roles and bindings let somebody do that.
@@ -190,6 +254,36 @@ impl Shared {
         let Some(rules) = &self.rules else { return Ok(()) };
         let decision = rules.load().allows(identity, attributes);
         if decision.allowed { Ok(()) } else { Err(attributes.refusal(identity, &decision.reason())) }
+    }
+}
+
+/// What is asked for: read once, and for all who have to know.
+struct Wanted {
+    target: Target,
+    query: Query,
+    fence: Option<Fence>,
+    /// Of objects.
+    verb: Option<Verb>,
+}
+
+impl Wanted {
+    fn read(method: &Method, uri: &Uri, headers: &HeaderMap) -> Result<Self, Refusal> {
+        let target = Target::parse(uri.path())?;
+        let query = Query::parse(uri.query())?;
+        let fence = Fence::of_headers(headers)?;
+        let verb = match &target {
+            Target::Resource(resource) => Some(Verb::of(method, resource, &query)?),
+            Target::Other(_) | Target::Nothing => None,
+        };
+        Ok(Self { target, query, fence, verb })
+    }
+
+    /// The same for the log.
+    const fn asked(&self) -> Option<audit::Asked<'_>> {
+        match (&self.target, self.verb) {
+            (Target::Resource(resource), Some(verb)) => Some(audit::Asked::Objects(verb, resource)),
+            _ => None,
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use machinery_objects::Revision;
 use machinery_sync::Swap;
 
+use crate::audit::Log;
 use crate::auth::authenticate::Authenticator;
 use crate::auth::rbac::Rules;
 use crate::cache::{self, By, Cache, Follow, View, Wanted};
@@ -34,6 +35,8 @@ pub(crate) struct Shared {
     pub(crate) limits: Limits,
     pub(crate) world: World,
     pub(crate) metrics: Metrics,
+    /// What was asked, and by whom, where that is logged.
+    pub(crate) audit: Option<Arc<Log>>,
     /// What was made of which definition. Held while kinds are made those of their definitions.
     pub(crate) defining: tokio::sync::Mutex<Known>,
     /// What handles have decoded.

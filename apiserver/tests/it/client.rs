@@ -65,6 +65,14 @@ impl Client {
         self.0.clone().call(request).await.unwrap()
     }
 
+    /// With a body that comes as it likes.
+    pub(crate) async fn send_any<B>(&self, request: Request<B>) -> http::Response<Body>
+    where
+        B: http_body::Body<Data = Bytes, Error = std::convert::Infallible> + Send + 'static,
+    {
+        self.0.clone().call(request).await.unwrap()
+    }
+
     pub(crate) async fn ask(
         &self,
         method: Method,

@@ -249,3 +249,24 @@ async fn what_cannot_be_explained_says_what_to_do() {
     .await;
     plane.stop().await;
 }
+
+#[tokio::test]
+async fn an_audit_log_that_cannot_be() {
+    let home = tempfile::tempdir().unwrap();
+    let policy = |text: &str| fs::write(home.path().join("policy.yaml"), text).unwrap();
+    let log = "--audit-policy-file policy.yaml --audit-log-path";
+    let none = format!("{SERVE} {log} audit.log");
+    check(home.path(), &none, &["cannot read the audit policy policy.yaml"]).await;
+    policy("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: All}]");
+    check(
+        home.path(),
+        &none,
+        &["mend the audit policy policy.yaml", "rules[0].level", "write None, Metadata"],
+    )
+    .await;
+    policy("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]");
+    let nowhere = format!("{SERVE} {log} none/audit.log");
+    check(home.path(), &nowhere, &["cannot open the audit log none/audit.log", "choose another path"]).await;
+    let alone = format!("{SERVE} --audit-log-path audit.log");
+    check(home.path(), &alone, &["--audit-policy-file"]).await;
+}

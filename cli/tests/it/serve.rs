@@ -188,3 +188,36 @@ async fn certificates_and_tokens_are_read_again() {
     assert_eq!([old.get(MAPS).await.0, newer.get(MAPS).await.0], [200, 200]);
     serving.kill().await;
 }
+
+#[tokio::test]
+async fn it_logs_what_the_policy_says() {
+    let home = tempfile::tempdir().unwrap();
+    let policy = include_str!("../../../docs/guides/audit-policy.yaml");
+    fs::write(home.path().join("policy.yaml"), policy).unwrap();
+    let audit = [
+        "--audit-policy-file",
+        "policy.yaml",
+        "--audit-log-path",
+        "audit.log",
+        "--audit-log-maxsize",
+        "1",
+        "--audit-log-maxage",
+        "7",
+        "--audit-log-maxbackup",
+        "2",
+    ];
+    let serving = Serving::start(&[&DISK[..], &audit].concat(), home.path()).await;
+    let mut client = Connection::to(&serving.access).await.unwrap();
+    assert_eq!(client.get("/readyz").await.0, 200);
+    let map = json!({"metadata": {"name": "one"}, "data": {"k": "v"}});
+    assert_eq!(client.ask(Method::POST, MAPS, Some(&map)).await.unwrap().0, 201);
+    // It is there before the answer is.
+    let log = fs::read_to_string(home.path().join("audit.log")).unwrap();
+    let events: Vec<serde_json::Value> =
+        log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(events.len(), 1, "{log}");
+    assert_eq!((&events[0]["level"], &events[0]["objectRef"]["name"]), (&json!("Metadata"), &json!("one")));
+    assert_eq!(events[0]["sourceIPs"], json!(["127.0.0.1"]));
+    assert!(!log.contains(&serving.access.token));
+    serving.kill().await;
+}

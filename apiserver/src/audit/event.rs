@@ -1,0 +1,229 @@
+//! What is said of a request: one event of `audit.k8s.io/v1`, as a line.
+
+use jiff::Timestamp;
+use serde_json::{Map, Value, json};
+
+use super::policy::{Level, Stage};
+use crate::auth::Identity;
+use crate::refusal::Refusal;
+use crate::request::{Resource, decode};
+
+/// A name of a client is cut off there.
+const USER_AGENT_CHARS: usize = 1024;
+/// A body that is longer is left out.
+pub(super) const BODY_BYTES: usize = 512 << 10;
+/// Says what was left out, and why.
+const LEFT_OUT: &str = "machinery.dev/left-out";
+
+/// What is known of a request, and grows with it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Event {
+    fields: Map<String, Value>,
+    annotations: Map<String, Value>,
+    left_out: Vec<String>,
+    /// Parts of the request are not to be read in it: nor in what is said of them.
+    pub(super) hides: bool,
+}
+
+impl Event {
+    /// Of a request that came.
+    pub(super) fn new(id: &str, uri: &str, user_agent: Option<&str>, received: Timestamp) -> Self {
+        let (uri, redacted) = without_tokens(uri);
+        let mut event = Self { hides: redacted, ..Self::default() };
+        event.set("kind", "Event".into());
+        event.set("apiVersion", "audit.k8s.io/v1".into());
+        event.set("auditID", id.into());
+        event.set("requestURI", uri.into());
+        event.set("requestReceivedTimestamp", micros(received).into());
+        if let Some(agent) = user_agent {
+            event.set("userAgent", agent.chars().take(USER_AGENT_CHARS).collect::<String>().into());
+        }
+        event
+    }
+
+    pub(super) fn set(&mut self, field: &str, value: Value) {
+        self.fields.insert(field.into(), value);
+    }
+
+    pub(super) fn level(&mut self, level: Level) {
+        self.set("level", level.name().into());
+    }
+
+    pub(super) fn user(&mut self, user: Option<&Identity>) {
+        self.set("user", user.map_or_else(|| json!({}), Identity::user_info));
+    }
+
+    pub(super) fn annotate(&mut self, key: &str, value: impl Into<String>) {
+        self.annotations.insert(key.into(), value.into().into());
+    }
+
+    /// What it is about.
+    pub(super) fn object(&mut self, resource: &Resource) {
+        let of = [
+            ("resource", Some(resource.plural.as_str())),
+            ("namespace", resource.authorized_in()),
+            ("name", resource.name.as_deref()),
+            ("apiGroup", Some(resource.group.as_str())),
+            ("apiVersion", Some(resource.version.as_str())),
+            ("subresource", resource.subresource.as_deref()),
+        ];
+        let said =
+            of.into_iter().filter_map(|(field, text)| Some((field, text.filter(|text| !text.is_empty())?)));
+        self.set("objectRef", said.map(|(field, text)| (field.to_owned(), Value::from(text))).collect());
+    }
+
+    /// What an object says of itself, where the path did not.
+    pub(super) fn named_by(&mut self, object: &Value) {
+        let Some(about) = self.fields.get_mut("objectRef") else { return };
+        for field in ["name", "namespace", "uid", "resourceVersion"] {
+            let said = object["metadata"][field].as_str().filter(|text| !text.is_empty());
+            if let Some(said) = said.filter(|_| about[field].is_null()) {
+                about[field] = said.into();
+            }
+        }
+    }
+
+    /// The name alone, of what was made under one that the server chose.
+    pub(super) fn made(&mut self, object: &Value) {
+        let Some(about) = self.fields.get_mut("objectRef") else { return };
+        if let Some(name) = object["metadata"]["name"].as_str().filter(|_| about["name"].is_null()) {
+            about["name"] = name.into();
+        }
+    }
+
+    /// What was sent or answered.
+    pub(super) fn body(&mut self, field: &'static str, body: Result<Value, &str>, without_managed: bool) {
+        match body {
+            Ok(mut object) => {
+                if holds_secrets(&object) {
+                    return self.leave_out(field, "it holds secrets");
+                }
+                if without_managed {
+                    forget_managers(&mut object);
+                }
+                self.set(field, object);
+            }
+            Err(why) => self.leave_out(field, why),
+        }
+    }
+
+    pub(super) fn leave_out(&mut self, field: &str, why: &str) {
+        self.left_out.push(format!("{field}: {why}"));
+    }
+
+    /// It was done, with this code.
+    pub(super) fn answered(&mut self, code: u16) {
+        self.set("responseStatus", json!({"metadata": {}, "code": code}));
+    }
+
+    /// It was not done.
+    pub(super) fn refused(&mut self, refusal: &Refusal) {
+        let mut status = refusal.status();
+        if let Some(status) = status.as_object_mut() {
+            status.remove("kind");
+            status.remove("apiVersion");
+            // These tell of names at most; others tell what is wrong with what was sent.
+            let is_of_names = matches!(refusal.code, 401 | 403 | 404 | 405 | 409 | 410 | 429 | 503 | 504);
+            if self.hides && !is_of_names {
+                status.remove("message");
+                status.remove("details");
+            }
+        }
+        self.set("responseStatus", status);
+    }
+
+    /// The line for a stage.
+    pub(super) fn line(&self, stage: Stage, now: Timestamp) -> Vec<u8> {
+        let mut annotations = self.annotations.clone();
+        if !self.left_out.is_empty() {
+            annotations.insert(LEFT_OUT.into(), self.left_out.join("; ").into());
+        }
+        let mut fields = self.fields.clone();
+        fields.insert("stage".into(), stage.name().into());
+        fields.insert("stageTimestamp".into(), micros(now).into());
+        if !annotations.is_empty() {
+            fields.insert("annotations".into(), annotations.into());
+        }
+        let mut line = serde_json::to_vec(&fields).expect("a value is JSON");
+        line.push(b'\n');
+        line
+    }
+}
+
+/// As Kubernetes writes `MicroTime`.
+fn micros(time: Timestamp) -> String {
+    format!("{time:.6}")
+}
+
+/// What holds secrets, wherever somebody sends it.
+fn holds_secrets(object: &Value) -> bool {
+    ["Secret", "SecretList", "TokenReview", "TokenRequest"].iter().any(|kind| object["kind"] == *kind)
+        || object["items"].as_array().is_some_and(|items| items.iter().any(holds_secrets))
+}
+
+fn forget_managers(object: &mut Value) {
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("managedFields");
+    }
+    object.get_mut("items").and_then(Value::as_array_mut).into_iter().flatten().for_each(forget_managers);
+}
+
+/// The same path and query, without the values of tokens; and whether there were any.
+fn without_tokens(uri: &str) -> (String, bool) {
+    let Some((path, query)) = uri.split_once('?') else { return (uri.to_owned(), false) };
+    let mut redacted = false;
+    let pair = |pair: &str| {
+        let key = pair.split_once('=').map_or(pair, |(key, _)| key);
+        let name = decode(key).unwrap_or_else(|| key.to_owned()).to_lowercase();
+        if name == "token" || name.ends_with("_token") || name == "authorization" {
+            redacted = true;
+            return format!("{key}=REDACTED");
+        }
+        pair.to_owned()
+    };
+    let query: Vec<String> = query.split('&').map(pair).collect();
+    (format!("{path}?{}", query.join("&")), redacted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_not_in_a_uri() {
+        let check = |uri: &str, expected: &str| assert_eq!(without_tokens(uri).0, expected);
+        check("/api", "/api");
+        check("/api?watch=1&token=x&a=b", "/api?watch=1&token=REDACTED&a=b");
+        check("/api?access_token=x", "/api?access_token=REDACTED");
+        check("/api?Access%5fToken=%zz", "/api?Access%5fToken=REDACTED");
+        check("/api?tokens=x", "/api?tokens=x");
+        check("/a?continue=x&&b", "/a?continue=x&&b");
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_secret_is_not_said() {
+        let mut event = Event { hides: true, ..Event::default() };
+        event.refused(&Refusal::new(422, "Invalid", "data[x]: planted"));
+        let expected = json!({"metadata": {}, "status": "Failure", "reason": "Invalid", "code": 422});
+        assert_eq!(event.fields["responseStatus"], expected);
+        event.refused(&Refusal::new(404, "NotFound", "secrets \"a\" not found"));
+        assert_eq!(event.fields["responseStatus"]["message"], "secrets \"a\" not found");
+    }
+
+    #[test]
+    fn a_secret_in_anothers_place_is_left_out() {
+        let mut event = Event::default();
+        event.body("requestObject", Ok(json!({"items": [{"kind": "Secret"}]})), false);
+        assert_eq!(event.fields.get("requestObject"), None);
+        assert_eq!(event.left_out, ["requestObject: it holds secrets"]);
+    }
+
+    #[test]
+    fn managers_are_left_out_where_nobody_wants_them() {
+        let object = json!({"metadata": {"name": "a", "managedFields": []}, "items": [{"metadata": {"managedFields": []}}]});
+        let mut event = Event::default();
+        event.body("requestObject", Ok(object), true);
+        let expected = json!({"metadata": {"name": "a"}, "items": [{"metadata": {}}]});
+        assert_eq!(event.fields["requestObject"], expected);
+    }
+}

@@ -1,0 +1,194 @@
+//! What is logged of which request: decided of what the request asks for, with nothing read or written.
+
+use crate::auth::Identity;
+use crate::auth::rbac::{On, Resource};
+
+/// How much is said of a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Level {
+    #[default]
+    None,
+    /// Who, what and when.
+    Metadata,
+    /// And what was sent.
+    Request,
+    /// And what was answered.
+    RequestResponse,
+}
+
+/// When something is said of a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    RequestReceived,
+    ResponseStarted,
+    ResponseComplete,
+    Panic,
+}
+
+/// Some stages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Stages(u8);
+
+/// Rules in order, of which the first that matches decides. What none matches is not logged.
+///
+/// It is that of Kubernetes, `audit.k8s.io/v1`, with one difference: of what holds secrets by its nature no rule logs more than metadata.
+/// These are `secrets`, `serviceaccounts/token` and `tokenreviews`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AuditPolicy {
+    pub(super) rules: Vec<Rule>,
+    pub(super) omit_stages: Stages,
+    pub(super) omit_managed_fields: bool,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rule {
+    pub(super) level: Level,
+    pub(super) users: Vec<String>,
+    pub(super) groups: Vec<String>,
+    pub(super) verbs: Vec<String>,
+    pub(super) resources: Vec<OfGroup>,
+    pub(super) namespaces: Vec<String>,
+    pub(super) paths: Vec<String>,
+    pub(super) omit_stages: Stages,
+    pub(super) omit_managed_fields: Option<bool>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct OfGroup {
+    pub(super) group: String,
+    pub(super) resources: Vec<String>,
+    pub(super) names: Vec<String>,
+}
+
+/// What a policy decides on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Attributes<'a> {
+    /// Nobody: it did not show who it is.
+    pub(crate) user: Option<&'a Identity>,
+    pub(crate) verb: &'a str,
+    pub(crate) on: On<'a>,
+}
+
+/// What is logged of one request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Decision {
+    pub(crate) level: Level,
+    pub(crate) omit_stages: Stages,
+    pub(crate) omit_managed_fields: bool,
+}
+
+impl Level {
+    pub(super) const ALL: [Self; 4] = [Self::None, Self::Metadata, Self::Request, Self::RequestResponse];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::None => "None",
+            Self::Metadata => "Metadata",
+            Self::Request => "Request",
+            Self::RequestResponse => "RequestResponse",
+        }
+    }
+}
+
+impl Stage {
+    pub(super) const ALL: [Self; 4] =
+        [Self::RequestReceived, Self::ResponseStarted, Self::ResponseComplete, Self::Panic];
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::RequestReceived => "RequestReceived",
+            Self::ResponseStarted => "ResponseStarted",
+            Self::ResponseComplete => "ResponseComplete",
+            Self::Panic => "Panic",
+        }
+    }
+}
+
+impl Stages {
+    pub(super) const fn with(self, stage: Stage) -> Self {
+        Self(self.0 | 1 << stage as u8)
+    }
+
+    const fn or(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(crate) const fn has(self, stage: Stage) -> bool {
+        self.0 & 1 << stage as u8 != 0
+    }
+}
+
+impl AuditPolicy {
+    /// What is logged of a request.
+    pub(crate) fn decide(&self, request: &Attributes<'_>) -> Decision {
+        let Some(rule) = self.rules.iter().find(|rule| rule.matches(request)) else {
+            return Decision { omit_stages: self.omit_stages, ..Decision::default() };
+        };
+        let holds_secrets = matches!(&request.on, On::Resource(resource) if holds_secrets(resource));
+        Decision {
+            level: if holds_secrets { rule.level.min(Level::Metadata) } else { rule.level },
+            omit_stages: self.omit_stages.or(rule.omit_stages),
+            omit_managed_fields: rule.omit_managed_fields.unwrap_or(self.omit_managed_fields),
+        }
+    }
+}
+
+/// Whether what is sent or answered there is secret by its nature.
+pub(crate) fn holds_secrets(resource: &Resource<'_>) -> bool {
+    match (resource.group, resource.resource) {
+        ("", "secrets") | ("authentication.k8s.io", "tokenreviews") => true,
+        ("", "serviceaccounts") => resource.subresource == "token",
+        _ => false,
+    }
+}
+
+impl Rule {
+    fn matches(&self, request: &Attributes<'_>) -> bool {
+        let of_user = |is: &dyn Fn(&Identity) -> bool| request.user.is_some_and(is);
+        let about_objects = !self.resources.is_empty() || !self.namespaces.is_empty();
+        (self.users.is_empty() || of_user(&|user| self.users.contains(&user.user)))
+            && (self.groups.is_empty() || of_user(&|user| self.groups.iter().any(|group| user.is_in(group))))
+            && (self.verbs.is_empty() || self.verbs.iter().any(|verb| verb == request.verb))
+            && match &request.on {
+                On::Resource(resource) if about_objects => self.matches_resource(resource),
+                On::Path(_) if about_objects => false,
+                On::Resource(_) => self.paths.is_empty(),
+                On::Path(path) => self.paths.is_empty() || self.paths.iter().any(|of| path_matches(of, path)),
+            }
+    }
+
+    fn matches_resource(&self, resource: &Resource<'_>) -> bool {
+        let there = self.namespaces.is_empty() || self.namespaces.iter().any(|one| one == resource.namespace);
+        there && (self.resources.is_empty() || self.resources.iter().any(|of| of.matches(resource)))
+    }
+}
+
+impl OfGroup {
+    fn matches(&self, asked: &Resource<'_>) -> bool {
+        let named = || self.names.is_empty() || self.names.iter().any(|name| name == asked.name);
+        let one = |of: &String| resource_matches(of, asked);
+        self.group == asked.group && (self.resources.is_empty() || named() && self.resources.iter().any(one))
+    }
+}
+
+/// `pods`, `pods/log`, `*/status`, `pods/*` (pods and all that is below them) or `*` (everything).
+fn resource_matches(of: &str, asked: &Resource<'_>) -> bool {
+    let Resource { resource, subresource, .. } = *asked;
+    match of.split_once('/') {
+        None => of == "*" || (of == resource && subresource.is_empty()),
+        Some((plural, "*")) => plural == resource,
+        Some(("*", below)) => !below.is_empty() && below == subresource,
+        Some((plural, below)) => plural == resource && below == subresource && !below.is_empty(),
+    }
+}
+
+/// `/healthz`, `/openapi/*` or `*`.
+fn path_matches(of: &str, path: &str) -> bool {
+    match of.strip_suffix('*') {
+        Some(begin) => path.starts_with(begin),
+        None => of == path,
+    }
+}
+
+#[cfg(test)]
+mod tests;

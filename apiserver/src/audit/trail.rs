@@ -1,0 +1,332 @@
+//! A request in the log, from its coming to its last byte.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
+use http::{HeaderMap, Method, Response, Uri};
+use serde_json::{Value, json};
+use tokio::sync::OwnedSemaphorePermit;
+
+use super::event::{BODY_BYTES, Event};
+use super::policy::{Attributes, Decision, Level, Stage, holds_secrets};
+use super::writer::Log;
+use crate::auth::Identity;
+use crate::auth::rbac::{On, Resource as Asks};
+use crate::http::Body;
+use crate::refusal::Refusal;
+use crate::request::{Resource, Verb};
+use crate::server::Shared;
+use crate::{json, protobuf, yaml};
+
+const AUDIT_ID: HeaderName = HeaderName::from_static("audit-id");
+/// An id of a client's is cut off there.
+const ID_CHARS: usize = 64;
+
+/// What is written of one request. Dropping it writes the end of a request that is not answered any more.
+pub(crate) struct Trail {
+    id: HeaderValue,
+    about: Box<About>,
+}
+
+struct About {
+    shared: Arc<Shared>,
+    log: Arc<Log>,
+    place: Option<OwnedSemaphorePermit>,
+    event: Event,
+    decision: Decision,
+    verb: Option<Verb>,
+    resource: Option<Resource>,
+    body: Option<(Bytes, Option<HeaderValue>)>,
+    panicked: bool,
+    refused: bool,
+}
+
+/// What a request asks for, as far as that can be read.
+pub(crate) enum Asked<'a> {
+    Objects(Verb, &'a Resource),
+    Path(&'a Method),
+}
+
+impl Trail {
+    /// Of a request that just came.
+    ///
+    /// # Errors
+    /// The log takes nothing more.
+    pub(crate) async fn begin(
+        shared: &Arc<Shared>,
+        log: &Arc<Log>,
+        (uri, headers, peer): (&Uri, &HeaderMap, Option<IpAddr>),
+    ) -> Result<Self, Refusal> {
+        let now = shared.world.now();
+        let text = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok());
+        let said = text(&AUDIT_ID).map(|id| id.chars().take(ID_CHARS).collect::<String>());
+        let id = said.filter(|id| !id.is_empty()).unwrap_or_else(|| shared.world.uid());
+        let asked = uri.path_and_query().map_or("/", |asked| asked.as_str());
+        let mut event = Event::new(&id, asked, text(&USER_AGENT), now);
+        if let Some(peer) = peer {
+            event.set("sourceIPs", json!([peer.to_string()]));
+        }
+        let id = HeaderValue::try_from(id).expect("it was a header, or is a UUID");
+        let about = About {
+            shared: shared.clone(),
+            log: log.clone(),
+            place: Some(log.place().await?),
+            event,
+            decision: Decision::default(),
+            verb: None,
+            resource: None,
+            body: None,
+            panicked: false,
+            refused: false,
+        };
+        Ok(Self { id, about: about.into() })
+    }
+
+    /// It is known who asks, or that it is not known. From here on it is decided what is said of the request.
+    ///
+    /// # Errors
+    /// It could not be written, and must have been.
+    pub(crate) async fn received(
+        &mut self,
+        user: Option<&Identity>,
+        asked: Asked<'_>,
+        path: &str,
+    ) -> Result<(), Refusal> {
+        let About { event, log, .. } = &mut *self.about;
+        let small: String;
+        let (verb, on) = match &asked {
+            Asked::Objects(verb, resource) => (verb.name(), On::Resource(asks(resource))),
+            Asked::Path(method) => {
+                small = method.as_str().to_lowercase();
+                (small.as_str(), On::Path(path))
+            }
+        };
+        let decision = log.policy.decide(&Attributes { user, verb, on });
+        log.decided(decision.level);
+        event.level(decision.level);
+        event.set("verb", verb.into());
+        event.user(user);
+        if let On::Resource(resource) = &on {
+            event.hides |= holds_secrets(resource);
+        }
+        if let Asked::Objects(verb, resource) = asked {
+            event.object(resource);
+            (self.about.verb, self.about.resource) = (Some(verb), Some(resource.clone()));
+        }
+        self.about.decision = decision;
+        // Who is not known is told so at once: that is one event.
+        if user.is_none() || !self.about.says(Stage::RequestReceived) {
+            return Ok(());
+        }
+        let line = self.about.event.line(Stage::RequestReceived, self.about.shared.world.now());
+        if self.about.log.write(line, None).await || !self.about.log.strict {
+            return Ok(());
+        }
+        self.about.log.rejected();
+        let message =
+            "the request could not be logged, and so was not done: see what is wrong with the audit log";
+        Err(Refusal::new(500, "InternalError", message))
+    }
+
+    /// It is made as another than who sends it.
+    pub(crate) fn stands_for(&mut self, other: &Identity) {
+        self.about.event.set("impersonatedUser", other.user_info());
+    }
+
+    /// It may be done, or not.
+    pub(crate) fn decided(&mut self, allowed: bool, reason: impl FnOnce() -> String) {
+        if self.about.decision.level > Level::None {
+            let decision = if allowed { "allow" } else { "forbid" };
+            self.about.event.annotate("authorization.k8s.io/decision", decision);
+            self.about.event.annotate("authorization.k8s.io/reason", reason());
+        }
+    }
+
+    /// What was sent.
+    pub(crate) fn body(&mut self, bytes: &Bytes, headers: &HeaderMap) {
+        if self.about.decision.level > Level::None && !bytes.is_empty() {
+            self.about.body = Some((bytes.clone(), headers.get(CONTENT_TYPE).cloned()));
+        }
+    }
+
+    /// It is not done.
+    pub(crate) fn refused(&mut self, refusal: &Refusal) {
+        self.about.event.refused(refusal);
+        self.about.refused = true;
+    }
+
+    /// The work on it panicked.
+    pub(crate) fn panicked(&mut self) {
+        self.about.panicked = true;
+    }
+
+    /// Its answer, which is given when what there is to say is written. Of one that is sent in parts the end is said when it ends.
+    pub(crate) async fn answered(self, mut answer: Response<Body>) -> Response<Body> {
+        let Self { id, mut about } = self;
+        answer.headers_mut().insert(AUDIT_ID, id);
+        if about.decision.level == Level::None {
+            about.place = None;
+            return answer;
+        }
+        let code = answer.status().as_u16();
+        if !about.refused {
+            about.event.answered(code);
+        }
+        let content_type = answer.headers().get(CONTENT_TYPE).cloned();
+        if let Some(bytes) = answer.body().whole_bytes() {
+            about.request();
+            about.response(Ok(&bytes), content_type.as_ref());
+            let stage = if about.panicked { Stage::Panic } else { Stage::ResponseComplete };
+            let place = about.place.take();
+            if about.says(stage) {
+                let line = about.event.line(stage, about.shared.world.now());
+                about.log.write(line, place).await;
+            }
+            return answer;
+        }
+        let is_watch = answer.body().is_watch();
+        if is_watch && about.says(Stage::ResponseStarted) {
+            let line = about.event.line(Stage::ResponseStarted, about.shared.world.now());
+            about.log.write(line, None).await;
+        }
+        let keeps = !is_watch && about.decision.level == Level::RequestResponse;
+        let tail = Tail { about, content_type, sent: keeps.then(Vec::new), ended: is_watch };
+        answer.map(|body| body.with_tail(tail))
+    }
+}
+
+/// The end of an answer that is sent in parts: when this is dropped, that is said.
+pub(crate) struct Tail {
+    about: Box<About>,
+    content_type: Option<HeaderValue>,
+    /// What was sent, where that is logged and is not too long.
+    sent: Option<Vec<u8>>,
+    /// All of it was sent.
+    ended: bool,
+}
+
+impl Tail {
+    pub(crate) fn part(&mut self, bytes: &Bytes) {
+        // One byte more than may be, that it is seen to be too long.
+        if let Some(sent) = self.sent.as_mut().filter(|sent| sent.len() <= BODY_BYTES) {
+            sent.extend_from_slice(bytes);
+        }
+    }
+
+    pub(crate) fn ended(&mut self) {
+        self.ended = true;
+    }
+}
+
+impl Drop for Tail {
+    fn drop(&mut self) {
+        let Self { about, content_type, sent, ended } = self;
+        match sent {
+            Some(sent) if *ended => about.response(Ok(sent), content_type.as_ref()),
+            Some(_) => about.response(Err("the client did not take all of it"), None),
+            None => {}
+        }
+        about.complete();
+    }
+}
+
+impl About {
+    fn says(&self, stage: Stage) -> bool {
+        self.decision.level > Level::None && !self.decision.omit_stages.has(stage)
+    }
+
+    /// Says the end, if that was not done, with nobody waiting for it.
+    fn complete(&mut self) {
+        let Some(place) = self.place.take().filter(|_| self.says(Stage::ResponseComplete)) else { return };
+        self.request();
+        self.log.leave(self.event.line(Stage::ResponseComplete, self.shared.world.now()), place);
+    }
+
+    /// Says what was sent.
+    fn request(&mut self) {
+        let Some((bytes, content_type)) = self.body.take() else { return };
+        let says_all = self.decision.level >= Level::Request;
+        let names = matches!(self.verb, Some(Verb::Create | Verb::Update));
+        if !says_all && !names {
+            return;
+        }
+        let body = self.read(&bytes, content_type.as_ref());
+        if let Some(object) = body.as_ref().ok().filter(|_| names) {
+            self.event.named_by(object);
+        }
+        if says_all {
+            self.event.body("requestObject", body, self.decision.omit_managed_fields);
+        }
+    }
+
+    /// Says what was answered.
+    fn response(&mut self, bytes: Result<&[u8], &str>, content_type: Option<&HeaderValue>) {
+        let says_all = self.decision.level == Level::RequestResponse;
+        let is_new = self.verb == Some(Verb::Create) && !self.refused;
+        if !says_all && !is_new {
+            return;
+        }
+        let body = match bytes {
+            Ok([]) => return,
+            Ok(bytes) if self.resource.is_some() => self.read(bytes, content_type),
+            // Documents are long, and the same for everybody.
+            Ok(_) => Err("a document"),
+            Err(why) => Err(why),
+        };
+        if let Some(object) = body.as_ref().ok().filter(|_| is_new) {
+            self.event.made(object);
+        }
+        if says_all {
+            self.event.body("responseObject", body, self.decision.omit_managed_fields);
+        }
+    }
+
+    /// A body as JSON.
+    fn read(&self, bytes: &[u8], content_type: Option<&HeaderValue>) -> Result<Value, &'static str> {
+        if bytes.len() > BODY_BYTES {
+            return Err("it is too long");
+        }
+        let is = |what: &str| {
+            content_type.and_then(|value| value.to_str().ok()).is_some_and(|value| value.contains(what))
+        };
+        if is("protobuf") {
+            return self.decoded(bytes).ok_or("its protobuf is of no kind that is known here");
+        }
+        let read = if is("yaml") { yaml::read(bytes) } else { json::read(bytes) };
+        read.map(|read| read.value).map_err(|_| "it cannot be read")
+    }
+
+    fn decoded(&self, bytes: &[u8]) -> Option<Value> {
+        let resource = self.resource.as_ref()?;
+        let kinds = self.shared.kinds();
+        let kind = kinds.find(&resource.group, &resource.version, &resource.plural)?;
+        let (api_version, kind) = match self.verb? {
+            Verb::Delete | Verb::DeleteCollection => ("v1", "DeleteOptions"),
+            _ => (kind.api_version.as_ref(), kind.names.kind.as_ref()),
+        };
+        protobuf::decode(bytes, protobuf::Expected { api_version, kind }).ok()
+    }
+}
+
+impl Drop for About {
+    fn drop(&mut self) {
+        // A place that is still held is that of a request whose client went away, or whose answer just ended.
+        if self.place.is_some() && self.says(Stage::ResponseComplete) {
+            let why = "the client went away before it was answered: what it asked for may have been done";
+            self.event.refused(&Refusal::new(499, "ClientClosedRequest", why));
+            self.complete();
+        }
+    }
+}
+
+fn asks(resource: &Resource) -> Asks<'_> {
+    Asks {
+        group: &resource.group,
+        resource: &resource.plural,
+        subresource: resource.subresource.as_deref().unwrap_or_default(),
+        namespace: resource.authorized_in().unwrap_or_default(),
+        name: resource.name.as_deref().unwrap_or_default(),
+    }
+}
