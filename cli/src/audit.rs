@@ -7,7 +7,7 @@ use machinery::apiserver::{Audit, AuditFile, AuditPolicy};
 
 /// As kube-apiserver calls them.
 #[derive(clap::Args)]
-pub(crate) struct Arguments {
+pub(crate) struct AuditLog {
     /// The policy that says which requests are logged: a Policy of audit.k8s.io/v1. Without it none is
     #[arg(long, value_name = "F", requires = "audit_log_path")]
     audit_policy_file: Option<PathBuf>,
@@ -36,7 +36,7 @@ enum Mode {
     BlockingStrict,
 }
 
-impl Arguments {
+impl AuditLog {
     /// What is to be logged, if anything is.
     pub(crate) fn policy(&self) -> anyhow::Result<Option<AuditPolicy>> {
         let Some(path) = &self.audit_policy_file else { return Ok(None) };

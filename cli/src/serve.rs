@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
     #[arg(long)]
     insecure_http: bool,
     #[command(flatten)]
-    audit: crate::audit::Arguments,
+    audit: crate::audit::AuditLog,
     #[cfg(feature = "otel")]
     #[command(flatten)]
     traces: crate::traces::Collector,

@@ -92,7 +92,7 @@ fn go_on(shared: &Shared, tasks: &TaskTracker, task: impl Future<Output = ()> + 
 }
 
 /// Creates an object, if it is not there.
-async fn ensure(shared: &Shared, kind: &Kind, mut object: Value) -> Result<(), Refusal> {
+pub(super) async fn ensure(shared: &Shared, kind: &Kind, mut object: Value) -> Result<(), Refusal> {
     kind.check_types(&object).map_err(|why| kind.unfit(&why))?;
     kind.reshape(&mut object);
     let context =
@@ -105,6 +105,7 @@ async fn ensure(shared: &Shared, kind: &Kind, mut object: Value) -> Result<(), R
     let bytes = stored_bytes(kind, &object);
     let step =
         |there: Option<&Entry>| Ok(if there.is_some() { Write::Keep } else { Write::Put(bytes.clone()) });
-    let change = Change { shared, kind, key: &key, rests: Rests::default(), dry_run: false };
+    let rests = Rests { on_its_place: kind.namespaced, ..Rests::default() };
+    let change = Change { shared, kind, key: &key, rests, dry_run: false };
     change.make(None, step).await.map(drop)
 }

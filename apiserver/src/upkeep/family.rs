@@ -44,10 +44,12 @@ enum Waits {
     Orphans,
 }
 
-struct Owner {
-    uid: String,
+pub(super) struct Owner {
+    pub(super) uid: String,
+    pub(super) version: String,
     group: String,
-    kind: String,
+    pub(super) kind: String,
+    pub(super) name: String,
     /// Whether an owner that waits for what it owns waits for this.
     blocks: bool,
 }
@@ -122,6 +124,27 @@ impl Family {
     pub(super) fn due(&self, key: &Key, namespaced: impl Fn(&str, &str) -> Option<bool>) -> Option<Due> {
         let member = self.members.get(key)?;
         self.due_as_owned(member, namespaced).or_else(|| self.due_as_owner(key, member))
+    }
+
+    /// The owners that it cannot have for where they are, as references to them: what is in another namespace, and, of what is in no
+    /// namespace, what is in one.
+    pub(super) fn misplaced(
+        &self,
+        key: &Key,
+        namespaced: impl Fn(&str, &str) -> Option<bool>,
+    ) -> Vec<&Owner> {
+        let Some(member) = self.members.get(key) else { return Vec::new() };
+        let elsewhere =
+            |owner: &&Owner| match self.by_uid.get(&owner.uid).and_then(|key| self.members.get(key)) {
+                Some(known) => !known.can_own(member),
+                None => member.namespace.is_empty() && namespaced(&owner.group, &owner.kind) == Some(true),
+            };
+        member.owners.iter().filter(elsewhere).collect()
+    }
+
+    /// The UID and the namespace of one that is known.
+    pub(super) fn place(&self, key: &Key) -> Option<(&str, &str)> {
+        self.members.get(key).map(|member| (member.uid.as_str(), member.namespace.as_str()))
     }
 
     fn due_as_owned(&self, member: &Member, namespaced: impl Fn(&str, &str) -> Option<bool>) -> Option<Due> {
@@ -246,7 +269,8 @@ impl Owner {
     fn of(reference: Reference) -> Self {
         let group = reference.api_version.split_once('/').map_or("", |(group, _)| group).to_owned();
         let blocks = reference.block_owner_deletion == Some(true);
-        Self { uid: reference.uid, group, kind: reference.kind, blocks }
+        let Reference { uid, api_version: version, kind, name, .. } = reference;
+        Self { uid, version, group, kind, name, blocks }
     }
 }
 
@@ -276,6 +300,8 @@ struct Reference {
     api_version: String,
     #[serde(default)]
     kind: String,
+    #[serde(default)]
+    name: String,
     #[serde(default)]
     uid: String,
     block_owner_deletion: Option<bool>,

@@ -5,14 +5,17 @@
 
 use std::sync::Arc;
 
-use machinery_store::{Change, Key, Range, Seen, Span};
-use serde_json::{Map, Value};
+use machinery_store::{Change, Entry, Key, Range, Seen, Span};
+use serde_json::{Map, Value, json};
+use sha2::{Digest as _, Sha256};
 use tokio::time::sleep;
 
-use super::family::{Due, Family};
+use super::begin::ensure;
+use super::family::{Due, Family, Owner};
 use super::follow::AGAIN;
 use super::writes::{self, How};
-use crate::kind::Part;
+use crate::kind::{Kind, Part};
+use crate::native;
 use crate::refusal::Refusal;
 use crate::server::Shared;
 use crate::storage::Moment;
@@ -56,17 +59,64 @@ async fn follow(shared: &Shared) -> Result<(), Refusal> {
 /// Does what is due.
 async fn settle(shared: &Shared, family: &Family, key: &Key) -> Result<(), Refusal> {
     let registry = shared.kinds();
-    let Some(due) = family.due(key, |group, kind| registry.is_namespaced(group, kind)) else { return Ok(()) };
+    let namespaced = |group: &str, kind: &str| registry.is_namespaced(group, kind);
+    let (due, misplaced) = (family.due(key, namespaced), family.misplaced(key, namespaced));
+    if due.is_none() && misplaced.is_empty() {
+        return Ok(());
+    }
     let Some(kind) = registry.at(key) else { return Ok(()) };
     let Some(entry) = shared.objects.get(key, Moment::Newest).await? else { return Ok(()) };
     if family.revision(key) != Some(entry.modified) {
         return Ok(());
     }
+    if let Some((uid, namespace)) = family.place(key) {
+        for owner in misplaced {
+            tell(shared, kind, &entry, (uid, namespace), owner).await?;
+        }
+    }
+    let Some(due) = due else { return Ok(()) };
     if let Due::Delete(propagation) = due {
         let how = How { unchanged: true, propagation, ..How::default() };
         return writes::delete(shared, kind, &entry, how).await;
     }
     writes::update(shared, kind, &entry, Part::Main, |object| change(metadata_mut(object), &due)).await
+}
+
+/// Says in an event that somebody cannot own an object for where they are. It is called after both: one event, however often it is seen.
+async fn tell(
+    shared: &Shared,
+    kind: &Kind,
+    entry: &Entry,
+    (uid, namespace): (&str, &str),
+    owner: &Owner,
+) -> Result<(), Refusal> {
+    let Some(events) = native::kinds().find(|kind| kind.names.kind == "Event" && kind.group.is_empty())
+    else {
+        return Ok(());
+    };
+    let (_, name) = kind.place.names(&entry.key);
+    let place = if namespace.is_empty() { "default" } else { namespace };
+    let digest = Sha256::digest(format!("{uid} {}", owner.uid));
+    let mark = digest.iter().take(8).fold(String::new(), |text, byte| format!("{text}{byte:02x}"));
+    let Owner { version, kind: owner_kind, name: owner_name, uid: owner_uid, .. } = owner;
+    let reference =
+        format!("[{version}/{owner_kind}, namespace: {namespace}, name: {owner_name}, uid: {owner_uid}]");
+    let now = shared.world.time();
+    let about = json!({
+        "apiVersion": kind.api_version, "kind": kind.names.kind, "name": name, "namespace": namespace, "uid": uid,
+    });
+    let event = json!({
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": format!("{name}.{mark}"), "namespace": place},
+        "involvedObject": about, "reason": "OwnerRefInvalidNamespace", "type": "Warning",
+        "message": format!("ownerRef {reference} does not exist in namespace {namespace:?}"),
+        "source": {"component": "garbage-collector-controller"}, "reportingComponent": "garbage-collector-controller",
+        "reportingInstance": "", "firstTimestamp": now, "lastTimestamp": now, "count": 1,
+    });
+    match ensure(shared, &events, event).await {
+        Err(refusal) if matches!(refusal.code, 503 | 504) => Err(refusal),
+        // In a namespace that goes there is nobody to tell.
+        _ => Ok(()),
+    }
 }
 
 fn change(metadata: &mut Map<String, Value>, due: &Due) {

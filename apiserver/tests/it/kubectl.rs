@@ -212,6 +212,27 @@ fn script(kubectl: &Kubectl) {
         &["ann", "dev", "system:authenticated", "7"],
     );
 
+    // What is owned goes with its owner, before it, or stays.
+    for (cascade, stays) in [("background", false), ("foreground", false), ("orphan", true)] {
+        kubectl.says("create configmap owner", "", &["created"]);
+        let (_, uid) = kubectl.run("get configmap owner -o jsonpath={.metadata.uid}", "");
+        let owned = format!(
+            r#"{{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {{"name": "owned", "ownerReferences": [{{"apiVersion": "v1",
+            "kind": "ConfigMap", "name": "owner", "uid": "{uid}", "blockOwnerDeletion": true}}]}}}}"#
+        );
+        kubectl.says("create -f -", &owned, &["created"]);
+        // It waits until the owner is gone.
+        kubectl.says(&format!("delete configmap owner --cascade={cascade}"), "", &["deleted"]);
+        kubectl.fails("get configmap owner", "", &["NotFound"]);
+        if stays {
+            let (_, owners) = kubectl.run("get configmap owned -o jsonpath={.metadata.ownerReferences}", "");
+            assert_eq!(owners, "");
+            kubectl.says("delete configmap owned", "", &["deleted"]);
+        } else {
+            kubectl.says("wait --for=delete configmap/owned --timeout=60s", "", &[]);
+        }
+    }
+
     // And gone.
     kubectl.says("delete wd a --wait=false", "", &["deleted"]);
     kubectl.says("wait --for=delete wd/a", "", &[]);

@@ -7,6 +7,7 @@ mod differential;
 mod expiry;
 mod fences;
 mod fuzz;
+mod garbage;
 mod guards;
 mod handle;
 mod interest;

@@ -1,0 +1,419 @@
+//! What is owned, and what becomes of it: in whatever order owners go, however they are deleted, and over restarts.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use http::Method;
+use machinery_apiserver::ApiServer;
+use machinery_store::{Memory, Options};
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+use serde_json::{Value, json};
+use tokio::time::Duration;
+
+use crate::client::{Client, definition, widgets};
+use crate::upkeep::{collected, gone};
+
+const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
+
+fn owner(of: &Value, kind: &str, blocks: bool) -> Value {
+    let (name, uid) = (&of["metadata"]["name"], &of["metadata"]["uid"]);
+    json!({"apiVersion": "v1", "kind": kind, "name": name, "uid": uid, "blockOwnerDeletion": blocks})
+}
+
+fn named(name: &str, owners: &[Value]) -> Value {
+    json!({"metadata": {"name": name, "ownerReferences": owners}})
+}
+
+/// An owner `a` with what it owns, `b`.
+async fn pair(client: &Client) {
+    let a = client.post(MAPS, &named("a", &[])).await.fine();
+    client.post(MAPS, &named("b", &[owner(&a, "ConfigMap", true)])).await.fine();
+}
+
+/// Deletes, with options in the body, if there are any.
+async fn delete(client: &Client, path: &str, options: Option<Value>) {
+    match options {
+        None => client.delete(path).await.fine(),
+        Some(mut options) => {
+            options["kind"] = "DeleteOptions".into();
+            let json = [("content-type", "application/json")];
+            client.ask(Method::DELETE, path, &json, &options.to_string()).await.fine()
+        }
+    };
+}
+
+#[tokio::test]
+async fn how_it_goes_can_be_said_in_every_way() {
+    let (_server, client) = widgets().await;
+    let (a, b) = (format!("{MAPS}/a"), format!("{MAPS}/b"));
+    let orphans = [
+        (format!("{a}?propagationPolicy=Orphan"), None),
+        (format!("{a}?orphanDependents=true"), None),
+        (a.clone(), Some(json!({"propagationPolicy": "Orphan"}))),
+        (a.clone(), Some(json!({"orphanDependents": true}))),
+        (format!("{MAPS}?propagationPolicy=Orphan&fieldSelector=metadata.name%3Da"), None),
+        (format!("{MAPS}?fieldSelector=metadata.name%3Da"), Some(json!({"propagationPolicy": "Orphan"}))),
+    ];
+    for (path, options) in orphans {
+        pair(&client).await;
+        delete(&client, &path, options).await;
+        gone(&client, &a).await;
+        collected(&client).await;
+        let left = client.get(&b).await.fine();
+        assert_eq!(left["metadata"]["ownerReferences"], Value::Null, "{path}");
+        client.delete(&b).await.fine();
+    }
+    let others = [
+        (a.clone(), None),
+        (format!("{a}?propagationPolicy=Background"), None),
+        (format!("{a}?propagationPolicy=Foreground"), None),
+        (format!("{a}?orphanDependents=false"), None),
+        (a.clone(), Some(json!({"propagationPolicy": "Foreground"}))),
+        (format!("{MAPS}?propagationPolicy=Foreground&fieldSelector=metadata.name%3Da"), None),
+    ];
+    for (path, options) in others {
+        pair(&client).await;
+        delete(&client, &path, options).await;
+        gone(&client, &b).await;
+        gone(&client, &a).await;
+    }
+}
+
+#[tokio::test]
+async fn who_waits_is_there_until_what_it_owns_is_not() {
+    let (_server, client) = widgets().await;
+    let a = client.post(MAPS, &named("a", &[])).await.fine();
+    let mut held = named("b", &[owner(&a, "ConfigMap", true)]);
+    held["metadata"]["finalizers"] = json!(["example.com/hold"]);
+    client.post(MAPS, &held).await.fine();
+    client.post(MAPS, &named("c", &[owner(&a, "ConfigMap", false)])).await.fine();
+    client
+        .delete(&format!("{MAPS}?propagationPolicy=Foreground&fieldSelector=metadata.name%3Da"))
+        .await
+        .fine();
+    gone(&client, &format!("{MAPS}/c")).await;
+    collected(&client).await;
+    let waiting = client.get(&format!("{MAPS}/a")).await.fine();
+    assert_eq!(waiting["metadata"]["finalizers"], json!(["foregroundDeletion"]));
+    assert!(client.get(&format!("{MAPS}/b")).await.fine()["metadata"]["deletionTimestamp"].is_string());
+    client.merge(&format!("{MAPS}/b"), &json!({"metadata": {"finalizers": null}})).await.fine();
+    gone(&client, &format!("{MAPS}/a")).await;
+}
+
+#[tokio::test]
+async fn what_was_begun_before_a_restart_is_done_after_it() {
+    let store = Memory::new(Options::default());
+    let server = ApiServer::builder(store.clone()).without_garbage_collection().start().await.unwrap();
+    let client = Client::of(&server);
+    pair(&client).await;
+    let c = client.post(MAPS, &named("c", &[])).await.fine();
+    let d = client.post(MAPS, &named("d", &[owner(&c, "ConfigMap", true)])).await.fine();
+    client.post(MAPS, &named("e", &[owner(&d, "ConfigMap", true)])).await.fine();
+    let f = client.post(MAPS, &named("f", &[])).await.fine();
+    client.post(MAPS, &named("g", &[owner(&f, "ConfigMap", true)])).await.fine();
+    client.delete(&format!("{MAPS}/a?propagationPolicy=Orphan")).await.fine();
+    client.delete(&format!("{MAPS}/c?propagationPolicy=Foreground")).await.fine();
+    client.delete(&format!("{MAPS}/f")).await.fine();
+    assert_eq!(client.get(MAPS).await.fine()["items"].as_array().unwrap().len(), 6, "nobody collects");
+    server.stop().await;
+    let server = ApiServer::builder(store).start().await.unwrap();
+    let client = Client::of(&server);
+    for name in ["a", "c", "d", "e", "g"] {
+        gone(&client, &format!("{MAPS}/{name}")).await;
+    }
+    let b = client.get(&format!("{MAPS}/b")).await.fine();
+    assert_eq!(b["metadata"]["ownerReferences"], Value::Null);
+}
+
+#[tokio::test]
+async fn what_is_owned_goes_with_the_definition_of_its_owner() {
+    let (_server, client) = widgets().await;
+    let kind =
+        json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "w"}, "spec": {}});
+    let widget = client.post(WIDGETS, &kind).await.fine();
+    let mut reference = owner(&widget, "Widget", true);
+    reference["apiVersion"] = "example.com/v1".into();
+    client.post(MAPS, &named("a", &[reference])).await.fine();
+    client.delete("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com").await.fine();
+    gone(&client, &format!("{MAPS}/a")).await;
+}
+
+#[tokio::test]
+async fn an_owner_that_cannot_be_one_for_where_it_is_is_told_of() {
+    let (_server, client) = widgets().await;
+    client.post("/api/v1/namespaces", &named("other", &[])).await.fine();
+    let there = "/api/v1/namespaces/other/configmaps";
+    let a = client.post(there, &named("a", &[])).await.fine();
+    let b = client.post(MAPS, &named("b", &[owner(&a, "ConfigMap", true)])).await.fine();
+    let node = client.post("/api/v1/nodes", &named("n", &[owner(&a, "ConfigMap", true)])).await.fine();
+    // What is elsewhere is as absent for what is in a namespace; for what is in none nobody can tell.
+    gone(&client, &format!("{MAPS}/b")).await;
+    for round in 0..2 {
+        client
+            .merge("/api/v1/nodes/n", &json!({"metadata": {"labels": {"round": round.to_string()}}}))
+            .await
+            .fine();
+        collected(&client).await;
+    }
+    client.get("/api/v1/nodes/n").await.fine();
+    client.get(&format!("{there}/a")).await.fine();
+    let select = "/api/v1/namespaces/default/events?fieldSelector=reason%3DOwnerRefInvalidNamespace";
+    let events = client.get(select).await.fine();
+    let told: BTreeSet<_> = events["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|event| {
+            assert_eq!(event["type"], "Warning");
+            (event["involvedObject"]["uid"].to_string(), event["message"].as_str().unwrap().to_owned())
+        })
+        .collect();
+    let message = |namespace: &str| {
+        let uid = a["metadata"]["uid"].as_str().unwrap();
+        format!(
+            "ownerRef [v1/ConfigMap, namespace: {namespace}, name: a, uid: {uid}] does not exist in namespace {namespace:?}"
+        )
+    };
+    let of = |object: &Value, namespace| (object["metadata"]["uid"].to_string(), message(namespace));
+    assert_eq!(told, BTreeSet::from([of(&b, "default"), of(&node, "")]));
+    assert_eq!(events["items"].as_array().unwrap().len(), 2, "once, however often it is seen: {events:#}");
+}
+
+/// Where an object is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum At {
+    Default,
+    Other,
+    Cluster,
+}
+
+impl At {
+    const fn all(self) -> &'static str {
+        match self {
+            Self::Default => MAPS,
+            Self::Other => "/api/v1/namespaces/other/configmaps",
+            Self::Cluster => "/api/v1/nodes",
+        }
+    }
+
+    const fn kind(self) -> &'static str {
+        if matches!(self, Self::Cluster) { "Node" } else { "ConfigMap" }
+    }
+}
+
+/// Objects, by where they are and whom they name as their owners: by number, and whether these are to wait for them.
+#[derive(Clone, Debug)]
+struct Graph(Vec<(At, BTreeMap<usize, bool>)>);
+
+#[derive(Clone, Debug)]
+struct Op {
+    which: usize,
+    policy: usize,
+    /// Before the next one comes, all that is due is done.
+    settles: bool,
+    restarts: bool,
+}
+
+/// What is there, as the documentation of Kubernetes words it: nothing is in between.
+#[derive(Clone, Debug)]
+struct Oracle(Vec<(At, Option<BTreeSet<usize>>)>);
+
+impl Oracle {
+    fn of(graph: &Graph) -> Self {
+        let all = graph.0.iter().map(|(at, owners)| (*at, Some(owners.keys().copied().collect())));
+        let mut oracle = Self(all.collect());
+        oracle.settle();
+        oracle
+    }
+
+    fn can_own(&self, owner: usize, owned: usize) -> bool {
+        self.0[owner].0 == At::Cluster || self.0[owner].0 == self.0[owned].0
+    }
+
+    fn settle(&mut self) {
+        let mut again = true;
+        while std::mem::take(&mut again) {
+            for one in 0..self.0.len() {
+                let (at, Some(owners)) = self.0[one].clone() else { continue };
+                let unknown = at == At::Cluster && owners.iter().any(|owner| self.0[*owner].0 != At::Cluster);
+                if owners.is_empty() || unknown {
+                    continue;
+                }
+                let there = |owner: &usize| self.0[*owner].1.is_some() && self.can_own(*owner, one);
+                let left: BTreeSet<usize> = owners.iter().copied().filter(there).collect();
+                if left != owners {
+                    self.0[one].1 = (!left.is_empty()).then_some(left);
+                    again = true;
+                }
+            }
+        }
+    }
+
+    fn delete(&mut self, which: usize, orphans: bool) {
+        for one in 0..self.0.len() {
+            if orphans
+                && self.can_own(which, one)
+                && let Some(owners) = &mut self.0[one].1
+            {
+                owners.remove(&which);
+            }
+        }
+        self.0[which].1 = None;
+        self.settle();
+    }
+}
+
+/// By what a delete says how: in the query or in the body.
+const POLICIES: [(&str, &str); 8] = [
+    ("", ""),
+    ("?propagationPolicy=Background", ""),
+    ("?orphanDependents=false", ""),
+    ("?propagationPolicy=Foreground", ""),
+    ("", r#"{"propagationPolicy": "Foreground"}"#),
+    ("?propagationPolicy=Orphan", ""),
+    ("?orphanDependents=true", ""),
+    ("", r#"{"propagationPolicy": "Orphan"}"#),
+];
+const ORPHAN: usize = 5;
+
+const OBJECTS: usize = 7;
+
+fn graphs() -> impl Strategy<Value = Graph> {
+    let at = prop_oneof![4 => Just(At::Default), 2 => Just(At::Other), 2 => Just(At::Cluster)];
+    let owners = prop_oneof![
+        1 => Just(BTreeMap::new()),
+        3 => prop::collection::btree_map(0..OBJECTS, any::<bool>(), 1..4),
+    ];
+    prop::collection::vec((at, owners), OBJECTS).prop_map(|mut all| {
+        let places: Vec<At> = all.iter().map(|(at, _)| *at).collect();
+        for (at, owners) in &mut all {
+            // What names an owner of which nobody can tell where it is stays for ever, and so does an owner that waits for it.
+            let unknown =
+                owners.keys().copied().find(|owner| *at == At::Cluster && places[*owner] != At::Cluster);
+            if let Some(unknown) = unknown {
+                owners.retain(|owner, _| *owner == unknown);
+            }
+        }
+        Graph(all)
+    })
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let op = (0..OBJECTS, 0..POLICIES.len(), any::<bool>(), prop::bool::weighted(0.3));
+    let op = op.prop_map(|(which, policy, settles, restarts)| Op { which, policy, settles, restarts });
+    prop::collection::vec(op, 1..6)
+}
+
+#[test]
+fn what_is_left_is_what_the_naive_way_leaves() {
+    let config = Config { cases: 64, failure_persistence: None, ..Config::default() };
+    let mut runner = TestRunner::new_with_rng(config, TestRng::deterministic_rng(RngAlgorithm::ChaCha));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let found = runner.run(&(graphs(), ops()), |(graph, ops)| {
+        runtime.block_on(run(&graph, &ops));
+        Ok(())
+    });
+    found.unwrap_or_else(|error| panic!("{error}"));
+}
+
+async fn run(graph: &Graph, ops: &[Op]) {
+    let store = Memory::new(Options::default());
+    let mut server = ApiServer::builder(store.clone()).without_garbage_collection().start().await.unwrap();
+    let mut client = Client::of(&server);
+    let uids = built(&client, graph).await;
+    server.stop().await;
+    server = ApiServer::builder(store.clone()).start().await.unwrap();
+    client = Client::of(&server);
+    let mut oracle = Oracle::of(graph);
+    same(&client, &oracle, &uids).await;
+    for op in ops {
+        let orphans = op.policy >= ORPHAN;
+        if orphans {
+            // What is taken along by another, and what is let go, is decided by who comes first.
+            same(&client, &oracle, &uids).await;
+        }
+        let (query, body) = POLICIES[op.policy];
+        let path = format!("{}/n{}{query}", graph.0[op.which].0.all(), op.which);
+        let headers: &[(&str, &str)] =
+            if body.is_empty() { &[] } else { &[("content-type", "application/json")] };
+        let answer = client.ask(Method::DELETE, &path, headers, body).await;
+        assert!(matches!(answer.code, 200 | 404), "{answer:?}");
+        if oracle.0[op.which].1.is_some() {
+            oracle.delete(op.which, orphans);
+        }
+        if op.restarts {
+            server.stop().await;
+            server = ApiServer::builder(store.clone()).start().await.unwrap();
+            client = Client::of(&server);
+        }
+        if op.settles || orphans {
+            same(&client, &oracle, &uids).await;
+        }
+    }
+    same(&client, &oracle, &uids).await;
+    for _ in 0..4 {
+        collected(&client).await;
+    }
+    assert_eq!(
+        there(&client, &uids).await,
+        oracle.0.iter().map(|(_, owners)| owners.clone()).collect::<Vec<_>>()
+    );
+    server.stop().await;
+}
+
+/// Makes all objects, and then says whose they are. Returns their UIDs.
+async fn built(client: &Client, graph: &Graph) -> Vec<String> {
+    client.post("/api/v1/namespaces", &named("other", &[])).await.fine();
+    let mut made = Vec::new();
+    for (number, (at, _)) in graph.0.iter().enumerate() {
+        made.push(client.post(at.all(), &named(&format!("n{number}"), &[])).await.fine());
+    }
+    for (number, (at, owners)) in graph.0.iter().enumerate() {
+        let owners: Vec<Value> =
+            owners.iter().map(|(of, blocks)| owner(&made[*of], graph.0[*of].0.kind(), *blocks)).collect();
+        let owned = json!({"metadata": {"ownerReferences": owners}});
+        client.merge(&format!("{}/n{number}", at.all()), &owned).await.fine();
+    }
+    made.iter().map(|object| object["metadata"]["uid"].as_str().unwrap().to_owned()).collect()
+}
+
+/// What is there, and whose it is.
+async fn there(client: &Client, uids: &[String]) -> Vec<Option<BTreeSet<usize>>> {
+    let number = |uid: &Value| uids.iter().position(|known| *uid == **known);
+    let mut all = vec![None; uids.len()];
+    for path in ["/api/v1/configmaps", "/api/v1/nodes"] {
+        for object in client.get(path).await.fine()["items"].as_array().unwrap() {
+            let Some(which) = number(&object["metadata"]["uid"]) else { continue };
+            let owners = object["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+            all[which] = Some(owners.filter_map(|owner| number(&owner["uid"])).collect());
+        }
+    }
+    all
+}
+
+/// Waits until what is there is what is to be there.
+async fn same(client: &Client, oracle: &Oracle, uids: &[String]) {
+    let expected: Vec<_> = oracle.0.iter().map(|(_, owners)| owners.clone()).collect();
+    let mut found = Vec::new();
+    for _ in 0..1000 {
+        found = there(client, uids).await;
+        if found == expected {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    assert_eq!(found, expected);
+}
+
+#[tokio::test]
+async fn another_one_of_the_same_name_is_no_owner() {
+    let server =
+        ApiServer::builder(Memory::new(Options::default())).crds([definition()]).start().await.unwrap();
+    let client = Client::of(&server);
+    let a = client.post(MAPS, &named("a", &[])).await.fine();
+    client.delete(&format!("{MAPS}/a")).await.fine();
+    client.post(MAPS, &named("a", &[])).await.fine();
+    client.post(MAPS, &named("b", &[owner(&a, "ConfigMap", true)])).await.fine();
+    gone(&client, &format!("{MAPS}/b")).await;
+}
