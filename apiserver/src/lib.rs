@@ -20,7 +20,7 @@
 //!    (`a_kind_comes_with_its_definition_and_goes_with_it`).
 //! 5. **A namespace takes what is in it along**, and nothing can be created in one that goes: that is a condition of the same
 //!    transaction (`a_namespace_goes_with_all_that_is_in_it`).
-//! 6. **What is owned goes after its owner** (`what_is_owned_goes_after_its_owner`).
+//! 6. **What is owned goes after its owner** (`what_is_owned_goes_after_its_owner`); before it, or is let go, where a delete says so: see 31.
 //! 7. **What is wrong is refused** with the codes, reasons and causes that clients read (`what_is_wrong_is_refused`), and changes
 //!    nothing (`what_is_malformed_is_refused_and_changes_nothing`); who is not known learns nothing (`strangers`).
 //!    Nothing that a request or a connection does is without a limit: [`Limits`] (the tests of `listen`). How much is stored
@@ -85,6 +85,12 @@
 //!     the policy against a naive reading: `it_decides_as_the_naive_reading_does`). The value of a secret is in no line, whatever the
 //!     policy says (`no_line_has_the_value_of_a_secret`). What cannot be written is counted, and refused only where that is asked for
 //!     (`what_cannot_be_written_is_counted_and_refuses_only_where_that_is_asked_for`). Why: `docs/designs/018-audit.md`.
+//! 31. **What becomes of what is owned is what the naive way makes of it**: over any graph of owners, in namespaces and in none, with circles
+//!     and several owners, whoever is deleted and however, and over restarts (`what_is_left_is_what_the_naive_way_leaves`). In the background, in
+//!     the foreground or as orphans, said in the query or in the body, of one or of many (`how_it_goes_can_be_said_in_every_way`,
+//!     `who_waits_is_there_until_what_it_owns_is_not`, `what_was_begun_before_a_restart_is_done_after_it`). Who cannot own an object for where they
+//!     are is told of in an event (`an_owner_that_cannot_be_one_for_where_it_is_is_told_of`), and whose owner's kind is not known stays
+//!     (`whose_owner_cannot_be_told_stays`).
 //!
 //! # What it does not do
 //!
@@ -93,6 +99,10 @@
 //!   service accounts.
 //! - Where Kubernetes answers by accident, this server refuses: the cases say where and why (`differs` in
 //!   `tests/differential/cases/`). Bodies of requests are never compressed, to either.
+//! - Owners are known by their UID alone: where a reference has the right one and a wrong name or kind, its owner is there. Kubernetes takes
+//!   such an object away. Who may write an object may also make an owner wait for it (`blockOwnerDeletion`): the admission plugin
+//!   `OwnerReferencesPermissionEnforcement`, which is off by default in Kubernetes, is not here. Where an owner and the definition of its kind go while
+//!   no collector runs, what they owned stays.
 //! - It has no scheduler and no controllers: pods and deployments are records.
 //! - JSON deeper than 128 levels is refused, and a body of more than 100 000 values: what a request may cost in memory is a
 //!   small multiple of its bytes. Kubernetes takes both.

@@ -135,7 +135,11 @@ async fn what_is_owned_goes_with_the_definition_of_its_owner() {
     let mut reference = owner(&widget, "Widget", true);
     reference["apiVersion"] = "example.com/v1".into();
     client.post(MAPS, &named("a", &[reference])).await.fine();
-    client.delete("/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com").await.fine();
+    // Of what goes while nobody looks, and its kind with it, nobody could tell afterwards whether it was there.
+    collected(&client).await;
+    let definition = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com";
+    client.delete(definition).await.fine();
+    gone(&client, definition).await;
     gone(&client, &format!("{MAPS}/a")).await;
 }
 

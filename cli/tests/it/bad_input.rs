@@ -267,6 +267,4 @@ async fn an_audit_log_that_cannot_be() {
     policy("apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: Metadata}]");
     let nowhere = format!("{SERVE} {log} none/audit.log");
     check(home.path(), &nowhere, &["cannot open the audit log none/audit.log", "choose another path"]).await;
-    let alone = format!("{SERVE} --audit-log-path audit.log");
-    check(home.path(), &alone, &["--audit-policy-file"]).await;
 }
