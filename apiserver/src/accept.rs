@@ -29,6 +29,18 @@ pub(crate) enum Media {
     #[default]
     Json,
     Yaml,
+    Protobuf,
+}
+
+/// What there are messages of, and so can be answered in protobuf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Messages {
+    /// Of nothing: it is a document.
+    None,
+    /// Of its metadata alone: a custom resource.
+    Metadata,
+    /// Of all of it: a built-in kind, or a `Status`.
+    All,
 }
 
 /// What the object is turned into.
@@ -62,15 +74,17 @@ pub(crate) enum DiscoveryVersion {
 ///
 /// # Errors
 /// 406 if nothing that the client accepts can be made.
-pub(crate) fn negotiate(accept: Option<&str>, place: Place) -> Result<Form, Refusal> {
+pub(crate) fn negotiate(accept: Option<&str>, place: Place, messages: Messages) -> Result<Form, Refusal> {
     let header = accept.unwrap_or_default().trim();
     if header.is_empty() {
         return Ok(Form::default());
     }
     let ranges = ranges(header);
     let chosen = match place {
-        Place::Roots => choose(&ranges, Place::Roots).or_else(|| choose(&ranges, Place::Plain)),
-        _ => choose(&ranges, place),
+        Place::Roots => {
+            choose(&ranges, Place::Roots, messages).or_else(|| choose(&ranges, Place::Plain, messages))
+        }
+        _ => choose(&ranges, place, messages),
     };
     match chosen {
         Some(form) if place == Place::Watch && form.media == Media::Yaml => Err(refused(&STREAMED)),
@@ -81,7 +95,7 @@ pub(crate) fn negotiate(accept: Option<&str>, place: Place) -> Result<Form, Refu
 
 /// The form of a refusal: the one asked for if that can be, and else JSON, since it is said in any case.
 pub(crate) fn for_refusals(accept: Option<&str>) -> Form {
-    negotiate(accept, Place::Plain).unwrap_or_default()
+    negotiate(accept, Place::Plain, Messages::All).unwrap_or_default()
 }
 
 /// Whether a document that exists as JSON only is accepted.
@@ -115,6 +129,26 @@ impl Form {
             }
             (Media::Json, _) => "application/json",
             (Media::Yaml, _) => "application/yaml",
+            (Media::Protobuf, _) => "application/vnd.kubernetes.protobuf",
+        }
+    }
+
+    /// The `Content-Type` of events in this form.
+    pub(crate) const fn stream_type(self) -> &'static str {
+        match self.media {
+            Media::Protobuf => "application/vnd.kubernetes.protobuf;stream=watch",
+            _ => self.content_type(),
+        }
+    }
+}
+
+impl Messages {
+    const fn are_of(self, shape: Shape) -> bool {
+        match shape {
+            Shape::Whole => matches!(self, Self::All),
+            Shape::Metadata(_) | Shape::MetadataList(_) => !matches!(self, Self::None),
+            // Kubernetes has messages of neither.
+            Shape::Table(_) | Shape::Discovery(_) => false,
         }
     }
 }
@@ -139,9 +173,10 @@ impl DiscoveryVersion {
     }
 }
 
-const OFFERED: [(&str, Media); 2] = [("json", Media::Json), ("yaml", Media::Yaml)];
+const OFFERED: [(&str, Media); 3] =
+    [("json", Media::Json), ("yaml", Media::Yaml), ("vnd.kubernetes.protobuf", Media::Protobuf)];
 
-/// What a refusal lists. Protobuf is in Kubernetes' list for every kind, also for those that it never answers in it.
+/// What a refusal lists. Protobuf is in Kubernetes' list for every kind, also for those that have no messages.
 const LISTED: [&str; 3] = ["application/json", "application/yaml", "application/vnd.kubernetes.protobuf"];
 const STREAMED: [&str; 2] =
     ["application/json;stream=watch", "application/vnd.kubernetes.protobuf;stream=watch"];
@@ -151,10 +186,10 @@ fn refused(offers: &[&str]) -> Refusal {
     Refusal::new(406, "NotAcceptable", message)
 }
 
-fn choose(ranges: &[Range<'_>], place: Place) -> Option<Form> {
+fn choose(ranges: &[Range<'_>], place: Place, messages: Messages) -> Option<Form> {
     ranges.iter().find_map(|range| {
         let (_, media) = OFFERED.iter().find(|(subtype, _)| range.covers(subtype))?;
-        range.form(*media, place)
+        range.form(*media, place).filter(|form| form.media != Media::Protobuf || messages.are_of(form.shape))
     })
 }
 

@@ -190,6 +190,12 @@ pub fn bodies(bytes: &[u8]) {
     }
 }
 
+/// The object in a body of protobuf, which is taken for this kind where it does not say. None: it is no such body.
+#[must_use]
+pub fn protobuf(bytes: &[u8], api_version: &str, kind: &str) -> Option<Value> {
+    protobuf::decode(bytes, protobuf::Expected { api_version, kind }).ok()
+}
+
 /// What this server reads and Kubernetes does not, edits of interests and fences: one that is taken is written in a form that
 /// is taken as the same.
 ///

@@ -11,20 +11,25 @@ fn json(shape: Shape) -> Form {
     Form { shape, ..Form::default() }
 }
 
+fn protobuf(shape: Shape) -> Form {
+    Form { media: Media::Protobuf, shape, ..Form::default() }
+}
+
 #[track_caller]
 fn check(place: Place, accept: &str, expected: Form) {
-    assert_eq!(negotiate(Some(accept), place), Ok(expected), "{accept}");
+    let messages = if place == Place::Roots { Messages::None } else { Messages::Metadata };
+    assert_eq!(negotiate(Some(accept), place, messages), Ok(expected), "{accept}");
 }
 
 #[track_caller]
 fn refused(place: Place, accept: &str, message: &str) {
-    let refusal = negotiate(Some(accept), place).expect_err("nothing is acceptable");
+    let refusal = negotiate(Some(accept), place, Messages::Metadata).expect_err("nothing is acceptable");
     assert_eq!((refusal.code, refusal.reason, refusal.message.as_str()), (406, "NotAcceptable", message));
 }
 
 #[test]
 fn no_wish_is_json() {
-    assert_eq!(negotiate(None, Place::Object), Ok(json(Shape::Whole)));
+    assert_eq!(negotiate(None, Place::Object, Messages::All), Ok(json(Shape::Whole)));
     for accept in [
         "",
         "*",
@@ -54,9 +59,9 @@ fn what_kubectl_and_controllers_send() {
     check(Place::Plain, &kubectl, json(Shape::Whole));
     let metadata = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,\
                     application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json";
-    check(Place::Object, metadata, json(Shape::Metadata(MetaVersion::V1)));
+    check(Place::Object, metadata, protobuf(Shape::Metadata(MetaVersion::V1)));
     let list = metadata.replace("PartialObjectMetadata", "PartialObjectMetadataList");
-    check(Place::Object, &list, json(Shape::MetadataList(MetaVersion::V1)));
+    check(Place::Object, &list, protobuf(Shape::MetadataList(MetaVersion::V1)));
     check(Place::Object, "application/vnd.kubernetes.protobuf,application/json", json(Shape::Whole));
     check(Place::Watch, "application/json;stream=watch", json(Shape::Whole));
 }
@@ -117,6 +122,36 @@ fn what_cannot_be_made_is_406() {
 }
 
 #[test]
+fn protobuf_is_answered_where_there_are_messages() {
+    const BOTH_FORMS: &str = "application/vnd.kubernetes.protobuf,application/json";
+    const METADATA: &str = "application/vnd.kubernetes.protobuf;as=PartialObjectMetadata;g=meta.k8s.io;v=v1";
+    let of = |accept: &str, place, messages| negotiate(Some(accept), place, messages).ok();
+    let whole = protobuf(Shape::Whole);
+    for place in [Place::Object, Place::Watch, Place::Plain] {
+        assert_eq!(of(BOTH_FORMS, place, Messages::All), Some(whole));
+        assert_eq!(of("application/vnd.kubernetes.protobuf;stream=watch", place, Messages::All), Some(whole));
+        assert_eq!(of(BOTH_FORMS, place, Messages::Metadata), Some(Form::default()));
+        assert_eq!(of("application/vnd.kubernetes.protobuf", place, Messages::Metadata), None);
+        assert_eq!(of("application/vnd.kubernetes.protobuf", place, Messages::None), None);
+        assert_eq!(of("*/*", place, Messages::All), Some(Form::default()));
+    }
+    let (less, more) = (
+        "application/vnd.kubernetes.protobuf;q=0.5,application/json",
+        "application/json;q=0.5,application/vnd.kubernetes.protobuf",
+    );
+    assert_eq!(of(less, Place::Object, Messages::All), Some(Form::default()));
+    assert_eq!(of(more, Place::Object, Messages::All), Some(whole));
+    for messages in [Messages::All, Messages::Metadata] {
+        assert_eq!(of(METADATA, Place::Object, messages), Some(protobuf(Shape::Metadata(MetaVersion::V1))));
+        let table = format!("{},{TABLE}", TABLE.replace("json", "vnd.kubernetes.protobuf"));
+        assert_eq!(of(&table, Place::Object, messages), Some(json(Shape::Table(MetaVersion::V1))));
+    }
+    assert_eq!(whole.content_type(), "application/vnd.kubernetes.protobuf");
+    assert_eq!(whole.stream_type(), "application/vnd.kubernetes.protobuf;stream=watch");
+    assert_eq!(Form::default().stream_type(), "application/json");
+}
+
+#[test]
 fn documents_are_json_only() {
     for accept in
         [None, Some(""), Some("*/*"), Some("application/json"), Some("text/plain, application/*;q=0.1")]
@@ -131,8 +166,8 @@ proptest! {
     #[test]
     fn no_header_panics(header in "[a-z*/;,=. 0-9]{0,60}|.{0,40}") {
         for place in [Place::Object, Place::Watch, Place::Roots, Place::Plain] {
-            if let Ok(form) = negotiate(Some(&header), place) {
-                prop_assert!(place != Place::Watch || form.media == Media::Json);
+            if let Ok(form) = negotiate(Some(&header), place, Messages::All) {
+                prop_assert!(place != Place::Watch || form.media != Media::Yaml);
             }
         }
     }

@@ -11,7 +11,7 @@ use http::header::{ACCEPT, CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY};
 use http::{Method, Response};
 use serde_json::json;
 
-use crate::accept::{DiscoveryVersion, Form, Place, Shape, accepts_json, negotiate};
+use crate::accept::{DiscoveryVersion, Form, Messages, Place, Shape, accepts_json, negotiate};
 use crate::discovery::Page;
 use crate::http::{Body, answer};
 use crate::metrics::CONTENT_TYPE;
@@ -66,7 +66,7 @@ async fn metrics(shared: &Arc<Shared>) -> Response<Body> {
 }
 
 fn roots(call: &Head, documents: &Documents, core: bool) -> Result<Response<Body>, Refusal> {
-    let form = negotiate(call.header(ACCEPT), Place::Roots)?;
+    let form = negotiate(call.header(ACCEPT), Place::Roots, Messages::None)?;
     let discovery = &documents.discovery;
     let aggregated = |version: DiscoveryVersion| match core {
         true => discovery.aggregated_api(version),
@@ -84,7 +84,7 @@ fn roots(call: &Head, documents: &Documents, core: bool) -> Result<Response<Body
 }
 
 fn plain(call: &Head, document: Option<serde_json::Value>) -> Result<Response<Body>, Refusal> {
-    let form = negotiate(call.header(ACCEPT), Place::Plain)?;
+    let form = negotiate(call.header(ACCEPT), Place::Plain, Messages::None)?;
     Ok(document.map_or_else(answer::nothing_there, |document| answer::value(200, form, &document)))
 }
 

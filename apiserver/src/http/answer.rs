@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::Body;
 use crate::accept::{Form, Media};
+use crate::protobuf;
 use crate::refusal::Refusal;
 
 /// An answer of these bytes.
@@ -22,9 +23,12 @@ pub(crate) fn bytes(code: u16, content_type: &'static str, body: Body) -> Respon
     response
 }
 
-/// An answer of one value, in the form that was asked for.
+/// An answer of one value, in the form that was asked for. What this form cannot say is refused in one that can say it.
 pub(crate) fn value(code: u16, form: Form, value: &Value) -> Response<Body> {
-    bytes(code, form.content_type(), Body::whole(written(form, value)))
+    match written(form, value) {
+        Ok(body) => bytes(code, form.content_type(), Body::whole(body)),
+        Err(refusal) => refused(&refusal, Form::default()),
+    }
 }
 
 /// A refusal.
@@ -97,13 +101,14 @@ fn warning_header(text: &str) -> Option<HeaderValue> {
     HeaderValue::from_bytes(format!("299 - \"{quoted}\"").as_bytes()).ok()
 }
 
-fn written(form: Form, value: &Value) -> Vec<u8> {
+fn written(form: Form, value: &Value) -> Result<Vec<u8>, Refusal> {
     let mut bytes = match (form.media, form.pretty) {
-        (Media::Yaml, _) => return crate::yaml::write(value).into_bytes(),
+        (Media::Yaml, _) => return Ok(crate::yaml::write(value).into_bytes()),
+        (Media::Protobuf, _) => return protobuf::encode(value),
         (Media::Json, true) => serde_json::to_vec_pretty(value),
         (Media::Json, false) => serde_json::to_vec(value),
     }
     .expect("a value is JSON");
     bytes.push(b'\n');
-    bytes
+    Ok(bytes)
 }

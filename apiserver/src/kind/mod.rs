@@ -143,6 +143,11 @@ impl Kind {
         if self.goes { TERMINATING_VERBS } else { self.verbs }
     }
 
+    /// Whether its objects are in protobuf for who asks for it.
+    pub(crate) const fn has_messages(&self) -> bool {
+        matches!(self.shape, Shape::Typed(_))
+    }
+
     pub(crate) fn can(&self, verb: &str) -> bool {
         self.verbs.contains(&verb)
     }

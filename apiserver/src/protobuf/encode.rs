@@ -1,6 +1,7 @@
-//! From JSON to the message that Go would write for it, byte for byte: how reading is tested.
+//! From JSON to the message that Go would write for it, byte for byte.
 
 mod envelope;
+mod list;
 mod special;
 pub(super) mod wire;
 
@@ -9,9 +10,8 @@ use serde_json::{Map, Value};
 use self::wire::{write_bytes, write_message, write_varint};
 use crate::builtin::{Base, Field, Shape, Type, table};
 
-pub(crate) use envelope::encode;
-#[cfg(test)]
-pub(crate) use envelope::watch_frame;
+pub(crate) use envelope::{encode, watch_frame};
+pub(crate) use list::ListWriter;
 
 /// A value that is not of its field's type.
 #[derive(Debug, PartialEq, Eq)]

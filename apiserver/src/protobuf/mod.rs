@@ -1,7 +1,6 @@
 //! The second form of bodies: messages in an envelope, which clients send for every built-in kind.
 
 mod decode;
-#[cfg(any(test, feature = "testing"))]
 mod encode;
 mod envelope;
 mod special;
@@ -9,8 +8,5 @@ mod special;
 mod tests;
 mod wire;
 
-#[cfg(any(test, feature = "testing"))]
-pub(crate) use encode::encode;
-#[cfg(test)]
-pub(crate) use encode::watch_frame;
+pub(crate) use encode::{ListWriter, encode, watch_frame};
 pub(crate) use envelope::{Expected, decode};

@@ -1,3 +1,5 @@
+mod random;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -7,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::encode::wire::{write_bytes, write_message, write_varint};
-use super::{Expected, decode, encode, watch_frame};
+use super::{Expected, ListWriter, decode, encode, watch_frame};
 
 const NOTHING: Expected<'_> = Expected { api_version: "", kind: "" };
 
@@ -67,6 +69,24 @@ fn json_is_the_bytes_that_go_makes_of_it() {
         assert_eq!(decode(&encoded, NOTHING).unwrap(), object, "{name}");
         assert!(encoded == *body, "{name}: other bytes than Go's");
     }
+}
+
+#[test]
+fn a_list_in_pieces_is_the_bytes_that_go_makes_of_the_whole() {
+    let mut lists = 0;
+    for (name, body) in bodies() {
+        let list = decode(body, NOTHING).unwrap();
+        let Some(items) = list["items"].as_array() else { continue };
+        let said = |key: &str| list[key].as_str().unwrap();
+        let writer = ListWriter::of(said("apiVersion"), said("kind")).unwrap();
+        let mut written = Vec::new();
+        items.iter().for_each(|item| writer.item(&mut written, item).unwrap());
+        let head = writer.head(&list["metadata"], written.len()).unwrap();
+        assert!([&head[..], &written, ListWriter::END].concat() == *body, "{name}: other bytes than Go's");
+        lists += 1;
+    }
+    assert!(lists > 20, "{lists}");
+    assert_eq!(ListWriter::of("example.com/v1", "WidgetList").unwrap_err().code, 406);
 }
 
 #[test]

@@ -53,7 +53,7 @@ pub(super) fn cut(object: &mut Value, version: MetaVersion) -> Value {
 }
 
 /// The metadata of a list in a form of its own: nothing is said of pages where there is one, also for custom resources.
-pub(super) fn list_metadata(mut metadata: Value) -> Value {
+pub(crate) fn list_metadata(mut metadata: Value) -> Value {
     let Some(fields) = metadata.as_object_mut() else { return json!({}) };
     fields.retain(|_, value| value != "");
     metadata

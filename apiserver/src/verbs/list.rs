@@ -1,5 +1,7 @@
 //! Reading the objects that are selected.
 
+mod messages;
+
 use std::io::Write as _;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
@@ -13,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::output::{Output, item, left_out, read, write_item};
 use super::{Job, Matter};
-use crate::accept::{Place, Shape};
+use crate::accept::{Media, Place, Shape};
 use crate::cache::{self, Wanted};
 use crate::http::{Body, answer};
 use crate::kind::Kind;
@@ -40,6 +42,11 @@ pub(super) async fn list(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
             output.form.content_type(),
             parts(head, job.kind.clone(), found.entries)?,
         ));
+    }
+    if output.form.media == Media::Protobuf
+        && let Some(answer) = messages::answer(&output, job.kind, &metadata, &found.entries).await?
+    {
+        return Ok(answer);
     }
     let whole = output.form.shape == Shape::Whole;
     let items = found.entries.iter().map(|entry| {

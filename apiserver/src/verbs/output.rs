@@ -7,7 +7,7 @@ use machinery_store::{Entry, Value as Bytes};
 use serde_json::Value;
 
 use super::Job;
-use crate::accept::{Form, Media, Place, Shape, negotiate};
+use crate::accept::{Form, Media, Messages, Place, Shape, negotiate};
 use crate::http::{Body, answer};
 use crate::kind::Kind;
 use crate::refusal::Refusal;
@@ -28,7 +28,8 @@ pub(super) struct Output {
 
 impl Output {
     pub(super) fn of(job: &Job<'_>, place: Place) -> Result<Self, Refusal> {
-        let mut form = negotiate(job.asked.header(ACCEPT), place)?;
+        let messages = if job.kind.has_messages() { Messages::All } else { Messages::Metadata };
+        let mut form = negotiate(job.asked.header(ACCEPT), place, messages)?;
         form.pretty |= job.asked.query.pretty(job.asked.header(USER_AGENT));
         let include = Include::parse(job.asked.query.first("includeObject").unwrap_or_default())?;
         Ok(Self { form, include })

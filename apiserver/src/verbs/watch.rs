@@ -17,10 +17,11 @@ use tokio::time::{Instant, timeout_at};
 use super::Job;
 use super::list::selection;
 use super::output::{Output, read, write};
-use crate::accept::{Place, Shape};
+use crate::accept::{Media, Place, Shape};
 use crate::cache::{Form, Wanted, What};
 use crate::http::{Body, answer};
 use crate::metrics::GoingOn;
+use crate::protobuf;
 use crate::refusal::Refusal;
 use crate::request::ListOptions;
 use crate::select::Selection;
@@ -189,7 +190,7 @@ impl Frames {
     }
 
     pub(crate) const fn content_type(&self) -> &'static str {
-        self.output.form.content_type()
+        self.output.form.stream_type()
     }
 
     fn item(&mut self, item: Item) -> Result<Bytes, Refusal> {
@@ -265,14 +266,22 @@ impl Frames {
             }
             Shape::Metadata(version) | Shape::MetadataList(version) => partial(object, version)?,
         };
-        Ok(frame(name, &object))
+        self.frame(name, &object)
     }
 
     pub(crate) fn error(&self, refusal: &Refusal) -> Bytes {
-        frame("ERROR", &refusal.status())
+        let status = refusal.status();
+        self.frame("ERROR", &status).unwrap_or_else(|_| line("ERROR", &status))
+    }
+
+    fn frame(&self, name: &str, object: &Value) -> Result<Bytes, Refusal> {
+        match self.output.form.media {
+            Media::Protobuf => protobuf::watch_frame(name, object).map(Bytes::from),
+            Media::Json | Media::Yaml => Ok(line(name, object)),
+        }
     }
 }
 
-fn frame(name: &str, object: &Value) -> Bytes {
+fn line(name: &str, object: &Value) -> Bytes {
     format!("{{\"type\":\"{name}\",\"object\":{object}}}\n").into()
 }

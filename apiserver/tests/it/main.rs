@@ -20,6 +20,7 @@ mod objects;
 mod outlives;
 mod own;
 mod paths;
+mod protobuf;
 mod real;
 mod reload;
 mod revisions;

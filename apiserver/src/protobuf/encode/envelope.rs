@@ -1,5 +1,7 @@
 //! The envelope, written.
 
+use std::convert::Infallible;
+
 use serde_json::{Map, Value};
 
 use super::WrongType;
@@ -13,21 +15,31 @@ use crate::refusal::Refusal;
 pub(crate) fn encode(object: &Value) -> Result<Vec<u8>, Refusal> {
     let said = |key: &str| object.get(key).and_then(Value::as_str).unwrap_or_default();
     let (api_version, kind) = (said("apiVersion"), said("kind"));
-    let (Some(of), Some(fields)) = (table().kind_of(api_version, kind), object.as_object()) else {
-        let message = format!(
-            "object {kind} in version {api_version:?} does not implement the protobuf marshalling interface and cannot be encoded to a protobuf message"
-        );
-        return Err(Refusal::new(406, "NotAcceptable", message));
+    let (Some(of), Some(fields)) = (type_of(api_version, kind), object.as_object()) else {
+        return Err(no_messages(api_version, kind));
     };
-    seal(of, api_version, kind, fields).map_err(|WrongType { field }| {
-        let message =
-            format!("{kind} in version {api_version:?} cannot be encoded: {field} is of another type");
-        Refusal::new(500, "InternalError", message)
-    })
+    seal(of, api_version, kind, fields).map_err(|wrong| cannot_be_encoded(api_version, kind, &wrong))
+}
+
+/// The type of what is answered. Metadata has one, in both of its versions.
+pub(super) fn type_of(api_version: &str, kind: &str) -> Option<&'static Type> {
+    let api_version = if api_version == "meta.k8s.io/v1beta1" { "meta.k8s.io/v1" } else { api_version };
+    table().kind_of(api_version, kind)
+}
+
+pub(super) fn no_messages(api_version: &str, kind: &str) -> Refusal {
+    let message = format!(
+        "object {kind} in version {api_version:?} does not implement the protobuf marshalling interface and cannot be encoded to a protobuf message"
+    );
+    Refusal::new(406, "NotAcceptable", message)
+}
+
+pub(super) fn cannot_be_encoded(api_version: &str, kind: &str, WrongType { field }: &WrongType) -> Refusal {
+    let message = format!("{kind} in version {api_version:?} cannot be encoded: {field} is of another type");
+    Refusal::new(500, "InternalError", message)
 }
 
 /// An event of a watch as its stream has it: four bytes of length, then the event, whose object is a body of its own.
-#[cfg(test)]
 pub(crate) fn watch_frame(event: &str, object: &Value) -> Result<Vec<u8>, Refusal> {
     let body = encode(object)?;
     let mut frame = vec![0; 4];
@@ -48,15 +60,22 @@ pub(crate) fn watch_frame(event: &str, object: &Value) -> Result<Vec<u8>, Refusa
 }
 
 fn seal(of: &Type, api_version: &str, kind: &str, object: &Map<String, Value>) -> Result<Vec<u8>, WrongType> {
+    let mut body = begun(api_version, kind);
+    write_message(&mut body, 2, |out| message(out, of, object))?;
+    body.extend_from_slice(END);
+    Ok(body)
+}
+
+/// All before the object.
+pub(super) fn begun(api_version: &str, kind: &str) -> Vec<u8> {
     let mut body = MAGIC.to_vec();
-    write_message(&mut body, 1, |out| {
+    let Ok(()) = write_message::<Infallible>(&mut body, 1, |out| {
         write_bytes(out, 1, api_version.as_bytes());
         write_bytes(out, 2, kind.as_bytes());
         Ok(())
-    })?;
-    write_message(&mut body, 2, |out| message(out, of, object))?;
-    // Of its content's encoding and type nothing is said, which Go writes too.
-    write_bytes(&mut body, 3, b"");
-    write_bytes(&mut body, 4, b"");
-    Ok(body)
+    });
+    body
 }
+
+/// All behind it: of its content's encoding and type nothing is said, which Go writes too.
+pub(super) const END: &[u8] = b"\x1a\0\x22\0";

@@ -30,6 +30,12 @@ pub(in crate::protobuf) fn write_message<E>(
     Ok(())
 }
 
+/// Begins a field of so many bytes, which are written next.
+pub(in crate::protobuf) fn write_length(out: &mut Vec<u8>, number: u32, length: usize) {
+    push_varint(out, u64::from(number) << 3 | u64::from(BYTES));
+    push_varint(out, length as u64);
+}
+
 fn push_varint(out: &mut Vec<u8>, mut value: u64) {
     while value >= 0x80 {
         out.push((value & 0x7f) as u8 | 0x80);

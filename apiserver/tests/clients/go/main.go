@@ -50,7 +50,7 @@ func main() {
 		run  func(context.Context, *plane)
 	}{
 		{"typed clients create, read, patch, update and delete built-ins", typedBuiltins},
-		{"bodies are protobuf, and JSON is taken as an answer", protobufBodies},
+		{"bodies and answers are protobuf, and so are events", protobufBodies},
 		{"a refusal is the error that client-go knows", refusals},
 		{"a list comes in pages, and a collection goes in one", pagesAndCollections},
 		{"an event recorder posts events and counts them", recordedEvents},

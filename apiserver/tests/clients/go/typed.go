@@ -146,7 +146,12 @@ func protobufBodies(ctx context.Context, p *plane) {
 	for accept := range counts.accepts {
 		check(strings.HasPrefix(accept, runtime.ContentTypeProtobuf+","), "it asked for %s", accept)
 	}
-	check(counts.answered[runtime.ContentTypeJSON] == 2, "answers came as %v", counts.answered)
+	_, err = typed.CoreV1().ConfigMaps(namespace).List(ctx, metav1.ListOptions{})
+	must(err)
+	watch, err := typed.CoreV1().ConfigMaps(namespace).Watch(ctx, metav1.ListOptions{TimeoutSeconds: ptr.To(int64(1))})
+	must(err)
+	watch.Stop()
+	check(counts.answered[runtime.ContentTypeProtobuf] == 4 && len(counts.answered) == 1, "answers came as %v", counts.answered)
 }
 
 func refusals(ctx context.Context, p *plane) {
