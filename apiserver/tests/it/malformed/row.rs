@@ -18,6 +18,8 @@ pub(super) const JSON: &str = "application/json";
 
 /// Code and reason. A reason that is empty: the answer is plain text, as of a path that nobody knows.
 pub(super) type Expected = (u16, &'static str);
+/// Whatever the code and the reason: it is the client's fault, and a `Status` says which.
+pub(super) const REFUSED: Expected = (0, "*");
 pub(super) const BAD: Expected = (400, "BadRequest");
 pub(super) const NOT_FOUND: Expected = (404, "NotFound");
 pub(super) const NOTHING: Expected = (404, "");
@@ -62,6 +64,11 @@ impl Row {
         self
     }
 
+    /// What makes it another request than others.
+    pub(super) fn key(&self) -> (String, String, Vec<(&'static str, String)>, Bytes) {
+        (self.method.to_string(), self.path.clone(), self.headers.clone(), self.body.clone())
+    }
+
     pub(super) fn length(&self) -> usize {
         self.path.len() + self.body.len()
     }
@@ -93,7 +100,10 @@ impl Row {
     pub(super) fn complaint(&self, answer: &Answer) -> Option<String> {
         let (code, reason, message) = answer.refused();
         let is_status = answer.body["kind"] == "Status" && answer.body["code"] == code && !message.is_empty();
-        let fine = (code, reason) == self.expected && is_status != reason.is_empty();
+        let fine = match self.expected {
+            REFUSED => (400..500).contains(&code) && is_status && !reason.is_empty(),
+            expected => (code, reason) == expected && is_status != reason.is_empty(),
+        };
         (!fine).then(|| {
             format!(
                 "{self:?}: {code} {reason} {:.300}",
