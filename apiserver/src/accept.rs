@@ -111,6 +111,28 @@ pub(crate) fn accepts_json(accept: Option<&str>) -> Result<(), Refusal> {
     Err(refused(&["application/json"]))
 }
 
+/// Whether the OpenAPI document of version 2 is wanted in protobuf, which has two names.
+///
+/// # Errors
+/// 406 if it is accepted neither so nor as JSON.
+pub(crate) fn openapi_v2(accept: Option<&str>) -> Result<bool, Refusal> {
+    let header = accept.unwrap_or_default().trim();
+    let json = |range: &Range<'_>| range.covers("json");
+    let binary = |range: &Range<'_>| OPENAPI_V2.iter().any(|subtype| range.covers(subtype));
+    let best = |range: &Range<'_>| json(range).then_some(false).or_else(|| binary(range).then_some(true));
+    match ranges(header).iter().find_map(best) {
+        Some(binary) => Ok(binary),
+        None if header.is_empty() => Ok(false),
+        None => Err(refused(&["application/json", OPENAPI_V2_TYPE])),
+    }
+}
+
+const OPENAPI_V2: [&str; 2] =
+    ["com.github.proto-openapi.spec.v2@v1.0+protobuf", "com.github.proto-openapi.spec.v2.v1.0+protobuf"];
+
+/// What it is answered as, under either name: the other one is none that libraries can read.
+pub(crate) const OPENAPI_V2_TYPE: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+
 impl Form {
     /// The `Content-Type` of an answer in this form. A client picks its decoder by it.
     pub(crate) const fn content_type(self) -> &'static str {

@@ -22,12 +22,13 @@
 //!    transaction (`a_namespace_goes_with_all_that_is_in_it`).
 //! 6. **What is owned goes after its owner** (`what_is_owned_goes_after_its_owner`); before it, or is let go, where a delete says so: see 31.
 //! 7. **What is wrong is refused** with the codes, reasons and causes that clients read (`what_is_wrong_is_refused`), and changes
-//!    nothing (`what_is_malformed_is_refused_and_changes_nothing`); who is not known learns nothing (`strangers`).
+//!    nothing (`what_is_malformed_is_refused_and_changes_nothing`: some four thousand requests); who is not known learns nothing (`strangers`).
 //!    Nothing that a request or a connection does is without a limit: [`Limits`] (the tests of `listen`). How much is stored
 //!    has none: there are no quotas.
 //! 8. **Protobuf bodies of built-in kinds** are read as client-go writes them, byte for byte: `tests/bodies/` was written by
 //!    client-go (the tests of `protobuf`).
-//! 9. **RBAC agrees with a naive reading of the rules** on random policies and requests (the tests of `auth::rbac`).
+//! 9. **RBAC agrees with a naive reading of the rules** on a hundred thousand random pairs of
+//!    a policy and a request in each run (`the_rules_agree_with_the_naive_reading`).
 //! 10. **Certificates and tokens are replaced while it runs**; a file that is not good is named, and what was read before it goes on
 //!     (`tokens_are_replaced_and_bad_ones_are_not`, `certificates_are_replaced_and_connections_stay`).
 //! 11. **What it counts has a bound**: no client makes a series by what it asks (`nobody_makes_a_series_by_asking`).
@@ -92,9 +93,19 @@
 //!     are is told of in an event (`an_owner_that_cannot_be_one_for_where_it_is_is_told_of`), and whose owner's kind is not known stays
 //!     (`whose_owner_cannot_be_told_stays`).
 //!
+//! 40. **Answers are in protobuf for who asks for it first**, as client-go does: built-in kinds, and the metadata of every kind, byte for
+//!     byte as Go writes them (`json_is_the_bytes_that_go_makes_of_it`, `a_list_in_pieces_is_the_bytes_that_go_makes_of_the_whole`,
+//!     `what_is_written_is_read_again`, `built_in_kinds_are_answered_in_protobuf_for_who_asks`,
+//!     `of_custom_resources_the_metadata_is_answered_in_protobuf`); long lists without being held
+//!     (`a_long_list_in_protobuf_is_made_as_it_is_sent`); events and errors of watches too (`a_watch_in_protobuf_is_framed_by_lengths`,
+//!     `an_error_of_a_watch_in_protobuf_is_a_message_too`). Why: `docs/designs/019-protobuf.md`.
+//! 41. **Old kubectls find the old OpenAPI document**, in protobuf, which those before 1.29 need to create anything
+//!     (`the_old_openapi_document_is_there_in_protobuf`, `an_old_kubectl_reads_the_old_document`; client-go reads it in
+//!     `client_go_works_unmodified`).
+//!
 //! # What it does not do
 //!
-//! - Not yet: server-side apply, CEL, webhooks, answers in protobuf. Each is refused with the right
+//! - Not yet: CEL, webhooks. Each is refused with the right
 //!   error. A definition with rules in CEL is refused, and never half obeyed. Nor has it quotas, or tokens for
 //!   service accounts.
 //! - Where Kubernetes answers by accident, this server refuses: the cases say where and why (`differs` in
@@ -103,6 +114,7 @@
 //!   such an object away. Who may write an object may also make an owner wait for it (`blockOwnerDeletion`): the admission plugin
 //!   `OwnerReferencesPermissionEnforcement`, which is off by default in Kubernetes, is not here. Where an owner and the definition of its kind go while
 //!   no collector runs, what they owned stays.
+//! - Discovery, definitions (CustomResourceDefinitions) and tables are answered in JSON or YAML, never in protobuf. Clients list JSON too.
 //! - It has no scheduler and no controllers: pods and deployments are records.
 //! - JSON deeper than 128 levels is refused, and a body of more than 100 000 values: what a request may cost in memory is a
 //!   small multiple of its bytes. Kubernetes takes both.

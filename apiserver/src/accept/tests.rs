@@ -152,6 +152,25 @@ fn protobuf_is_answered_where_there_are_messages() {
 }
 
 #[test]
+fn the_old_document_has_two_forms() {
+    let old = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+    let of = |accept: &str| openapi_v2(Some(accept)).map_err(|refusal| refusal.code);
+    assert_eq!(openapi_v2(None), Ok(false));
+    for (accept, expected) in [
+        ("", Ok(false)),
+        ("*/*", Ok(false)),
+        ("application/*", Ok(false)),
+        (old, Ok(true)),
+        (OPENAPI_V2_TYPE, Ok(true)),
+        ("text/plain", Err(406)),
+    ] {
+        assert_eq!(of(accept), expected, "{accept}");
+    }
+    assert_eq!(of(&format!("{old};q=0.1,application/json")), Ok(false));
+    assert_eq!(of(&format!("{old},application/json")), Ok(true));
+}
+
+#[test]
 fn documents_are_json_only() {
     for accept in
         [None, Some(""), Some("*/*"), Some("application/json"), Some("text/plain, application/*;q=0.1")]

@@ -7,7 +7,7 @@ use sha2::{Digest as _, Sha256};
 /// A rendered document, and what tells whether a client already has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Page {
-    /// As JSON.
+    /// As JSON, unless it is a page of another form.
     pub(crate) json: Bytes,
     /// What changes with the document; upper case hexadecimal.
     pub(crate) hash: String,
@@ -15,9 +15,13 @@ pub(crate) struct Page {
 
 impl Page {
     pub(crate) fn render(document: &Value) -> Self {
-        let json = document.to_string();
-        let hash = Sha256::digest(&json).iter().map(|byte| format!("{byte:02X}")).collect();
-        Self { json: json.into(), hash }
+        Self::of(document.to_string().into_bytes())
+    }
+
+    /// Of these bytes.
+    pub(crate) fn of(bytes: Vec<u8>) -> Self {
+        let hash = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02X}")).collect();
+        Self { json: bytes.into(), hash }
     }
 
     /// The header `ETag`.

@@ -11,7 +11,9 @@ use http::header::{ACCEPT, CACHE_CONTROL, ETAG, IF_NONE_MATCH, VARY};
 use http::{Method, Response};
 use serde_json::json;
 
-use crate::accept::{DiscoveryVersion, Form, Messages, Place, Shape, accepts_json, negotiate};
+use crate::accept::{
+    DiscoveryVersion, Form, Messages, OPENAPI_V2_TYPE, Place, Shape, accepts_json, negotiate, openapi_v2,
+};
 use crate::discovery::Page;
 use crate::http::{Body, answer};
 use crate::metrics::CONTENT_TYPE;
@@ -45,7 +47,7 @@ pub(crate) async fn serve(
         ["api", version] => plain(call, documents.discovery.resources("", version)),
         ["apis", group] => plain(call, documents.discovery.group(group)),
         ["apis", group, version] => plain(call, documents.discovery.resources(group, version)),
-        ["openapi", "v2"] => page(call, documents.openapi.swagger()),
+        ["openapi", "v2"] => swagger(call, documents),
         ["openapi", "v3"] => page(call, documents.openapi.index()),
         ["openapi", "v3", ref path @ ..] => match documents.openapi.document(&path.join("/")) {
             Some(document) => page(call, document),
@@ -88,6 +90,16 @@ fn plain(call: &Head, document: Option<serde_json::Value>) -> Result<Response<Bo
     Ok(document.map_or_else(answer::nothing_there, |document| answer::value(200, form, &document)))
 }
 
+/// The document of version 2: two forms at one path.
+fn swagger(call: &Head, documents: &Documents) -> Result<Response<Body>, Refusal> {
+    let json = Form::default().content_type();
+    let answer = match openapi_v2(call.header(ACCEPT))? {
+        true => known_as(call, OPENAPI_V2_TYPE, documents.openapi.binary()),
+        false => known_as(call, json, documents.openapi.swagger()),
+    };
+    Ok(answer::with(answer, VARY, "Accept"))
+}
+
 fn page(call: &Head, page: &Page) -> Result<Response<Body>, Refusal> {
     accepts_json(call.header(ACCEPT))?;
     known(call, Form::default(), page)
@@ -95,11 +107,15 @@ fn page(call: &Head, page: &Page) -> Result<Response<Body>, Refusal> {
 
 /// The document, or that the client has it already.
 fn known(call: &Head, form: Form, page: &Page) -> Result<Response<Body>, Refusal> {
+    Ok(known_as(call, form.content_type(), page))
+}
+
+fn known_as(call: &Head, content_type: &'static str, page: &Page) -> Response<Body> {
     let (code, body) = match page.is_known(call.header(IF_NONE_MATCH)) {
         true => (304, Body::whole("")),
         false => (200, Body::whole(page.json.clone())),
     };
-    Ok(answer::with(answer::bytes(code, form.content_type(), body), ETAG, &page.etag()))
+    answer::with(answer::bytes(code, content_type, body), ETAG, &page.etag())
 }
 
 /// Which Kubernetes this behaves as: clients choose by it what they ask for.

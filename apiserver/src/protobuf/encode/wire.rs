@@ -3,20 +3,20 @@
 use crate::protobuf::wire::{BYTES, VARINT};
 
 /// Writes a field that is a number.
-pub(in crate::protobuf) fn write_varint(out: &mut Vec<u8>, number: u32, value: u64) {
+pub(crate) fn write_varint(out: &mut Vec<u8>, number: u32, value: u64) {
     push_varint(out, u64::from(number) << 3 | u64::from(VARINT));
     push_varint(out, value);
 }
 
 /// Writes a field that is bytes.
-pub(in crate::protobuf) fn write_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
+pub(crate) fn write_bytes(out: &mut Vec<u8>, number: u32, bytes: &[u8]) {
     push_varint(out, u64::from(number) << 3 | u64::from(BYTES));
     push_varint(out, bytes.len() as u64);
     out.extend_from_slice(bytes);
 }
 
 /// Writes a field that is a message, of whatever `write` writes.
-pub(in crate::protobuf) fn write_message<E>(
+pub(crate) fn write_message<E>(
     out: &mut Vec<u8>,
     number: u32,
     write: impl FnOnce(&mut Vec<u8>) -> Result<(), E>,
@@ -28,6 +28,12 @@ pub(in crate::protobuf) fn write_message<E>(
     push_varint(&mut length, (out.len() - start) as u64);
     out.splice(start..start, length);
     Ok(())
+}
+
+/// Writes a field that is a float of eight bytes.
+pub(crate) fn write_double(out: &mut Vec<u8>, number: u32, value: f64) {
+    push_varint(out, u64::from(number) << 3 | 1);
+    out.extend_from_slice(&value.to_le_bytes());
 }
 
 /// Begins a field of so many bytes, which are written next.

@@ -55,6 +55,7 @@ func main() {
 		{"a list comes in pages, and a collection goes in one", pagesAndCollections},
 		{"an event recorder posts events and counts them", recordedEvents},
 		{"discovery and the REST mapper know what is served", knownKinds},
+		{"the old OpenAPI document is what its library reads", oldDocument},
 		{"the dynamic client works on a definition's kind", dynamicClient},
 		{"an informer starts with a watch-list and follows", informerFollows},
 		{"a watch that the server ends is resumed", informerSurvivesEnds},

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/pager"
+	"k8s.io/kube-openapi/pkg/util/proto"
 	"k8s.io/utils/ptr"
 )
 
@@ -152,6 +153,27 @@ func protobufBodies(ctx context.Context, p *plane) {
 	must(err)
 	watch.Stop()
 	check(counts.answered[runtime.ContentTypeProtobuf] == 4 && len(counts.answered) == 1, "answers came as %v", counts.answered)
+}
+
+// oldDocument is in protobuf, which older kubectls read before they create anything.
+func oldDocument(_ context.Context, p *plane) {
+	document, err := p.typed.Discovery().OpenAPISchema()
+	must(err)
+	check(document.GetSwagger() == "2.0" && document.GetInfo().GetTitle() != "", "it is %v", document.GetInfo())
+	models, err := proto.NewOpenAPIData(document)
+	must(err)
+	pod := models.LookupModel("io.k8s.api.core.v1.Pod")
+	check(pod != nil && pod.GetExtensions()["x-kubernetes-group-version-kind"] != nil, "a pod is %v", pod)
+	found := false
+	for _, path := range document.GetPaths().GetPath() {
+		if path.GetName() != "/api/v1/namespaces/{namespace}/configmaps/{name}" {
+			continue
+		}
+		for _, one := range path.GetValue().GetPatch().GetParameters() {
+			found = found || one.GetParameter().GetNonBodyParameter().GetQueryParameterSubSchema().GetName() == "fieldValidation"
+		}
+	}
+	check(found, "a patch has no parameter fieldValidation")
 }
 
 func refusals(ctx context.Context, p *plane) {
