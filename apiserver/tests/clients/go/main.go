@@ -55,6 +55,7 @@ func main() {
 		{"a list comes in pages, and a collection goes in one", pagesAndCollections},
 		{"an event recorder posts events and counts them", recordedEvents},
 		{"discovery and the REST mapper know what is served", knownKinds},
+		{"metadata of every kind is listed and followed in protobuf", metadataOfKinds},
 		{"the old OpenAPI document is what its library reads", oldDocument},
 		{"the dynamic client works on a definition's kind", dynamicClient},
 		{"an informer starts with a watch-list and follows", informerFollows},
