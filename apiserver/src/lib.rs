@@ -163,6 +163,7 @@
 )]
 
 mod accept;
+mod admission;
 mod audit;
 mod auth;
 mod builtin;

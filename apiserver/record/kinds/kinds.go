@@ -2,6 +2,7 @@
 package kinds
 
 import (
+	admissionregistration "k8s.io/api/admissionregistration/v1"
 	apps "k8s.io/api/apps/v1"
 	authentication "k8s.io/api/authentication/v1"
 	authorization "k8s.io/api/authorization/v1"
@@ -47,6 +48,10 @@ var All = []Kind{
 	{"apps/v1", "DeploymentList", &apps.DeploymentList{}},
 	{"apps/v1", "ReplicaSet", &apps.ReplicaSet{}},
 	{"apps/v1", "ReplicaSetList", &apps.ReplicaSetList{}},
+	{"admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", &admissionregistration.MutatingWebhookConfiguration{}},
+	{"admissionregistration.k8s.io/v1", "MutatingWebhookConfigurationList", &admissionregistration.MutatingWebhookConfigurationList{}},
+	{"admissionregistration.k8s.io/v1", "ValidatingWebhookConfiguration", &admissionregistration.ValidatingWebhookConfiguration{}},
+	{"admissionregistration.k8s.io/v1", "ValidatingWebhookConfigurationList", &admissionregistration.ValidatingWebhookConfigurationList{}},
 	{"coordination.k8s.io/v1", "Lease", &coordination.Lease{}},
 	{"coordination.k8s.io/v1", "LeaseList", &coordination.LeaseList{}},
 	{"events.k8s.io/v1", "Event", &events.Event{}},

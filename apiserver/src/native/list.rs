@@ -9,6 +9,7 @@ use super::config::{ConfigMaps, Secrets};
 use super::event::Events;
 use super::namespace::Namespaces;
 use super::rules::Rules;
+use crate::admission::{Configurations, GROUP as ADMISSION};
 use crate::builtin::table;
 use crate::discovery::BUILT_IN_VERBS;
 use crate::kind::{Hooks, Kind, Names, Plain, Review, Selectable, Shape};
@@ -97,6 +98,10 @@ fn plain() -> Arc<dyn Hooks> {
 
 const fn question(group: &'static str, kind: &'static str, plural: &'static str, review: Review) -> Native {
     Native { namespaced: false, review: Some(review), ..native(group, kind, plural) }
+}
+
+const fn webhooks(kind: &'static str, plural: &'static str) -> Native {
+    Native { namespaced: false, generation: true, careful: true, ..native(ADMISSION, kind, plural) }
 }
 
 const AUTHENTICATION: &str = "authentication.k8s.io";
@@ -215,6 +220,14 @@ const LIST: &[Native] = &[
         hooks: rules,
         ..native(RBAC, "ClusterRoleBinding", "clusterrolebindings")
     },
+    Native {
+        hooks: || Arc::new(Configurations::Mutating),
+        ..webhooks("MutatingWebhookConfiguration", "mutatingwebhookconfigurations")
+    },
+    Native {
+        hooks: || Arc::new(Configurations::Validating),
+        ..webhooks("ValidatingWebhookConfiguration", "validatingwebhookconfigurations")
+    },
     question(AUTHENTICATION, "SelfSubjectReview", "selfsubjectreviews", Review::Oneself),
     question(AUTHENTICATION, "TokenReview", "tokenreviews", Review::Token),
     question(AUTHORIZATION, "SelfSubjectAccessReview", "selfsubjectaccessreviews", Review::OwnAccess),
@@ -250,7 +263,11 @@ impl Native {
                 plural: self.plural.into(),
                 singular: self.kind.to_lowercase(),
                 short_names: texts(self.short),
-                categories: texts(if self.all { &["all"] } else { &[] }),
+                categories: texts(match self.group {
+                    ADMISSION => &["api-extensions"],
+                    _ if self.all => &["all"],
+                    _ => &[],
+                }),
             },
             namespaced: self.namespaced,
             built_in: true,

@@ -47,6 +47,15 @@ pub(super) static SERVICE_ACCOUNT: BuiltIn = BuiltIn {
     conditions: nothing_more,
 };
 
+pub(super) static WEBHOOKS: BuiltIn = BuiltIn {
+    heads: &[Head::NAME, Head::of("Webhooks", "integer", "How many webhooks there are in it."), Head::AGE],
+    cells: |configuration, now| {
+        let (name, age) = name_and_age(configuration, now);
+        vec![name, size(&configuration["webhooks"]).into(), age]
+    },
+    conditions: nothing_more,
+};
+
 pub(super) static LEASE: BuiltIn = BuiltIn {
     heads: &[Head::NAME, Head::text("Holder", "Who holds the lease."), Head::AGE],
     cells: |lease, now| {

@@ -30,6 +30,7 @@ pub(crate) fn builtin(group: &str, kind: &str) -> Columns {
         ("", "Secret") => &core::SECRET,
         ("", "Service") => &core::SERVICE,
         ("", "ServiceAccount") => &core::SERVICE_ACCOUNT,
+        ("admissionregistration.k8s.io", _) => &core::WEBHOOKS,
         ("apiextensions.k8s.io", "CustomResourceDefinition") => &core::CRD,
         ("apps", "Deployment") => &workload::DEPLOYMENT,
         ("apps", "ReplicaSet") => &workload::REPLICA_SET,
