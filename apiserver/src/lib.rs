@@ -210,6 +210,7 @@ mod verbs;
 mod watch;
 mod yaml;
 
+pub use admission::{Admission, Attributes, Denied, Operation};
 pub use audit::{Audit, AuditFile, AuditPolicy, AuditPolicyError, AuditSink};
 pub use auth::Identity;
 pub use handle::Handle;

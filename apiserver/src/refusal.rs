@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 pub struct Refusal {
     /// The HTTP status.
     pub code: u16,
-    /// What clients switch on: `NotFound`, `Conflict`, `Invalid`…
+    /// What clients switch on: `NotFound`, `Conflict`, `Invalid`… Empty where a webhook refused and gave none.
     pub reason: &'static str,
     /// For people.
     pub message: String,
@@ -84,6 +84,12 @@ impl Refusal {
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
             "message": self.message, "reason": self.reason, "code": self.code,
         });
+        if self.reason.is_empty()
+            && let Some(status) = status.as_object_mut()
+        {
+            // A webhook refuses as it likes.
+            status.remove("reason");
+        }
         if let Some(next) = &self.next {
             status["metadata"]["continue"] = next.as_str().into();
         }

@@ -6,4 +6,4 @@ mod rests;
 mod run;
 
 pub(crate) use rests::Rests;
-pub(crate) use run::{Change, Write};
+pub(crate) use run::{Change, Write, never};

@@ -102,6 +102,7 @@ mod tests {
             identity: &identity,
             fence: None,
             trace: None,
+            notes: None,
             namespace: None,
             name: "",
         };

@@ -26,6 +26,7 @@ pub(crate) struct Change<'a> {
 }
 
 /// What a change is to do.
+#[derive(Clone)]
 pub(crate) enum Write {
     /// Nothing: the object is as it should be.
     Keep,
@@ -74,6 +75,28 @@ impl Change<'_> {
         Err(never())
     }
 
+    /// Makes it, if the object is still as it was when this was worked out. None: it is not.
+    pub(crate) async fn make_if_still(
+        &self,
+        seen: Option<Arc<Entry>>,
+        write: &Write,
+    ) -> Result<Option<Option<Revision>>, Refusal> {
+        let of = |entry: &Entry| (entry.created, entry.modified);
+        let (was, mut moved) = (seen.as_deref().map(of), false);
+        let step = |there: Option<&Entry>| match there.map(of) == was {
+            true => Ok(write.clone()),
+            false => {
+                moved = true;
+                Err(never())
+            }
+        };
+        let made = self.make(seen, step).await;
+        match made {
+            Err(_) if moved => Ok(None),
+            made => made.map(Some),
+        }
+    }
+
     /// The namespace and the name of the object.
     pub(crate) fn names(&self) -> (Option<&str>, &str) {
         self.kind.place.names(self.key)
@@ -81,7 +104,7 @@ impl Change<'_> {
 }
 
 /// 429: each time somebody else was faster.
-fn never() -> Refusal {
+pub(crate) fn never() -> Refusal {
     let message = "the object, or what this change rests on, is written so often that the change found no moment: try again";
     Refusal { retry_after: Some(1), ..Refusal::new(429, "TooManyRequests", message) }
 }

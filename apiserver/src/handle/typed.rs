@@ -117,6 +117,7 @@ impl<K> Handle<K> {
             identity: &self.identity,
             fence: None,
             trace,
+            notes: None,
             namespace,
             name,
         }

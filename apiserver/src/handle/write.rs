@@ -221,9 +221,9 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
         Ok(Written { object, token })
     }
 
-    /// Who has the answer may use the kind.
+    /// Who has the answer may use the kind, and is admitted as it says.
     async fn settle(&self, kind: &Kind) -> Result<(), SourceError> {
-        if kind.defines_kinds { upkeep::settle(&self.shared).await.map_err(source_error) } else { Ok(()) }
+        upkeep::settle(&self.shared, kind).await.map_err(source_error)
     }
 
     /// Why an object was not made; which one is there already, if that is why.

@@ -19,6 +19,8 @@ pub(crate) enum Event {
     TooManyGuards,
     /// A guard took too long.
     LateGuard,
+    /// A webhook could not be asked, or gave no answer that says anything.
+    FailedWebhook,
     /// The body of a request did not come in time.
     LateBody,
     /// A handshake, or a request's head, did not come in time.
@@ -57,6 +59,7 @@ impl Event {
             Self::LateAnswer => "late_answer",
             Self::TooManyGuards => "too_many_guards",
             Self::LateGuard => "late_guard",
+            Self::FailedWebhook => "failed_webhook",
             Self::LateBody => "late_body",
             #[cfg(feature = "server")]
             Self::LateHead => "late_head",

@@ -54,6 +54,31 @@ impl DeleteOptions {
     }
 }
 
+impl DeleteOptions {
+    /// The object of this kind, as who is asked about a deletion sees it.
+    pub(crate) fn value(&self) -> Value {
+        let mut options = json!({"kind": "DeleteOptions", "apiVersion": "meta.k8s.io/v1"});
+        if let Some(seconds) = self.grace_period_seconds {
+            options["gracePeriodSeconds"] = seconds.into();
+        }
+        if let Some(orphan) = self.orphan_dependents {
+            options["orphanDependents"] = orphan.into();
+        }
+        if let Some(propagation) = self.propagation {
+            options["propagationPolicy"] = format!("{propagation:?}").into();
+        }
+        for (field, text) in [("uid", &self.uid), ("resourceVersion", &self.resource_version)] {
+            if let Some(text) = text {
+                options["preconditions"][field] = text.as_str().into();
+            }
+        }
+        if self.dry_run {
+            options["dryRun"] = json!(["All"]);
+        }
+        options
+    }
+}
+
 impl Raw {
     fn from_query(query: &Query) -> Result<Self, Refusal> {
         Ok(Self {

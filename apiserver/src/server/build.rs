@@ -2,6 +2,8 @@
 
 #[cfg(feature = "server")]
 use std::future::Future;
+#[cfg(feature = "server")]
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -15,6 +17,7 @@ use tokio_util::task::TaskTracker;
 use super::limits::Limits;
 use super::places::Places;
 use super::shared::{Shared, World};
+use crate::admission::{Admission, Desk, Roads};
 use crate::audit::{Audit, Log};
 use crate::auth::Identity;
 use crate::auth::authenticate::Authenticator;
@@ -45,6 +48,8 @@ pub struct Builder {
     authenticator: Authenticator,
     rbac: bool,
     collects: bool,
+    admission: Vec<Arc<dyn Admission>>,
+    roads: Roads,
     limits: Limits,
     world: World,
     audit: Option<Audit>,
@@ -129,6 +134,8 @@ impl Builder {
             authenticator: Authenticator::default(),
             rbac: false,
             collects: true,
+            admission: Vec::new(),
+            roads: Roads::default(),
             limits: Limits::default(),
             world,
             audit: None,
@@ -155,6 +162,31 @@ impl Builder {
     /// Leaves garbage collection to somebody else: what is owned stays, and so does who waits for it.
     pub fn without_garbage_collection(mut self) -> Self {
         self.collects = false;
+        self
+    }
+
+    /// Asks the program itself before objects are written, of whichever kind and by whom; after those that were given before.
+    pub fn admission(mut self, admission: impl Admission) -> Self {
+        self.admission.push(Arc::new(admission));
+        self
+    }
+
+    /// Where the services are that webhooks are at: by their namespace, name and port. They show certificates for `NAME.NAMESPACE.svc`.
+    /// Without it such webhooks cannot be asked, and their `failurePolicy` says what becomes of requests.
+    #[cfg(feature = "server")]
+    pub fn webhook_services(
+        mut self,
+        services: impl Fn(&str, &str, u16) -> Option<SocketAddr> + Send + Sync + 'static,
+    ) -> Self {
+        self.roads.services = Some(Arc::new(services));
+        self
+    }
+
+    /// By which authorities, in PEM, webhooks are known that bring no `caBundle`. Without it they are not asked: those of the machine count
+    /// for nothing.
+    #[cfg(feature = "server")]
+    pub fn webhook_roots(mut self, pem: impl Into<Vec<u8>>) -> Self {
+        self.roads.roots = pem.into();
         self
     }
 
@@ -190,6 +222,7 @@ impl Builder {
         let own = self.own.into_iter().map(|own| made(own, &self.world)).collect::<Result<Vec<_>, _>>()?;
         let checks = Checks::new(&own, &self.limits);
         let metrics = Metrics::new(&self.limits);
+        let roads = Roads { tasks: tasks.clone(), stopping: stopping.clone(), ..self.roads };
         let interests = Interests::new(&self.limits, metrics.interested.there.clone());
         let shared = Arc::new(Shared {
             caches: cache::Caches::new(objects.clone(), &self.limits, tasks.clone(), stopping.clone(), seed),
@@ -199,6 +232,7 @@ impl Builder {
             checks,
             authenticator: Swap::new(Arc::new(self.authenticator)),
             rules: self.rbac.then(|| Swap::new(Arc::new(Rules::default()))),
+            admission: Desk::new(self.admission, roads),
             limits: self.limits,
             world: self.world,
             audit: self.audit.map(|audit| Arc::new(Log::begin(audit, &self.limits, metrics.audited.clone()))),

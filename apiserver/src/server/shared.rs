@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use machinery_objects::Revision;
 use machinery_sync::Swap;
 
+use crate::admission::Desk;
 use crate::audit::Log;
 use crate::auth::authenticate::Authenticator;
 use crate::auth::rbac::Rules;
@@ -32,6 +33,8 @@ pub(crate) struct Shared {
     pub(crate) authenticator: Swap<Authenticator>,
     /// Who may do what. `None`: everybody who is known may do everything.
     pub(crate) rules: Option<Swap<Rules>>,
+    /// Who is asked before something is written.
+    pub(crate) admission: Desk,
     pub(crate) limits: Limits,
     pub(crate) world: World,
     pub(crate) metrics: Metrics,

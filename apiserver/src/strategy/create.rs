@@ -6,6 +6,7 @@ use super::trace::set_aside;
 use super::{Context, meta_text, metadata_mut};
 use crate::invalid::invalid;
 use crate::kind::Part;
+use crate::meta::names::generate_name;
 use crate::meta::{Creation, for_create};
 use crate::refusal::Refusal;
 
@@ -15,6 +16,20 @@ pub(crate) struct New<'a> {
     pub(crate) uid: &'a str,
     /// What a generated name ends with.
     pub(crate) chance: u64,
+}
+
+/// A new object with the place and the name that it will have, for who is asked before it is made. What is wrong with it is said then.
+pub(crate) fn named(mut object: Value, new: New<'_>, context: &Context<'_>) -> Value {
+    let meta = metadata_mut(&mut object);
+    if let Some(namespace) = context.namespace {
+        meta.entry("namespace").or_insert_with(|| namespace.into());
+    }
+    let generate = meta.get("generateName").and_then(Value::as_str).unwrap_or_default();
+    if meta.get("name").and_then(Value::as_str).unwrap_or_default().is_empty() && !generate.is_empty() {
+        let name = generate_name(generate, new.chance);
+        meta.insert("name".into(), name.into());
+    }
+    object
 }
 
 /// What is stored of a new object, which has the shape of its kind by now.

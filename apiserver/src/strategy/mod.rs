@@ -5,7 +5,7 @@ mod delete;
 mod trace;
 mod update;
 
-pub(crate) use create::{New, create};
+pub(crate) use create::{New, create, named};
 pub(crate) use delete::{Deletion, delete};
 pub(crate) use trace::forget_trace;
 pub(crate) use update::update;

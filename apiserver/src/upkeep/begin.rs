@@ -7,7 +7,7 @@ use machinery_store::Entry;
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
 
-use super::{definitions, events, garbage, namespaces, plans, roles};
+use super::{definitions, events, garbage, namespaces, plans, roles, webhooks};
 use crate::auth::rbac::defaults;
 use crate::change::{Change, Rests, Write};
 use crate::interest;
@@ -63,6 +63,8 @@ pub(crate) async fn begin(
         ensure(shared, &definition, crd).await.map_err(refused)?;
     }
     definitions::pass(shared).await.map_err(store)?;
+    webhooks::pass(shared).await.map_err(store)?;
+    go_on(shared, tasks, webhooks::run(shared.clone()));
     go_on(shared, tasks, definitions::run(shared.clone()));
     go_on(shared, tasks, namespaces::run(shared.clone()));
     if collects {

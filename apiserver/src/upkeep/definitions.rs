@@ -27,11 +27,6 @@ pub(super) async fn run(shared: Arc<Shared>) {
     }
 }
 
-/// Makes the kinds those of the definitions there are, for somebody who has just written one.
-pub(crate) async fn settle(shared: &Shared) -> Result<(), Refusal> {
-    pass(shared).await.map(|_| ())
-}
-
 /// Makes the kinds those of the definitions there are, and says so in them. Returns where objects still are whose definition
 /// goes.
 pub(super) async fn pass(shared: &Shared) -> Result<Vec<Arc<str>>, Refusal> {

@@ -10,8 +10,10 @@ mod garbage;
 mod namespaces;
 mod plans;
 mod roles;
+mod settle;
+mod webhooks;
 mod writes;
 
 pub(crate) use begin::begin;
-pub(crate) use definitions::settle;
 pub(crate) use plans::Known;
+pub(crate) use settle::settle;

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::output::{Output, Put, read, stored_bytes};
 use super::{Job, Matter};
 use crate::accept::Place as Form;
+use crate::admission::{Asking, Operation};
 use crate::change::{Rests, Write};
 use crate::http::{Body, answer};
 use crate::kind::Kind;
@@ -73,10 +74,18 @@ async fn once(
     let context = Context { kind, now: world.now(), manager, namespace, trace: matter.trace };
     let uid = world.uid();
     let new = New { uid: &uid, chance: u64::from_le_bytes(world.bytes()) };
+    let asking = Asking::of(matter, Operation::Create, dry_run);
+    let object = match &asking {
+        Some(asking) => asking.mutate(strategy::named(object, new, &context), None).await?,
+        None => object,
+    };
     let mut object = strategy::create(object, new, &context)?;
     matter.may_grant(&object, None)?;
     if kind.defines_kinds {
         not_defined(&matter.shared.own, &object)?;
+    }
+    if let Some(asking) = &asking {
+        asking.validate(Some(&object), None).await?;
     }
     let name = meta_text(&object, "name").to_owned();
     let key = kind.place.key(namespace, &name);

@@ -12,7 +12,8 @@ use super::list::{metadata, selection};
 use super::output::{Output, read, stored_bytes};
 use super::{Job, Matter};
 use crate::accept::Place;
-use crate::change::Write;
+use crate::admission::{Asking, Operation, ROUNDS};
+use crate::change::{Write, never};
 use crate::http::{Body, answer};
 use crate::kind::Kind;
 use crate::protobuf;
@@ -81,35 +82,73 @@ pub(crate) async fn one(
     let kind = matter.kind;
     let (now, namespace) = (matter.shared.world.now(), kind.place.names(key).0);
     let context = Context { kind, now, manager: Some(""), namespace, trace: matter.trace };
-    let (mut object, mut is_gone) = (Value::Null, false);
-    let step = |there: Option<&Entry>| {
+    let mut work = |there: Option<&Entry>| {
         let there = there.ok_or_else(|| not_found(kind, matter.name()))?;
         let old = read(kind, there, there.modified)?;
-        Ok(match strategy::delete(&old, &how(&old)?, &context)? {
-            Step::Keep => {
-                (object, is_gone) = (old, false);
-                Write::Keep
-            }
-            Step::Put(new) => {
-                let bytes = stored_bytes(kind, &new);
-                (object, is_gone) = (new, false);
-                Write::Put(bytes)
-            }
-            Step::Delete(last) => {
-                (object, is_gone) = (last, true);
-                Write::Delete
-            }
-        })
+        let step = strategy::delete(&old, &how(&old)?, &context)?;
+        Ok::<_, Refusal>((old, step))
     };
-    let revision = matter.change(key, dry_run).make(entry, step).await?;
-    if let Some(revision) = revision.filter(|_| !is_gone) {
-        metadata_mut(&mut object).insert("resourceVersion".into(), revision.to_string().into());
+    let (change, mut entry) = (matter.change(key, dry_run), entry);
+    let Some(asking) = Asking::of(matter, Operation::Delete, dry_run) else {
+        let mut done = None;
+        let step = |there: Option<&Entry>| {
+            let (old, step) = work(there)?;
+            Ok(done.insert(worked(kind, old, step)).write.clone())
+        };
+        let revision = change.make(entry, step).await?;
+        return Ok(done.map(|made| made.erased(revision)).expect("a change is made by its step"));
+    };
+    for _ in 0..ROUNDS {
+        let (old, step) = work(entry.as_deref())?;
+        asking.delete(&old).await?;
+        let made = worked(kind, old, step);
+        if let Some(revision) = change.make_if_still(entry, &made.write).await? {
+            return Ok(made.erased(revision));
+        }
+        entry = matter.shared.objects.get(key, Moment::Newest).await?;
     }
-    Ok(Erased { object, is_gone, revision })
+    Err(never())
+}
+
+/// What was worked out of a deletion.
+struct Worked {
+    object: Value,
+    write: Write,
+}
+
+fn worked(kind: &Kind, old: Value, step: Step) -> Worked {
+    let (object, write) = match step {
+        Step::Keep => (old, Write::Keep),
+        Step::Put(new) => {
+            let bytes = stored_bytes(kind, &new);
+            (new, Write::Put(bytes))
+        }
+        Step::Delete(last) => (last, Write::Delete),
+    };
+    Worked { object, write }
+}
+
+impl Worked {
+    fn erased(self, revision: Option<Revision>) -> Erased {
+        let Self { mut object, write } = self;
+        let is_gone = matches!(write, Write::Delete);
+        if let Some(revision) = revision.filter(|_| !is_gone) {
+            metadata_mut(&mut object).insert("resourceVersion".into(), revision.to_string().into());
+        }
+        Erased { object, is_gone, revision }
+    }
 }
 
 /// The options in the body, or else in the query.
 fn options(job: &Job<'_>) -> Result<DeleteOptions, Refusal> {
+    let options = read_options(job)?;
+    if let Some(notes) = job.notes {
+        let _ = notes.options.set(options.value());
+    }
+    Ok(options)
+}
+
+fn read_options(job: &Job<'_>) -> Result<DeleteOptions, Refusal> {
     let bytes = &job.asked.body;
     if bytes.is_empty() {
         return DeleteOptions::parse(&job.asked.query, None);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use machinery_objects::Traceparent;
 use serde_json::Value;
 
+use crate::admission::Notes;
 use crate::auth::Identity;
 use crate::auth::rbac::GROUP;
 use crate::change::{Change, Rests};
@@ -23,6 +24,8 @@ pub(crate) struct Matter<'a> {
     pub(crate) fence: Option<&'a Fence>,
     /// In which trace.
     pub(crate) trace: Option<Traceparent>,
+    /// Where is noted what is said of it, besides the answer.
+    pub(crate) notes: Option<&'a Notes<'a>>,
     pub(crate) namespace: Option<&'a str>,
     /// Empty where it is about many, or about one that has no name yet.
     pub(crate) name: &'a str,

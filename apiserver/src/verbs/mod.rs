@@ -22,6 +22,7 @@ pub(crate) use watch::{Frames, watch_refused};
 use http::Response;
 use tokio::time::timeout;
 
+use crate::admission::Notes;
 use crate::http::{Body, answer};
 use crate::interest;
 use crate::kind::{Kind, Part};
@@ -71,6 +72,7 @@ pub(crate) async fn serve(shared: &Arc<Shared>, asked: Asked) -> Result<Response
     if !kind.can(asked.verb.name()) || (part != Part::Main && !of_parts(asked.verb)) {
         return Err(not_allowed(resource, asked.verb.name()));
     }
+    let notes = Notes::of(&asked);
     let matter = Matter {
         shared,
         kind,
@@ -78,6 +80,7 @@ pub(crate) async fn serve(shared: &Arc<Shared>, asked: Asked) -> Result<Response
         identity: &asked.identity,
         fence: asked.fence.as_deref(),
         trace: server::trace::said(&asked.headers),
+        notes: Some(&notes),
         namespace: resource.namespace.as_deref(),
         name: resource.name.as_deref().unwrap_or_default(),
     };
@@ -95,12 +98,14 @@ pub(crate) async fn serve(shared: &Arc<Shared>, asked: Asked) -> Result<Response
     let warnings: Vec<String> = kind.deprecation.iter().cloned().collect();
     let answer = answer.map_err(|mut refusal| {
         refusal.warnings.splice(0..0, warnings.iter().cloned());
+        refusal.warnings.extend(notes.warnings());
         refusal
     })?;
-    if kind.defines_kinds && !asked.verb.reads() {
-        // Who has the answer may use the kind.
-        upkeep::settle(shared).await?;
+    if !asked.verb.reads() {
+        // Who has the answer may use the kind, and is admitted as it says.
+        upkeep::settle(shared, kind).await?;
     }
+    let answer = answer::with_warnings(answer, &notes.warnings());
     Ok(answer::with_first_warnings(answer, &warnings))
 }
 

@@ -10,7 +10,8 @@ use super::input::Input;
 use super::output::{Output, Put, read, stored_bytes};
 use super::{Job, Matter, apply};
 use crate::accept::Place;
-use crate::change::Write;
+use crate::admission::{Asking, Operation, ROUNDS};
+use crate::change::{Write, never};
 use crate::http::{Body, answer};
 use crate::meta::finalizer_warnings;
 use crate::patch::{Patch, PatchKind};
@@ -90,44 +91,79 @@ pub(crate) async fn change(
     whole: bool,
     mut next: impl FnMut(&Value) -> Result<Value, Refusal>,
 ) -> Result<Changed, Refusal> {
-    let kind = matter.kind;
     let key = matter.key();
-    let entry = matter.shared.objects.get(&key, Moment::Newest).await?;
+    let mut entry = matter.shared.objects.get(&key, Moment::Newest).await?;
     let (now, namespace) = (matter.shared.world.now(), matter.namespace());
-    let context = Context { kind, now, manager, namespace, trace: matter.trace };
-    let (mut object, mut warnings, mut is_gone, mut put) = (Value::Null, Vec::new(), false, None);
-    let step = |there: Option<&Entry>| {
-        let there = there.ok_or_else(|| not_found(kind, matter.name()))?;
-        let old = read(kind, there, there.modified)?;
-        let new = next(&old)?;
-        let step = strategy::update(new, &old, matter.part, whole, &context)?;
-        if let Step::Put(new) | Step::Delete(new) = &step {
-            matter.may_grant(new, Some(&old))?;
-            warnings = finalizer_warnings(metadata(new), Some(metadata(&old)));
-        }
-        is_gone = matches!(step, Step::Delete(_));
-        put = None;
-        Ok(match step {
-            Step::Keep => {
-                object = old;
-                Write::Keep
-            }
-            Step::Put(new) => {
-                let bytes = stored_bytes(kind, &new);
-                object = new;
-                put = Some(bytes.clone());
-                Write::Put(bytes)
-            }
-            Step::Delete(new) => {
-                object = new;
-                Write::Delete
-            }
-        })
+    let context = Context { kind: matter.kind, now, manager, namespace, trace: matter.trace };
+    let there = |there: Option<&Entry>| {
+        let there = there.ok_or_else(|| not_found(matter.kind, matter.name()))?;
+        read(matter.kind, there, there.modified)
     };
-    let revision = matter.change(&key, dry_run).make(entry, step).await?;
-    // An object whose last finalizer went with this is answered as it was stored last.
-    if let Some(revision) = revision.filter(|_| !is_gone) {
-        metadata_mut(&mut object).insert("resourceVersion".into(), revision.to_string().into());
+    let work = |new: Value, old: Value| worked(matter, new, old, whole, &context);
+    let change = matter.change(&key, dry_run);
+    let Some(asking) = Asking::of(matter, Operation::Update, dry_run) else {
+        let mut done = None;
+        let step = |entry: Option<&Entry>| {
+            let old = there(entry)?;
+            let made = work(next(&old)?, old)?;
+            Ok(done.insert(made).write.clone())
+        };
+        let revision = change.make(entry, step).await?;
+        return Ok(done.map(|made| made.changed(revision)).expect("a change is made by its step"));
+    };
+    for _ in 0..ROUNDS {
+        let old = there(entry.as_deref())?;
+        let new = asking.mutate(next(&old)?, Some(&old)).await?;
+        let made = work(new, old.clone())?;
+        asking.validate(Some(&made.object), Some(&old)).await?;
+        if let Some(revision) = change.make_if_still(entry, &made.write).await? {
+            return Ok(made.changed(revision));
+        }
+        entry = matter.shared.objects.get(&key, Moment::Newest).await?;
     }
-    Ok(Changed { object, revision, put, is_gone, warnings })
+    Err(never())
+}
+
+/// What was worked out of a change.
+struct Worked {
+    object: Value,
+    write: Write,
+    warnings: Vec<String>,
+}
+
+fn worked(
+    matter: &Matter<'_>,
+    new: Value,
+    old: Value,
+    whole: bool,
+    context: &Context<'_>,
+) -> Result<Worked, Refusal> {
+    let step = strategy::update(new, &old, matter.part, whole, context)?;
+    let mut warnings = Vec::new();
+    if let Step::Put(new) | Step::Delete(new) = &step {
+        matter.may_grant(new, Some(&old))?;
+        warnings = finalizer_warnings(metadata(new), Some(metadata(&old)));
+    }
+    let (object, write) = match step {
+        Step::Keep => (old, Write::Keep),
+        Step::Put(new) => {
+            let bytes = stored_bytes(matter.kind, &new);
+            (new, Write::Put(bytes))
+        }
+        Step::Delete(new) => (new, Write::Delete),
+    };
+    Ok(Worked { object, write, warnings })
+}
+
+impl Worked {
+    fn changed(self, revision: Option<Revision>) -> Changed {
+        let Self { mut object, write, warnings } = self;
+        let is_gone = matches!(write, Write::Delete);
+        // An object whose last finalizer went with this is answered as it was stored last.
+        if let Some(revision) = revision.filter(|_| !is_gone) {
+            metadata_mut(&mut object).insert("resourceVersion".into(), revision.to_string().into());
+        }
+        let put = if let Write::Put(bytes) = write { Some(bytes) } else { None };
+        Changed { object, revision, put, is_gone, warnings }
+    }
 }

@@ -1,6 +1,7 @@
 //! The server as its clients see it, without a socket.
 #![allow(clippy::unwrap_used, reason = "in helpers too, which clippy does not know for tests")]
 
+mod admission;
 mod audit;
 mod client;
 mod differential;

@@ -63,7 +63,7 @@ fn selectors(aggregation: &Value) -> Vec<LabelSelector> {
     selectors.into_iter().flatten().filter_map(selector).collect()
 }
 
-fn selector(value: &Value) -> Option<LabelSelector> {
+pub(crate) fn selector(value: &Value) -> Option<LabelSelector> {
     let mut requirements = Vec::new();
     if let Some(labels) = present(value, "matchLabels") {
         for (key, value) in labels.as_object()? {

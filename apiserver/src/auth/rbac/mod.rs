@@ -24,6 +24,7 @@ mod rule;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use aggregate::selector;
 pub(crate) use attributes::{Attributes, On, Resource};
 pub(crate) use defaults::defaults;
 pub(crate) use rules::Rules;

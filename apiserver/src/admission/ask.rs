@@ -1,0 +1,339 @@
+//! Asking about one write.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::{FutureExt as _, StreamExt as _, stream};
+use serde_json::Value;
+
+use super::matching::{About, As, matched, selects};
+use super::review::{self, Answer, internal};
+use super::rounds::Rounds;
+use super::webhook::{Webhook, Webhooks};
+use super::{Attributes, Denied, GROUP, Operation};
+use crate::cache::Labelled;
+use crate::kind::{Kind, Part};
+use crate::metrics::Event;
+use crate::refusal::Refusal;
+use crate::request::FieldValidation;
+use crate::storage::{Moment, Place};
+use crate::strategy::{meta_text, not_found};
+use crate::verbs::Matter;
+
+/// So many webhooks are asked about a request at the same time.
+const AT_ONCE: usize = 16;
+
+/// Who is to be asked about one write. It is one moment's configurations that hold for all of it.
+pub(crate) struct Asking<'a> {
+    matter: &'a Matter<'a>,
+    operation: Operation,
+    dry_run: bool,
+    webhooks: Arc<Webhooks>,
+    /// The same objects in other versions.
+    others: Vec<Arc<Kind>>,
+}
+
+/// One question: the objects are as they are told, which of `scale` is a `Scale`.
+#[derive(Clone, Copy)]
+struct Question<'a> {
+    object: Option<&'a Value>,
+    old: Option<&'a Value>,
+}
+
+impl<'a> Asking<'a> {
+    /// None, if nobody is to be asked.
+    pub(crate) fn of(matter: &'a Matter<'a>, operation: Operation, dry_run: bool) -> Option<Self> {
+        let desk = &matter.shared.admission;
+        let mut webhooks = desk.webhooks.load();
+        if desk.own.is_empty() && webhooks.is_empty() {
+            return None;
+        }
+        // Who is asked about webhooks might keep them from being taken away.
+        if &*matter.kind.group == GROUP {
+            webhooks = Arc::default();
+            if desk.own.is_empty() {
+                return None;
+            }
+        }
+        let kind = matter.kind;
+        let kinds = matter.shared.kinds();
+        let is_other = |other: &&Arc<Kind>| {
+            other.place == kind.place && (&other.group, &other.version) != (&kind.group, &kind.version)
+        };
+        let others = kinds.kinds().filter(is_other).cloned().collect();
+        Some(Self { matter, operation, dry_run, webhooks, others })
+    }
+
+    /// What becomes of an object that is to be made or changed.
+    pub(crate) async fn mutate(&self, object: Value, old: Option<&Value>) -> Result<Value, Refusal> {
+        let (mut shown, old) = (self.shown(&object), old.map(|old| self.shown(old)));
+        let old = old.as_ref();
+        for admission in &self.matter.shared.admission.own {
+            let mut made = shown.clone();
+            let question = Question { object: None, old };
+            let asked = Attributes { name: name(&shown), ..self.attributes(&question) };
+            unharmed(admission.mutate(&asked, &mut made), &asked).await?;
+            if made != shown {
+                shown = self.taken(made, None)?;
+            }
+        }
+        let mut rounds = Rounds::default();
+        for (at, webhook) in self.webhooks.mutating.iter().enumerate() {
+            if let Some(made) = self.asked_to_mutate(webhook, &shown, old).await? {
+                let changed = made.as_ref().is_some_and(|made| *made != shown);
+                rounds.asked(at, changed, webhook.if_needed);
+                shown = made.unwrap_or(shown);
+            }
+        }
+        for at in rounds.again() {
+            let webhook = &self.webhooks.mutating[*at];
+            shown = self.asked_to_mutate(webhook, &shown, old).await?.flatten().unwrap_or(shown);
+        }
+        Ok(self.put_back(object, shown))
+    }
+
+    /// Whether an object may be stored like this.
+    pub(crate) async fn validate(&self, object: Option<&Value>, old: Option<&Value>) -> Result<(), Refusal> {
+        let (object, old) = (object.map(|object| self.shown(object)), old.map(|old| self.shown(old)));
+        let question = Question { object: object.as_ref(), old: old.as_ref() };
+        for admission in &self.matter.shared.admission.own {
+            let asked = self.attributes(&question);
+            unharmed(admission.validate(&asked), &asked).await?;
+        }
+        let ask = |webhook| async move {
+            match self.matches(webhook, &question).await? {
+                Some(shown_as) => self.ask(webhook, &question, &shown_as, false).await.map(drop),
+                None => Ok(()),
+            }
+        };
+        let asked: Vec<_> = self.webhooks.validating.iter().map(ask).collect();
+        // All are asked, and of those that refuse, the first one is told.
+        let answers: Vec<Result<(), Refusal>> = stream::iter(asked).buffered(AT_ONCE).collect().await;
+        answers.into_iter().collect()
+    }
+
+    /// Whether an object may go.
+    pub(crate) async fn delete(&self, old: &Value) -> Result<(), Refusal> {
+        let question = Question { object: None, old: Some(old) };
+        for webhook in &self.webhooks.mutating {
+            let Some(shown_as) = self.matches(webhook, &question).await? else { continue };
+            let answer = self.ask(webhook, &question, &shown_as, true).await?;
+            if answer.is_some_and(|answer| !answer.patch.is_empty() && answer.patch != b"[]") {
+                let why = "attempted to modify the object, which is not supported for this operation";
+                return Err(internal(&format!("admission webhook {:?} {why}", webhook.name)));
+            }
+        }
+        self.validate(None, Some(old)).await
+    }
+
+    /// None: it is not asked. Or else what it makes of the object, if anything.
+    async fn asked_to_mutate(
+        &self,
+        webhook: &Webhook,
+        object: &Value,
+        old: Option<&Value>,
+    ) -> Result<Option<Option<Value>>, Refusal> {
+        let question = Question { object: Some(object), old };
+        let Some(shown_as) = self.matches(webhook, &question).await? else { return Ok(None) };
+        let Some(answer) = self.ask(webhook, &question, &shown_as, true).await? else {
+            return Ok(Some(None));
+        };
+        if answer.patch.is_empty() {
+            return Ok(Some(None));
+        }
+        let wrong = |refusal: Refusal| {
+            internal(&format!("admission webhook {:?}: {}", webhook.name, refusal.message))
+        };
+        let seen = self.seen_as(&shown_as, object);
+        let Some(patched) = review::patched(&seen, &answer.patch).map_err(wrong)? else {
+            return Ok(Some(None));
+        };
+        let other = if let As::Other(kind) = &shown_as { Some(&**kind) } else { None };
+        self.taken(patched, other).map(|made| Some(Some(made))).map_err(wrong)
+    }
+
+    /// Asks a webhook that a request is for. None: it could not be asked, and that is to be ignored.
+    async fn ask(
+        &self,
+        webhook: &Webhook,
+        question: &Question<'_>,
+        shown_as: &As,
+        mutates: bool,
+    ) -> Result<Option<Answer>, Refusal> {
+        let name = &webhook.name;
+        if self.dry_run && !webhook.is_harmless {
+            return Err(Refusal::bad_request(format!("admission webhook {name:?} does not support dry run")));
+        }
+        let uid = self.matter.shared.world.uid();
+        let answer = match &webhook.caller {
+            Err(why) => Err(why.clone()),
+            Ok(caller) => {
+                let body = self.review(&uid, question, shown_as);
+                let bytes = caller.call(body, webhook.time).await;
+                bytes.map_err(|why| format!("failed to call webhook: {why}")).and_then(|bytes| {
+                    let wrong = |why| format!("received invalid webhook response: {why}");
+                    review::read(&bytes, &uid, mutates).map_err(wrong)
+                })
+            }
+        };
+        match answer {
+            Ok(mut answer) => {
+                if let Some(notes) = self.matter.notes {
+                    let (warnings, annotations) = (&mut answer.warnings, &mut answer.annotations);
+                    notes.add(name, std::mem::take(warnings), std::mem::take(annotations));
+                }
+                if answer.allowed { Ok(Some(answer)) } else { Err(answer.refusal(name)) }
+            }
+            Err(why) => {
+                self.matter.shared.metrics.counted.add(Event::FailedWebhook);
+                tracing::warn!(webhook = %name, ignored = webhook.is_ignored, %why, "a webhook failed");
+                if webhook.is_ignored {
+                    Ok(None)
+                } else {
+                    Err(internal(&format!("failed calling webhook {name:?}: {why}")))
+                }
+            }
+        }
+    }
+
+    fn review(&self, uid: &str, question: &Question<'_>, shown_as: &As) -> Bytes {
+        let [object, old] =
+            [question.object, question.old].map(|object| object.map(|object| self.seen_as(shown_as, object)));
+        let asked = Attributes { object: object.as_ref(), old: old.as_ref(), ..self.attributes(question) };
+        let kind = match self.operation {
+            Operation::Create => "CreateOptions",
+            Operation::Update => "UpdateOptions",
+            Operation::Delete => "DeleteOptions",
+        };
+        let options = self.matter.notes.map(|notes| notes.options(kind));
+        let options = options.unwrap_or_else(|| super::Notes::default().options(kind));
+        let other = if let As::Other(kind) = shown_as { Some(&**kind) } else { None };
+        serde_json::to_vec(&review::request(uid, &asked, other, &options)).unwrap_or_default().into()
+    }
+
+    /// Whether, and in which version, a webhook is to be asked.
+    async fn matches(&self, webhook: &Webhook, question: &Question<'_>) -> Result<Option<As>, Refusal> {
+        let asked = self.attributes(question);
+        let is_namespace = asked.resource == "namespaces" && asked.group.is_empty();
+        let about = About {
+            operation: self.operation,
+            group: asked.group,
+            version: asked.version,
+            resource: asked.resource,
+            subresource: asked.subresource,
+            is_in_namespace: asked.namespace.is_some() && !is_namespace,
+        };
+        let Some(shown_as) = matched(&webhook.rules, webhook.is_exact, &about, &self.others) else {
+            return Ok(None);
+        };
+        if !selects(&webhook.objects, [question.object, question.old]) {
+            return Ok(None);
+        }
+        let selector = &webhook.namespaces;
+        let selected = match asked.namespace {
+            _ if selector.is_everything() => true,
+            // What is in none is nobody's to exempt.
+            None => true,
+            Some(_)
+                if is_namespace && asked.subresource.is_empty() && self.operation != Operation::Delete =>
+            {
+                selects(selector, [question.object, None])
+            }
+            Some(namespace) => {
+                let key = Place::of("", "namespaces").key(None, namespace);
+                let entry = self.matter.shared.objects.get(&key, Moment::Newest).await?;
+                let entry = entry.ok_or_else(|| not_found(&crate::native::namespace(), namespace))?;
+                let labels = Labelled::of(&entry);
+                selector.matches_by(|key| labels.as_ref()?.get(key))
+            }
+        };
+        Ok(selected.then_some(shown_as))
+    }
+
+    fn attributes<'q>(&self, question: &Question<'q>) -> Attributes<'q>
+    where
+        'a: 'q,
+    {
+        let (matter, kind) = (self.matter, self.matter.kind);
+        let known = question.object.or(question.old);
+        let said = known.map(name).filter(|name| !name.is_empty()).unwrap_or(matter.name);
+        let is_namespace = kind.group.is_empty() && kind.names.plural == "namespaces";
+        let namespace = || known.map(|object| meta_text(object, "namespace")).filter(|text| !text.is_empty());
+        Attributes {
+            user: matter.identity,
+            operation: self.operation,
+            group: &kind.group,
+            version: &kind.version,
+            kind: if matter.part == Part::Scale { "Scale" } else { &kind.names.kind },
+            resource: &kind.names.plural,
+            subresource: matter.part.subresource().unwrap_or_default(),
+            namespace: if is_namespace { Some(said) } else { matter.namespace.or_else(namespace) },
+            name: said,
+            object: question.object,
+            old: question.old,
+            dry_run: self.dry_run,
+        }
+    }
+
+    /// An object as it is told: where it is about how many, that alone.
+    fn shown(&self, object: &Value) -> Value {
+        match self.matter.kind.scale.as_ref().filter(|_| self.matter.part == Part::Scale) {
+            Some(scale) => scale.read(object),
+            None => object.clone(),
+        }
+    }
+
+    /// The same in the version that a webhook is for.
+    fn seen_as(&self, shown_as: &As, object: &Value) -> Value {
+        let mut object = object.clone();
+        if let As::Other(kind) = shown_as
+            && self.matter.part != Part::Scale
+        {
+            kind.reshape(&mut object);
+        }
+        object
+    }
+
+    /// What somebody made, in the shape of its kind.
+    fn taken(&self, mut made: Value, of: Option<&Kind>) -> Result<Value, Refusal> {
+        if self.matter.part == Part::Scale {
+            return Ok(made);
+        }
+        if let Some(of) = of {
+            of.check_types(&made).map_err(|why| of.unfit(&why))?;
+            of.reshape(&mut made);
+            self.matter.kind.convert(&mut made);
+        }
+        Ok(self.matter.patched(made, Vec::new(), FieldValidation::Ignore)?.object)
+    }
+
+    /// The object with what became of that which was told.
+    fn put_back(&self, mut object: Value, shown: Value) -> Value {
+        match self.matter.kind.scale.as_ref().filter(|_| self.matter.part == Part::Scale) {
+            None => shown,
+            Some(scale) => {
+                let wanted = shown["spec"]["replicas"].as_i64().unwrap_or(0);
+                if scale.wanted(&object).unwrap_or(0) != wanted {
+                    scale.set(&mut object, wanted);
+                }
+                object
+            }
+        }
+    }
+}
+
+fn name(object: &Value) -> &str {
+    meta_text(object, "name")
+}
+
+/// What somebody says, who may also panic.
+async fn unharmed(
+    answer: impl Future<Output = Result<(), Denied>>,
+    asked: &Attributes<'_>,
+) -> Result<(), Refusal> {
+    match AssertUnwindSafe(answer).catch_unwind().await {
+        Ok(answer) => answer.map_err(|denied| denied.refusal(asked)),
+        Err(_) => Err(internal("the admission in the process panicked: the log of the server says where")),
+    }
+}

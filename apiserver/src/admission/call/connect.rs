@@ -1,0 +1,68 @@
+//! Connections to one webhook, of which some are kept for the next call.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::client::conn::http1::{self, SendRequest};
+use hyper_util::rt::TokioIo;
+use machinery_sync::Mutex;
+use tokio::net::TcpStream;
+use tokio::time::Instant;
+use tokio_rustls::TlsConnector;
+
+use super::Roads;
+use super::target::{Address, Target};
+
+/// So many are kept.
+const KEPT: usize = 16;
+/// For so long.
+const KEPT_FOR: Duration = Duration::from_secs(60);
+
+/// Connections that nobody uses just now.
+#[derive(Default)]
+pub(super) struct Connections(Mutex<Vec<(Instant, Connection)>>);
+
+pub(super) type Connection = SendRequest<Full<Bytes>>;
+
+impl Connections {
+    /// One that was kept, if there is one that is still good.
+    pub(super) fn take(&self) -> Option<Connection> {
+        let now = Instant::now();
+        let mut kept = self.0.lock();
+        kept.retain(|(since, one)| !one.is_closed() && now.duration_since(*since) < KEPT_FOR);
+        let at = kept.iter().rposition(|(_, one)| one.is_ready())?;
+        Some(kept.swap_remove(at).1)
+    }
+
+    /// Keeps one, whose last answer was read.
+    pub(super) fn keep(&self, one: Connection) {
+        let mut kept = self.0.lock();
+        if kept.len() < KEPT && !one.is_closed() {
+            kept.push((Instant::now(), one));
+        }
+    }
+}
+
+/// A new one. Its task ends with it, or with the server.
+pub(super) async fn connect(target: &Target, roads: &Roads) -> Result<Connection, String> {
+    let stream = match target.address(roads.services.as_deref())? {
+        Address::Known(address) => TcpStream::connect(address).await,
+        Address::Named(host, port) => TcpStream::connect((host.as_str(), port)).await,
+    };
+    let stream = stream.map_err(|error| format!("cannot connect to {}: {error}", target.authority))?;
+    let _ = stream.set_nodelay(true);
+    let tls = TlsConnector::from(target.tls.clone()).connect(target.server.clone(), stream).await;
+    let tls = tls.map_err(|error| format!("no TLS with {}: {error}", target.authority))?;
+    let (sender, connection) =
+        http1::handshake(TokioIo::new(tls)).await.map_err(|error| error.to_string())?;
+    let stopping = roads.stopping.clone();
+    roads.tasks.spawn(async move {
+        tokio::select! {
+            biased;
+            () = stopping.cancelled() => {}
+            _ = connection => {}
+        }
+    });
+    Ok(sender)
+}

@@ -1,0 +1,58 @@
+//! Who is to be asked.
+
+use std::sync::Arc;
+
+use machinery_sync::Swap;
+use serde_json::Value;
+
+use super::call::{Callers, Roads};
+use super::webhook::Webhooks;
+use super::{Admission, Notes};
+use crate::request::Verb;
+
+/// Who is to be asked on one server.
+pub(crate) struct Desk {
+    pub(super) own: Vec<Arc<dyn Admission>>,
+    pub(super) webhooks: Swap<Webhooks>,
+    callers: Callers,
+    /// Held while configurations are read and put in place.
+    pub(crate) compiling: tokio::sync::Mutex<()>,
+}
+
+impl Desk {
+    pub(crate) fn new(own: Vec<Arc<dyn Admission>>, roads: Roads) -> Self {
+        let webhooks = Swap::new(Arc::new(Webhooks::default()));
+        Self { own, webhooks, callers: Callers::new(roads), compiling: tokio::sync::Mutex::default() }
+    }
+
+    /// From now on those of these configurations are asked.
+    pub(crate) fn replace(&self, mutating: Vec<Value>, validating: Vec<Value>) {
+        self.webhooks.swap(Arc::new(Webhooks::of(mutating, validating, &self.callers)));
+    }
+}
+
+impl Notes<'_> {
+    /// The options of the request, as reviews have them.
+    pub(super) fn options(&self, of_operation: &str) -> Value {
+        if let Some(options) = self.options.get() {
+            return options.clone();
+        }
+        let verb = self.asked.map(|asked| asked.verb);
+        let kind = if verb == Some(Verb::Patch) { "PatchOptions" } else { of_operation };
+        let mut options = serde_json::json!({"kind": kind, "apiVersion": "meta.k8s.io/v1"});
+        let Some(asked) = self.asked else { return options };
+        for field in ["fieldManager", "fieldValidation"] {
+            if let Some(text) = asked.query.first(field).filter(|text| !text.is_empty()) {
+                options[field] = text.into();
+            }
+        }
+        if let Some(force) = asked.query.first("force") {
+            options["force"] = (force != "false" && force != "0").into();
+        }
+        let dry_run: Vec<&str> = asked.query.all("dryRun").filter(|text| !text.is_empty()).collect();
+        if !dry_run.is_empty() {
+            options["dryRun"] = dry_run.into();
+        }
+        options
+    }
+}

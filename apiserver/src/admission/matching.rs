@@ -1,0 +1,111 @@
+//! Which requests a webhook is for.
+
+use std::sync::Arc;
+
+use machinery_objects::LabelSelector;
+use serde_json::Value;
+
+use super::Operation;
+use crate::kind::Kind;
+
+/// What is asked for, as far as rules look at it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct About<'a> {
+    pub(super) operation: Operation,
+    pub(super) group: &'a str,
+    pub(super) version: &'a str,
+    pub(super) resource: &'a str,
+    pub(super) subresource: &'a str,
+    /// Whether the object is in a namespace. No namespace is.
+    pub(super) is_in_namespace: bool,
+}
+
+/// One rule.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Rule {
+    operations: Vec<String>,
+    groups: Vec<String>,
+    versions: Vec<String>,
+    resources: Vec<String>,
+    scope: Scope,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scope {
+    All,
+    Cluster,
+    Namespaced,
+}
+
+impl Rule {
+    pub(super) fn of(rule: &Value) -> Self {
+        let texts = |field: &str| {
+            let texts = rule[field].as_array().into_iter().flatten();
+            texts.filter_map(Value::as_str).map(str::to_owned).collect()
+        };
+        Self {
+            operations: texts("operations"),
+            groups: texts("apiGroups"),
+            versions: texts("apiVersions"),
+            resources: texts("resources"),
+            scope: match rule["scope"].as_str() {
+                Some("Cluster") => Scope::Cluster,
+                Some("Namespaced") => Scope::Namespaced,
+                _ => Scope::All,
+            },
+        }
+    }
+
+    pub(super) fn matches(&self, about: &About<'_>) -> bool {
+        let has = |said: &[String], wanted: &str| said.iter().any(|one| one == "*" || one == wanted);
+        let scope = match self.scope {
+            Scope::All => true,
+            Scope::Cluster => !about.is_in_namespace,
+            Scope::Namespaced => about.is_in_namespace,
+        };
+        let resource = |said: &String| {
+            let (resource, sub) = said.split_once('/').unwrap_or((said, ""));
+            (resource == "*" || resource == about.resource) && (sub == "*" || sub == about.subresource)
+        };
+        scope
+            && has(&self.operations, about.operation.name())
+            && has(&self.groups, about.group)
+            && has(&self.versions, about.version)
+            && self.resources.iter().any(resource)
+    }
+}
+
+/// In which version a webhook is asked about something.
+#[derive(Clone)]
+pub(super) enum As {
+    /// In the one that is asked for.
+    Itself,
+    /// In another one of the same objects.
+    Other(Arc<Kind>),
+}
+
+/// Whether one of the rules is for this, or, where it need not be exactly this, for the same objects in another version.
+pub(super) fn matched(rules: &[Rule], is_exact: bool, about: &About<'_>, others: &[Arc<Kind>]) -> Option<As> {
+    if rules.iter().any(|rule| rule.matches(about)) {
+        return Some(As::Itself);
+    }
+    let others = others.iter().filter(|_| !is_exact);
+    let mut others = others.filter(|other| {
+        let (group, version, resource) = (&*other.group, &*other.version, other.names.plural.as_str());
+        let about = About { group, version, resource, ..*about };
+        rules.iter().any(|rule| rule.matches(&about))
+    });
+    others.next().map(|other| As::Other(other.clone()))
+}
+
+/// Whether one of the two has these labels. A selector that says nothing selects also what is not there.
+pub(super) fn selects(selector: &LabelSelector, objects: [Option<&Value>; 2]) -> bool {
+    let labels = |object: &Value| {
+        let labels = object.pointer("/metadata/labels").cloned().unwrap_or_default();
+        selector.matches_by(|key| labels.get(key)?.as_str())
+    };
+    selector.is_everything() || objects.into_iter().flatten().any(labels)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,183 @@
+//! What a webhook is sent, and what its answer means.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value, json};
+
+use super::{Attributes, reason};
+use crate::kind::Kind;
+use crate::patch::{Patch, PatchKind};
+use crate::refusal::{Cause, Refusal};
+
+const VERSION: &str = "admission.k8s.io/v1";
+
+/// What an answer says.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) allowed: bool,
+    /// A JSON patch, in its bytes; empty for none.
+    pub(super) patch: Vec<u8>,
+    pub(super) warnings: Vec<String>,
+    pub(super) annotations: BTreeMap<String, String>,
+    /// Why not.
+    status: Value,
+}
+
+/// In which version the objects of a review are, where that is another one than is asked for.
+pub(super) fn request(uid: &str, asked: &Attributes<'_>, shown_as: Option<&Kind>, options: &Value) -> Value {
+    let kind =
+        |group: &str, version: &str, kind: &str| json!({"group": group, "version": version, "kind": kind});
+    let of =
+        |group: &str, version: &str, of: &str| json!({"group": group, "version": version, "resource": of});
+    // How many is asked in the same kind of every version.
+    let is_scale = asked.subresource == "scale";
+    let request_kind = match is_scale {
+        true => kind("autoscaling", "v1", "Scale"),
+        false => kind(asked.group, asked.version, asked.kind),
+    };
+    let request_resource = of(asked.group, asked.version, asked.resource);
+    let (kind, resource) = match shown_as {
+        None => (request_kind.clone(), request_resource.clone()),
+        Some(other) => {
+            let resource = of(&other.group, &other.version, &other.names.plural);
+            let shown = || kind(&other.group, &other.version, &other.names.kind);
+            (if is_scale { request_kind.clone() } else { shown() }, resource)
+        }
+    };
+    let mut request = Map::new();
+    let mut put = |field: &str, value: Value| drop(request.insert(field.into(), value));
+    put("uid", uid.into());
+    put("kind", kind);
+    put("resource", resource);
+    put("requestKind", request_kind);
+    put("requestResource", request_resource);
+    for (field, text) in [
+        ("subResource", asked.subresource),
+        ("requestSubResource", asked.subresource),
+        ("name", asked.name),
+        ("namespace", asked.namespace.unwrap_or_default()),
+    ] {
+        if !text.is_empty() {
+            put(field, text.into());
+        }
+    }
+    put("operation", asked.operation.name().into());
+    put("userInfo", asked.user.user_info());
+    put("object", asked.object.cloned().unwrap_or_default());
+    put("oldObject", asked.old.cloned().unwrap_or_default());
+    put("dryRun", asked.dry_run.into());
+    put("options", options.clone());
+    json!({"kind": "AdmissionReview", "apiVersion": VERSION, "request": request})
+}
+
+/// Reads an answer to the review of this UID.
+///
+/// # Errors
+/// It is none.
+pub(super) fn read(bytes: &[u8], uid: &str, mutates: bool) -> Result<Answer, String> {
+    let review: Value = serde_json::from_slice(bytes).map_err(|error| format!("it is no JSON: {error}"))?;
+    let (version, kind) = (&review["apiVersion"], &review["kind"]);
+    if version != VERSION || kind != "AdmissionReview" {
+        return Err(format!(
+            "expected webhook response of {VERSION}, Kind=AdmissionReview, got {version}, Kind={kind}"
+        ));
+    }
+    let Some(response) = review["response"].as_object() else {
+        return Err("webhook response was absent".into());
+    };
+    let field = |name: &str| response.get(name).filter(|value| !value.is_null());
+    let said = field("uid").and_then(Value::as_str).unwrap_or_default();
+    if said != uid {
+        return Err(format!("expected response.uid={uid:?}, got {said:?}"));
+    }
+    let texts = |value: Option<&Value>| -> Result<Vec<String>, String> {
+        let items = value.map(|value| value.as_array().ok_or("response.warnings is no list")).transpose()?;
+        let texts = items.into_iter().flatten().map(|item| item.as_str().map(str::to_owned));
+        texts.collect::<Option<_>>().ok_or_else(|| "response.warnings has something else than texts".into())
+    };
+    let Some(allowed) = field("allowed").map_or(Some(false), Value::as_bool) else {
+        return Err("response.allowed is neither true nor false".into());
+    };
+    let annotations = match field("auditAnnotations") {
+        None => BTreeMap::new(),
+        Some(value) => {
+            let pairs = value.as_object().ok_or("response.auditAnnotations is no map")?.iter();
+            let pairs = pairs.map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
+            pairs.collect::<Option<_>>().ok_or("response.auditAnnotations has something else than texts")?
+        }
+    };
+    let patch = if mutates { patch(field("patch"), field("patchType"))? } else { Vec::new() };
+    Ok(Answer {
+        allowed,
+        patch,
+        warnings: texts(field("warnings"))?,
+        annotations,
+        status: field("status").cloned().unwrap_or_default(),
+    })
+}
+
+fn patch(patch: Option<&Value>, patch_type: Option<&Value>) -> Result<Vec<u8>, String> {
+    use base64::Engine as _;
+    let text = patch.map(|patch| patch.as_str().ok_or("response.patch is no text")).transpose()?;
+    let bytes = text.map(|text| base64::engine::general_purpose::STANDARD.decode(text)).transpose();
+    let bytes = bytes.map_err(|error| format!("response.patch is no base64: {error}"))?.unwrap_or_default();
+    match (bytes.is_empty(), patch_type.map(|of| of.as_str().unwrap_or_default())) {
+        (true, Some(_)) => Err("webhook returned response.patchType but not response.patch".into()),
+        (false, None) => Err("webhook returned response.patch but not response.patchType".into()),
+        (false, Some(of)) if of != "JSONPatch" => {
+            Err(format!("webhook returned invalid response.patchType of {of:?}"))
+        }
+        _ => Ok(bytes),
+    }
+}
+
+/// What a patch makes of an object. None: it says nothing.
+pub(super) fn patched(object: &Value, patch: &[u8]) -> Result<Option<Value>, Refusal> {
+    let (patch, _) = Patch::read(PatchKind::Json, patch)?;
+    match &patch {
+        Patch::Json(operations) if operations.is_empty() => Ok(None),
+        patch => patch.apply(object, None).map(Some),
+    }
+}
+
+impl Answer {
+    /// Why a request is refused that this does not allow.
+    pub(super) fn refusal(&self, webhook: &str) -> Refusal {
+        let text = |field: &str| self.status[field].as_str().unwrap_or_default();
+        let code = self.status["code"].as_u64().and_then(|code| u16::try_from(code).ok());
+        let code = code.filter(|code| (400..600).contains(code)).unwrap_or(400);
+        let denied = format!("admission webhook {webhook:?} denied the request");
+        let message = match (text("message"), text("reason")) {
+            ("", "") => format!("{denied} without explanation"),
+            ("", reason) => format!("{denied}: {reason}"),
+            (message, _) => format!("{denied}: {message}"),
+        };
+        let mut refusal = Refusal::new(code, reason::known(text("reason")), message);
+        let details = &self.status["details"];
+        let detail = |field: &str| details[field].as_str().unwrap_or_default().to_owned();
+        let about = &mut refusal.about;
+        (about.group, about.kind) = (detail("group"), detail("kind"));
+        (about.name, about.uid) = (detail("name"), detail("uid"));
+        refusal.retry_after =
+            details["retryAfterSeconds"].as_u64().and_then(|seconds| seconds.try_into().ok());
+        let causes = details["causes"].as_array().into_iter().flatten().map(|cause| Cause {
+            reason: reason::known_cause(cause["reason"].as_str().unwrap_or_default()),
+            message: cause["message"].as_str().unwrap_or_default().into(),
+            field: cause["field"].as_str().unwrap_or_default().into(),
+        });
+        refusal.causes = causes.collect();
+        refusal
+    }
+}
+
+/// 500: something went wrong that the client can do nothing about.
+pub(super) fn internal(why: &str) -> Refusal {
+    let cause = Cause { reason: "", message: why.into(), field: String::new() };
+    Refusal {
+        causes: vec![cause],
+        ..Refusal::new(500, "InternalError", format!("Internal error occurred: {why}"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

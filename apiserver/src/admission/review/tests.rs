@@ -1,0 +1,61 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+fn answered(response: &Value) -> Value {
+    json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response})
+}
+
+fn read_value(response: &Value, mutates: bool) -> Result<Answer, String> {
+    read(answered(response).to_string().as_bytes(), "u", mutates)
+}
+
+#[test]
+fn an_answer_is_read() {
+    let response = json!({
+        "uid": "u", "allowed": true, "patchType": "JSONPatch", "patch": "W10=", "warnings": ["w"], "auditAnnotations": {"a": "b"},
+    });
+    let answer = read_value(&response, true).unwrap();
+    assert!(answer.allowed);
+    assert_eq!((answer.patch.as_slice(), answer.warnings), (&b"[]"[..], vec!["w".to_owned()]));
+    assert_eq!(answer.annotations["a"], "b");
+    // Who only judges has nothing to patch, and what it says of that is not looked at.
+    let response = json!({"uid": "u", "allowed": true, "patchType": "Other"});
+    assert!(read_value(&response, false).unwrap().patch.is_empty());
+    assert!(!read_value(&json!({"uid": "u"}), true).unwrap().allowed, "what is not allowed is refused");
+}
+
+#[test]
+fn what_is_no_answer_is_an_error() {
+    for (response, why) in [
+        (json!(null), "webhook response was absent"),
+        (json!({"uid": "v", "allowed": true}), "expected response.uid=\"u\", got \"v\""),
+        (json!({"uid": 7, "allowed": true}), "expected response.uid=\"u\", got \"\""),
+        (json!({"uid": "u", "allowed": 1}), "response.allowed is neither true nor false"),
+        (json!({"uid": "u", "warnings": "w"}), "response.warnings is no list"),
+        (json!({"uid": "u", "warnings": [1]}), "response.warnings has something else than texts"),
+        (json!({"uid": "u", "auditAnnotations": []}), "response.auditAnnotations is no map"),
+        (
+            json!({"uid": "u", "auditAnnotations": {"a": 1}}),
+            "response.auditAnnotations has something else than texts",
+        ),
+        (json!({"uid": "u", "patch": 1}), "response.patch is no text"),
+    ] {
+        assert_eq!(read_value(&response, true).unwrap_err(), why);
+    }
+}
+
+proptest! {
+    /// Bytes from outside never panic, and none is taken for an answer to another question.
+    #[test]
+    fn anything_is_read(bytes in proptest::collection::vec(any::<u8>(), 0..200), text in "\\PC{0,40}") {
+        prop_assert!(read(&bytes, "u", true).is_err());
+        let said = json!({"uid": text, "allowed": true, "status": text, "patch": text, "patchType": text});
+        prop_assert_eq!(read_value(&said, true).is_ok(), false);
+        let status = json!({"uid": "u", "status": {"message": text, "code": text.len(), "details": text, "reason": text}});
+        let refusal = read_value(&status, true).unwrap().refusal("a");
+        prop_assert!((400..600).contains(&refusal.code));
+        prop_assert!(refusal.status().is_object());
+    }
+}

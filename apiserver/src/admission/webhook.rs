@@ -1,0 +1,94 @@
+//! Webhooks as they are asked: what their configurations say, read once.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use machinery_objects::LabelSelector;
+use serde_json::Value;
+
+use super::call::{Caller, Callers};
+use super::matching::Rule;
+use crate::auth::rbac::selector;
+use crate::strategy::meta_text;
+
+/// All that there are.
+#[derive(Default)]
+pub(crate) struct Webhooks {
+    /// In the order in which they are asked: by the names of their configurations, and as they are there.
+    pub(super) mutating: Vec<Webhook>,
+    pub(super) validating: Vec<Webhook>,
+}
+
+/// One of them.
+pub(super) struct Webhook {
+    pub(super) name: String,
+    pub(super) rules: Vec<Rule>,
+    pub(super) namespaces: LabelSelector,
+    pub(super) objects: LabelSelector,
+    /// Whether only the version that its rules name is meant.
+    pub(super) is_exact: bool,
+    /// Whether a request goes on where it cannot be asked.
+    pub(super) is_ignored: bool,
+    /// Whether it wants to see what later ones change.
+    pub(super) if_needed: bool,
+    /// Whether it may be asked about what is not carried out.
+    pub(super) is_harmless: bool,
+    pub(super) time: Duration,
+    /// How it is reached, or why it cannot be asked.
+    pub(super) caller: Result<Arc<Caller>, String>,
+}
+
+impl Webhooks {
+    pub(super) fn is_empty(&self) -> bool {
+        self.mutating.is_empty() && self.validating.is_empty()
+    }
+
+    /// Those of these configurations. Who was reached before goes on being reached by the same connections.
+    pub(crate) fn of(mutating: Vec<Value>, validating: Vec<Value>, callers: &Callers) -> Self {
+        let all = |mut configurations: Vec<Value>| {
+            configurations.sort_by(|a, b| meta_text(a, "name").cmp(meta_text(b, "name")));
+            let webhooks = configurations
+                .iter_mut()
+                .filter_map(|configuration| configuration["webhooks"].as_array_mut())
+                .flat_map(std::mem::take);
+            webhooks.map(|webhook| Webhook::of(&webhook, callers)).collect()
+        };
+        Self { mutating: all(mutating), validating: all(validating) }
+    }
+}
+
+impl Webhook {
+    fn of(webhook: &Value, callers: &Callers) -> Self {
+        let (namespaces, objects) =
+            (of_field(webhook, "namespaceSelector"), of_field(webhook, "objectSelector"));
+        let has_conditions = webhook["matchConditions"].as_array().is_some_and(|all| !all.is_empty());
+        // None of these is written by this server. What was, by another one, is not obeyed in part.
+        let unread = match (has_conditions, &namespaces, &objects) {
+            (true, ..) => Some("it has matchConditions, which this server cannot evaluate".to_owned()),
+            (_, Some(_), Some(_)) => None,
+            _ => Some("it has a selector that cannot be read".to_owned()),
+        };
+        let rules = webhook["rules"].as_array().into_iter().flatten();
+        let seconds = webhook["timeoutSeconds"].as_u64().unwrap_or(10).clamp(1, 30);
+        Self {
+            name: webhook["name"].as_str().unwrap_or_default().to_owned(),
+            rules: rules.map(Rule::of).collect(),
+            namespaces: namespaces.unwrap_or_default(),
+            objects: objects.unwrap_or_default(),
+            is_exact: webhook["matchPolicy"] == "Exact",
+            is_ignored: webhook["failurePolicy"] == "Ignore",
+            if_needed: webhook["reinvocationPolicy"] == "IfNeeded",
+            is_harmless: matches!(webhook["sideEffects"].as_str(), Some("None" | "NoneOnDryRun")),
+            time: Duration::from_secs(seconds),
+            caller: unread.map_or_else(|| Ok(callers.of(&webhook["clientConfig"])), Err),
+        }
+    }
+}
+
+/// A selector that is not there selects everything.
+fn of_field(webhook: &Value, field: &str) -> Option<LabelSelector> {
+    match webhook.get(field).filter(|value| !value.is_null()) {
+        Some(value) => selector(value),
+        None => Some(LabelSelector::default()),
+    }
+}

@@ -1,0 +1,18 @@
+//! Who is asked before an object is written: webhooks over TLS, and the program itself.
+
+mod answers;
+mod configurations;
+mod failing;
+mod hook;
+mod mutating;
+mod own;
+mod racing;
+mod requests;
+
+use serde_json::{Value, json};
+
+const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
+
+fn widget(name: &str, spec: &Value) -> Value {
+    json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": spec})
+}

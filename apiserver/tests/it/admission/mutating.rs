@@ -1,0 +1,128 @@
+//! What mutating webhooks make of objects.
+
+use serde_json::{Value, json};
+
+use super::hook::{Hook, Reply, configure, mutating, patched, validating, webhook};
+use super::{WIDGETS, widget};
+use crate::client::{Client, widgets};
+use machinery_apiserver::ApiServer;
+use machinery_store::{Memory, Options};
+
+#[tokio::test]
+async fn what_a_webhook_makes_is_held_against_the_schema_and_stored() {
+    let hook = Hook::new(|_, review| {
+        let request = &review["request"];
+        match request["name"].as_str().unwrap() {
+            "wrong" => patched(&json!([{"op": "add", "path": "/spec/color", "value": "none"}])),
+            "typed" => patched(&json!([{"op": "replace", "path": "/spec", "value": 7}])),
+            "empty" => patched(&json!([])),
+            _ => patched(&json!([
+                {"op": "add", "path": "/spec/color", "value": "green"},
+                {"op": "add", "path": "/spec/unknown", "value": 1},
+                {"op": "remove", "path": "/spec/size"},
+                {"op": "add", "path": "/metadata/labels", "value": {"by": "hook"}},
+            ])),
+        }
+    })
+    .await;
+    let judge = Hook::allowing().await;
+    let (_server, client) = widgets().await;
+    configure(&client, &mutating("all", &[webhook("makes", &hook.at("/"), &json!({}))])).await;
+    configure(&client, &validating("all", &[webhook("judges", &judge.at("/"), &json!({}))])).await;
+    let made = client.post(WIDGETS, &widget("a", &json!({"size": 9}))).await.fine();
+    // What the schema does not know is not there, and what it fills in is.
+    assert_eq!(made["spec"], json!({"color": "green", "size": 3}));
+    assert_eq!(made["metadata"]["labels"], json!({"by": "hook"}));
+    assert_eq!(client.get(&format!("{WIDGETS}/a")).await.fine(), made);
+    assert_eq!(hook.seen()[0]["object"]["spec"], json!({"size": 9}), "it is asked before");
+    let mut judged = judge.seen()[0]["object"].clone();
+    judged["metadata"]["resourceVersion"] = made["metadata"]["resourceVersion"].clone();
+    assert_eq!(judged, made, "and who judges sees what is stored");
+
+    let refused = client.post(WIDGETS, &widget("wrong", &json!({}))).await;
+    assert_eq!((refused.code, refused.refused().1), (422, "Invalid"), "{refused:?}");
+    let refused = client.post(WIDGETS, &widget("typed", &json!({}))).await;
+    assert_eq!((refused.code, refused.refused().1), (422, "Invalid"), "{refused:?}");
+    assert_eq!(judge.seen().len(), 1, "what is wrong is judged by nobody");
+    let made = client.post(WIDGETS, &widget("empty", &json!({"size": 9}))).await.fine();
+    assert_eq!(made["spec"], json!({"size": 9}));
+}
+
+#[tokio::test]
+async fn a_patch_that_does_not_fit_is_an_error_whatever_the_policy() {
+    let hook = Hook::new(|path, _| match path.split('?').next() {
+        Some("/missing") => patched(&json!([{"op": "remove", "path": "/spec/nothing"}])),
+        _ => Reply::Response(json!({"allowed": true, "patchType": "JSONPatch", "patch": "bm8="})),
+    })
+    .await;
+    for path in ["/missing", "/no-patch"] {
+        let (_server, client) = widgets().await;
+        let ignored = json!({"failurePolicy": "Ignore"});
+        configure(&client, &mutating("all", &[webhook("makes", &hook.at(path), &ignored)])).await;
+        let refused = client.post(WIDGETS, &widget("a", &json!({}))).await;
+        assert_eq!((refused.code, refused.refused().1), (500, "InternalError"), "{path}: {refused:?}");
+        assert_eq!(client.get(&format!("{WIDGETS}/a")).await.code, 404);
+    }
+}
+
+#[tokio::test]
+async fn webhooks_are_asked_in_order_and_once_more_if_they_want_to() {
+    let hook = Hook::new(|path, review| {
+        let name = path.split('?').next().unwrap().trim_start_matches('/').to_owned();
+        let tags = &review["request"]["object"]["spec"]["tags"];
+        match tags.as_array() {
+            None => patched(&json!([{"op": "add", "path": "/spec/tags", "value": [name]}])),
+            Some(_) => patched(&json!([{"op": "add", "path": "/spec/tags/-", "value": name}])),
+        }
+    })
+    .await;
+    let (_server, client) = widgets().await;
+    let one = |name: &str, policy: &str| {
+        webhook(name, &hook.at(&format!("/{name}")), &json!({"reinvocationPolicy": policy}))
+    };
+    // By the names of the configurations, whichever was first; and then as they are there.
+    configure(&client, &mutating("b", &[one("c", "IfNeeded")])).await;
+    configure(&client, &mutating("a", &[one("b", "IfNeeded"), one("a", "Never")])).await;
+    let made = client.post(WIDGETS, &widget("a", &json!({}))).await.fine();
+    assert_eq!(made["spec"]["tags"], json!(["b", "a", "c", "b"]));
+}
+
+#[tokio::test]
+async fn who_deletes_something_changes_nothing_of_it() {
+    let hook = Hook::patching(json!([{"op": "add", "path": "/spec", "value": {}}])).await;
+    let (_server, client) = widgets().await;
+    client.post(WIDGETS, &widget("a", &json!({}))).await.fine();
+    configure(&client, &mutating("all", &[webhook("makes", &hook.at("/"), &json!({}))])).await;
+    let refused = client.delete(&format!("{WIDGETS}/a")).await;
+    let why = "Internal error occurred: admission webhook \"makes.example.com\" attempted to modify the object, which is \
+               not supported for this operation";
+    assert_eq!(refused.refused(), (500, "InternalError", why));
+    client.get(&format!("{WIDGETS}/a")).await.fine();
+}
+
+#[tokio::test]
+async fn what_a_webhook_makes_of_how_many_is_set() {
+    let hook = Hook::new(|_, review| match review["request"]["subResource"] == "scale" {
+        true => patched(&json!([{"op": "replace", "path": "/spec/replicas", "value": 2}])),
+        false => patched(&json!([{"op": "add", "path": "/status", "value": {"phase": "made"}}])),
+    })
+    .await;
+    let mut definition = crate::client::definition();
+    definition["spec"]["versions"][0]["subresources"]["scale"] =
+        json!({"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"});
+    let server =
+        ApiServer::builder(Memory::new(Options::default())).crds([definition]).start().await.unwrap();
+    let client = Client::of(&server);
+    client.post(WIDGETS, &widget("a", &json!({"color": "red"}))).await.fine();
+    configure(&client, &mutating("all", &[webhook("makes", &hook.at("/"), &json!({}))])).await;
+    let scaled = client.merge(&format!("{WIDGETS}/a/scale"), &json!({"spec": {"replicas": 7}})).await.fine();
+    assert_eq!(scaled["spec"]["replicas"], 2);
+    let there = client.get(&format!("{WIDGETS}/a")).await.fine();
+    assert_eq!(there["spec"], json!({"color": "red", "size": 2}));
+    // A status that is apart is not made on the way to something else.
+    let changed = client.merge(&format!("{WIDGETS}/a"), &json!({"spec": {"color": "blue"}})).await.fine();
+    assert_eq!(changed.get("status"), None::<&Value>);
+    let marked =
+        client.merge(&format!("{WIDGETS}/a/status"), &json!({"status": {"phase": "sent"}})).await.fine();
+    assert_eq!(marked["status"], json!({"phase": "made"}));
+}
