@@ -103,9 +103,30 @@
 //!     (`the_old_openapi_document_is_there_in_protobuf`, `an_old_kubectl_reads_the_old_document`; client-go reads it in
 //!     `client_go_works_unmodified`).
 //!
+//! 50. **A configuration of webhooks holds from its answer on**: for every request to this server that begins after it
+//!     (`a_configuration_holds_from_its_answer_on`), and when a server starts on its store, or hears of it from another one
+//!     (`configurations_are_there_when_a_server_starts_on_its_store_and_followed_by_others`). What it cannot obey it does not take
+//!     (`a_configuration_that_cannot_be_obeyed_is_refused`), and configurations themselves are never sent to webhooks
+//!     (`configurations_are_never_sent`).
+//! 51. **Webhooks are asked as their configurations say**: about what their rules and selectors mean (`the_rules_agree_with_a_naive_reading`,
+//!     `a_webhook_is_asked_about_what_it_selects`), in the version that is meant
+//!     (`the_same_objects_in_another_version_are_asked_about_in_the_one_that_is_meant`), those that mutate in order and once more where they want
+//!     to (`webhooks_are_asked_in_order_and_once_more_if_they_want_to`); and they are told who asks for what (`a_review_says_what_is_asked_for`).
+//! 52. **What is committed is what was asked about**: if somebody else writes the object meanwhile, all are asked again
+//!     (`a_patch_is_always_applied_to_what_is_committed`, `what_changes_between_the_question_and_the_commit_is_asked_about_again`), ten times at
+//!     most (`who_is_overtaken_each_time_is_told_to_try_again`). What a webhook makes is held against the schema like what a client sends
+//!     (`what_a_webhook_makes_is_held_against_the_schema_and_stored`).
+//! 53. **A webhook that fails, in whatever way, is what its `failurePolicy` says** (`what_fails_is_what_its_policy_says`,
+//!     `who_judges_and_fails_is_what_its_policy_says`). It is believed if it shows a certificate of its `caBundle`, and of nobody else
+//!     (`a_webhook_is_known_by_its_own_authority_or_by_those_of_the_server`). What it says reaches the client
+//!     (`a_refusal_is_what_the_webhook_says`, `warnings_reach_the_client_whether_it_is_refused_or_not`).
+//! 54. **[`Admission`] holds on the wire and through handles** (`admission_in_the_process_holds_on_both_roads`), and harms nobody else when it panics
+//!     (`admission_that_panics_refuses_and_harms_nobody_else`). So do webhooks
+//!     (`webhooks_are_asked_about_what_is_written_through_a_handle`).
+//!
 //! # What it does not do
 //!
-//! - Not yet: CEL, webhooks. Each is refused with the right
+//! - Not yet: CEL, webhooks that convert. Each is refused with the right
 //!   error. A definition with rules in CEL is refused, and never half obeyed. Nor has it quotas, or tokens for
 //!   service accounts.
 //! - Where Kubernetes answers by accident, this server refuses: the cases say where and why (`differs` in
@@ -115,6 +136,8 @@
 //!   `OwnerReferencesPermissionEnforcement`, which is off by default in Kubernetes, is not here. Where an owner and the definition of its kind go while
 //!   no collector runs, what they owned stays.
 //! - Discovery, definitions (CustomResourceDefinitions) and tables are answered in JSON or YAML, never in protobuf. Clients list JSON too.
+//! - Its upkeep asks no webhook and no [`Admission`]: what it does follows from what was admitted. There is no `CONNECT`, as nothing can be
+//!   connected to. Without the feature `server` it calls nobody: such calls fail, and `failurePolicy` says what becomes of that.
 //! - It has no scheduler and no controllers: pods and deployments are records.
 //! - JSON deeper than 128 levels is refused, and a body of more than 100 000 values: what a request may cost in memory is a
 //!   small multiple of its bytes. Kubernetes takes both.

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 
 use super::{Attributes, reason};
@@ -117,10 +119,7 @@ pub(super) fn read(bytes: &[u8], uid: &str, mutates: bool) -> Result<Answer, Str
 }
 
 fn patch(patch: Option<&Value>, patch_type: Option<&Value>) -> Result<Vec<u8>, String> {
-    use base64::Engine as _;
-    let text = patch.map(|patch| patch.as_str().ok_or("response.patch is no text")).transpose()?;
-    let bytes = text.map(|text| base64::engine::general_purpose::STANDARD.decode(text)).transpose();
-    let bytes = bytes.map_err(|error| format!("response.patch is no base64: {error}"))?.unwrap_or_default();
+    let bytes = patch.map(bytes).transpose()?.unwrap_or_default();
     match (bytes.is_empty(), patch_type.map(|of| of.as_str().unwrap_or_default())) {
         (true, Some(_)) => Err("webhook returned response.patchType but not response.patch".into()),
         (false, None) => Err("webhook returned response.patch but not response.patchType".into()),
@@ -128,6 +127,21 @@ fn patch(patch: Option<&Value>, patch_type: Option<&Value>) -> Result<Vec<u8>, S
             Err(format!("webhook returned invalid response.patchType of {of:?}"))
         }
         _ => Ok(bytes),
+    }
+}
+
+/// Bytes as Go reads them: in base64, or as a list of numbers, which is what kube-rs sends.
+fn bytes(value: &Value) -> Result<Vec<u8>, String> {
+    match value {
+        Value::String(text) => {
+            STANDARD.decode(text).map_err(|error| format!("response.patch is no base64: {error}"))
+        }
+        Value::Array(numbers) => {
+            let byte = |number: &Value| number.as_u64().and_then(|number| u8::try_from(number).ok());
+            let bytes = numbers.iter().map(byte).collect::<Option<_>>();
+            bytes.ok_or_else(|| "response.patch has something else than bytes".into())
+        }
+        _ => Err("response.patch is neither a text nor bytes".into()),
     }
 }
 

@@ -20,6 +20,8 @@ fn an_answer_is_read() {
     assert!(answer.allowed);
     assert_eq!((answer.patch.as_slice(), answer.warnings), (&b"[]"[..], vec!["w".to_owned()]));
     assert_eq!(answer.annotations["a"], "b");
+    let listed = json!({"uid": "u", "allowed": true, "patchType": "JSONPatch", "patch": [91, 93]});
+    assert_eq!(read_value(&listed, true).unwrap().patch, b"[]", "as kube-rs sends it");
     // Who only judges has nothing to patch, and what it says of that is not looked at.
     let response = json!({"uid": "u", "allowed": true, "patchType": "Other"});
     assert!(read_value(&response, false).unwrap().patch.is_empty());
@@ -40,7 +42,8 @@ fn what_is_no_answer_is_an_error() {
             json!({"uid": "u", "auditAnnotations": {"a": 1}}),
             "response.auditAnnotations has something else than texts",
         ),
-        (json!({"uid": "u", "patch": 1}), "response.patch is no text"),
+        (json!({"uid": "u", "patch": 1}), "response.patch is neither a text nor bytes"),
+        (json!({"uid": "u", "patch": [256]}), "response.patch has something else than bytes"),
     ] {
         assert_eq!(read_value(&response, true).unwrap_err(), why);
     }

@@ -4,6 +4,7 @@ mod answers;
 mod configurations;
 mod failing;
 mod hook;
+mod kube_rs;
 mod mutating;
 mod own;
 mod racing;

@@ -10,6 +10,6 @@ const SOURCE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients/go");
 async fn client_go_works_unmodified() {
     let program = tokio::task::spawn_blocking(|| tools::go(Path::new(SOURCE))).await.unwrap();
     if let Some(program) = program {
-        script::run(Plane::start().await, &program, &[]).await;
+        script::run(Plane::start().await, &program, &[], &[]).await;
     }
 }

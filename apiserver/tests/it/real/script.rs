@@ -8,8 +8,9 @@ use tokio::process::Command;
 
 use super::Plane;
 
-/// Runs a program against a server until it says that all holds. A line `restart` has the server started again.
-pub(super) async fn run(mut plane: Plane, program: &Path, arguments: &[&Path]) {
+/// Runs a program against a server until it says that all holds. A line `restart` has the server started again. `more` is in
+/// its environment.
+pub(super) async fn run(mut plane: Plane, program: &Path, arguments: &[&Path], more: &[(&str, &Path)]) {
     // Over its time, it is ended with all that it started.
     let mut child = Command::new("sh")
         .args(["-c", "exec timeout --kill-after=5 170 \"$@\" 2>&1", "sh"])
@@ -17,6 +18,7 @@ pub(super) async fn run(mut plane: Plane, program: &Path, arguments: &[&Path]) {
         .args(arguments)
         .env("KUBECONFIG", &plane.access.kubeconfig)
         .env("KUBE_WATCHLIST_INCONSISTENCY_DETECTOR", "true")
+        .envs(more.iter().copied())
         .env("PYTHONDONTWRITEBYTECODE", "1")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
