@@ -119,7 +119,7 @@ impl<'a> Asking<'a> {
         for webhook in &self.webhooks.mutating {
             let Some(shown_as) = self.matches(webhook, &question).await? else { continue };
             let answer = self.ask(webhook, &question, &shown_as, true).await?;
-            if answer.is_some_and(|answer| !answer.patch.is_empty() && answer.patch != b"[]") {
+            if answer.is_some_and(|answer| answer.patch.is_some()) {
                 let why = "attempted to modify the object, which is not supported for this operation";
                 return Err(internal(&format!("admission webhook {:?} {why}", webhook.name)));
             }
@@ -136,19 +136,12 @@ impl<'a> Asking<'a> {
     ) -> Result<Option<Option<Value>>, Refusal> {
         let question = Question { object: Some(object), old };
         let Some(shown_as) = self.matches(webhook, &question).await? else { return Ok(None) };
-        let Some(answer) = self.ask(webhook, &question, &shown_as, true).await? else {
-            return Ok(Some(None));
-        };
-        if answer.patch.is_empty() {
-            return Ok(Some(None));
-        }
+        let answer = self.ask(webhook, &question, &shown_as, true).await?;
+        let Some(patch) = answer.and_then(|answer| answer.patch) else { return Ok(Some(None)) };
         let wrong = |refusal: Refusal| {
             internal(&format!("admission webhook {:?}: {}", webhook.name, refusal.message))
         };
-        let seen = self.seen_as(&shown_as, object);
-        let Some(patched) = review::patched(&seen, &answer.patch).map_err(wrong)? else {
-            return Ok(Some(None));
-        };
+        let patched = patch.apply(&self.seen_as(&shown_as, object), None).map_err(wrong)?;
         let other = if let As::Other(kind) = &shown_as { Some(&**kind) } else { None };
         self.taken(patched, other).map(|made| Some(Some(made))).map_err(wrong)
     }

@@ -8,7 +8,6 @@ use serde_json::Value;
 use super::call::{Callers, Roads};
 use super::webhook::Webhooks;
 use super::{Admission, Notes};
-use crate::request::Verb;
 
 /// Who is to be asked on one server.
 pub(crate) struct Desk {
@@ -32,22 +31,17 @@ impl Desk {
 }
 
 impl Notes<'_> {
-    /// The options of the request, as reviews have them.
+    /// The options of the request, as reviews have them: those of a patch are those of an update.
     pub(super) fn options(&self, of_operation: &str) -> Value {
         if let Some(options) = self.options.get() {
             return options.clone();
         }
-        let verb = self.asked.map(|asked| asked.verb);
-        let kind = if verb == Some(Verb::Patch) { "PatchOptions" } else { of_operation };
-        let mut options = serde_json::json!({"kind": kind, "apiVersion": "meta.k8s.io/v1"});
+        let mut options = serde_json::json!({"kind": of_operation, "apiVersion": "meta.k8s.io/v1"});
         let Some(asked) = self.asked else { return options };
         for field in ["fieldManager", "fieldValidation"] {
             if let Some(text) = asked.query.first(field).filter(|text| !text.is_empty()) {
                 options[field] = text.into();
             }
-        }
-        if let Some(force) = asked.query.first("force") {
-            options["force"] = (force != "false" && force != "0").into();
         }
         let dry_run: Vec<&str> = asked.query.all("dryRun").filter(|text| !text.is_empty()).collect();
         if !dry_run.is_empty() {

@@ -17,8 +17,8 @@ const VERSION: &str = "admission.k8s.io/v1";
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) allowed: bool,
-    /// A JSON patch, in its bytes; empty for none.
-    pub(super) patch: Vec<u8>,
+    /// None: it changes nothing.
+    pub(super) patch: Option<Patch>,
     pub(super) warnings: Vec<String>,
     pub(super) annotations: BTreeMap<String, String>,
     /// Why not.
@@ -108,7 +108,7 @@ pub(super) fn read(bytes: &[u8], uid: &str, mutates: bool) -> Result<Answer, Str
             pairs.collect::<Option<_>>().ok_or("response.auditAnnotations has something else than texts")?
         }
     };
-    let patch = if mutates { patch(field("patch"), field("patchType"))? } else { Vec::new() };
+    let patch = if mutates { patch(field("patch"), field("patchType"))? } else { None };
     Ok(Answer {
         allowed,
         patch,
@@ -118,7 +118,7 @@ pub(super) fn read(bytes: &[u8], uid: &str, mutates: bool) -> Result<Answer, Str
     })
 }
 
-fn patch(patch: Option<&Value>, patch_type: Option<&Value>) -> Result<Vec<u8>, String> {
+fn patch(patch: Option<&Value>, patch_type: Option<&Value>) -> Result<Option<Patch>, String> {
     let bytes = patch.map(bytes).transpose()?.unwrap_or_default();
     match (bytes.is_empty(), patch_type.map(|of| of.as_str().unwrap_or_default())) {
         (true, Some(_)) => Err("webhook returned response.patchType but not response.patch".into()),
@@ -126,7 +126,12 @@ fn patch(patch: Option<&Value>, patch_type: Option<&Value>) -> Result<Vec<u8>, S
         (false, Some(of)) if of != "JSONPatch" => {
             Err(format!("webhook returned invalid response.patchType of {of:?}"))
         }
-        _ => Ok(bytes),
+        (true, None) => Ok(None),
+        (false, Some(_)) => match Patch::read(PatchKind::Json, &bytes) {
+            Ok((Patch::Json(operations), _)) if operations.is_empty() => Ok(None),
+            Ok((patch, _)) => Ok(Some(patch)),
+            Err(refusal) => Err(format!("response.patch cannot be read: {}", refusal.message)),
+        },
     }
 }
 
@@ -142,15 +147,6 @@ fn bytes(value: &Value) -> Result<Vec<u8>, String> {
             bytes.ok_or_else(|| "response.patch has something else than bytes".into())
         }
         _ => Err("response.patch is neither a text nor bytes".into()),
-    }
-}
-
-/// What a patch makes of an object. None: it says nothing.
-pub(super) fn patched(object: &Value, patch: &[u8]) -> Result<Option<Value>, Refusal> {
-    let (patch, _) = Patch::read(PatchKind::Json, patch)?;
-    match &patch {
-        Patch::Json(operations) if operations.is_empty() => Ok(None),
-        patch => patch.apply(object, None).map(Some),
     }
 }
 

@@ -30,12 +30,13 @@ fn failing(path: &str, asked: &Value) -> Reply {
         "/no-patch" => review(&json!({"uid": uid, "allowed": true, "patchType": "JSONPatch"})),
         "/other-type" => review(&json!({"uid": uid, "allowed": true, "patchType": "Merge", "patch": "W10="})),
         "/no-base64" => review(&json!({"uid": uid, "allowed": true, "patchType": "JSONPatch", "patch": "%"})),
+        "/unread" => review(&json!({"uid": uid, "allowed": true, "patchType": "JSONPatch", "patch": "bm8="})),
         "/typed" => review(&json!({"uid": uid, "allowed": "yes"})),
         _ => patched(&json!([{"op": "add", "path": "/spec/size", "value": 7}])),
     }
 }
 
-const ALL: [(&str, &str); 15] = [
+const ALL: [(&str, &str); 16] = [
     ("/hangs", "did not answer within 1 seconds"),
     ("/ends", "did not answer"),
     ("/garbage", "received invalid webhook response: it is no JSON"),
@@ -50,6 +51,7 @@ const ALL: [(&str, &str); 15] = [
     ("/no-patch", "webhook returned response.patchType but not response.patch"),
     ("/other-type", "webhook returned invalid response.patchType of \"Merge\""),
     ("/no-base64", "response.patch is no base64"),
+    ("/unread", "response.patch cannot be read"),
     ("/typed", "response.allowed is neither true nor false"),
 ];
 

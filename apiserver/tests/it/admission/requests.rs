@@ -58,8 +58,15 @@ async fn a_review_says_what_is_asked_for() {
             false,
             options("CreateOptions", json!({"fieldManager": "pen"})),
         ),
-        ("UPDATE", None, changed, made.clone(), true, options("PatchOptions", dry)),
-        ("UPDATE", Some("status"), without_version(&marked), made, false, options("PatchOptions", json!({}))),
+        ("UPDATE", None, changed, made.clone(), true, options("UpdateOptions", dry)),
+        (
+            "UPDATE",
+            Some("status"),
+            without_version(&marked),
+            made,
+            false,
+            options("UpdateOptions", json!({})),
+        ),
         (
             "DELETE",
             None,
