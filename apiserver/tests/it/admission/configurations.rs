@@ -17,7 +17,7 @@ async fn a_configuration_is_filled_in_and_shown() {
         "name": "a.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None", "clientConfig": service,
         "rules": [{"operations": ["CREATE"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["pods"]}],
     });
-    let made = configure(&client, &mutating("one", &[hook.clone()])).await;
+    let made = configure(&client, &mutating("one", std::slice::from_ref(&hook))).await;
     let filled = json!([{
         "name": "a.example.com", "admissionReviewVersions": ["v1"], "sideEffects": "None",
         "clientConfig": {"service": {"name": "a", "namespace": "b", "port": 443}},
