@@ -4,6 +4,8 @@
 mod connect;
 #[cfg(feature = "server")]
 mod https;
+#[cfg(feature = "server")]
+mod known;
 #[cfg(not(feature = "server"))]
 mod nobody;
 #[cfg(feature = "server")]

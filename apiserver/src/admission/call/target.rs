@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use rustls::ClientConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
-use rustls::{ClientConfig, RootCertStore};
 use serde_json::Value;
 
+use super::known::Known;
 use super::{Roads, Services};
 
 /// A webhook's place.
@@ -90,18 +91,16 @@ fn tls(bundle: &str, roots: &[u8]) -> Result<Arc<ClientConfig>, String> {
                     `Builder::webhook_roots` whom to trust"
             .into());
     }
-    let mut store = RootCertStore::empty();
-    for certificate in CertificateDer::pem_slice_iter(pem) {
-        let certificate = certificate.map_err(|error| format!("its caBundle cannot be read: {error}"))?;
-        store.add(certificate).map_err(|error| format!("its caBundle has no authority: {error}"))?;
-    }
-    if store.is_empty() {
+    let given: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();
+    let given = given.map_err(|error| format!("its caBundle cannot be read: {error}"))?;
+    if given.is_empty() {
         return Err("there is no certificate in its caBundle".into());
     }
     let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .map_err(|error| error.to_string())?;
-    let mut config = config.with_root_certificates(store).with_no_client_auth();
+    let known = Arc::new(Known::of(given)?);
+    let mut config = config.dangerous().with_custom_certificate_verifier(known).with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }

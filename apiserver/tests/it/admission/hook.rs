@@ -43,9 +43,18 @@ pub(crate) struct Hook {
 impl Hook {
     pub(crate) async fn new(reply: impl Fn(&str, &Value) -> Reply + Send + Sync + 'static) -> Self {
         let names = ["localhost", "hook.default.svc"].map(str::to_owned);
-        let made = rcgen::generate_simple_self_signed(names).unwrap();
-        let (certificate, ca) = (CertificateDer::from(made.cert.der().to_vec()), made.cert.pem());
-        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(made.signing_key.serialize_der()));
+        Self::showing(rcgen::CertificateParams::new(names).unwrap(), reply).await
+    }
+
+    /// One that shows a certificate like this, which stands for itself.
+    pub(crate) async fn showing(
+        certificate: rcgen::CertificateParams,
+        reply: impl Fn(&str, &Value) -> Reply + Send + Sync + 'static,
+    ) -> Self {
+        let key = rcgen::KeyPair::generate().unwrap();
+        let made = certificate.self_signed(&key).unwrap();
+        let (certificate, ca) = (CertificateDer::from(made.der().to_vec()), made.pem());
+        let key = PrivateKeyDer::from(PrivatePkcs8KeyDer::from(key.serialize_der()));
         let tls = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .unwrap()

@@ -306,3 +306,27 @@ async fn a_webhook_is_known_by_its_own_authority_or_by_those_of_the_server() {
         }
     }
 }
+
+/// What openssl and kopf make for a server calls itself an authority, and was refused by what verifies certificates here.
+#[tokio::test]
+async fn a_certificate_that_stands_for_itself_is_believed_if_it_is_given() {
+    for (name, year, expected) in [
+        ("localhost", 4000, None),
+        ("elsewhere", 4000, Some("invalid peer certificate")),
+        ("localhost", 2001, Some("invalid peer certificate")),
+    ] {
+        let mut shown = rcgen::CertificateParams::new([name.to_owned()]).unwrap();
+        shown.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
+        (shown.not_before, shown.not_after) =
+            (rcgen::date_time_ymd(2000, 1, 1), rcgen::date_time_ymd(year, 1, 1));
+        let allows = |_: &str, _: &Value| super::hook::Reply::Response(json!({"allowed": true}));
+        let hook = Hook::showing(shown, allows).await;
+        let (_server, client) = widgets().await;
+        configure(&client, &validating("all", &[webhook("all", &hook.at("/"), &json!({}))])).await;
+        let answer = client.post(WIDGETS, &widget("a", &json!({}))).await;
+        match expected {
+            None => drop(answer.fine()),
+            Some(why) => assert!(answer.code == 500 && answer.refused().2.contains(why), "{answer:?}"),
+        }
+    }
+}
