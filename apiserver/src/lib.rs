@@ -20,7 +20,7 @@
 //!    (`a_kind_comes_with_its_definition_and_goes_with_it`).
 //! 5. **A namespace takes what is in it along**, and nothing can be created in one that goes: that is a condition of the same
 //!    transaction (`a_namespace_goes_with_all_that_is_in_it`).
-//! 6. **What is owned goes after its owner** (`what_is_owned_goes_after_its_owner`); before it, or is let go, where a delete says so: see 31.
+//! 6. **What is owned goes after its owner** (`what_is_owned_goes_after_its_owner`); before it, or is let go, where a delete says so: see 28.
 //! 7. **What is wrong is refused** with the codes, reasons and causes that clients read (`what_is_wrong_is_refused`), and changes
 //!    nothing (`what_is_malformed_is_refused_and_changes_nothing`: some four thousand requests); who is not known learns nothing (`strangers`).
 //!    Nothing that a request or a connection does is without a limit: [`Limits`] (the tests of `listen`). How much is stored
@@ -81,47 +81,50 @@
 //!
 //! 25. **Who may stand for another** does so in a request, with all that the other may and nothing more; who may not, or says it so that
 //!     it cannot be understood, is refused (`who_may_stand_for_another_has_its_rights_and_no_others`).
-//! 30. **What is asked is logged as a policy says**, in the form of Kubernetes, and before it is answered: every verb, and who was refused, a watch
+//! 26. **What is applied comes to what the genuine machinery makes of it**: objects, who owns what of them, and conflicts, over random sequences of
+//!     applies, updates and patches by three managers (`random_applies_come_to_what_the_genuine_machinery_makes_of_them`; five thousand
+//!     by `cargo xtask record applies --sequences 5000`). Why: `docs/designs/016-server-side-apply.md`.
+//! 27. **What is asked is logged as a policy says**, in the form of Kubernetes, and before it is answered: every verb, and who was refused, a watch
 //!     at its begin and its end, for whom it was made, a panic (`every_verb_is_in_the_log_with_what_was_sent_and_answered` and the tests beside it;
 //!     the policy against a naive reading: `it_decides_as_the_naive_reading_does`). The value of a secret is in no line, whatever the
 //!     policy says (`no_line_has_the_value_of_a_secret`). What cannot be written is counted, and refused only where that is asked for
 //!     (`what_cannot_be_written_is_counted_and_refuses_only_where_that_is_asked_for`). Why: `docs/designs/018-audit.md`.
-//! 31. **What becomes of what is owned is what the naive way makes of it**: over any graph of owners, in namespaces and in none, with circles
+//! 28. **What becomes of what is owned is what the naive way makes of it**: over any graph of owners, in namespaces and in none, with circles
 //!     and several owners, whoever is deleted and however, and over restarts (`what_is_left_is_what_the_naive_way_leaves`). In the background, in
 //!     the foreground or as orphans, said in the query or in the body, of one or of many (`how_it_goes_can_be_said_in_every_way`,
 //!     `who_waits_is_there_until_what_it_owns_is_not`, `what_was_begun_before_a_restart_is_done_after_it`). Who cannot own an object for where they
 //!     are is told of in an event (`an_owner_that_cannot_be_one_for_where_it_is_is_told_of`), and whose owner's kind is not known stays
 //!     (`whose_owner_cannot_be_told_stays`).
 //!
-//! 40. **Answers are in protobuf for who asks for it first**, as client-go does: built-in kinds, and the metadata of every kind, byte for
+//! 29. **Answers are in protobuf for who asks for it first**, as client-go does: built-in kinds, and the metadata of every kind, byte for
 //!     byte as Go writes them (`json_is_the_bytes_that_go_makes_of_it`, `a_list_in_pieces_is_the_bytes_that_go_makes_of_the_whole`,
 //!     `what_is_written_is_read_again`, `built_in_kinds_are_answered_in_protobuf_for_who_asks`,
 //!     `of_custom_resources_the_metadata_is_answered_in_protobuf`); long lists without being held
 //!     (`a_long_list_in_protobuf_is_made_as_it_is_sent`); events and errors of watches too (`a_watch_in_protobuf_is_framed_by_lengths`,
 //!     `an_error_of_a_watch_in_protobuf_is_a_message_too`). Why: `docs/designs/019-protobuf.md`.
-//! 41. **Old kubectls find the old OpenAPI document**, in protobuf, which those before 1.29 need to create anything
+//! 30. **Old kubectls find the old OpenAPI document**, in protobuf, which those before 1.29 need to create anything
 //!     (`the_old_openapi_document_is_there_in_protobuf`, `an_old_kubectl_reads_the_old_document`; client-go reads it in
 //!     `client_go_works_unmodified`).
 //!
-//! 50. **A configuration of webhooks holds from its answer on**: for every request to this server that begins after it
+//! 31. **A configuration of webhooks holds from its answer on**: for every request to this server that begins after it
 //!     (`a_configuration_holds_from_its_answer_on`), and when a server starts on its store, or hears of it from another one
 //!     (`configurations_are_there_when_a_server_starts_on_its_store_and_followed_by_others`). What it cannot obey it does not take
 //!     (`a_configuration_that_cannot_be_obeyed_is_refused`), and configurations themselves are never sent to webhooks
 //!     (`configurations_are_never_sent`).
-//! 51. **Webhooks are asked as their configurations say**: about what their rules and selectors mean (`the_rules_agree_with_a_naive_reading`,
+//! 32. **Webhooks are asked as their configurations say**: about what their rules and selectors mean (`the_rules_agree_with_a_naive_reading`,
 //!     `a_webhook_is_asked_about_what_it_selects`), in the version that is meant
 //!     (`the_same_objects_in_another_version_are_asked_about_in_the_one_that_is_meant`), those that mutate in order and once more where they want
 //!     to (`webhooks_are_asked_in_order_and_once_more_if_they_want_to`); and they are told who asks for what (`a_review_says_what_is_asked_for`).
-//! 52. **What is committed is what was asked about**: if somebody else writes the object meanwhile, all are asked again
+//! 33. **What is committed is what was asked about**: if somebody else writes the object meanwhile, all are asked again
 //!     (`a_patch_is_always_applied_to_what_is_committed`, `what_changes_between_the_question_and_the_commit_is_asked_about_again`), ten times at
 //!     most (`who_is_overtaken_each_time_is_told_to_try_again`). What a webhook makes is held against the schema like what a client sends
 //!     (`what_a_webhook_makes_is_held_against_the_schema_and_stored`).
-//! 53. **A webhook that fails, in whatever way, is what its `failurePolicy` says** (`what_fails_is_what_its_policy_says`,
+//! 34. **A webhook that fails, in whatever way, is what its `failurePolicy` says** (`what_fails_is_what_its_policy_says`,
 //!     `who_judges_and_fails_is_what_its_policy_says`). It is believed if it shows a certificate of its `caBundle`, and of nobody else
 //!     (`a_webhook_is_known_by_its_own_authority_or_by_those_of_the_server`), which may be that certificate itself
 //!     (`a_certificate_that_stands_for_itself_is_believed_if_it_is_given`). What it says reaches the client
 //!     (`a_refusal_is_what_the_webhook_says`, `warnings_reach_the_client_whether_it_is_refused_or_not`).
-//! 54. **[`Admission`] holds on the wire and through handles** (`admission_in_the_process_holds_on_both_roads`), and harms nobody else when it panics
+//! 35. **[`Admission`] holds on the wire and through handles** (`admission_in_the_process_holds_on_both_roads`), and harms nobody else when it panics
 //!     (`admission_that_panics_refuses_and_harms_nobody_else`). So do webhooks
 //!     (`webhooks_are_asked_about_what_is_written_through_a_handle`).
 //!

@@ -107,14 +107,14 @@ mod tests {
             name: "",
         };
         let widget = |name: &str| json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}});
-        assert!(create::made(&matter, widget("a"), "test", false).await.is_ok());
+        assert!(create::made(&matter, widget("a"), Some("test"), false).await.is_ok());
 
         let mut service = server.service(Identity::admin());
         let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/widgets.example.com";
         let delete = http::Request::delete(path).body(String::new()).expect("a request");
         let answer = tower_service::Service::call(&mut service, delete).await.expect("answered");
         assert_eq!(answer.status(), 200);
-        let refused = create::made(&matter, widget("b"), "test", false).await.err().expect("it goes");
+        let refused = create::made(&matter, widget("b"), Some("test"), false).await.err().expect("it goes");
         assert_eq!((refused.code, refused.reason), (403, "Forbidden"));
         server.stop().await;
     }
