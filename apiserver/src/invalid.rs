@@ -24,6 +24,9 @@ pub(crate) enum Problem {
     Required,
     Duplicate(Value),
     Invalid(Value),
+    /// Of an object or a list, which is not said.
+    DuplicateAsItIs,
+    InvalidAsItIs,
     /// With the value as Kubernetes writes it, where that is in an order of its own.
     InvalidAs(String),
     NotSupported(Value),
@@ -66,8 +69,8 @@ impl Problem {
     const fn reason(&self) -> &'static str {
         match self {
             Self::Required => "FieldValueRequired",
-            Self::Duplicate(_) => "FieldValueDuplicate",
-            Self::Invalid(_) | Self::InvalidAs(_) => "FieldValueInvalid",
+            Self::Duplicate(_) | Self::DuplicateAsItIs => "FieldValueDuplicate",
+            Self::Invalid(_) | Self::InvalidAs(_) | Self::InvalidAsItIs => "FieldValueInvalid",
             Self::NotSupported(_) => "FieldValueNotSupported",
             Self::Forbidden => "FieldValueForbidden",
             Self::TooLong => "FieldValueTooLong",
@@ -79,8 +82,10 @@ impl Problem {
     const fn head(&self) -> &'static str {
         match self {
             Self::Required => "Required value",
-            Self::Duplicate(_) => "Duplicate value",
-            Self::Invalid(_) | Self::InvalidAs(_) | Self::TypeInvalid(_) => "Invalid value",
+            Self::Duplicate(_) | Self::DuplicateAsItIs => "Duplicate value",
+            Self::Invalid(_) | Self::InvalidAs(_) | Self::InvalidAsItIs | Self::TypeInvalid(_) => {
+                "Invalid value"
+            }
             Self::NotSupported(_) => "Unsupported value",
             Self::Forbidden => "Forbidden",
             Self::TooLong => "Too long",
@@ -94,7 +99,13 @@ impl Problem {
             | Self::Invalid(value)
             | Self::NotSupported(value)
             | Self::TypeInvalid(value) => Some(value),
-            Self::InvalidAs(_) | Self::Required | Self::Forbidden | Self::TooLong | Self::TooMany(_) => None,
+            Self::DuplicateAsItIs
+            | Self::InvalidAsItIs
+            | Self::InvalidAs(_)
+            | Self::Required
+            | Self::Forbidden
+            | Self::TooLong
+            | Self::TooMany(_) => None,
         }
     }
 }

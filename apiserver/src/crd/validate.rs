@@ -209,6 +209,8 @@ fn at_the_top(crd: &Value, errors: Vec<FieldError>) -> Vec<FieldError> {
         };
         let field = format!("spec.{top}{below}");
         (at == "0").then(|| {
+            // A place that is named in what is said is above, and so begins as the field does.
+            error.detail = error.detail.replace("spec.versions[0].schema.", "spec.validation.");
             error.field = field;
             error
         })

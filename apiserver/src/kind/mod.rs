@@ -9,6 +9,7 @@ mod shape;
 pub(crate) use hooks::{Hooks, Part, Plain};
 pub(crate) use registry::Registry;
 pub(crate) use scale::Scale;
+pub(crate) use shape::Checked;
 
 use std::sync::Arc;
 

@@ -10,6 +10,12 @@ use crate::native;
 use crate::refusal::Refusal;
 use crate::request::cannot_be_handled;
 
+/// What is wrong with an object, and what its writer should know.
+pub(crate) struct Checked {
+    pub(crate) errors: Vec<FieldError>,
+    pub(crate) warnings: Vec<String>,
+}
+
 impl Kind {
     /// Whether all that is there is of the type that it must be. Of a custom resource that is said with all else.
     pub(crate) fn check_types(&self, object: &Value) -> Result<(), String> {
@@ -98,7 +104,7 @@ impl Kind {
     }
 
     /// What is wrong with an object's fields, apart from its metadata.
-    pub(crate) fn validate(&self, new: &Value, old: Option<&Value>, part: Part) -> Vec<FieldError> {
+    pub(crate) fn validate(&self, new: &Value, old: Option<&Value>, part: Part) -> Checked {
         let mut errors = match (&self.shape, old, part) {
             (Shape::Custom(schema), Some(old), Part::Status) => schema.validate_status(new, old),
             (Shape::Custom(schema), ..) => {
@@ -109,6 +115,12 @@ impl Kind {
             (Shape::Typed(_), ..) => Vec::new(),
         };
         errors.extend(self.scale.iter().flat_map(|scale| scale.errors(new, part)));
-        errors
+        let mut warnings = Vec::new();
+        if let Shape::Custom(schema) = &self.shape {
+            let (broken, tolerated) = schema.broken_rules(new, old, &errors);
+            errors.extend(broken);
+            warnings.extend(tolerated.iter().map(FieldError::to_string));
+        }
+        Checked { errors, warnings }
     }
 }

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::compare::{Comparison, compare};
 use super::of::of;
-use super::path::json_text;
 use super::topology::Root;
 use super::{FieldSet, Write};
+use crate::json::go_json;
 use crate::meta::MAX_ANNOTATIONS;
 
 /// The one manager that applied before there was server-side apply.
@@ -41,7 +41,7 @@ pub(super) fn note(object: &mut Value, applied: &Value, write: &Write<'_>) {
     let Some(annotations) = object.pointer_mut("/metadata/annotations").and_then(Value::as_object_mut) else {
         return;
     };
-    annotations.insert(ANNOTATION.into(), format!("{}\n", json_text(&applied)).into());
+    annotations.insert(ANNOTATION.into(), format!("{}\n", go_json(&applied)).into());
     let length = |(name, value): (&String, &Value)| name.len() + value.as_str().map_or(0, str::len);
     if annotations.iter().map(length).sum::<usize>() > MAX_ANNOTATIONS {
         annotations.remove(ANNOTATION);

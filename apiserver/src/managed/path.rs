@@ -6,6 +6,7 @@ use std::fmt::{self, Display, Formatter};
 use serde_json::{Map, Number, Value};
 
 use super::codec::Malformed;
+use crate::json::go_json;
 
 /// A step. The order is that of Kubernetes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,9 +28,9 @@ impl PathElement {
             Self::Field(name) => format!("f:{name}"),
             Self::Key(fields) => {
                 let fields = fields.iter().map(|(name, value)| (name.clone(), value.0.clone()));
-                format!("k:{}", json_text(&Value::Object(fields.collect())))
+                format!("k:{}", go_json(&Value::Object(fields.collect())))
             }
-            Self::Value(value) => format!("v:{}", json_text(&value.0)),
+            Self::Value(value) => format!("v:{}", go_json(&value.0)),
             Self::Index(index) => format!("i:{index}"),
         }
     }
@@ -66,20 +67,6 @@ impl Display for PathElement {
             Self::Index(index) => write!(f, "[{index}]"),
         }
     }
-}
-
-/// JSON as Go writes it: with what HTML could take for its own escaped.
-pub(super) fn json_text(value: &Value) -> String {
-    let mut text = String::new();
-    for char in value.to_string().chars() {
-        match char {
-            '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
-                text.push_str(&format!("\\u{:04x}", u32::from(char)))
-            }
-            other => text.push(other),
-        }
-    }
-    text
 }
 
 /// A value in a path, which has an order. Numbers are the same if they are as numbers, however they were written.

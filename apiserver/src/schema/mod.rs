@@ -14,6 +14,7 @@ mod declared;
 mod defaulting;
 mod defaults;
 mod embedded;
+mod expressions;
 mod formats;
 mod lists;
 mod node;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+use super::expressions::Rule;
 use super::formats::Format;
 use super::pattern::Pattern;
 
@@ -27,8 +28,12 @@ pub(crate) struct Schema {
     pub(crate) list_keys: Vec<String>,
     pub(crate) map: Option<MapType>,
     pub(crate) rules: Rules,
-    /// Rules in CEL, as they came. A schema that has any does not parse.
+    /// Rules in CEL, as they came.
     pub(crate) validations: Vec<Value>,
+    /// The same, compiled.
+    pub(crate) expressions: Vec<Rule>,
+    /// Whether there are any, here or below.
+    pub(crate) has_rules: bool,
     pub(crate) notes: Notes,
 }
 

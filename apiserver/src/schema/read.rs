@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::formats::Format;
 use super::node::{Additional, Kind, ListType, MapType, Schema};
 use super::pattern::Pattern;
-use super::{declared, defaults, structure};
+use super::{declared, defaults, expressions, structure};
 use crate::invalid::{FieldError, Problem};
 use crate::shown::quoted;
 
@@ -16,7 +16,7 @@ impl Schema {
     pub(crate) fn parse(json: &Value, at: &str) -> Result<Self, Vec<FieldError>> {
         let mut reader =
             Reader { root: at, unreadable: Vec::new(), unsupported: Vec::new(), is_structural: true };
-        let schema = reader.node(json, at);
+        let mut schema = reader.node(json, at);
         let Reader { unreadable, unsupported, is_structural, .. } = reader;
         if !unreadable.is_empty() {
             return Err(unreadable.into_iter().chain(unsupported).collect());
@@ -35,6 +35,9 @@ impl Schema {
         }
         errors.extend(unsupported);
         errors.extend(declared::check(&schema, at));
+        if errors.is_empty() {
+            errors = expressions::compile(&mut schema, json, at);
+        }
         if errors.is_empty() { Ok(schema) } else { Err(errors) }
     }
 
@@ -174,9 +177,6 @@ impl Reader<'_> {
             }
             "x-kubernetes-validations" => {
                 schema.validations = self.list(value, at).to_vec();
-                if !schema.validations.is_empty() {
-                    self.unsupported.push(forbidden(at, "validation rules in CEL are not supported yet"));
-                }
             }
             // Fields that a schema does not have are taken away where the definition is decoded, as from any
             // object.

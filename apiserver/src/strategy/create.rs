@@ -51,7 +51,7 @@ pub(crate) fn create(mut object: Value, new: New<'_>, context: &Context<'_>) -> 
     let mut errors = for_create(metadata_mut(&mut object), &creation)?;
     kind.hooks.creating(&mut object);
     kind.hooks.stamp(&mut object, None, context.now);
-    errors.extend(kind.validate(&object, None, Part::Main));
+    errors.extend(kind.validate(&object, None, Part::Main).errors);
     errors.extend(kind.hooks.validate(&object, None));
     if errors.is_empty() {
         errors = kind.hooks.check(&object, None);

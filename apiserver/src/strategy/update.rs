@@ -8,20 +8,20 @@ use super::{
     wanted_differs,
 };
 use crate::invalid::invalid;
-use crate::kind::Part;
+use crate::kind::{Checked, Part};
 use crate::meta::{Update, for_update};
 use crate::refusal::Refusal;
 use crate::request::parse_revision;
 
 /// What becomes of an object that one part of is replaced. `new` has the shape of its kind.
-/// One that was sent whole is held against the UID that it names; in a patch that is a field like others.
+/// With it comes what its writer should know. One that was sent whole is held against the UID that it names; in a patch that is a field like others.
 pub(crate) fn update(
     mut new: Value,
     old: &Value,
     part: Part,
     whole: bool,
     context: &Context<'_>,
-) -> Result<Step, Refusal> {
+) -> Result<(Step, Vec<String>), Refusal> {
     let kind = context.kind;
     let name = meta_text(old, "name");
     let names_this =
@@ -40,13 +40,14 @@ pub(crate) fn update(
     let mut errors = for_update(metadata_mut(&mut new), metadata(old), &how)?;
     kind.hooks.updating(&mut new, old, part);
     kind.hooks.stamp(&mut new, Some(old), context.now);
-    errors.extend(kind.validate(&new, Some(old), part));
+    let Checked { errors: found, warnings } = kind.validate(&new, Some(old), part);
+    errors.extend(found);
     errors.extend(kind.hooks.validate(&new, Some(old)));
     if errors.is_empty() {
         errors = kind.hooks.check(&new, Some(old));
     }
     if !errors.is_empty() {
-        return Err(invalid(&kind.group, &kind.names.kind, name, &errors));
+        return Err(invalid(&kind.group, &kind.names.kind, name, &errors).warning(&warnings));
     }
     kind.through_store(&mut new);
     if kind.has_generation && matches!(part, Part::Main | Part::Scale) && wanted_differs(kind, &new, old) {
@@ -56,13 +57,13 @@ pub(crate) fn update(
     let mark = set_aside(&mut new, Some(old), context.trace);
     context.record(Some(old), &mut new, part.subresource())?;
     if is_deleting(&new) && !has_finalizers(&new) && !kind.hooks.holds(&new) {
-        return Ok(Step::Delete(new));
+        return Ok((Step::Delete(new), warnings));
     }
     if same(&new, old) {
-        return Ok(Step::Keep);
+        return Ok((Step::Keep, warnings));
     }
     mark.put(&mut new);
-    Ok(Step::Put(new))
+    Ok((Step::Put(new), warnings))
 }
 
 /// The revision and the UID that the request names are those of the object.

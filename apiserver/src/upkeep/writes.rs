@@ -40,7 +40,7 @@ pub(super) async fn update(
         let old = read(kind, there, there.modified)?;
         let mut new = old.clone();
         change(&mut new);
-        Ok(written(strategy::update(new, &old, part, true, &context)?, kind))
+        Ok(written(strategy::update(new, &old, part, true, &context)?.0, kind))
     };
     done(shared, kind, entry, None, step).await
 }

@@ -138,11 +138,10 @@ fn worked(
     whole: bool,
     context: &Context<'_>,
 ) -> Result<Worked, Refusal> {
-    let step = strategy::update(new, &old, matter.part, whole, context)?;
-    let mut warnings = Vec::new();
+    let (step, mut warnings) = strategy::update(new, &old, matter.part, whole, context)?;
     if let Step::Put(new) | Step::Delete(new) = &step {
         matter.may_grant(new, Some(&old))?;
-        warnings = finalizer_warnings(metadata(new), Some(metadata(&old)));
+        warnings.extend(finalizer_warnings(metadata(new), Some(metadata(&old))));
     }
     let (object, write) = match step {
         Step::Keep => (old, Write::Keep),

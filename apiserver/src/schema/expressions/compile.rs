@@ -1,0 +1,159 @@
+//! All rules of a schema, compiled.
+
+use std::sync::Arc;
+
+use machinery_cel::{Declared, Env};
+use serde_json::Value;
+
+use super::cost::{Costs, times};
+use super::rule::{self, Around};
+use crate::invalid::{FieldError, Problem};
+use crate::schema::node::{Additional, Kind, ListType, Schema};
+use crate::schema::read::forbidden;
+
+/// Compiles the rules of a sound schema, which `json` says, and puts them where they are held; or says what is wrong.
+pub(crate) fn compile(schema: &mut Schema, json: &Value, at: &str) -> Vec<FieldError> {
+    let mut work = Compiler { errors: Vec::new(), costs: Costs::default() };
+    work.node(schema, json, at, &Above { is_root: true, cardinality: Some(1), uncorrelated: None });
+    let Compiler { mut errors, costs } = work;
+    errors.extend(costs.errors(at));
+    if errors.is_empty() {
+        check_defaults(schema, at, &mut errors);
+    }
+    errors
+}
+
+struct Compiler {
+    errors: Vec<FieldError>,
+    costs: Costs,
+}
+
+/// What is known of a schema from those above it.
+#[derive(Clone, Copy)]
+struct Above<'a> {
+    is_root: bool,
+    /// How many values of it there can be, if that has a bound.
+    cardinality: Option<u64>,
+    /// The first place of which old values cannot be told.
+    uncorrelated: Option<&'a str>,
+}
+
+impl Compiler {
+    fn node(&mut self, schema: &mut Schema, json: &Value, at: &str, above: &Above<'_>) {
+        let below = Above { is_root: false, cardinality: within(schema, above.cardinality), ..*above };
+        let mut has_rules = !schema.validations.is_empty();
+        if let Some(Additional::Of(values)) = &mut schema.additional {
+            self.node(values, &json["additionalProperties"], &format!("{at}.additionalProperties"), &below);
+            has_rules |= values.has_rules;
+        }
+        for (name, property) in &mut schema.properties {
+            self.node(property, &json["properties"][name], &format!("{at}.properties[{name}]"), &below);
+            has_rules |= property.has_rules;
+        }
+        let is_map = schema.list == Some(ListType::Map);
+        if let Some(items) = &mut schema.items {
+            let uncorrelated = above.uncorrelated.or_else(|| (!is_map).then_some(at));
+            self.node(items, &json["items"], &format!("{at}.items"), &Above { uncorrelated, ..below });
+            has_rules |= items.has_rules;
+        }
+        self.junctors(schema, at);
+        schema.has_rules = has_rules;
+        if !schema.validations.is_empty() {
+            self.rules(schema, json, &format!("{at}.x-kubernetes-validations"), above);
+        }
+    }
+
+    fn rules(&mut self, schema: &mut Schema, json: &Value, at: &str, above: &Above<'_>) {
+        let wrong: Vec<_> = schema
+            .validations
+            .iter()
+            .enumerate()
+            .flat_map(|(i, said)| rule::problems(said, schema, &format!("{at}[{i}]")))
+            .collect();
+        if !wrong.is_empty() {
+            self.errors.extend(wrong);
+            return;
+        }
+        let Some(declared) = Declared::from_schema(json, above.is_root || schema.embedded, "selfType") else {
+            let detail = "expressions see nothing here: give the value, and all that is in it, a type";
+            self.errors.push(FieldError::new(at, Problem::Forbidden, detail));
+            return;
+        };
+        let declared = Arc::new(declared);
+        let env = Env::new().with("self", declared.clone());
+        let around = Around {
+            schema,
+            env: &env.clone().with("oldSelf", declared.clone()),
+            optional: &env.with_optional("oldSelf", declared.clone()),
+            cardinality: above.cardinality.unwrap_or_else(|| declared.max_cardinality()),
+            uncorrelated: above.uncorrelated,
+        };
+        let mut compiled = Vec::new();
+        for (i, said) in schema.validations.iter().enumerate() {
+            match rule::compiled(said, &around, &format!("{at}[{i}]"), &mut self.costs) {
+                Ok(rule) => compiled.push(rule),
+                Err(errors) => self.errors.extend(errors),
+            }
+        }
+        schema.expressions = compiled;
+    }
+
+    /// Within these no rule is held, so there may be none.
+    fn junctors(&mut self, schema: &Schema, at: &str) {
+        let rules = &schema.rules;
+        let lists = [("allOf", &rules.all_of), ("anyOf", &rules.any_of), ("oneOf", &rules.one_of)];
+        for (name, branches) in lists {
+            for (i, branch) in branches.iter().enumerate() {
+                self.none(branch, &format!("{at}.{name}[{i}]"));
+            }
+        }
+        if let Some(branch) = &rules.not {
+            self.none(branch, &format!("{at}.not"));
+        }
+    }
+
+    fn none(&mut self, schema: &Schema, at: &str) {
+        if !schema.validations.is_empty() {
+            let detail =
+                "rules are not supported within allOf, anyOf, oneOf and not: say it at the value itself";
+            self.errors.push(forbidden(&format!("{at}.x-kubernetes-validations"), detail));
+        }
+        for (name, property) in &schema.properties {
+            self.none(property, &format!("{at}.properties[{name}]"));
+        }
+        if let Some(items) = &schema.items {
+            self.none(items, &format!("{at}.items"));
+        }
+        if let Some(Additional::Of(values)) = &schema.additional {
+            self.none(values, &format!("{at}.additionalProperties"));
+        }
+        self.junctors(schema, at);
+    }
+}
+
+/// How many values there can be of what is in a value of this schema.
+fn within(schema: &Schema, cardinality: Option<u64>) -> Option<u64> {
+    let bound = |bound: Option<i64>| bound.map(|bound| u64::try_from(bound).unwrap_or(0));
+    let each = match schema.kind {
+        Some(Kind::Object) if schema.additional.is_some() => bound(schema.rules.max_properties)?,
+        Some(Kind::Array) => bound(schema.rules.max_items)?,
+        _ => 1,
+    };
+    Some(times(cardinality?, each))
+}
+
+/// What is put in must be what the rules want.
+fn check_defaults(schema: &Schema, at: &str, errors: &mut Vec<FieldError>) {
+    if let Some(default) = schema.default.as_ref().filter(|_| schema.has_rules) {
+        errors.extend(schema.break_rules_at(default, &format!("{at}.default")));
+    }
+    for (name, property) in &schema.properties {
+        check_defaults(property, &format!("{at}.properties[{name}]"), errors);
+    }
+    if let Some(items) = &schema.items {
+        check_defaults(items, &format!("{at}.items"), errors);
+    }
+    if let Some(Additional::Of(values)) = &schema.additional {
+        check_defaults(values, &format!("{at}.additionalProperties"), errors);
+    }
+}

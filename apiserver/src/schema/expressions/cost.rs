@@ -1,0 +1,62 @@
+//! What rules may cost by their estimates: each of them, and all of a definition.
+
+use machinery_cel::limits::{ESTIMATED_COST, ESTIMATED_TOTAL_COST};
+
+use crate::invalid::FieldError;
+use crate::schema::read::forbidden;
+
+/// How many of the most expensive rules are named.
+const NAMED: usize = 4;
+
+/// The estimates of all rules of one version.
+#[derive(Default)]
+pub(super) struct Costs {
+    total: u64,
+    /// Those with a hundredth of the limit or more.
+    expensive: Vec<(u64, String)>,
+}
+
+impl Costs {
+    pub(super) fn add(&mut self, at: &str, cost: u64) {
+        self.total = self.total.saturating_add(cost);
+        if cost >= ESTIMATED_TOTAL_COST / 100 {
+            self.expensive.push((cost, at.into()));
+        }
+    }
+
+    /// What is wrong if all together cost too much.
+    pub(super) fn errors(mut self, at: &str) -> Vec<FieldError> {
+        const PART: &str =
+            "contributed to estimated rule cost total exceeding cost limit for entire OpenAPIv3 schema";
+        const WHOLE: &str = "x-kubernetes-validations estimated rule cost total for entire OpenAPIv3 schema";
+        if self.total <= ESTIMATED_TOTAL_COST {
+            return Vec::new();
+        }
+        self.expensive.sort_by_key(|(cost, _)| std::cmp::Reverse(*cost));
+        let named = self.expensive.iter().take(NAMED).map(|(_, at)| forbidden(at, PART));
+        named.chain([forbidden(at, &too_much(WHOLE, self.total, ESTIMATED_TOTAL_COST))]).collect()
+    }
+}
+
+/// What is said of a rule that costs too much by itself.
+pub(super) fn beyond(what: &str, cost: u64) -> Option<String> {
+    (cost > ESTIMATED_COST).then(|| too_much(what, cost, ESTIMATED_COST))
+}
+
+/// What is held against many values costs so much for each.
+pub(super) const fn times(cost: u64, cardinality: u64) -> u64 {
+    cost.saturating_mul(cardinality)
+}
+
+fn too_much(what: &str, cost: u64, limit: u64) -> String {
+    let factor = cost as f64 / limit as f64;
+    let factor = match factor {
+        many if many > 100.0 => "more than 100x".to_owned(),
+        few if few < 1.5 => format!("{few:.6}x"),
+        some => format!("{some:.1}x"),
+    };
+    format!(
+        "{what} exceeds budget by factor of {factor} (try simplifying the rule, or adding maxItems, maxProperties, and maxLength \
+         where arrays, maps, and strings are declared)"
+    )
+}

@@ -1,0 +1,12 @@
+//! Rules in CEL, `x-kubernetes-validations`: compiled with the schema that has them, and held against objects.
+
+mod compile;
+mod cost;
+mod field_path;
+mod hold;
+mod rule;
+#[cfg(test)]
+mod tests;
+
+pub(super) use compile::compile;
+pub(crate) use rule::Rule;

@@ -1,0 +1,1 @@
+//! Rules that are refused, and rules that are held.
