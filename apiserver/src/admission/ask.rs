@@ -3,7 +3,6 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use bytes::Bytes;
 use futures::{FutureExt as _, StreamExt as _, stream};
 use serde_json::Value;
 
@@ -18,7 +17,7 @@ use crate::metrics::Event;
 use crate::refusal::Refusal;
 use crate::request::FieldValidation;
 use crate::storage::{Moment, Place};
-use crate::strategy::{meta_text, not_found};
+use crate::strategy::{about, meta_text, not_found};
 use crate::verbs::Matter;
 
 /// So many webhooks are asked about a request at the same time.
@@ -146,7 +145,7 @@ impl<'a> Asking<'a> {
         self.taken(patched, other).map(|made| Some(Some(made))).map_err(wrong)
     }
 
-    /// Asks a webhook that a request is for. None: it could not be asked, and that is to be ignored.
+    /// Asks a webhook that a request is for. None: its conditions do not hold, or it could not be asked, and that is to be ignored.
     async fn ask(
         &self,
         webhook: &Webhook,
@@ -155,15 +154,24 @@ impl<'a> Asking<'a> {
         mutates: bool,
     ) -> Result<Option<Answer>, Refusal> {
         let name = &webhook.name;
+        let uid = self.matter.shared.world.uid();
+        let review = self.review(&uid, question, shown_as);
+        if !webhook.conditions.is_empty() {
+            match webhook.conditions.hold(&review["request"]) {
+                Ok(true) => {}
+                Ok(false) => return Ok(None),
+                Err(_) if webhook.is_ignored => return Ok(None),
+                Err(why) => return Err(self.forbidden(&format!("admission webhook {name:?}: {why}"))),
+            }
+        }
         if self.dry_run && !webhook.is_harmless {
             return Err(Refusal::bad_request(format!("admission webhook {name:?} does not support dry run")));
         }
-        let uid = self.matter.shared.world.uid();
         let answer = match &webhook.caller {
             Err(why) => Err(why.clone()),
             Ok(caller) => {
-                let body = self.review(&uid, question, shown_as);
-                let bytes = caller.call(body, webhook.time).await;
+                let body = serde_json::to_vec(&review).unwrap_or_default();
+                let bytes = caller.call(body.into(), webhook.time).await;
                 bytes.map_err(|why| format!("failed to call webhook: {why}")).and_then(|bytes| {
                     let wrong = |why| format!("received invalid webhook response: {why}");
                     review::read(&bytes, &uid, mutates).map_err(wrong)
@@ -190,7 +198,7 @@ impl<'a> Asking<'a> {
         }
     }
 
-    fn review(&self, uid: &str, question: &Question<'_>, shown_as: &As) -> Bytes {
+    fn review(&self, uid: &str, question: &Question<'_>, shown_as: &As) -> Value {
         let [object, old] =
             [question.object, question.old].map(|object| object.map(|object| self.seen_as(shown_as, object)));
         let asked = Attributes { object: object.as_ref(), old: old.as_ref(), ..self.attributes(question) };
@@ -202,7 +210,14 @@ impl<'a> Asking<'a> {
         let options = self.matter.notes.map(|notes| notes.options(kind));
         let options = options.unwrap_or_else(|| super::Notes::default().options(kind));
         let other = if let As::Other(kind) = shown_as { Some(&**kind) } else { None };
-        serde_json::to_vec(&review::request(uid, &asked, other, &options)).unwrap_or_default().into()
+        review::request(uid, &asked, other, &options)
+    }
+
+    /// 403: it cannot be told whether somebody is to be asked.
+    fn forbidden(&self, why: &str) -> Refusal {
+        let (kind, name) = (self.matter.kind, self.matter.name());
+        let message = format!("{} {name:?} is forbidden: {why}", kind.resource());
+        Refusal { about: about(kind, name), ..Refusal::new(403, "Forbidden", message) }
     }
 
     /// Whether, and in which version, a webhook is to be asked.

@@ -12,6 +12,7 @@
 mod ask;
 mod attributes;
 mod call;
+mod conditions;
 mod config;
 mod desk;
 mod matching;

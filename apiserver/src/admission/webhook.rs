@@ -7,6 +7,7 @@ use machinery_objects::LabelSelector;
 use serde_json::Value;
 
 use super::call::{Caller, Callers};
+use super::conditions::Conditions;
 use super::matching::Rule;
 use crate::auth::rbac::selector;
 use crate::strategy::meta_text;
@@ -25,6 +26,7 @@ pub(super) struct Webhook {
     pub(super) rules: Vec<Rule>,
     pub(super) namespaces: LabelSelector,
     pub(super) objects: LabelSelector,
+    pub(super) conditions: Conditions,
     /// Whether only the version that its rules name is meant.
     pub(super) is_exact: bool,
     /// Whether a request goes on where it cannot be asked.
@@ -61,10 +63,10 @@ impl Webhook {
     fn of(webhook: &Value, callers: &Callers) -> Self {
         let (namespaces, objects) =
             (of_field(webhook, "namespaceSelector"), of_field(webhook, "objectSelector"));
-        let has_conditions = webhook["matchConditions"].as_array().is_some_and(|all| !all.is_empty());
+        let conditions = Conditions::of(webhook);
         // None of these is written by this server. What was, by another one, is not obeyed in part.
-        let unread = match (has_conditions, &namespaces, &objects) {
-            (true, ..) => Some("it has matchConditions, which this server cannot evaluate".to_owned()),
+        let unread = match (&conditions, &namespaces, &objects) {
+            (Err(why), ..) => Some(format!("it has a condition that this server cannot evaluate: {why}")),
             (_, Some(_), Some(_)) => None,
             _ => Some("it has a selector that cannot be read".to_owned()),
         };
@@ -75,6 +77,7 @@ impl Webhook {
             rules: rules.map(Rule::of).collect(),
             namespaces: namespaces.unwrap_or_default(),
             objects: objects.unwrap_or_default(),
+            conditions: conditions.unwrap_or_default(),
             is_exact: webhook["matchPolicy"] == "Exact",
             is_ignored: webhook["failurePolicy"] == "Ignore",
             if_needed: webhook["reinvocationPolicy"] == "IfNeeded",

@@ -6,6 +6,7 @@ use machinery_objects::Requirement;
 use serde_json::Value;
 
 use super::{Configurations, client, rules};
+use crate::admission::conditions;
 use crate::invalid::{FieldError, Problem};
 use crate::meta::names::{dns_1035_label, dns_subdomain, label_key, label_value};
 
@@ -58,9 +59,39 @@ fn one(webhook: &Value, field: &str, which: Configurations) -> Vec<FieldError> {
         errors.extend(selector(&webhook[child], &at(child)));
     }
     errors.extend(client::errors(&webhook["clientConfig"], &at("clientConfig")));
-    if each(webhook, "matchConditions").next().is_some() {
-        let detail = "this server has no CEL yet: say it by rules and selectors, or in the webhook itself";
-        errors.push(FieldError::new(at("matchConditions"), Problem::Forbidden, detail));
+    errors.extend(conditions(webhook, &at("matchConditions")));
+    errors
+}
+
+fn conditions(webhook: &Value, field: &str) -> Vec<FieldError> {
+    let all: Vec<_> = each(webhook, "matchConditions").collect();
+    if all.len() > conditions::MOST {
+        return vec![FieldError::new(
+            field,
+            Problem::TooMany(all.len()),
+            format!("must have at most {} items", conditions::MOST),
+        )];
+    }
+    let mut errors = Vec::new();
+    let mut known = BTreeSet::new();
+    for (i, condition) in all.into_iter().enumerate() {
+        let at = |name: &str| format!("{field}[{i}].{name}");
+        let text = |name: &str| condition[name].as_str().unwrap_or_default();
+        let (name, expression) = (text("name"), text("expression"));
+        if expression.trim().is_empty() {
+            errors.push(FieldError::new(at("expression"), Problem::Required, ""));
+        } else if let Err(why) = conditions::compiled(expression) {
+            errors.push(FieldError::new(at("expression"), Problem::Invalid(expression.into()), why));
+        }
+        if name.is_empty() {
+            errors.push(FieldError::new(at("name"), Problem::Required, ""));
+        } else {
+            let wrong = label_key(name).into_iter();
+            errors.extend(wrong.map(|why| FieldError::new(at("name"), Problem::Invalid(name.into()), why)));
+        }
+        if !name.is_empty() && !known.insert(name) {
+            errors.push(FieldError::new(at("name"), Problem::Duplicate(name.into()), ""));
+        }
     }
     errors
 }
@@ -250,8 +281,16 @@ mod tests {
                 "objectSelector.matchExpressions[1].values: Required value: must be specified when `operator` is 'In' or 'NotIn'",
             ],
         );
-        let conditions = "matchConditions: Forbidden: this server has no CEL yet: say it by rules and selectors, or in the webhook itself";
-        check(json!({"matchConditions": [{"name": "a", "expression": "true"}]}), &[conditions]);
+        check(json!({"matchConditions": [{"name": "a", "expression": "object.x == 1"}]}), &[]);
+        check(
+            json!({"matchConditions": [{"name": "a", "expression": "1"}, {"name": "a", "expression": " "}, {"expression": "true"}]}),
+            &[
+                "matchConditions[0].expression: Invalid value: \"1\": must evaluate to bool",
+                "matchConditions[1].expression: Required value",
+                "matchConditions[1].name: Duplicate value: \"a\"",
+                "matchConditions[2].name: Required value",
+            ],
+        );
     }
 
     #[test]

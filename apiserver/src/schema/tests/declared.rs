@@ -125,9 +125,9 @@ fn what_is_not_offered_is_refused() {
         ],
     );
     check_field(
-        json!({ "type": "string", "x-kubernetes-validations": [{ "rule": "true" }] }),
+        json!({ "type": "string", "allOf": [{ "x-kubernetes-validations": [{ "rule": "true" }] }] }),
         &[
-            "s.properties[x].x-kubernetes-validations: Forbidden: validation rules in CEL are not supported yet",
+            "s.properties[x].allOf[0].x-kubernetes-validations: Forbidden: rules are not supported within allOf, anyOf, oneOf and not: say it at the value itself",
         ],
     );
     check_field(

@@ -120,6 +120,7 @@ async fn a_webhook_is_asked_about_what_it_selects() {
         ("create", json!({"rules": [{"operations": ["CREATE"], "apiGroups": ["*"], "apiVersions": ["v1"], "resources": ["*"]}]})),
         ("status", json!({"rules": [{"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*/status"]}]})),
         ("cluster", json!({"rules": [{"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"], "scope": "Cluster"}]})),
+        ("condition", json!({"matchConditions": [{"name": "big", "expression": "object != null && has(object.spec) && has(object.spec.size) && object.spec.size > 90"}]})),
         ("maps", json!({"rules": [{"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["configmaps"]}]})),
     ]
     .iter()
@@ -148,6 +149,8 @@ async fn a_webhook_is_asked_about_what_it_selects() {
     check(&["/all", "/object"]);
     client.merge(&format!("{WIDGETS}/a/status"), &json!({"status": {"phase": "x"}})).await.fine();
     check(&["/all", "/status"]);
+    client.merge(&format!("{WIDGETS}/a"), &json!({"spec": {"size": 91}})).await.fine();
+    check(&["/all", "/condition"]);
     client.get(&format!("{WIDGETS}/a")).await.fine();
     client.get(WIDGETS).await.fine();
     check(&[]);

@@ -3,10 +3,10 @@
 use kos::model::{IPLock, NetworkAttachment, Subnet, manifest, manifests, role_manifests};
 use machinery::apiserver::Identity;
 use machinery::kube::kube_client::Client;
-use machinery::objects::{Freshness, Kind, ListWatch as _, Preconditions, Writer as _};
+use machinery::objects::{Freshness, Kind, ListWatch as _, Preconditions, Writer as _, Written};
 use serde_json::{Value, json};
 
-use crate::server::{Stage, key, stranger};
+use crate::server::{Stage, key, refused, stranger};
 
 const FILE: &str = include_str!("../../deploy/crds.yaml");
 
@@ -80,6 +80,30 @@ fn a_path_to_each_rule_leads_somewhere() {
     assert_eq!(rules("/properties/node"), Some(json!("self == oldSelf")));
     assert_eq!(rules("/properties/subnet"), Some(json!("self == oldSelf")));
     assert!(rules("").is_some());
+}
+
+/// On a cluster that has nothing of ours but the definitions.
+#[tokio::test]
+async fn the_rules_of_the_definitions_hold() {
+    let stage = Stage::of(stranger().await).await;
+    let made = |object: Result<_, _>| refused::<Written<Subnet>>(object);
+    let none = made(stage.subnets.create(&Subnet::new("n", "zero", 0, "10.0.0.0/24"), None).await);
+    assert_eq!(none, ["spec.vni: Invalid value: 0: must be in [1,2097151]"]);
+    let mut subnet =
+        stage.subnets.create(&Subnet::new("n", "s", 1, "10.0.0.0/24"), None).await.unwrap().object;
+    subnet.spec.vni = 2;
+    let fixed = "attempt to update immutable field";
+    let other = made(stage.subnets.update(&subnet, &Preconditions::default()).await);
+    assert_eq!(other, [format!("spec.vni: Invalid value: 2: {fixed}")]);
+
+    let new = NetworkAttachment::new("n", "a", "x", "s");
+    let mut attachment = stage.attachments.create(&new, None).await.unwrap().object;
+    attachment.spec.node = "y".into();
+    attachment.spec.post_create_exec = Some(vec!["/bin/true".into()]);
+    let moved = refused(stage.attachments.update(&attachment, &Preconditions::default()).await);
+    let exec = format!("spec: Invalid value: postCreateExec: {fixed}");
+    assert_eq!(moved, [exec, format!("spec.node: Invalid value: \"y\": {fixed}")]);
+    stage.server.stop().await;
 }
 
 /// As kubectl shows them: beside a server that has our hooks, and beside one that has the definitions only.

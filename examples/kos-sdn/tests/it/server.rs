@@ -63,21 +63,10 @@ pub(crate) async fn plane_beside(server: &ApiServer) -> Plane {
     machinery::kube_client(client).start().await.unwrap()
 }
 
-/// A server that knows the definitions only: no guard, nothing stamped. Rules are all that ours does not take from others.
+/// A server that knows the definitions only, with their rules: no guard, nothing stamped.
 pub(crate) async fn stranger() -> ApiServer {
-    fn without_rules(value: &mut Value) {
-        match value {
-            Value::Object(fields) => {
-                fields.remove("x-kubernetes-validations");
-                fields.values_mut().for_each(without_rules);
-            }
-            Value::Array(items) => items.iter_mut().for_each(without_rules),
-            _ => {}
-        }
-    }
-    let mut definitions = [manifest::<Subnet>(), manifest::<NetworkAttachment>(), manifest::<IPLock>()]
+    let definitions = [manifest::<Subnet>(), manifest::<NetworkAttachment>(), manifest::<IPLock>()]
         .map(|definition| serde_json::to_value(definition).unwrap());
-    definitions.iter_mut().for_each(without_rules);
     let [subnets, attachments, locks] = definitions.map(KindOf::<Value>::defined);
     let builder = ApiServer::builder(Memory::new(Options::default()));
     builder.kind(subnets).kind(attachments).kind(locks).start().await.unwrap()
