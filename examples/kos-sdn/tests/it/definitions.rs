@@ -99,7 +99,7 @@ async fn the_rules_of_the_definitions_hold() {
     let new = NetworkAttachment::new("n", "a", "x", "s");
     let mut attachment = stage.attachments.create(&new, None).await.unwrap().object;
     attachment.spec.node = "y".into();
-    attachment.spec.post_create_exec = Some(vec!["/bin/true".into()]);
+    attachment.spec.post_create_exec = vec!["/bin/true".into()];
     let moved = refused(stage.attachments.update(&attachment, &Preconditions::default()).await);
     let exec = format!("spec: Invalid value: postCreateExec: {fixed}");
     assert_eq!(moved, [exec, format!("spec.node: Invalid value: \"y\": {fixed}")]);
