@@ -102,7 +102,7 @@ mod tests {
             "userInfo": {"username": "u", "groups": ["g"]}, "object": {"spec": {"n": 3}}, "oldObject": null, "options": {},
         });
         let found = conditions.hold(&request);
-        assert_eq!(found.as_ref().map_err(String::as_str).map(|it| *it), expected, "{expressions:?}");
+        assert_eq!(found.as_ref().map_err(String::as_str).copied(), expected, "{expressions:?}");
     }
 
     #[test]

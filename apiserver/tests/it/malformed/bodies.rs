@@ -309,7 +309,6 @@ fn media() -> Vec<Row> {
         "application/patch+json",
         "application/json-patch",
         "application/merge-patch",
-        "application/apply-patch+yaml",
         "application/apply-patch+cbor",
         PROTOBUF,
     ] {
