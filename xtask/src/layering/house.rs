@@ -82,7 +82,7 @@ pub(super) const HOUSE: &[Room] = &[
         ..room("store", "machinery-store", May::Reach(&["objects", "snapshot"]))
     },
     room("cel", "machinery-cel", May::Reach(&[])),
-    room("apiserver", "machinery-apiserver", May::Reach(&["store", "snapshot"])),
+    room("apiserver", "machinery-apiserver", May::Reach(&["cel", "store", "snapshot"])),
     room("cli", "machinery-cli", May::Only(&["machinery"])),
     room("kos", "kos", May::Only(&["machinery"])),
     room("sdewan", "sdewan", May::Only(&["machinery"])),
