@@ -110,6 +110,8 @@ impl Application<'_> {
         };
         let mut new =
             managed::applied(old, &self.object, self.force, leaves, &write).map_err(|why| refused(&why))?;
+        // Here, because what is there has a name already, and who applies may leave it out.
+        check_name(metadata(&new), matter.name())?;
         let coerced = coerce(&new["metadata"]).map_err(Refusal::bad_request)?;
         new["metadata"] = Value::Object(coerced.meta);
         dedup_owners(metadata_mut(&mut new));
@@ -172,7 +174,6 @@ pub(crate) fn configuration(matter: &Matter<'_>, mut object: Value) -> Result<Va
     if object["metadata"].get("managedFields").is_some_and(|entries| !entries.is_null()) {
         return Err(Refusal::bad_request("metadata.managedFields must be nil"));
     }
-    check_name(metadata(&object), matter.name())?;
     let untyped = |why: &str| {
         let (namespace, name) = (matter.namespace().unwrap_or_default(), matter.name());
         let (version, kind) = (&kind.api_version, &kind.names.kind);
