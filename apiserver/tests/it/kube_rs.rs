@@ -22,13 +22,13 @@ use serde_json::json;
 
 use crate::real::Plane;
 
-async fn in_process() -> (ApiServer, Client) {
+pub(crate) async fn in_process() -> (ApiServer, Client) {
     let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
     let client = Client::new(server.service(Identity::admin()), "default");
     (server, client)
 }
 
-async fn over_tls() -> (Plane, Client) {
+pub(crate) async fn over_tls() -> (Plane, Client) {
     let plane = Plane::start().await;
     let kubeconfig = Kubeconfig::read_from(&plane.access.kubeconfig).unwrap();
     let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await.unwrap();
@@ -104,7 +104,7 @@ fn value(config: &ConfigMap) -> Option<&str> {
     Some(config.data.as_ref()?.get("key")?.as_str())
 }
 
-async fn within<T>(work: impl Future<Output = T>) -> T {
+pub(crate) async fn within<T>(work: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), work).await.expect("it takes no half minute")
 }
 

@@ -14,6 +14,7 @@ mod handle;
 mod interest;
 mod interposed;
 mod kube_rs;
+mod kube_rs_apply;
 mod kubectl;
 mod malformed;
 mod metrics;
