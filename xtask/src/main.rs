@@ -1,4 +1,4 @@
-//! The developer's commands: `cargo xtask setup|test|loom|races|fuzz|kubernetes|layering|record`.
+//! The developer's commands: `cargo xtask setup|test|loom|races|fuzz|kubernetes|operators|layering|record`.
 //!
 //! Plain cargo underneath, so that a fresh clone needs nothing else, and so that a desk and CI run the same thing.
 
@@ -7,6 +7,7 @@ mod fuzz;
 mod kubernetes;
 mod layering;
 mod loom;
+mod operators;
 mod program;
 mod quickstart;
 mod races;
@@ -50,6 +51,8 @@ enum Command {
     Fuzz(fuzz::Args),
     /// Builds Kubernetes from its Go modules, and runs on it what runs on a server of ours
     Kubernetes,
+    /// Builds the examples of kube-rs, and runs them on `machinery serve`
+    Operators(operators::Args),
     /// Asks the genuine Kubernetes API machinery (in Go) what the tests compare our answers with
     Record(record::Args),
     /// Checks who depends on whom, and that every `select!` is biased
@@ -77,6 +80,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Races => races::run(&workspace),
         Command::Fuzz(args) => fuzz::run(&workspace, &args),
         Command::Kubernetes => kubernetes::run(&workspace),
+        Command::Operators(args) => operators::run(&workspace, &args),
         Command::Record(args) => record::run(&workspace, &args),
         Command::Layering => layering::run(&workspace),
     }

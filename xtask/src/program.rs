@@ -72,20 +72,27 @@ impl Program {
     }
 
     /// SIGTERM, and an end without an error.
-    pub(crate) fn end(mut self) -> anyhow::Result<()> {
+    pub(crate) fn end(self) -> anyhow::Result<()> {
         let told = Command::new("kill").args(["-TERM", &self.child.id().to_string()]).status();
         ensure!(
             told.context("kill cannot be started")?.success(),
             "it had ended before it was told to: {:?}",
             self.said
         );
+        self.ends()
+    }
+
+    /// An end without an error, by itself.
+    pub(crate) fn ends(mut self) -> anyhow::Result<()> {
         let end = Instant::now() + PATIENCE;
         loop {
-            if let Some(status) = self.child.try_wait()? {
+            let ended = self.child.try_wait()?;
+            self.said.extend(self.lines.try_iter());
+            if let Some(status) = ended {
                 ensure!(status.success(), "it ended with {status}: {:?}", self.said);
                 return Ok(());
             }
-            ensure!(Instant::now() < end, "it did not end when it was told to");
+            ensure!(Instant::now() < end, "it did not end");
             thread::sleep(Duration::from_millis(20));
         }
     }

@@ -13,16 +13,11 @@ pub(crate) const MANIFEST: &str = "xtask/outside/quickstart/Cargo.toml";
 /// Builds it, and runs it on a server of its own and on `machinery serve`: each host has its address, and SIGTERM ends it well.
 pub(crate) fn findings(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     let quickstart = build(workspace)?;
-    let built = workspace
-        .cargo(["build", "--quiet", "--package", "machinery-cli"])
-        .arg("--target-dir")
-        .arg(&workspace.target)
-        .status();
-    ensure!(built.context("cargo cannot be started")?.success(), "machinery does not build");
+    let server = build_server(workspace)?;
     runs(&mut Command::new(&quickstart))?;
 
     let kubeconfig = workspace.target.join("quickstart/kubeconfig");
-    let mut serve = Command::new(workspace.target.join("debug/machinery"));
+    let mut serve = Command::new(server);
     serve.args(["serve", "--memory", "--listen", "127.0.0.1:0", "--kubeconfig-out"]).arg(&kubeconfig);
     let _ = std::fs::remove_file(&kubeconfig);
     let mut server = Program::start(&mut serve)?;
@@ -45,6 +40,17 @@ pub(crate) fn build(workspace: &Workspace) -> anyhow::Result<PathBuf> {
         .status();
     ensure!(built.context("cargo cannot be started")?.success(), "the quick start does not build");
     Ok(target.join("debug/quickstart"))
+}
+
+/// Builds the command `machinery`, and says where it is.
+pub(crate) fn build_server(workspace: &Workspace) -> anyhow::Result<PathBuf> {
+    let built = workspace
+        .cargo(["build", "--quiet", "--package", "machinery-cli"])
+        .arg("--target-dir")
+        .arg(&workspace.target)
+        .status();
+    ensure!(built.context("cargo cannot be started")?.success(), "machinery does not build");
+    Ok(workspace.target.join("debug/machinery"))
 }
 
 /// Runs it twice: the second finds the kind and its hosts there.

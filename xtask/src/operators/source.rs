@@ -1,0 +1,72 @@
+//! kube-rs, from its repository.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+
+use crate::shell::{self, Show};
+use crate::workspace::Workspace;
+
+pub(super) const REPOSITORY: &str = "https://github.com/kube-rs/kube";
+/// The versions in `xtask/operators/Cargo.lock` are those of this one.
+pub(super) const TAG: &str = "4.2.0";
+/// What the tag named when this was written: a tag can be moved.
+const COMMIT: &str = "526f1f2cfa996ed0e92510feabb2d2327df5e49f";
+
+/// Clones it, if that was not done before, and says where it is. Nothing in it is other than in its commit.
+pub(super) fn clone(workspace: &Workspace, home: &Path, repository: &str) -> anyhow::Result<PathBuf> {
+    let source = home.join(format!("kube-{TAG}"));
+    if !is_whole(&source) {
+        let _ = fs::remove_dir_all(&source);
+        let mut command = Command::new("git");
+        command.args(["-c", "advice.detachedHead=false", "clone", "--quiet", "--depth=1", "--branch", TAG]);
+        command.arg(repository).arg(&source);
+        let cloned = shell::run(command, Show::Progress)?;
+        ensure!(
+            cloned.ok,
+            "{repository} cannot be cloned; `--repository` names another place: {}",
+            cloned.text
+        );
+        ensure!(is_whole(&source), "the tag {TAG} in {repository} is not commit {COMMIT}: look into why");
+    }
+    // It has none of its own: git is told to leave it out.
+    let lock = workspace.root.join("xtask/operators/Cargo.lock");
+    fs::copy(&lock, source.join("Cargo.lock")).with_context(|| format!("cannot copy {}", lock.display()))?;
+    Ok(source)
+}
+
+/// Builds examples, and says in which directory they are.
+pub(super) fn build(
+    workspace: &Workspace,
+    home: &Path,
+    source: &Path,
+    examples: &[&str],
+) -> anyhow::Result<PathBuf> {
+    let target = home.join("target");
+    let mut command =
+        workspace.cargo(["build", "--locked", "--package", "kube-examples", "--features", "cel"]);
+    command.current_dir(source).arg("--target-dir").arg(&target);
+    for example in examples {
+        command.args(["--example", example]);
+    }
+    // Nobody debugs them.
+    command.env("CARGO_PROFILE_DEV_DEBUG", "0").env("CARGO_INCREMENTAL", "0");
+    let built = shell::run(command, Show::Progress)?;
+    ensure!(built.ok, "the examples do not build: {}\n{}", built.ending, built.text);
+    Ok(target.join("debug/examples"))
+}
+
+/// Whether what is there is the commit, and nothing else.
+fn is_whole(source: &Path) -> bool {
+    let says = |args: &[&str]| {
+        let said = Command::new("git").arg("-C").arg(source).args(args).output();
+        said.ok()
+            .filter(|said| said.status.success())
+            .map(|said| String::from_utf8_lossy(&said.stdout).into_owned())
+    };
+    source.join(".git").exists()
+        && says(&["rev-parse", "HEAD"]).is_some_and(|head| head.trim() == COMMIT)
+        && says(&["status", "--porcelain"]).is_some_and(|changes| changes.is_empty())
+}
