@@ -37,6 +37,10 @@ func main() {
 	must(err)
 	// The one default that is not kept: five requests a second would make this a test of patience.
 	config.QPS, config.Burst = 1000, 1000
+	if len(os.Args) == 3 && os.Args[1] == "operate" {
+		operate(config, os.Args[2])
+		return
+	}
 	p := &plane{
 		config:  config,
 		typed:   kubernetes.NewForConfigOrDie(config),
@@ -64,6 +68,7 @@ func main() {
 		{"a restart of the server loses nothing and lists nothing anew", informerSurvivesRestart},
 		{"a dynamic informer follows too", dynamicInformer},
 		{"a manager of controller-runtime keeps what it owns", manager},
+		{"an operator that is killed twice comes to what it comes to when left alone", operatorKilled},
 		{"whoever retries on conflict gets through", contention},
 		{"of two candidates one leads, and the other one after it", election},
 	}
