@@ -1,5 +1,7 @@
 //! What this crate's mutation tests and fuzz targets share: each takes any bytes, and panics if what it holds is not so.
 
+mod apply;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -16,6 +18,8 @@ use crate::protobuf;
 use crate::request::{ContinueAt, ContinueToken, Query, Target, field_selector, label_selector};
 use crate::schema::Schema;
 use crate::yaml;
+
+pub use apply::applies;
 
 /// Paths and queries: a path is written in one form, which is read as the same; no part of it leads elsewhere.
 ///

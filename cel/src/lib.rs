@@ -11,7 +11,7 @@
 //! recorded in `tests/recorded.json` for every line of `tests/expressions.txt`: errors with their places, types, values,
 //! costs to the unit, and estimates. `record/` asks it anew.
 //!
-//! 1. **No text panics**, nor does a run on any value (`p01_…`).
+//! 1. **No text panics**, nor does a run on any value (`p01_…`; `cargo xtask fuzz cel-expressions` looks further).
 //! 2. **Everything is bounded** by [`limits`]: length, depth, parts, types, values; a stack of 2 MiB is enough (`p02_…`).
 //! 3. **What is accepted is what Kubernetes accepts**, and an error is the same text at the same place; only the wording of a
 //!    syntax error is ours (`p10_the_answers_are_those_of_cel_go`).
@@ -73,6 +73,8 @@ mod eval;
 mod functions;
 pub mod limits;
 mod syntax;
+#[cfg(feature = "testing")]
+pub mod testing;
 mod types;
 mod value;
 

@@ -59,6 +59,11 @@ const TARGETS: &[Target] = &[
         corpus: "store/corpus/recovery",
         run: machinery_store::testing::recovery,
     },
+    Target {
+        name: "cel-expressions",
+        corpus: "cel/corpus/expressions",
+        run: machinery_cel::testing::expressions,
+    },
     Target { name: "objects-texts", corpus: "objects/corpus/texts", run: machinery_objects::testing::texts },
     Target {
         name: "apiserver-paths",
@@ -79,6 +84,11 @@ const TARGETS: &[Target] = &[
         name: "apiserver-patches",
         corpus: "apiserver/corpus/patches",
         run: machinery_apiserver::testing::patches,
+    },
+    Target {
+        name: "apiserver-applies",
+        corpus: "apiserver/corpus/applies",
+        run: machinery_apiserver::testing::applies,
     },
     Target {
         name: "apiserver-schemas",

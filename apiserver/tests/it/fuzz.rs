@@ -9,11 +9,12 @@ use proptest::prelude::*;
 type Run = fn(&[u8]);
 
 /// The targets, each with its directory in `corpus/`.
-const TARGETS: [(&str, Run); 7] = [
+const TARGETS: [(&str, Run); 8] = [
     ("paths", testing::paths),
     ("selectors", testing::selectors),
     ("tokens", testing::continue_tokens),
     ("patches", testing::patches),
+    ("applies", testing::applies),
     ("schemas", testing::schemas),
     ("bodies", testing::bodies),
     ("beyond", testing::beyond),

@@ -1,0 +1,90 @@
+//! What must hold of server-side apply, whatever is applied in whichever order.
+
+use serde_json::{Value, json};
+
+use crate::json;
+use crate::managed::{NotApplied, Write, applied, check_items};
+use crate::schema::Schema;
+
+/// Applies, one after the other: the first line is a schema, each other is who applies, `!` if by force, and an object.
+/// What is applied again changes nothing; without force nobody else loses a field; and what is there is
+/// no more than what was applied in all.
+///
+/// # Panics
+/// It is not so.
+pub fn applies(bytes: &[u8]) {
+    let mut lines = bytes.split(|byte| *byte == b'\n');
+    let Some(Ok(json)) = lines.next().map(json::read) else { return };
+    let Ok(schema) = Schema::parse(&json.value, "schema") else { return };
+    let mut live: Option<Value> = None;
+    let mut said = 0;
+    let mut vague = false;
+    for line in lines.take(8) {
+        let Some((manager, force, object)) = application(line, &schema) else { continue };
+        said += object.to_string().len();
+        let write = Write {
+            manager: &manager,
+            subresource: None,
+            api_version: "example.com/v1",
+            now: "2026-01-01T00:00:00Z",
+            lists: &schema,
+            served: &|_| true,
+        };
+        let new = match applied(live.as_ref(), &object, force, &[], &write) {
+            Ok(new) => new,
+            Err(NotApplied::Conflicts(conflicts)) => {
+                assert!(!force && !conflicts.is_empty(), "{conflicts:?}");
+                continue;
+            }
+            Err(why) => panic!("what can be told apart is applied: {why:?}"),
+        };
+        vague |= is_vague(&object);
+        if !vague {
+            assert_eq!(applied(Some(&new), &object, false, &[], &write).as_ref(), Ok(&new), "twice is once");
+        }
+        // Where nobody has anything, somebody before who applies first is given what is there.
+        if let (false, Some(live)) =
+            (force, live.as_ref().filter(|live| live["metadata"]["managedFields"].is_array()))
+        {
+            assert_eq!(entries(&new, &manager), entries(live, &manager), "others keep what they have");
+        }
+        let mut bare = new.clone();
+        bare["metadata"].as_object_mut().and_then(|metadata| metadata.remove("managedFields"));
+        assert!(bare.to_string().len() <= said, "{bare} is more than was applied");
+        live = Some(new);
+    }
+}
+
+/// Kubernetes makes null of an empty list of which its applier had parts, then an empty one that is nobody's, then one that
+/// was there before; so do we.
+fn is_vague(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Object(fields) => fields.is_empty() || fields.values().any(is_vague),
+        Value::Array(items) => items.is_empty() || items.iter().any(is_vague),
+        _ => false,
+    }
+}
+
+/// The entries of all but one.
+fn entries<'a>(object: &'a Value, but: &str) -> Vec<&'a Value> {
+    let entries = object["metadata"]["managedFields"].as_array().into_iter().flatten();
+    entries.filter(|entry| entry["manager"] != but).collect()
+}
+
+/// What a line says, if a server would let it come so far.
+fn application(line: &[u8], schema: &Schema) -> Option<(String, bool, Value)> {
+    let (by, object) = line.split_at(line.iter().position(|byte| *byte == b' ')?);
+    let by = std::str::from_utf8(by).ok()?;
+    let (manager, force) = by.strip_suffix('!').map_or((by, false), |manager| (manager, true));
+    let mut object = json::read(object).ok()?.value;
+    // The version and the metadata are judged before; names, labels and so on are as in any other object.
+    let fields = object.as_object_mut()?;
+    fields.insert("apiVersion".into(), "example.com/v1".into());
+    fields.insert("kind".into(), "Thing".into());
+    fields.insert("metadata".into(), json!({"name": "a"}));
+    let fits = schema.unknown(&object).is_empty()
+        && schema.validate(&object, None).is_empty()
+        && check_items(&object, schema).is_ok();
+    (fits && !manager.is_empty()).then(|| (manager.to_owned(), force, object))
+}

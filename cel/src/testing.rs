@@ -1,0 +1,61 @@
+//! What fuzz targets and tests share: it takes any bytes, and panics if what it holds is not so.
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use crate::{Bindings, Budget, Declared, Env, Type, limits};
+
+/// What a run may cost over its limit: the call that goes over is done to its end.
+const LAST_CALL: u64 = 20 * limits::REQUEST_BYTES;
+
+/// Expressions: the first line is a value in JSON, the rest an expression over it, as `self` and `oldSelf`. What is wrong
+/// with a text is said at a place in it. A run ends within its budget, and comes to the same again.
+///
+/// # Panics
+/// It is not so.
+pub fn expressions(bytes: &[u8]) {
+    let text = String::from_utf8_lossy(bytes);
+    let (value, text) = text.split_once('\n').unwrap_or(("", &text));
+    let value = serde_json::from_str(value).unwrap_or(Value::Null);
+    for declared in [Declared::any(), typed()] {
+        let declared = Arc::new(declared);
+        let env = Env::new().with("self", declared.clone()).with_optional("oldSelf", declared);
+        let program = match env.compile(text) {
+            Ok(program) => program,
+            Err(errors) => {
+                assert!(!errors.errors().is_empty(), "a refusal says why: {text:?}");
+                assert!(errors.errors().len() <= limits::MAX_ERRORS + 1, "{errors}");
+                continue;
+            }
+        };
+        assert!(program.estimate().min <= program.estimate().max, "{:?}", program.estimate());
+        let run = || {
+            let mut budget = Budget::object();
+            let bindings = Bindings::new().with("self", &value);
+            let outcome = program.run(&bindings, &mut budget).map(|it| format!("{it:?}"));
+            let cost = budget.last();
+            assert!(cost <= limits::RUN_COST + LAST_CALL, "{cost} for {text:?}");
+            (outcome.map_err(|error| error.to_string()), cost)
+        };
+        assert_eq!(run(), run(), "{text:?}");
+        if *program.result_type() == Type::Bool {
+            let says = run().0;
+            assert!(!matches!(&says, Ok(said) if said != "Bool(true)" && said != "Bool(false)"), "{says:?}");
+        }
+    }
+}
+
+fn typed() -> Declared {
+    let schema = json!({"type": "object", "properties": {
+        "a": {"type": "array", "items": {"type": "integer"}},
+        "n": {"type": "integer"},
+        "s": {"type": "string", "maxLength": 64},
+        "m": {"type": "object", "additionalProperties": {"type": "string"}},
+        "o": {"type": "object", "properties": {"b": {"type": "boolean"}, "d": {"type": "string", "format": "duration"}}},
+        "k": {"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["k"],
+              "items": {"type": "object", "properties": {"k": {"type": "string"}, "v": {"type": "number"}}}},
+        "x": {"x-kubernetes-int-or-string": true},
+    }});
+    Declared::from_schema(&schema, true, "Thing").expect("it has a type")
+}
