@@ -119,7 +119,7 @@
 //! 33. **What is committed is what was asked about**: if somebody else writes the object meanwhile, all are asked again
 //!     (`a_patch_is_always_applied_to_what_is_committed`, `what_changes_between_the_question_and_the_commit_is_asked_about_again`), ten times at
 //!     most (`who_is_overtaken_each_time_is_told_to_try_again`). What a webhook makes is held against the schema like what a client sends
-//!     (`what_a_webhook_makes_is_held_against_the_schema_and_stored`).
+//!     (`what_a_webhook_makes_is_held_against_the_schema_and_stored`), and is nobody's (`what_a_webhook_makes_is_nobodys`).
 //! 34. **A webhook that fails, in whatever way, is what its `failurePolicy` says** (`what_fails_is_what_its_policy_says`,
 //!     `who_judges_and_fails_is_what_its_policy_says`). It is believed if it shows a certificate of its `caBundle`, and of nobody else
 //!     (`a_webhook_is_known_by_its_own_authority_or_by_those_of_the_server`), which may be that certificate itself

@@ -13,6 +13,7 @@ use super::webhook::{Webhook, Webhooks};
 use super::{Attributes, Denied, GROUP, Operation};
 use crate::cache::Labelled;
 use crate::kind::{Kind, Part};
+use crate::managed;
 use crate::metrics::Event;
 use crate::refusal::Refusal;
 use crate::request::FieldValidation;
@@ -89,6 +90,7 @@ impl<'a> Asking<'a> {
             let webhook = &self.webhooks.mutating[*at];
             shown = self.asked_to_mutate(webhook, &shown, old).await?.flatten().unwrap_or(shown);
         }
+        managed::keep_readable(&object, &mut shown);
         Ok(self.put_back(object, shown))
     }
 

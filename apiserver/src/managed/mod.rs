@@ -29,4 +29,4 @@ pub(crate) use field_set::FieldSet;
 pub(crate) use manager::{manager_name, problems};
 pub(crate) use path::{Literal, PathElement};
 pub(crate) use topology::{Deduced, ListMeta, ListType};
-pub(crate) use update::{Write, keep_times, updated};
+pub(crate) use update::{Write, keep_readable, keep_times, updated};

@@ -6,11 +6,14 @@ use serde_json::Value;
 
 use super::cap::cap;
 use super::entry::{Managed, Manager, decode, encode};
+use super::manager::problems;
 use super::of::Unkeyed;
 use super::reconcile::reconciled;
 use super::topology::Root;
 use super::{Comparison, FieldSet, ListMeta, PathElement, compare};
 use crate::same::same_but;
+
+const ENTRIES: &str = "/metadata/managedFields";
 
 /// Who writes, and how.
 #[derive(Clone, Copy)]
@@ -58,7 +61,6 @@ pub(crate) fn updated(old: Option<&Value>, new: &mut Value, write: &Write<'_>) {
 
 /// Restores the entries of `old` in an object that differs from it in nothing but their times: such a write is none.
 pub(crate) fn keep_times(old: &Value, new: &mut Value) {
-    const ENTRIES: &str = "/metadata/managedFields";
     let (Some(was), Some(is)) = (old.pointer(ENTRIES), new.pointer_mut(ENTRIES)) else { return };
     if is == was || !same_but_for_times(is, was) {
         return;
@@ -67,6 +69,23 @@ pub(crate) fn keep_times(old: &Value, new: &mut Value) {
     if let (false, Some(is)) = (old == new, new.pointer_mut(ENTRIES)) {
         *is = given;
     }
+}
+
+/// Restores the entries of `before` in what somebody made of it, if what they made of them cannot be read.
+pub(crate) fn keep_readable(before: &Value, made: &mut Value) {
+    let entries = |object: &Value| object.pointer(ENTRIES).cloned();
+    let made_of_them = entries(made);
+    let reads = decode(made_of_them.as_ref()).is_ok() && !made_of_them.as_ref().is_some_and(has_problems);
+    if let (false, Some(metadata)) = (reads, made.get_mut("metadata").and_then(Value::as_object_mut)) {
+        match entries(before) {
+            Some(entries) => metadata.insert("managedFields".into(), entries),
+            None => metadata.remove("managedFields"),
+        };
+    }
+}
+
+fn has_problems(entries: &Value) -> bool {
+    !problems(entries).is_empty()
 }
 
 fn same_but_for_times(a: &Value, b: &Value) -> bool {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::trace::set_aside;
 use super::{Context, meta_text, metadata_mut};
-use crate::invalid::invalid;
+use crate::invalid::{FieldError, invalid};
 use crate::kind::Part;
 use crate::meta::names::generate_name;
 use crate::meta::{Creation, for_create};
@@ -35,22 +35,7 @@ pub(crate) fn named(mut object: Value, new: New<'_>, context: &Context<'_>) -> V
 /// What is stored of a new object, which has the shape of its kind by now.
 pub(crate) fn create(mut object: Value, new: New<'_>, context: &Context<'_>) -> Result<Value, Refusal> {
     let kind = context.kind;
-    if kind.has_status
-        && let Some(object) = object.as_object_mut()
-    {
-        object.remove("status");
-    }
-    let creation = Creation {
-        namespace: context.namespace,
-        names: kind.name_rule,
-        generations: kind.has_generation,
-        now: context.now,
-        uid: new.uid,
-        chance: new.chance,
-    };
-    let mut errors = for_create(metadata_mut(&mut object), &creation)?;
-    kind.hooks.creating(&mut object);
-    kind.hooks.stamp(&mut object, None, context.now);
+    let mut errors = prepare(&mut object, new, context)?;
     errors.extend(kind.validate(&object, None, Part::Main).errors);
     errors.extend(kind.hooks.validate(&object, None));
     if errors.is_empty() {
@@ -64,4 +49,38 @@ pub(crate) fn create(mut object: Value, new: New<'_>, context: &Context<'_>) -> 
     context.record(None, &mut object, None)?;
     mark.put(&mut object);
     Ok(object)
+}
+
+/// The entry of who makes this, before anybody else has changed it. It may be refused yet.
+pub(crate) fn first_entries(
+    mut object: Value,
+    new: New<'_>,
+    context: &Context<'_>,
+) -> Result<Option<Value>, Refusal> {
+    prepare(&mut object, new, context)?;
+    context.kind.through_store(&mut object);
+    context.track(None, &mut object, None);
+    Ok(metadata_mut(&mut object).remove("managedFields"))
+}
+
+/// Makes it what would be stored, and says what is wrong with its metadata.
+fn prepare(object: &mut Value, new: New<'_>, context: &Context<'_>) -> Result<Vec<FieldError>, Refusal> {
+    let kind = context.kind;
+    if kind.has_status
+        && let Some(object) = object.as_object_mut()
+    {
+        object.remove("status");
+    }
+    let creation = Creation {
+        namespace: context.namespace,
+        names: kind.name_rule,
+        generations: kind.has_generation,
+        now: context.now,
+        uid: new.uid,
+        chance: new.chance,
+    };
+    let errors = for_create(metadata_mut(object), &creation)?;
+    kind.hooks.creating(object);
+    kind.hooks.stamp(object, None, context.now);
+    Ok(errors)
 }

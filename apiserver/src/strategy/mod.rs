@@ -5,10 +5,10 @@ mod delete;
 mod trace;
 mod update;
 
-pub(crate) use create::{New, create, named};
+pub(crate) use create::{New, create, first_entries, named};
 pub(crate) use delete::{Deletion, delete};
 pub(crate) use trace::forget_trace;
-pub(crate) use update::update;
+pub(crate) use update::{entries, update};
 
 use std::sync::LazyLock;
 
@@ -39,6 +39,18 @@ pub(crate) struct Context<'a> {
 impl Context<'_> {
     /// Notes in the object who manages what of it. Those whom the client noted must have names.
     fn record(&self, old: Option<&Value>, new: &mut Value, subresource: Option<&str>) -> Result<(), Refusal> {
+        self.track(old, new, subresource);
+        if let Some(old) = old {
+            managed::keep_times(old, new);
+        }
+        let problems = metadata(new).get("managedFields").map(managed::problems).unwrap_or_default();
+        if problems.is_empty() {
+            return Ok(());
+        }
+        Err(invalid(&self.kind.group, &self.kind.names.kind, meta_text(new, "name"), &problems))
+    }
+
+    fn track(&self, old: Option<&Value>, new: &mut Value, subresource: Option<&str>) {
         if let Some(manager) = self.manager {
             let write = managed::Write {
                 manager,
@@ -50,15 +62,26 @@ impl Context<'_> {
             };
             managed::updated(old, new, &write);
         }
-        if let Some(old) = old {
-            managed::keep_times(old, new);
-        }
-        let problems = metadata(new).get("managedFields").map(managed::problems).unwrap_or_default();
-        if problems.is_empty() {
-            return Ok(());
-        }
-        Err(invalid(&self.kind.group, &self.kind.names.kind, meta_text(new, "name"), &problems))
     }
+}
+
+/// The object with the entries of who wrote it, and the context of what is done with it from then on: what others make of it
+/// is not its writer's.
+pub(crate) fn tracked<'a>(
+    mut object: Value,
+    context: Context<'a>,
+    entries: impl FnOnce(Value, &Context<'a>) -> Result<Option<Value>, Refusal>,
+) -> (Value, Context<'a>) {
+    if context.manager.is_none() {
+        return (object, context);
+    }
+    match entries(object.clone(), &context) {
+        Ok(Some(entries)) => drop(metadata_mut(&mut object).insert("managedFields".into(), entries)),
+        Ok(None) => drop(metadata_mut(&mut object).remove("managedFields")),
+        // Those who are asked may mend what is wrong with it.
+        Err(_) => return (object, context),
+    }
+    (object, Context { manager: None, ..context })
 }
 
 /// What a step decided.

@@ -7,7 +7,7 @@ use super::{
     Context, MODIFIED, Step, conflict, has_finalizers, is_deleting, meta_text, metadata, metadata_mut, same,
     wanted_differs,
 };
-use crate::invalid::invalid;
+use crate::invalid::{FieldError, invalid};
 use crate::kind::{Checked, Part};
 use crate::meta::{Update, for_update};
 use crate::refusal::Refusal;
@@ -29,17 +29,7 @@ pub(crate) fn update(
     if names_this("name") && (!kind.namespaced || names_this("namespace")) {
         holds_still(&new, old, whole, context)?;
     }
-    only(&mut new, old, part, kind.has_status);
-    let how = Update {
-        group: &kind.group,
-        plural: &kind.names.plural,
-        namespace: context.namespace,
-        name,
-        unconditional: kind.may_overwrite,
-    };
-    let mut errors = for_update(metadata_mut(&mut new), metadata(old), &how)?;
-    kind.hooks.updating(&mut new, old, part);
-    kind.hooks.stamp(&mut new, Some(old), context.now);
+    let mut errors = prepare(&mut new, old, part, context)?;
     let Checked { errors: found, warnings } = kind.validate(&new, Some(old), part);
     errors.extend(found);
     errors.extend(kind.hooks.validate(&new, Some(old)));
@@ -64,6 +54,41 @@ pub(crate) fn update(
     }
     mark.put(&mut new);
     Ok((Step::Put(new), warnings))
+}
+
+/// The entries of who writes this and of all others, before anybody else has changed it. It may be refused yet.
+pub(crate) fn entries(
+    mut new: Value,
+    old: &Value,
+    part: Part,
+    context: &Context<'_>,
+) -> Result<Option<Value>, Refusal> {
+    prepare(&mut new, old, part, context)?;
+    context.kind.through_store(&mut new);
+    context.track(Some(old), &mut new, part.subresource());
+    Ok(metadata_mut(&mut new).remove("managedFields"))
+}
+
+/// Makes it what would be stored, and says what is wrong with its metadata.
+fn prepare(
+    new: &mut Value,
+    old: &Value,
+    part: Part,
+    context: &Context<'_>,
+) -> Result<Vec<FieldError>, Refusal> {
+    let kind = context.kind;
+    only(new, old, part, kind.has_status);
+    let how = Update {
+        group: &kind.group,
+        plural: &kind.names.plural,
+        namespace: context.namespace,
+        name: meta_text(old, "name"),
+        unconditional: kind.may_overwrite,
+    };
+    let errors = for_update(metadata_mut(new), metadata(old), &how)?;
+    kind.hooks.updating(new, old, part);
+    kind.hooks.stamp(new, Some(old), context.now);
+    Ok(errors)
 }
 
 /// The revision and the UID that the request names are those of the object.
@@ -119,7 +144,11 @@ fn only(new: &mut Value, old: &Value, part: Part, status_is_apart: bool) {
         }
         Part::Finalize => {
             let finalizers = new.get("spec").and_then(|spec| spec.get("finalizers")).cloned();
+            let entries = metadata(new).get("managedFields").cloned();
             *new = old.clone();
+            if let Some(entries) = entries {
+                metadata_mut(new).insert("managedFields".into(), entries);
+            }
             if let Some(finalizers) = finalizers {
                 new["spec"]["finalizers"] = finalizers;
             } else if let Some(spec) = new.get_mut("spec").and_then(Value::as_object_mut) {

@@ -71,12 +71,18 @@ async fn once(
 ) -> Result<Made, Refusal> {
     let (kind, world) = (matter.kind, &matter.shared.world);
     let namespace = matter.namespace();
-    let context = Context { kind, now: world.now(), manager, namespace, trace: matter.trace };
+    let mut context = Context { kind, now: world.now(), manager, namespace, trace: matter.trace };
     let uid = world.uid();
     let new = New { uid: &uid, chance: u64::from_le_bytes(world.bytes()) };
     let asking = Asking::of(matter, Operation::Create, dry_run);
     let object = match &asking {
-        Some(asking) => asking.mutate(strategy::named(object, new, &context), None).await?,
+        Some(asking) => {
+            let object = strategy::named(object, new, &context);
+            let entries = |object, context: &_| strategy::first_entries(object, new, context);
+            let (object, then) = strategy::tracked(object, context, entries);
+            context = then;
+            asking.mutate(object, None).await?
+        }
         None => object,
     };
     let mut object = strategy::create(object, new, &context)?;

@@ -13,6 +13,7 @@ use crate::accept::Place;
 use crate::admission::{Asking, Operation, ROUNDS};
 use crate::change::{Write, never};
 use crate::http::{Body, answer};
+use crate::kind::Part;
 use crate::meta::finalizer_warnings;
 use crate::patch::{Patch, PatchKind};
 use crate::refusal::Refusal;
@@ -113,8 +114,15 @@ pub(crate) async fn change(
     };
     for _ in 0..ROUNDS {
         let old = there(entry.as_deref())?;
-        let new = asking.mutate(next(&old)?, Some(&old)).await?;
-        let made = work(new, old.clone())?;
+        let (new, context) = match matter.part {
+            // Of a scale those who are asked see and change another object.
+            Part::Scale => (next(&old)?, context),
+            part => strategy::tracked(next(&old)?, context, |new, context| {
+                strategy::entries(new, &old, part, context)
+            }),
+        };
+        let new = asking.mutate(new, Some(&old)).await?;
+        let made = worked(matter, new, old.clone(), whole, &context)?;
         asking.validate(Some(&made.object), Some(&old)).await?;
         if let Some(revision) = change.make_if_still(entry, &made.write).await? {
             return Ok(made.changed(revision));

@@ -122,3 +122,54 @@ async fn what_a_webhook_makes_of_how_many_is_set() {
         client.merge(&format!("{WIDGETS}/a/status"), &json!({"status": {"phase": "sent"}})).await.fine();
     assert_eq!(marked["status"], json!({"phase": "made"}));
 }
+
+#[tokio::test]
+async fn what_a_webhook_makes_is_nobodys() {
+    let hook = Hook::new(|_, review| {
+        let mut made = json!([{"op": "add", "path": "/spec/color", "value": "green"}]);
+        if review["request"]["object"]["spec"]["size"] == 9 {
+            let unread =
+                json!({"op": "replace", "path": "/metadata/managedFields", "value": [{"manager": "x"}]});
+            made.as_array_mut().unwrap().push(unread);
+        }
+        patched(&made)
+    })
+    .await;
+    let (_server, client) = widgets().await;
+    configure(&client, &mutating("all", &[webhook("makes", &hook.at("/"), &json!({}))])).await;
+    let owned = |object: &Value| {
+        let entries = object["metadata"]["managedFields"].as_array().unwrap();
+        let one = |entry: &Value| (entry["manager"].clone(), entry["fieldsV1"]["f:spec"].clone());
+        entries.iter().map(one).collect::<Vec<_>>()
+    };
+    let made = client
+        .post(&format!("{WIDGETS}?fieldManager=one"), &widget("a", &json!({"tags": ["x"]})))
+        .await
+        .fine();
+    assert_eq!((&made["spec"]["color"], &made["spec"]["size"]), (&json!("green"), &json!(3)));
+    // What the schema fills in is filled in before, and belongs to who left it out.
+    let first = json!({".": {}, "f:size": {}, "f:tags": {}});
+    assert_eq!(owned(&made), [("one".into(), first.clone())]);
+    let seen = hook.seen()[0]["object"].clone();
+    assert_eq!(owned(&seen), owned(&made), "who is asked is told");
+
+    let path = format!("{WIDGETS}/a?fieldManager=two");
+    let changed = client.merge(&path, &json!({"spec": {"color": "red", "size": 9}})).await.fine();
+    assert_eq!(changed["spec"]["color"], "green");
+    let kept = json!({".": {}, "f:tags": {}});
+    let theirs = json!({"f:color": {}, "f:size": {}});
+    assert_eq!(
+        owned(&changed),
+        [("one".into(), kept), ("two".into(), theirs)],
+        "what cannot be read is as before"
+    );
+
+    let mine = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "b"}, "spec": {"size": 1}});
+    let path = format!("{WIDGETS}/b?fieldManager=one");
+    let apply = [("content-type", "application/apply-patch+yaml")];
+    for _ in 0..2 {
+        let applied = client.ask(http::Method::PATCH, &path, &apply, &mine.to_string()).await.fine();
+        assert_eq!(applied["spec"]["color"], "green");
+        assert_eq!(owned(&applied), [("one".into(), json!({"f:size": {}}))]);
+    }
+}
