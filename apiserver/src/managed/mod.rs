@@ -1,6 +1,8 @@
 //! Who owns which fields: `metadata.managedFields`, and what server-side apply makes of an object.
 
 mod apply;
+#[cfg(test)]
+mod arbitrary;
 mod cap;
 mod check;
 mod client_side;
@@ -12,6 +14,8 @@ mod manager;
 mod merge;
 mod of;
 mod path;
+#[cfg(test)]
+mod properties;
 mod prune;
 mod reconcile;
 #[cfg(test)]

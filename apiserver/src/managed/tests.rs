@@ -10,7 +10,7 @@ use super::{
 use crate::patch::arbitrary::object;
 
 /// A schema.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Schema {
     pub(super) set: bool,
     pub(super) keys: Vec<&'static str>,
