@@ -124,7 +124,7 @@
 //!     `who_judges_and_fails_is_what_its_policy_says`). It is believed if it shows a certificate of its `caBundle`, and of nobody else
 //!     (`a_webhook_is_known_by_its_own_authority_or_by_those_of_the_server`), which may be that certificate itself
 //!     (`a_certificate_that_stands_for_itself_is_believed_if_it_is_given`). What it says reaches the client
-//!     (`a_refusal_is_what_the_webhook_says`, `warnings_reach_the_client_whether_it_is_refused_or_not`).
+//!     (`a_refusal_is_what_the_webhook_says`; the cases `admission` of the judge, `warnings_reach_the_client_whether_it_is_refused_or_not`).
 //! 35. **[`Admission`] holds on the wire and through handles** (`admission_in_the_process_holds_on_both_roads`), and harms nobody else when it panics
 //!     (`admission_that_panics_refuses_and_harms_nobody_else`). So do webhooks
 //!     (`webhooks_are_asked_about_what_is_written_through_a_handle`).

@@ -21,6 +21,17 @@ pub struct Refusal {
     pub warnings: Vec<String>,
     /// Of a list that cannot go on as it was: the token with which it can go on otherwise.
     pub next: Option<String>,
+    /// Reasons that only a webhook has: the client is told them, and the server does nothing by them.
+    pub(crate) foreign: Option<Box<Foreign>>,
+}
+
+/// What a webhook says that Kubernetes has no word for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Foreign {
+    /// In place of the reason.
+    pub(crate) reason: String,
+    /// In place of the reasons of the causes, one for each.
+    pub(crate) of_causes: Vec<String>,
 }
 
 /// Which object a refusal is about.
@@ -61,6 +72,7 @@ impl Refusal {
             retry_after: None,
             warnings: Vec::new(),
             next: None,
+            foreign: None,
         }
     }
 
@@ -84,7 +96,9 @@ impl Refusal {
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
             "message": self.message, "reason": self.reason, "code": self.code,
         });
-        if self.reason.is_empty()
+        if let Some(foreign) = self.foreign.as_ref().filter(|foreign| !foreign.reason.is_empty()) {
+            status["reason"] = foreign.reason.as_str().into();
+        } else if self.reason.is_empty()
             && let Some(status) = status.as_object_mut()
         {
             // A webhook refuses as it likes.
@@ -109,10 +123,11 @@ impl Refusal {
             }
         }
         if !self.causes.is_empty() {
-            let cause = |cause: &Cause| {
+            let foreign = |at: usize| self.foreign.as_ref()?.of_causes.get(at).map(String::as_str);
+            let cause = |(at, cause): (usize, &Cause)| {
                 let mut said = Map::new();
-                for (key, text) in
-                    [("reason", cause.reason), ("message", &cause.message), ("field", &cause.field)]
+                let reason = foreign(at).unwrap_or(cause.reason);
+                for (key, text) in [("reason", reason), ("message", &cause.message), ("field", &cause.field)]
                 {
                     if !text.is_empty() {
                         said.insert(key.into(), text.into());
@@ -120,7 +135,7 @@ impl Refusal {
                 }
                 Value::Object(said)
             };
-            details.insert("causes".into(), self.causes.iter().map(cause).collect());
+            details.insert("causes".into(), self.causes.iter().enumerate().map(cause).collect());
         }
         if let Some(seconds) = self.retry_after {
             details.insert("retryAfterSeconds".into(), seconds.into());

@@ -19,6 +19,7 @@ use curl::Curl;
 use peer::Peer;
 use runner::case::{self, Theme};
 use runner::compare::{self, Whose};
+use runner::hooks::Hooks;
 use runner::record::{Record, Recorded};
 use runner::run;
 
@@ -119,7 +120,8 @@ fn started(workspace: &Workspace, args: &Args) -> anyhow::Result<Peer> {
     let directory = workspace.target.join("differential");
     let _ = fs::remove_dir_all(&directory);
     fs::create_dir_all(&directory).with_context(|| format!("cannot make {}", directory.display()))?;
-    let peer = Peer::start(&program, &directory)?;
+    let hooks = Hooks::read().map_err(plain)?;
+    let peer = Peer::start(&program, &directory, &hooks.told())?;
     println!("{} at {}", peer.address.version, peer.address.url);
     Ok(peer)
 }

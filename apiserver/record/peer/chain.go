@@ -50,8 +50,8 @@ type chain struct {
 	front     *aggregator.APIAggregator
 }
 
-func newChain(endpoint, pki string) (*chain, error) {
-	base, err := baseConfig(pki)
+func newChain(endpoint, pki, hooks string) (*chain, error) {
+	base, err := baseConfig(pki, hooks)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func (c *chain) waitReady(ctx context.Context) error {
 }
 
 // baseConfig is what both servers have in common: who listens, who may enter, how long anything takes.
-func baseConfig(pki string) (*server.RecommendedConfig, error) {
+func baseConfig(pki, hooks string) (*server.RecommendedConfig, error) {
 	config := server.NewRecommendedConfig(crd.Codecs)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -135,7 +135,14 @@ func baseConfig(pki string) (*server.RecommendedConfig, error) {
 		return nil, err
 	}
 	config.SharedInformerFactory = informers.NewSharedInformerFactory(client, 0)
-	return config, nil
+	if hooks == "" {
+		return config, nil
+	}
+	read, err := readHooks(hooks, "https://"+listener.Addr().String(), filepath.Join(pki, "apiserver.crt"))
+	if err != nil {
+		return nil, fmt.Errorf("hooks: %w", err)
+	}
+	return config, read.apply(config, client)
 }
 
 func administrator(_ context.Context, said string) (*authenticator.Response, bool, error) {

@@ -25,14 +25,15 @@ const token = "differential"
 
 func main() {
 	dir := flag.String("dir", "", "an empty directory")
+	hooks := flag.String("hooks", "", "a file with configurations of webhooks, and with what these answer")
 	flag.Parse()
-	if err := run(*dir); err != nil {
+	if err := run(*dir, *hooks); err != nil {
 		fmt.Fprintln(os.Stderr, "peer:", err)
 		os.Exit(1)
 	}
 }
 
-func run(dir string) error {
+func run(dir, hooks string) error {
 	if dir == "" {
 		return fmt.Errorf("--dir is required")
 	}
@@ -44,7 +45,7 @@ func run(dir string) error {
 		return fmt.Errorf("etcd: %w", err)
 	}
 	defer closeStore()
-	chain, err := newChain(endpoint, filepath.Join(dir, "pki"))
+	chain, err := newChain(endpoint, filepath.Join(dir, "pki"), hooks)
 	if err != nil {
 		return err
 	}

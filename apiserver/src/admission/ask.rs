@@ -12,6 +12,7 @@ use super::rounds::Rounds;
 use super::webhook::{Webhook, Webhooks};
 use super::{Attributes, Denied, GROUP, Operation};
 use crate::cache::Labelled;
+use crate::invalid::{FieldError, Problem, invalid};
 use crate::kind::{Kind, Part};
 use crate::managed;
 use crate::metrics::Event;
@@ -23,6 +24,9 @@ use crate::verbs::Matter;
 
 /// So many webhooks are asked about a request at the same time.
 const AT_ONCE: usize = 16;
+
+const UNREADABLE: &str = ".metadata.managedFields was in an invalid state after admission; this could be caused by an \
+                          outdated mutating admission controller; please fix your requests";
 
 /// Who is to be asked about one write. It is one moment's configurations that hold for all of it.
 pub(crate) struct Asking<'a> {
@@ -90,7 +94,9 @@ impl<'a> Asking<'a> {
             let webhook = &self.webhooks.mutating[*at];
             shown = self.asked_to_mutate(webhook, &shown, old).await?.flatten().unwrap_or(shown);
         }
-        managed::keep_readable(&object, &mut shown);
+        if let (false, Some(notes)) = (managed::keep_readable(&object, &mut shown), self.matter.notes) {
+            notes.warn(UNREADABLE);
+        }
         Ok(self.put_back(object, shown))
     }
 
@@ -140,11 +146,16 @@ impl<'a> Asking<'a> {
         let answer = self.ask(webhook, &question, &shown_as, true).await?;
         let Some(patch) = answer.and_then(|answer| answer.patch) else { return Ok(Some(None)) };
         let wrong = |refusal: Refusal| {
-            internal(&format!("admission webhook {:?}: {}", webhook.name, refusal.message))
+            let why = refusal.causes.first().map_or(&refusal.message, |cause| &cause.message);
+            internal(&format!("admission webhook {:?}: {why}", webhook.name))
         };
         let patched = patch.apply(&self.seen_as(&shown_as, object), None).map_err(wrong)?;
+        if old.is_some() && name(&patched) != name(object) {
+            return Err(self.renamed(name(&patched)));
+        }
         let other = if let As::Other(kind) = &shown_as { Some(&**kind) } else { None };
-        self.taken(patched, other).map(|made| Some(Some(made))).map_err(wrong)
+        let made = self.taken(patched, other);
+        made.map(|made| Some(Some(made))).map_err(|why| if why.code == 422 { why } else { wrong(why) })
     }
 
     /// Asks a webhook that a request is for. None: its conditions do not hold, or it could not be asked, and that is to be ignored.
@@ -163,7 +174,10 @@ impl<'a> Asking<'a> {
                 Ok(true) => {}
                 Ok(false) => return Ok(None),
                 Err(_) if webhook.is_ignored => return Ok(None),
-                Err(why) => return Err(self.forbidden(&format!("admission webhook {name:?}: {why}"))),
+                Err(why) => {
+                    let about = self.attributes(question).name;
+                    return Err(self.forbidden(about, &format!("admission webhook {name:?}: {why}")));
+                }
             }
         }
         if self.dry_run && !webhook.is_harmless {
@@ -215,9 +229,16 @@ impl<'a> Asking<'a> {
         review::request(uid, &asked, other, &options)
     }
 
+    /// 422, as it is said of whatever is as it is for as long as the object lives: once for all kinds and once for each.
+    fn renamed(&self, name: &str) -> Refusal {
+        let kind = self.matter.kind;
+        let why = || FieldError::new("metadata.name", Problem::Invalid(name.into()), "field is immutable");
+        invalid(&kind.group, &kind.names.kind, name, &[why(), why()])
+    }
+
     /// 403: it cannot be told whether somebody is to be asked.
-    fn forbidden(&self, why: &str) -> Refusal {
-        let (kind, name) = (self.matter.kind, self.matter.name());
+    fn forbidden(&self, name: &str, why: &str) -> Refusal {
+        let kind = self.matter.kind;
         let message = format!("{} {name:?} is forbidden: {why}", kind.resource());
         Refusal { about: about(kind, name), ..Refusal::new(403, "Forbidden", message) }
     }

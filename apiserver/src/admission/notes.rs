@@ -38,11 +38,15 @@ impl<'a> Notes<'a> {
     pub(super) fn add(&self, name: &str, warnings: Vec<String>, annotations: BTreeMap<String, String>) {
         let mut said = self.said.lock();
         for warning in warnings {
-            if !said.warnings.contains(&warning) {
+            if !warning.is_empty() && !said.warnings.contains(&warning) {
                 said.warnings.push(warning);
             }
         }
         said.annotations.extend(annotations.into_iter().map(|(key, value)| (format!("{name}/{key}"), value)));
+    }
+
+    pub(super) fn warn(&self, warning: &str) {
+        self.add("", vec![warning.to_owned()], BTreeMap::new());
     }
 
     /// What the client should know, as much as it is sent.

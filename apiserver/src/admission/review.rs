@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use super::{Attributes, reason};
 use crate::kind::Kind;
 use crate::patch::{Patch, PatchKind};
-use crate::refusal::{Cause, Refusal};
+use crate::refusal::{Cause, Foreign, Refusal};
 
 const VERSION: &str = "admission.k8s.io/v1";
 
@@ -108,7 +108,12 @@ pub(super) fn read(bytes: &[u8], uid: &str, mutates: bool) -> Result<Answer, Str
             pairs.collect::<Option<_>>().ok_or("response.auditAnnotations has something else than texts")?
         }
     };
-    let patch = if mutates { patch(field("patch"), field("patchType"))? } else { None };
+    let patch = match (mutates, field("patch"), field("patchType")) {
+        (true, said, of) => patch(said, of)?,
+        (false, None, None) => None,
+        (false, Some(_), _) => return Err("validating webhook may not return response.patch".into()),
+        (false, None, Some(_)) => return Err("validating webhook may not return response.patchType".into()),
+    };
     Ok(Answer {
         allowed,
         patch,
@@ -176,6 +181,12 @@ impl Answer {
             field: cause["field"].as_str().unwrap_or_default().into(),
         });
         refusal.causes = causes.collect();
+        let causes = details["causes"].as_array().into_iter().flatten();
+        let foreign = Foreign {
+            reason: text("reason").into(),
+            of_causes: causes.map(|cause| cause["reason"].as_str().unwrap_or_default().into()).collect(),
+        };
+        refusal.foreign = Some(Box::new(foreign));
         refusal
     }
 }

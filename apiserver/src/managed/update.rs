@@ -71,8 +71,8 @@ pub(crate) fn keep_times(old: &Value, new: &mut Value) {
     }
 }
 
-/// Restores the entries of `before` in what somebody made of it, if what they made of them cannot be read.
-pub(crate) fn keep_readable(before: &Value, made: &mut Value) {
+/// Restores the entries of `before` in what somebody made of it, if what they made of them cannot be read: then it is false.
+pub(crate) fn keep_readable(before: &Value, made: &mut Value) -> bool {
     let entries = |object: &Value| object.pointer(ENTRIES).cloned();
     let made_of_them = entries(made);
     let reads = decode(made_of_them.as_ref()).is_ok() && !made_of_them.as_ref().is_some_and(has_problems);
@@ -82,6 +82,7 @@ pub(crate) fn keep_readable(before: &Value, made: &mut Value) {
             None => metadata.remove("managedFields"),
         };
     }
+    reads
 }
 
 fn has_problems(entries: &Value) -> bool {

@@ -20,14 +20,20 @@ pub(crate) struct New<'a> {
 
 /// A new object with the place and the name that it will have, for who is asked before it is made. What is wrong with it is said then.
 pub(crate) fn named(mut object: Value, new: New<'_>, context: &Context<'_>) -> Value {
+    object = placed(object, context);
     let meta = metadata_mut(&mut object);
-    if let Some(namespace) = context.namespace {
-        meta.entry("namespace").or_insert_with(|| namespace.into());
-    }
     let generate = meta.get("generateName").and_then(Value::as_str).unwrap_or_default();
     if meta.get("name").and_then(Value::as_str).unwrap_or_default().is_empty() && !generate.is_empty() {
         let name = generate_name(generate, new.chance);
         meta.insert("name".into(), name.into());
+    }
+    object
+}
+
+/// An object with the namespace of the path, if it says none.
+pub(crate) fn placed(mut object: Value, context: &Context<'_>) -> Value {
+    if let Some(namespace) = context.namespace {
+        metadata_mut(&mut object).entry("namespace").or_insert_with(|| namespace.into());
     }
     object
 }

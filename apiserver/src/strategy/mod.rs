@@ -5,7 +5,7 @@ mod delete;
 mod trace;
 mod update;
 
-pub(crate) use create::{New, create, first_entries, named};
+pub(crate) use create::{New, create, first_entries, named, placed};
 pub(crate) use delete::{Deletion, delete};
 pub(crate) use trace::forget_trace;
 pub(crate) use update::{entries, update};

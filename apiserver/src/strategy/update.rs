@@ -63,6 +63,8 @@ pub(crate) fn entries(
     part: Part,
     context: &Context<'_>,
 ) -> Result<Option<Value>, Refusal> {
+    // Whether it is the newest is judged when it is written.
+    metadata_mut(&mut new).insert("resourceVersion".into(), meta_text(old, "resourceVersion").into());
     prepare(&mut new, old, part, context)?;
     context.kind.through_store(&mut new);
     context.track(Some(old), &mut new, part.subresource());

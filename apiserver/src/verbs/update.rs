@@ -114,12 +114,13 @@ pub(crate) async fn change(
     };
     for _ in 0..ROUNDS {
         let old = there(entry.as_deref())?;
+        let new = strategy::placed(next(&old)?, &context);
         let (new, context) = match matter.part {
             // Of a scale those who are asked see and change another object.
-            Part::Scale => (next(&old)?, context),
-            part => strategy::tracked(next(&old)?, context, |new, context| {
-                strategy::entries(new, &old, part, context)
-            }),
+            Part::Scale => (new, context),
+            part => {
+                strategy::tracked(new, context, |new, context| strategy::entries(new, &old, part, context))
+            }
         };
         let new = asking.mutate(new, Some(&old)).await?;
         let made = worked(matter, new, old.clone(), whole, &context)?;

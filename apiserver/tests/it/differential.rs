@@ -3,10 +3,12 @@
 #[path = "../differential/runner/mod.rs"]
 mod runner;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
 use machinery_apiserver::{ApiServer, Body, Identity, Service};
@@ -15,11 +17,15 @@ use runner::applies;
 use runner::case::{self, Theme};
 use runner::client::{Client, Opened, Piece, Pieces, Request};
 use runner::compare::{self, Whose};
+use runner::hooks::{self, Hooks};
 use runner::record::Record;
 use runner::run;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::runtime::Runtime;
 use tower_service::Service as _;
+
+use crate::admission::hook::{Hook, Reply};
 
 #[test]
 fn ours_answers_what_the_genuine_one_answers() {
@@ -28,7 +34,7 @@ fn ours_answers_what_the_genuine_one_answers() {
         let theme = Theme::read(&name).unwrap();
         let record = Record::read(&name).unwrap();
         assert!(record.stale(&theme).is_empty(), "record {name} again: {:?}", record.stale(&theme));
-        let mut client = Ours::start();
+        let mut client = Ours::start(theme.hooks);
         requests += theme.requests();
         let prepared = run::prepare(&theme, &mut client);
         for case in &theme.cases {
@@ -72,7 +78,7 @@ fn random_applies_come_to_what_the_genuine_machinery_makes_of_them() {
     };
     let theme = applies::theme(0..record.cases.len() as u64).unwrap();
     assert!(record.stale(&theme).is_empty(), "record applies again");
-    let mut client = Ours::start();
+    let mut client = Ours::start(false);
     run::prepare(&theme, &mut client).unwrap();
     let (mut wrong, mut report) = (0, String::new());
     for case in &theme.cases {
@@ -101,17 +107,47 @@ struct Ours {
     service: Service,
     /// For who brings credentials.
     open: Service,
+    webhooks: Option<Hook>,
     _server: ApiServer,
 }
 
 impl Ours {
-    fn start() -> Self {
+    fn start(hooks: bool) -> Self {
         let runtime = Arc::new(Runtime::new().unwrap());
         // The genuine machinery has no garbage collection: it is another program there.
         let builder = ApiServer::builder(Memory::new(Options::default())).without_garbage_collection();
         let server = runtime.block_on(builder.start()).unwrap();
         let (service, open) = (server.service(Identity::admin()), server.open_service());
-        Self { service, open, runtime, _server: server }
+        let webhooks = hooks.then(|| runtime.block_on(Hook::of(Hooks::read().unwrap().replies)));
+        let mut ours = Self { service, open, webhooks, runtime, _server: server };
+        if hooks {
+            ours.configure();
+        }
+        ours
+    }
+
+    fn configure(&mut self) {
+        let webhooks = self.webhooks.as_ref().unwrap();
+        let at = format!("https://127.0.0.1:{}/hook", webhooks.address.port());
+        let bundle = webhooks.bundle();
+        for configuration in Hooks::read().unwrap().configurations() {
+            let plural = format!("{}s", configuration["kind"].as_str().unwrap().to_lowercase());
+            let text = configuration.to_string().replace(hooks::HOOK, &at).replace(hooks::BUNDLE, &bundle);
+            let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+            let path = format!("/apis/admissionregistration.k8s.io/v1/{plural}");
+            let request = Request { method: "POST".into(), path, headers, body: Some(text.into_bytes()) };
+            assert_eq!(self.send(&request).status(), 201, "{configuration}");
+        }
+    }
+
+    /// What the webhooks were asked about objects of a namespace.
+    fn seen(&self, namespace: &str) -> Opened {
+        let seen = self.webhooks.iter().flat_map(Hook::reviews);
+        let of = seen.filter(|(_, review)| review["request"]["namespace"] == namespace);
+        let of: Vec<_> = of.map(|(path, review)| json!({"hook": hook_of(&path), "review": review})).collect();
+        let bytes = json!({"seen": of}).to_string().into_bytes();
+        let headers = vec![("content-type".to_owned(), "application/json".to_owned())];
+        Opened { status: 200, headers, pieces: Box::new(Whole(Some(bytes))) }
     }
 
     fn send(&mut self, request: &Request) -> http::Response<Body> {
@@ -129,6 +165,9 @@ impl Ours {
 
 impl Client for Ours {
     fn open(&mut self, request: &Request) -> runner::Result<Opened> {
+        if let Some(namespace) = request.path.strip_prefix("/hook/seen?namespace=") {
+            return Ok(self.seen(namespace));
+        }
         let response = self.send(request);
         let (head, body) = response.into_parts();
         let headers = head.headers.iter().map(|(name, value)| {
@@ -148,6 +187,48 @@ impl Client for Ours {
             201 | 409 => Ok(()),
             other => Err(format!("the namespace {name} was refused: {other}").into()),
         }
+    }
+}
+
+impl Hook {
+    /// One that answers as the table says, by the last part of its path.
+    async fn of(replies: BTreeMap<String, Value>) -> Self {
+        let certificate = rcgen::CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+        Self::showing(certificate, move |path, review| reply(&replies[hook_of(path)], review)).await
+    }
+}
+
+fn hook_of(path: &str) -> &str {
+    path.split('?').next().unwrap().trim_start_matches("/hook/")
+}
+
+fn reply(said: &Value, review: &Value) -> Reply {
+    if said["sleep-ms"].is_number() {
+        return Reply::Nothing;
+    }
+    if said["end"] == true {
+        return Reply::End;
+    }
+    let code = said["code"].as_u64().unwrap_or(200).try_into().unwrap();
+    if let Some(raw) = said["raw"].as_str() {
+        return Reply::Bytes(code, raw.into());
+    }
+    let mut response = json!({"uid": review["request"]["uid"]});
+    response.as_object_mut().unwrap().extend(said["response"].as_object().cloned().unwrap_or_default());
+    if let Some(patch) = said.get("patch") {
+        response["patch"] = STANDARD.encode(patch.to_string()).into();
+    }
+    let mut answer =
+        json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response});
+    answer.as_object_mut().unwrap().extend(said["review"].as_object().cloned().unwrap_or_default());
+    Reply::Bytes(code, answer.to_string().into_bytes())
+}
+
+struct Whole(Option<Vec<u8>>);
+
+impl Pieces for Whole {
+    fn next(&mut self, _: Duration) -> runner::Result<Piece> {
+        Ok(self.0.take().map_or(Piece::End, Piece::Bytes))
     }
 }
 

@@ -6,6 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, ensure};
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::shell::{self, Show};
 use crate::workspace::Workspace;
@@ -43,10 +44,13 @@ pub(crate) fn build(workspace: &Workspace) -> anyhow::Result<PathBuf> {
 
 impl Peer {
     /// Starts with nothing, and returns when it serves.
-    pub(crate) fn start(program: &Path, directory: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn start(program: &Path, directory: &Path, hooks: &Value) -> anyhow::Result<Self> {
+        let told = directory.join("hooks.json");
+        std::fs::write(&told, hooks.to_string()).context("cannot write what its webhooks answer")?;
         let log = std::fs::File::create(directory.join("log")).context("cannot write its log")?;
         let mut command = Command::new(program);
-        command.arg("--dir").arg(directory).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
+        command.arg("--dir").arg(directory).arg("--hooks").arg(&told);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log);
         let mut child = command.spawn().context("cannot start the genuine API machinery")?;
         let mut line = String::new();
         if let Some(stdout) = child.stdout.take() {

@@ -24,9 +24,13 @@ fn an_answer_is_read() {
     let patch = br#"[{"op":"remove","path":"/a"}]"#.to_vec();
     let listed = json!({"uid": "u", "allowed": true, "patchType": "JSONPatch", "patch": patch});
     assert!(read_value(&listed, true).unwrap().patch.is_some(), "as kube-rs sends it");
-    // Who only judges has nothing to patch, and what it says of that is not looked at.
-    let response = json!({"uid": "u", "allowed": true, "patchType": "Other"});
-    assert!(read_value(&response, false).unwrap().patch.is_none());
+    let judged = read_value(&json!({"uid": "u", "allowed": true}), false).unwrap();
+    assert!(judged.allowed && judged.patch.is_none());
+    // Who only judges has nothing to patch, and would think that it had.
+    for (field, said) in [("patch", "W10="), ("patchType", "JSONPatch")] {
+        let why = format!("validating webhook may not return response.{field}");
+        assert_eq!(read_value(&json!({"uid": "u", "allowed": true, field: said}), false).unwrap_err(), why);
+    }
     assert!(!read_value(&json!({"uid": "u"}), true).unwrap().allowed, "what is not allowed is refused");
 }
 

@@ -16,7 +16,7 @@ pub(crate) fn theme(numbers: std::ops::Range<u64>) -> Result<Theme> {
     let names =
         BTreeMap::from([("q".to_owned(), "/apis/test.example.com/v1/namespaces/${ns}/quilts".to_owned())]);
     let kinds = vec![Theme::kind("quilts")?];
-    Ok(Theme { name: NAME.into(), kinds, names, managed_fields: true, cases })
+    Ok(Theme { name: NAME.into(), kinds, names, managed_fields: true, hooks: false, cases })
 }
 
 fn case(number: u64) -> Result<Case> {

@@ -20,6 +20,8 @@ pub(crate) struct Theme {
     pub(crate) names: BTreeMap<String, String>,
     /// Whether `metadata.managedFields` are compared.
     pub(crate) managed_fields: bool,
+    /// Whether the webhooks of `hooks.yaml` are there.
+    pub(crate) hooks: bool,
     pub(crate) cases: Vec<Case>,
 }
 
@@ -147,6 +149,8 @@ impl Theme {
             names: BTreeMap<String, String>,
             #[serde(default)]
             managed_fields: bool,
+            #[serde(default)]
+            hooks: bool,
             cases: Vec<Value>,
         }
         let home = home();
@@ -154,9 +158,10 @@ impl Theme {
             .map_err(|error| format!("{name}: {error}"))?;
         let kinds = file.kinds.iter().map(|kind| Self::kind(kind));
         let kinds = kinds.collect::<Result<_>>()?;
-        let cases = file.cases.into_iter().map(Case::parse).collect::<Result<_>>();
+        let cases = file.cases.iter().cloned().map(Case::parse).collect::<Result<_>>();
         let cases = cases.map_err(|error| format!("{name}: {error}"))?;
-        Ok(Self { name: name.into(), kinds, names: file.names, managed_fields: file.managed_fields, cases })
+        let File { names, managed_fields, hooks, .. } = file;
+        Ok(Self { name: name.into(), kinds, names, managed_fields, hooks, cases })
     }
 
     /// The kind in the file of that name.
@@ -195,7 +200,7 @@ impl Case {
     }
 }
 
-fn yaml(path: &Path) -> Result<Value> {
+pub(super) fn yaml(path: &Path) -> Result<Value> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     // `y` is a name here and nothing else.
     let options = serde_saphyr::options! { strict_booleans: true };

@@ -11,6 +11,7 @@ pub(crate) mod case;
 pub(crate) mod client;
 pub(crate) mod compare;
 mod expand;
+pub(crate) mod hooks;
 mod normal;
 mod order;
 mod place;

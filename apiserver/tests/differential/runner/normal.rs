@@ -56,6 +56,7 @@ impl Normal {
         for (name, called) in &self.generated {
             text = text.replace(name, called);
         }
+        let text = scan::replace(&text, scan::place, |_| "<there>".to_owned());
         let text = scan::replace(&text, scan::uid, |uid| self.called("uid", uid));
         let text = scan::replace(&text, scan::time, |time| self.time(time));
         BEFORE_REVISIONS.iter().fold(text, |text, before| self.revisions_after(&text, before))

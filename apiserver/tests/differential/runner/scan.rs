@@ -25,6 +25,13 @@ pub(crate) fn uid(text: &str) -> Option<usize> {
     shaped(text, "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx")
 }
 
+/// `https://127.0.0.1:6443`
+pub(crate) fn place(text: &str) -> Option<usize> {
+    const HOST: &str = "https://127.0.0.1:";
+    let port = text.strip_prefix(HOST)?;
+    Some(HOST.len() + port.bytes().take_while(u8::is_ascii_digit).count())
+}
+
 /// `2026-11-21T09:30:38Z`, with or without a fraction. Years before 2025 are data of a case.
 pub(crate) fn time(text: &str) -> Option<usize> {
     let length =
@@ -67,6 +74,7 @@ mod tests {
         check(uid, "UID: 6ba7b810-9dad-11d1-80b4-00c04fd430c8, é", "UID: <>, é");
         check(uid, "6ba7b810-9dad-11d1-80b4", "6ba7b810-9dad-11d1-80b4");
         check(time, "at 2026-11-21T09:30:38Z and 2026-11-21T09:30:38.941890Z", "at <> and <>");
+        check(place, "Post \"https://127.0.0.1:16443/hook/a\"", "Post \"<>/hook/a\"");
         check(time, "2020-11-21T09:30:38Z", "2020-11-21T09:30:38Z");
         assert!(age("0s") && age("59s") && !age("100s") && !age("s") && !age("1m"));
     }

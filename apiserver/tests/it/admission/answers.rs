@@ -22,7 +22,7 @@ async fn a_refusal_is_what_the_webhook_says() {
         (json!(null), (400, "", " without explanation")),
         (json!({"message": "at most 3"}), (400, "", ": at most 3")),
         (json!({"message": "no", "reason": "Forbidden", "code": 403}), (403, "Forbidden", ": no")),
-        (json!({"reason": "Because", "code": 422}), (422, "", ": Because")),
+        (json!({"reason": "Because", "code": 422}), (422, "Because", ": Because")),
         (json!({"message": "fine", "code": 200, "status": "Success"}), (400, "", ": fine")),
         (json!({"message": "x", "code": 99999}), (400, "", ": x")),
     ] {

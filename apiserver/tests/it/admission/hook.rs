@@ -104,6 +104,11 @@ impl Hook {
         self.seen.lock().iter().map(|(_, review)| review["request"].clone()).collect()
     }
 
+    /// The reviews, and the paths that they were sent to.
+    pub(crate) fn reviews(&self) -> Vec<(String, Value)> {
+        self.seen.lock().clone()
+    }
+
     pub(crate) fn paths(&self) -> Vec<String> {
         self.seen.lock().iter().map(|(path, _)| path.clone()).collect()
     }

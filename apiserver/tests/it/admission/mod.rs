@@ -3,7 +3,7 @@
 mod answers;
 mod configurations;
 mod failing;
-mod hook;
+pub(crate) mod hook;
 mod kube_rs;
 mod mutating;
 mod own;

@@ -1,0 +1,92 @@
+//! The webhooks of a theme: their configurations, and what they answer. Both sides have the same.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::Result;
+use super::case::{home, yaml};
+use super::expand::Names;
+
+/// What `hooks.yaml` says.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Hooks {
+    mutating: Vec<Hook>,
+    validating: Vec<Hook>,
+    /// What they answer, by name: a response of a review, fields of the review, or bytes; late, elsewhere or not at all.
+    pub(crate) replies: BTreeMap<String, Value>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Hook {
+    name: String,
+    /// The value of the label.
+    of: Option<String>,
+    reply: Option<String>,
+    #[serde(default)]
+    set: Map<String, Value>,
+}
+
+/// Where the webhooks are, and who vouches for them, in texts of configurations.
+pub(crate) const HOOK: &str = "HOOK";
+pub(crate) const BUNDLE: &str = "BUNDLE";
+
+impl Hooks {
+    pub(crate) fn read() -> Result<Self> {
+        let read = yaml(&home().join("hooks.yaml"))?;
+        Ok(serde_json::from_value(Names::default().expand_in(&read)?)?)
+    }
+
+    /// A configuration of all that mutate, and one of all that validate.
+    pub(crate) fn configurations(&self) -> [Value; 2] {
+        [
+            ("MutatingWebhookConfiguration", "mutating", &self.mutating),
+            ("ValidatingWebhookConfiguration", "validating", &self.validating),
+        ]
+        .map(|(kind, name, hooks)| {
+            let webhooks: Vec<_> = hooks.iter().map(|hook| hook.webhook(name == "mutating")).collect();
+            json!({
+                "apiVersion": "admissionregistration.k8s.io/v1", "kind": kind, "metadata": {"name": name},
+                "webhooks": webhooks,
+            })
+        })
+    }
+
+    /// All of it, for a program that is told in JSON.
+    pub(crate) fn told(&self) -> Value {
+        let [mutating, validating] = self.configurations();
+        json!({"mutating": [mutating], "validating": [validating], "replies": self.replies})
+    }
+}
+
+impl Hook {
+    /// Everything is said that is filled in where it is not: the genuine plugins get it from nobody who fills in.
+    fn webhook(&self, mutates: bool) -> Value {
+        let reply = self.reply.as_ref().unwrap_or(&self.name);
+        let mut webhook = json!({
+            "name": format!("{}.example.com", self.name),
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+            "timeoutSeconds": 10,
+            "failurePolicy": "Fail",
+            "matchPolicy": "Equivalent",
+            "namespaceSelector": {},
+            "objectSelector": {"matchLabels": {"hook": self.of.as_ref().unwrap_or(&self.name)}},
+            "clientConfig": {"url": format!("{HOOK}/{reply}"), "caBundle": BUNDLE},
+            "rules": [{
+                "operations": ["*"], "apiGroups": ["test.example.com"], "apiVersions": ["*"],
+                "resources": ["widgets", "widgets/*"], "scope": "*",
+            }],
+        });
+        if mutates {
+            webhook["reinvocationPolicy"] = "Never".into();
+        }
+        for (field, value) in &self.set {
+            webhook[field] = value.clone();
+        }
+        webhook
+    }
+}
