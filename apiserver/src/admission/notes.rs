@@ -20,13 +20,7 @@ pub(crate) struct Notes<'a> {
     pub(super) asked: Option<&'a Asked>,
     /// The options of a deletion, as they were read.
     pub(crate) options: OnceLock<Value>,
-    said: Mutex<Said>,
-}
-
-#[derive(Default)]
-struct Said {
-    warnings: Vec<String>,
-    annotations: BTreeMap<String, String>,
+    warnings: Mutex<Vec<String>>,
 }
 
 impl<'a> Notes<'a> {
@@ -34,15 +28,17 @@ impl<'a> Notes<'a> {
         Self { asked: Some(asked), ..Self::default() }
     }
 
-    /// Those of a webhook, under its name.
+    /// What a webhook says to the client, and to the log if there is one.
     pub(super) fn add(&self, name: &str, warnings: Vec<String>, annotations: BTreeMap<String, String>) {
-        let mut said = self.said.lock();
+        let mut all = self.warnings.lock();
         for warning in warnings {
-            if !warning.is_empty() && !said.warnings.contains(&warning) {
-                said.warnings.push(warning);
+            if !warning.is_empty() && !all.contains(&warning) {
+                all.push(warning);
             }
         }
-        said.annotations.extend(annotations.into_iter().map(|(key, value)| (format!("{name}/{key}"), value)));
+        if let Some(log) = self.asked.and_then(|asked| asked.annotations.as_deref()) {
+            log.add(name, annotations);
+        }
     }
 
     pub(super) fn warn(&self, warning: &str) {
@@ -51,13 +47,7 @@ impl<'a> Notes<'a> {
 
     /// What the client should know, as much as it is sent.
     pub(crate) fn warnings(&self) -> Vec<String> {
-        limited(self.said.lock().warnings.clone())
-    }
-
-    /// What an audit log says of the request: `WEBHOOK/KEY`.
-    #[allow(dead_code, reason = "this is where an audit log finds them")]
-    pub(crate) fn annotations(&self) -> BTreeMap<String, String> {
-        self.said.lock().annotations.clone()
+        limited(self.warnings.lock().clone())
     }
 }
 
@@ -89,13 +79,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_noted_is_under_its_webhook() {
+    fn what_several_say_is_told_once() {
         let notes = Notes::default();
-        let annotations = || BTreeMap::from([("why".to_owned(), "so".to_owned())]);
-        notes.add("a.example.com", vec!["once".into(), "once".into()], annotations());
-        notes.add("b.example.com", vec!["once".into()], annotations());
+        notes.add("a.example.com", vec!["once".into(), "once".into()], BTreeMap::new());
+        notes.add("b.example.com", vec!["once".into()], BTreeMap::new());
         assert_eq!(notes.warnings(), ["once"]);
-        let keys: Vec<String> = notes.annotations().into_keys().collect();
-        assert_eq!(keys, ["a.example.com/why", "b.example.com/why"]);
     }
 }

@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
+use super::Annotations;
 use super::policy::{Level, Stage};
 use crate::auth::Identity;
 use crate::refusal::Refusal;
@@ -55,6 +56,17 @@ impl Event {
 
     pub(super) fn annotate(&mut self, key: &str, value: impl Into<String>) {
         self.annotations.insert(key.into(), value.into().into());
+    }
+
+    /// What those say who were asked about it. Of what is not to be read here they may know all, so only that they said it is said.
+    pub(super) fn admitted(&mut self, annotations: &Annotations) {
+        let (said, left_out) = annotations.take();
+        for (key, value) in said {
+            self.annotate(&key, if self.hides { "REDACTED".into() } else { value });
+        }
+        for (webhook, why) in left_out {
+            self.leave_out(&format!("annotations of {webhook}"), why);
+        }
     }
 
     /// What it is about.

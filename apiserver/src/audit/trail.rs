@@ -9,6 +9,7 @@ use http::{HeaderMap, Method, Response, Uri};
 use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
 
+use super::Annotations;
 use super::event::{BODY_BYTES, Event};
 use super::policy::{Attributes, Decision, Level, Stage, holds_secrets};
 use super::writer::Log;
@@ -39,6 +40,8 @@ struct About {
     verb: Option<Verb>,
     resource: Option<Resource>,
     body: Option<(Bytes, Option<HeaderValue>)>,
+    /// What is said of it while it is worked on.
+    annotations: Arc<Annotations>,
     panicked: bool,
     refused: bool,
 }
@@ -78,6 +81,7 @@ impl Trail {
             verb: None,
             resource: None,
             body: None,
+            annotations: Arc::default(),
             panicked: false,
             refused: false,
         };
@@ -151,6 +155,11 @@ impl Trail {
         }
     }
 
+    /// Where those say something of it who are asked about it.
+    pub(crate) fn annotations(&self) -> Arc<Annotations> {
+        self.about.annotations.clone()
+    }
+
     /// It is not done.
     pub(crate) fn refused(&mut self, refusal: &Refusal) {
         self.about.event.refused(refusal);
@@ -177,6 +186,7 @@ impl Trail {
         let content_type = answer.headers().get(CONTENT_TYPE).cloned();
         if let Some(bytes) = answer.body().whole_bytes() {
             about.request();
+            about.event.admitted(&about.annotations);
             about.response(Ok(&bytes), content_type.as_ref());
             let stage = if about.panicked { Stage::Panic } else { Stage::ResponseComplete };
             let place = about.place.take();
@@ -241,6 +251,7 @@ impl About {
     fn complete(&mut self) {
         let Some(place) = self.place.take().filter(|_| self.says(Stage::ResponseComplete)) else { return };
         self.request();
+        self.event.admitted(&self.annotations);
         self.log.leave(self.event.line(Stage::ResponseComplete, self.shared.world.now()), place);
     }
 

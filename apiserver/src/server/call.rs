@@ -13,7 +13,7 @@ use tracing::Instrument as _;
 
 use super::{Incoming, Shared, trace};
 use crate::accept::for_refusals;
-use crate::audit::{self, Trail};
+use crate::audit::{self, Annotations, Trail};
 use crate::auth::Identity;
 use crate::auth::impersonate::Impersonated;
 use crate::auth::rbac::{Attributes, On, Resource as Asks};
@@ -47,6 +47,8 @@ pub(crate) struct Asked {
     pub(crate) fence: Option<Box<Fence>>,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
+    /// What is said of it in the log, if there is one.
+    pub(crate) annotations: Option<Arc<Annotations>>,
 }
 
 /// A request for a document: its body says nothing.
@@ -141,7 +143,8 @@ impl Shared {
                 if let Some(trail) = trail {
                     trail.body(&body, &headers);
                 }
-                let asked = Asked { verb, resource, query, identity, fence, headers, body };
+                let annotations = trail.as_ref().map(Trail::annotations);
+                let asked = Asked { verb, resource, query, identity, fence, headers, body, annotations };
                 if verb == Verb::Watch {
                     let full = |_: &Refusal| self.metrics.counted.add(Event::TooManyWatches);
                     let place = self.places.watch().inspect_err(full)?;

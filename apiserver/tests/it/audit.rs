@@ -19,7 +19,7 @@ use crate::client::{Client, definition};
 
 /// A sink that keeps what it is given, until it is broken.
 #[derive(Clone, Default)]
-struct Lines {
+pub(crate) struct Lines {
     text: Arc<Mutex<Vec<u8>>>,
     broken: Arc<AtomicBool>,
 }
@@ -35,16 +35,16 @@ impl AuditSink for Lines {
 }
 
 impl Lines {
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8(self.text.lock().clone()).unwrap()
     }
 
-    fn events(&self) -> Vec<Value> {
+    pub(crate) fn events(&self) -> Vec<Value> {
         self.text().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
     /// The events since the last call.
-    fn take(&self) -> Vec<Value> {
+    pub(crate) fn take(&self) -> Vec<Value> {
         let events = self.events();
         self.text.lock().clear();
         events
@@ -52,14 +52,14 @@ impl Lines {
 
     /// The only one since the last call.
     #[track_caller]
-    fn one(&self) -> Value {
+    pub(crate) fn one(&self) -> Value {
         let mut events = self.take();
         assert_eq!(events.len(), 1, "{events:#?}");
         events.remove(0)
     }
 
     /// The first with this stage and verb, which may be yet to come.
-    async fn wait(&self, stage: &str, verb: &str) -> Value {
+    pub(crate) async fn wait(&self, stage: &str, verb: &str) -> Value {
         for _ in 0..1000 {
             let events = self.events();
             if let Some(event) = events.iter().find(|event| event["stage"] == stage && event["verb"] == verb)
@@ -76,10 +76,10 @@ fn policy(rules: &str) -> AuditPolicy {
     AuditPolicy::read(&format!("apiVersion: audit.k8s.io/v1\nkind: Policy\n{rules}")).unwrap()
 }
 
-const ALL: &str = "omitStages: [RequestReceived]\nrules: [{level: RequestResponse}]";
+pub(crate) const ALL: &str = "omitStages: [RequestReceived]\nrules: [{level: RequestResponse}]";
 const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
 const MAPS: &str = "/api/v1/namespaces/default/configmaps";
-const SECRETS: &str = "/api/v1/namespaces/default/secrets";
+pub(crate) const SECRETS: &str = "/api/v1/namespaces/default/secrets";
 
 fn builder(rules: &str) -> (Builder, Lines) {
     let lines = Lines::default();
@@ -90,7 +90,7 @@ fn builder(rules: &str) -> (Builder, Lines) {
     (builder, lines)
 }
 
-async fn server(rules: &str) -> (ApiServer, Client, Lines) {
+pub(crate) async fn server(rules: &str) -> (ApiServer, Client, Lines) {
     let (builder, lines) = builder(rules);
     let server = builder.start().await.unwrap();
     let client = Client::of(&server);

@@ -5,6 +5,7 @@ mod configurations;
 mod failing;
 pub(crate) mod hook;
 mod kube_rs;
+mod logged;
 mod mutating;
 mod own;
 mod racing;

@@ -1,0 +1,97 @@
+//! What those who admit a request say of it in the log.
+
+use std::collections::BTreeMap;
+
+use machinery_sync::Mutex;
+
+use crate::meta::names::label_key;
+
+/// So many bytes of them a request may have, keys and all.
+const BYTES: usize = 64 << 10;
+
+/// Gathered while the request is worked on.
+#[derive(Default)]
+pub(crate) struct Annotations {
+    gathered: Mutex<Gathered>,
+}
+
+#[derive(Default)]
+struct Gathered {
+    said: BTreeMap<String, String>,
+    bytes: usize,
+    /// By whom something was said that cannot be kept, and why.
+    left_out: BTreeMap<String, &'static str>,
+}
+
+impl Annotations {
+    /// What a webhook says, under its name. What was said first stays, as in Kubernetes.
+    pub(crate) fn add(&self, webhook: &str, annotations: BTreeMap<String, String>) {
+        let mut gathered = self.gathered.lock();
+        for (key, value) in annotations {
+            let key = format!("{webhook}/{key}");
+            if !label_key(&key).is_empty() {
+                gathered.left_out.insert(webhook.to_owned(), "a key is no name");
+                continue;
+            }
+            if gathered.said.contains_key(&key) {
+                continue;
+            }
+            let bytes = gathered.bytes + key.len() + value.len();
+            if bytes > BYTES {
+                gathered.left_out.insert(webhook.to_owned(), "they are too long");
+            } else {
+                gathered.bytes = bytes;
+                gathered.said.insert(key, value);
+            }
+        }
+    }
+
+    /// All that was said; and of whom something was left out, and why.
+    pub(super) fn take(&self) -> (BTreeMap<String, String>, BTreeMap<String, &'static str>) {
+        let Gathered { said, left_out, .. } = std::mem::take(&mut *self.gathered.lock());
+        (said, left_out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(said: &[(&str, &str, &str)], kept: &[(&str, &str)], left_out: &[(&str, &str)]) {
+        let annotations = Annotations::default();
+        for (webhook, key, value) in said {
+            annotations.add(webhook, BTreeMap::from([((*key).to_owned(), (*value).to_owned())]));
+        }
+        let (all, without) = annotations.take();
+        assert_eq!(all.iter().map(|(key, value)| (&**key, &**value)).collect::<Vec<_>>(), kept);
+        assert_eq!(without.iter().map(|(name, why)| (&**name, *why)).collect::<Vec<_>>(), left_out);
+    }
+
+    #[test]
+    fn they_are_under_the_name_of_their_webhook_and_the_first_stays() {
+        let said = [("a.b.c", "k", "1"), ("a.b.d", "k", "2"), ("a.b.c", "k", "3")];
+        check(&said, &[("a.b.c/k", "1"), ("a.b.d/k", "2")], &[]);
+    }
+
+    #[test]
+    fn what_cannot_be_a_key_is_left_out() {
+        for key in ["", "x/y", "a b", &"x".repeat(64)] {
+            check(
+                &[("a.b.c", key, "1"), ("a.b.c", "k", "2")],
+                &[("a.b.c/k", "2")],
+                &[("a.b.c", "a key is no name")],
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_too_long_together_is_left_out() {
+        let long = "x".repeat(BYTES - "a.b.c/k".len());
+        check(
+            &[("a.b.c", "k", &long), ("a.b.d", "k", "")],
+            &[("a.b.c/k", &long)],
+            &[("a.b.d", "they are too long")],
+        );
+        check(&[("a.b.c", "k", &format!("{long}x"))], &[], &[("a.b.c", "they are too long")]);
+    }
+}
