@@ -1,4 +1,5 @@
-// Command types writes the table of the built-in kinds' message types: what the tags of the Go types say, and nothing else.
+// Command types writes the table of the built-in kinds' message types: what the tags of the Go types say,
+// and how those who apply share their fields.
 //
 //	cd apiserver/record && go run ./types > ../src/builtin/types.json
 package main
@@ -15,10 +16,14 @@ import (
 	"strconv"
 	"strings"
 
+	core "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	meta "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/client-go/applyconfigurations"
+	"k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/structured-merge-diff/v6/schema"
 
 	"github.com/machinery-rs/machinery/apiserver/record/kinds"
 )
@@ -33,6 +38,11 @@ type field struct {
 	Omit     string `json:"omit,omitempty"` // empty, zero: when JSON leaves it out
 	Strategy string `json:"strategy,omitempty"`
 	Key      string `json:"key,omitempty"`
+	// How those who apply share it. Absent: as one value, if it is a list; and field by field, if it is a map or a message.
+	Merge string   `json:"merge,omitempty"` // atomic, set, map
+	Keys  []string `json:"keys,omitempty"`  // of the items of a map
+	// Of a field that is such a key: what it is where it is left out.
+	Default string `json:"default,omitempty"`
 }
 
 // special are the types whose JSON is not that of their fields.
@@ -51,7 +61,17 @@ type modelNamer interface{ OpenAPIModelName() string }
 
 var types = map[string][]field{}
 
+// markers is what `+listType`, `+mapType` and `+structType` say, as clients that apply have it.
+var markers *schema.Schema
+
+// atomic are the messages that are always shared as one value.
+var atomic = map[string]bool{}
+
 func main() {
+	converter := applyconfigurations.NewTypeConverter(scheme.Scheme)
+	typed, err := converter.ObjectToTyped(&core.Namespace{TypeMeta: meta.TypeMeta{APIVersion: "v1", Kind: "Namespace"}})
+	check(err)
+	markers = typed.Schema()
 	named := map[string]string{}
 	for _, kind := range kinds.All {
 		named[kind.APIVersion+"/"+kind.Kind] = message(reflect.TypeOf(kind.Object).Elem())
@@ -77,7 +97,12 @@ func main() {
 		}
 		fmt.Fprint(out, "]")
 	}
-	fmt.Fprint(out, "\n}}\n")
+	fmt.Fprint(out, "\n},\"atomic\":[")
+	for i, name := range slices.Sorted(maps.Keys(atomic)) {
+		separate(out, i)
+		fmt.Fprintf(out, "%q", name)
+	}
+	fmt.Fprint(out, "]}\n")
 }
 
 func separate(out *bufio.Writer, i int) {
@@ -107,8 +132,70 @@ func message(t reflect.Type) string {
 		}
 		return a.Number - b.Number
 	})
+	mark(name, fields)
 	types[name] = fields
 	return name
+}
+
+// mark notes how the fields of a message are shared. What is inlined is marked with its owner; what nobody applies has no markers.
+func mark(name string, fields []field) {
+	marked, ok := markers.FindNamedType(name)
+	if !ok || marked.Map == nil {
+		return
+	}
+	if marked.Map.ElementRelationship == schema.Atomic {
+		atomic[name] = true
+	}
+	markFields(name, marked.Map, fields)
+}
+
+func markFields(name string, marked *schema.Map, fields []field) {
+	for i := range fields {
+		one := &fields[i]
+		if one.Name == "" {
+			markFields(name, marked, types[one.Type])
+			continue
+		}
+		found, ok := marked.FindField(one.Name)
+		if !ok {
+			continue
+		}
+		atom, ok := markers.Resolve(found.Type)
+		if !ok {
+			log.Fatalf("%s.%s is of no type", name, one.Name)
+		}
+		switch {
+		case one.Shape == "list" && atom.List.ElementRelationship == schema.Associative && len(atom.List.Keys) > 0:
+			one.Merge, one.Keys = "map", atom.List.Keys
+		case one.Shape == "list" && atom.List.ElementRelationship == schema.Associative:
+			one.Merge = "set"
+		case one.Shape == "map" && atom.Map.ElementRelationship == schema.Atomic:
+			one.Merge = "atomic"
+		case one.Shape == "" && found.Type.ElementRelationship != nil && *found.Type.ElementRelationship == schema.Atomic:
+			one.Merge = "atomic"
+		}
+		if one.Merge != "map" {
+			continue
+		}
+		for _, key := range one.Keys {
+			noteDefault(one.Type, key, atom.List.ElementType)
+		}
+	}
+}
+
+func noteDefault(owner, key string, items schema.TypeRef) {
+	atom, ok := markers.Resolve(items)
+	if !ok || atom.Map == nil {
+		log.Fatalf("%s has no fields", owner)
+	}
+	found, ok := atom.Map.FindField(key)
+	if text, is := found.Default.(string); ok && is && text != "" {
+		for i := range types[owner] {
+			if types[owner][i].Name == key {
+				types[owner][i].Default = text
+			}
+		}
+	}
 }
 
 func fieldsOf(t reflect.Type) []field {

@@ -7,4 +7,4 @@ mod types;
 
 pub(crate) use check::{decode_base64, type_errors, unknown_fields};
 pub(crate) use time::{Moment, Precision};
-pub(crate) use types::{Base, Field, Omit, Shape, Type, table};
+pub(crate) use types::{Base, Field, Merge, Omit, Shape, Type, table};

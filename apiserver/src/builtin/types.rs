@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
+use serde_json::Value;
+
 mod recorded;
 #[cfg(test)]
 mod tests;
 
-/// What `record/types` found in the tags of the Go types.
+/// What `record/types` found in the tags of the Go types, and in what clients that apply know.
 const RECORDED: &str = include_str!("types.json");
 
 /// The API version of what is known in every group: options of requests, frames of watches.
@@ -31,6 +33,8 @@ pub(crate) struct Type {
     pub(crate) fields: Vec<Field>,
     /// Indexes of the fields that protobuf has, by number.
     numbered: Vec<usize>,
+    /// Whether it is one value to those who apply.
+    pub(crate) is_atomic: bool,
 }
 
 /// A field of a message type.
@@ -52,6 +56,23 @@ pub(crate) struct Field {
     pub(crate) patch_strategy: Option<String>,
     /// By which field of an element a strategic merge patch finds it.
     pub(crate) patch_merge_key: Option<String>,
+    /// How those who apply share it.
+    pub(crate) merge: Merge,
+    /// What it is where it is left out, if items are told apart by it.
+    pub(crate) key_default: Option<Value>,
+}
+
+/// How those who apply share a field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Merge {
+    /// As what it is: a list is one value, a map or a message is shared field by field.
+    Plainly,
+    /// It is one value.
+    Atomic,
+    /// It is a list of values that are told apart by what they are.
+    Set,
+    /// It is a list of items that are told apart by these fields.
+    Keyed(Vec<String>),
 }
 
 /// What a single value is.

@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::{Kind, Shape};
-use crate::builtin::{self, Base, Field, Type, table};
-use crate::managed::{ListMeta, ListType};
+use crate::builtin::{self, Base, Field, Merge, Omit, Type, table};
+use crate::managed::{EMPTY, ListMeta, ListType};
 use crate::patch::{FieldPatch, PatchMeta, Strategy};
 use crate::schema::{self, Additional, MapType, Schema};
 
@@ -76,19 +76,39 @@ impl ListMeta for &'static Type {
 }
 
 impl ListMeta for Type {
+    fn atomic_map(&self) -> bool {
+        self.is_atomic
+    }
+
     fn field(&self, name: &str) -> Option<&dyn ListMeta> {
         table().field(self, name).map(|field| field as &dyn ListMeta)
     }
 }
 
-/// Lists that are merged by a key are owned by it, and lists of plain values that are merged are sets.
 impl ListMeta for Field {
     fn list_type(&self) -> ListType<'_> {
-        let merges = self.patch_strategy.as_deref().is_some_and(|strategy| strategy.contains("merge"));
-        match (self.shape, &self.patch_merge_key) {
-            (builtin::Shape::List, Some(key)) if merges => ListType::Map(vec![key]),
-            (builtin::Shape::List, None) if merges => ListType::Set,
-            _ => ListType::Atomic,
+        match &self.merge {
+            Merge::Set => ListType::Set,
+            Merge::Keyed(keys) => ListType::Map(keys.iter().map(String::as_str).collect()),
+            Merge::Plainly | Merge::Atomic => ListType::Atomic,
+        }
+    }
+
+    fn atomic_map(&self) -> bool {
+        let message = || matches!(self.base, Base::Message(of) if table().get(of).is_atomic);
+        self.merge == Merge::Atomic || self.shape == builtin::Shape::One && message()
+    }
+
+    fn default_value(&self) -> Option<&Value> {
+        self.key_default.as_ref()
+    }
+
+    fn always_there(&self) -> Option<&'static Value> {
+        match (self.shape, self.base, self.omit) {
+            _ if self.pointer => None,
+            (builtin::Shape::One, Base::Message(_), Omit::Never | Omit::Empty) => Some(&EMPTY),
+            (builtin::Shape::List | builtin::Shape::Map, _, Omit::Never) => Some(&Value::Null),
+            _ => None,
         }
     }
 

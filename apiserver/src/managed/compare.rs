@@ -1,7 +1,6 @@
 //! What differs between two objects, field by field.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
@@ -157,6 +156,5 @@ fn list(value: Option<&Value>) -> &[Value] {
 }
 
 fn field<'a>(fields: Option<&'a Map<String, Value>>, name: &str, meta: &dyn ListMeta) -> Option<&'a Value> {
-    static EMPTY: LazyLock<Value> = LazyLock::new(|| Value::Object(Map::new()));
-    fields?.get(name).or_else(|| meta.always_there().then_some(&*EMPTY))
+    fields?.get(name).or_else(|| meta.always_there())
 }

@@ -23,6 +23,8 @@ mod recorded;
 #[cfg(test)]
 mod tests;
 mod topology;
+#[cfg(test)]
+mod typed;
 mod update;
 
 pub(crate) use apply::{Conflict, NotApplied, applied};
@@ -32,5 +34,5 @@ pub(crate) use compare::{Comparison, compare};
 pub(crate) use field_set::FieldSet;
 pub(crate) use manager::{manager_name, problems};
 pub(crate) use path::{Literal, PathElement};
-pub(crate) use topology::{Deduced, ListMeta, ListType};
+pub(crate) use topology::{Deduced, EMPTY, ListMeta, ListType};
 pub(crate) use update::{Write, keep_readable, keep_times, updated};

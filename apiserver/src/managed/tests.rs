@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::of::of;
 use super::{
-    Deduced, FieldSet, ListMeta, ListType, Literal, PathElement, Write, compare, keep_times, updated,
+    Deduced, EMPTY, FieldSet, ListMeta, ListType, Literal, PathElement, Write, compare, keep_times, updated,
 };
 use crate::patch::arbitrary::object;
 
@@ -46,8 +46,8 @@ impl ListMeta for Schema {
         self.default.as_ref()
     }
 
-    fn always_there(&self) -> bool {
-        self.always
+    fn always_there(&self) -> Option<&'static Value> {
+        self.always.then_some(&*EMPTY)
     }
 }
 

@@ -1,6 +1,8 @@
 //! What the schema says of who can own what: a list as one or by items, a map as one or by fields.
 
-use serde_json::Value;
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value};
 
 /// What is known of one value: an object, a field, an item. Where nothing is known, a list is owned as one, and a map
 /// by fields.
@@ -30,10 +32,10 @@ pub(crate) trait ListMeta {
         None
     }
 
-    /// Whether this is a map that is there even if it is not written, as a struct in a Go struct is: then nobody owns
+    /// What is there even if nothing is written, as a struct, or null for a list, in a Go struct is: then nobody owns
     /// that it is there.
-    fn always_there(&self) -> bool {
-        false
+    fn always_there(&self) -> Option<&'static Value> {
+        None
     }
 }
 
@@ -66,6 +68,9 @@ impl ListMeta for Root<'_> {
     }
 }
 
+/// A map of nothing.
+pub(crate) static EMPTY: LazyLock<Value> = LazyLock::new(|| Value::Object(Map::new()));
+
 struct ObjectMeta;
 
 impl ListMeta for ObjectMeta {
@@ -77,8 +82,8 @@ impl ListMeta for ObjectMeta {
         }
     }
 
-    fn always_there(&self) -> bool {
-        true
+    fn always_there(&self) -> Option<&'static Value> {
+        Some(&EMPTY)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use serde_json::{Map, Value, json};
 
-use crate::builtin::{Base, Field, Shape, Type, table};
+use crate::builtin::{Base, Field, Merge, Shape, Type, table};
 use crate::openapi::Components;
 
 /// The schemas of all built-in types, by name.
@@ -57,6 +57,16 @@ fn property(field: &Field) -> Value {
     }
     if let Some(key) = &field.patch_merge_key {
         property["x-kubernetes-patch-merge-key"] = key.as_str().into();
+    }
+    match (&field.merge, field.shape) {
+        (Merge::Keyed(keys), _) => {
+            property["x-kubernetes-list-type"] = "map".into();
+            property["x-kubernetes-list-map-keys"] = keys.iter().map(String::as_str).collect();
+        }
+        (Merge::Set, _) => property["x-kubernetes-list-type"] = "set".into(),
+        (Merge::Atomic, _) => property["x-kubernetes-map-type"] = "atomic".into(),
+        (Merge::Plainly, Shape::List) => property["x-kubernetes-list-type"] = "atomic".into(),
+        (Merge::Plainly, _) => {}
     }
     property
 }

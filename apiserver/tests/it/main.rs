@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "in helpers too, which clippy does not know for tests")]
 
 mod admission;
+mod applies;
 mod audit;
 mod client;
 mod differential;

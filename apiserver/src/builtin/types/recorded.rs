@@ -1,10 +1,11 @@
 //! Reads the table as `record/types` wrote it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::{Base, Field, Omit, Shape, Type, TypeTable};
+use super::{Base, Field, Merge, Omit, Shape, Type, TypeTable};
 
 impl TypeTable {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
@@ -15,7 +16,7 @@ impl TypeTable {
         let types = recorded
             .types
             .iter()
-            .map(|(name, fields)| parse_type(name, fields, &index))
+            .map(|(name, fields)| parse_type(name, fields, recorded.atomic.contains(name), &index))
             .collect::<Result<_, _>>()?;
         let kinds = recorded.kinds.iter().map(|(kind, name)| Ok(((*kind).to_owned(), index(name)?)));
         let kinds = kinds.collect::<Result<_, String>>()?;
@@ -29,6 +30,8 @@ struct Recorded<'a> {
     kinds: BTreeMap<&'a str, &'a str>,
     #[serde(borrow)]
     types: BTreeMap<&'a str, Vec<RecordedField<'a>>>,
+    #[serde(borrow)]
+    atomic: BTreeSet<&'a str>,
 }
 
 #[derive(Deserialize)]
@@ -50,11 +53,18 @@ struct RecordedField<'a> {
     strategy: Option<&'a str>,
     #[serde(borrow)]
     key: Option<&'a str>,
+    #[serde(default)]
+    merge: &'a str,
+    #[serde(default)]
+    keys: Vec<String>,
+    #[serde(borrow)]
+    default: Option<&'a str>,
 }
 
 fn parse_type(
     name: &str,
     recorded: &[RecordedField<'_>],
+    is_atomic: bool,
     index: &impl Fn(&str) -> Result<usize, String>,
 ) -> Result<Type, String> {
     let fields: Vec<Field> =
@@ -64,7 +74,7 @@ fn parse_type(
     }
     let mut numbered: Vec<usize> = (0..fields.len()).filter(|index| fields[*index].number > 0).collect();
     numbered.sort_by_key(|index| fields[*index].number);
-    Ok(Type { name: name.to_owned(), fields, numbered })
+    Ok(Type { name: name.to_owned(), fields, numbered, is_atomic })
 }
 
 fn parse_field(
@@ -98,6 +108,13 @@ fn parse_field(
         "zero" => Omit::Zero,
         other => return Err(format!("nothing is left out when {other}")),
     };
+    let merge = match (recorded.merge, shape) {
+        ("", _) => Merge::Plainly,
+        ("atomic", _) => Merge::Atomic,
+        ("set", Shape::List) => Merge::Set,
+        ("map", Shape::List) if !recorded.keys.is_empty() => Merge::Keyed(recorded.keys.clone()),
+        (other, _) => return Err(format!("{} cannot be merged as {other}", recorded.name)),
+    };
     let inlined = recorded.name.is_empty();
     if inlined && (!matches!(base, Base::Message(_)) || shape != Shape::One || recorded.pointer) {
         return Err(format!("a {} cannot be inlined", recorded.base));
@@ -111,5 +128,7 @@ fn parse_field(
         omit,
         patch_strategy: recorded.strategy.map(str::to_owned),
         patch_merge_key: recorded.key.map(str::to_owned),
+        merge,
+        key_default: recorded.default.map(Value::from),
     })
 }

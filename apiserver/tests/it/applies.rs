@@ -1,0 +1,69 @@
+//! Server-side apply of built-in kinds, over the wire.
+
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Client, widgets};
+
+async fn apply(client: &Client, path: &str, manager: &str, object: &Value) -> Answer {
+    let path = format!("{path}?fieldManager={manager}");
+    let headers = [("content-type", "application/apply-patch+yaml")];
+    client.ask(http::Method::PATCH, &path, &headers, &object.to_string()).await
+}
+
+fn deployment(spec: &Value) -> Value {
+    json!({"apiVersion": "apps/v1", "kind": "Deployment", "metadata": {"name": "a"}, "spec": spec})
+}
+
+fn dns(more: &Value) -> Value {
+    let ports = json!([{"containerPort": 53, "protocol": "TCP"}, {"containerPort": 53, "protocol": "UDP"}]);
+    let mut container = json!({"name": "c", "image": "i", "ports": ports});
+    container.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    deployment(&json!({
+        "selector": {"matchLabels": {"app": "a"}},
+        "template": {"metadata": {"labels": {"app": "a"}}, "spec": {"containers": [container]}},
+    }))
+}
+
+#[tokio::test]
+async fn built_in_kinds_are_shared_as_their_markers_say() {
+    let (_server, client) = widgets().await;
+    let path = "/apis/apps/v1/namespaces/default/deployments/a";
+    let made = apply(&client, path, "one", &dns(&json!({"env": [{"name": "A", "value": "1"}]}))).await.fine();
+    let container = |object: &Value| object["spec"]["template"]["spec"]["containers"][0].clone();
+    assert_eq!(container(&made)["ports"].as_array().unwrap().len(), 2, "one number, two protocols");
+    assert_eq!(
+        apply(&client, path, "one", &dns(&json!({"env": [{"name": "A", "value": "1"}]}))).await.fine(),
+        made
+    );
+
+    let also =
+        json!({"template": {"spec": {"containers": [{"name": "c", "env": [{"name": "B", "value": "2"}]}]}}});
+    let shared = apply(&client, path, "two", &deployment(&also)).await.fine();
+    let env = json!([{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]);
+    assert_eq!(container(&shared)["env"], env, "each has a variable");
+    let selector = json!({"selector": {"matchLabels": {"app": "b"}}});
+    let refused = apply(&client, path, "two", &deployment(&selector)).await;
+    assert_eq!((refused.code, refused.refused().1), (409, "Conflict"));
+    let cause = &refused.body["details"]["causes"][0];
+    assert_eq!(
+        (&cause["field"], &cause["reason"]),
+        (&json!(".spec.selector"), &json!("FieldManagerConflict"))
+    );
+
+    let left = apply(&client, path, "one", &dns(&json!({}))).await.fine();
+    assert_eq!(container(&left)["env"], json!([{"name": "B", "value": "2"}]), "and takes one's own away");
+}
+
+#[tokio::test]
+async fn a_definition_is_applied_and_served() {
+    let (_server, client) = widgets().await;
+    let mut definition = crate::client::definition();
+    definition["metadata"]["name"] = "gadgets.example.com".into();
+    definition["spec"]["names"] =
+        json!({"plural": "gadgets", "singular": "gadget", "kind": "Gadget", "listKind": "GadgetList"});
+    let path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/gadgets.example.com";
+    let made = apply(&client, path, "one", &definition).await.fine();
+    let again = apply(&client, path, "one", &definition).await.fine();
+    assert_eq!(made["metadata"]["generation"], again["metadata"]["generation"]);
+    client.get("/apis/example.com/v1/namespaces/default/gadgets").await.fine();
+}
