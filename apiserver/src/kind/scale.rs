@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Part;
+use crate::auth::rbac::selector as label_selector;
 use crate::invalid::{FieldError, Problem};
 use crate::strategy::metadata;
 
@@ -11,7 +12,7 @@ use crate::strategy::metadata;
 pub(crate) struct Scale {
     pub(crate) wanted: String,
     pub(crate) there: String,
-    /// Which objects are counted, as the text of a selector.
+    /// Which objects are counted: a selector, or the text of one.
     pub(crate) selector: Option<String>,
 }
 
@@ -30,6 +31,16 @@ impl Scale {
         })
     }
 
+    /// Where those that are built in say it.
+    pub(crate) fn of_workload() -> Self {
+        let path = str::to_owned;
+        Self {
+            wanted: path("spec.replicas"),
+            there: path("status.replicas"),
+            selector: Some(path("spec.selector")),
+        }
+    }
+
     /// The `Scale` of an object.
     pub(crate) fn read(&self, object: &Value) -> Value {
         let mut meta = metadata(object).clone();
@@ -41,7 +52,7 @@ impl Scale {
         if let Some(wanted) = self.wanted(object).filter(|wanted| *wanted != 0) {
             scale["spec"]["replicas"] = wanted.into();
         }
-        let selector = self.selector.as_ref().and_then(|path| at(object, path)?.as_str());
+        let selector = self.selector.as_ref().and_then(|path| at(object, path)).map(text_of);
         if let Some(selector) = selector.filter(|selector| !selector.is_empty()) {
             scale["status"]["selector"] = selector.into();
         }
@@ -74,6 +85,13 @@ impl Scale {
 
 /// What a `Scale` has of its object's metadata.
 const KEPT: [&str; 5] = ["name", "namespace", "uid", "resourceVersion", "creationTimestamp"];
+
+fn text_of(selector: &Value) -> String {
+    match selector {
+        Value::String(text) => text.clone(),
+        selector => label_selector(selector).map(|selector| selector.to_string()).unwrap_or_default(),
+    }
+}
 
 fn at<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
     path.split('.').try_fold(object, |value, name| value.get(name))

@@ -22,7 +22,6 @@ impl FieldSet {
         }
     }
 
-    #[cfg(test)]
     pub(crate) fn contains(&self, path: &[PathElement]) -> bool {
         match path {
             [] => false,

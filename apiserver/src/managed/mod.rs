@@ -20,6 +20,7 @@ mod prune;
 mod reconcile;
 #[cfg(test)]
 mod recorded;
+mod scale;
 #[cfg(test)]
 mod tests;
 mod topology;
@@ -34,5 +35,6 @@ pub(crate) use compare::{Comparison, compare};
 pub(crate) use field_set::FieldSet;
 pub(crate) use manager::{manager_name, problems};
 pub(crate) use path::{Literal, PathElement};
+pub(crate) use scale::{entries_of_object, entries_of_scale};
 pub(crate) use topology::{Deduced, EMPTY, ListMeta, ListType};
 pub(crate) use update::{Write, keep_readable, keep_times, updated};

@@ -12,7 +12,7 @@ use super::rules::Rules;
 use crate::admission::{Configurations, GROUP as ADMISSION};
 use crate::builtin::table;
 use crate::discovery::BUILT_IN_VERBS;
-use crate::kind::{Hooks, Kind, Names, Plain, Review, Selectable, Shape};
+use crate::kind::{Hooks, Kind, Names, Plain, Review, Scale, Selectable, Shape};
 use crate::storage::Place;
 use crate::table::builtin as columns;
 
@@ -57,6 +57,8 @@ struct Native {
     namespaced: bool,
     status: bool,
     generation: bool,
+    /// Whether it has a `Scale`.
+    scale: bool,
     /// In the category `all`.
     all: bool,
     names: NameRule,
@@ -78,6 +80,7 @@ const fn native(group: &'static str, kind: &'static str, plural: &'static str) -
         namespaced: true,
         status: false,
         generation: false,
+        scale: false,
         all: false,
         names: DnsSubdomain,
         careful: false,
@@ -177,6 +180,7 @@ const LIST: &[Native] = &[
         short: &["deploy"],
         status: true,
         generation: true,
+        scale: true,
         all: true,
         ..native("apps", "Deployment", "deployments")
     },
@@ -184,6 +188,7 @@ const LIST: &[Native] = &[
         short: &["rs"],
         status: true,
         generation: true,
+        scale: true,
         all: true,
         fields: &["status.replicas"],
         ..native("apps", "ReplicaSet", "replicasets")
@@ -273,7 +278,7 @@ impl Native {
             built_in: true,
             shape: Shape::Typed(shape),
             has_status: self.status,
-            scale: None,
+            scale: self.scale.then(Scale::of_workload),
             has_generation: self.generation,
             may_overwrite: !self.careful,
             name_rule: self.names,

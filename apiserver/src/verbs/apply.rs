@@ -140,7 +140,7 @@ impl Application<'_> {
 }
 
 /// What is applied, in the shape of its kind and with nothing filled in; and what its writer should know.
-fn read(
+pub(super) fn read(
     matter: &Matter<'_>,
     body: &[u8],
     validation: FieldValidation,
@@ -197,7 +197,7 @@ pub(crate) fn configuration(matter: &Matter<'_>, mut object: Value) -> Result<Va
     Ok(object)
 }
 
-fn refused(why: &NotApplied) -> Refusal {
+pub(super) fn refused(why: &NotApplied) -> Refusal {
     match why {
         NotApplied::Conflicts(conflicts) => conflicting(conflicts),
         NotApplied::Unkeyed => Refusal::new(

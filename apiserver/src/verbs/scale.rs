@@ -1,4 +1,7 @@
 //! The subresource `scale`: how many of something an object wants and has, whatever its kind calls it.
+//!
+//! Who applies a `Scale` owns the field of the object that says how many, under the subresource's name. Who gives it up
+//! leaves the number as it is, which Kubernetes would make 0.
 
 use http::Response;
 use serde_json::Value;
@@ -6,10 +9,12 @@ use serde_json::Value;
 use super::input::Input;
 use super::output::{Output, read};
 use super::update::{Changed, change, patch_kind};
-use super::{Job, Matter};
+use super::{Job, Matter, apply};
 use crate::accept::Place;
 use crate::http::{Body, answer};
 use crate::kind::Scale;
+use crate::managed::{self, NotApplied};
+use crate::meta::time::shown;
 use crate::native;
 use crate::patch::Patch;
 use crate::refusal::Refusal;
@@ -50,6 +55,9 @@ async fn replace(job: &Job<'_>, as_scale: &Job<'_>, scale: &Scale) -> Result<Res
 }
 
 async fn patch(job: &Job<'_>, as_scale: &Job<'_>, scale: &Scale) -> Result<Response<Body>, Refusal> {
+    if apply::is_asked(job) {
+        return applied(job, as_scale, scale).await;
+    }
     let kind = patch_kind(job)?;
     let options = WriteOptions::patch(&job.asked.query)?;
     let manager = job.manager(options.field_manager.as_deref(), "PatchOptions")?;
@@ -70,6 +78,42 @@ async fn patch(job: &Job<'_>, as_scale: &Job<'_>, scale: &Scale) -> Result<Respo
         }
     };
     let changed = change(job, Some(&manager), options.dry_run, false, step).await?;
+    answered(&output, as_scale, scale, &changed, &warnings)
+}
+
+async fn applied(job: &Job<'_>, as_scale: &Job<'_>, scale: &Scale) -> Result<Response<Body>, Refusal> {
+    let options = WriteOptions::apply(&job.asked.query)?;
+    let manager = job.manager(options.field_manager.as_deref(), "PatchOptions")?;
+    let output = Output::of(job, Place::Object)?;
+    let (sent, warnings) = apply::read(as_scale, &job.asked.body, options.field_validation)?;
+    let malformed = |_| apply::refused(&NotApplied::Malformed);
+    let step = |old: &Value| {
+        let write = managed::Write {
+            manager: &manager,
+            subresource: job.part.subresource(),
+            api_version: &as_scale.kind.api_version,
+            now: &shown(job.shared.world.now()),
+            lists: as_scale.kind.shape.lists(),
+            served: &|_| true,
+        };
+        let entries = old["metadata"].get("managedFields");
+        let mut live = scale.read(old);
+        let of_scale = managed::entries_of_scale(entries, &scale.wanted).map_err(malformed)?;
+        metadata_mut(&mut live).insert("managedFields".into(), of_scale);
+        let made = managed::applied(Some(&live), &sent, options.force, &["status"], &write)
+            .map_err(|why| apply::refused(&why))?;
+        let of_scale = made["metadata"].get("managedFields");
+        let version = &job.kind.api_version;
+        let entries =
+            managed::entries_of_object(entries, of_scale, &scale.wanted, version).map_err(malformed)?;
+        let mut new = match made["spec"]["replicas"].as_i64().or(scale.wanted(old)) {
+            Some(wanted) => scaled(scale, old, &made, wanted),
+            None => old.clone(),
+        };
+        metadata_mut(&mut new).insert("managedFields".into(), entries);
+        Ok(new)
+    };
+    let changed = change(job, None, options.dry_run, false, step).await?;
     answered(&output, as_scale, scale, &changed, &warnings)
 }
 

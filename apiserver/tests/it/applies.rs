@@ -67,3 +67,42 @@ async fn a_definition_is_applied_and_served() {
     assert_eq!(made["metadata"]["generation"], again["metadata"]["generation"]);
     client.get("/apis/example.com/v1/namespaces/default/gadgets").await.fine();
 }
+
+#[tokio::test]
+async fn how_many_is_owned_by_who_applies_a_scale() {
+    let (_server, client) = widgets().await;
+    let path = "/apis/apps/v1/namespaces/default/deployments/a";
+    let mut whole = dns(&json!({}));
+    whole["spec"]["replicas"] = 3.into();
+    apply(&client, path, "one", &whole).await.fine();
+    let scale = |spec: Value| json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": spec});
+    let path_of_scale = format!("{path}/scale");
+    let refused = apply(&client, &path_of_scale, "two", &scale(json!({"replicas": 5}))).await;
+    let why = "Apply failed with 1 conflict: conflict with \"one\": .spec.replicas";
+    assert_eq!(refused.refused(), (409, "Conflict", why));
+    let forced = format!("{path_of_scale}?force=true&fieldManager=two");
+    let headers = [("content-type", "application/apply-patch+yaml")];
+    let body = scale(json!({"replicas": 5})).to_string();
+    let scaled = client.ask(http::Method::PATCH, &forced, &headers, &body).await.fine();
+    assert_eq!((&scaled["kind"], &scaled["spec"]["replicas"]), (&json!("Scale"), &json!(5)));
+
+    let owners = |object: &Value| {
+        let entries = object["metadata"]["managedFields"].as_array().unwrap().clone();
+        let owns = |entry: &&Value| entry["fieldsV1"]["f:spec"]["f:replicas"].is_object();
+        let owners = entries.iter().filter(owns);
+        owners.map(|entry| (entry["manager"].clone(), entry["subresource"].clone())).collect::<Vec<_>>()
+    };
+    let there = client.get(path).await.fine();
+    assert_eq!(
+        (&there["spec"]["replicas"], owners(&there)),
+        (&json!(5), vec![("two".into(), "scale".into())])
+    );
+    let again = client.ask(http::Method::PATCH, &forced, &headers, &body).await.fine();
+    assert_eq!(again, scaled, "what is applied again changes nothing");
+    apply(&client, path, "one", &dns(&json!({}))).await.fine();
+    assert_eq!(client.get(path).await.fine()["spec"]["replicas"], 5, "one had it no more");
+
+    let given_up = apply(&client, &path_of_scale, "two", &scale(json!({}))).await.fine();
+    assert_eq!(given_up["spec"]["replicas"], 5, "who gives it up does not end everything");
+    assert_eq!(owners(&client.get(path).await.fine()), []);
+}

@@ -2,6 +2,8 @@
 //!
 //! It comes from PyPI into a virtual environment of this test's own, once a target directory.
 
+mod applies;
+
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};

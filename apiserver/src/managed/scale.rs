@@ -1,0 +1,67 @@
+//! Who owns how many: one field of an object, which a `Scale` has under its own name.
+
+use serde_json::Value;
+
+use super::entry::{Managed, Manager, Owned, decode, encode};
+use super::{FieldSet, Malformed, PathElement};
+
+const VERSION: &str = "autoscaling/v1";
+
+/// Where a `Scale` says it.
+const REPLICAS: &str = "spec.replicas";
+
+/// The entries of a `Scale`: of those who own how many, whatever else they own.
+pub(crate) fn entries_of_scale(entries: Option<&Value>, path: &str) -> Result<Value, Malformed> {
+    let path = steps(path);
+    let owners = decode(entries)?.into_iter().filter(|(_, owned)| owned.set.contains(&path));
+    let scale = owners.map(|(manager, owned)| {
+        let manager = Manager { api_version: version_of(&manager, VERSION), ..manager };
+        (manager, Owned { set: only(&steps(REPLICAS)), api_version: VERSION.into(), time: owned.time })
+    });
+    Ok(encode(&scale.collect()))
+}
+
+/// The entries of the object, after those of its `Scale` have become these: who owns how many no more has lost it, and who does
+/// now has it under `api_version`.
+pub(crate) fn entries_of_object(
+    entries: Option<&Value>,
+    scale: Option<&Value>,
+    path: &str,
+    api_version: &str,
+) -> Result<Value, Malformed> {
+    let path = steps(path);
+    let field = only(&path);
+    let mut left = decode(scale)?;
+    let replicas = steps(REPLICAS);
+    left.retain(|_, owned| owned.set.contains(&replicas));
+    let mut managed = Managed::new();
+    for (manager, mut owned) in decode(entries)? {
+        let in_scale = Manager { api_version: version_of(&manager, VERSION), ..manager.clone() };
+        if owned.set.contains(&path) && left.remove(&in_scale).is_none() {
+            owned.set = owned.set.difference(&field);
+        }
+        if !owned.set.is_empty() {
+            managed.insert(manager, owned);
+        }
+    }
+    for (manager, owned) in left {
+        let manager = Manager { api_version: version_of(&manager, api_version), ..manager };
+        managed.insert(manager, Owned { set: field.clone(), api_version: api_version.into(), ..owned });
+    }
+    Ok(encode(&managed))
+}
+
+/// Who applies is one in every version.
+fn version_of(manager: &Manager, version: &str) -> String {
+    if manager.applied { String::new() } else { version.into() }
+}
+
+fn steps(path: &str) -> Vec<PathElement> {
+    path.split('.').map(|name| PathElement::Field(name.into())).collect()
+}
+
+fn only(path: &[PathElement]) -> FieldSet {
+    let mut set = FieldSet::default();
+    set.insert(path);
+    set
+}
