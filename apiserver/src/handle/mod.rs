@@ -1,6 +1,7 @@
 //! The server for the program that it is in: objects of a type go in and come out, and nothing is made into text on the way
 //! but what is stored.
 
+mod apply;
 mod decoded;
 mod interest;
 mod read;

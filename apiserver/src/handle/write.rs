@@ -111,11 +111,6 @@ where
         only_if: &Preconditions,
     ) -> Result<Written<K>, WriteError> {
         let kind = self.served("patch")?;
-        let format = match &patch.format {
-            PatchFormat::Json => PatchKind::Json,
-            PatchFormat::Merge => PatchKind::Merge,
-            _ => return Err(SourceError::Unsupported { what: "server-side apply" }.into()),
-        };
         if patch.status && !kind.has_status {
             return Err(SourceError::Unsupported { what: "status" }.into());
         }
@@ -127,6 +122,14 @@ where
         if kind.namespaced != key.namespace().is_some() {
             return Err(WriteError::NotFound);
         }
+        let format = match &patch.format {
+            PatchFormat::Json => PatchKind::Json,
+            PatchFormat::Merge => PatchKind::Merge,
+            PatchFormat::Apply { manager, force } => {
+                return self.apply(&kind, &matter, &patch.body, (manager, *force), only_if).await;
+            }
+            _ => return Err(SourceError::Unsupported { what: "patches of this format" }.into()),
+        };
         let (changes, problems) = patch::Patch::read(format, &patch.body).map_err(source_error)?;
         let mut held = Held::of(&kind, only_if);
         let next = |old: &Value| {
@@ -172,7 +175,7 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
         self.changed(kind, &matter, changed).await
     }
 
-    async fn changed(
+    pub(super) async fn changed(
         &self,
         kind: &Arc<Kind>,
         matter: &Matter<'_>,
@@ -198,7 +201,7 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
     }
 
     /// What was written, as the program has it. Who watches need not decode it again.
-    fn written(
+    pub(super) fn written(
         &self,
         kind: &Kind,
         key: &Arc<str>,
@@ -222,7 +225,7 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
     }
 
     /// Who has the answer may use the kind, and is admitted as it says.
-    async fn settle(&self, kind: &Kind) -> Result<(), SourceError> {
+    pub(super) async fn settle(&self, kind: &Kind) -> Result<(), SourceError> {
         upkeep::settle(&self.shared, kind).await.map_err(source_error)
     }
 
@@ -243,7 +246,7 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
 }
 
 /// Conditions that are looked at together with what is there.
-struct Held<'a> {
+pub(super) struct Held<'a> {
     kind: &'a Kind,
     only_if: &'a Preconditions,
     /// The one that did not hold.
@@ -251,17 +254,17 @@ struct Held<'a> {
 }
 
 impl<'a> Held<'a> {
-    const fn of(kind: &'a Kind, only_if: &'a Preconditions) -> Self {
+    pub(super) const fn of(kind: &'a Kind, only_if: &'a Preconditions) -> Self {
         Self { kind, only_if, broken: None }
     }
 
     /// Why nothing was written.
-    fn not_written(self, refusal: Refusal) -> WriteError {
+    pub(super) fn not_written(self, refusal: Refusal) -> WriteError {
         write_error(refusal, self.broken, self.only_if.fence.as_ref())
     }
 
     /// Holds them, and what an object says of itself, against what is there.
-    fn check(&mut self, old: &Value, new: Option<&Value>) -> Result<(), Refusal> {
+    pub(super) fn check(&mut self, old: &Value, new: Option<&Value>) -> Result<(), Refusal> {
         let (uid, version) = (meta_text(old, "uid"), meta_text(old, "resourceVersion"));
         let own = |field| new.map(|new| meta_text(new, field)).filter(|text| !text.is_empty());
         let asked = self.only_if.uid.as_ref().map(Uid::as_str);
@@ -303,7 +306,7 @@ fn namespace(kind: &Kind, object: &Value) -> Result<Option<String>, SourceError>
     }
 }
 
-fn at(field: &str, reason: &str) -> SourceError {
+pub(super) fn at(field: &str, reason: &str) -> SourceError {
     invalid(reason.into(), vec![InvalidField { field: field.into(), reason: reason.into() }])
 }
 

@@ -38,7 +38,7 @@ pub(super) async fn apply(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     let output = Output::of(job, Place::Object)?;
     let (object, warnings) = read(job, &job.asked.body, options.field_validation)?;
     let application = Application { object, manager: &manager, force: options.force };
-    let done = carry_out(job, &application, options.dry_run).await;
+    let done = carry_out(job, &application, options.dry_run, |_| Ok(())).await;
     match done.map_err(|refusal| refusal.warning(&warnings))? {
         Applied::Changed(mut changed) => {
             changed.warnings.splice(..0, warnings);
@@ -66,19 +66,24 @@ pub(crate) enum Applied {
     Made(Made),
 }
 
-/// Applies it to what is there, or makes what it says.
+/// Applies it to what is there, or makes what it says, if `check` lets it: of nothing where there is nothing.
 pub(crate) async fn carry_out(
     matter: &Matter<'_>,
     application: &Application<'_>,
     dry_run: bool,
+    mut check: impl FnMut(Option<&Value>) -> Result<(), Refusal>,
 ) -> Result<Applied, Refusal> {
     let mut last = None;
     for _ in 0..TRIES {
-        let next = |old: &Value| application.over(Some(old), matter);
+        let next = |old: &Value| {
+            check(Some(old))?;
+            application.over(Some(old), matter)
+        };
         match change(matter, None, dry_run, false, next).await {
             Err(refusal) if refusal.reason == "NotFound" && matter.part == Part::Main => {}
             other => return other.map(Applied::Changed),
         }
+        check(None)?;
         application.may_make(matter)?;
         let mut new = application.over(None, matter)?;
         metadata_mut(&mut new).remove("resourceVersion");
@@ -140,7 +145,7 @@ impl Application<'_> {
 }
 
 /// What is applied, in the shape of its kind and with nothing filled in; and what its writer should know.
-pub(super) fn read(
+pub(crate) fn read(
     matter: &Matter<'_>,
     body: &[u8],
     validation: FieldValidation,
@@ -163,7 +168,7 @@ pub(super) fn read(
 }
 
 /// The same of what was read.
-pub(crate) fn configuration(matter: &Matter<'_>, mut object: Value) -> Result<Value, Refusal> {
+fn configuration(matter: &Matter<'_>, mut object: Value) -> Result<Value, Refusal> {
     let kind = matter.kind;
     let text = |field: &str| object.get(field).and_then(Value::as_str).unwrap_or_default();
     let (api_version, said) = (text("apiVersion"), text("kind"));

@@ -301,10 +301,6 @@ async fn what_it_cannot_do_it_says() {
     let unsupported = |what| WriteError::Source(SourceError::Unsupported { what });
     create(&handle, "a", "red").await;
     assert_eq!(Writer::capabilities(&handle), WriterCapabilities::ALL);
-    let apply = PatchFormat::Apply { manager: "m".into(), force: false };
-    let patch = Patch { format: apply, body: Arc::from(*b"{}"), status: false };
-    let refused = handle.patch(&key("a"), &patch, &Preconditions::default()).await.unwrap_err();
-    assert_eq!(refused, unsupported("server-side apply"));
     let maps = Kind::new("v1", "ConfigMap", "configmaps", Scope::Namespaced).unwrap();
     let maps = server.handle_of::<Value>(maps, Identity::admin());
     let map = json!({"metadata": {"name": "a", "namespace": "default"}});
@@ -479,4 +475,38 @@ async fn roles_and_bindings_hold_for_a_handle_as_on_the_wire() {
         matches!(error, WriteError::Source(SourceError::Forbidden { .. })),
         "nobody gives what they have not: {error}"
     );
+}
+
+#[tokio::test]
+async fn it_applies_what_a_manager_wants() {
+    let (_server, _store, handle) = handled().await;
+    let apply = async |by: &str, force, status, spec: Value, only_if: &Preconditions| {
+        let mut body = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}});
+        body[if status { "status" } else { "spec" }] = spec;
+        let format = PatchFormat::Apply { manager: by.into(), force };
+        let patch = Patch { format, body: body.to_string().into_bytes().into(), status };
+        handle.patch(&key("a"), &patch, only_if).await
+    };
+    let none = Preconditions::default();
+    let there = Preconditions { uid: Uid::new("u"), ..none.clone() };
+    let refused = apply("one", false, false, json!({"color": "red"}), &there).await;
+    assert_eq!(refused.unwrap_err(), WriteError::NotFound, "what is not there is not the one that is meant");
+    let made = apply("one", false, false, json!({"color": "red"}), &none).await.unwrap();
+    assert_eq!(version(&get(&handle, "a").await.unwrap()), version(&made.object));
+    let same = apply("one", false, false, json!({"color": "red"}), &none).await.unwrap();
+    assert_eq!(version(&same.object), version(&made.object), "nothing was written");
+
+    let refused = apply("two", false, false, json!({"color": "blue"}), &none).await.unwrap_err();
+    let WriteError::Conflict(Conflict::Unspecified { reason }) = refused else { panic!("{refused:?}") };
+    assert_eq!(reason, "Apply failed with 1 conflict: conflict with \"one\": .spec.color");
+    let refused = apply("two", true, false, json!({"color": "blue"}), &there).await.unwrap_err();
+    assert!(matches!(refused, WriteError::Conflict(Conflict::Uid { .. })), "{refused:?}");
+    let refused = apply("two", true, false, json!({"colour": "blue"}), &none).await.unwrap_err().to_string();
+    assert!(refused.contains(".spec.colour: field not declared in schema"), "{refused}");
+    let refused = apply("", true, false, json!({"color": "blue"}), &none).await.unwrap_err().to_string();
+    assert!(refused.contains("who applies has a name"), "{refused}");
+    apply("two", true, false, json!({"color": "blue"}), &none).await.unwrap();
+    apply("two", false, true, json!({"phase": "p"}), &none).await.unwrap();
+    apply("one", false, false, json!({}), &none).await.unwrap();
+    assert_eq!(get(&handle, "a").await.unwrap().spec.color.as_deref(), Some("blue"), "one has it no more");
 }
