@@ -69,12 +69,12 @@ impl Event {
         }
     }
 
-    /// What it is about.
-    pub(super) fn object(&mut self, resource: &Resource) {
+    /// What it is about: of objects that are selected, the name if that is selected.
+    pub(super) fn object(&mut self, resource: &Resource, name: &str) {
         let of = [
             ("resource", Some(resource.plural.as_str())),
             ("namespace", resource.authorized_in()),
-            ("name", resource.name.as_deref()),
+            ("name", Some(name)),
             ("apiGroup", Some(resource.group.as_str())),
             ("apiVersion", Some(resource.version.as_str())),
             ("subresource", resource.subresource.as_deref()),

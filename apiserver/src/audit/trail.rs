@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
 use http::{HeaderMap, Method, Response, Uri};
+use machinery_objects::FieldSelector;
 use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
 
@@ -14,7 +15,7 @@ use super::event::{BODY_BYTES, Event};
 use super::policy::{Attributes, Decision, Level, Stage, holds_secrets};
 use super::writer::Log;
 use crate::auth::Identity;
-use crate::auth::rbac::{On, Resource as Asks};
+use crate::auth::rbac::{Attributes as Allowed, On, Resource as Asks};
 use crate::http::Body;
 use crate::refusal::Refusal;
 use crate::request::{Resource, Verb};
@@ -48,7 +49,8 @@ struct About {
 
 /// What a request asks for, as far as that can be read.
 pub(crate) enum Asked<'a> {
-    Objects(Verb, &'a Resource),
+    /// Of those that the selector selects.
+    Objects(Verb, &'a Resource, &'a FieldSelector),
     Path(&'a Method),
 }
 
@@ -101,7 +103,9 @@ impl Trail {
         let About { event, log, .. } = &mut *self.about;
         let small: String;
         let (verb, on) = match &asked {
-            Asked::Objects(verb, resource) => (verb.name(), On::Resource(asks(resource))),
+            Asked::Objects(verb, resource, fields) => {
+                (verb.name(), Allowed::of(verb.name(), asks(resource)).selecting(fields).on)
+            }
             Asked::Path(method) => {
                 small = method.as_str().to_lowercase();
                 (small.as_str(), On::Path(path))
@@ -112,11 +116,9 @@ impl Trail {
         event.level(decision.level);
         event.set("verb", verb.into());
         event.user(user);
-        if let On::Resource(resource) = &on {
-            event.hides |= holds_secrets(resource);
-        }
-        if let Asked::Objects(verb, resource) = asked {
-            event.object(resource);
+        if let (Asked::Objects(verb, resource, _), On::Resource(about)) = (asked, &on) {
+            event.hides |= holds_secrets(about);
+            event.object(resource, about.name);
             (self.about.verb, self.about.resource) = (Some(verb), Some(resource.clone()));
         }
         self.about.decision = decision;

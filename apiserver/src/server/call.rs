@@ -8,6 +8,7 @@ use bytes::Bytes;
 use futures::FutureExt as _;
 use http::header::ACCEPT;
 use http::{HeaderMap, Method, Response, Uri};
+use machinery_objects::FieldSelector;
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
@@ -193,7 +194,7 @@ impl Shared {
         about: &mut About,
         trail: &mut Option<Trail>,
     ) -> Result<(Admitted, Query), Refusal> {
-        let Wanted { target, query, fence, verb } = wanted;
+        let Wanted { target, query, fence, verb, fields } = wanted;
         match target {
             Target::Resource(resource) => {
                 let verb = verb.ok_or_else(|| not_allowed(&resource, ""))?;
@@ -201,8 +202,6 @@ impl Shared {
                     return Err(unfenced());
                 }
                 *about = self.metrics.about(&self.kinds(), verb, &resource);
-                let fields = query.first("fieldSelector").filter(|text| !text.is_empty());
-                let fields = fields.and_then(|text| field_selector(text).ok()).unwrap_or_default();
                 let asks = Asks {
                     group: &resource.group,
                     resource: &resource.plural,
@@ -267,6 +266,8 @@ struct Wanted {
     fence: Option<Fence>,
     /// Of objects.
     verb: Option<Verb>,
+    /// By which fields objects are selected; nothing, if that cannot be read.
+    fields: FieldSelector,
 }
 
 impl Wanted {
@@ -278,13 +279,17 @@ impl Wanted {
             Target::Resource(resource) => Some(Verb::of(method, resource, &query)?),
             Target::Other(_) | Target::Nothing => None,
         };
-        Ok(Self { target, query, fence, verb })
+        let fields = query.first("fieldSelector").filter(|text| !text.is_empty());
+        let fields = fields.and_then(|text| field_selector(text).ok()).unwrap_or_default();
+        Ok(Self { target, query, fence, verb, fields })
     }
 
     /// The same for the log.
     const fn asked(&self) -> Option<audit::Asked<'_>> {
         match (&self.target, self.verb) {
-            (Target::Resource(resource), Some(verb)) => Some(audit::Asked::Objects(verb, resource)),
+            (Target::Resource(resource), Some(verb)) => {
+                Some(audit::Asked::Objects(verb, resource, &self.fields))
+            }
             _ => None,
         }
     }

@@ -200,6 +200,43 @@ async fn each_level_says_what_it_should() {
 }
 
 #[tokio::test]
+async fn a_rule_for_a_name_is_for_who_selects_it() {
+    let of_a = "{level: Metadata, resources: [{resources: [configmaps], resourceNames: [a]}]}";
+    let rules = format!("omitStages: [RequestReceived, ResponseComplete]\nrules: [{of_a}, {{level: None}}]");
+    let (_server, client, lines) = server(&rules.replace(", ResponseComplete", "")).await;
+    let (_other, watcher, begun) = server(&rules).await;
+    let get = async |client: &Client, query: &str| {
+        let request = Request::get(format!("{MAPS}?{query}")).body(Full::default()).unwrap();
+        drop(client.send(request).await);
+    };
+    for (fields, is_of_a) in [
+        ("metadata.name=a", true),
+        ("metadata.name%3D%3Da,metadata.namespace=default", true),
+        ("metadata.name=b", false),
+        ("metadata.name!=a", false),
+        ("metadata.name=", false),
+        ("metadata.namespace=a", false),
+        ("a", false),
+        ("", false),
+    ] {
+        let expected = if is_of_a { vec![json!("a")] } else { vec![] };
+        let names = |lines: &Lines| -> Vec<Value> {
+            lines.take().iter().map(|event| event["objectRef"]["name"].clone()).collect()
+        };
+        get(&client, &format!("fieldSelector={fields}")).await;
+        assert_eq!(names(&lines), expected, "a list by {fields}");
+        get(&watcher, &format!("watch=1&fieldSelector={fields}")).await;
+        assert_eq!(names(&begun), expected, "a watch by {fields}");
+    }
+    client.delete(&format!("{MAPS}?fieldSelector=metadata.name=a")).await.fine();
+    assert_eq!(
+        lines.take(),
+        Vec::<Value>::new(),
+        "what is deleted by a selector has no name, as in Kubernetes"
+    );
+}
+
+#[tokio::test]
 async fn who_is_refused_is_in_the_log() {
     let (server, admin, lines) = server(ALL).await;
     let nobody = Client::to(server.open_service());
