@@ -84,7 +84,10 @@
 //!     it cannot be understood, is refused (`who_may_stand_for_another_has_its_rights_and_no_others`).
 //! 26. **What is applied comes to what the genuine machinery makes of it**: objects, who owns what of them, and conflicts, over random sequences of
 //!     applies, updates and patches by three managers (`random_applies_come_to_what_the_genuine_machinery_makes_of_them`; five thousand
-//!     by `cargo xtask record applies --sequences 5000`). Why: `docs/designs/016-server-side-apply.md`.
+//!     by `cargo xtask record applies --sequences 5000`), of built-in kinds too
+//!     (`writes_to_built_in_kinds_come_to_what_the_genuine_machinery_makes_of_them`), and of how many
+//!     (`how_many_is_owned_by_who_applies_a_scale`). Its invariants hold over random schemas (`whoever_applies_gets_what_is_said_and_no_more`,
+//!     `who_do_not_touch_come_to_one_object_in_either_order`). Why: `docs/designs/016-server-side-apply.md`.
 //! 27. **What is asked is logged as a policy says**, in the form of Kubernetes, and before it is answered: every verb, and who was refused, a watch
 //!     at its begin and its end, for whom it was made, a panic (`every_verb_is_in_the_log_with_what_was_sent_and_answered` and the tests beside it;
 //!     the policy against a naive reading: `it_decides_as_the_naive_reading_does`). The value of a secret is in no line, whatever the
