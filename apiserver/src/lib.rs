@@ -39,6 +39,7 @@
 //!     its defaults and a manager of controller-runtime, the Python client, an operator of kopf (`tests/it/kubectl.rs`,
 //!     `tests/it/kube_rs.rs`, `tests/it/kube_rs_apply.rs`, `tests/it/real/`; what they do is in `tests/clients/`). The manager's operator comes to the
 //!     same end when it is killed in mid-work (`client_go_works_unmodified`). kube-rs' own examples run by `cargo xtask operators`.
+//!     kopf's run in the tests (`examples_of_kopf_work_unmodified`).
 //! 14. **A watch resumes where it was** when the server was started again: nothing is missed, doubled or listed anew
 //!     (`client_go_works_unmodified`, `its_watcher_goes_on_after_a_restart`). One that comes while the server stops is told to
 //!     come again (`a_watch_of_a_server_that_stops_is_told_to_come_again`).

@@ -1,6 +1,6 @@
-//! The Python client, and an operator of kopf, which stands on a client of its own.
+//! The Python client, and operators of kopf, which stands on a client of its own.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use machinery_store::Retention;
 
@@ -9,12 +9,15 @@ use super::{Plane, script, tools};
 const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/clients/python");
 
 async fn run(script: &str, plane: Plane, more: &[(&str, &Path)]) {
-    let scripts = Path::new(SCRIPTS);
-    let packages = scripts.join("requirements.txt");
-    let python = tokio::task::spawn_blocking(move || tools::python("python", &[packages.to_str().unwrap()]));
-    if let Some(python) = python.await.unwrap() {
-        script::run(plane, &python, &[&scripts.join(script)], more).await;
+    if let Some(python) = installed().await {
+        script::run(plane, &python, &[&Path::new(SCRIPTS).join(script)], more).await;
     }
+}
+
+async fn installed() -> Option<PathBuf> {
+    let packages = Path::new(SCRIPTS).join("requirements.txt");
+    let python = tokio::task::spawn_blocking(move || tools::python("python", &[packages.to_str().unwrap()]));
+    python.await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -31,10 +34,41 @@ async fn an_operator_of_kopf_works_unmodified() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_admission_server_of_kopf_works_unmodified() {
-    let home = tempfile::tempdir().unwrap();
-    let (certificate, key) = (home.path().join("certificate"), home.path().join("key"));
-    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    std::fs::write(&certificate, made.cert.pem()).unwrap();
-    std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
-    run("admissions.py", Plane::start().await, &[("CERTIFICATE", &certificate), ("KEY", &key)]).await;
+    let certified = Certified::new();
+    run("admissions.py", Plane::start().await, &certified.variables()).await;
+}
+
+/// Daemons, timers, indexing and admission, as kopf itself shows them.
+#[tokio::test(flavor = "multi_thread")]
+async fn examples_of_kopf_work_unmodified() {
+    let certified = Certified::new();
+    let Some(python) = installed().await else { return };
+    let packages = std::fs::read_to_string(Path::new(SCRIPTS).join("requirements.txt")).unwrap();
+    let version = packages.lines().find_map(|line| line.strip_prefix("kopf==")).unwrap().to_owned();
+    let source = tokio::task::spawn_blocking(move || tools::source(&python, "kopf", &version)).await.unwrap();
+    let examples = source.join("examples");
+    let more = [&[("EXAMPLES", examples.as_path())], &certified.variables()[..]].concat();
+    run("examples.py", Plane::start().await, &more).await;
+}
+
+/// A certificate for a server of admission.
+struct Certified {
+    _home: tempfile::TempDir,
+    certificate: PathBuf,
+    key: PathBuf,
+}
+
+impl Certified {
+    fn new() -> Self {
+        let home = tempfile::tempdir().unwrap();
+        let (certificate, key) = (home.path().join("certificate"), home.path().join("key"));
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        std::fs::write(&certificate, made.cert.pem()).unwrap();
+        std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
+        Self { _home: home, certificate, key }
+    }
+
+    fn variables(&self) -> [(&'static str, &Path); 2] {
+        [("CERTIFICATE", &self.certificate), ("KEY", &self.key)]
+    }
 }

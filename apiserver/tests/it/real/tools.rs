@@ -36,6 +36,23 @@ pub(crate) fn python(name: &str, packages: &[&str]) -> Option<PathBuf> {
     Some(home.join("bin/python"))
 }
 
+/// What is published of a package of PyPI besides what is installed, such as its examples: once a target directory.
+pub(super) fn source(python: &Path, package: &str, version: &str) -> PathBuf {
+    let home = Path::new(env!("CARGO_TARGET_TMPDIR")).join("sources");
+    let source = home.join(format!("{package}-{version}"));
+    let whole = home.join(format!("{package}-{version}.whole"));
+    if !whole.exists() {
+        let wanted = format!("{package}=={version}");
+        let options =
+            ["download", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-binary", package];
+        run(Command::new(python).args(["-m", "pip"]).args(options).arg("--dest").arg(&home).arg(wanted));
+        let archive = home.join(format!("{package}-{version}.tar.gz"));
+        run(Command::new(python).args(["-m", "tarfile", "--filter=data", "-e"]).arg(&archive).arg(&home));
+        std::fs::write(whole, "").unwrap();
+    }
+    source
+}
+
 /// A program that Go builds from a directory. None where there is no Go: that was said then.
 pub(super) fn go(directory: &Path) -> Option<PathBuf> {
     let go = if Path::new("/usr/local/go/bin/go").exists() { "/usr/local/go/bin/go" } else { "go" };
