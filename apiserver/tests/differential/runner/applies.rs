@@ -263,15 +263,3 @@ impl Lot {
         texts[usize::try_from(self.below(texts.len() as u64)).unwrap_or_default()]
     }
 }
-
-/// Puts the entries of who manages what in an order that does not hang on the second in which each came.
-pub(crate) fn put_in_order(answers: &mut [Value]) {
-    for entries in answers.iter_mut().filter_map(|answer| answer.pointer_mut("/body/metadata/managedFields"))
-    {
-        let text = |entry: &Value, name: &str| entry[name].as_str().unwrap_or_default().to_owned();
-        if let Some(entries) = entries.as_array_mut() {
-            entries
-                .sort_by_key(|entry| ["manager", "operation", "subresource"].map(|name| text(entry, name)));
-        }
-    }
-}

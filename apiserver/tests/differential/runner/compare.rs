@@ -5,6 +5,7 @@ use std::fmt;
 use serde_json::{Map, Number, Value};
 
 use super::case::{Case, Step};
+use super::order;
 
 /// A place where an answer is not as expected.
 #[derive(Debug, PartialEq)]
@@ -49,7 +50,12 @@ pub(crate) fn differences(case: &Case, whose: Whose, recorded: &[Value], found: 
         case.steps.iter().enumerate().filter(|(_, step)| step.request.is_some() || step.events.is_some());
     let mut all = Vec::new();
     for (at, (number, step)) in compared.enumerate() {
-        let (recorded, found) = (recorded.get(at), found.get(at));
+        let [recorded, found] = [recorded, found].map(|answers| {
+            let mut answer = answers.get(at).cloned();
+            answer.iter_mut().for_each(order::put_entries);
+            answer
+        });
+        let (recorded, found) = (recorded.as_ref(), found.as_ref());
         let to = line(step);
         let differs = step.differs.as_ref().filter(|_| whose == Whose::Ours);
         let free = differs.map_or(&[][..], |it| &it.at);

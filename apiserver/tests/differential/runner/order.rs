@@ -1,4 +1,5 @@
-//! What is wrong with several fields is said by Kubernetes in the order of a hash map, so it is compared in an order of ours.
+//! What is wrong with several fields is said by Kubernetes in the order of a hash map, so it is compared in an order of
+//! ours; so are the entries of managers, whose order is that of their times.
 
 use serde_json::Value;
 
@@ -14,6 +15,22 @@ pub(crate) fn put(body: &mut Value) {
     // The same parts in another order are as long. If they are not the same, the message stays what it is.
     if listed.len() == sorted.len() + 1 && parts.iter().all(|part| listed.contains(part)) {
         *message = format!("{start} is invalid: [{sorted}]");
+    }
+}
+
+/// Puts the entries of who manages what in an order that does not hang on the second in which each came.
+pub(crate) fn put_entries(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            if let Some(entries) = fields.get_mut("managedFields").and_then(Value::as_array_mut) {
+                entries.sort_by_key(|entry| {
+                    ["manager", "operation", "subresource"].map(|name| entry[name].to_string())
+                });
+            }
+            fields.values_mut().for_each(put_entries);
+        }
+        Value::Array(items) => items.iter_mut().for_each(put_entries),
+        _ => {}
     }
 }
 
