@@ -92,7 +92,7 @@
 //! 27. **What is asked is logged as a policy says**, in the form of Kubernetes, and before it is answered: every verb, and who was refused, a watch
 //!     at its begin and its end, for whom it was made, a panic (`every_verb_is_in_the_log_with_what_was_sent_and_answered` and the tests beside it;
 //!     the policy against a naive reading: `it_decides_as_the_naive_reading_does`). The value of a secret is in no line, whatever the
-//!     policy says (`no_line_has_the_value_of_a_secret`). What webhooks say of a request is there (`what_webhooks_say_of_a_request_is_in_the_log`). What cannot be written is counted, and refused only where that is asked for
+//!     policy says (`no_line_has_the_value_of_a_secret`), nor in a log, a trace, a metric or an event (`what_is_secret_is_in_no_log_metric_trace_or_event`). What webhooks say of a request is there (`what_webhooks_say_of_a_request_is_in_the_log`). What cannot be written is counted, and refused only where that is asked for
 //!     (`what_cannot_be_written_is_counted_and_refuses_only_where_that_is_asked_for`). Why: `docs/designs/018-audit.md`.
 //! 28. **What becomes of what is owned is what the naive way makes of it**: over any graph of owners, in namespaces and in none, with circles
 //!     and several owners, whoever is deleted and however, and over restarts (`what_is_left_is_what_the_naive_way_leaves`). In the background, in

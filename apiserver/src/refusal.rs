@@ -23,6 +23,8 @@ pub struct Refusal {
     pub next: Option<String>,
     /// Reasons that only a webhook has: the client is told them, and the server does nothing by them.
     pub(crate) foreign: Option<Box<Foreign>>,
+    /// Its words are those of somebody who was asked about what was sent, and may repeat it.
+    pub(crate) by_others: bool,
 }
 
 /// What a webhook says that Kubernetes has no word for.
@@ -73,6 +75,7 @@ impl Refusal {
             warnings: Vec::new(),
             next: None,
             foreign: None,
+            by_others: false,
         }
     }
 

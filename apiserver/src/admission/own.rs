@@ -59,6 +59,7 @@ impl Denied {
             _ => self.message,
         };
         let mut refusal = Refusal::new(self.code, super::reason::of_code(self.code), message);
+        refusal.by_others = true;
         refusal.about.group = asked.group.into();
         refusal.about.kind = asked.resource.into();
         refusal.about.name = asked.name.into();

@@ -168,6 +168,7 @@ impl Answer {
             (message, _) => format!("{denied}: {message}"),
         };
         let mut refusal = Refusal::new(code, reason::known(text("reason")), message);
+        refusal.by_others = true;
         let details = &self.status["details"];
         let detail = |field: &str| details[field].as_str().unwrap_or_default().to_owned();
         let about = &mut refusal.about;

@@ -136,9 +136,13 @@ impl Event {
             status.remove("apiVersion");
             // These tell of names at most; others tell what is wrong with what was sent.
             let is_of_names = matches!(refusal.code, 401 | 403 | 404 | 405 | 409 | 410 | 429 | 503 | 504);
-            if self.hides && !is_of_names {
+            if self.hides && (refusal.by_others || !is_of_names) {
                 status.remove("message");
                 status.remove("details");
+            }
+            // A reason of a webhook's own may be anything.
+            if self.hides && refusal.foreign.is_some() {
+                status.insert("reason".into(), refusal.reason.into());
             }
         }
         self.set("responseStatus", status);
@@ -200,6 +204,7 @@ fn without_tokens(uri: &str) -> (String, bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::refusal::Foreign;
 
     #[test]
     fn tokens_are_not_in_a_uri() {
@@ -217,6 +222,10 @@ mod tests {
         let mut event = Event { hides: true, ..Event::default() };
         event.refused(&Refusal::new(422, "Invalid", "data[x]: planted"));
         let expected = json!({"metadata": {}, "status": "Failure", "reason": "Invalid", "code": 422});
+        assert_eq!(event.fields["responseStatus"], expected);
+        let foreign = Some(Box::new(Foreign { reason: "planted".into(), ..Foreign::default() }));
+        event.refused(&Refusal { by_others: true, foreign, ..Refusal::new(403, "Forbidden", "planted") });
+        let expected = json!({"metadata": {}, "status": "Failure", "reason": "Forbidden", "code": 403});
         assert_eq!(event.fields["responseStatus"], expected);
         event.refused(&Refusal::new(404, "NotFound", "secrets \"a\" not found"));
         assert_eq!(event.fields["responseStatus"]["message"], "secrets \"a\" not found");

@@ -4,6 +4,7 @@
 mod admission;
 mod applies;
 mod audit;
+mod canary;
 mod client;
 mod differential;
 mod expiry;

@@ -1,0 +1,132 @@
+//! Values that nobody may read who does not ask for them, planted everywhere, and looked for in all that is said of them.
+
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use http::Method;
+use machinery_sync::Mutex;
+use serde_json::json;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Subscriber, subscriber};
+use tracing_subscriber::layer::{Context, SubscriberExt as _};
+use tracing_subscriber::{Layer, Registry};
+
+use crate::admission::hook::{Hook, Reply, configure, validating, webhook};
+use crate::audit::{SECRETS, server};
+use crate::client::Client;
+
+const PLANTED: &str = "pl4nted-v4lue";
+
+/// All that is logged on this thread, at every level.
+#[derive(Clone, Default)]
+struct Said(Arc<Mutex<String>>);
+
+impl<S: Subscriber> Layer<S> for Said {
+    fn on_new_span(&self, attributes: &Attributes<'_>, _: &Id, _: Context<'_, S>) {
+        self.line(attributes.metadata().name(), |visit| attributes.record(visit));
+    }
+
+    fn on_record(&self, _: &Id, record: &Record<'_>, _: Context<'_, S>) {
+        self.line("then", |visit| record.record(visit));
+    }
+
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        self.line(event.metadata().target(), |visit| event.record(visit));
+    }
+}
+
+impl Said {
+    fn line(&self, of: &str, record: impl FnOnce(&mut dyn Visit)) {
+        let mut line = Line(of.to_owned());
+        record(&mut line);
+        self.0.lock().push_str(&(line.0 + "\n"));
+    }
+}
+
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        write!(self.0, " {field}={value:?}").unwrap();
+    }
+}
+
+#[tokio::test]
+async fn what_is_secret_is_in_no_log_metric_trace_or_event() {
+    let said = Said::default();
+    let _noting = subscriber::set_default(Registry::default().with(said.clone()));
+    // One that knows all, and tells.
+    let hook = Hook::new(|path, review| {
+        let told = review["request"]["object"].to_string();
+        if path.starts_with("/garbage") {
+            return Reply::Bytes(200, told.into_bytes());
+        }
+        let status = json!({"message": told, "code": 403, "reason": PLANTED, "details": {"name": PLANTED}});
+        let allowed = review["request"]["name"] != "no";
+        Reply::Response(json!({"allowed": allowed, "status": status, "warnings": [told], "auditAnnotations": {"a": told}}))
+    })
+    .await;
+    let (server, client, lines) = server("rules: [{level: RequestResponse}]").await;
+    let secrets =
+        json!([{"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["secrets"]}]);
+    let garbage = json!({"rules": secrets, "failurePolicy": "Ignore"});
+    let hooks = [
+        webhook("garbage", &hook.at("/garbage"), &garbage),
+        webhook("all", &hook.at("/"), &json!({"rules": secrets})),
+    ];
+    configure(&client, &validating("all", &hooks)).await;
+
+    let encoded = STANDARD.encode(PLANTED);
+    let secret = |name: &str| {
+        json!({
+            "apiVersion": "v1", "kind": "Secret", "data": {"k": encoded}, "stringData": {"s": PLANTED},
+            "metadata": {"name": name, "annotations": {"kubectl.kubernetes.io/last-applied-configuration": PLANTED}},
+        })
+    };
+    client.post(SECRETS, &secret("a")).await.fine();
+    assert_eq!(client.post(SECRETS, &secret("no")).await.code, 403);
+    let apply = [("content-type", "application/apply-patch+yaml")];
+    let at = |name: &str| format!("{SECRETS}/{name}?fieldManager=m");
+    client.ask(Method::PATCH, &at("b"), &apply, &secret("b").to_string()).await.fine();
+    client.put(&format!("{SECRETS}/a"), &secret("a")).await.fine();
+    client.merge(&format!("{SECRETS}/a"), &json!({"stringData": {"t": PLANTED}})).await.fine();
+    client.get(SECRETS).await.fine();
+    assert!(
+        client.post(SECRETS, &json!({"metadata": {"name": "c"}, "data": {"k": PLANTED}})).await.code >= 400
+    );
+    let review = json!({"spec": {"token": PLANTED}});
+    client.post("/apis/authentication.k8s.io/v1/tokenreviews", &review).await.fine();
+    let bearer = format!("Bearer {PLANTED}");
+    let refused =
+        Client::to(server.open_service()).ask(Method::GET, SECRETS, &[("authorization", &bearer)], "").await;
+    assert_eq!(refused.code, 401);
+    assert!(!refused.body.to_string().contains(PLANTED), "{refused:?}");
+    client.ask(Method::GET, &format!("{SECRETS}?token={PLANTED}"), &[("cookie", PLANTED)], "").await.fine();
+    let with_password = json!({"url": format!("https://me:{PLANTED}@localhost:1/")});
+    let wrong = validating("wrong", &[webhook("wrong", &with_password, &json!({}))]);
+    let configurations = format!("{}/validatingwebhookconfigurations", crate::admission::hook::GROUP);
+    assert_eq!(client.post(&configurations, &wrong).await.code, 422, "nothing secret can be in a url");
+    client.delete(&format!("{SECRETS}/a")).await.fine();
+
+    let metrics = client.get("/metrics").await.fine();
+    let events = client.get("/api/v1/events").await.fine();
+    let log = said.0.lock().clone();
+    assert!(log.contains("a webhook failed") && log.matches("request method").count() > 10, "{log}");
+    let of_secrets = |line: &&str| line.contains("\"resource\":\"secrets\"");
+    let audited: Vec<String> = lines.text().lines().filter(of_secrets).map(str::to_owned).collect();
+    assert!(audited.len() > 16, "{audited:#?}");
+    for (of, text) in [
+        ("log", log),
+        ("metrics", metrics.to_string()),
+        ("events", events.to_string()),
+        ("audit", audited.join("\n")),
+    ] {
+        for value in [PLANTED, &*encoded] {
+            let line = text.lines().find(|line| line.contains(value));
+            assert_eq!(line, None, "{of}");
+        }
+    }
+}
