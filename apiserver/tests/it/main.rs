@@ -9,6 +9,7 @@ mod client;
 mod differential;
 mod expiry;
 mod fences;
+mod full;
 mod fuzz;
 mod garbage;
 mod guards;
