@@ -2,12 +2,8 @@
 
 use std::borrow::Cow;
 
-/// Words that are no names in an expression.
-const RESERVED: [&str; 21] = [
-    "true",
-    "false",
-    "null",
-    "in",
+/// Words that name nothing, so that the language can grow.
+pub(crate) const RESERVED: [&str; 17] = [
     "as",
     "break",
     "const",
@@ -29,7 +25,7 @@ const RESERVED: [&str; 21] = [
 
 /// Whether a word names nothing by itself.
 pub(crate) fn is_reserved(word: &str) -> bool {
-    RESERVED.contains(&word)
+    matches!(word, "true" | "false" | "null" | "in") || RESERVED.contains(&word)
 }
 
 /// How an expression names the property, or None if it cannot. `a-b` is `a__dash__b`, and `namespace` is `__namespace__`.
@@ -38,7 +34,7 @@ pub fn escape(property: &str) -> Option<Cow<'_, str>> {
     if first.is_ascii_digit() {
         return None;
     }
-    if RESERVED.contains(&property) {
+    if is_reserved(property) {
         return Some(format!("__{property}__").into());
     }
     if !property.bytes().all(|it| it.is_ascii_alphanumeric() || matches!(it, b'_' | b'-' | b'.' | b'/')) {
@@ -54,7 +50,7 @@ pub fn escape(property: &str) -> Option<Cow<'_, str>> {
 /// The property that an expression names so, or None if no property is named so.
 pub fn unescape(name: &str) -> Option<String> {
     if let Some(word) = name.strip_prefix("__").and_then(|it| it.strip_suffix("__"))
-        && RESERVED.contains(&word)
+        && is_reserved(word)
     {
         return Some(word.to_owned());
     }

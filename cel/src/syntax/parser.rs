@@ -6,6 +6,7 @@ use super::ast::{Call, Entry, Id, Kind, List, Literal, Node, Select};
 use super::token::{Placed, Token, tokens};
 use super::{literal, macros};
 use crate::error::{Errors, Problem};
+use crate::escape::RESERVED;
 use crate::limits;
 
 /// The tree of an expression, and how many ids its nodes have.
@@ -88,27 +89,6 @@ const RELATIONS: [(&str, &str); 6] =
     [("<=", "_<=_"), (">=", "_>=_"), ("==", "_==_"), ("!=", "_!=_"), ("<", "_<_"), (">", "_>_")];
 const SUMS: [(&str, &str); 2] = [("+", "_+_"), ("-", "_-_")];
 const PRODUCTS: [(&str, &str); 3] = [("*", "_*_"), ("/", "_/_"), ("%", "_%_")];
-
-/// Words that name nothing, so that the language can grow.
-const RESERVED: [&str; 17] = [
-    "as",
-    "break",
-    "const",
-    "continue",
-    "else",
-    "for",
-    "function",
-    "if",
-    "import",
-    "let",
-    "loop",
-    "package",
-    "namespace",
-    "return",
-    "var",
-    "void",
-    "while",
-];
 
 impl Parser {
     fn peek(&self) -> &Token {
