@@ -10,7 +10,7 @@ use machinery_sync::Mutex;
 use serde_json::json;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Subscriber, subscriber};
+use tracing::{Dispatch, Event, Subscriber, subscriber};
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::{Layer, Registry};
 
@@ -57,6 +57,8 @@ impl Visit for Line {
 #[tokio::test]
 async fn what_is_secret_is_in_no_log_metric_trace_or_event() {
     let said = Said::default();
+    // While there is but one subscriber, a thread that has none may turn off for all what it comes to first.
+    let _another = Dispatch::new(Registry::default());
     let _noting = subscriber::set_default(Registry::default().with(said.clone()));
     // One that knows all, and tells.
     let hook = Hook::new(|path, review| {
