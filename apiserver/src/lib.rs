@@ -22,7 +22,8 @@
 //!    transaction (`a_namespace_goes_with_all_that_is_in_it`).
 //! 6. **What is owned goes after its owner** (`what_is_owned_goes_after_its_owner`); before it, or is let go, where a delete says so: see 28.
 //! 7. **What is wrong is refused** with the codes, reasons and causes that clients read (`what_is_wrong_is_refused`), and changes
-//!    nothing (`what_is_malformed_is_refused_and_changes_nothing`: some four thousand requests); who is not known learns nothing (`strangers`).
+//!    nothing (`what_is_malformed_is_refused_and_changes_nothing`: some four thousand requests); what is taken can be read, changed and deleted by everybody, however deep it is
+//!    (`what_is_taken_can_be_read_changed_and_deleted_however_deep_it_is`); who is not known learns nothing (`strangers`).
 //!    Nothing that a request or a connection does is without a limit: [`Limits`] (the tests of `listen`). How much is stored
 //!    has none: there are no quotas.
 //! 8. **Protobuf bodies of built-in kinds** are read as client-go writes them, byte for byte: `tests/bodies/` was written by
@@ -151,7 +152,7 @@
 //! - Its upkeep asks no webhook and no [`Admission`]: what it does follows from what was admitted. There is no `CONNECT`, as nothing can be
 //!   connected to. Without the feature `server` it calls nobody: such calls fail, and `failurePolicy` says what becomes of that.
 //! - It has no scheduler and no controllers: pods and deployments are records.
-//! - JSON deeper than 128 levels is refused, and a body of more than 100 000 values: what a request may cost in memory is a
+//! - An object deeper than 120 levels is refused, so that whoever reads it can, and a body of more than 128, or of more than 100 000 values: what a request may cost in memory is a
 //!   small multiple of its bytes. Kubernetes takes both.
 //!
 //! # Spans

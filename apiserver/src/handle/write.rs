@@ -16,7 +16,7 @@ use super::Handle;
 use super::refused::{source_error, unreadable, write_error};
 use super::typed::form;
 use crate::fence::Fence;
-use crate::json::MAX_DEPTH;
+use crate::json::{OBJECT_DEPTH, depth};
 use crate::kind::{Kind, Part};
 use crate::patch::{self, PatchKind};
 use crate::refusal::Refusal;
@@ -190,8 +190,8 @@ impl<K: Serialize + DeserializeOwned + Clone + Send + Sync + 'static> Handle<K> 
     fn value(&self, kind: &Kind, object: &K) -> Result<Value, SourceError> {
         let mut object =
             serde_json::to_value(object).map_err(|error| invalid(error.to_string(), Vec::new()))?;
-        if depth(&object) > MAX_DEPTH {
-            return Err(invalid(format!("it is deeper than {MAX_DEPTH} levels"), Vec::new()));
+        if depth(&object) > OBJECT_DEPTH {
+            return Err(invalid(format!("it is deeper than {OBJECT_DEPTH} levels"), Vec::new()));
         }
         if let Some(object) = object.as_object_mut() {
             object.entry("apiVersion").or_insert_with(|| kind.api_version.as_str().into());
@@ -312,15 +312,6 @@ pub(super) fn at(field: &str, reason: &str) -> SourceError {
 
 fn invalid(reason: String, causes: Vec<InvalidField>) -> SourceError {
     SourceError::Invalid { reason, causes }
-}
-
-/// How deep objects and arrays are nested. Whoever made the value had the stack for it.
-fn depth(value: &Value) -> usize {
-    match value {
-        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or(0),
-        Value::Object(fields) => 1 + fields.values().map(depth).max().unwrap_or(0),
-        _ => 0,
-    }
 }
 
 /// About how long it is as JSON.

@@ -12,6 +12,7 @@ use crate::accept::Place as Form;
 use crate::admission::{Asking, Operation};
 use crate::change::{Rests, Write};
 use crate::http::{Body, answer};
+use crate::json::shallow;
 use crate::kind::Kind;
 use crate::meta::finalizer_warnings;
 use crate::own::not_defined;
@@ -99,6 +100,7 @@ async fn once(
     change.rests = Rests { on_its_place: true, ..change.rests };
     // That it is there is found out by the commit, if there is one.
     let there = if dry_run { matter.shared.objects.get(&key, Moment::Newest).await? } else { None };
+    shallow(&object, None)?;
     let bytes = stored_bytes(kind, &object);
     let step = |there: Option<&Entry>| match there {
         Some(there) => Err(exists(kind, there, &name)),

@@ -13,6 +13,7 @@ use crate::accept::Place;
 use crate::admission::{Asking, Operation, ROUNDS};
 use crate::change::{Write, never};
 use crate::http::{Body, answer};
+use crate::json::shallow;
 use crate::kind::Part;
 use crate::meta::finalizer_warnings;
 use crate::patch::{Patch, PatchKind};
@@ -155,6 +156,7 @@ fn worked(
     let (object, write) = match step {
         Step::Keep => (old, Write::Keep),
         Step::Put(new) => {
+            shallow(&new, Some(&old))?;
             let bytes = stored_bytes(matter.kind, &new);
             (new, Write::Put(bytes))
         }

@@ -289,7 +289,7 @@ async fn what_is_wrong_is_refused_field_by_field() {
     (0..200).for_each(|_| deep = json!([deep.take()]));
     let object = json!({"metadata": {"name": "a", "namespace": "default"}, "status": {"deep": deep}});
     let error = any.create(&object, None).await.unwrap_err().to_string();
-    assert!(error.contains("deeper than 128 levels"), "{error}");
+    assert!(error.contains("deeper than 120 levels"), "{error}");
     let object = json!({"kind": "Other", "metadata": {"name": "a", "namespace": "default"}});
     assert!(any.create(&object, None).await.is_err(), "it says that it is something else");
     assert!(list(&handle, Filter::default()).await.items.is_empty());

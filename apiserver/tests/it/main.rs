@@ -6,6 +6,7 @@ mod applies;
 mod audit;
 mod canary;
 mod client;
+mod deep;
 mod differential;
 mod expiry;
 mod fences;
