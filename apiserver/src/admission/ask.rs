@@ -25,6 +25,10 @@ use crate::verbs::Matter;
 /// So many webhooks are asked about a request at the same time.
 const AT_ONCE: usize = 16;
 
+/// What is told of a webhook that fails, in characters.
+const SAID: usize = 1024;
+/// How what is told begins where its answer is none.
+const WRONG: &str = "received invalid webhook response";
 const UNREADABLE: &str = ".metadata.managedFields was in an invalid state after admission; this could be caused by an \
                           outdated mutating admission controller; please fix your requests";
 
@@ -63,7 +67,13 @@ impl<'a> Asking<'a> {
         let kind = matter.kind;
         let kinds = matter.shared.kinds();
         let is_other = |other: &&Arc<Kind>| {
-            other.place == kind.place && (&other.group, &other.version) != (&kind.group, &kind.version)
+            other.place == kind.place
+                && (&other.group, &other.version) != (&kind.group, &kind.version)
+                && match matter.part {
+                    Part::Status => other.has_status,
+                    Part::Scale => other.scale.is_some(),
+                    Part::Main | Part::Finalize => true,
+                }
         };
         let others = kinds.kinds().filter(is_other).cloned().collect();
         Some(Self { matter, operation, dry_run, webhooks, others })
@@ -79,7 +89,7 @@ impl<'a> Asking<'a> {
             let asked = Attributes { name: name(&shown), ..self.attributes(&question) };
             unharmed(admission.mutate(&asked, &mut made), &asked).await?;
             if made != shown {
-                shown = self.taken(made, None)?;
+                shown = self.taken(made, false)?;
             }
         }
         let mut rounds = Rounds::default();
@@ -126,7 +136,7 @@ impl<'a> Asking<'a> {
         for webhook in &self.webhooks.mutating {
             let Some(shown_as) = self.matches(webhook, &question).await? else { continue };
             let answer = self.ask(webhook, &question, &shown_as, true).await?;
-            if answer.is_some_and(|answer| answer.patch.is_some()) {
+            if let Asked::Answered(Answer { patch: Some(_), .. }) = answer {
                 let why = "attempted to modify the object, which is not supported for this operation";
                 return Err(internal(&format!("admission webhook {:?} {why}", webhook.name)));
             }
@@ -134,7 +144,7 @@ impl<'a> Asking<'a> {
         self.validate(None, Some(old)).await
     }
 
-    /// None: it is not asked. Or else what it makes of the object, if anything.
+    /// None: it is not to be asked. Or else what it makes of the object, if anything.
     async fn asked_to_mutate(
         &self,
         webhook: &Webhook,
@@ -143,8 +153,11 @@ impl<'a> Asking<'a> {
     ) -> Result<Option<Option<Value>>, Refusal> {
         let question = Question { object: Some(object), old };
         let Some(shown_as) = self.matches(webhook, &question).await? else { return Ok(None) };
-        let answer = self.ask(webhook, &question, &shown_as, true).await?;
-        let Some(patch) = answer.and_then(|answer| answer.patch) else { return Ok(Some(None)) };
+        let patch = match self.ask(webhook, &question, &shown_as, true).await? {
+            Asked::Not => return Ok(None),
+            Asked::Ignored | Asked::Answered(Answer { patch: None, .. }) => return Ok(Some(None)),
+            Asked::Answered(Answer { patch: Some(patch), .. }) => patch,
+        };
         let wrong = |refusal: Refusal| {
             let why = refusal.causes.first().map_or(&refusal.message, |cause| &cause.message);
             internal(&format!("admission webhook {:?}: {why}", webhook.name))
@@ -153,27 +166,26 @@ impl<'a> Asking<'a> {
         if old.is_some() && name(&patched) != name(object) {
             return Err(self.renamed(name(&patched)));
         }
-        let other = if let As::Other(kind) = &shown_as { Some(&**kind) } else { None };
-        let made = self.taken(patched, other);
+        let made = self.taken(patched, matches!(shown_as, As::Other(_)));
         made.map(|made| Some(Some(made))).map_err(|why| if why.code == 422 { why } else { wrong(why) })
     }
 
-    /// Asks a webhook that a request is for. None: its conditions do not hold, or it could not be asked, and that is to be ignored.
+    /// Asks a webhook that a request is for.
     async fn ask(
         &self,
         webhook: &Webhook,
         question: &Question<'_>,
         shown_as: &As,
         mutates: bool,
-    ) -> Result<Option<Answer>, Refusal> {
+    ) -> Result<Asked, Refusal> {
         let name = &webhook.name;
         let uid = self.matter.shared.world.uid();
         let review = self.review(&uid, question, shown_as);
         if !webhook.conditions.is_empty() {
             match webhook.conditions.hold(&review["request"]) {
                 Ok(true) => {}
-                Ok(false) => return Ok(None),
-                Err(_) if webhook.is_ignored => return Ok(None),
+                Ok(false) => return Ok(Asked::Not),
+                Err(_) if webhook.is_ignored => return Ok(Asked::Not),
                 Err(why) => {
                     let about = self.attributes(question).name;
                     return Err(self.forbidden(about, &format!("admission webhook {name:?}: {why}")));
@@ -189,7 +201,7 @@ impl<'a> Asking<'a> {
                 let body = serde_json::to_vec(&review).unwrap_or_default();
                 let bytes = caller.call(body.into(), webhook.time).await;
                 bytes.map_err(|why| format!("failed to call webhook: {why}")).and_then(|bytes| {
-                    let wrong = |why| format!("received invalid webhook response: {why}");
+                    let wrong = |why| format!("{WRONG}: {why}");
                     review::read(&bytes, &uid, mutates).map_err(wrong)
                 })
             }
@@ -200,13 +212,18 @@ impl<'a> Asking<'a> {
                     let (warnings, annotations) = (&mut answer.warnings, &mut answer.annotations);
                     notes.add(name, std::mem::take(warnings), std::mem::take(annotations));
                 }
-                if answer.allowed { Ok(Some(answer)) } else { Err(answer.refusal(name)) }
+                if answer.allowed { Ok(Asked::Answered(answer)) } else { Err(answer.refusal(name)) }
             }
-            Err(why) => {
+            Err(mut why) => {
                 self.matter.shared.metrics.counted.add(Event::FailedWebhook);
-                tracing::warn!(webhook = %name, ignored = webhook.is_ignored, %why, "a webhook failed");
+                if let Some((end, _)) = why.char_indices().nth(SAID) {
+                    why.truncate(end);
+                }
+                // It was shown what is secret, and may say it again.
+                let told = if is_secret(self.matter.kind) && why.starts_with(WRONG) { WRONG } else { &why };
+                tracing::warn!(webhook = %name, ignored = webhook.is_ignored, why = %told, "a webhook failed");
                 if webhook.is_ignored {
-                    Ok(None)
+                    Ok(Asked::Ignored)
                 } else {
                     Err(internal(&format!("failed calling webhook {name:?}: {why}")))
                 }
@@ -290,7 +307,6 @@ impl<'a> Asking<'a> {
         let known = question.object.or(question.old);
         let said = known.map(name).filter(|name| !name.is_empty()).unwrap_or(matter.name);
         let is_namespace = kind.group.is_empty() && kind.names.plural == "namespaces";
-        let namespace = || known.map(|object| meta_text(object, "namespace")).filter(|text| !text.is_empty());
         Attributes {
             user: matter.identity,
             operation: self.operation,
@@ -299,7 +315,8 @@ impl<'a> Asking<'a> {
             kind: if matter.part == Part::Scale { "Scale" } else { &kind.names.kind },
             resource: &kind.names.plural,
             subresource: matter.part.subresource().unwrap_or_default(),
-            namespace: if is_namespace { Some(said) } else { matter.namespace.or_else(namespace) },
+            // Of the request: what an object says of it, who sends it may choose.
+            namespace: if is_namespace { Some(said) } else { matter.namespace },
             name: said,
             object: question.object,
             old: question.old,
@@ -321,20 +338,18 @@ impl<'a> Asking<'a> {
         if let As::Other(kind) = shown_as
             && self.matter.part != Part::Scale
         {
-            kind.reshape(&mut object);
+            kind.retell(&mut object);
         }
         object
     }
 
     /// What somebody made, in the shape of its kind.
-    fn taken(&self, mut made: Value, of: Option<&Kind>) -> Result<Value, Refusal> {
+    fn taken(&self, mut made: Value, in_another_version: bool) -> Result<Value, Refusal> {
         if self.matter.part == Part::Scale {
             return Ok(made);
         }
-        if let Some(of) = of {
-            of.check_types(&made).map_err(|why| of.unfit(&why))?;
-            of.reshape(&mut made);
-            self.matter.kind.convert(&mut made);
+        if in_another_version {
+            self.matter.kind.retell(&mut made);
         }
         Ok(self.matter.patched(made, Vec::new(), FieldValidation::Ignore)?.object)
     }
@@ -352,6 +367,20 @@ impl<'a> Asking<'a> {
             }
         }
     }
+}
+
+/// What came of asking a webhook.
+enum Asked {
+    /// It was not: its conditions do not hold.
+    Not,
+    /// It failed, and that is to be ignored.
+    Ignored,
+    /// It has nothing against it.
+    Answered(Answer),
+}
+
+fn is_secret(kind: &Kind) -> bool {
+    kind.group.is_empty() && kind.names.plural == "secrets"
 }
 
 fn name(object: &Value) -> &str {

@@ -89,13 +89,15 @@ pub(super) fn matched(rules: &[Rule], is_exact: bool, about: &About<'_>, others:
     if rules.iter().any(|rule| rule.matches(about)) {
         return Some(As::Itself);
     }
-    let others = others.iter().filter(|_| !is_exact);
-    let mut others = others.filter(|other| {
-        let (group, version, resource) = (&*other.group, &*other.version, other.names.plural.as_str());
-        let about = About { group, version, resource, ..*about };
-        rules.iter().any(|rule| rule.matches(&about))
+    let others = if is_exact { &[] } else { others };
+    // What an earlier rule is for comes first.
+    let found = rules.iter().find_map(|rule| {
+        others.iter().find(|other| {
+            let (group, version, resource) = (&*other.group, &*other.version, other.names.plural.as_str());
+            rule.matches(&About { group, version, resource, ..*about })
+        })
     });
-    others.next().map(|other| As::Other(other.clone()))
+    found.map(|other| As::Other(other.clone()))
 }
 
 /// Whether one of the two has these labels. A selector that says nothing selects also what is not there.

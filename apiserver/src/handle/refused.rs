@@ -89,10 +89,12 @@ pub(super) fn write_error(refusal: Refusal, known: Option<Conflict>, fence: Opti
     }
 }
 
-/// An object that is not what the program takes it for.
+/// An object that is not what the program takes it for. What is wrong with a Secret is not said: that would be said with its value, and programs
+/// log it.
 pub(super) fn unreadable<K>(key: &str, error: &dyn std::fmt::Display) -> Refusal {
     let name = std::any::type_name::<K>();
-    Refusal::new(500, "InternalError", format!("{key:?} cannot be read as a {name}: {error}"))
+    let why = if key.starts_with("core/secrets/") { String::new() } else { format!(": {error}") };
+    Refusal::new(500, "InternalError", format!("{key:?} cannot be read as a {name}{why}"))
 }
 
 /// The same of one among others, which it does not hide.
@@ -110,4 +112,16 @@ pub(super) fn broken(
 
 fn is_of_the_future(refusal: &Refusal) -> bool {
     refusal.causes.iter().any(|cause| cause.reason == "ResourceVersionTooLarge")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_with_a_secret_is_not_said() {
+        let why = "invalid type: string \"planted\", expected u64";
+        assert!(!unreadable::<u64>("core/secrets/default/a", &why).message.contains("planted"));
+        assert!(unreadable::<u64>("core/configmaps/default/a", &why).message.contains("planted"));
+    }
 }

@@ -91,6 +91,18 @@ impl Kind {
         }
     }
 
+    /// Makes an object of another version one of this for who is to be asked about it. Of a custom one nothing is lost or filled in by
+    /// that: what becomes of the rest of it is up to the version in which it was written.
+    pub(crate) fn retell(&self, object: &mut Value) {
+        match &self.shape {
+            Shape::Custom(_) => {
+                self.hooks.convert(object);
+                object["apiVersion"] = self.api_version.as_str().into();
+            }
+            Shape::Typed(_) => self.reshape(object),
+        }
+    }
+
     /// An object of another version becomes one of this, without what this does not know.
     pub(crate) fn convert(&self, object: &mut Value) {
         if object["apiVersion"] != self.api_version.as_str() {

@@ -30,10 +30,16 @@ pub(crate) fn named(mut object: Value, new: New<'_>, context: &Context<'_>) -> V
     object
 }
 
-/// An object with the namespace of the path, if it says none.
+/// An object with the namespace of the path, if it says none, and without one where there is none.
 pub(crate) fn placed(mut object: Value, context: &Context<'_>) -> Value {
-    if let Some(namespace) = context.namespace {
-        metadata_mut(&mut object).entry("namespace").or_insert_with(|| namespace.into());
+    let metadata = metadata_mut(&mut object);
+    match context.namespace {
+        Some(namespace) => {
+            metadata.entry("namespace").or_insert_with(|| namespace.into());
+        }
+        None => {
+            metadata.remove("namespace");
+        }
     }
     object
 }

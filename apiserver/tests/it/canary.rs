@@ -14,7 +14,7 @@ use tracing::{Dispatch, Event, Subscriber, subscriber};
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::{Layer, Registry};
 
-use crate::admission::hook::{Hook, Reply, configure, validating, webhook};
+use crate::admission::hook::{Hook, Reply, configure, mutating, validating, webhook};
 use crate::audit::{SECRETS, server};
 use crate::client::Client;
 
@@ -63,9 +63,30 @@ async fn what_is_secret_is_in_no_log_metric_trace_or_event() {
     // One that knows all, and tells.
     let hook = Hook::new(|path, review| {
         let told = review["request"]["object"].to_string();
-        if path.starts_with("/garbage") {
-            return Reply::Bytes(200, told.into_bytes());
+        let uid = &review["request"]["uid"];
+        let response = json!({"uid": uid, "allowed": true, "patchType": "JSONPatch", "patch": told});
+        let of = |response| json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response});
+        let told = || told.clone();
+        let with = |field: &str| {
+            let mut response = response.clone();
+            response[field] = told().into();
+            of(response)
+        };
+        let garbage = match path.split('?').next().unwrap_or_default() {
+            "/garbage" => told(),
+            "/type" => json!({"apiVersion": told(), "kind": told(), "response": response}).to_string(),
+            "/object" => json!({"apiVersion": review["request"]["object"], "kind": 1}).to_string(),
+            "/uid" => with("uid").to_string(),
+            "/allowed" => with("allowed").to_string(),
+            "/patch" => of(response.clone()).to_string(),
+            "/patch-type" => with("patchType").to_string(),
+            "/encoded" => with("patch").to_string().replace(&told(), &STANDARD.encode(told())),
+            _ => String::new(),
+        };
+        if !garbage.is_empty() {
+            return Reply::Bytes(200, garbage.into_bytes());
         }
+        let told = told();
         let status = json!({"message": told, "code": 403, "reason": PLANTED, "details": {"name": PLANTED}});
         let allowed = review["request"]["name"] != "no";
         Reply::Response(json!({"allowed": allowed, "status": status, "warnings": [told], "auditAnnotations": {"a": told}}))
@@ -75,11 +96,12 @@ async fn what_is_secret_is_in_no_log_metric_trace_or_event() {
     let secrets =
         json!([{"operations": ["*"], "apiGroups": [""], "apiVersions": ["v1"], "resources": ["secrets"]}]);
     let garbage = json!({"rules": secrets, "failurePolicy": "Ignore"});
-    let hooks = [
-        webhook("garbage", &hook.at("/garbage"), &garbage),
-        webhook("all", &hook.at("/"), &json!({"rules": secrets})),
-    ];
+    let broken = ["garbage", "type", "object", "uid", "allowed", "patch", "patch-type", "encoded"];
+    let broken = broken.map(|way| webhook(way, &hook.at(&format!("/{way}")), &garbage));
+    let mut hooks = broken.to_vec();
+    hooks.push(webhook("all", &hook.at("/"), &json!({"rules": secrets})));
     configure(&client, &validating("all", &hooks)).await;
+    configure(&client, &mutating("broken", &broken)).await;
 
     let encoded = STANDARD.encode(PLANTED);
     let secret = |name: &str| {
@@ -89,6 +111,14 @@ async fn what_is_secret_is_in_no_log_metric_trace_or_event() {
         })
     };
     client.post(SECRETS, &secret("a")).await.fine();
+    // What its owner is not for is told of in an event.
+    let mut owned = secret("owned");
+    let elsewhere = json!({"metadata": {"name": "x"}});
+    let elsewhere = client.post("/api/v1/namespaces/kube-system/configmaps", &elsewhere).await.fine();
+    let owner = elsewhere["metadata"]["uid"].clone();
+    owned["metadata"]["ownerReferences"] =
+        json!([{"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": owner}]);
+    client.post(SECRETS, &owned).await.fine();
     assert_eq!(client.post(SECRETS, &secret("no")).await.code, 403);
     let apply = [("content-type", "application/apply-patch+yaml")];
     let at = |name: &str| format!("{SECRETS}/{name}?fieldManager=m");
@@ -114,12 +144,25 @@ async fn what_is_secret_is_in_no_log_metric_trace_or_event() {
     client.delete(&format!("{SECRETS}/a")).await.fine();
 
     let metrics = client.get("/metrics").await.fine();
-    let events = client.get("/api/v1/events").await.fine();
+    let mut events = json!({});
+    for _ in 0..1000 {
+        events = client.get("/api/v1/events").await.fine();
+        if events["items"].as_array().is_some_and(|events| !events.is_empty()) {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    assert_ne!(events["items"], json!([]), "what it cannot own is told of");
     let log = said.0.lock().clone();
-    assert!(log.contains("a webhook failed") && log.matches("request method").count() > 10, "{log}");
-    let of_secrets = |line: &&str| line.contains("\"resource\":\"secrets\"");
-    let audited: Vec<String> = lines.text().lines().filter(of_secrets).map(str::to_owned).collect();
-    assert!(audited.len() > 16, "{audited:#?}");
+    assert!(
+        log.matches("a webhook failed").count() > 60 && log.matches("request method").count() > 10,
+        "{log}"
+    );
+    // A configuration is no secret; what was planted in one is logged with the rest of it.
+    let others = |line: &&str| !line.contains("\"resource\":\"validatingwebhookconfigurations\"");
+    let audited: Vec<String> = lines.text().lines().filter(others).map(str::to_owned).collect();
+    let of_secrets = audited.iter().filter(|line| line.contains("\"resource\":\"secrets\""));
+    assert!(of_secrets.count() > 16, "{audited:#?}");
     for (of, text) in [
         ("log", log),
         ("metrics", metrics.to_string()),

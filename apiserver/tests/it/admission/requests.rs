@@ -333,3 +333,74 @@ async fn a_certificate_that_stands_for_itself_is_believed_if_it_is_given() {
         }
     }
 }
+
+/// Whoever created an object that is in no namespace could say in it that it is in one that a webhook passes over, and was not asked about.
+#[tokio::test]
+async fn what_an_object_says_of_its_namespace_decides_nothing() {
+    let hook = Hook::allowing().await;
+    let mut definition = definition();
+    definition["spec"]["scope"] = "Cluster".into();
+    let server =
+        ApiServer::builder(Memory::new(Options::default())).crds([definition]).start().await.unwrap();
+    let client = Client::of(&server);
+    let selector = json!({"matchExpressions": [{"key": "kubernetes.io/metadata.name", "operator": "NotIn", "values": ["kube-system"]}]});
+    let cluster = json!([{
+        "operations": ["*"], "apiGroups": ["example.com"], "apiVersions": ["*"], "resources": ["widgets"], "scope": "Cluster",
+    }]);
+    let hooks = [
+        webhook("scope", &hook.at("/scope"), &json!({"rules": cluster})),
+        webhook("selector", &hook.at("/selector"), &json!({"namespaceSelector": selector})),
+    ];
+    configure(&client, &mutating("all", &hooks)).await;
+    let all = "/apis/example.com/v1/widgets";
+    for namespace in ["kube-system", "nowhere"] {
+        let mut object = widget("a", &json!({"size": 1}));
+        object["metadata"]["namespace"] = namespace.into();
+        let made = client.post(all, &object).await.fine();
+        assert!(made["metadata"].get("namespace").is_none());
+        object["spec"]["size"] = 2.into();
+        object["metadata"]["resourceVersion"] = made["metadata"]["resourceVersion"].clone();
+        client.put(&format!("{all}/a"), &object).await.fine();
+        let moved = json!({"metadata": {"namespace": namespace}, "spec": {"size": 3}});
+        client.merge(&format!("{all}/a"), &moved).await.fine();
+        object["metadata"].as_object_mut().unwrap().remove("resourceVersion");
+        object["spec"]["size"] = 4.into();
+        let apply = [("content-type", "application/apply-patch+yaml")];
+        let path = format!("{all}/a?fieldManager=m&force=true");
+        client.ask(Method::PATCH, &path, &apply, &object.to_string()).await.fine();
+        client.delete(&format!("{all}/a")).await.fine();
+    }
+    let seen = hook.seen();
+    assert_eq!(seen.len(), 2 * 2 * 5, "{seen:#?}");
+    for request in &seen {
+        let said = [&request["namespace"], &request["object"]["metadata"]["namespace"]];
+        assert_eq!(said, [&Value::Null; 2], "{request:#}");
+    }
+}
+
+/// A webhook for a version without a field erased it from what was written in one that has it.
+#[tokio::test]
+async fn what_another_version_has_not_is_there_after_a_webhook_for_that_one() {
+    let hook =
+        Hook::patching(json!([{"op": "add", "path": "/metadata/labels", "value": {"seen": "yes"}}])).await;
+    let mut definition = versions();
+    definition["spec"]["versions"][0]["storage"] = false.into();
+    definition["spec"]["versions"][1]["storage"] = true.into();
+    definition["spec"]["versions"][1]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]["mood"] =
+        json!({"type": "string"});
+    let server =
+        ApiServer::builder(Memory::new(Options::default())).crds([definition]).start().await.unwrap();
+    let client = Client::of(&server);
+    let first = json!([{"operations": ["*"], "apiGroups": ["example.com"], "apiVersions": ["v1"], "resources": ["widgets"]}]);
+    configure(&client, &mutating("all", &[webhook("first", &hook.at("/"), &json!({"rules": first}))])).await;
+    let path = WIDGETS.replace("v1", "v2");
+    let mut object = widget("a", &json!({"size": 4, "mood": "good"}));
+    object["apiVersion"] = "example.com/v2".into();
+    let made = client.post(&path, &object).await.fine();
+    assert_eq!((&made["spec"]["mood"], &made["metadata"]["labels"]["seen"]), (&json!("good"), &json!("yes")));
+    let changed = client.merge(&format!("{path}/a"), &json!({"spec": {"size": 5}})).await.fine();
+    assert_eq!(changed["spec"], json!({"size": 5, "mood": "good"}));
+    let seen = hook.seen();
+    assert_eq!(seen[0]["object"]["apiVersion"], "example.com/v1");
+    assert_eq!(seen[0]["object"]["spec"]["mood"], "good", "nothing is left out of what is told");
+}
