@@ -1,17 +1,24 @@
 //! Questions about access: they are asked by creating an object, and nothing is stored.
 
+mod check;
+
 use http::Response;
 use serde_json::{Value, json};
 
+use self::check::{wrong_metadata, wrong_question};
 use super::Job;
 use super::output::Output;
 use crate::accept::Place;
 use crate::auth::Identity;
 use crate::auth::rbac::{Attributes, On, Resource};
 use crate::http::{Body, answer};
+use crate::invalid::{FieldError, invalid};
 use crate::kind::Review;
 use crate::refusal::Refusal;
 use crate::request::WriteOptions;
+
+/// For whom tokens are that say nothing of it: what Kubernetes calls itself by default.
+const AUDIENCE: &str = "https://kubernetes.default.svc.cluster.local";
 
 /// Answers a question.
 pub(super) async fn review(job: &Job<'_>, review: Review) -> Result<Response<Body>, Refusal> {
@@ -19,11 +26,23 @@ pub(super) async fn review(job: &Job<'_>, review: Review) -> Result<Response<Bod
     let options = WriteOptions::create(&job.asked.query)?;
     let mut input = job.body(options.field_validation)?;
     let spec = input.object["spec"].take();
+    let errors = match review {
+        Review::OwnAccess => wrong_question(&spec, false, job.namespace()),
+        Review::Access => wrong_question(&spec, true, job.namespace()),
+        Review::Oneself | Review::OwnRules | Review::Token => Vec::new(),
+    };
+    refuse(job, errors)?;
+    if matches!(review, Review::OwnAccess | Review::Access) {
+        refuse(job, wrong_metadata(&input.object["metadata"], job.namespace()))?;
+    }
     let identity = &*job.asked.identity;
     input.object["status"] = match review {
         Review::Oneself => json!({"userInfo": identity.user_info()}),
         Review::OwnRules => {
             let namespace = text(&spec, "namespace");
+            if namespace.is_empty() {
+                return Err(Refusal::bad_request("no namespace on request"));
+            }
             match &job.shared.rules {
                 Some(rules) => rules.load().rules_for(identity, namespace),
                 None => json!({
@@ -33,25 +52,9 @@ pub(super) async fn review(job: &Job<'_>, review: Review) -> Result<Response<Bod
                 }),
             }
         }
-        Review::OwnAccess => access(job, identity, &spec)?,
-        Review::Access => {
-            let asked = of(&spec);
-            if asked.user.is_empty() && asked.groups.is_empty() {
-                return Err(Refusal::new(
-                    422,
-                    "Invalid",
-                    "spec.user: Invalid value: \"\": at least one of user or group must be specified",
-                ));
-            }
-            access(job, &asked, &spec)?
-        }
-        Review::Token => {
-            let token = text(&spec, "token");
-            match job.shared.authenticator.load().tokens.identify(token) {
-                Some(found) => json!({"authenticated": true, "user": found.user_info()}),
-                None => json!({"user": {}}),
-            }
-        }
+        Review::OwnAccess => access(job, identity, &spec),
+        Review::Access => access(job, &of(&spec), &spec),
+        Review::Token => token(job, &spec)?,
     };
     if !spec.is_null() {
         input.object["spec"] = spec;
@@ -59,41 +62,65 @@ pub(super) async fn review(job: &Job<'_>, review: Review) -> Result<Response<Bod
     Ok(answer::with_warnings(output.object(201, job, input.object)?, &input.warnings))
 }
 
-/// Whether somebody may.
-fn access(job: &Job<'_>, who: &Identity, spec: &Value) -> Result<Value, Refusal> {
+fn refuse(job: &Job<'_>, errors: Vec<FieldError>) -> Result<(), Refusal> {
+    match errors.is_empty() {
+        true => Ok(()),
+        false => Err(invalid(&job.kind.group, &job.kind.names.kind, "", &errors)),
+    }
+}
+
+/// Whose a token is. The tokens of this server are for itself, and nobody is known by one who asks on behalf of another.
+fn token(job: &Job<'_>, spec: &Value) -> Result<Value, Refusal> {
+    let token = text(spec, "token");
+    if token.is_empty() {
+        return Err(Refusal::bad_request("token is required for TokenReview in authentication"));
+    }
+    let audiences = spec["audiences"].as_array().filter(|audiences| !audiences.is_empty());
+    let is_meant = audiences.is_none_or(|audiences| audiences.iter().any(|audience| audience == AUDIENCE));
+    let authenticator = job.shared.authenticator.load();
+    Ok(match authenticator.tokens.identify(token).filter(|_| is_meant) {
+        Some(found) => json!({"authenticated": true, "user": found.user_info(), "audiences": [AUDIENCE]}),
+        None => json!({"user": {}}),
+    })
+}
+
+/// Whether somebody may, by a question with which nothing is wrong.
+fn access(job: &Job<'_>, who: &Identity, spec: &Value) -> Value {
     let (resource, path) = (&spec["resourceAttributes"], &spec["nonResourceAttributes"]);
-    let attributes = match (resource.is_object(), path.is_object()) {
-        (true, false) => {
-            let namespace = job.namespace().unwrap_or_else(|| text(resource, "namespace"));
-            let asks = Resource {
-                group: text(resource, "group"),
-                resource: text(resource, "resource"),
-                subresource: text(resource, "subresource"),
-                namespace,
-                name: text(resource, "name"),
-            };
-            Attributes::of(text(resource, "verb"), asks)
-        }
-        (false, true) => Attributes { verb: text(path, "verb"), on: On::Path(text(path, "path")) },
-        _ => {
-            let message = "exactly one of nonResourceAttributes or resourceAttributes must be specified";
-            return Err(Refusal::new(422, "Invalid", message));
-        }
+    let attributes = if resource.is_object() {
+        let asks = Resource {
+            group: text(resource, "group"),
+            resource: text(resource, "resource"),
+            subresource: text(resource, "subresource"),
+            namespace: text(resource, "namespace"),
+            name: text(resource, "name"),
+        };
+        Attributes::of(text(resource, "verb"), asks)
+    } else {
+        Attributes { verb: text(path, "verb"), on: On::Path(text(path, "path")) }
     };
-    let Some(rules) = &job.shared.rules else { return Ok(json!({"allowed": true})) };
+    let Some(rules) = &job.shared.rules else { return json!({"allowed": true}) };
     let decision = rules.load().allows(who, &attributes);
     let mut status = json!({"allowed": decision.allowed});
     let reason = decision.reason();
     if !reason.is_empty() {
         status["reason"] = reason.into();
     }
-    Ok(status)
+    status
 }
 
-/// The identity that a question is about.
+/// The identity that a question is about: in the groups that it says, and in no others.
 fn of(spec: &Value) -> Identity {
-    let groups = spec["groups"].as_array().into_iter().flatten().filter_map(Value::as_str);
-    groups.fold(Identity::new(text(spec, "user")), Identity::in_group).with_uid(text(spec, "uid"))
+    let texts = |list: &Value| -> Vec<String> {
+        list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
+    };
+    let extra = spec["extra"].as_object().into_iter().flatten();
+    Identity {
+        user: text(spec, "user").to_owned(),
+        uid: text(spec, "uid").to_owned(),
+        groups: texts(&spec["groups"]),
+        extra: extra.map(|(key, values)| (key.clone(), texts(values))).collect(),
+    }
 }
 
 fn text<'a>(object: &'a Value, field: &str) -> &'a str {

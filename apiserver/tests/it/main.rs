@@ -29,6 +29,7 @@ mod paths;
 mod protobuf;
 mod real;
 mod reload;
+mod reviews;
 mod revisions;
 mod rights;
 mod roads;
