@@ -4,7 +4,8 @@ use bytes::Bytes;
 use http::header::CONTENT_TYPE;
 use http::{Method, Request};
 use http_body_util::{BodyExt as _, Full};
-use machinery_apiserver::{Body, testing};
+use machinery_apiserver::{ApiServer, Body, testing};
+use machinery_store::{Memory, Options};
 use serde_json::{Value, json};
 
 use crate::client::{Client, widgets};
@@ -318,4 +319,31 @@ async fn the_old_openapi_document_is_there_in_protobuf() {
     assert_eq!(send(&client, "application/yaml", get(PATH)).await.status(), 406);
     // Of the newer documents there is JSON only.
     assert_eq!(send(&client, ANSWERED, get("/openapi/v3")).await.status(), 406);
+}
+
+/// A `Scale` is a built-in kind whatever it is of. That of a custom resource could be sent in protobuf, and was not answered in it.
+#[tokio::test]
+async fn how_many_is_answered_in_protobuf_whatever_it_is_of() {
+    let mut definition = crate::client::definition();
+    definition["spec"]["versions"][0]["subresources"]["scale"] =
+        json!({"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.size"});
+    let builder = ApiServer::builder(Memory::new(Options::default())).crds([definition]);
+    let server = builder.start().await.unwrap();
+    let client = Client::of(&server);
+    let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": {"size": 2}});
+    client.post(WIDGETS, &widget).await.fine();
+    let path = format!("{WIDGETS}/a/scale");
+    let four = json!({"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "a"}, "spec": {"replicas": 4}});
+    let wants = |replicas: u64| json!({"spec": {"replicas": replicas}});
+    let applied = format!("{path}?fieldManager=m&force=true");
+    for (request, expected) in [
+        (get(&path), 2),
+        (Asks(Method::PATCH, &path, "application/merge-patch+json", wants(3)), 3),
+        (Asks(Method::PUT, &path, "application/json", four.clone()), 4),
+        (Asks(Method::PATCH, &applied, "application/apply-patch+yaml", four), 4),
+    ] {
+        let (code, form, scale) = said(&client, PROTOBUF, request).await;
+        assert_eq!((code, &*form, &scale["kind"]), (200, PROTOBUF, &json!("Scale")));
+        assert_eq!(scale["spec"]["replicas"], expected);
+    }
 }
