@@ -3,6 +3,7 @@
 //! The store's changes come in order, so who is there at a revision is known exactly, and by UID. What is decided of that is
 //! carried out only if the object is still as it was: otherwise its change is yet to be seen, and decides anew.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use machinery_store::{Change, Entry, Key, Range, Seen, Span};
@@ -11,6 +12,7 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::sleep;
 
 use super::begin::ensure;
+use super::definitions;
 use super::family::{Due, Family, Owner};
 use super::follow::AGAIN;
 use super::writes::{self, How};
@@ -39,11 +41,22 @@ async fn follow(shared: &Shared) -> Result<(), Refusal> {
     let lost = |_| Refusal::new(503, "ServiceUnavailable", "the watch was lost");
     let mut watch = shared.objects.watch(Span::all(), listed.at).await.map_err(lost)?;
     drop(listed);
+    let (definitions, mut known) = (native::definition().place.start(None), kinds(shared));
     for key in family.concerned() {
         settle(shared, &family, &key).await?;
     }
     loop {
         let Seen::Changes { events, .. } = watch.next().await.map_err(lost)? else { continue };
+        if events.iter().any(|event| event.key().starts_with(&*definitions)) {
+            definitions::pass(shared).await?;
+            // Of an owner whose kind was not known it can be told from now on whether it is there.
+            let before = std::mem::replace(&mut known, kinds(shared));
+            if !known.is_subset(&before) {
+                for key in family.concerned() {
+                    settle(shared, &family, &key).await?;
+                }
+            }
+        }
         for event in events {
             let concerned = match &event.change {
                 Change::Put(entry) => family.put(entry),
@@ -54,6 +67,12 @@ async fn follow(shared: &Shared) -> Result<(), Refusal> {
             }
         }
     }
+}
+
+/// The kinds that there are, by group and name.
+fn kinds(shared: &Shared) -> BTreeSet<(String, String)> {
+    let kinds = shared.kinds();
+    kinds.kinds().map(|kind| (kind.group.to_string(), kind.names.kind.clone())).collect()
 }
 
 /// Does what is due.

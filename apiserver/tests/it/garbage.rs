@@ -143,6 +143,20 @@ async fn what_is_owned_goes_with_the_definition_of_its_owner() {
     gone(&client, &format!("{MAPS}/a")).await;
 }
 
+/// What named an owner of a kind that came later was not looked at again before the next start.
+#[tokio::test]
+async fn when_the_kind_of_an_owner_comes_it_is_known_whether_the_owner_is_there() {
+    let server = ApiServer::builder(Memory::new(Options::default())).start().await.unwrap();
+    let client = Client::of(&server);
+    let widget = json!({"apiVersion": "example.com/v1", "kind": "Widget", "name": "w", "uid": "none-such"});
+    client.post(MAPS, &named("a", &[widget])).await.fine();
+    collected(&client).await;
+    client.get(&format!("{MAPS}/a")).await.fine();
+    let definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
+    client.post(definitions, &definition()).await.fine();
+    gone(&client, &format!("{MAPS}/a")).await;
+}
+
 #[tokio::test]
 async fn an_owner_that_cannot_be_one_for_where_it_is_is_told_of() {
     let (_server, client) = widgets().await;
