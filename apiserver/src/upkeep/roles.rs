@@ -1,17 +1,20 @@
-//! Roles and bindings take effect when they are written.
+//! Roles and bindings take effect when they are written, and what a role has of others is said in it.
 
 use std::sync::Arc;
 
 use machinery_store::{Range, Span};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::time::sleep;
 
 use super::follow::{AGAIN, Changes};
+use super::writes;
 use crate::auth::rbac::{GROUP, Rules};
+use crate::kind::Part;
 use crate::native;
 use crate::refusal::Refusal;
 use crate::server::Shared;
 use crate::storage::Moment;
+use crate::strategy::meta_text;
 use crate::verbs::output::read;
 
 /// Follows until the server stops.
@@ -29,13 +32,27 @@ pub(super) async fn run(shared: Arc<Shared>) {
 /// Makes the rules those of the roles and bindings there are.
 pub(super) async fn pass(shared: &Shared) -> Result<(), Refusal> {
     let Some(rules) = &shared.rules else { return Ok(()) };
-    let mut objects: Vec<Value> = Vec::new();
+    let (mut objects, mut gathering): (Vec<Value>, _) = (Vec::new(), Vec::new());
     for kind in native::kinds().filter(|kind| &*kind.group == GROUP) {
         let listed = shared.objects.list(Range::of(kind.place.span(None)), Moment::Newest).await?;
         for entry in listed.entries {
-            objects.push(read(&kind, &entry, entry.modified)?);
+            let object = read(&kind, &entry, entry.modified)?;
+            if object["aggregationRule"].is_object() {
+                gathering.push((kind.clone(), entry, objects.len()));
+            }
+            objects.push(object);
         }
     }
-    rules.swap(Arc::new(Rules::compile(&objects)));
+    let compiled = Arc::new(Rules::compile(&objects));
+    rules.swap(compiled.clone());
+    for (kind, entry, at) in gathering {
+        let object = &objects[at];
+        let gathered = compiled.of_cluster_role(meta_text(object, "name")).unwrap_or_else(|| json!([]));
+        let said = object["rules"].as_array().map_or(&[][..], Vec::as_slice);
+        if gathered.as_array().is_some_and(|gathered| gathered != said) {
+            writes::update(shared, &kind, &entry, Part::Main, |role| role["rules"] = gathered.clone())
+                .await?;
+        }
+    }
     Ok(())
 }

@@ -192,6 +192,44 @@ async fn nobody_gives_what_he_has_not() {
     ann.post(ROLES, &role("less", less)).await.fine();
 }
 
+/// A role that is made of others was shown without rules, so that whoever read it took it for one that grants nothing.
+#[tokio::test]
+async fn a_role_that_is_made_of_others_says_what_it_has_of_them() {
+    const OURS: &str = "/apis/rbac.authorization.k8s.io/v1/clusterroles";
+    let store = Memory::new(Options::default());
+    let start = || async { ApiServer::builder(store.clone()).rbac().start().await.unwrap() };
+    let servers = [start().await, start().await];
+    let [admin, other] = servers.each_ref().map(Client::of);
+    let of_view = |role: &Value| role["rules"].as_array().cloned().unwrap_or_default();
+    let rules = of_view(&admin.get(&format!("{OURS}/view")).await.fine());
+    assert!(!rules.is_empty(), "it has what is there at the start");
+    let own = json!({"apiGroups": ["example.com"], "resources": ["widgets"], "verbs": ["get"]});
+    let part = json!({"metadata": {"name": "part", "labels": {"rbac.authorization.k8s.io/aggregate-to-view": "true"}}, "rules": [own]});
+    admin.post(OURS, &part).await.fine();
+    let until = async |client: &Client, role: &str, has: bool| {
+        for _ in 0..1000 {
+            if of_view(&client.get(&format!("{OURS}/{role}")).await.fine()).contains(&own) == has {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        panic!("{role} does not say what it has");
+    };
+    // What is made of what is made of others has it, too.
+    for role in ["view", "edit", "admin"] {
+        until(&other, role, true).await;
+    }
+    other.delete(&format!("{OURS}/part")).await.fine();
+    for role in ["view", "edit", "admin"] {
+        until(&admin, role, false).await;
+    }
+    // Two servers come to rest.
+    let at = |role: Value| role["metadata"]["resourceVersion"].clone();
+    let before = at(admin.get(&format!("{OURS}/view")).await.fine());
+    collected(&admin).await;
+    assert_eq!(at(other.get(&format!("{OURS}/view")).await.fine()), before);
+}
+
 #[tokio::test]
 async fn a_body_leads_to_no_other_place_and_no_other_time() {
     let (server, admin) = server().await;

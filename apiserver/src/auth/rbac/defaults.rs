@@ -118,7 +118,7 @@ fn role(name: &str, part_of: &[&str], rules: Vec<Value>) -> Value {
     })
 }
 
-/// A role of what is labelled as a part of it. Who shows it fills in the rules.
+/// A role of what is labelled as a part of it. What these are is filled in when they are known.
 fn gathering(name: &str, part_of: &[&str]) -> Value {
     let mut role = role(name, part_of, Vec::new());
     role["aggregationRule"] = json!({"clusterRoleSelectors": [{"matchLabels": {label(name): "true"}}]});

@@ -129,7 +129,6 @@ impl Rules {
     }
 
     /// The rules of a ClusterRole as they count: of an aggregated one, those of the others.
-    #[cfg(test)]
     pub(crate) fn of_cluster_role(&self, name: &str) -> Option<Value> {
         let rules = self.roles.get(&(String::new(), name.to_owned()))?;
         Some(rules.iter().map(Rule::to_json).collect())
