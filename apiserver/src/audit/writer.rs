@@ -73,8 +73,8 @@ impl Log {
         task.spawn(run(lines, sink, ending.clone(), metrics.clone()));
         task.close();
         // What is refused because there is too much is logged too.
-        let places =
-            limits.watches.saturating_add(limits.in_flight.saturating_mul(4)).min(Semaphore::MAX_PERMITS);
+        let long = limits.watches.saturating_add(limits.long_lists);
+        let places = long.saturating_add(limits.in_flight.saturating_mul(4)).min(Semaphore::MAX_PERMITS);
         let places = Arc::new(Semaphore::new(places));
         Self { policy, strict, queue, places, patience: limits.work, metrics, task, ending }
     }

@@ -53,6 +53,11 @@ impl Body {
         matches!(self.kind, Kind::Frames(_))
     }
 
+    /// Whether it is made as it is sent.
+    pub(crate) const fn is_in_parts(&self) -> bool {
+        matches!(self.kind, Kind::Parts(_))
+    }
+
     /// All of it, if it is there at once.
     pub(crate) fn whole_bytes(&self) -> Option<Bytes> {
         match &self.kind {

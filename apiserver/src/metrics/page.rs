@@ -102,6 +102,7 @@ impl Metrics {
         let whole = |number: usize| i64::try_from(number).unwrap_or(i64::MAX);
         for (of, limit) in [
             ("requests", whole(limits.in_flight)),
+            ("long_lists", whole(limits.long_lists)),
             ("watches", whole(limits.watches)),
             ("connections", whole(limits.connections)),
             ("interests", whole(limits.interests)),

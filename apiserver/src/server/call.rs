@@ -154,7 +154,12 @@ impl Shared {
                 let full = |_: &Refusal| self.metrics.counted.add(Event::TooManyRequests);
                 let _place = self.places.request().inspect_err(full)?;
                 let _worked_on = self.metrics.worked_on(verb.reads());
-                verbs::serve(&self, asked).await
+                let answer = verbs::serve(&self, asked).await?;
+                if !answer.body().is_in_parts() {
+                    return Ok(answer);
+                }
+                let place = self.places.list().inspect_err(full)?;
+                Ok(answer.map(|body| body.holding(place)))
             }
             Admitted::Other(parts) => {
                 body.pass_over(&self).await;

@@ -14,6 +14,8 @@ pub struct Limits {
     pub bodies_bytes: u32,
     /// Requests that are worked on at the same time, watches not counted. Others are refused with 429.
     pub in_flight: usize,
+    /// Lists that are sent at the same time and are longer than 64 KiB. Others are refused with 429.
+    pub long_lists: usize,
     /// Watches at the same time. Others are refused with 429.
     pub watches: usize,
     /// Revisions of each kind that are kept for its watches. Who is farther behind reads them from the store.
@@ -77,6 +79,7 @@ impl Default for Limits {
             body_bytes: 3 << 20,
             bodies_bytes: 512 << 20,
             in_flight: 400,
+            long_lists: 400,
             watches: 100_000,
             ring_revisions: 4096,
             ring_bytes: 16 << 20,

@@ -11,6 +11,7 @@ use crate::refusal::Refusal;
 #[derive(Debug)]
 pub(crate) struct Places {
     requests: Semaphore,
+    lists: Arc<Semaphore>,
     watches: Arc<Semaphore>,
     /// A permit a byte.
     bodies: Semaphore,
@@ -21,6 +22,7 @@ impl Places {
         let semaphore = |permits: usize| Semaphore::new(permits.min(Semaphore::MAX_PERMITS));
         Self {
             requests: semaphore(limits.in_flight),
+            lists: Arc::new(semaphore(limits.long_lists)),
             watches: Arc::new(semaphore(limits.watches)),
             bodies: semaphore(usize::try_from(limits.bodies_bytes).unwrap_or(usize::MAX)),
         }
@@ -30,6 +32,12 @@ impl Places {
     pub(super) fn request(&self) -> Result<SemaphorePermit<'_>, Refusal> {
         let message = "the server works on as many requests as it may: ask again";
         self.requests.try_acquire().map_err(|_| too_many(message))
+    }
+
+    /// A place for a list that is made as it is sent: until that is done. What is in it is held until then.
+    pub(super) fn list(&self) -> Result<OwnedSemaphorePermit, Refusal> {
+        let message = "the server sends as many long lists as it may: ask again, or for pages by `limit`";
+        self.lists.clone().try_acquire_owned().map_err(|_| too_many(message))
     }
 
     /// A place for a watch: until its answer ends.

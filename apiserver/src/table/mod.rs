@@ -9,5 +9,5 @@ mod render;
 
 pub(crate) use builtin::builtin;
 pub(crate) use column::{Columns, check_columns, crd_columns};
-pub(crate) use partial::{list_metadata, partial, partial_list};
+pub(crate) use partial::{cut, list_metadata, partial, partial_list};
 pub(crate) use render::{Include, Tables};

@@ -47,7 +47,7 @@ pub(crate) fn partial_list(mut list: Value, version: MetaVersion) -> Result<Valu
 }
 
 /// The metadata of one object, which is left without.
-pub(super) fn cut(object: &mut Value, version: MetaVersion) -> Value {
+pub(crate) fn cut(object: &mut Value, version: MetaVersion) -> Value {
     let metadata = object.get_mut("metadata").map(Value::take).unwrap_or_else(|| json!({}));
     json!({"kind": "PartialObjectMetadata", "apiVersion": version.api_version(), "metadata": metadata})
 }

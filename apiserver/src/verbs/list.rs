@@ -1,24 +1,21 @@
 //! Reading the objects that are selected.
 
 mod messages;
+mod parts;
 
-use std::io::Write as _;
 use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 
-use bytes::Bytes;
-use futures::stream;
 use http::Response;
 use machinery_objects::Revision;
 use machinery_store::{Entry, Range};
 use serde_json::{Value, json};
 
-use super::output::{Output, item, left_out, read, write_item};
+use super::output::Output;
 use super::{Job, Matter};
-use crate::accept::{Media, Place, Shape};
+use crate::accept::{Media, Place};
 use crate::cache::{self, Wanted};
 use crate::http::{Body, answer};
-use crate::kind::Kind;
 use crate::refusal::Refusal;
 use crate::request::{ContinueAt, ContinueToken, FieldLabels, ListAt, ListOptions, check_fields};
 use crate::select::Selection;
@@ -35,29 +32,21 @@ pub(super) async fn list(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     let selection = selection(job, &options)?;
     let found = find(job, &options.at, options.limit, &selection).await?;
     let metadata = found.metadata(job.kind.built_in);
-    if output.is_plain() {
-        let head = head(job.kind, &metadata);
-        return Ok(answer::bytes(
-            200,
-            output.form.content_type(),
-            parts(head, job.kind.clone(), found.entries)?,
-        ));
-    }
     if output.form.media == Media::Protobuf
         && let Some(answer) = messages::answer(&output, job.kind, &metadata, &found.entries).await?
     {
         return Ok(answer);
     }
-    let whole = output.form.shape == Shape::Whole;
-    let items = found.entries.iter().map(|entry| {
-        let object = read(job.kind, entry, entry.modified)?;
-        Ok(if whole { item(job.kind, object) } else { object })
+    let outer = json!({
+        "apiVersion": job.kind.api_version, "kind": job.kind.names.list_kind, "metadata": metadata, "items": [],
     });
-    let list = json!({
-        "apiVersion": job.kind.api_version, "kind": job.kind.names.list_kind, "metadata": metadata,
-        "items": items.collect::<Result<Vec<Value>, Refusal>>()?,
-    });
-    output.object(200, job, list)
+    let outer = output.shaped(job, outer)?;
+    let (form, include) = (output.form, output.include);
+    if form.media == Media::Protobuf {
+        return Ok(answer::value(200, form, &outer)); // no form of lists, which is refused there
+    }
+    let items = parts::Items { kind: job.kind.clone(), form, include, now: job.shared.world.now() };
+    Ok(answer::bytes(200, form.content_type(), parts::body(items, outer, found.entries)?))
 }
 
 /// What a list, a watch or the deletion of a collection selects.
@@ -214,51 +203,3 @@ const TOO_OLD: &str = "The provided continue parameter is too old to display a c
      list without the continue parameter, or use the continue token in this response to retrieve the remainder of the \
      results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or \
      deleted between the time the first chunk was returned and now may show up in the list.";
-
-/// All before the items.
-fn head(kind: &Kind, metadata: &Value) -> Vec<u8> {
-    let mut head = Vec::with_capacity(PART);
-    let (version, list_kind) = (json!(kind.api_version), json!(kind.names.list_kind));
-    write!(head, r#"{{"apiVersion":{version},"kind":{list_kind},"metadata":{metadata},"items":["#)
-        .expect("a vector takes all");
-    head
-}
-
-/// The list as bytes, made as they are sent: a long list is never in memory as a whole.
-fn parts(head: Vec<u8>, kind: Arc<Kind>, entries: Vec<Arc<Entry>>) -> Result<Body, Refusal> {
-    let mut making =
-        Making { left_out: left_out(&kind), kind, entries: entries.into_iter(), first: true, ended: false };
-    let first = making.part(head)?;
-    if making.ended {
-        return Ok(Body::whole(first));
-    }
-    let rest = stream::iter(std::iter::from_fn(move || {
-        (!making.ended).then(|| making.part(Vec::with_capacity(PART + 4096)))?.ok().map(Bytes::from)
-    }));
-    Ok(Body::parts(futures::StreamExt::chain(stream::iter([Bytes::from(first)]), rest)))
-}
-
-struct Making {
-    kind: Arc<Kind>,
-    left_out: String,
-    entries: std::vec::IntoIter<Arc<Entry>>,
-    first: bool,
-    ended: bool,
-}
-
-impl Making {
-    fn part(&mut self, mut bytes: Vec<u8>) -> Result<Vec<u8>, Refusal> {
-        while bytes.len() < PART {
-            let Some(entry) = self.entries.next() else {
-                bytes.extend_from_slice(b"]}\n");
-                self.ended = true;
-                break;
-            };
-            if !std::mem::take(&mut self.first) {
-                bytes.push(b',');
-            }
-            write_item(&self.kind, &self.left_out, &entry, &mut bytes)?;
-        }
-        Ok(bytes)
-    }
-}

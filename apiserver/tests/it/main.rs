@@ -20,6 +20,7 @@ mod interposed;
 mod kube_rs;
 mod kube_rs_apply;
 mod kubectl;
+mod lists;
 mod malformed;
 mod metrics;
 mod objects;
