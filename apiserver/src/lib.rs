@@ -55,7 +55,8 @@
 //! 18. **What a [`KindOf`] asks of its objects holds for everybody** (`what_a_kind_asks_holds_on_the_wire_and_through_a_handle`);
 //!     what it notes of a write, of whichever part, is its own (`what_the_server_notes_of_a_write_is_its_own_on_every_way`); and
 //!     nobody takes its name (`a_definition_of_its_name_is_refused_either_way`).
-//! 19. **Long answers are compressed** for who can read gzip, and lists as they are made, never held as a whole
+//! 19. **Lists are made as they are sent**, in every form, and so many at the same time (`a_list_is_made_as_it_is_sent_in_every_form_and_says_the_same`,
+//!     `a_long_list_has_a_place_until_it_is_sent`). **Long answers are compressed** for who can read gzip
 //!     (`long_answers_are_compressed_for_who_can_read_them`, `a_long_document_is_compressed_as_it_is_made`); watches are not
 //!     (`a_watch_is_not_compressed`).
 //! 20. **A write under a fence** is made only if the Lease or lock that it names, or each of up to four, is still the writer's at that moment: on every way, by
@@ -82,7 +83,8 @@
 //!     (`what_a_client_wrote_about_its_trace_stays`), and a header that is no `traceparent` is nothing
 //!     (`a_header_that_is_no_traceparent_is_nothing`). Why: `docs/designs/014-traces.md`.
 //!
-//! 25. **Who may stand for another** does so in a request, with all that the other may and nothing more; who may not, or says it so that
+//! 25. **Questions about access are answered for whom they are about**, and refused where they are none, as Kubernetes does (the tests of `reviews`); a role
+//!     that is made of others says what it has of them (`a_role_that_is_made_of_others_says_what_it_has_of_them`). **Who may stand for another** does so in a request, with all that the other may and nothing more; who may not, or says it so that
 //!     it cannot be understood, is refused (`who_may_stand_for_another_has_its_rights_and_no_others`).
 //! 26. **What is applied comes to what the genuine machinery makes of it**: objects, who owns what of them, and conflicts, over random sequences of
 //!     applies, updates and patches by three managers (`random_applies_come_to_what_the_genuine_machinery_makes_of_them`; five thousand
@@ -93,14 +95,15 @@
 //! 27. **What is asked is logged as a policy says**, in the form of Kubernetes, and before it is answered: every verb, and who was refused, a watch
 //!     at its begin and its end, for whom it was made, a panic (`every_verb_is_in_the_log_with_what_was_sent_and_answered` and the tests beside it;
 //!     the policy against a naive reading: `it_decides_as_the_naive_reading_does`). The value of a secret is in no line, whatever the
-//!     policy says (`no_line_has_the_value_of_a_secret`), nor in a log, a trace, a metric or an event (`what_is_secret_is_in_no_log_metric_trace_or_event`). What webhooks say of a request is there (`what_webhooks_say_of_a_request_is_in_the_log`). What cannot be written is counted, and refused only where that is asked for
+//!     policy says (`no_line_has_the_value_of_a_secret`), nor in a log, a trace, a metric or an event (`what_is_secret_is_in_no_log_metric_trace_or_event`). What webhooks say of a request, and what they did with it, is there (`what_webhooks_say_of_a_request_is_in_the_log`,
+//!     `what_webhooks_did_with_a_request_is_in_the_log`). What cannot be written is counted, and refused only where that is asked for
 //!     (`what_cannot_be_written_is_counted_and_refuses_only_where_that_is_asked_for`). Why: `docs/designs/018-audit.md`.
 //! 28. **What becomes of what is owned is what the naive way makes of it**: over any graph of owners, in namespaces and in none, with circles
 //!     and several owners, whoever is deleted and however, and over restarts (`what_is_left_is_what_the_naive_way_leaves`). In the background, in
 //!     the foreground or as orphans, said in the query or in the body, of one or of many (`how_it_goes_can_be_said_in_every_way`,
 //!     `who_waits_is_there_until_what_it_owns_is_not`, `what_was_begun_before_a_restart_is_done_after_it`). Who cannot own an object for where they
 //!     are is told of in an event (`an_owner_that_cannot_be_one_for_where_it_is_is_told_of`), and whose owner's kind is not known stays
-//!     (`whose_owner_cannot_be_told_stays`).
+//!     (`whose_owner_cannot_be_told_stays`) until it is (`when_the_kind_of_an_owner_comes_it_is_known_whether_the_owner_is_there`).
 //!
 //! 29. **Answers are in protobuf for who asks for it first**, as client-go does: built-in kinds, and the metadata of every kind, byte for
 //!     byte as Go writes them (`json_is_the_bytes_that_go_makes_of_it`, `a_list_in_pieces_is_the_bytes_that_go_makes_of_the_whole`,
@@ -119,7 +122,9 @@
 //!     (`configurations_are_never_sent`).
 //! 32. **Webhooks are asked as their configurations say**: about what their rules and selectors mean (`the_rules_agree_with_a_naive_reading`,
 //!     `a_webhook_is_asked_about_what_it_selects`), in the version that is meant
-//!     (`the_same_objects_in_another_version_are_asked_about_in_the_one_that_is_meant`), those that mutate in order and once more where they want
+//!     (`the_same_objects_in_another_version_are_asked_about_in_the_one_that_is_meant`) and with nothing lost by that
+//!     (`what_another_version_has_not_is_there_after_a_webhook_for_that_one`), wherever an object says that it is
+//!     (`what_an_object_says_of_its_namespace_decides_nothing`), those that mutate in order and once more where they want
 //!     to (`webhooks_are_asked_in_order_and_once_more_if_they_want_to`); and they are told who asks for what (`a_review_says_what_is_asked_for`).
 //! 33. **What is committed is what was asked about**: if somebody else writes the object meanwhile, all are asked again
 //!     (`a_patch_is_always_applied_to_what_is_committed`, `what_changes_between_the_question_and_the_commit_is_asked_about_again`), ten times at

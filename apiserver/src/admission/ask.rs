@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::{FutureExt as _, StreamExt as _, stream};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::matching::{About, As, matched, selects};
 use super::review::{self, Answer, internal};
@@ -25,6 +25,8 @@ use crate::verbs::Matter;
 /// So many webhooks are asked about a request at the same time.
 const AT_ONCE: usize = 16;
 
+/// What the keys end with by which the log tells what webhooks did, as in Kubernetes.
+const NOTES: &str = "webhook.admission.k8s.io";
 /// What is told of a webhook that fails, in characters.
 const SAID: usize = 1024;
 /// How what is told begins where its answer is none.
@@ -94,7 +96,7 @@ impl<'a> Asking<'a> {
         }
         let mut rounds = Rounds::default();
         for (at, webhook) in self.webhooks.mutating.iter().enumerate() {
-            if let Some(made) = self.asked_to_mutate(webhook, &shown, old).await? {
+            if let Some(made) = self.asked_to_mutate(webhook, (0, at), &shown, old).await? {
                 let changed = made.as_ref().is_some_and(|made| *made != shown);
                 rounds.asked(at, changed, webhook.if_needed);
                 shown = made.unwrap_or(shown);
@@ -102,7 +104,7 @@ impl<'a> Asking<'a> {
         }
         for at in rounds.again() {
             let webhook = &self.webhooks.mutating[*at];
-            shown = self.asked_to_mutate(webhook, &shown, old).await?.flatten().unwrap_or(shown);
+            shown = self.asked_to_mutate(webhook, (1, *at), &shown, old).await?.flatten().unwrap_or(shown);
         }
         if let (false, Some(notes)) = (managed::keep_readable(&object, &mut shown), self.matter.notes) {
             notes.warn(UNREADABLE);
@@ -118,13 +120,18 @@ impl<'a> Asking<'a> {
             let asked = self.attributes(&question);
             unharmed(admission.validate(&asked), &asked).await?;
         }
-        let ask = |webhook| async move {
-            match self.matches(webhook, &question).await? {
-                Some(shown_as) => self.ask(webhook, &question, &shown_as, false).await.map(drop),
-                None => Ok(()),
+        let ask = |(at, webhook)| async move {
+            let Some(shown_as) = self.matches(webhook, &question).await? else { return Ok(()) };
+            if let Asked::Ignored = self.ask(webhook, &question, &shown_as, false).await? {
+                self.note(
+                    webhook,
+                    format!("failed-open.validating.{NOTES}/round_0_index_{at}"),
+                    webhook.name.clone(),
+                );
             }
+            Ok(())
         };
-        let asked: Vec<_> = self.webhooks.validating.iter().map(ask).collect();
+        let asked: Vec<_> = self.webhooks.validating.iter().enumerate().map(ask).collect();
         // All are asked, and of those that refuse, the first one is told.
         let answers: Vec<Result<(), Refusal>> = stream::iter(asked).buffered(AT_ONCE).collect().await;
         answers.into_iter().collect()
@@ -148,26 +155,69 @@ impl<'a> Asking<'a> {
     async fn asked_to_mutate(
         &self,
         webhook: &Webhook,
+        (round, at): (usize, usize),
         object: &Value,
         old: Option<&Value>,
     ) -> Result<Option<Option<Value>>, Refusal> {
         let question = Question { object: Some(object), old };
         let Some(shown_as) = self.matches(webhook, &question).await? else { return Ok(None) };
-        let patch = match self.ask(webhook, &question, &shown_as, true).await? {
-            Asked::Not => return Ok(None),
-            Asked::Ignored | Asked::Answered(Answer { patch: None, .. }) => return Ok(Some(None)),
-            Asked::Answered(Answer { patch: Some(patch), .. }) => patch,
-        };
+        let asked = self.ask(webhook, &question, &shown_as, true).await?;
+        if let Asked::Not = asked {
+            return Ok(None);
+        }
+        let place = format!("{NOTES}/round_{round}_index_{at}");
+        let made = self.made_of(webhook, &asked, &shown_as, object, old);
+        let changed = matches!(&made, Ok(Some(made)) if made != object);
+        let said =
+            json!({"configuration": webhook.configuration, "webhook": webhook.name, "mutated": changed});
+        self.note(webhook, format!("mutation.{place}"), said.to_string());
+        match &asked {
+            Asked::Ignored => {
+                self.note(webhook, format!("failed-open.mutation.{place}"), webhook.name.clone())
+            }
+            Asked::Answered(answer) if answer.patch.is_some() && made.is_ok() => {
+                self.note_patch(webhook, format!("patch.{place}"), answer);
+            }
+            Asked::Answered(_) | Asked::Not => {}
+        }
+        made.map(Some)
+    }
+
+    /// What a webhook makes of an object, if anything.
+    fn made_of(
+        &self,
+        webhook: &Webhook,
+        asked: &Asked,
+        shown_as: &As,
+        object: &Value,
+        old: Option<&Value>,
+    ) -> Result<Option<Value>, Refusal> {
+        let Asked::Answered(Answer { patch: Some(patch), .. }) = asked else { return Ok(None) };
         let wrong = |refusal: Refusal| {
             let why = refusal.causes.first().map_or(&refusal.message, |cause| &cause.message);
             internal(&format!("admission webhook {:?}: {why}", webhook.name))
         };
-        let patched = patch.apply(&self.seen_as(&shown_as, object), None).map_err(wrong)?;
+        let patched = patch.apply(&self.seen_as(shown_as, object), None).map_err(wrong)?;
         if old.is_some() && name(&patched) != name(object) {
             return Err(self.renamed(name(&patched)));
         }
         let made = self.taken(patched, matches!(shown_as, As::Other(_)));
-        made.map(|made| Some(Some(made))).map_err(|why| if why.code == 422 { why } else { wrong(why) })
+        made.map(Some).map_err(|why| if why.code == 422 { why } else { wrong(why) })
+    }
+
+    /// What is said of a webhook in the log, at every level.
+    fn note(&self, webhook: &Webhook, key: String, value: String) {
+        if let Some(notes) = self.matter.notes {
+            notes.note(&webhook.name, key, value, false);
+        }
+    }
+
+    fn note_patch(&self, webhook: &Webhook, key: String, answer: &Answer) {
+        let Some(notes) = self.matter.notes else { return };
+        let patch: Value = serde_json::from_slice(&answer.patch_bytes).unwrap_or_default();
+        let (configuration, name) = (&webhook.configuration, &webhook.name);
+        let said = json!({"configuration": configuration, "webhook": name, "patch": patch, "patchType": "JSONPatch"});
+        notes.note(name, key, said.to_string(), true);
     }
 
     /// Asks a webhook that a request is for.

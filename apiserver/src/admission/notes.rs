@@ -41,6 +41,13 @@ impl<'a> Notes<'a> {
         }
     }
 
+    /// What the server says of a webhook to the log, under a key of Kubernetes.
+    pub(super) fn note(&self, webhook: &str, key: String, value: String, has_content: bool) {
+        if let Some(log) = self.asked.and_then(|asked| asked.annotations.as_deref()) {
+            log.note(webhook, key, value, has_content);
+        }
+    }
+
     pub(super) fn warn(&self, warning: &str) {
         self.add("", vec![warning.to_owned()], BTreeMap::new());
     }

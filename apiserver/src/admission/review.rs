@@ -19,6 +19,8 @@ pub(super) struct Answer {
     pub(super) allowed: bool,
     /// None: it changes nothing.
     pub(super) patch: Option<Patch>,
+    /// The patch as it came.
+    pub(super) patch_bytes: Vec<u8>,
     pub(super) warnings: Vec<String>,
     pub(super) annotations: BTreeMap<String, String>,
     /// Why not.
@@ -108,22 +110,23 @@ pub(super) fn read(bytes: &[u8], uid: &str, mutates: bool) -> Result<Answer, Str
             pairs.collect::<Option<_>>().ok_or("response.auditAnnotations has something else than texts")?
         }
     };
-    let patch = match (mutates, field("patch"), field("patchType")) {
+    let (patch, patch_bytes) = match (mutates, field("patch"), field("patchType")) {
         (true, said, of) => patch(said, of)?,
-        (false, None, None) => None,
+        (false, None, None) => (None, Vec::new()),
         (false, Some(_), _) => return Err("validating webhook may not return response.patch".into()),
         (false, None, Some(_)) => return Err("validating webhook may not return response.patchType".into()),
     };
     Ok(Answer {
         allowed,
         patch,
+        patch_bytes,
         warnings: texts(field("warnings"))?,
         annotations,
         status: field("status").cloned().unwrap_or_default(),
     })
 }
 
-fn patch(patch: Option<&Value>, patch_type: Option<&Value>) -> Result<Option<Patch>, String> {
+fn patch(patch: Option<&Value>, patch_type: Option<&Value>) -> Result<(Option<Patch>, Vec<u8>), String> {
     let bytes = patch.map(bytes).transpose()?.unwrap_or_default();
     match (bytes.is_empty(), patch_type.map(|of| of.as_str().unwrap_or_default())) {
         (true, Some(_)) => Err("webhook returned response.patchType but not response.patch".into()),
@@ -131,10 +134,10 @@ fn patch(patch: Option<&Value>, patch_type: Option<&Value>) -> Result<Option<Pat
         (false, Some(of)) if of != "JSONPatch" => {
             Err(format!("webhook returned invalid response.patchType of {of:?}"))
         }
-        (true, None) => Ok(None),
+        (true, None) => Ok((None, bytes)),
         (false, Some(_)) => match Patch::read(PatchKind::Json, &bytes) {
-            Ok((Patch::Json(operations), _)) if operations.is_empty() => Ok(None),
-            Ok((patch, _)) => Ok(Some(patch)),
+            Ok((Patch::Json(operations), _)) if operations.is_empty() => Ok((None, bytes)),
+            Ok((patch, _)) => Ok((Some(patch), bytes)),
             Err(refusal) => Err(format!("response.patch cannot be read: {}", refusal.message)),
         },
     }

@@ -22,6 +22,8 @@ pub(crate) struct Webhooks {
 
 /// One of them.
 pub(super) struct Webhook {
+    /// The name of the configuration that it is in.
+    pub(super) configuration: String,
     pub(super) name: String,
     pub(super) rules: Vec<Rule>,
     pub(super) namespaces: LabelSelector,
@@ -49,18 +51,19 @@ impl Webhooks {
     pub(crate) fn of(mutating: Vec<Value>, validating: Vec<Value>, callers: &Callers) -> Self {
         let all = |mut configurations: Vec<Value>| {
             configurations.sort_by(|a, b| meta_text(a, "name").cmp(meta_text(b, "name")));
-            let webhooks = configurations
-                .iter_mut()
-                .filter_map(|configuration| configuration["webhooks"].as_array_mut())
-                .flat_map(std::mem::take);
-            webhooks.map(|webhook| Webhook::of(&webhook, callers)).collect()
+            let of = |configuration: &Value| {
+                let webhooks = configuration["webhooks"].as_array().into_iter().flatten();
+                let name = meta_text(configuration, "name");
+                webhooks.map(|webhook| Webhook::of(name, webhook, callers)).collect::<Vec<_>>()
+            };
+            configurations.iter().flat_map(of).collect()
         };
         Self { mutating: all(mutating), validating: all(validating) }
     }
 }
 
 impl Webhook {
-    fn of(webhook: &Value, callers: &Callers) -> Self {
+    fn of(configuration: &str, webhook: &Value, callers: &Callers) -> Self {
         let (namespaces, objects) =
             (of_field(webhook, "namespaceSelector"), of_field(webhook, "objectSelector"));
         let conditions = Conditions::of(webhook);
@@ -73,6 +76,7 @@ impl Webhook {
         let rules = webhook["rules"].as_array().into_iter().flatten();
         let seconds = webhook["timeoutSeconds"].as_u64().unwrap_or(10).clamp(1, 30);
         Self {
+            configuration: configuration.to_owned(),
             name: webhook["name"].as_str().unwrap_or_default().to_owned(),
             rules: rules.map(Rule::of).collect(),
             namespaces: namespaces.unwrap_or_default(),

@@ -15,15 +15,36 @@ pub(crate) struct Annotations {
     gathered: Mutex<Gathered>,
 }
 
+/// What was gathered.
 #[derive(Default)]
-struct Gathered {
-    said: BTreeMap<String, String>,
+pub(super) struct Gathered {
+    pub(super) said: BTreeMap<String, String>,
+    pub(super) noted: BTreeMap<String, Noted>,
     bytes: usize,
     /// By whom something was said that cannot be kept, and why.
-    left_out: BTreeMap<String, &'static str>,
+    pub(super) left_out: BTreeMap<String, &'static str>,
+}
+
+/// What the server says of a webhook.
+pub(super) struct Noted {
+    pub(super) value: String,
+    /// Whether it has something of the object, which is only said where requests are.
+    pub(super) has_content: bool,
 }
 
 impl Annotations {
+    /// What the server says of a webhook, under a key of Kubernetes.
+    pub(crate) fn note(&self, webhook: &str, key: String, value: String, has_content: bool) {
+        let mut gathered = self.gathered.lock();
+        let bytes = gathered.bytes + key.len() + value.len();
+        if bytes > BYTES {
+            gathered.left_out.insert(webhook.to_owned(), "they are too long");
+        } else {
+            gathered.bytes = bytes;
+            gathered.noted.insert(key, Noted { value, has_content });
+        }
+    }
+
     /// What a webhook says, under its name. What was said first stays, as in Kubernetes.
     pub(crate) fn add(&self, webhook: &str, annotations: BTreeMap<String, String>) {
         let mut gathered = self.gathered.lock();
@@ -46,10 +67,9 @@ impl Annotations {
         }
     }
 
-    /// All that was said; and of whom something was left out, and why.
-    pub(super) fn take(&self) -> (BTreeMap<String, String>, BTreeMap<String, &'static str>) {
-        let Gathered { said, left_out, .. } = std::mem::take(&mut *self.gathered.lock());
-        (said, left_out)
+    /// All of it.
+    pub(super) fn take(&self) -> Gathered {
+        std::mem::take(&mut *self.gathered.lock())
     }
 }
 
@@ -62,7 +82,7 @@ mod tests {
         for (webhook, key, value) in said {
             annotations.add(webhook, BTreeMap::from([((*key).to_owned(), (*value).to_owned())]));
         }
-        let (all, without) = annotations.take();
+        let Gathered { said: all, left_out: without, .. } = annotations.take();
         assert_eq!(all.iter().map(|(key, value)| (&**key, &**value)).collect::<Vec<_>>(), kept);
         assert_eq!(without.iter().map(|(name, why)| (&**name, *why)).collect::<Vec<_>>(), left_out);
     }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::Annotations;
+use super::annotations::{Annotations, Gathered, Noted};
 use super::policy::{Level, Stage};
 use crate::auth::Identity;
 use crate::refusal::Refusal;
@@ -59,8 +59,13 @@ impl Event {
     }
 
     /// What those say who were asked about it. Of what is not to be read here they may know all, so only that they said it is said.
-    pub(super) fn admitted(&mut self, annotations: &Annotations) {
-        let (said, left_out) = annotations.take();
+    pub(super) fn admitted(&mut self, annotations: &Annotations, level: Level) {
+        let Gathered { said, noted, left_out, .. } = annotations.take();
+        for (key, Noted { value, has_content }) in noted {
+            if !has_content || (level >= Level::Request && !self.hides) {
+                self.annotate(&key, value);
+            }
+        }
         for (key, value) in said {
             self.annotate(&key, if self.hides { "REDACTED".into() } else { value });
         }

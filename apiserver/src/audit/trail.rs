@@ -188,7 +188,7 @@ impl Trail {
         let content_type = answer.headers().get(CONTENT_TYPE).cloned();
         if let Some(bytes) = answer.body().whole_bytes() {
             about.request();
-            about.event.admitted(&about.annotations);
+            about.event.admitted(&about.annotations, about.decision.level);
             about.response(Ok(&bytes), content_type.as_ref());
             let stage = if about.panicked { Stage::Panic } else { Stage::ResponseComplete };
             let place = about.place.take();
@@ -253,7 +253,7 @@ impl About {
     fn complete(&mut self) {
         let Some(place) = self.place.take().filter(|_| self.says(Stage::ResponseComplete)) else { return };
         self.request();
-        self.event.admitted(&self.annotations);
+        self.event.admitted(&self.annotations, self.decision.level);
         self.log.leave(self.event.line(Stage::ResponseComplete, self.shared.world.now()), place);
     }
 

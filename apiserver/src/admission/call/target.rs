@@ -73,7 +73,7 @@ impl Target {
         let port = self.port;
         let Some(services) = services else {
             return Err(format!(
-                "this server does not know where the service {namespace}/{name} is: say so by `Builder::webhook_services`, \
+                "this server does not know where the service {namespace}/{name} is: say so by `Builder::webhook_services` or `serve --webhook-service`, \
                  or give the webhook a url"
             ));
         };
@@ -88,7 +88,7 @@ fn tls(bundle: &str, roots: &[u8]) -> Result<Arc<ClientConfig>, String> {
     let pem = if own.is_empty() { roots } else { &own };
     if pem.is_empty() {
         return Err("it has no caBundle, and this server trusts nobody else: give it one, or say by \
-                    `Builder::webhook_roots` whom to trust"
+                    `Builder::webhook_roots` or `serve --webhook-ca-file` whom to trust"
             .into());
     }
     let given: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem).collect();

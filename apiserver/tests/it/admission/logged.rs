@@ -55,3 +55,59 @@ async fn what_webhooks_say_of_a_request_is_in_the_log() {
     let expected: Value = keys.map(|key| (key.clone(), Value::from("REDACTED"))).collect();
     assert_eq!(of_webhooks(&event), expected, "{event}");
 }
+
+/// An event was the same whether a webhook had changed the object, was down and passed over, or was never asked.
+#[tokio::test]
+async fn what_webhooks_did_with_a_request_is_in_the_log() {
+    for (policy, has_patch) in
+        [(ALL, true), ("omitStages: [RequestReceived]\nrules: [{level: Metadata}]", false)]
+    {
+        let (_server, client, lines) = server(policy).await;
+        let labelled = json!([{"op": "add", "path": "/metadata/labels", "value": {"a": "b"}}]);
+        let hook = Hook::patching(labelled.clone()).await;
+        let every = json!([{"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["widgets", "secrets"]}]);
+        let one = |name: &str, client: &Value, more: Value| {
+            let mut more = more;
+            more["rules"] = every.clone();
+            more["failurePolicy"] = "Ignore".into();
+            webhook(name, client, &more)
+        };
+        let nobody = json!({"url": "https://localhost:1/"});
+        let first = [
+            one("down", &nobody, json!({})),
+            one("other", &hook.at("/"), json!({"matchConditions": [{"name": "no", "expression": "false"}]})),
+            one("labels", &hook.at("/"), json!({})),
+        ];
+        configure(&client, &mutating("first", &first)).await;
+        configure(&client, &validating("then", &[one("gone", &nobody, json!({}))])).await;
+        let of_webhooks = |event: &Value| -> Value {
+            let annotations = event["annotations"].as_object().unwrap();
+            let of = annotations.iter().filter(|(key, _)| key.contains("webhook.admission.k8s.io/"));
+            of.map(|(key, value)| {
+                let value = value.as_str().unwrap();
+                (key.clone(), serde_json::from_str::<Value>(value).unwrap_or_else(|_| value.into()))
+            })
+            .collect()
+        };
+        let did = |name: &str, mutated: bool| json!({"configuration": "first", "webhook": format!("{name}.example.com"), "mutated": mutated});
+        let mut expected = json!({
+            "mutation.webhook.admission.k8s.io/round_0_index_0": did("down", false),
+            "failed-open.mutation.webhook.admission.k8s.io/round_0_index_0": "down.example.com",
+            "mutation.webhook.admission.k8s.io/round_0_index_2": did("labels", true),
+            "failed-open.validating.webhook.admission.k8s.io/round_0_index_0": "gone.example.com",
+        });
+        lines.take();
+        client
+            .post(SECRETS, &json!({"metadata": {"name": "a"}, "stringData": {"k": "pl4nted"}}))
+            .await
+            .fine();
+        assert_eq!(of_webhooks(&lines.one()), expected, "of what is secret no patch is said");
+        client.post(WIDGETS, &widget("a", &json!({}))).await.fine();
+        if has_patch {
+            expected["patch.webhook.admission.k8s.io/round_0_index_2"] = json!({
+                "configuration": "first", "webhook": "labels.example.com", "patch": labelled, "patchType": "JSONPatch",
+            });
+        }
+        assert_eq!(of_webhooks(&lines.one()), expected);
+    }
+}
