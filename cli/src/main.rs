@@ -9,6 +9,7 @@ mod serve;
 mod store;
 #[cfg(feature = "otel")]
 mod traces;
+mod webhooks;
 
 use std::process::ExitCode;
 

@@ -17,6 +17,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use crate::crds;
 use crate::directory::Directory;
 use crate::progress::step;
+use crate::webhooks::Known;
 
 /// Signals that are no further apart are one.
 const SAME_WISH: Duration = Duration::from_millis(300);
@@ -58,6 +59,8 @@ pub(crate) struct Arguments {
     insecure_http: bool,
     #[command(flatten)]
     audit: crate::audit::AuditLog,
+    #[command(flatten)]
+    webhooks: crate::webhooks::Webhooks,
     #[cfg(feature = "otel")]
     #[command(flatten)]
     traces: crate::traces::Collector,
@@ -73,6 +76,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         })?;
     }
     let policy = arguments.audit.policy()?;
+    let webhooks = arguments.webhooks.known()?;
     let mut signals = Signals::hear()?;
     let mut hangup = hear(SignalKind::hangup(), "SIGHUP")?;
     let directory = match arguments.memory {
@@ -91,7 +95,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let up = tokio::select! {
         biased;
         () = signals.ending() => return Ok(()),
-        up = Up::start(&directory, arguments.memory, crds, listen, audit) => up?,
+        up = Up::start(&directory, arguments.memory, crds, listen, audit, webhooks) => up?,
     };
     up.tell(&directory, arguments.memory);
     up.go_on(&mut signals, &mut hangup).await;
@@ -146,6 +150,7 @@ impl Up {
         crds: Vec<Value>,
         listen: Listen,
         audit: Option<Audit>,
+        webhooks: Known,
     ) -> anyhow::Result<Self> {
         let (builder, disk) = if memory {
             (ApiServer::builder(Memory::new(Options::default())), None)
@@ -158,7 +163,7 @@ impl Up {
             Some(audit) => builder.audit(audit),
             None => builder,
         };
-        let server = builder.rbac().crds(crds).start().await?;
+        let server = webhooks.told_to(builder).rbac().crds(crds).start().await?;
         let access = server.listen(listen).await?;
         Ok(Self { server, disk, access })
     }

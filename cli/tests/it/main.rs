@@ -11,3 +11,4 @@ mod leads;
 mod otlp;
 mod program;
 mod serve;
+mod webhooks;

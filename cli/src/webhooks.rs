@@ -1,0 +1,106 @@
+//! Where the webhooks of `machinery serve` are, and by whom they are known.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use anyhow::Context;
+use machinery::apiserver::Builder;
+
+/// There is no network of a cluster here, and no authority of the machine counts.
+#[derive(clap::Args)]
+pub(crate) struct Webhooks {
+    /// Where a service is that webhooks are at: NAMESPACE/NAME:PORT=ADDRESS:PORT. Without the first port it is 443. May be given several times
+    #[arg(long, value_name = "S=A")]
+    webhook_service: Vec<Service>,
+    /// By which authorities webhooks are known that bring no caBundle: a file of certificates
+    #[arg(long, value_name = "F")]
+    webhook_ca_file: Option<PathBuf>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Service {
+    namespace: String,
+    name: String,
+    port: u16,
+    at: SocketAddr,
+}
+
+/// What the server is told of them.
+pub(crate) struct Known {
+    services: BTreeMap<(String, String, u16), SocketAddr>,
+    roots: Option<Vec<u8>>,
+}
+
+impl Webhooks {
+    /// Reads what there is to read.
+    pub(crate) fn known(&self) -> anyhow::Result<Known> {
+        let roots = self.webhook_ca_file.as_ref().map(|path| {
+            std::fs::read(path).with_context(|| format!("cannot read the authorities in {}", path.display()))
+        });
+        let services = self.webhook_service.iter().cloned();
+        let services = services.map(|Service { namespace, name, port, at }| ((namespace, name, port), at));
+        Ok(Known { services: services.collect(), roots: roots.transpose()? })
+    }
+}
+
+impl Known {
+    /// The builder of a server that knows it.
+    pub(crate) fn told_to(self, builder: Builder) -> Builder {
+        let Self { services, roots } = self;
+        let builder = match services.is_empty() {
+            true => builder,
+            false => builder.webhook_services(move |namespace, name, port| {
+                services.get(&(namespace.to_owned(), name.to_owned(), port)).copied()
+            }),
+        };
+        match roots {
+            Some(roots) => builder.webhook_roots(roots),
+            None => builder,
+        }
+    }
+}
+
+impl FromStr for Service {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let form = || format!("{text:?} is not of the form NAMESPACE/NAME:PORT=ADDRESS:PORT");
+        let (service, at) = text.split_once('=').ok_or_else(form)?;
+        let (namespace, name) = service.split_once('/').ok_or_else(form)?;
+        let (name, port) = match name.split_once(':') {
+            Some((name, port)) => (name, port.parse().map_err(|_| form())?),
+            None => (name, 443),
+        };
+        if namespace.is_empty() || name.is_empty() {
+            return Err(form());
+        }
+        let at = at.parse().map_err(|_| {
+            format!("{at:?} is no address with a port, like 127.0.0.1:9443: names are not looked up")
+        })?;
+        Ok(Self { namespace: namespace.to_owned(), name: name.to_owned(), port, at })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_service_is_at_an_address() {
+        let of = |name: &str, port, at: &str| {
+            let at = at.parse().expect("an address");
+            Ok(Service { namespace: "ops".into(), name: name.into(), port, at })
+        };
+        assert_eq!("ops/hook=127.0.0.1:9443".parse(), of("hook", 443, "127.0.0.1:9443"));
+        assert_eq!("ops/hook:8443=[::1]:1".parse(), of("hook", 8443, "[::1]:1"));
+        for wrong in
+            ["", "ops/hook", "hook=127.0.0.1:1", "ops/=127.0.0.1:1", "/a=127.0.0.1:1", "ops/a:x=127.0.0.1:1"]
+        {
+            let why = wrong.parse::<Service>().expect_err(wrong);
+            assert!(why.contains("NAMESPACE/NAME:PORT=ADDRESS:PORT"), "{why}");
+        }
+        assert!("ops/a=host:1".parse::<Service>().expect_err("a name").contains("names are not looked up"));
+    }
+}
