@@ -29,7 +29,8 @@
 //! 8. **Protobuf bodies of built-in kinds** are read as client-go writes them, byte for byte: `tests/bodies/` was written by
 //!    client-go (the tests of `protobuf`).
 //! 9. **RBAC agrees with a naive reading of the rules** on a hundred thousand random pairs of
-//!    a policy and a request in each run (`the_rules_agree_with_the_naive_reading`).
+//!    a policy and a request in each run (`the_rules_agree_with_the_naive_reading`), and on requests as they come
+//!    (`who_asks_may_what_a_naive_reading_of_its_role_says`).
 //! 10. **Certificates and tokens are replaced while it runs**; a file that is not good is named, and what was read before it goes on
 //!     (`tokens_are_replaced_and_bad_ones_are_not`, `certificates_are_replaced_and_connections_stay`).
 //! 11. **What it counts has a bound**: no client makes a series by what it asks (`nobody_makes_a_series_by_asking`).
@@ -131,7 +132,8 @@
 //!     most (`who_is_overtaken_each_time_is_told_to_try_again`). What a webhook makes is held against the schema like what a client sends
 //!     (`what_a_webhook_makes_is_held_against_the_schema_and_stored`), and is nobody's (`what_a_webhook_makes_is_nobodys`).
 //! 34. **A webhook that fails, in whatever way, is what its `failurePolicy` says** (`what_fails_is_what_its_policy_says`,
-//!     `who_judges_and_fails_is_what_its_policy_says`). It is believed if it shows a certificate of its `caBundle`, and of nobody else
+//!     `who_judges_and_fails_is_what_its_policy_says`), one that asks for what it is asked about, sends elsewhere or makes objects grow is bounded
+//!     (`a_webhook_that_asks_for_what_it_is_asked_about_comes_to_an_end`, `nobody_is_sent_elsewhere_by_a_webhook`, `a_patch_that_grows_is_refused`). It is believed if it shows a certificate of its `caBundle`, and of nobody else
 //!     (`a_webhook_is_known_by_its_own_authority_or_by_those_of_the_server`), which may be that certificate itself
 //!     (`a_certificate_that_stands_for_itself_is_believed_if_it_is_given`). What it says reaches the client
 //!     (`a_refusal_is_what_the_webhook_says`; the cases `admission` of the judge, `warnings_reach_the_client_whether_it_is_refused_or_not`).

@@ -61,6 +61,11 @@ impl Client {
         Self(service)
     }
 
+    /// The same one.
+    pub(crate) fn again(&self) -> Self {
+        Self(self.0.clone())
+    }
+
     pub(crate) async fn send(&self, request: Request<Full<Bytes>>) -> http::Response<Body> {
         self.0.clone().call(request).await.unwrap()
     }

@@ -127,7 +127,10 @@ async fn what_people_type_works() {
 async fn an_old_kubectl_reads_the_old_document() {
     for name in ["kubectl.1.27", "kubectl.1.28"] {
         let Some(program) = installed(name) else {
-            println!("skipped: {name} is not beside the kubectl of this machine");
+            // Past the harness, which keeps what tests that pass have printed.
+            use std::io::Write as _;
+            let said = format!("SKIPPED: {name} is not beside the kubectl here, and was not tried\n");
+            let _ = std::io::stderr().lock().write_all(said.as_bytes());
             continue;
         };
         let server = ApiServer::builder(Memory::new(Options::default())).rbac().start().await.unwrap();

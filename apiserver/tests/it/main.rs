@@ -13,6 +13,7 @@ mod fences;
 mod full;
 mod fuzz;
 mod garbage;
+mod granted;
 mod guards;
 mod handle;
 mod interest;

@@ -80,6 +80,18 @@ async fn what_fails_is_what_its_policy_says() {
     }
 }
 
+/// It could have the server ask whom only the server reaches.
+#[tokio::test]
+async fn nobody_is_sent_elsewhere_by_a_webhook() {
+    let hook = Hook::new(failing).await;
+    let (_server, client) = widgets().await;
+    configure(&client, &mutating("all", &[webhook("all", &hook.at("/redirects"), &json!({}))])).await;
+    let (code, ..) = client.post(WIDGETS, &widget("a", &json!({}))).await.refused();
+    assert_eq!(code, 500);
+    let paths = hook.paths();
+    assert!(paths.len() == 1 && paths[0].starts_with("/redirects"), "{paths:?}");
+}
+
 #[tokio::test]
 async fn who_judges_and_fails_is_what_its_policy_says() {
     let hook = Hook::new(failing).await;
