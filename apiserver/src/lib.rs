@@ -225,6 +225,7 @@ mod openapi;
 mod own;
 mod patch;
 mod protobuf;
+mod quota;
 mod refusal;
 mod request;
 mod same;
