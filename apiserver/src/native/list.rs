@@ -32,6 +32,11 @@ pub(crate) fn definition() -> Arc<Kind> {
     of("CustomResourceDefinition")
 }
 
+/// The kind of quotas.
+pub(crate) fn quota() -> Arc<Kind> {
+    of("ResourceQuota")
+}
+
 /// The kind in which is told how many. There are no objects of it.
 pub(crate) fn scale() -> Arc<Kind> {
     static SCALE: LazyLock<Arc<Kind>> =

@@ -1,0 +1,8 @@
+//! How many objects a namespace may have.
+
+mod held;
+mod model;
+mod races;
+mod roads;
+mod status;
+mod tools;
