@@ -69,6 +69,11 @@ impl Registry {
         Some(kind.stored.as_ref().unwrap_or(kind))
     }
 
+    /// Whether there is anything of this name, in any version.
+    pub(crate) fn is_served(&self, group: &str, plural: &str) -> bool {
+        self.named(group, plural).next().is_some()
+    }
+
     fn named(&self, group: &str, plural: &str) -> impl Iterator<Item = &Arc<Kind>> {
         self.kinds.values().filter(move |kind| &*kind.group == group && kind.names.plural == plural)
     }

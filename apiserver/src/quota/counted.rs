@@ -27,7 +27,7 @@ pub(crate) struct Counted<'q> {
 }
 
 /// What a key counts: `count/deployments.apps`, or one of the old names. None: something else than objects.
-fn counted(key: &str) -> Option<Counted<'_>> {
+pub(crate) fn counted(key: &str) -> Option<Counted<'_>> {
     let (plural, group, unended) = match key.strip_prefix("count/") {
         Some(resource) => {
             let (plural, group) = resource.split_once('.').unwrap_or((resource, ""));
@@ -60,7 +60,7 @@ pub(crate) fn limits(quota: &Value) -> Vec<Limit<'_>> {
 }
 
 /// Whether a quota is only about objects in some scope.
-fn is_scoped(quota: &Value) -> bool {
+pub(crate) fn is_scoped(quota: &Value) -> bool {
     let spec = &quota["spec"];
     let has = |list: &Value| list.as_array().is_some_and(|list| !list.is_empty());
     has(&spec["scopes"]) || has(&spec["scopeSelector"]["matchExpressions"])

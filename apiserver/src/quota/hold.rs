@@ -153,7 +153,8 @@ fn wants_else(change: &Change<'_>, there: &Entry, new: &[u8]) -> Result<bool, Re
     Ok(old["spec"] != new["spec"])
 }
 
-fn is_quota(kind: &Kind) -> bool {
+/// Whether a kind is that of quotas.
+pub(crate) fn is_quota(kind: &Kind) -> bool {
     kind.built_in && kind.group.is_empty() && kind.names.plural == "resourcequotas"
 }
 

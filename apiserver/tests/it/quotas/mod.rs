@@ -4,5 +4,6 @@ mod held;
 mod model;
 mod races;
 mod roads;
+mod said;
 mod status;
 mod tools;
