@@ -24,8 +24,8 @@
 //! 7. **What is wrong is refused** with the codes, reasons and causes that clients read (`what_is_wrong_is_refused`), and changes
 //!    nothing (`what_is_malformed_is_refused_and_changes_nothing`: some four thousand requests); what is taken can be read, changed and deleted by everybody, however deep it is
 //!    (`what_is_taken_can_be_read_changed_and_deleted_however_deep_it_is`); who is not known learns nothing (`strangers`).
-//!    Nothing that a request or a connection does is without a limit: [`Limits`] (the tests of `listen`). How much is stored
-//!    has none: there are no quotas.
+//!    Nothing that a request or a connection does is without a limit: [`Limits`] (the tests of `listen`). How many objects a namespace may have
+//!    is said in a ResourceQuota: see 38. Without one there is no limit but the store's.
 //! 8. **Protobuf bodies of built-in kinds** are read as client-go writes them, byte for byte: `tests/bodies/` was written by
 //!    client-go (the tests of `protobuf`).
 //! 9. **RBAC agrees with a naive reading of the rules** on a hundred thousand random pairs of
@@ -145,10 +145,24 @@
 //!     `what_was_so_before_is_let_be_unless_the_rule_looks_at_what_it_was`). One that cannot be evaluated is refused with its definition. A webhook's
 //!     `matchConditions` say about what it is asked (`conditions_look_at_the_request_and_its_objects`).
 //!
+//! 38. **A ResourceQuota holds exactly**: of those who create at the same time, through however many servers of one store, as many get a place as
+//!     there are (`of_many_who_come_at_once_exactly_as_many_as_may_be_get_a_place`,
+//!     `who_takes_the_last_place_between_the_look_and_the_commit_has_it`), and from its answer on
+//!     (`a_quota_made_while_others_create_holds_for_who_begins_after_its_answer`,
+//!     `a_quota_that_is_made_between_the_look_and_the_commit_is_noticed`), in Kubernetes' words
+//!     (`one_more_than_there_may_be_is_refused_as_kubernetes_says_it`), for every kind and on every road
+//!     (`objects_of_every_kind_are_counted_however_they_are_made`, `a_quota_holds_for_a_handle_as_on_the_wire`). Whoever has the answer to a create
+//!     is counted in the status, and at rest it says what there is (`who_has_the_answer_is_counted`,
+//!     `at_no_revision_is_something_made_that_may_not_be_and_at_rest_the_counts_are_right`,
+//!     `what_happened_while_no_server_ran_is_said_after_a_restart`). What of a quota is not held is said to who writes it
+//!     (`what_is_not_held_is_said_to_who_writes_it`). Why: `docs/designs/022-quotas.md`.
+//!
 //! # What it does not do
 //!
 //! - Not yet: webhooks that convert; rules in CEL within `allOf`; `authorizer` in conditions. Each is refused with the right
-//!   error, and never half obeyed. Nor has it quotas, or tokens for service accounts.
+//!   error, and never half obeyed. Nor has it tokens for service accounts.
+//! - Quotas count objects. Amounts (`cpu`, `requests.storage`), `services.nodeports` and its like, and scopes are taken as Kubernetes takes them, with a
+//!   `Warning`, and not held; there are no LimitRanges. What a handle writes has no warnings: the status says what is counted.
 //! - Where Kubernetes answers by accident, this server refuses: the cases say where and why (`differs` in
 //!   `tests/differential/cases/`). Bodies of requests are never compressed, to either.
 //! - Owners are known by their UID alone: where a reference has the right one and a wrong name or kind, its owner is there. Kubernetes takes
@@ -233,6 +247,7 @@ mod openapi;
 mod own;
 mod patch;
 mod protobuf;
+mod quota;
 mod refusal;
 mod request;
 mod same;

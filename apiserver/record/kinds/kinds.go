@@ -43,6 +43,8 @@ var All = []Kind{
 	{"v1", "PodList", &core.PodList{}},
 	{"v1", "Service", &core.Service{}},
 	{"v1", "ServiceList", &core.ServiceList{}},
+	{"v1", "ResourceQuota", &core.ResourceQuota{}},
+	{"v1", "ResourceQuotaList", &core.ResourceQuotaList{}},
 	{"v1", "Status", &meta.Status{}},
 	{"apps/v1", "Deployment", &apps.Deployment{}},
 	{"apps/v1", "DeploymentList", &apps.DeploymentList{}},

@@ -50,6 +50,29 @@ pub(crate) fn canonical(text: &str) -> Result<String, NoQuantity> {
     Amount::new(&parts, suffix)?.text(suffix.form)
 }
 
+/// An amount, to who counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Whole {
+    /// So many; more than there are numbers count as the largest.
+    Number(u64),
+    Negative,
+    /// A part of one, or no quantity.
+    Broken,
+}
+
+/// The number that a text is.
+pub(crate) fn whole(text: &str) -> Whole {
+    let amount = || {
+        let parts = Parts::parse(text)?;
+        Amount::new(&parts, Suffix::parse(parts.suffix)?)
+    };
+    match amount() {
+        Ok(amount) if amount.negative && amount.mantissa > 0 => Whole::Negative,
+        Ok(amount) => amount.number().map_or(Whole::Broken, Whole::Number),
+        Err(_) => Whole::Broken,
+    }
+}
+
 /// What JSON has in the place of a quantity, as the text that it counts as: a number is one too, anything else is none.
 pub(crate) fn text(value: &Value) -> Cow<'_, str> {
     match value {
@@ -237,6 +260,16 @@ impl Amount {
         })
     }
 
+    /// The amount, if it has no fraction, or the largest number there is.
+    fn number(&self) -> Option<u64> {
+        let whole = match self.exponent {
+            ..=0 => self.whole()?,
+            _ if self.mantissa == 0 => 0,
+            exponent => power_of_ten(exponent).map_or(u128::MAX, |one| self.mantissa.saturating_mul(one)),
+        };
+        Some(u64::try_from(whole).unwrap_or(u64::MAX))
+    }
+
     /// The amount, if it has no fraction.
     fn whole(&self) -> Option<u128> {
         let one = power_of_ten(-self.exponent)?;
@@ -284,6 +317,29 @@ mod tests {
         }
     }
 
+    #[test]
+    fn whole_numbers_are_told_from_others() {
+        for (text, expected) in [
+            ("0", Whole::Number(0)),
+            ("-0", Whole::Number(0)),
+            ("5", Whole::Number(5)),
+            ("2k", Whole::Number(2000)),
+            ("1Ki", Whole::Number(1024)),
+            ("3e2", Whole::Number(300)),
+            ("0e1000000", Whole::Number(0)),
+            ("5000m", Whole::Number(5)),
+            ("1e30", Whole::Number(u64::MAX)),
+            ("1e1000000", Whole::Number(u64::MAX)),
+            ("500m", Whole::Broken),
+            ("1.5", Whole::Broken),
+            ("lots", Whole::Broken),
+            ("-1", Whole::Negative),
+            ("-1n", Whole::Negative),
+        ] {
+            assert_eq!(whole(text), expected, "{text}");
+        }
+    }
+
     proptest! {
         #[test]
         fn what_is_canonical_stays(text in "[+-]?[0-9]{1,24}(\\.[0-9]{1,14})?([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,3})?") {
@@ -294,7 +350,7 @@ mod tests {
 
         #[test]
         fn no_text_panics(text in "[+-]?[0-9.]{0,45}[eEinumkKMGTP]{0,2}[-+]?[0-9]{0,12}.?") {
-            let _ = canonical(&text);
+            let _ = (canonical(&text), whole(&text));
         }
     }
 }

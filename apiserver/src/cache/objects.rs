@@ -138,6 +138,13 @@ impl View {
         self.snapshot.by(&self.indexes.guards, guard).map(|(_, state)| state)
     }
 
+    /// How many objects there are whose keys begin so, of those that count: no further than a limit.
+    pub(crate) fn count(&self, start: &str, most: u64, counts: impl Fn(&State) -> bool) -> u64 {
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let all = self.snapshot.prefix(&self.indexes.keys, start).filter(|(_, state)| counts(state));
+        all.take(most).count() as u64
+    }
+
     /// The object with this key.
     pub(crate) fn get(&self, key: &Key) -> Option<&Arc<State>> {
         self.snapshot.get(key)

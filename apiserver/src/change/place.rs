@@ -9,7 +9,7 @@ use super::Change;
 use crate::kind::Kind;
 use crate::refusal::{About, Cause, Refusal};
 use crate::storage::{Moment, Place, Stored};
-use crate::strategy;
+use crate::strategy::forbidden;
 
 const KIND_GOES: &str = "create not allowed while custom resource definition is terminating";
 
@@ -56,11 +56,6 @@ fn namespace_goes(kind: &Kind, name: &str, namespace: &str) -> Refusal {
         field: "metadata.namespace".into(),
     });
     refusal
-}
-
-fn forbidden(kind: &Kind, name: &str, why: &str) -> Refusal {
-    let message = format!("{} {name:?} is forbidden: {why}", kind.resource());
-    Refusal { about: strategy::about(kind, name), ..Refusal::new(403, "Forbidden", message) }
 }
 
 #[cfg(test)]

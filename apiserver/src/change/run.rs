@@ -8,6 +8,7 @@ use machinery_store::{Condition, Entry, Key, Operation, Transaction, Value};
 use super::Rests;
 use crate::guard::{self, Held};
 use crate::kind::Kind;
+use crate::quota;
 use crate::refusal::Refusal;
 use crate::server::Shared;
 use crate::storage::Committed;
@@ -49,6 +50,7 @@ impl Change<'_> {
             let mut conditions = self.rests.conditions(self).await?;
             let write = step(current.as_deref())?;
             let held = guard::hold(self, current.as_deref(), &write).await?;
+            let counted = quota::hold(self, current.as_deref(), &write).await?;
             if self.dry_run {
                 return Ok(None);
             }
@@ -63,8 +65,9 @@ impl Change<'_> {
                 None => Condition::Absent(key),
             });
             let Held { conditions: guarded, operations: records } = held;
-            conditions.extend(guarded);
-            let operations = [operation].into_iter().chain(records).collect();
+            let quota::Held { conditions: counted, operations: told, turn: _turn } = counted;
+            conditions.extend(guarded.into_iter().chain(counted));
+            let operations = [operation].into_iter().chain(records).chain(told).collect();
             let transaction = Transaction { conditions, operations };
             match self.shared.objects.commit(transaction).await? {
                 Committed::Done(revision) => return Ok(Some(revision)),

@@ -10,8 +10,8 @@ use tokio::time::timeout;
 use tokio_util::task::TaskTracker;
 
 use super::Guard;
-use super::hold::{ROOT, panicked, unserved, wrong};
-use crate::change::Change;
+use super::hold::{ROOT, panicked, wrong};
+use crate::change::{Change, unserved};
 use crate::invalid::{FieldError, Problem};
 use crate::kind::Kind;
 use crate::metrics::Event;

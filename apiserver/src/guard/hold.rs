@@ -9,9 +9,8 @@ use serde_json::Value;
 use super::check::ask;
 use super::key::{is_of, keys, record};
 use crate::cache::View;
-use crate::change::{Change, Write};
+use crate::change::{Beside, Change, Write};
 use crate::invalid::{FieldError, Problem, invalid};
-use crate::kind::Kind;
 use crate::refusal::{Cause, Refusal};
 use crate::storage::Stored;
 use crate::strategy::{forget_trace, metadata_mut};
@@ -62,8 +61,7 @@ pub(crate) async fn hold(change: &Change<'_>, there: Option<&Entry>, write: &Wri
     if before.is_empty() && after.is_empty() {
         return Ok(Held::default());
     }
-    let served = shared.kinds().at(change.key).cloned().ok_or_else(|| unserved(kind))?;
-    let view = shared.view(&served, None).await.map_err(|refusal| unseen(kind, refusal))?;
+    let Beside { kind: served, view } = change.beside(None).await?;
     let others = |key| others(&view, change, key);
     if let Some(new) = new {
         let new = Arc::new(new);
@@ -164,24 +162,6 @@ pub(super) const ROOT: &str = "<nil>";
 /// 422.
 pub(super) fn wrong(change: &Change<'_>, errors: &[FieldError]) -> Refusal {
     invalid(&change.kind.group, &change.kind.names.kind, change.names().1, errors)
-}
-
-/// 503: the kind went meanwhile, with the server.
-pub(super) fn unserved(kind: &Kind) -> Refusal {
-    let message = format!("{} are not served any more, and nothing was written", kind.resource());
-    Refusal { retry_after: Some(1), ..Refusal::new(503, "ServiceUnavailable", message) }
-}
-
-/// 503: what it is to be held against is not known in time, which is no doubt about the write.
-fn unseen(kind: &Kind, refusal: Refusal) -> Refusal {
-    if refusal.code != 504 {
-        return refusal;
-    }
-    let message = format!(
-        "what is beside it among {} is not known as of now, and nothing was written: try again",
-        kind.resource()
-    );
-    Refusal { retry_after: Some(1), ..Refusal::new(503, "ServiceUnavailable", message) }
 }
 
 /// 422: not because of the object alone, and no better if it is tried again.

@@ -63,6 +63,21 @@ impl Registry {
         Some(all.find(|one| &*one.group == group && one.names.kind == kind)?.namespaced)
     }
 
+    /// Of what has this name and is in namespaces, the kind in the version that is stored.
+    pub(crate) fn in_namespaces(&self, group: &str, plural: &str) -> Option<&Arc<Kind>> {
+        let kind = self.named(group, plural).find(|kind| kind.namespaced && kind.review.is_none())?;
+        Some(kind.stored.as_ref().unwrap_or(kind))
+    }
+
+    /// Whether there is anything of this name, in any version.
+    pub(crate) fn is_served(&self, group: &str, plural: &str) -> bool {
+        self.named(group, plural).next().is_some()
+    }
+
+    fn named(&self, group: &str, plural: &str) -> impl Iterator<Item = &Arc<Kind>> {
+        self.kinds.values().filter(move |kind| &*kind.group == group && kind.names.plural == plural)
+    }
+
     pub(crate) fn kinds(&self) -> impl Iterator<Item = &Arc<Kind>> {
         self.kinds.values()
     }

@@ -13,6 +13,7 @@ use crate::admission::{Configurations, GROUP as ADMISSION};
 use crate::builtin::table;
 use crate::discovery::BUILT_IN_VERBS;
 use crate::kind::{Hooks, Kind, Names, Plain, Review, Scale, Selectable, Shape};
+use crate::quota::ResourceQuotas;
 use crate::storage::Place;
 use crate::table::builtin as columns;
 
@@ -29,6 +30,11 @@ pub(crate) fn namespace() -> Arc<Kind> {
 /// The kind of definitions.
 pub(crate) fn definition() -> Arc<Kind> {
     of("CustomResourceDefinition")
+}
+
+/// The kind of quotas.
+pub(crate) fn quota() -> Arc<Kind> {
+    of("ResourceQuota")
 }
 
 /// The kind in which is told how many. There are no objects of it.
@@ -175,6 +181,13 @@ const LIST: &[Native] = &[
         fields: &["spec.clusterIP", "spec.type"],
         answers_deleted: true,
         ..native("", "Service", "services")
+    },
+    Native {
+        short: &["quota"],
+        status: true,
+        answers_deleted: true,
+        hooks: || Arc::new(ResourceQuotas),
+        ..native("", "ResourceQuota", "resourcequotas")
     },
     Native {
         short: &["deploy"],

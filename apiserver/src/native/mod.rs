@@ -12,4 +12,4 @@ mod rules;
 pub(crate) use definition::key as definition_key;
 pub(crate) use pruned::prune;
 
-pub(crate) use list::{definition, kinds, namespace, scale};
+pub(crate) use list::{definition, kinds, namespace, quota, scale};

@@ -30,6 +30,7 @@ use crate::interest::Interests;
 use crate::kind::Registry;
 use crate::metrics::Metrics;
 use crate::own::{Own, made};
+use crate::quota::Turns;
 use crate::storage::Objects;
 use crate::{native, upkeep};
 
@@ -230,6 +231,7 @@ impl Builder {
             registry: Swap::new(Arc::new(Registry::new(native::kinds(), [], None))),
             own,
             checks,
+            turns: Turns::new(),
             authenticator: Swap::new(Arc::new(self.authenticator)),
             rules: self.rbac.then(|| Swap::new(Arc::new(Rules::default()))),
             admission: Desk::new(self.admission, roads),

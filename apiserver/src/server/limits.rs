@@ -44,6 +44,9 @@ pub struct Limits {
     pub guards_at_once: usize,
     /// How long a guard may take. After that the write is refused with 503; nothing was written.
     pub guard_time: Duration,
+    /// Quotas of a namespace. Another is refused with 403. A transaction has a condition and a change for each that counts what is
+    /// created, and the store has a limit on these.
+    pub quotas: usize,
     /// How long a body may take to come. A later one is refused with 408.
     pub body: Duration,
     /// Connections at the same time. Others wait in the kernel's queue.
@@ -93,6 +96,7 @@ impl Default for Limits {
             guarded_objects: 10_000,
             guards_at_once: 16,
             guard_time: Duration::from_secs(2),
+            quotas: 16,
             body: Duration::from_secs(30),
             connections: 20_000,
             streams: 100,

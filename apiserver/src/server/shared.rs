@@ -17,6 +17,7 @@ use crate::handle::Caches;
 use crate::interest::Interests;
 use crate::kind::{Kind, Registry};
 use crate::metrics::Metrics;
+use crate::quota::Turns;
 use crate::refusal::Refusal;
 use crate::server::limits::Limits;
 use crate::server::places::Places;
@@ -48,6 +49,8 @@ pub(crate) struct Shared {
     pub(crate) places: Places,
     /// Where guards are asked.
     pub(crate) checks: Checks,
+    /// Whose turn it is among those who create what is counted.
+    pub(crate) turns: Turns,
     /// Interests, from their opening to the end of their stream.
     pub(crate) interests: Arc<Interests>,
     /// Watches end when it is cancelled.

@@ -134,6 +134,12 @@ pub(crate) fn conflict(kind: &Kind, name: &str, why: &str) -> Refusal {
 pub(crate) const MODIFIED: &str =
     "the object has been modified; please apply your changes to the latest version and try again";
 
+/// 403: not for who asks, but for what is there.
+pub(crate) fn forbidden(kind: &Kind, name: &str, why: &str) -> Refusal {
+    let message = format!("{} {name:?} is forbidden: {why}", kind.resource());
+    Refusal { about: about(kind, name), ..Refusal::new(403, "Forbidden", message) }
+}
+
 /// 404.
 pub(crate) fn not_found(kind: &Kind, name: &str) -> Refusal {
     let message = format!("{} {name:?} not found", kind.resource());

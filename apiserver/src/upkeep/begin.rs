@@ -7,7 +7,7 @@ use machinery_store::Entry;
 use serde_json::{Value, json};
 use tokio_util::task::TaskTracker;
 
-use super::{definitions, events, garbage, namespaces, plans, roles, webhooks};
+use super::{definitions, events, garbage, namespaces, plans, quotas, roles, webhooks};
 use crate::auth::rbac::defaults;
 use crate::change::{Change, Rests, Write};
 use crate::interest;
@@ -70,6 +70,7 @@ pub(crate) async fn begin(
     if collects {
         go_on(shared, tasks, garbage::run(shared.clone()));
     }
+    go_on(shared, tasks, quotas::run(shared.clone()));
     go_on(shared, tasks, events::run(shared.clone()));
     go_on(shared, tasks, interest::run(shared.clone()));
     if shared.rules.is_some() {

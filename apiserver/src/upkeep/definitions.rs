@@ -51,6 +51,7 @@ pub(super) async fn pass(shared: &Shared) -> Result<Vec<Arc<str>>, Refusal> {
         let _ = replaced.set(listed.at);
     }
     shared.registry.swap(Arc::new(registry));
+    shared.turns.kinds_changed();
     let mut waiting = Vec::new();
     for ((entry, object), plan) in definitions.iter().zip(&plans) {
         tell(shared, &kind, entry, object, plan).await?;

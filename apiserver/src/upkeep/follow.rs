@@ -33,8 +33,8 @@ impl Changes {
         self.next_of(|_| true).await;
     }
 
-    /// Waits for the next change of a key that somebody waits for.
-    pub(super) async fn next_of(&mut self, concerns: impl Fn(&str) -> bool) {
+    /// Waits for the next change of a key that somebody waits for. Is asked about each key.
+    pub(super) async fn next_of(&mut self, mut concerns: impl FnMut(&str) -> bool) {
         let Some(watch) = &mut self.watch else {
             loop {
                 if let Ok(now) = self.shared.objects.revision().await
@@ -46,10 +46,10 @@ impl Changes {
                 sleep(AGAIN).await;
             }
         };
-        let is_one = |seen: &Seen| match seen {
-            Seen::Changes { events, .. } => events.iter().any(|event| match &event.change {
-                Change::Put(entry) => concerns(&entry.key),
-                Change::Deleted(key) => concerns(key),
+        let mut is_one = |seen: &Seen| match seen {
+            Seen::Changes { events, .. } => events.iter().fold(false, |found, event| match &event.change {
+                Change::Put(entry) => concerns(&entry.key) | found,
+                Change::Deleted(key) => concerns(key) | found,
             }),
             Seen::Progress(_) => false,
         };

@@ -1,5 +1,5 @@
 //! What the server does without being asked: kinds follow their definitions, roles and bindings take effect, namespaces
-//! and owned objects go when they should, events expire.
+//! and owned objects go when they should, quotas say what is used, events expire.
 
 mod begin;
 mod definitions;
@@ -9,6 +9,7 @@ mod follow;
 mod garbage;
 mod namespaces;
 mod plans;
+mod quotas;
 mod roles;
 mod settle;
 mod webhooks;

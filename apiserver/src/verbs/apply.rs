@@ -15,7 +15,7 @@ use crate::json::{Malformed, plain_type_name};
 use crate::kind::Part;
 use crate::managed::{self, Conflict, NotApplied};
 use crate::meta::time::shown;
-use crate::meta::{check_name, coerce, dedup_owners, finalizer_warnings};
+use crate::meta::{check_name, coerce, dedup_owners};
 use crate::refusal::{Cause, Refusal};
 use crate::request::{FieldValidation, WriteOptions, duplicate_fields};
 use crate::strategy::{conflict, meta_text, metadata, metadata_mut};
@@ -46,7 +46,7 @@ pub(super) async fn apply(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
         }
         Applied::Made(Made { object, put, .. }) => {
             let mut warnings = warnings;
-            warnings.extend(finalizer_warnings(metadata(&object), None));
+            warnings.extend(job.warnings(&object, None));
             Ok(answer::with_warnings(output.written(201, job, object, put)?, &warnings))
         }
     }

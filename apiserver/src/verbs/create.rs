@@ -14,12 +14,11 @@ use crate::change::{Rests, Write};
 use crate::http::{Body, answer};
 use crate::json::shallow;
 use crate::kind::Kind;
-use crate::meta::finalizer_warnings;
 use crate::own::not_defined;
 use crate::refusal::Refusal;
 use crate::request::WriteOptions;
 use crate::storage::Moment;
-use crate::strategy::{self, Context, New, already_exists, is_deleting, meta_text, metadata};
+use crate::strategy::{self, Context, New, already_exists, is_deleting, meta_text};
 
 /// How many names are tried where the server makes them.
 const NAMES: usize = 8;
@@ -33,7 +32,7 @@ pub(super) async fn create(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
         Err(refusal) => Err(refusal.warning(&input.warnings)),
         Ok(Made { object, put, .. }) => {
             let mut warnings = input.warnings;
-            warnings.extend(finalizer_warnings(metadata(&object), None));
+            warnings.extend(job.warnings(&object, None));
             Ok(answer::with_warnings(output.written(201, job, object, put)?, &warnings))
         }
     }

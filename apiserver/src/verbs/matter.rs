@@ -11,8 +11,11 @@ use crate::auth::rbac::GROUP;
 use crate::change::{Change, Rests};
 use crate::fence::Fence;
 use crate::kind::{Kind, Part};
+use crate::meta::finalizer_warnings;
+use crate::quota;
 use crate::refusal::Refusal;
 use crate::server::Shared;
+use crate::strategy::metadata;
 
 /// Which object, or which objects, of a kind that there is; and who asks.
 pub(crate) struct Matter<'a> {
@@ -46,6 +49,15 @@ impl Matter<'_> {
             Some(rules) if &*self.kind.group == GROUP => rules.load().may_grant(self.identity, object, old),
             _ => Ok(()),
         }
+    }
+
+    /// What who writes this should know: what is allowed and unwise, or not held here.
+    pub(crate) fn warnings(&self, new: &Value, old: Option<&Value>) -> Vec<String> {
+        let mut warnings = finalizer_warnings(metadata(new), old.map(metadata));
+        if quota::is_quota(self.kind) && self.part == Part::Main {
+            warnings.extend(quota::warnings(&self.shared.kinds(), new));
+        }
+        warnings
     }
 
     /// A change of an object of this kind, under what it is to be done.

@@ -15,12 +15,11 @@ use crate::change::{Write, never};
 use crate::http::{Body, answer};
 use crate::json::shallow;
 use crate::kind::Part;
-use crate::meta::finalizer_warnings;
 use crate::patch::{Patch, PatchKind};
 use crate::refusal::Refusal;
 use crate::request::WriteOptions;
 use crate::storage::Moment;
-use crate::strategy::{self, Context, Step, metadata, metadata_mut, not_found};
+use crate::strategy::{self, Context, Step, metadata_mut, not_found};
 
 pub(super) async fn replace(job: &Job<'_>) -> Result<Response<Body>, Refusal> {
     let options = WriteOptions::update(&job.asked.query)?;
@@ -151,7 +150,7 @@ fn worked(
     let (step, mut warnings) = strategy::update(new, &old, matter.part, whole, context)?;
     if let Step::Put(new) | Step::Delete(new) = &step {
         matter.may_grant(new, Some(&old))?;
-        warnings.extend(finalizer_warnings(metadata(new), Some(metadata(&old))));
+        warnings.extend(matter.warnings(new, Some(&old)));
     }
     let (object, write) = match step {
         Step::Keep => (old, Write::Keep),

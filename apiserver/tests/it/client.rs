@@ -15,6 +15,7 @@ pub(crate) struct Answer {
     pub(crate) body: Value,
 }
 
+#[derive(Clone)]
 pub(crate) struct Client(Service);
 
 /// A server in memory with a kind of its own, and a client who may do everything.

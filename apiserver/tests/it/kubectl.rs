@@ -3,6 +3,7 @@
 //! It comes from PyPI into a virtual environment of this test's own, once a target directory.
 
 mod applies;
+mod quotas;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;

@@ -29,6 +29,7 @@ mod outlives;
 mod own;
 mod paths;
 mod protobuf;
+mod quotas;
 mod real;
 mod reload;
 mod reviews;

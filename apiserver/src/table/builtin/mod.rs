@@ -3,6 +3,7 @@
 mod core;
 mod event;
 mod pod;
+mod quota;
 mod rbac;
 mod workload;
 
@@ -27,6 +28,7 @@ pub(crate) fn builtin(group: &str, kind: &str) -> Columns {
         ("", "Namespace") => &core::NAMESPACE,
         ("", "Node") => &core::NODE,
         ("", "Pod") => &pod::POD,
+        ("", "ResourceQuota") => &quota::RESOURCE_QUOTA,
         ("", "Secret") => &core::SECRET,
         ("", "Service") => &core::SERVICE,
         ("", "ServiceAccount") => &core::SERVICE_ACCOUNT,

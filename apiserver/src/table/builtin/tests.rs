@@ -31,6 +31,7 @@ fn every_kind_takes_an_empty_object_and_nonsense() {
         ("", "Namespace"),
         ("", "Node"),
         ("", "Pod"),
+        ("", "ResourceQuota"),
         ("", "Secret"),
         ("", "Service"),
         ("", "ServiceAccount"),
@@ -49,6 +50,21 @@ fn every_kind_takes_an_empty_object_and_nonsense() {
             columns.conditions(&object);
         }
     }
+}
+
+#[test]
+fn a_quota_shows_what_is_used_of_what_there_may_be() {
+    let status = json!({
+        "hard": {"pods": "5", "limits.cpu": "2", "count/secrets": "1k", "limits.memory": "1Gi"},
+        "used": {"pods": "3", "limits.cpu": "500m", "count/secrets": "7"},
+    });
+    check(
+        "",
+        "ResourceQuota",
+        json!({"status": status}),
+        json!(["a", "count/secrets: 7/1k, pods: 3/5", "limits.cpu: 500m/2, limits.memory: 0/1Gi", "3h"]),
+    );
+    check("", "ResourceQuota", json!({}), json!(["a", "", "", "3h"]));
 }
 
 #[test]

@@ -1,0 +1,213 @@
+//! What a change rests on by the quotas of its namespace.
+
+use machinery_store::{Condition, Entry, Operation, Value as Bytes};
+use serde_json::Value;
+
+use super::read::{Quota, Quotas, Record};
+use super::turn::Turn;
+use super::used::{Use, exceeded, raise, said};
+use super::{Limit, count, is_about, limits};
+use crate::change::{Beside, Change, Write};
+use crate::kind::{Kind, Part};
+use crate::native;
+use crate::refusal::Refusal;
+use crate::storage::Stored;
+use crate::strategy::{self, Context, Step, forbidden, meta_text};
+use crate::verbs::output::{read, stored_bytes};
+
+/// Under which name the server tells what is used.
+const MANAGER: &str = "machinery";
+
+/// What a change does and rests on besides, and the turn in which that is so.
+#[derive(Default)]
+pub(crate) struct Held<'a> {
+    pub(crate) conditions: Vec<Condition>,
+    pub(crate) operations: Vec<Operation>,
+    pub(crate) turn: Option<Turn<'a>>,
+}
+
+/// Holds a change of what is there against the quotas of its namespace. Only what is made is counted; and only what changes what quotas
+/// want is told to who counts.
+///
+/// # Errors
+/// There may be no more of it.
+pub(crate) async fn hold<'a>(
+    change: &Change<'a>,
+    there: Option<&Entry>,
+    write: &Write,
+) -> Result<Held<'a>, Refusal> {
+    let (namespace, _) = change.names();
+    let Some(namespace) = namespace.filter(|_| change.kind.namespaced) else { return Ok(Held::default()) };
+    let is_quota = is_quota(change.kind);
+    match (there, write) {
+        (_, Write::Keep) => Ok(Held::default()),
+        (None, Write::Put(_)) => made(change, namespace, is_quota).await,
+        (Some(there), Write::Put(new)) if is_quota && wants_else(change, there, new)? => {
+            Ok(Held { operations: vec![Record::put(namespace)], ..Held::default() })
+        }
+        (_, Write::Put(_)) => Ok(Held::default()),
+        (_, Write::Delete) if is_quota => ended(change, namespace).await,
+        (_, Write::Delete) => Ok(Held::default()),
+    }
+}
+
+async fn made<'a>(change: &Change<'a>, namespace: &str, is_quota: bool) -> Result<Held<'a>, Refusal> {
+    // Before the quotas: that it is still so when this is written means that they are the same ones.
+    let record = Record::of(change.shared, namespace).await?;
+    let mut held = Held { conditions: vec![record.unchanged()], ..Held::default() };
+    if record.is_there() {
+        if is_quota {
+            few(change, &Quotas::of(change.shared, namespace).await?)?;
+        }
+        count_in(change, namespace, &mut held).await?;
+    }
+    if is_quota {
+        held.operations.push(Record::put(namespace));
+    }
+    Ok(held)
+}
+
+/// The last one takes the record along.
+async fn ended<'a>(change: &Change<'a>, namespace: &str) -> Result<Held<'a>, Refusal> {
+    let record = Record::of(change.shared, namespace).await?;
+    let others = Quotas::of(change.shared, namespace).await?;
+    let is_last = others.all.iter().all(|quota| quota.entry.key == *change.key);
+    let operation = if is_last { Record::delete(namespace) } else { Record::put(namespace) };
+    Ok(Held { conditions: vec![record.unchanged()], operations: vec![operation], turn: None })
+}
+
+/// Whether there may be one quota more.
+fn few(change: &Change<'_>, quotas: &Quotas) -> Result<(), Refusal> {
+    let (there, most) = (quotas.all.len(), change.shared.limits.quotas);
+    if there < most {
+        return Ok(());
+    }
+    let why = format!("its namespace has {there} quotas, and may have {most}: say it in one of them");
+    Err(forbidden(change.kind, change.names().1, &why))
+}
+
+/// Counts what there is for each quota that is about it. Each is written, also where it says so already: who counts at the same time has
+/// counted in vain then.
+async fn count_in<'a>(change: &Change<'a>, namespace: &str, held: &mut Held<'a>) -> Result<(), Refusal> {
+    let (shared, kind, name) = (change.shared, change.kind, change.names().1);
+    let registry = shared.kinds();
+    let about =
+        |quota: &Quota| limits(&quota.object).iter().any(|limit| is_about(&registry, limit.what, kind));
+    let mut quotas = Quotas::of(shared, namespace).await?;
+    if !quotas.all.iter().any(about) {
+        return Ok(());
+    }
+    if !change.dry_run {
+        held.turn = Some(shared.turns.take(namespace).await);
+        quotas = Quotas::of(shared, namespace).await?;
+    }
+    let Beside { kind: of, view } = change.beside(Some(quotas.at)).await?;
+    for quota in &quotas.all {
+        let used = |limit: &Limit<'_>| match count(&of, &view, namespace, limit.what, limit.most) {
+            // So many are enough to refuse one more. How many there are the quota says.
+            counted if counted > limit.most => counted.max(said(&quota.object, limit.key)),
+            counted => counted,
+        };
+        let limits = limits(&quota.object).into_iter().filter(|limit| is_about(&registry, limit.what, kind));
+        let uses: Vec<Use<'_>> = limits.map(|limit| Use { limit, used: used(&limit) }).collect();
+        if uses.is_empty() {
+            continue;
+        }
+        if let Some(why) = exceeded(meta_text(&quota.object, "name"), &uses) {
+            return Err(forbidden(kind, name, &why));
+        }
+        let key = quota.entry.key.clone();
+        if key == *change.key {
+            continue; // it is there already, which the commit finds
+        }
+        held.conditions.push(Condition::At(key.clone(), quota.entry.modified));
+        held.operations.push(Operation::Put(key, raised(change, namespace, quota, &uses)?));
+    }
+    Ok(())
+}
+
+/// A quota that says of one more.
+fn raised(change: &Change<'_>, namespace: &str, quota: &Quota, uses: &[Use<'_>]) -> Result<Bytes, Refusal> {
+    let kind = native::quota();
+    let mut new = quota.object.clone();
+    raise(&mut new, uses);
+    let context = Context {
+        kind: &kind,
+        now: change.shared.world.now(),
+        manager: Some(MANAGER),
+        namespace: Some(namespace),
+        trace: None,
+    };
+    Ok(match strategy::update(new, &quota.object, Part::Status, true, &context)?.0 {
+        Step::Put(new) => stored_bytes(&kind, &new),
+        Step::Keep | Step::Delete(_) => quota.entry.value.clone(),
+    })
+}
+
+/// Whether another state of a quota wants something else.
+fn wants_else(change: &Change<'_>, there: &Entry, new: &[u8]) -> Result<bool, Refusal> {
+    let unreadable = || Refusal::new(500, "InternalError", "the quota that is to be stored cannot be read");
+    let old = read(change.kind, there, there.modified)?;
+    let new = Stored::of(new).map_err(|_| unreadable())?;
+    let new: Value = serde_json::from_slice(new.json()).map_err(|_| unreadable())?;
+    Ok(old["spec"] != new["spec"])
+}
+
+/// Whether a kind is that of quotas.
+pub(crate) fn is_quota(kind: &Kind) -> bool {
+    kind.built_in && kind.group.is_empty() && kind.names.plural == "resourcequotas"
+}
+
+#[cfg(test)]
+mod tests {
+    use machinery_store::{Backend as _, Memory, Options, Transaction};
+    use serde_json::json;
+
+    use super::*;
+    use crate::auth::Identity;
+    use crate::change::Rests;
+    use crate::server::ApiServer;
+    use crate::storage::Moment;
+    use crate::verbs::{Matter, create};
+
+    /// Two who count at once, where the quota says already what both would make it say: both would come to the same bytes. If these were not
+    /// written again, neither would have changed what the other rests on.
+    #[tokio::test]
+    async fn a_quota_is_written_also_where_it_says_so_already() {
+        let store = Memory::new(Options::default());
+        let server = ApiServer::builder(store.clone()).start().await.expect("started");
+        let shared = server.shared();
+        let (kind, identity) = (native::quota(), Identity::admin());
+        let matter = Matter {
+            shared,
+            kind: &kind,
+            part: Part::Main,
+            identity: &identity,
+            fence: None,
+            trace: None,
+            notes: None,
+            namespace: Some("default"),
+            name: "",
+        };
+        let hard = json!({"secrets": "1"});
+        let quota = json!({
+            "apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "q"}, "spec": {"hard": hard},
+        });
+        let made = create::made(&matter, quota, Some("test"), false).await.expect("made");
+        let secrets = native::kinds().find(|kind| kind.names.kind == "Secret").expect("there is one");
+        let key = secrets.place.key(Some("default"), "s");
+        let change = Change { shared, kind: &secrets, key: &key, rests: Rests::default(), dry_run: false };
+        let write = Write::Put(Bytes::from(&b"{}"[..]));
+        let there = shared.objects.get(&made.key, Moment::Newest).await.expect("read").expect("there");
+        let mut says = read(&kind, &there, there.modified).expect("read");
+        says["status"] = json!({"hard": hard, "used": {"secrets": "1"}});
+        let says = stored_bytes(&kind, &says);
+        store.commit(Transaction::new().put(made.key.clone(), says)).await.expect("written");
+        let held = hold(&change, None, &write).await.expect("held");
+        let is_written =
+            |operation: &Operation| matches!(operation, Operation::Put(key, _) if *key == made.key);
+        assert!(held.operations.iter().any(is_written), "{:?}", held.operations);
+        assert!(held.conditions.iter().any(|condition| *condition.key() == made.key));
+        server.stop().await;
+    }
+}

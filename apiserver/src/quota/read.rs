@@ -1,0 +1,86 @@
+//! The quotas of a namespace, and the record that says whether they are as they were.
+//!
+//! The record is there exactly as long as the namespace has a quota. Each write that makes a quota, changes what it wants or ends it also
+//! puts the record, or deletes it with the last quota. So whoever rests on the record being as it was, or absent, rests on these quotas.
+
+use std::sync::Arc;
+
+use machinery_objects::Revision;
+use machinery_store::{Condition, Entry, Key, Operation, Range, Value};
+
+use crate::native;
+use crate::refusal::Refusal;
+use crate::server::Shared;
+use crate::storage::Moment;
+use crate::verbs::output::read;
+
+/// Where the records are. No key of an object begins with a slash.
+const RECORDS: &str = "/quotas/";
+
+/// The quotas of a namespace.
+pub(crate) struct Quotas {
+    pub(crate) at: Revision,
+    /// In the order of their names.
+    pub(crate) all: Vec<Quota>,
+}
+
+pub(crate) struct Quota {
+    pub(crate) entry: Arc<Entry>,
+    pub(crate) object: serde_json::Value,
+}
+
+impl Quotas {
+    /// As of now.
+    pub(crate) async fn of(shared: &Shared, namespace: &str) -> Result<Self, Refusal> {
+        let kind = native::quota();
+        let range = Range::of(kind.place.span(Some(namespace)));
+        let listed = shared.objects.list(range, Moment::Newest).await?;
+        let quota = |entry: Arc<Entry>| {
+            let object = read(&kind, &entry, entry.modified)?;
+            Ok(Quota { entry, object })
+        };
+        let all = listed.entries.into_iter().map(quota).collect::<Result<_, Refusal>>()?;
+        Ok(Self { at: listed.at, all })
+    }
+}
+
+/// The record of a namespace's quotas.
+pub(super) struct Record {
+    key: Key,
+    there: Option<Arc<Entry>>,
+}
+
+impl Record {
+    /// As of now.
+    pub(super) async fn of(shared: &Shared, namespace: &str) -> Result<Self, Refusal> {
+        let key = Self::key(namespace);
+        let there = shared.objects.get(&key, Moment::Newest).await?;
+        Ok(Self { key, there })
+    }
+
+    fn key(namespace: &str) -> Key {
+        format!("{RECORDS}{namespace}").into()
+    }
+
+    /// The quotas of a namespace are others from now on.
+    pub(super) fn put(namespace: &str) -> Operation {
+        Operation::Put(Self::key(namespace), Value::from(&b""[..]))
+    }
+
+    /// The namespace has none any more.
+    pub(super) fn delete(namespace: &str) -> Operation {
+        Operation::Delete(Self::key(namespace))
+    }
+
+    pub(super) const fn is_there(&self) -> bool {
+        self.there.is_some()
+    }
+
+    /// That it is as it was read.
+    pub(super) fn unchanged(&self) -> Condition {
+        match &self.there {
+            Some(there) => Condition::At(self.key.clone(), there.modified),
+            None => Condition::Absent(self.key.clone()),
+        }
+    }
+}

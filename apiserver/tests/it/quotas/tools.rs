@@ -1,0 +1,89 @@
+//! Quotas, and what they count.
+
+use std::time::Duration;
+
+use machinery_apiserver::ApiServer;
+use machinery_store::{Backend, Memory, Options, Range, Span};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+use tokio_util::task::TaskTracker;
+
+use crate::client::{Answer, Client, definition};
+
+pub(crate) const QUOTAS: &str = "/api/v1/namespaces/default/resourcequotas";
+pub(crate) const QUOTA: &str = "/api/v1/namespaces/default/resourcequotas/q";
+pub(crate) const SECRETS: &str = "/api/v1/namespaces/default/secrets";
+pub(crate) const MAPS: &str = "/api/v1/namespaces/default/configmaps";
+pub(crate) const PODS: &str = "/api/v1/namespaces/default/pods";
+pub(crate) const WIDGETS: &str = "/apis/example.com/v1/namespaces/default/widgets";
+
+/// A server on a store in memory, and who may do everything.
+pub(crate) async fn server() -> (ApiServer, Memory, Client) {
+    let store = Memory::new(Options::default());
+    let server = on(&store).await;
+    let client = Client::of(&server);
+    (server, store, client)
+}
+
+pub(crate) async fn on(store: &(impl Backend + Clone)) -> ApiServer {
+    ApiServer::builder(store.clone()).crds([definition()]).start().await.unwrap()
+}
+
+/// Does something on another thread, perhaps.
+pub(crate) fn beside<T: Send + 'static>(task: impl Future<Output = T> + Send + 'static) -> JoinHandle<T> {
+    TaskTracker::new().spawn(task)
+}
+
+/// The quota `q`.
+pub(crate) fn quota(hard: &Value) -> Value {
+    json!({"metadata": {"name": "q"}, "spec": {"hard": hard}})
+}
+
+pub(crate) fn named(name: &str) -> Value {
+    json!({"metadata": {"name": name}})
+}
+
+pub(crate) fn widget(name: &str) -> Value {
+    json!({"apiVersion": "example.com/v1", "kind": "Widget", "metadata": {"name": name}, "spec": {}})
+}
+
+/// Waits until the object has this status.
+#[track_caller]
+pub(crate) fn says<'a>(
+    client: &'a Client,
+    path: &'a str,
+    expected: Value,
+) -> impl Future<Output = Value> + 'a {
+    let caller = std::panic::Location::caller();
+    async move {
+        let mut found = Value::Null;
+        for _ in 0..1000 {
+            let answer = client.get(path).await;
+            if answer.code == 200 {
+                found = answer.body;
+                if found["status"] == expected {
+                    return found;
+                }
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("{caller}: {path} does not say {expected}: {found:#}");
+    }
+}
+
+/// It was refused because there are as many as may be.
+#[track_caller]
+pub(crate) fn exceeds(answer: &Answer) {
+    let (code, reason, message) = answer.refused();
+    assert_eq!((code, reason), (403, "Forbidden"), "{answer:#?}");
+    assert!(message.contains("exceeded quota: "), "{message}");
+}
+
+/// How many records of namespaces with quotas are in the store.
+pub(crate) async fn records(store: &impl Backend) -> usize {
+    store.range(Range::of(Span::prefix("/quotas/"))).await.unwrap().entries.len()
+}
+
+pub(crate) async fn how_many(client: &Client, path: &str) -> usize {
+    client.get(path).await.fine()["items"].as_array().unwrap().len()
+}
