@@ -36,6 +36,7 @@
 //! 14. **Every limit has a name** in [`Limits`], and an error that says it (`conformance::limits`); who finds the line full waits.
 //! 15. **What is no store is left alone**: other files, a newer format, a cut file, another process, a full or read-only disk are
 //!     errors that name the path and the way out, and no byte is changed (`bad_input.rs`).
+//! 16. **What it writes is for its owner alone**: files 0600, directories 0700 (`what_is_written_is_for_its_owner_alone`).
 //!
 //! # What it does not do
 //!
