@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use machinery_objects::Revision;
+use tokio::task::coop::consume_budget;
 
 use super::error::Unopened;
 use super::form::{self, Salt};
@@ -18,8 +19,8 @@ use crate::contract::{
 
 /// A [`Backend`] that keeps values sealed in the one below. Clones are the same.
 ///
-/// Values grow by 58 bytes and the sealing key's name; in errors and limits, by what [`CommitError::TooLarge`] says, they have the size
-/// that was put. Memory and time are that of a copy, and of some ten microseconds for a short value.
+/// Values grow by 58 bytes and the sealing key's name, so that the limits of the backend below are that much lower for them; an error says
+/// the size that was put, and the limit that this leaves. A value is opened each time that it is read: whoever reads one often keeps it.
 ///
 /// A value that cannot be opened is an error of the whole call, which names the entry and the sealing key: [`ReadError::Unavailable`],
 /// [`WatchError::Unavailable`]. A commit that loses to such a value is [`CommitError::Refused`]; one that has replaced it did
@@ -125,9 +126,13 @@ impl<B: Backend + ?Sized> Backend for Sealed<B> {
 
     async fn range(&self, range: Range) -> Result<Page, ReadError> {
         let page = self.below.range(range).await?;
-        let entries: Result<_, Unopened> =
-            page.entries.into_iter().map(|entry| self.sealing.open(entry)).collect();
-        let entries = entries.map_err(|why| ReadError::Unavailable { why: why.to_string().into() })?;
+        let mut entries = Vec::with_capacity(page.entries.len());
+        for entry in page.entries {
+            // A long page is worked on in turns with others.
+            consume_budget().await;
+            let opened = self.sealing.open(entry);
+            entries.push(opened.map_err(|why| ReadError::Unavailable { why: why.to_string().into() })?);
+        }
         Ok(Page { entries, ..page })
     }
 

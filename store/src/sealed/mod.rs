@@ -9,10 +9,11 @@
 //! 3. **What was changed, cut or moved is refused**, and never skipped (`what_is_changed_cut_or_moved_is_refused`,
 //!    `what_cannot_be_opened_is_named_wherever_it_is_met`).
 //! 4. **No key encrypts two values**: each has one of its own, made of the sealing key and 32 random bytes
-//!    (`two_seals_of_one_value_have_nothing_in_common`).
+//!    (`two_seals_of_one_value_have_nothing_in_common`, `each_put_draws_its_own_salt`).
 //! 5. **Keys are replaced while it runs on**: the first seals, all open, and [`Sealed::reseal`] brings everything to the first one
 //!    (`keys_are_replaced_and_given_up`, `a_write_in_the_midst_of_a_reseal_is_kept`).
-//! 6. **No key is printed** (`no_key_is_printed`).
+//! 6. **What was sealed once is opened for ever** (`the_first_format_is_written_and_opened`).
+//! 7. **No key is printed** (`no_key_is_printed`).
 //!
 //! It hides neither names nor sizes, and not that a value was put back that was under the same key before: that is what the files'
 //! checksums, and their owner, are for. What it has opened is in memory until nobody uses it.

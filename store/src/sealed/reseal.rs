@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use tokio::task::coop::consume_budget;
 
 use super::backend::Sealed;
 use super::error::ResealError;
@@ -38,6 +39,8 @@ impl<B: Backend + ?Sized> Sealed<B> {
         let mut pages = Pages::default();
         while let Some(entries) = pages.next(self).await? {
             for entry in &entries {
+                // Many values are opened in turns with what others do.
+                consume_budget().await;
                 self.sealing.open(entry.clone())?;
                 done.entries += u64::from(self.sealing.ring(&entry.key).is_some());
                 stale |= self.is_stale(entry);

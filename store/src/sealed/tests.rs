@@ -141,6 +141,18 @@ fn keys_that_are_none_are_refused() {
     assert_eq!(twice, RingError::Repeated { name: "k".into() });
 }
 
+/// Made by Python's `cryptography` as the form and the cipher say: what was sealed once is opened for ever.
+#[test]
+fn the_first_format_is_written_and_opened() {
+    let kept = "ff7365616c6564ff010432303236a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5\
+                11457a491685ba1cbd270969ec9e3db75332d7dd7c";
+    let path = "core/secrets/default/a";
+    let ring = ring([key("2026", 7)]);
+    let made = sealed(&ring, path, b"value", [0xa5; 32]);
+    assert_eq!(made.iter().map(|byte| format!("{byte:02x}")).collect::<String>(), kept);
+    assert_eq!(opened(&ring, path, &made).as_deref(), Ok(&b"value"[..]));
+}
+
 #[test]
 fn no_key_is_printed() {
     let ring = ring([key("mine", 0xab), Provider::Identity]);

@@ -1,6 +1,6 @@
 //! Encryption at rest: over every backend, on the disk, and while keys are replaced.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -173,6 +173,22 @@ async fn no_value_is_in_any_file_of_a_sealed_disk() {
         disk.close().await.unwrap();
     }
     assert!(seen >= 9, "what is not sealed is seen in logs, checkpoints and snapshots: {seen}");
+}
+
+#[tokio::test]
+async fn each_put_draws_its_own_salt() {
+    let below = memory();
+    let store = all_by(below.clone(), &["a"]);
+    let mut seen = BTreeSet::new();
+    for _ in 0..3 {
+        store.commit(put("/x", CANARY).put("/y", CANARY)).await.unwrap();
+        let entries = below.range(Range::of(Span::all())).await.unwrap().entries;
+        seen.extend(entries.iter().map(|entry| entry.value[11..43].to_vec()));
+    }
+    all_by(below.clone(), &["b", "a"]).reseal().await.unwrap();
+    let entries = below.range(Range::of(Span::all())).await.unwrap().entries;
+    seen.extend(entries.iter().map(|entry| entry.value[11..43].to_vec()));
+    assert_eq!(seen.len(), 8);
 }
 
 #[tokio::test]
