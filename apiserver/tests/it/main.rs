@@ -7,6 +7,7 @@ mod audit;
 mod canary;
 mod client;
 mod differential;
+mod encryption;
 mod expiry;
 mod fences;
 mod full;
