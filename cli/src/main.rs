@@ -3,6 +3,7 @@
 mod audit;
 mod crds;
 mod directory;
+mod encryption;
 mod explain;
 mod progress;
 mod serve;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use machinery::apiserver::{Access, ApiServer, Audit, CertificateFiles, Listen};
+use machinery::apiserver::{Access, ApiServer, Audit, CertificateFiles, Encryption, Listen};
 use machinery::store::{Disk, DiskOptions, Memory, Options};
 use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -58,6 +58,8 @@ pub(crate) struct Arguments {
     insecure_http: bool,
     #[command(flatten)]
     audit: crate::audit::AuditLog,
+    #[command(flatten)]
+    at_rest: crate::encryption::AtRest,
     #[cfg(feature = "otel")]
     #[command(flatten)]
     traces: crate::traces::Collector,
@@ -73,6 +75,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
         })?;
     }
     let policy = arguments.audit.policy()?;
+    let encryption = arguments.at_rest.read()?;
     let mut signals = Signals::hear()?;
     let mut hangup = hear(SignalKind::hangup(), "SIGHUP")?;
     let directory = match arguments.memory {
@@ -88,12 +91,13 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let audit = policy.map(|policy| arguments.audit.open(policy)).transpose()?;
     #[cfg(feature = "otel")]
     let traces = arguments.traces.start()?;
+    let memory = arguments.memory;
     let up = tokio::select! {
         biased;
         () = signals.ending() => return Ok(()),
-        up = Up::start(&directory, arguments.memory, crds, listen, audit) => up?,
+        up = Up::start(&directory, Wanted { memory, crds, listen, audit, encryption }) => up?,
     };
-    up.tell(&directory, arguments.memory);
+    up.tell(&directory, memory);
     up.go_on(&mut signals, &mut hangup).await;
     let ended = up.stop(&mut signals).await?;
     #[cfg(feature = "otel")]
@@ -132,6 +136,15 @@ async fn would_take(crds: Vec<Value>) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// What a server is started with.
+struct Wanted {
+    memory: bool,
+    crds: Vec<Value>,
+    listen: Listen,
+    audit: Option<Audit>,
+    encryption: Option<Encryption>,
+}
+
 /// A server that is up.
 struct Up {
     server: ApiServer,
@@ -140,13 +153,8 @@ struct Up {
 }
 
 impl Up {
-    async fn start(
-        directory: &Directory,
-        memory: bool,
-        crds: Vec<Value>,
-        listen: Listen,
-        audit: Option<Audit>,
-    ) -> anyhow::Result<Self> {
+    async fn start(directory: &Directory, wanted: Wanted) -> anyhow::Result<Self> {
+        let Wanted { memory, crds, listen, audit, encryption } = wanted;
         let (builder, disk) = if memory {
             (ApiServer::builder(Memory::new(Options::default())), None)
         } else {
@@ -158,6 +166,10 @@ impl Up {
             Some(audit) => builder.audit(audit),
             None => builder,
         };
+        let builder = match encryption {
+            Some(encryption) => builder.encryption(encryption),
+            None => builder,
+        };
         let server = builder.rbac().crds(crds).start().await?;
         let access = server.listen(listen).await?;
         Ok(Self { server, disk, access })
@@ -167,6 +179,10 @@ impl Up {
     fn tell(&self, directory: &Directory, memory: bool) {
         let Access { url, kubeconfig, notes, .. } = &self.access;
         say(notes);
+        let anew = self.server.resealed().rewritten;
+        if anew > 0 {
+            say(&[format!("objects written anew, as the encryption configuration wants them: {anew}")]);
+        }
         let kept = match memory {
             true => "data in memory".to_owned(),
             false => format!("data in {}", directory.path().display()),
