@@ -1,6 +1,7 @@
 //! The command `machinery`.
 
 mod audit;
+mod cores;
 mod crds;
 mod directory;
 mod encryption;

@@ -14,9 +14,9 @@ use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::crds;
 use crate::directory::Directory;
 use crate::progress::step;
+use crate::{cores, crds};
 
 /// Signals that are no further apart are one.
 const SAME_WISH: Duration = Duration::from_millis(300);
@@ -66,6 +66,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    cores::leave_none()?;
     // What is wrong with the arguments is found out before anything is made.
     let crds = arguments.crds.as_deref().map(crds::read).transpose()?.unwrap_or_default();
     if !crds.is_empty() {

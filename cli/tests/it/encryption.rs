@@ -158,3 +158,13 @@ async fn keys_are_replaced_over_restarts_and_a_missing_one_is_named() {
         assert!(said.contains("`core/secrets/default/kept` is sealed by the key \"newer\""), "{said}");
     }
 }
+
+#[tokio::test]
+async fn it_leaves_no_core_dumps() {
+    let home = tempfile::tempdir().unwrap();
+    let serving = Serving::start(&["--listen", "127.0.0.1:0", "--memory"], home.path()).await;
+    let limits = fs::read_to_string(format!("/proc/{}/limits", serving.id())).unwrap();
+    let core = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap();
+    assert_eq!(core.split_whitespace().nth(4), Some("0"), "{core}");
+    serving.kill().await;
+}
