@@ -144,6 +144,12 @@
 //!     (the cases `expressions` of the judge; `every_value_is_held_against_its_rule`, `what_costs_too_much_ends_and_is_said`,
 //!     `what_was_so_before_is_let_be_unless_the_rule_looks_at_what_it_was`). One that cannot be evaluated is refused with its definition. A webhook's
 //!     `matchConditions` say about what it is asked (`conditions_look_at_the_request_and_its_objects`).
+//! 37. **What is configured is encrypted in the store**, in the form of Kubernetes' `EncryptionConfiguration`, and nobody above can tell
+//!     (`what_is_configured_is_encrypted_on_both_roads_and_the_rest_is_not`, `ours_answers_the_same_on_a_store_that_is_encrypted`): no secret is in any file
+//!     (`no_secret_is_in_any_file`, of the command). Keys are replaced at a start, after which what they replace is not needed
+//!     (`keys_are_replaced_over_starts_and_what_was_before_cannot_be_read`). A server that cannot read all of its store names the object and the key, and does not
+//!     start (`a_server_without_the_key_does_not_start`). What is wrong in the configuration is named, and no secret of it
+//!     (`what_is_no_provider_is_refused_with_advice`). Why: `docs/designs/021-encryption-at-rest.md`.
 //!
 //! 38. **A ResourceQuota holds exactly**: of those who create at the same time, through however many servers of one store, as many get a place as
 //!     there are (`of_many_who_come_at_once_exactly_as_many_as_may_be_get_a_place`,
@@ -229,6 +235,7 @@ mod change;
 mod crd;
 mod discovery;
 mod documents;
+mod encryption;
 mod fence;
 mod guard;
 mod handle;
@@ -271,6 +278,7 @@ mod yaml;
 pub use admission::{Admission, Attributes, Denied, Operation};
 pub use audit::{Audit, AuditFile, AuditPolicy, AuditPolicyError, AuditSink};
 pub use auth::Identity;
+pub use encryption::{Encryption, EncryptionError};
 pub use handle::Handle;
 pub use http::{Body, Service};
 #[cfg(feature = "server")]
@@ -286,6 +294,9 @@ struct TestAController;
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/guides/audit.md")]
 struct AuditGuide;
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/guides/encryption.md")]
+struct EncryptionGuide;
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/guides/beyond-kubernetes.md")]
 struct BeyondKubernetes;

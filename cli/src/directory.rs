@@ -1,6 +1,7 @@
 //! A data directory: the store, the certificates and tokens, and the kubeconfig.
 
 use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -24,7 +25,7 @@ impl Directory {
     /// One of this process alone, made now.
     pub(crate) fn temporary() -> anyhow::Result<Self> {
         let path = std::env::temp_dir().join(format!("machinery-{}", std::process::id()));
-        fs::create_dir(&path).with_context(|| {
+        fs::DirBuilder::new().mode(0o700).create(&path).with_context(|| {
             format!(
                 "cannot make {}; remove what is there, or set TMPDIR to another directory",
                 path.display()

@@ -1,8 +1,10 @@
 //! The command `machinery`.
 
 mod audit;
+mod cores;
 mod crds;
 mod directory;
+mod encryption;
 mod explain;
 mod progress;
 mod serve;

@@ -8,16 +8,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use machinery::apiserver::{Access, ApiServer, Audit, CertificateFiles, Listen};
+use machinery::apiserver::{Access, ApiServer, Audit, CertificateFiles, Encryption, Listen};
 use machinery::store::{Disk, DiskOptions, Memory, Options};
 use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
-use crate::crds;
 use crate::directory::Directory;
 use crate::progress::step;
 use crate::webhooks::Known;
+use crate::{cores, crds};
 
 /// Signals that are no further apart are one.
 const SAME_WISH: Duration = Duration::from_millis(300);
@@ -61,12 +61,15 @@ pub(crate) struct Arguments {
     audit: crate::audit::AuditLog,
     #[command(flatten)]
     webhooks: crate::webhooks::Webhooks,
+    #[command(flatten)]
+    at_rest: crate::encryption::AtRest,
     #[cfg(feature = "otel")]
     #[command(flatten)]
     traces: crate::traces::Collector,
 }
 
 pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    cores::leave_none()?;
     // What is wrong with the arguments is found out before anything is made.
     let crds = arguments.crds.as_deref().map(crds::read).transpose()?.unwrap_or_default();
     if !crds.is_empty() {
@@ -77,6 +80,7 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
     let policy = arguments.audit.policy()?;
     let webhooks = arguments.webhooks.known()?;
+    let encryption = arguments.at_rest.read()?;
     let mut signals = Signals::hear()?;
     let mut hangup = hear(SignalKind::hangup(), "SIGHUP")?;
     let directory = match arguments.memory {
@@ -92,12 +96,13 @@ pub(crate) async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let audit = policy.map(|policy| arguments.audit.open(policy)).transpose()?;
     #[cfg(feature = "otel")]
     let traces = arguments.traces.start()?;
+    let memory = arguments.memory;
     let up = tokio::select! {
         biased;
         () = signals.ending() => return Ok(()),
-        up = Up::start(&directory, arguments.memory, crds, listen, audit, webhooks) => up?,
+        up = Up::start(&directory, Wanted { memory, crds, listen, audit, encryption, webhooks }) => up?,
     };
-    up.tell(&directory, arguments.memory);
+    up.tell(&directory, memory);
     up.go_on(&mut signals, &mut hangup).await;
     let ended = up.stop(&mut signals).await?;
     #[cfg(feature = "otel")]
@@ -136,6 +141,16 @@ async fn would_take(crds: Vec<Value>) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// What a server is started with.
+struct Wanted {
+    memory: bool,
+    crds: Vec<Value>,
+    listen: Listen,
+    audit: Option<Audit>,
+    encryption: Option<Encryption>,
+    webhooks: Known,
+}
+
 /// A server that is up.
 struct Up {
     server: ApiServer,
@@ -144,14 +159,8 @@ struct Up {
 }
 
 impl Up {
-    async fn start(
-        directory: &Directory,
-        memory: bool,
-        crds: Vec<Value>,
-        listen: Listen,
-        audit: Option<Audit>,
-        webhooks: Known,
-    ) -> anyhow::Result<Self> {
+    async fn start(directory: &Directory, wanted: Wanted) -> anyhow::Result<Self> {
+        let Wanted { memory, crds, listen, audit, encryption, webhooks } = wanted;
         let (builder, disk) = if memory {
             (ApiServer::builder(Memory::new(Options::default())), None)
         } else {
@@ -163,6 +172,10 @@ impl Up {
             Some(audit) => builder.audit(audit),
             None => builder,
         };
+        let builder = match encryption {
+            Some(encryption) => builder.encryption(encryption),
+            None => builder,
+        };
         let server = webhooks.told_to(builder).rbac().crds(crds).start().await?;
         let access = server.listen(listen).await?;
         Ok(Self { server, disk, access })
@@ -172,6 +185,10 @@ impl Up {
     fn tell(&self, directory: &Directory, memory: bool) {
         let Access { url, kubeconfig, notes, .. } = &self.access;
         say(notes);
+        let anew = self.server.resealed().rewritten;
+        if anew > 0 {
+            say(&[format!("objects written anew, as the encryption configuration wants them: {anew}")]);
+        }
         let kept = match memory {
             true => "data in memory".to_owned(),
             false => format!("data in {}", directory.path().display()),

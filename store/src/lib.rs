@@ -36,13 +36,17 @@
 //! 14. **Every limit has a name** in [`Limits`], and an error that says it (`conformance::limits`); who finds the line full waits.
 //! 15. **What is no store is left alone**: other files, a newer format, a cut file, another process, a full or read-only disk are
 //!     errors that name the path and the way out, and no byte is changed (`bad_input.rs`).
+//! 16. **What it writes is for its owner alone**: files 0600, directories 0700 (`what_is_written_is_for_its_owner_alone`).
+//! 17. **Sealed values are in no file**, under the feature `sealed`; what was changed, cut or moved is refused, and keys are replaced: the
+//!     promises of [`sealed`] (`no_value_is_in_any_file_of_a_sealed_disk`, `what_is_changed_cut_or_moved_is_refused`,
+//!     `keys_are_replaced_and_given_up`). Why: `docs/designs/021-encryption-at-rest.md`.
 //!
 //! # What it does not do
 //!
 //! - It does not replicate. Several servers share a backend that does.
 //! - It keeps all data in memory: the disk is for what survives, not for what does not fit.
 //! - It knows no time to live, no leases, no users. Who writes an entry may delete it.
-//! - It does not look into values, and does not compress or encrypt them.
+//! - It does not look into values, and does not compress them. It encrypts none without the feature `sealed`.
 //! - A transaction does not read. Read first, and make what was read a condition.
 //!
 //! # Example
@@ -84,6 +88,8 @@ pub mod faulty;
 pub mod history;
 #[cfg(feature = "testing")]
 pub mod model;
+#[cfg(feature = "sealed")]
+pub mod sealed;
 
 pub mod files;
 

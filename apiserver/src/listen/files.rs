@@ -1,5 +1,6 @@
 //! What a server on a socket is started with: an address, certificates, a token, and a kubeconfig that has them.
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -51,7 +52,7 @@ pub struct CertificateFiles {
 }
 
 /// How a listening server is reached.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Access {
     /// `https://127.0.0.1:6443`
     pub url: String,
@@ -141,6 +142,19 @@ impl Listen {
             }
             _ => format!("{scheme}://{}", reachable(address)),
         }
+    }
+}
+
+/// Shows no token: it goes into logs.
+impl fmt::Debug for Access {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { url, address, kubeconfig, .. } = self;
+        let mut shown = f.debug_struct("Access");
+        shown
+            .field("url", url)
+            .field("address", address)
+            .field("kubeconfig", kubeconfig)
+            .finish_non_exhaustive()
     }
 }
 

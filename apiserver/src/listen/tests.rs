@@ -29,9 +29,12 @@ use super::connection::requests;
 use super::pace::{Pace, Paced};
 use super::taken::Streams;
 use crate::auth::Identity;
+use crate::auth::token_file::TokenFile;
 use crate::http::Service;
 use crate::metrics::Event;
 use crate::server::{ApiServer, Limits};
+use crate::tls::own::Own;
+use crate::tls::serving::{Serving, Source};
 use crate::{Access, Listen};
 
 const GET: &str = "GET /api/v1/namespaces/default HTTP/1.1\r\nhost: a\r\n\r\n";
@@ -352,6 +355,36 @@ impl Secure {
         took.sort();
         took[98]
     }
+}
+
+/// The token of one who may do everything was in the `Debug` of how a server is reached.
+#[tokio::test]
+async fn neither_tokens_nor_keys_are_printed() {
+    let server = server().await;
+    let home = tempfile::tempdir().expect("a directory");
+    let pki = home.path().join("pki");
+    let others = vec![(Identity::new("ann"), home.path().join("ann"))];
+    let listen = Listen { others, ..Listen::at("127.0.0.1:0".parse().expect("an address"), pki.clone()) };
+    let access = server.listen(listen).await.expect("it listens");
+    let text = |name: &str| std::fs::read_to_string(pki.join(name)).expect("it is there");
+    let (tokens, key, ca) = (text("tokens.csv"), text("server.key"), text("ca.key"));
+    let lines = |text: &str| text.lines().map(str::to_owned).collect::<Vec<_>>();
+    let secrets = tokens.lines().filter_map(|line| line.split(',').next()).map(str::to_owned);
+    let secrets: Vec<_> =
+        secrets.chain(lines(&key)).chain(lines(&ca)).filter(|one| !one.starts_with("--")).collect();
+    assert!(secrets.len() > 4 && secrets.contains(&access.token));
+    let own = Own::new(&pki, []);
+    let (serving, _) = Serving::open(Source::Own(own.clone()), jiff::Timestamp::now()).expect("it is there");
+    let authenticator = server.shared().authenticator.load();
+    let tokens = TokenFile::open(&pki.join("tokens.csv")).expect("it is there");
+    for shown in
+        [format!("{access:?}"), format!("{serving:?}"), format!("{authenticator:?}"), format!("{tokens:?}")]
+    {
+        for secret in &secrets {
+            assert!(!shown.contains(secret), "{shown}");
+        }
+    }
+    server.stop().await;
 }
 
 /// A thousand sockets that say a little and then nothing; who says what he wants is answered as soon as without them. Twice

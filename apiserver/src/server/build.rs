@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use machinery_store::Backend;
+use machinery_store::sealed::{Resealed, Unopened};
 use machinery_sync::Swap;
 use serde_json::Value;
 use thiserror::Error;
@@ -23,6 +24,7 @@ use crate::auth::Identity;
 use crate::auth::authenticate::Authenticator;
 use crate::auth::rbac::Rules;
 use crate::cache;
+use crate::encryption::{self, Encryption};
 use crate::guard::Checks;
 use crate::handle::Caches;
 use crate::http::Service;
@@ -38,12 +40,14 @@ use crate::{native, upkeep};
 pub struct ApiServer {
     shared: Arc<Shared>,
     tasks: TaskTracker,
+    resealed: Resealed,
 }
 
 /// Makes an [`ApiServer`].
 #[must_use = "a builder is nothing until it starts"]
 pub struct Builder {
     backend: Arc<dyn Backend>,
+    encryption: Option<Encryption>,
     crds: Vec<Value>,
     own: Vec<Own>,
     authenticator: Authenticator,
@@ -63,6 +67,9 @@ pub enum StartError {
     /// The store cannot be used.
     #[error("the store cannot be used: {0}")]
     Store(String),
+    /// Something in the store is encrypted, and cannot be read; or is not, and must be. Nothing was changed.
+    #[error("what is stored cannot all be read: {0}")]
+    Sealed(Unopened),
     /// A definition was refused.
     #[error("the CustomResourceDefinition {name:?} was refused: {why}")]
     Definition {
@@ -95,6 +102,12 @@ impl ApiServer {
         let kinds = self.shared.kinds();
         let names = kinds.kinds().map(|kind| (&*kind.group, &*kind.names.plural));
         names.collect::<std::collections::BTreeSet<_>>().len()
+    }
+
+    /// How many objects are encrypted, and how many of them were written anew at the start: with the first key, or with none.
+    #[must_use]
+    pub const fn resealed(&self) -> Resealed {
+        self.resealed
     }
 
     pub(crate) const fn shared(&self) -> &Arc<Shared> {
@@ -130,6 +143,7 @@ impl Builder {
         let world = World { clock: Box::new(Timestamp::now), random: Box::new(crate::server::chance::fill) };
         Self {
             backend,
+            encryption: None,
             crds: Vec::new(),
             own: Vec::new(),
             authenticator: Authenticator::default(),
@@ -141,6 +155,15 @@ impl Builder {
             world,
             audit: None,
         }
+    }
+
+    /// Encrypts objects in the store.
+    ///
+    /// At the start all that is there is decrypted once; what is not encrypted by the first key of its providers is written anew, and the history
+    /// before that is compacted. Without it a store that has encrypted objects is refused.
+    pub fn encryption(mut self, encryption: Encryption) -> Self {
+        self.encryption = Some(encryption);
+        self
     }
 
     /// Definitions that are there when it has started.
@@ -215,10 +238,10 @@ impl Builder {
     /// Starts it: namespaces, roles and definitions that it must have are there then.
     ///
     /// # Errors
-    /// The store cannot be used, or a definition was refused.
+    /// The store cannot be used or decrypted, or a definition was refused.
     pub async fn start(self) -> Result<ApiServer, StartError> {
-        let (objects, tasks, stopping) =
-            (Objects::new(self.backend), TaskTracker::new(), CancellationToken::new());
+        let (store, resealed) = encryption::begin(self.backend, self.encryption).await?;
+        let (objects, tasks, stopping) = (Objects::new(store), TaskTracker::new(), CancellationToken::new());
         let seed = u64::from_le_bytes(self.world.bytes());
         let own = self.own.into_iter().map(|own| made(own, &self.world)).collect::<Result<Vec<_>, _>>()?;
         let checks = Checks::new(&own, &self.limits);
@@ -245,7 +268,7 @@ impl Builder {
             interests: interests.into(),
             stopping,
         });
-        let server = ApiServer { shared, tasks };
+        let server = ApiServer { shared, tasks, resealed };
         upkeep::begin(&server.shared, &server.tasks, self.crds, self.collects).await?;
         Ok(server)
     }

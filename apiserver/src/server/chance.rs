@@ -4,6 +4,6 @@
 ///
 /// # Panics
 /// If the system has no randomness to give: nothing that must be secret could be made then.
-pub(super) fn fill(bytes: &mut [u8]) {
+pub(crate) fn fill(bytes: &mut [u8]) {
     getrandom::fill(bytes).expect("the operating system gives randomness");
 }

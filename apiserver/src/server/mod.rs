@@ -2,7 +2,7 @@
 
 mod build;
 mod call;
-mod chance;
+pub(crate) mod chance;
 mod incoming;
 mod limits;
 mod places;

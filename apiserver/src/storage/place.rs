@@ -18,6 +18,13 @@ impl Place {
         Self { prefix: format!("{group}/{plural}/").into() }
     }
 
+    /// The group and the plural of the object that a key of the store is of. None, if it is of none: a record of a guard.
+    pub(crate) fn resource(key: &str) -> Option<(&str, &str)> {
+        let (group, names) = key.split_once('/').filter(|(group, _)| !group.is_empty())?;
+        let (plural, _) = names.split_once('/')?;
+        Some((if group == "core" { "" } else { group }, plural))
+    }
+
     /// Whatever its key is.
     #[cfg(test)]
     pub(crate) fn everywhere() -> Self {

@@ -11,7 +11,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full};
-use machinery_apiserver::{ApiServer, Body, Identity, Service};
+use machinery_apiserver::{ApiServer, Body, Encryption, Identity, Service};
 use machinery_store::{Memory, Options};
 use runner::applies;
 use runner::case::{self, Theme};
@@ -29,12 +29,22 @@ use crate::admission::hook::{Hook, Reply};
 
 #[test]
 fn ours_answers_what_the_genuine_one_answers() {
+    answers(None);
+}
+
+/// With everything encrypted in the store.
+#[test]
+fn ours_answers_the_same_on_a_store_that_is_encrypted() {
+    answers(Some(crate::encryption::all("k")));
+}
+
+fn answers(encryption: Option<Encryption>) {
     let (mut wrong, mut report, mut cases, mut requests) = (BTreeSet::new(), String::new(), 0, 0);
     for name in case::themes().unwrap() {
         let theme = Theme::read(&name).unwrap();
         let record = Record::read(&name).unwrap();
         assert!(record.stale(&theme).is_empty(), "record {name} again: {:?}", record.stale(&theme));
-        let mut client = Ours::start(theme.hooks);
+        let mut client = Ours::start(theme.hooks, encryption.clone());
         requests += theme.requests();
         let prepared = run::prepare(&theme, &mut client);
         for case in &theme.cases {
@@ -78,7 +88,7 @@ fn random_applies_come_to_what_the_genuine_machinery_makes_of_them() {
     };
     let theme = applies::theme(0..record.cases.len() as u64).unwrap();
     assert!(record.stale(&theme).is_empty(), "record applies again");
-    let mut client = Ours::start(false);
+    let mut client = Ours::start(false, None);
     run::prepare(&theme, &mut client).unwrap();
     let (mut wrong, mut report) = (0, String::new());
     for case in &theme.cases {
@@ -110,10 +120,14 @@ struct Ours {
 }
 
 impl Ours {
-    fn start(hooks: bool) -> Self {
+    fn start(hooks: bool, encryption: Option<Encryption>) -> Self {
         let runtime = Arc::new(Runtime::new().unwrap());
         // The genuine machinery has no garbage collection: it is another program there.
         let builder = ApiServer::builder(Memory::new(Options::default())).without_garbage_collection();
+        let builder = match encryption {
+            Some(encryption) => builder.encryption(encryption),
+            None => builder,
+        };
         let server = runtime.block_on(builder.start()).unwrap();
         let (service, open) = (server.service(Identity::admin()), server.open_service());
         let webhooks = hooks.then(|| runtime.block_on(Hook::of(Hooks::read().unwrap().replies)));

@@ -8,6 +8,7 @@ mod canary;
 mod client;
 mod deep;
 mod differential;
+mod encryption;
 mod expiry;
 mod fences;
 mod full;

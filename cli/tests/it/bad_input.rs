@@ -185,6 +185,26 @@ async fn what_the_server_has_made_and_cannot_be_used_any_more() {
 }
 
 #[tokio::test]
+async fn an_encryption_configuration_that_is_none_or_everybodys() {
+    let home = tempfile::tempdir().unwrap();
+    let line = format!("{SERVE} --data-dir data --encryption-provider-config keys.yaml");
+    let config = "cannot use the encryption configuration keys.yaml: ";
+    check(home.path(), &line, &[config, "No such file"]).await;
+    let keys = home.path().join("keys.yaml");
+    fs::write(&keys, "apiVersion: v1").unwrap();
+    for mode in [0o640, 0o604, 0o620, 0o610] {
+        fs::set_permissions(&keys, fs::Permissions::from_mode(mode)).unwrap();
+        let of = format!("(mode {mode:o}); run: chmod 600 keys.yaml");
+        check(home.path(), &line, &[config, "others than its owner may use it", &of]).await;
+    }
+    fs::set_permissions(&keys, fs::Permissions::from_mode(0o600)).unwrap();
+    let mend = "mend the encryption configuration keys.yaml: the configuration: ";
+    check(home.path(), &line, &[mend, "write kind: EncryptionConfiguration"]).await;
+    fs::write(&keys, vec![b'#'; (1 << 20) + 1]).unwrap();
+    check(home.path(), &line, &[config, "larger than 1 MiB"]).await;
+}
+
+#[tokio::test]
 async fn a_kubeconfig_that_cannot_be_written() {
     let home = tempfile::tempdir().unwrap();
     fs::create_dir(home.path().join("there")).unwrap();

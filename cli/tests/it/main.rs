@@ -5,6 +5,7 @@ mod bad_input;
 mod candidate;
 mod client;
 mod commands;
+mod encryption;
 mod kill;
 mod leads;
 #[cfg(feature = "otel")]

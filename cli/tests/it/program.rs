@@ -80,8 +80,13 @@ impl Serving {
         Self { child, said, lines, kubeconfig, access }
     }
 
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id().expect("it runs")
+    }
+
     pub(crate) fn signal(&self, signal: Signal) {
-        let id = i32::try_from(self.child.id().expect("it runs")).unwrap();
+        let id = i32::try_from(self.id()).unwrap();
         kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
     }
 

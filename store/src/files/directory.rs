@@ -2,14 +2,19 @@
 
 use std::fs;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{DirBuilderExt as _, FileExt, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use super::{File, Files};
 
 const LOCK: &str = "lock";
 
-/// A directory of the operating system.
+/// Files are for their owner alone, and so are directories: they hold what is secret.
+const OWNERS_FILE: u32 = 0o600;
+const OWNERS_DIRECTORY: u32 = 0o700;
+
+/// A directory of the operating system. What it makes is for its owner alone (files 0600, directories 0700); what is there already stays as
+/// open as it is.
 #[derive(Clone, Debug)]
 pub struct Directory {
     path: PathBuf,
@@ -26,7 +31,7 @@ impl Directory {
         let path = path.into();
         let missing: Vec<PathBuf> =
             path.ancestors().take_while(|path| !path.is_dir()).map(Path::to_owned).collect();
-        fs::create_dir_all(&path)?;
+        fs::DirBuilder::new().recursive(true).mode(OWNERS_DIRECTORY).create(&path)?;
         for made in &missing {
             sync_name(made)?;
         }
@@ -49,8 +54,9 @@ fn sync_name(path: &Path) -> io::Result<()> {
 
 impl Files for Directory {
     fn create(&self, name: &str) -> io::Result<Box<dyn File>> {
-        let file = fs::OpenOptions::new().read(true).write(true).create_new(true).open(self.path(name))?;
-        Ok(Box::new(Open(file)))
+        let mut options = fs::OpenOptions::new();
+        options.read(true).write(true).create_new(true).mode(OWNERS_FILE);
+        Ok(Box::new(Open(options.open(self.path(name))?)))
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn File>> {
@@ -82,7 +88,9 @@ impl Files for Directory {
     }
 
     fn lock(&self) -> io::Result<Option<Box<dyn Send + Sync>>> {
-        let file = fs::OpenOptions::new().write(true).create(true).truncate(false).open(self.path(LOCK))?;
+        let mut options = fs::OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(OWNERS_FILE);
+        let file = options.open(self.path(LOCK))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Box::new(Lock(file)))),
             Err(fs::TryLockError::WouldBlock) => Ok(None),

@@ -16,5 +16,6 @@ mod kill;
 mod large;
 mod model;
 mod retention;
+mod sealed;
 mod snapshots;
 mod writer_panics;

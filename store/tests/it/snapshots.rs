@@ -1,6 +1,7 @@
 //! A store as a file, a store out of a file, and files that were written by every released format.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -65,6 +66,35 @@ async fn p12_a_snapshot_of_a_memory_is_restored_with_later_revisions() {
     let (file, expected) = (directory.path().join("snapshot"), all(&memory).await);
     assert_eq!(memory.snapshot(&file).await.unwrap(), taken_at);
     check_restored(&file, &directory.path().join("new"), taken_at, &expected).await;
+}
+
+/// What is stored was as open as the system's umask lets files be.
+#[tokio::test]
+async fn what_is_written_is_for_its_owner_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let home = directory.path().join("home");
+    let options = DiskOptions { segment_bytes: 4096, ..DiskOptions::default() };
+    let disk = Disk::open(home.join("deep/store"), options).unwrap();
+    fill(&disk).await;
+    disk.checkpoint().await.unwrap();
+    fill(&disk).await;
+    disk.snapshot(home.join("snapshot")).await.unwrap();
+    disk.close().await.unwrap();
+    restore(home.join("snapshot"), home.join("restored/store"), BUMP).unwrap();
+    let mut seen = Vec::new();
+    let mut left = vec![home];
+    while let Some(path) = left.pop() {
+        let found = fs::metadata(&path).unwrap();
+        let expected = if found.is_dir() { 0o700 } else { 0o600 };
+        assert_eq!(found.permissions().mode() & 0o777, expected, "{}", path.display());
+        if found.is_dir() {
+            left.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+        }
+        seen.push(path.file_name().unwrap().to_str().unwrap().split('-').next().unwrap().to_owned());
+    }
+    for kind in ["checkpoint", "lock", "log", "restored", "snapshot", "store"] {
+        assert!(seen.iter().any(|one| one == kind), "{kind} in {seen:?}");
+    }
 }
 
 /// A restore that found the remains of another store once mixed the two.

@@ -1,0 +1,47 @@
+//! Encryption at rest of `machinery serve`.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+use machinery::apiserver::Encryption;
+use zeroize::Zeroizing;
+
+/// No configuration is near this: a wrong path must not fill the memory.
+const LIMIT: u64 = 1 << 20;
+
+/// As kube-apiserver calls it.
+#[derive(clap::Args)]
+pub(crate) struct AtRest {
+    /// Which objects are encrypted in the store, and by which keys: an EncryptionConfiguration of apiserver.config.k8s.io/v1. Others than its
+    /// owner must not be able to read it
+    #[arg(long, value_name = "F")]
+    encryption_provider_config: Option<PathBuf>,
+}
+
+impl AtRest {
+    /// What is to be encrypted, if anything is.
+    pub(crate) fn read(&self) -> anyhow::Result<Option<Encryption>> {
+        let Some(path) = &self.encryption_provider_config else { return Ok(None) };
+        let text = text(path)
+            .with_context(|| format!("cannot use the encryption configuration {}", path.display()))?;
+        let read = Encryption::read(&text);
+        read.map(Some).with_context(|| format!("mend the encryption configuration {}", path.display()))
+    }
+}
+
+fn text(path: &Path) -> anyhow::Result<Zeroizing<String>> {
+    let file = File::open(path)?;
+    let mode = file.metadata()?.mode() & 0o777;
+    if mode & 0o077 != 0 {
+        bail!("others than its owner may use it (mode {mode:o}); run: chmod 600 {}", path.display());
+    }
+    let mut text = Zeroizing::new(String::new());
+    file.take(LIMIT + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > LIMIT {
+        bail!("it is larger than 1 MiB; name the file that was meant");
+    }
+    Ok(text)
+}

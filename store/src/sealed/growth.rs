@@ -1,0 +1,30 @@
+//! Limits, in the numbers of who put the values: sealed ones are larger.
+
+use crate::contract::CommitError;
+
+/// By how much the values of one transaction grew, in the order of its operations.
+#[derive(Debug, Default)]
+pub(super) struct Growth(Vec<Grown>);
+
+#[derive(Debug)]
+struct Grown {
+    kept: usize,
+    by: usize,
+}
+
+impl Growth {
+    pub(super) fn note(&mut self, put: usize, kept: usize) {
+        self.0.push(Grown { kept, by: kept - put });
+    }
+
+    /// The error, as it would be if nothing had grown and the limit were as much lower.
+    pub(super) fn told(&self, error: CommitError) -> CommitError {
+        let CommitError::TooLarge { what, bytes, limit } = error else { return error };
+        let by = match what {
+            "value" => self.0.iter().find(|grown| grown.kept > limit).map_or(0, |grown| grown.by),
+            "transaction" => self.0.iter().map(|grown| grown.by).sum(),
+            _ => 0,
+        };
+        CommitError::TooLarge { what, bytes: bytes.saturating_sub(by), limit: limit.saturating_sub(by) }
+    }
+}
