@@ -31,8 +31,8 @@
 //! - No messages of protobuf, no containers, no functions of a host's own.
 //! - No `cel.bind` and no `math`: Kubernetes does not turn them on. No `authorizer`.
 //! - A moment keeps no zone: its text is in UTC. A map goes by its keys.
-//! - A wrong clause of `format` is found when it runs. Regular expressions are the regex crate's, which are RE2's but for
-//!   `\C` and the names of some classes.
+//! - A wrong clause of `format` is found when it runs. A regular expression that is made at run is refused beyond
+//!   [`limits::PATTERN_BYTES_AT_RUN`]; scripts have their short names, too: `\p{Grek}`.
 //! - It does not validate by the schema; what does not fit its declaration is an error where an expression looks at it.
 //!
 //! # Example
@@ -72,6 +72,7 @@ mod escape;
 mod eval;
 mod functions;
 pub mod limits;
+mod pattern;
 mod syntax;
 #[cfg(feature = "testing")]
 pub mod testing;
@@ -83,5 +84,6 @@ pub use declared::{Declared, Object};
 pub use env::{Bindings, Budget, Env, Program};
 pub use error::{CompileError, CompileErrors, RunError};
 pub use escape::{escape, unescape};
+pub use pattern::{Pattern, PatternError};
 pub use types::Type;
 pub use value::{Key, List, Map, Val};

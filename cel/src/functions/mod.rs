@@ -9,7 +9,7 @@ mod net;
 pub(crate) mod opaque;
 mod optional;
 mod quantity;
-pub(crate) mod regex;
+mod regex;
 mod semver;
 mod strings;
 mod text_format;
