@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::types::RULE;
+
 /// The fields of a schema whose values are anything but schemas.
 const PLAIN: [&str; 32] = [
     "id",
@@ -37,10 +39,10 @@ const PLAIN: [&str; 32] = [
     "x-kubernetes-list-type",
     "x-kubernetes-map-type",
 ];
-const RULES: &str = "x-kubernetes-validations";
-const ONE: [&str; 4] = ["items", "not", "additionalProperties", "additionalItems"];
-const LISTS: [&str; 3] = ["allOf", "oneOf", "anyOf"];
-const MAPS: [&str; 4] = ["properties", "patternProperties", "definitions", "dependencies"];
+pub(super) const RULES: &str = "x-kubernetes-validations";
+pub(super) const ONE: [&str; 4] = ["items", "not", "additionalProperties", "additionalItems"];
+pub(super) const LISTS: [&str; 3] = ["allOf", "oneOf", "anyOf"];
+pub(super) const MAPS: [&str; 4] = ["properties", "patternProperties", "definitions", "dependencies"];
 
 /// Takes what no schema has from the schemas of a definition, and returns where it was.
 pub(super) fn prune(crd: &mut Value) -> Vec<String> {
@@ -66,7 +68,10 @@ fn of(schema: &mut Value, at: &str, found: &mut Vec<String>) {
         } else if MAPS.contains(&name.as_str()) {
             let each = value.as_object_mut().into_iter().flatten();
             each.for_each(|(name, value)| of(value, &format!("{at}.{name}"), found));
-        } else if name != RULES && !PLAIN.contains(&name.as_str()) {
+        } else if name == RULES {
+            let each = value.as_array_mut().into_iter().flatten().enumerate();
+            each.for_each(|(index, rule)| of_rule(rule, &format!("{at}[{index}]"), found));
+        } else if !PLAIN.contains(&name.as_str()) {
             found.push(at);
             return false;
         }
@@ -74,10 +79,36 @@ fn of(schema: &mut Value, at: &str, found: &mut Vec<String>) {
     });
 }
 
+/// What is null in a rule is not there.
+fn of_rule(rule: &mut Value, at: &str, found: &mut Vec<String>) {
+    let Some(fields) = rule.as_object_mut() else { return };
+    fields.retain(|name, value| {
+        let known = RULE.iter().any(|(known, _)| known == name);
+        if !known {
+            found.push(format!("{at}.{name}"));
+        }
+        known && !value.is_null()
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn what_no_rule_has_is_named_and_taken_away() {
+        let crd = |rule: Value| {
+            let items = json!({"type": "object", "x-kubernetes-validations": [{"rule": "true"}, rule]});
+            let schema = json!({"type": "object", "properties": {"a": {"type": "array", "items": items}}});
+            json!({"spec": {"versions": [{"schema": {"openAPIV3Schema": schema}}]}})
+        };
+        let mut odd =
+            crd(json!({"rule": "true", "messagExpression": "'a'", "reason": null, "fieldPath": ".a"}));
+        let at = "spec.versions[0].schema.openAPIV3Schema.properties.a.items.x-kubernetes-validations[1]";
+        assert_eq!(prune(&mut odd), [format!("{at}.messagExpression")]);
+        assert_eq!(odd, crd(json!({"rule": "true", "fieldPath": ".a"})));
+    }
 
     #[test]
     fn what_no_schema_has_is_named_and_taken_away() {
