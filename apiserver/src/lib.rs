@@ -139,7 +139,7 @@
 //!
 //! # What it does not do
 //!
-//! - Not yet: webhooks that convert; rules in CEL within `allOf`; `authorizer` in conditions. Each is refused with the right
+//! - Not yet: webhooks that convert; `authorizer` in conditions. Each is refused with the right
 //!   error, and never half obeyed. Nor has it quotas, or tokens for service accounts.
 //! - Where Kubernetes answers by accident, this server refuses: the cases say where and why (`differs` in
 //!   `tests/differential/cases/`). Bodies of requests are never compressed, to either.
