@@ -108,7 +108,7 @@ fn within(schema: &Schema, cardinality: Option<u64>) -> Option<u64> {
     Some(times(cardinality?, each))
 }
 
-/// What is put in must be what the rules want.
+/// What is put in must be what the rules want. Kubernetes takes what is below `additionalProperties` as it is.
 fn check_defaults(schema: &Schema, at: &str, errors: &mut Vec<FieldError>) {
     if let Some(default) = schema.default.as_ref().filter(|_| schema.has_rules) {
         errors.extend(schema.break_rules_at(default, &format!("{at}.default")));
@@ -118,8 +118,5 @@ fn check_defaults(schema: &Schema, at: &str, errors: &mut Vec<FieldError>) {
     }
     if let Some(items) = &schema.items {
         check_defaults(items, &format!("{at}.items"), errors);
-    }
-    if let Some(Additional::Of(values)) = &schema.additional {
-        check_defaults(values, &format!("{at}.additionalProperties"), errors);
     }
 }
