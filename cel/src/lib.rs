@@ -84,6 +84,7 @@ pub use declared::{Declared, Object};
 pub use env::{Bindings, Budget, Env, Program};
 pub use error::{CompileError, CompileErrors, RunError};
 pub use escape::{escape, unescape};
+pub use functions::words::declared_duration;
 pub use pattern::{Pattern, PatternError};
 pub use types::Type;
 pub use value::{Key, List, Map, Val};

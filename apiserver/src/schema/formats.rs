@@ -9,6 +9,8 @@ mod uri;
 #[cfg(test)]
 mod tests;
 
+use machinery_cel::declared_duration;
+
 use super::node::Kind;
 
 /// What a text, or the range of a number, must be.
@@ -119,7 +121,7 @@ impl TextFormat {
             Self::CreditCard => codes::is_credit_card(text),
             Self::Date => time::is_date(text),
             Self::DateTime => time::is_date_time(text),
-            Self::Duration => time::is_duration(text),
+            Self::Duration => declared_duration(text).is_some(),
             Self::Email => email::is_email(text),
             Self::HexColor => codes::is_hex_color(text),
             Self::Hostname => net::is_hostname(text),

@@ -15,6 +15,7 @@ mod strings;
 mod text_format;
 pub(crate) mod time;
 mod url;
+pub(crate) mod words;
 
 use crate::eval::plan::Args;
 use crate::value::{Outcome, Val, no_overload};

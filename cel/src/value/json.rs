@@ -10,6 +10,7 @@ use super::map::Kind;
 use super::{Items, List, Map, Outcome, Text, Val, fail};
 use crate::declared::{Declared, Form, Order};
 use crate::functions::time;
+use crate::functions::words::declared_duration;
 
 static ANY: LazyLock<Declared> = LazyLock::new(Declared::any);
 
@@ -46,7 +47,7 @@ pub(crate) fn read<'a>(json: &'a Value, declared: &'a Declared) -> Outcome<'a> {
             Some(nanos) => Val::Timestamp(nanos),
             None => return fail(format!("Invalid date-time formatted string {it}")),
         },
-        (Form::Duration, Value::String(it)) => match time::parse_duration(it) {
+        (Form::Duration, Value::String(it)) => match declared_duration(it) {
             Some(nanos) => Val::Duration(nanos),
             None => return fail(format!("Invalid duration {it}")),
         },
