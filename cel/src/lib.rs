@@ -31,7 +31,7 @@
 //! - No messages of protobuf, no containers, no functions of a host's own.
 //! - No `cel.bind` and no `math`: Kubernetes does not turn them on. No `authorizer`.
 //! - A moment keeps no zone: its text is in UTC. A map goes by its keys.
-//! - A wrong clause of `format` is found when it runs. A regular expression that is made at run is refused beyond
+//! - A clause of `format` has a precision of at most 1000, which is found when it runs. A regular expression that is made at run is refused beyond
 //!   [`limits::PATTERN_BYTES_AT_RUN`]; scripts have their short names, too: `\p{Grek}`.
 //! - It does not validate by the schema; what does not fit its declaration is an error where an expression looks at it.
 //!

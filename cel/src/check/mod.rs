@@ -1,5 +1,6 @@
 //! The static check: what each name means, which overloads a call can be, and of which type each part is.
 
+mod clauses;
 pub(crate) mod declarations;
 mod infer;
 mod literals;
@@ -76,6 +77,7 @@ pub(crate) fn check(mut node: Node, ids: Id, variables: &[(String, Type)]) -> Re
     let checked = Checked { node, types: checker.types, meanings: checker.meanings };
     let mut errors = Errors::default();
     literals::check(&checked, &checked.node, &mut errors);
+    clauses::check(&checked, &checked.node, &mut errors);
     if errors.0.is_empty() { Ok(checked) } else { Err(errors) }
 }
 
