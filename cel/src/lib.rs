@@ -84,6 +84,7 @@ pub use declared::{Declared, Object};
 pub use env::{Bindings, Budget, Env, Program};
 pub use error::{CompileError, CompileErrors, RunError};
 pub use escape::{escape, unescape};
+pub use functions::uri::is_request_uri;
 pub use functions::words::declared_duration;
 pub use pattern::{Pattern, PatternError};
 pub use types::Type;

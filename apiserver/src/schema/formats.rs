@@ -4,12 +4,11 @@ mod codes;
 mod email;
 mod net;
 mod time;
-mod uri;
 
 #[cfg(test)]
 mod tests;
 
-use machinery_cel::declared_duration;
+use machinery_cel::{declared_duration, is_request_uri};
 
 use super::node::Kind;
 
@@ -136,7 +135,7 @@ impl TextFormat {
             Self::RgbColor => codes::is_rgb_color(text),
             Self::ShortName => net::is_short_name(text),
             Self::Ssn => codes::is_ssn(text),
-            Self::Uri => uri::is_request_uri(text),
+            Self::Uri => is_request_uri(text),
             Self::Uuid => codes::is_uuid(text, None),
             Self::Uuid3 => codes::is_uuid(text, Some('3')),
             Self::Uuid4 => codes::is_uuid(text, Some('4')),

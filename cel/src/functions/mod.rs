@@ -14,6 +14,7 @@ mod semver;
 mod strings;
 mod text_format;
 pub(crate) mod time;
+pub(crate) mod uri;
 mod url;
 pub(crate) mod words;
 
