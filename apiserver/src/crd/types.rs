@@ -16,7 +16,7 @@ pub(super) const RULE: [(&str, &str); 6] = [
 ];
 
 /// What is decoded by itself, so that its errors name a schema.
-const APART: [&str; 4] = ["items", "additionalItems", "additionalProperties", "dependencies"];
+pub(super) const APART: [&str; 4] = ["items", "additionalItems", "additionalProperties", "dependencies"];
 
 /// The first value in the rules of a definition that is not of its type.
 pub(super) fn error(crd: &Value) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::types::RULE;
+use super::types::{APART, RULE};
 
 /// The fields of a schema whose values are anything but schemas.
 const PLAIN: [&str; 32] = [
@@ -44,7 +44,7 @@ pub(super) const ONE: [&str; 4] = ["items", "not", "additionalProperties", "addi
 pub(super) const LISTS: [&str; 3] = ["allOf", "oneOf", "anyOf"];
 pub(super) const MAPS: [&str; 4] = ["properties", "patternProperties", "definitions", "dependencies"];
 
-/// Takes what no schema has from the schemas of a definition, and returns where it was.
+/// Takes what no schema has from the schemas of a definition, and returns where it was. Of what is decoded by itself nothing is told, as in Kubernetes.
 pub(super) fn prune(crd: &mut Value) -> Vec<String> {
     let mut found = Vec::new();
     let versions = crd.pointer_mut("/spec/versions").and_then(Value::as_array_mut);
@@ -63,6 +63,8 @@ fn of(schema: &mut Value, at: &str, found: &mut Vec<String>) {
     let Some(fields) = schema.as_object_mut() else { return };
     fields.retain(|name, value| {
         let at = format!("{at}.{name}");
+        let mut untold = Vec::new();
+        let found = if APART.contains(&name.as_str()) { &mut untold } else { &mut *found };
         if ONE.contains(&name.as_str()) || LISTS.contains(&name.as_str()) {
             of(value, &at, found);
         } else if MAPS.contains(&name.as_str()) {
@@ -99,13 +101,13 @@ mod tests {
     #[test]
     fn what_no_rule_has_is_named_and_taken_away() {
         let crd = |rule: Value| {
-            let items = json!({"type": "object", "x-kubernetes-validations": [{"rule": "true"}, rule]});
-            let schema = json!({"type": "object", "properties": {"a": {"type": "array", "items": items}}});
+            let rules = json!({"x-kubernetes-validations": [{"rule": "true"}, rule]});
+            let schema = json!({"type": "object", "properties": {"a": {"allOf": [rules], "items": rules}}});
             json!({"spec": {"versions": [{"schema": {"openAPIV3Schema": schema}}]}})
         };
         let mut odd =
             crd(json!({"rule": "true", "messagExpression": "'a'", "reason": null, "fieldPath": ".a"}));
-        let at = "spec.versions[0].schema.openAPIV3Schema.properties.a.items.x-kubernetes-validations[1]";
+        let at = "spec.versions[0].schema.openAPIV3Schema.properties.a.allOf[0].x-kubernetes-validations[1]";
         assert_eq!(prune(&mut odd), [format!("{at}.messagExpression")]);
         assert_eq!(odd, crd(json!({"rule": "true", "fieldPath": ".a"})));
     }
