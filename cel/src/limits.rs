@@ -24,6 +24,12 @@ pub const ESTIMATED_COST: u64 = 10_000_000;
 /// What all expressions of a CustomResourceDefinition may cost by estimate.
 pub const ESTIMATED_TOTAL_COST: u64 = 100_000_000;
 
+/// What it costs to ask an authorizer once.
+pub const CHECK_COST: u64 = 350_000;
+
+/// What all conditions of one webhook may cost together.
+pub const CONDITIONS_COST: u64 = 2_500_000;
+
 /// The largest request that a server takes, which bounds what a schema does not.
 pub const REQUEST_BYTES: u64 = 3 * 1024 * 1024;
 

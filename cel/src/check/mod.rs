@@ -185,6 +185,10 @@ impl Checker<'_> {
                 Type::Dyn
             }
             Type::Dyn | Type::Error => Type::Dyn,
+            Type::Opaque(name) if opaque::OF_AUTHORIZER.contains(name) => {
+                self.errors.push(at, Problem::Other(format!("unexpected failed resolution of '{name}'")));
+                Type::Error
+            }
             other => {
                 self.errors.push(at, Problem::NoSelection(other.to_string()));
                 Type::Dyn

@@ -1,6 +1,7 @@
 //! The functions, by name. Each looks at what its arguments are: the checker has seen to the types that are known,
 //! and what is dynamic is found out here.
 
+mod authz;
 pub(crate) mod convert;
 mod format;
 mod lists;
@@ -35,6 +36,7 @@ pub(crate) fn function(name: &str) -> Option<Function> {
         .or_else(|| net::function(name))
         .or_else(|| url::function(name))
         .or_else(|| format::function(name))
+        .or_else(|| authz::function(name))
         .or_else(|| shared(name))
 }
 

@@ -25,6 +25,7 @@ pub(crate) fn read<'a>(json: &'a Value, declared: &'a Declared) -> Outcome<'a> {
     let wrong = |expected: &str| fail(format!("invalid data, expected {expected}"));
     Ok(match (&declared.form, json) {
         (Form::Dyn, json) => any(json),
+        (Form::Host, _) => return wrong("no JSON"),
         (Form::Unknown, json) => Val::Unknown(json),
         (Form::Bool, Value::Bool(it)) => Val::Bool(*it),
         (Form::Bool, _) => return wrong("bool"),
