@@ -135,12 +135,12 @@
 //! 36. **Rules in CEL hold**: what a definition's `x-kubernetes-validations` say, in Kubernetes' words and within its budgets; what was so before is let be
 //!     (the cases `expressions` of the judge; `every_value_is_held_against_its_rule`, `what_costs_too_much_ends_and_is_said`,
 //!     `what_was_so_before_is_let_be_unless_the_rule_looks_at_what_it_was`). One that cannot be evaluated is refused with its definition. A webhook's
-//!     `matchConditions` say about what it is asked (`conditions_look_at_the_request_and_its_objects`).
+//!     `matchConditions` say about what it is asked (`conditions_look_at_the_request_and_its_objects`), also by what who asks may do besides
+//!     (`conditions_ask_the_rules_about_who_makes_the_request`, `more_checks_than_conditions_may_cost_refuse_the_request`).
 //!
 //! # What it does not do
 //!
-//! - Not yet: webhooks that convert; `authorizer` in conditions. Each is refused with the right
-//!   error, and never half obeyed. Nor has it quotas, or tokens for service accounts.
+//! - Not yet: webhooks that convert. They are refused with the right error, and never half obeyed. Nor has it quotas, or tokens for service accounts.
 //! - Where Kubernetes answers by accident, this server refuses: the cases say where and why (`differs` in
 //!   `tests/differential/cases/`). Bodies of requests are never compressed, to either.
 //! - Owners are known by their UID alone: where a reference has the right one and a wrong name or kind, its owner is there. Kubernetes takes

@@ -4,8 +4,12 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::{FutureExt as _, StreamExt as _, stream};
+use machinery_cel::Resource;
+use machinery_sync::Swap;
 use serde_json::Value;
 
+use super::authorizer::ByRules;
+use super::conditions::Asked;
 use super::matching::{About, As, matched, selects};
 use super::review::{self, Answer, internal};
 use super::rounds::Rounds;
@@ -170,7 +174,8 @@ impl<'a> Asking<'a> {
         let uid = self.matter.shared.world.uid();
         let review = self.review(&uid, question, shown_as);
         if !webhook.conditions.is_empty() {
-            match webhook.conditions.hold(&review["request"]) {
+            let asked = webhook.conditions.ask().then(|| self.asked(question));
+            match webhook.conditions.hold(&review["request"], asked.as_ref()) {
                 Ok(true) => {}
                 Ok(false) => return Ok(None),
                 Err(_) if webhook.is_ignored => return Ok(None),
@@ -212,6 +217,22 @@ impl<'a> Asking<'a> {
                 }
             }
         }
+    }
+
+    /// Whom conditions may ask about this request.
+    fn asked(&self, question: &Question<'_>) -> Asked {
+        let attributes = self.attributes(question);
+        let resource = Resource {
+            group: attributes.group.to_owned(),
+            resource: attributes.resource.to_owned(),
+            subresource: attributes.subresource.to_owned(),
+            namespace: attributes.namespace.unwrap_or_default().to_owned(),
+            name: attributes.name.to_owned(),
+            ..Resource::default()
+        };
+        let rules = self.matter.shared.rules.as_ref().map(Swap::load);
+        let identity = self.matter.identity.clone();
+        Asked { authorizer: Arc::new(ByRules { rules, identity }), resource }
     }
 
     fn review(&self, uid: &str, question: &Question<'_>, shown_as: &As) -> Value {

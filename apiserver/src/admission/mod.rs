@@ -11,6 +11,7 @@
 
 mod ask;
 mod attributes;
+mod authorizer;
 mod call;
 mod conditions;
 mod config;

@@ -1,6 +1,7 @@
 //! Who is asked before an object is written: webhooks over TLS, and the program itself.
 
 mod answers;
+mod authorizer;
 mod configurations;
 mod failing;
 pub(crate) mod hook;
