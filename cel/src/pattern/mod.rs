@@ -19,6 +19,9 @@ use regex::{Regex, RegexBuilder};
 
 use crate::limits::{PATTERN_BYTES, PATTERN_BYTES_AT_RUN};
 
+/// What matching with one may remember; beyond that it is slower.
+const CACHE_BYTES: usize = 1 << 20;
+
 /// A regular expression of Go's, as schemas have them in `pattern` and expressions in `matches`.
 #[derive(Clone, Debug)]
 pub struct Pattern {
@@ -44,7 +47,7 @@ impl Pattern {
 
     fn within(written: &str, bytes: usize) -> Result<Self, PatternError> {
         let translated = translate::translate(written)?;
-        let built = RegexBuilder::new(&translated).size_limit(bytes).dfa_size_limit(bytes).build();
+        let built = RegexBuilder::new(&translated).size_limit(bytes).dfa_size_limit(CACHE_BYTES).build();
         let regex = built.map_err(|error| {
             let text = error.to_string();
             PatternError(match text.lines().last().unwrap_or_default().trim_start_matches("error: ") {
