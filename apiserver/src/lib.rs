@@ -143,7 +143,8 @@
 //! 36. **Rules in CEL hold**: what a definition's `x-kubernetes-validations` say, in Kubernetes' words and within its budgets; what was so before is let be
 //!     (the cases `expressions` of the judge; `every_value_is_held_against_its_rule`, `what_costs_too_much_ends_and_is_said`,
 //!     `what_was_so_before_is_let_be_unless_the_rule_looks_at_what_it_was`). One that cannot be evaluated is refused with its definition. A webhook's
-//!     `matchConditions` say about what it is asked (`conditions_look_at_the_request_and_its_objects`).
+//!     `matchConditions` say about what it is asked (`conditions_look_at_the_request_and_its_objects`), also by what who asks may do besides
+//!     (`conditions_ask_the_rules_about_who_makes_the_request`, `more_checks_than_conditions_may_cost_refuse_the_request`).
 //! 37. **What is configured is encrypted in the store**, in the form of Kubernetes' `EncryptionConfiguration`, and nobody above can tell
 //!     (`what_is_configured_is_encrypted_on_both_roads_and_the_rest_is_not`, `ours_answers_the_same_on_a_store_that_is_encrypted`): no secret is in any file
 //!     (`no_secret_is_in_any_file`, of the command). Keys are replaced at a start, after which what they replace is not needed
@@ -165,8 +166,7 @@
 //!
 //! # What it does not do
 //!
-//! - Not yet: webhooks that convert; rules in CEL within `allOf`; `authorizer` in conditions. Each is refused with the right
-//!   error, and never half obeyed. Nor has it tokens for service accounts.
+//! - Not yet: webhooks that convert. They are refused with the right error, and never half obeyed. Nor has it tokens for service accounts.
 //! - Quotas count objects. Amounts (`cpu`, `requests.storage`), `services.nodeports` and its like, and scopes are taken as Kubernetes takes them, with a
 //!   `Warning`, and not held; there are no LimitRanges. What a handle writes has no warnings: the status says what is counted.
 //! - Where Kubernetes answers by accident, this server refuses: the cases say where and why (`differs` in

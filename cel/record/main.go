@@ -3,7 +3,9 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -15,11 +17,14 @@ import (
 	"github.com/google/cel-go/common/types/traits"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	v1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	schemacel "k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel"
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/cel/model"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	apiservercel "k8s.io/apiserver/pkg/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
 	"k8s.io/apiserver/pkg/cel/library"
@@ -33,6 +38,31 @@ type answer struct {
 	Failed   string   `json:"failed,omitempty"`
 	Cost     uint64   `json:"cost"`
 	Estimate []uint64 `json:"estimate,omitempty"`
+}
+
+// asked is an authorizer that says what it was asked.
+type asked struct{}
+
+func (asked) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	said := strings.Join([]string{a.GetUser().GetName(), a.GetVerb(), a.GetPath(), a.GetAPIGroup(), a.GetResource(),
+		a.GetSubresource(), a.GetNamespace(), a.GetName()}, ",")
+	switch a.GetVerb() {
+	case "get":
+		return authorizer.DecisionAllow, said, nil
+	case "fail":
+		return authorizer.DecisionNoOpinion, "", errors.New("it failed")
+	}
+	return authorizer.DecisionDeny, said, nil
+}
+
+// request is what the request is about.
+type request struct{}
+
+func (request) GetName() string        { return "web" }
+func (request) GetNamespace() string   { return "team-a" }
+func (request) GetSubresource() string { return "status" }
+func (request) GetResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 }
 
 type sizes struct{ root *apiservercel.DeclType }
@@ -123,7 +153,7 @@ func main() {
 	check(json.Unmarshal(text, &props))
 	var internal apiextensions.JSONSchemaProps
 	check(v1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(&props, &internal, nil))
-	structural, err := schema.NewStructural(&internal)
+	structural, err := structuralschema.NewStructural(&internal)
 	check(err)
 	decl := model.SchemaDeclType(structural, true).MaybeAssignTypeName("selfType")
 
@@ -139,6 +169,8 @@ func main() {
 		EnvOptions: []cel.EnvOption{
 			cel.Variable("self", decl.CelType()),
 			cel.Variable("oldSelf", types.NewOptionalType(decl.CelType())),
+			cel.Variable("authorizer", library.AuthorizerType),
+			cel.Variable("authorizer.requestResource", library.ResourceCheckType),
 		},
 		DeclTypes: []*apiservercel.DeclType{decl},
 	})
@@ -146,6 +178,13 @@ func main() {
 	env, err := set.Env(environment.StoredExpressions)
 	check(err)
 	estimator := &library.CostEstimator{SizeEstimator: &sizes{decl}}
+
+	who := &user.DefaultInfo{Name: "ann"}
+	bound := map[string]any{
+		"self": self, "oldSelf": types.OptionalNone,
+		"authorizer":                 library.NewAuthorizerVal(who, asked{}),
+		"authorizer.requestResource": library.NewResourceAuthorizerVal(who, asked{}, request{}),
+	}
 
 	text, err = os.ReadFile("../tests/expressions.txt")
 	check(err)
@@ -170,7 +209,7 @@ func main() {
 			if err != nil {
 				a.Errors = "program instantiation failed: " + err.Error()
 			} else {
-				val, details, err := prog.Eval(map[string]any{"self": self, "oldSelf": types.OptionalNone})
+				val, details, err := prog.Eval(bound)
 				if err != nil {
 					a.Failed = err.Error()
 				} else {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::escape::escape;
 use crate::limits::REQUEST_BYTES;
-use crate::types::Type;
+use crate::types::{Type, opaque};
 
 /// The declared type of a value that comes as JSON: how it is read, how large it may be, how lists are compared.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +38,8 @@ pub(crate) enum Form {
     Dyn,
     /// No type, and only what equals it can be asked: `x-kubernetes-preserve-unknown-fields` without a type.
     Unknown,
+    /// No JSON at all: what the host binds otherwise.
+    Host,
     List(Arc<Declared>, Order),
     Map(Arc<Declared>),
     Object(Arc<Object>),
@@ -73,6 +75,16 @@ impl Declared {
     /// Any JSON: looked at when the expression runs.
     pub fn any() -> Self {
         Self::new(Form::Dyn, Type::Dyn, REQUEST_BYTES - 2, 1)
+    }
+
+    /// An [`Authorizer`](crate::Authorizer), which [`Bindings::with_authorizer`](crate::Bindings::with_authorizer) binds.
+    pub fn authorizer() -> Self {
+        Self::new(Form::Host, Type::Opaque(opaque::AUTHORIZER), 0, 0)
+    }
+
+    /// A question about a resource that lacks its verb only, which [`Bindings::with_resource`](crate::Bindings::with_resource) binds.
+    pub fn resource_check() -> Self {
+        Self::new(Form::Host, Type::Opaque(opaque::RESOURCE_CHECK), 0, 0)
     }
 
     /// What a structural schema of OpenAPI v3 declares, or None where expressions see nothing of it: no type is given,

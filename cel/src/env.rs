@@ -4,12 +4,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::authorize::{Asker, Authorizer, Resource};
 use crate::check::{self, Checked, Meaning};
 use crate::cost::estimate::{self, Estimate};
 use crate::declared::Declared;
 use crate::error::{CompileErrors, RunError};
 use crate::eval::Run;
 use crate::eval::plan::{Step, plan};
+use crate::functions::opaque::Opaque;
 use crate::limits;
 use crate::syntax;
 use crate::types::Type;
@@ -124,6 +126,9 @@ impl Program {
 
 impl Variable {
     fn value<'a>(&'a self, bindings: &Bindings<'a>) -> Option<Outcome<'a>> {
+        if let Some((_, value)) = bindings.given.iter().rev().find(|it| it.0 == self.name) {
+            return Some(Ok(value.clone()));
+        }
         let json = bindings.values.iter().rev().find(|it| it.0 == self.name).map(|it| it.1);
         match (json, self.optional) {
             (Some(json), false) => Some(read(json, &self.declared)),
@@ -138,6 +143,8 @@ impl Variable {
 #[derive(Debug, Clone, Default)]
 pub struct Bindings<'a> {
     values: Vec<(&'a str, &'a Value)>,
+    /// What is no JSON.
+    given: Vec<(&'a str, Val<'a>)>,
 }
 
 impl<'a> Bindings<'a> {
@@ -150,6 +157,26 @@ impl<'a> Bindings<'a> {
     #[must_use]
     pub fn with(mut self, variable: &'a str, value: &'a Value) -> Self {
         self.values.push((variable, value));
+        self
+    }
+
+    /// With who is asked by the variable.
+    #[must_use]
+    pub fn with_authorizer(mut self, variable: &'a str, authorizer: &Arc<dyn Authorizer>) -> Self {
+        self.given.push((variable, Val::Opaque(Arc::new(Opaque::Authorizer(Asker::of(authorizer))))));
+        self
+    }
+
+    /// With a resource that the variable asks about.
+    #[must_use]
+    pub fn with_resource(
+        mut self,
+        variable: &'a str,
+        authorizer: &Arc<dyn Authorizer>,
+        resource: Resource,
+    ) -> Self {
+        let check = Opaque::ResourceCheck(Asker::of(authorizer), resource);
+        self.given.push((variable, Val::Opaque(Arc::new(check))));
         self
     }
 }
@@ -171,6 +198,11 @@ impl Budget {
     /// What Kubernetes allows for one object: [`limits::OBJECT_COST`] and [`limits::RUN_COST`].
     pub fn object() -> Self {
         Self::new(limits::OBJECT_COST, limits::RUN_COST)
+    }
+
+    /// What Kubernetes allows for the conditions of one webhook: [`limits::CONDITIONS_COST`] and [`limits::RUN_COST`].
+    pub fn conditions() -> Self {
+        Self::new(limits::CONDITIONS_COST, limits::RUN_COST)
     }
 
     /// What is left for further runs.

@@ -46,13 +46,20 @@ impl CompileErrors {
 
     fn text(&self) -> String {
         let shown = self.errors.iter().map(|it| {
-            let line = self.expression.split('\n').nth(it.line - 1).unwrap_or_default();
-            let dots = ".".repeat(it.column - 1);
+            let line = self.expression.split('\n').nth(it.line - 1).unwrap_or_default().replace('\t', " ");
+            let mut chars = line.chars();
+            let dots: String = chars.by_ref().take(it.column - 1).map(|c| mark(Some(c), '.', '．')).collect();
+            let here = mark(chars.next(), '^', '＾');
             let CompileError { line: number, column, message } = it;
-            format!("ERROR: <input>:{number}:{column}: {message}\n | {line}\n | {dots}^")
+            format!("ERROR: <input>:{number}:{column}: {message}\n | {line}\n | {dots}{here}")
         });
         shown.collect::<Vec<_>>().join("\n")
     }
+}
+
+/// What stands below a character: a wide one has a wide mark.
+fn mark(c: Option<char>, narrow: char, wide: char) -> char {
+    if c.is_none_or(|c| c.is_ascii()) { narrow } else { wide }
 }
 
 /// Errors with their places in characters, while they are collected.

@@ -24,15 +24,16 @@
 //! 8. **A run ends**: it costs what cel-go counts, and stops at [`limits::RUN_COST`] or when the [`Budget`] is used up (`p08_…`,
 //!    `p10_…`).
 //! 9. **An estimate is upstream's**, from the limits of the schema and of a request's size (`p10_…`).
-//! 10. **Where we differ is listed** with the reason, in `recorded.rs`; a difference that is gone fails the test, too.
+//! 10. **What an [`Authorizer`] answers** is what `authorizer` says, with the questions and costs of Kubernetes (`p10_…`).
+//! 11. **Where we differ is listed** with the reason, in `recorded.rs`; a difference that is gone fails the test, too.
 //!
 //! # What it does not do
 //!
 //! - No messages of protobuf, no containers, no functions of a host's own.
-//! - No `cel.bind` and no `math`: Kubernetes does not turn them on. No `authorizer`.
+//! - No `cel.bind` and no `math`: Kubernetes does not turn them on.
 //! - A moment keeps no zone: its text is in UTC. A map goes by its keys.
-//! - A wrong clause of `format` is found when it runs. Regular expressions are the regex crate's, which are RE2's but for
-//!   `\C` and the names of some classes.
+//! - A clause of `format` has a precision of at most 1000, which is found when it runs. A regular expression that is made at run is refused beyond
+//!   [`limits::PATTERN_BYTES_AT_RUN`]; scripts have their short names, too: `\p{Grek}`.
 //! - It does not validate by the schema; what does not fit its declaration is an error where an expression looks at it.
 //!
 //! # Example
@@ -63,6 +64,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod authorize;
 mod check;
 mod cost;
 mod declared;
@@ -72,16 +74,21 @@ mod escape;
 mod eval;
 mod functions;
 pub mod limits;
+mod pattern;
 mod syntax;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod types;
 mod value;
 
+pub use authorize::{Authorizer, Check, Decision, On, Resource, ServiceAccount};
 pub use cost::estimate::Estimate;
 pub use declared::{Declared, Object};
 pub use env::{Bindings, Budget, Env, Program};
 pub use error::{CompileError, CompileErrors, RunError};
 pub use escape::{escape, unescape};
+pub use functions::uri::is_request_uri;
+pub use functions::words::declared_duration;
+pub use pattern::{Pattern, PatternError};
 pub use types::Type;
 pub use value::{Key, List, Map, Val};

@@ -24,11 +24,20 @@ pub const ESTIMATED_COST: u64 = 10_000_000;
 /// What all expressions of a CustomResourceDefinition may cost by estimate.
 pub const ESTIMATED_TOTAL_COST: u64 = 100_000_000;
 
+/// What it costs to ask an authorizer once.
+pub const CHECK_COST: u64 = 350_000;
+
+/// What all conditions of one webhook may cost together.
+pub const CONDITIONS_COST: u64 = 2_500_000;
+
 /// The largest request that a server takes, which bounds what a schema does not.
 pub const REQUEST_BYTES: u64 = 3 * 1024 * 1024;
 
 /// How large the program of a regular expression may grow when it is compiled.
-pub(crate) const REGEX_BYTES: usize = 1 << 20;
+pub const PATTERN_BYTES: usize = 10 << 20;
+
+/// The same for one that is made while an expression runs: what it costs does not say how long it takes.
+pub const PATTERN_BYTES_AT_RUN: usize = 1 << 20;
 
 /// How long a list `lists.range` makes.
 pub(crate) const RANGE_ITEMS: i64 = 1_000_000;

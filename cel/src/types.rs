@@ -57,7 +57,16 @@ pub(crate) mod opaque {
     pub(crate) const QUANTITY: &str = "kubernetes.Quantity";
     pub(crate) const SEMVER: &str = "kubernetes.Semver";
     pub(crate) const FORMAT: &str = "kubernetes.NamedFormat";
+    pub(crate) const AUTHORIZER: &str = "kubernetes.authorization.Authorizer";
+    pub(crate) const PATH_CHECK: &str = "kubernetes.authorization.PathCheck";
+    pub(crate) const GROUP_CHECK: &str = "kubernetes.authorization.GroupCheck";
+    pub(crate) const RESOURCE_CHECK: &str = "kubernetes.authorization.ResourceCheck";
+    pub(crate) const DECISION: &str = "kubernetes.authorization.Decision";
+    /// Those that expressions can name.
     pub(crate) const ALL: [&str; 6] = [URL, IP, CIDR, QUANTITY, SEMVER, FORMAT];
+    /// Those that they cannot: nothing is a field of them either.
+    pub(crate) const OF_AUTHORIZER: [&str; 5] =
+        [AUTHORIZER, PATH_CHECK, GROUP_CHECK, RESOURCE_CHECK, DECISION];
 }
 
 impl Type {

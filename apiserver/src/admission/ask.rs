@@ -4,8 +4,12 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::{FutureExt as _, StreamExt as _, stream};
+use machinery_cel::Resource;
+use machinery_sync::Swap;
 use serde_json::{Value, json};
 
+use super::authorizer::ByRules;
+use super::conditions::Asked;
 use super::matching::{About, As, matched, selects};
 use super::review::{self, Answer, internal};
 use super::rounds::Rounds;
@@ -122,7 +126,7 @@ impl<'a> Asking<'a> {
         }
         let ask = |(at, webhook)| async move {
             let Some(shown_as) = self.matches(webhook, &question).await? else { return Ok(()) };
-            if let Asked::Ignored = self.ask(webhook, &question, &shown_as, false).await? {
+            if let Came::Ignored = self.ask(webhook, &question, &shown_as, false).await? {
                 self.note(
                     webhook,
                     format!("failed-open.validating.{NOTES}/round_0_index_{at}"),
@@ -143,7 +147,7 @@ impl<'a> Asking<'a> {
         for webhook in &self.webhooks.mutating {
             let Some(shown_as) = self.matches(webhook, &question).await? else { continue };
             let answer = self.ask(webhook, &question, &shown_as, true).await?;
-            if let Asked::Answered(Answer { patch: Some(_), .. }) = answer {
+            if let Came::Answered(Answer { patch: Some(_), .. }) = answer {
                 let why = "attempted to modify the object, which is not supported for this operation";
                 return Err(internal(&format!("admission webhook {:?} {why}", webhook.name)));
             }
@@ -162,7 +166,7 @@ impl<'a> Asking<'a> {
         let question = Question { object: Some(object), old };
         let Some(shown_as) = self.matches(webhook, &question).await? else { return Ok(None) };
         let asked = self.ask(webhook, &question, &shown_as, true).await?;
-        if let Asked::Not = asked {
+        if let Came::Not = asked {
             return Ok(None);
         }
         let place = format!("{NOTES}/round_{round}_index_{at}");
@@ -172,13 +176,13 @@ impl<'a> Asking<'a> {
             json!({"configuration": webhook.configuration, "webhook": webhook.name, "mutated": changed});
         self.note(webhook, format!("mutation.{place}"), said.to_string());
         match &asked {
-            Asked::Ignored => {
+            Came::Ignored => {
                 self.note(webhook, format!("failed-open.mutation.{place}"), webhook.name.clone())
             }
-            Asked::Answered(answer) if answer.patch.is_some() && made.is_ok() => {
+            Came::Answered(answer) if answer.patch.is_some() && made.is_ok() => {
                 self.note_patch(webhook, format!("patch.{place}"), answer);
             }
-            Asked::Answered(_) | Asked::Not => {}
+            Came::Answered(_) | Came::Not => {}
         }
         made.map(Some)
     }
@@ -187,12 +191,12 @@ impl<'a> Asking<'a> {
     fn made_of(
         &self,
         webhook: &Webhook,
-        asked: &Asked,
+        asked: &Came,
         shown_as: &As,
         object: &Value,
         old: Option<&Value>,
     ) -> Result<Option<Value>, Refusal> {
-        let Asked::Answered(Answer { patch: Some(patch), .. }) = asked else { return Ok(None) };
+        let Came::Answered(Answer { patch: Some(patch), .. }) = asked else { return Ok(None) };
         let wrong = |refusal: Refusal| {
             let why = refusal.causes.first().map_or(&refusal.message, |cause| &cause.message);
             internal(&format!("admission webhook {:?}: {why}", webhook.name))
@@ -227,15 +231,16 @@ impl<'a> Asking<'a> {
         question: &Question<'_>,
         shown_as: &As,
         mutates: bool,
-    ) -> Result<Asked, Refusal> {
+    ) -> Result<Came, Refusal> {
         let name = &webhook.name;
         let uid = self.matter.shared.world.uid();
         let review = self.review(&uid, question, shown_as);
         if !webhook.conditions.is_empty() {
-            match webhook.conditions.hold(&review["request"]) {
+            let asked = webhook.conditions.ask().then(|| self.asked(question));
+            match webhook.conditions.hold(&review["request"], asked.as_ref()) {
                 Ok(true) => {}
-                Ok(false) => return Ok(Asked::Not),
-                Err(_) if webhook.is_ignored => return Ok(Asked::Not),
+                Ok(false) => return Ok(Came::Not),
+                Err(_) if webhook.is_ignored => return Ok(Came::Not),
                 Err(why) => {
                     let about = self.attributes(question).name;
                     return Err(self.forbidden(about, &format!("admission webhook {name:?}: {why}")));
@@ -262,7 +267,7 @@ impl<'a> Asking<'a> {
                     let (warnings, annotations) = (&mut answer.warnings, &mut answer.annotations);
                     notes.add(name, std::mem::take(warnings), std::mem::take(annotations));
                 }
-                if answer.allowed { Ok(Asked::Answered(answer)) } else { Err(answer.refusal(name)) }
+                if answer.allowed { Ok(Came::Answered(answer)) } else { Err(answer.refusal(name)) }
             }
             Err(mut why) => {
                 self.matter.shared.metrics.counted.add(Event::FailedWebhook);
@@ -273,12 +278,28 @@ impl<'a> Asking<'a> {
                 let told = if is_secret(self.matter.kind) && why.starts_with(WRONG) { WRONG } else { &why };
                 tracing::warn!(webhook = %name, ignored = webhook.is_ignored, why = %told, "a webhook failed");
                 if webhook.is_ignored {
-                    Ok(Asked::Ignored)
+                    Ok(Came::Ignored)
                 } else {
                     Err(internal(&format!("failed calling webhook {name:?}: {why}")))
                 }
             }
         }
+    }
+
+    /// Whom conditions may ask about this request.
+    fn asked(&self, question: &Question<'_>) -> Asked {
+        let attributes = self.attributes(question);
+        let resource = Resource {
+            group: attributes.group.to_owned(),
+            resource: attributes.resource.to_owned(),
+            subresource: attributes.subresource.to_owned(),
+            namespace: attributes.namespace.unwrap_or_default().to_owned(),
+            name: attributes.name.to_owned(),
+            ..Resource::default()
+        };
+        let rules = self.matter.shared.rules.as_ref().map(Swap::load);
+        let identity = self.matter.identity.clone();
+        Asked { authorizer: Arc::new(ByRules { rules, identity }), resource }
     }
 
     fn review(&self, uid: &str, question: &Question<'_>, shown_as: &As) -> Value {
@@ -420,7 +441,7 @@ impl<'a> Asking<'a> {
 }
 
 /// What came of asking a webhook.
-enum Asked {
+enum Came {
     /// It was not: its conditions do not hold.
     Not,
     /// It failed, and that is to be ignored.

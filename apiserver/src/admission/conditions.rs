@@ -2,15 +2,24 @@
 
 use std::sync::{Arc, LazyLock};
 
-use machinery_cel::{Bindings, Budget, Declared, Env, Program, Type, Val};
+use machinery_cel::{Authorizer, Bindings, Budget, Declared, Env, Program, Resource, RunError, Type, Val};
 use serde_json::{Value, json};
 
 /// How many a webhook may have.
 pub(super) const MOST: usize = 64;
 
+const AUTHORIZER: &str = "authorizer";
+const REQUEST_RESOURCE: &str = "authorizer.requestResource";
+
 /// All conditions of a webhook.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Conditions(Vec<(String, Arc<Program>)>);
+
+/// Whom conditions ask, and about which resource if they do not say.
+pub(super) struct Asked {
+    pub(super) authorizer: Arc<dyn Authorizer>,
+    pub(super) resource: Resource,
+}
 
 impl Conditions {
     /// Those of a webhook; or why one of them is none.
@@ -27,34 +36,51 @@ impl Conditions {
         self.0.is_empty()
     }
 
-    /// Whether all hold of the request of a review. One that does not settles it, also where another one fails.
-    pub(super) fn hold(&self, request: &Value) -> Result<bool, String> {
+    /// Whether one of them asks an authorizer.
+    pub(super) fn ask(&self) -> bool {
+        self.0.iter().any(|(_, program)| program.uses(AUTHORIZER) || program.uses(REQUEST_RESOURCE))
+    }
+
+    /// Whether all hold of the request of a review. One that does not settles it, also where another one fails; but not where
+    /// all together cost too much.
+    pub(super) fn hold(&self, request: &Value, asked: Option<&Asked>) -> Result<bool, String> {
         const NOTHING: &Value = &Value::Null;
         let mut alone = request.clone();
         for field in ["object", "oldObject"] {
             alone.as_object_mut().map(|alone| alone.remove(field));
         }
         let part = |field: &str| request.get(field).unwrap_or(NOTHING);
-        let bindings = Bindings::new()
+        let mut bindings = Bindings::new()
             .with("object", part("object"))
             .with("oldObject", part("oldObject"))
             .with("request", &alone);
-        let mut budget = Budget::object();
-        let mut failed = None;
+        if let Some(Asked { authorizer, resource }) = asked {
+            bindings = bindings.with_authorizer(AUTHORIZER, authorizer).with_resource(
+                REQUEST_RESOURCE,
+                authorizer,
+                resource.clone(),
+            );
+        }
+        let mut budget = Budget::conditions();
+        let (mut holds, mut failed) = (true, None);
         for (name, program) in &self.0 {
             match program.run(&bindings, &mut budget) {
                 Ok(Val::Bool(true)) => {}
-                Ok(_) => return Ok(false),
+                Ok(_) => holds = false,
                 Err(why) => {
-                    failed = failed.or(Some(format!("expression of the condition {name:?} failed: {why}")))
+                    let said = format!("expression of the condition {name:?} failed: {why}");
+                    if why == RunError::BudgetExceeded {
+                        return Err(said);
+                    }
+                    failed = failed.or(Some(said));
                 }
             }
         }
-        failed.map_or(Ok(true), Err)
+        if holds { failed.map_or(Ok(true), Err) } else { Ok(false) }
     }
 }
 
-/// An expression over `object`, `oldObject` and `request`, which is true or false.
+/// An expression over `object`, `oldObject`, `request` and `authorizer`, which is true or false.
 pub(super) fn compiled(expression: &str) -> Result<Program, String> {
     let program = ENV.compile(expression).map_err(|errors| format!("compilation failed: {errors}"))?;
     if *program.result_type() == Type::Bool { Ok(program) } else { Err("must evaluate to bool".into()) }
@@ -84,10 +110,14 @@ static ENV: LazyLock<Env> = LazyLock::new(|| {
         .with("object", Arc::new(Declared::any()))
         .with("oldObject", Arc::new(Declared::any()))
         .with("request", Arc::new(request))
+        .with(AUTHORIZER, Arc::new(Declared::authorizer()))
+        .with(REQUEST_RESOURCE, Arc::new(Declared::resource_check()))
 });
 
 #[cfg(test)]
 mod tests {
+    use machinery_cel::{Check, Decision};
+
     use super::*;
 
     fn check(expressions: &[&str], expected: Result<bool, &str>) {
@@ -101,8 +131,45 @@ mod tests {
             "operation": "CREATE", "name": "a", "dryRun": false, "kind": {"group": "", "version": "v1", "kind": "Pod"},
             "userInfo": {"username": "u", "groups": ["g"]}, "object": {"spec": {"n": 3}}, "oldObject": null, "options": {},
         });
-        let found = conditions.hold(&request);
+        let asked = conditions.ask().then(|| {
+            let resource = Resource { resource: "pods".into(), namespace: "n".into(), ..Resource::default() };
+            Asked { authorizer: Arc::new(Gets), resource }
+        });
+        let found = conditions.hold(&request, asked.as_ref());
         assert_eq!(found.as_ref().map_err(String::as_str).copied(), expected, "{expressions:?}");
+    }
+
+    /// Everybody may get everything.
+    struct Gets;
+
+    impl Authorizer for Gets {
+        fn decide(&self, check: &Check) -> Decision {
+            Decision { allowed: check.verb == "get", ..Decision::default() }
+        }
+    }
+
+    #[test]
+    fn conditions_ask_the_authorizer() {
+        check(&["authorizer.requestResource.check('get').allowed()"], Ok(true));
+        check(&["authorizer.path('/a').check('post').allowed()"], Ok(false));
+        check(
+            &["authorizer.group('').resource('').check('get').allowed()"],
+            Err("expression of the condition \"0\" failed: resource must not be empty"),
+        );
+    }
+
+    #[test]
+    fn all_together_may_cost_so_much_and_then_nothing_is_settled() {
+        let two =
+            "authorizer.path('/a').check('get').allowed() && authorizer.path('/b').check('get').allowed()";
+        check(&[two, two, two], Ok(true));
+        check(
+            &["false", two, two, two, two],
+            Err(
+                "expression of the condition \"4\" failed: validation failed due to running out of cost budget, no further validation \
+             rules will be run",
+            ),
+        );
     }
 
     #[test]
@@ -125,10 +192,8 @@ mod tests {
             ("1", "must evaluate to bool"),
             ("object.", "compilation failed"),
             ("request.nothing == ''", "undefined field 'nothing'"),
-            (
-                "authorizer.group('').resource('pods').check('get').allowed()",
-                "undeclared reference to 'authorizer'",
-            ),
+            ("authorizer.group('').check('get').allowed()", "found no matching overload for 'check'"),
+            ("authorizer.nothing", "unexpected failed resolution"),
         ] {
             let refused = compiled(expression).err().unwrap();
             assert!(refused.contains(said), "{expression}: {refused}");

@@ -5,12 +5,14 @@
 //! * [`matching`]: which webhooks a request is for
 //! * [`review`]: what they are sent, and what their answers mean
 //! * [`rounds`]: which are asked once more
+//! * [`conditions`]: about which of these it is asked, by expression; [`authorizer`]: whom expressions ask
 //! * [`config`]: what a configuration must be; [`webhook`]: what was read of it
 //!
 //! Around them: [`ask`] asks about one write, [`desk`] knows who is to be asked, and [`call`] has the connections.
 
 mod ask;
 mod attributes;
+mod authorizer;
 mod call;
 mod conditions;
 mod config;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{set_condition, unknown, validate};
+use super::{set_condition, types, unknown, validate};
 use crate::invalid::FieldError;
 use crate::kind::{Hooks, Part};
 use crate::refusal::Refusal;
@@ -62,6 +62,10 @@ impl Hooks for Definitions {
 
     fn unknown(&self, crd: &Value) -> Vec<String> {
         unknown::prune(&mut crd.clone())
+    }
+
+    fn unfit(&self, crd: &Value) -> Option<String> {
+        types::error(crd)
     }
 
     fn validate(&self, crd: &Value, old: Option<&Value>) -> Vec<FieldError> {

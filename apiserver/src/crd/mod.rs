@@ -6,6 +6,7 @@ mod hooks;
 mod kinds;
 mod names;
 mod subresources;
+mod types;
 mod unknown;
 mod validate;
 

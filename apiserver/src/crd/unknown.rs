@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::types::{APART, RULE};
+
 /// The fields of a schema whose values are anything but schemas.
 const PLAIN: [&str; 32] = [
     "id",
@@ -37,12 +39,12 @@ const PLAIN: [&str; 32] = [
     "x-kubernetes-list-type",
     "x-kubernetes-map-type",
 ];
-const RULES: &str = "x-kubernetes-validations";
-const ONE: [&str; 4] = ["items", "not", "additionalProperties", "additionalItems"];
-const LISTS: [&str; 3] = ["allOf", "oneOf", "anyOf"];
-const MAPS: [&str; 4] = ["properties", "patternProperties", "definitions", "dependencies"];
+pub(super) const RULES: &str = "x-kubernetes-validations";
+pub(super) const ONE: [&str; 4] = ["items", "not", "additionalProperties", "additionalItems"];
+pub(super) const LISTS: [&str; 3] = ["allOf", "oneOf", "anyOf"];
+pub(super) const MAPS: [&str; 4] = ["properties", "patternProperties", "definitions", "dependencies"];
 
-/// Takes what no schema has from the schemas of a definition, and returns where it was.
+/// Takes what no schema has from the schemas of a definition, and returns where it was. Of what is decoded by itself nothing is told, as in Kubernetes.
 pub(super) fn prune(crd: &mut Value) -> Vec<String> {
     let mut found = Vec::new();
     let versions = crd.pointer_mut("/spec/versions").and_then(Value::as_array_mut);
@@ -61,12 +63,17 @@ fn of(schema: &mut Value, at: &str, found: &mut Vec<String>) {
     let Some(fields) = schema.as_object_mut() else { return };
     fields.retain(|name, value| {
         let at = format!("{at}.{name}");
+        let mut untold = Vec::new();
+        let found = if APART.contains(&name.as_str()) { &mut untold } else { &mut *found };
         if ONE.contains(&name.as_str()) || LISTS.contains(&name.as_str()) {
             of(value, &at, found);
         } else if MAPS.contains(&name.as_str()) {
             let each = value.as_object_mut().into_iter().flatten();
             each.for_each(|(name, value)| of(value, &format!("{at}.{name}"), found));
-        } else if name != RULES && !PLAIN.contains(&name.as_str()) {
+        } else if name == RULES {
+            let each = value.as_array_mut().into_iter().flatten().enumerate();
+            each.for_each(|(index, rule)| of_rule(rule, &format!("{at}[{index}]"), found));
+        } else if !PLAIN.contains(&name.as_str()) {
             found.push(at);
             return false;
         }
@@ -74,10 +81,36 @@ fn of(schema: &mut Value, at: &str, found: &mut Vec<String>) {
     });
 }
 
+/// What is null in a rule is not there.
+fn of_rule(rule: &mut Value, at: &str, found: &mut Vec<String>) {
+    let Some(fields) = rule.as_object_mut() else { return };
+    fields.retain(|name, value| {
+        let known = RULE.iter().any(|(known, _)| known == name);
+        if !known {
+            found.push(format!("{at}.{name}"));
+        }
+        known && !value.is_null()
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use serde_json::json;
+
+    #[test]
+    fn what_no_rule_has_is_named_and_taken_away() {
+        let crd = |rule: Value| {
+            let rules = json!({"x-kubernetes-validations": [{"rule": "true"}, rule]});
+            let schema = json!({"type": "object", "properties": {"a": {"allOf": [rules], "items": rules}}});
+            json!({"spec": {"versions": [{"schema": {"openAPIV3Schema": schema}}]}})
+        };
+        let mut odd =
+            crd(json!({"rule": "true", "messagExpression": "'a'", "reason": null, "fieldPath": ".a"}));
+        let at = "spec.versions[0].schema.openAPIV3Schema.properties.a.allOf[0].x-kubernetes-validations[1]";
+        assert_eq!(prune(&mut odd), [format!("{at}.messagExpression")]);
+        assert_eq!(odd, crd(json!({"rule": "true", "fieldPath": ".a"})));
+    }
 
     #[test]
     fn what_no_schema_has_is_named_and_taken_away() {

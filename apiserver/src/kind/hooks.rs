@@ -19,6 +19,11 @@ pub(crate) trait Hooks: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// What in an object is not of its type, besides what its shape knows of.
+    fn unfit(&self, _object: &Value) -> Option<String> {
+        None
+    }
+
     /// Fills in what is left out.
     fn default(&self, _object: &mut Value) {}
 

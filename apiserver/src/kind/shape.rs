@@ -24,7 +24,7 @@ impl Kind {
             Shape::Custom(schema) if self.built_in => schema.type_error(object),
             Shape::Custom(_) => None,
         };
-        why.map_or(Ok(()), Err)
+        why.or_else(|| self.hooks.unfit(object)).map_or(Ok(()), Err)
     }
 
     /// 400: something in a body is not what it must be.

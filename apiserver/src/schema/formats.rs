@@ -4,10 +4,11 @@ mod codes;
 mod email;
 mod net;
 mod time;
-mod uri;
 
 #[cfg(test)]
 mod tests;
+
+use machinery_cel::{declared_duration, is_request_uri};
 
 use super::node::Kind;
 
@@ -119,7 +120,7 @@ impl TextFormat {
             Self::CreditCard => codes::is_credit_card(text),
             Self::Date => time::is_date(text),
             Self::DateTime => time::is_date_time(text),
-            Self::Duration => time::is_duration(text),
+            Self::Duration => declared_duration(text).is_some(),
             Self::Email => email::is_email(text),
             Self::HexColor => codes::is_hex_color(text),
             Self::Hostname => net::is_hostname(text),
@@ -134,7 +135,7 @@ impl TextFormat {
             Self::RgbColor => codes::is_rgb_color(text),
             Self::ShortName => net::is_short_name(text),
             Self::Ssn => codes::is_ssn(text),
-            Self::Uri => uri::is_request_uri(text),
+            Self::Uri => is_request_uri(text),
             Self::Uuid => codes::is_uuid(text, None),
             Self::Uuid3 => codes::is_uuid(text, Some('3')),
             Self::Uuid4 => codes::is_uuid(text, Some('4')),

@@ -20,7 +20,6 @@ mod lists;
 mod node;
 mod openapi;
 mod path;
-mod pattern;
 mod pruning;
 mod read;
 mod structure;

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use machinery_cel::Pattern;
 use serde_json::Value;
 
 use super::expressions::Rule;
 use super::formats::Format;
-use super::pattern::Pattern;
 
 /// A schema, which describes one value and, with its children, all that is in it.
 #[derive(Clone, Debug, Default)]

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use machinery_cel::Pattern;
 use serde_json::{Map, Value};
 
 use super::formats::Format;
 use super::node::{Additional, Kind, ListType, MapType, Schema};
-use super::pattern::Pattern;
 use super::{declared, defaults, expressions, structure};
 use crate::invalid::{FieldError, Problem};
 use crate::shown::quoted;

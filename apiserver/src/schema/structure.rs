@@ -182,6 +182,7 @@ fn nested(schema: &Schema, skip_any_of: bool, at: &str, errors: &mut Vec<FieldEr
         ("x-kubernetes-list-map-keys", !schema.list_keys.is_empty(), "must be empty to be structural"),
         ("x-kubernetes-list-type", schema.list.is_some(), "must be undefined to be structural"),
         ("x-kubernetes-map-type", schema.map.is_some(), "must be undefined to be structural"),
+        ("x-kubernetes-validations", !schema.validations.is_empty(), "must be empty to be structural"),
         (
             "properties[metadata]",
             schema.properties.contains_key("metadata"),

@@ -97,7 +97,9 @@ impl Reader {
             "bytes" => Type::Bytes,
             "Timestamp" => Type::Timestamp,
             "Duration" => Type::Duration,
-            name => Type::Opaque(opaque::ALL.into_iter().find(|it| *it == name)?),
+            name => {
+                Type::Opaque(opaque::ALL.into_iter().chain(opaque::OF_AUTHORIZER).find(|it| *it == name)?)
+            }
         })
     }
 }

@@ -1,5 +1,6 @@
 //! The static check: what each name means, which overloads a call can be, and of which type each part is.
 
+mod clauses;
 pub(crate) mod declarations;
 mod infer;
 mod literals;
@@ -76,6 +77,7 @@ pub(crate) fn check(mut node: Node, ids: Id, variables: &[(String, Type)]) -> Re
     let checked = Checked { node, types: checker.types, meanings: checker.meanings };
     let mut errors = Errors::default();
     literals::check(&checked, &checked.node, &mut errors);
+    clauses::check(&checked, &checked.node, &mut errors);
     if errors.0.is_empty() { Ok(checked) } else { Err(errors) }
 }
 
@@ -183,6 +185,10 @@ impl Checker<'_> {
                 Type::Dyn
             }
             Type::Dyn | Type::Error => Type::Dyn,
+            Type::Opaque(name) if opaque::OF_AUTHORIZER.contains(name) => {
+                self.errors.push(at, Problem::Other(format!("unexpected failed resolution of '{name}'")));
+                Type::Error
+            }
             other => {
                 self.errors.push(at, Problem::NoSelection(other.to_string()));
                 Type::Dyn

@@ -1,12 +1,16 @@
 //! What a step costs when it runs. A unit is about what it takes to look at a variable; text costs a tenth a character.
 
 use crate::functions::opaque::Opaque;
+use crate::limits::CHECK_COST;
 use crate::value::{Outcome, Val};
 
 pub(crate) const IDENT: u64 = 1;
 pub(crate) const SELECT: u64 = 1;
 pub(crate) const LIST: u64 = 10;
 pub(crate) const MAP: u64 = 30;
+
+/// What one requirement of a selector costs.
+const REQUIREMENT: f64 = 50.0;
 
 /// How much of a unit a character of a text costs that is gone through.
 pub(crate) const PER_CHAR: f64 = 0.1;
@@ -42,6 +46,8 @@ pub(crate) enum Rule {
     Distinct,
     Sort,
     SortBy,
+    Check,
+    Selector,
     /// A conversion to text or bytes, which goes through the other.
     Convert,
 }
@@ -74,6 +80,8 @@ impl Rule {
             "flatten" => Self::Flatten,
             "distinct" => Self::Distinct,
             "sort" => Self::Sort,
+            "check" => Self::Check,
+            "fieldSelector" | "labelSelector" => Self::Selector,
             "@sortByAssociatedKeys" => Self::SortBy,
             _ => Self::One,
         }
@@ -101,6 +109,8 @@ pub(crate) fn cost(rule: Rule, args: &[Val<'_>], result: &Outcome<'_>) -> u64 {
     let smaller = || part(size(0).min(size(1)), PER_CHAR);
     match (rule, args) {
         (Rule::One, _) => 1,
+        (Rule::Check, _) => CHECK_COST,
+        (Rule::Selector, _) => selector(size(1)),
         (Rule::Equals, [Val::Opaque(_), _]) => 1,
         (Rule::Equals | Rule::NotEquals, _) => smaller(),
         (Rule::Order, [Val::String(_) | Val::Bytes(_), _]) => smaller(),
@@ -139,6 +149,12 @@ pub(crate) fn cost(rule: Rule, args: &[Val<'_>], result: &Outcome<'_>) -> u64 {
         }
         _ => 1,
     }
+}
+
+/// A selector is read, and each two characters may be a requirement.
+pub(crate) fn selector(chars: u64) -> u64 {
+    let requirements = part(chars, 0.5) as f64 * REQUIREMENT;
+    LIST.saturating_add(part(chars, PER_CHAR)).saturating_add(requirements.ceil() as u64)
 }
 
 fn within(args: &[Val<'_>], more: u64) -> u64 {

@@ -1,8 +1,9 @@
 //! The estimates of single functions.
 
-use super::actual::{FORMAT_REGEX_CHARS, LIST, PER_CHAR, PER_REGEX_CHAR};
+use super::actual::{FORMAT_REGEX_CHARS, LIST, PER_CHAR, PER_REGEX_CHAR, selector};
 use super::estimate::Coster;
 use super::size::{Cost, Size};
+use crate::limits::CHECK_COST;
 use crate::syntax::ast::{Call, Kind, Literal, Node};
 use crate::types::{Type, opaque};
 
@@ -16,6 +17,11 @@ impl Coster<'_> {
         let args = call.args.as_slice();
         let plain = |cost| Some((cost, None));
         match (function, target, args) {
+            ("check", ..) => plain(Cost::fixed(CHECK_COST)),
+            ("fieldSelector" | "labelSelector", Some(_), [it]) => {
+                let Size { min, max } = self.size_of(it);
+                plain(Cost { min: selector(min), max: selector(max) })
+            }
             ("isSorted" | "sum" | "max" | "min" | "indexOf" | "lastIndexOf" | "includes", Some(it), _) => {
                 self.traversal(function, it)
             }

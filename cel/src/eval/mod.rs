@@ -104,7 +104,7 @@ impl<'a> Run<'_, 'a> {
             self.spend(1)?;
             return Err(Failure::Error(why));
         }
-        let args = Args { values: &values, regex: call.regex.as_ref() };
+        let args = Args { values: &values, pattern: call.pattern.as_ref() };
         if call.free {
             return (call.function)(&args);
         }

@@ -2,12 +2,11 @@
 
 use std::sync::Arc;
 
-use regex::Regex;
-
 use crate::check::{Checked, Meaning};
 use crate::cost::actual::Rule;
 use crate::error::{Errors, Problem};
 use crate::functions;
+use crate::pattern::Pattern;
 use crate::syntax::ast::{self, Kind, Literal, Node};
 use crate::value::{Failure, Outcome, Val};
 
@@ -63,7 +62,7 @@ pub(crate) struct Call {
     pub(crate) rule: Rule,
     pub(crate) args: Vec<Step>,
     /// The regular expression, where it is a constant.
-    pub(crate) regex: Option<Regex>,
+    pub(crate) pattern: Option<Pattern>,
     /// It adds one item or entry to the local of this place.
     pub(crate) appends: Option<usize>,
     /// It costs nothing: a search in constants, which cel-go makes a set of.
@@ -85,7 +84,7 @@ pub(crate) struct Loop {
 /// What a function is called with.
 pub(crate) struct Args<'s, 'a> {
     pub(crate) values: &'s [Val<'a>],
-    pub(crate) regex: Option<&'s Regex>,
+    pub(crate) pattern: Option<&'s Pattern>,
 }
 
 pub(crate) fn plan(checked: &Checked) -> Result<Step, Errors> {
@@ -194,7 +193,7 @@ impl Planner<'_> {
             Errors::one(part.unwrap_or(node).at, Problem::Other(why))
         };
         if let ("duration" | "timestamp", [Step::Const(value)]) = (name, args.as_slice())
-            && function(&Args { values: std::slice::from_ref(value), regex: None }).is_err()
+            && function(&Args { values: std::slice::from_ref(value), pattern: None }).is_err()
         {
             return Err(wrong(0, format!("invalid {name} argument")));
         }
@@ -202,7 +201,7 @@ impl Planner<'_> {
         let overloads = self.checked.overloads(node);
         if let (true, [Step::Const(value)]) = (functions::converts(name), args.as_slice()) {
             let folded: Outcome<'static> =
-                function(&Args { values: std::slice::from_ref(value), regex: None });
+                function(&Args { values: std::slice::from_ref(value), pattern: None });
             return match folded {
                 Ok(value) => Ok(Step::Const(value)),
                 Err(Failure::Error(why)) => {
@@ -211,11 +210,10 @@ impl Planner<'_> {
                 Err(_) => Err(unsupported()),
             };
         }
-        let mut regex = None;
-        if let ("matches" | "find" | "findAll", Some(Step::Const(Val::String(pattern)))) = (name, args.get(1))
-        {
-            match functions::regex::compile(pattern.as_str()) {
-                Ok(compiled) => regex = Some(compiled),
+        let mut pattern = None;
+        if let ("matches" | "find" | "findAll", Some(Step::Const(Val::String(said)))) = (name, args.get(1)) {
+            match Pattern::parse(said.as_str()) {
+                Ok(parsed) => pattern = Some(parsed),
                 Err(_) => return Err(wrong(1, format!("invalid {name} argument"))),
             }
         }
@@ -245,7 +243,7 @@ impl Planner<'_> {
             }
             rule => rule,
         };
-        Ok(Step::Call(Box::new(Call { function, rule, args, regex, appends, free })))
+        Ok(Step::Call(Box::new(Call { function, rule, args, pattern, appends, free })))
     }
 }
 

@@ -127,7 +127,7 @@ fn inner(text: &str, first: impl Fn(u8) -> bool, middle: impl Fn(u8) -> bool) ->
     first(*from) && plain(*to) && bytes.iter().all(|it| middle(*it))
 }
 
-fn is_label(text: &str) -> bool {
+pub(super) fn is_label(text: &str) -> bool {
     let plain = |it: u8| it.is_ascii_lowercase() || it.is_ascii_digit();
     inner(text, plain, |it| plain(it) || it == b'-')
 }
@@ -149,10 +149,14 @@ fn label(text: &str, letter_first: bool) -> Vec<&'static str> {
     wrong
 }
 
+pub(super) fn is_subdomain(text: &str) -> bool {
+    text.split('.').all(is_label)
+}
+
 fn subdomain(text: &str) -> Vec<&'static str> {
     let mut wrong = wrong_if(text.len() > 253, "must be no more than 253 characters");
     wrong.extend(wrong_if(
-        !text.split('.').all(is_label),
+        !is_subdomain(text),
         "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')",
     ));
     wrong

@@ -1,6 +1,7 @@
 //! The functions, by name. Each looks at what its arguments are: the checker has seen to the types that are known,
 //! and what is dynamic is found out here.
 
+mod authz;
 pub(crate) mod convert;
 mod format;
 mod lists;
@@ -9,12 +10,14 @@ mod net;
 pub(crate) mod opaque;
 mod optional;
 mod quantity;
-pub(crate) mod regex;
+mod regex;
 mod semver;
 mod strings;
 mod text_format;
 pub(crate) mod time;
+pub(crate) mod uri;
 mod url;
+pub(crate) mod words;
 
 use crate::eval::plan::Args;
 use crate::value::{Outcome, Val, no_overload};
@@ -33,6 +36,7 @@ pub(crate) fn function(name: &str) -> Option<Function> {
         .or_else(|| net::function(name))
         .or_else(|| url::function(name))
         .or_else(|| format::function(name))
+        .or_else(|| authz::function(name))
         .or_else(|| shared(name))
 }
 

@@ -9,10 +9,11 @@ use super::net::Cidr;
 use super::quantity::Quantity;
 use super::semver::Semver;
 use super::url::Url;
+use crate::authorize::{Asker, Decision, Resource};
 use crate::types::opaque;
 
 /// A value of a type that a library brings.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Opaque {
     Url(Url),
@@ -21,6 +22,11 @@ pub enum Opaque {
     Quantity(Quantity),
     Semver(Semver),
     Format(Format),
+    Authorizer(Asker),
+    PathCheck(Asker, String),
+    GroupCheck(Asker, String),
+    ResourceCheck(Asker, Resource),
+    Decision(Decision),
 }
 
 impl Opaque {
@@ -32,6 +38,11 @@ impl Opaque {
             Self::Quantity(_) => opaque::QUANTITY,
             Self::Semver(_) => opaque::SEMVER,
             Self::Format(_) => opaque::FORMAT,
+            Self::Authorizer(_) => opaque::AUTHORIZER,
+            Self::PathCheck(..) => opaque::PATH_CHECK,
+            Self::GroupCheck(..) => opaque::GROUP_CHECK,
+            Self::ResourceCheck(..) => opaque::RESOURCE_CHECK,
+            Self::Decision(_) => opaque::DECISION,
         }
     }
 
@@ -43,6 +54,24 @@ impl Opaque {
             Self::Cidr(it) => u64::from(it.bits).div_ceil(8),
             _ => 1,
         }
+    }
+
+    /// Whether two are equal; what is asked of an authorizer equals nothing, and is not to be compared.
+    pub(crate) fn equals(&self, other: &Self) -> Option<bool> {
+        match (self, other) {
+            (Self::Url(a), Self::Url(b)) => Some(a == b),
+            (Self::Ip(a), Self::Ip(b)) => Some(a == b),
+            (Self::Cidr(a), Self::Cidr(b)) => Some(a == b),
+            (Self::Quantity(a), Self::Quantity(b)) => Some(a == b),
+            (Self::Semver(a), Self::Semver(b)) => Some(a == b),
+            (Self::Format(a), Self::Format(b)) => Some(a == b),
+            _ if self.is_of_authorizer() && other.is_of_authorizer() => None,
+            _ => Some(false),
+        }
+    }
+
+    fn is_of_authorizer(&self) -> bool {
+        opaque::OF_AUTHORIZER.contains(&self.type_name())
     }
 
     /// The order of two of a kind that has one.
@@ -64,6 +93,7 @@ impl fmt::Display for Opaque {
             Self::Quantity(it) => write!(f, "{it}"),
             Self::Semver(it) => write!(f, "{it}"),
             Self::Format(it) => write!(f, "{}", it.name()),
+            other => write!(f, "{}", other.type_name()),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use super::Function;
 use super::opaque::Opaque;
+use super::uri::{is_request_uri, split_scheme};
 use crate::value::{Key, Map, Outcome, Text, Val, fail, no_overload};
 
 /// A URL in its parts.
@@ -34,8 +35,8 @@ pub(super) fn function(name: &str) -> Option<Function> {
         },
         "getScheme" => |args| part(args.values, |it| Val::text(it.scheme.clone())),
         "getHost" => |args| part(args.values, |it| Val::text(it.host.clone())),
-        "getHostname" => |args| part(args.values, |it| Val::text(it.hostname())),
-        "getPort" => |args| part(args.values, |it| Val::text(it.port())),
+        "getHostname" => |args| part(args.values, |it| Val::text(it.split_host().0)),
+        "getPort" => |args| part(args.values, |it| Val::text(it.split_host().1)),
         "getEscapedPath" => |args| part(args.values, |it| Val::text(escaped(&it.path))),
         "getQuery" => |args| part(args.values, Url::values),
         _ => return None,
@@ -54,25 +55,19 @@ fn part<'a>(values: &[Val<'a>], of: impl Fn(&Url) -> Val<'a>) -> Outcome<'a> {
 
 impl Url {
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let wrong = |why: &str| Err(format!("parse {text:?}: {why}"));
-        if text.bytes().any(|it| it < b' ' || it == 0x7f) {
-            return wrong("net/url: invalid control character in URL");
+        if !is_request_uri(text) {
+            return Err(format!("parse {text:?}: it is no URL of a request"));
         }
-        if text.is_empty() {
-            return wrong("empty url");
-        }
-        let (scheme, rest) = scheme(text).map_err(|why| format!("parse {text:?}: {why}"))?;
+        let (scheme, rest) = split_scheme(text).unwrap_or(("", text));
+        let scheme = scheme.to_lowercase();
         let (rest, query) = match rest.split_once('?') {
             Some((rest, query)) => (rest, Some(query.to_owned())),
             None => (rest, None),
         };
         if !rest.starts_with('/') {
-            if scheme.is_empty() {
-                return wrong("invalid URI for request");
-            }
-            // An opaque URL, such as `mailto:a@b`: nothing of it is a host or a path.
-            let (host, path) = (String::new(), String::new());
-            return Ok(Self { scheme, user: None, host, path, query });
+            // `mailto:a@b` is opaque, and nothing of it is a host or a path; `*` is a path.
+            let path = if scheme.is_empty() { rest.to_owned() } else { String::new() };
+            return Ok(Self { scheme, user: None, host: String::new(), path, query });
         }
         let (mut user, mut host, mut path) = (None, String::new(), rest);
         if let Some(after) = rest.strip_prefix("//").filter(|_| !scheme.is_empty()) {
@@ -86,24 +81,16 @@ impl Url {
                 }
                 None => authority,
             };
-            check_host(named).map_err(|why| format!("parse {text:?}: {why}"))?;
-            host = unescaped(named).ok_or_else(|| format!("parse {text:?}: invalid URL escape"))?;
-        }
-        if unescaped(path).is_none() {
-            return wrong("invalid URL escape");
+            host = unescaped(named).unwrap_or_default();
         }
         Ok(Self { scheme, user, host, path: path.to_owned(), query })
     }
 
-    fn hostname(&self) -> String {
-        let host = self.host.strip_prefix('[').and_then(|it| it.split_once(']')).map(|it| it.0);
-        let bare = host.unwrap_or_else(|| self.host.rsplit_once(':').map_or(&*self.host, |it| it.0));
-        bare.to_owned()
-    }
-
-    fn port(&self) -> String {
-        let after = self.host.rsplit_once(']').map_or(&*self.host, |it| it.1);
-        after.rsplit_once(':').map_or("", |it| it.1).to_owned()
+    /// The host without its port, and the port.
+    fn split_host(&self) -> (&str, &str) {
+        let colon = self.host.rfind(':').filter(|at| self.host[at + 1..].bytes().all(|c| c.is_ascii_digit()));
+        let (host, port) = colon.map_or((&*self.host, ""), |at| (&self.host[..at], &self.host[at + 1..]));
+        (host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host), port)
     }
 
     fn values<'a>(&self) -> Val<'a> {
@@ -121,34 +108,6 @@ impl Url {
         let entry =
             |(key, values): (String, Vec<Val<'a>>)| (Key::String(Text::Made(key.into())), Val::list(values));
         Val::Map(Map::made(entries.into_iter().map(entry).collect()))
-    }
-}
-
-fn scheme(text: &str) -> Result<(String, &str), &'static str> {
-    for (at, it) in text.char_indices() {
-        match it {
-            'a'..='z' | 'A'..='Z' => {}
-            '0'..='9' | '+' | '-' | '.' if at > 0 => {}
-            ':' if at == 0 => return Err("missing protocol scheme"),
-            ':' => return Ok((text[..at].to_lowercase(), &text[at + 1..])),
-            _ => return Ok((String::new(), text)),
-        }
-    }
-    Ok((String::new(), text))
-}
-
-fn check_host(host: &str) -> Result<(), String> {
-    let port = match host.strip_prefix('[') {
-        Some(inside) => inside.rsplit_once(']').ok_or("missing ']' in host")?.1,
-        None => host.rfind(':').map_or("", |at| &host[at..]),
-    };
-    let digits = port.strip_prefix(':').is_none_or(|it| it.bytes().all(|it| it.is_ascii_digit()));
-    if !port.is_empty() && (!port.starts_with(':') || !digits) {
-        return Err(format!("invalid port {port:?} after host"));
-    }
-    match host.chars().find(|it| matches!(it, ' ' | '"' | '<' | '>' | '\\' | '^' | '`' | '{' | '|' | '}')) {
-        Some(it) => Err(format!("invalid character {it:?} in host name")),
-        None => Ok(()),
     }
 }
 

@@ -18,7 +18,9 @@ pub(crate) fn equal(a: &Val<'_>, b: &Val<'_>) -> Result<bool, Failure> {
         (Val::Timestamp(a), Val::Timestamp(b)) => a == b,
         (Val::Duration(a), Val::Duration(b)) => a == b,
         (Val::Type(a), Val::Type(b)) => a == b,
-        (Val::Opaque(a), Val::Opaque(b)) => a == b,
+        (Val::Opaque(a), Val::Opaque(b)) => {
+            a.equals(b).ok_or_else(|| Failure::Error("no such overload".to_owned()))?
+        }
         (Val::Unknown(a), Val::Unknown(b)) => a == b,
         (Val::Optional(a), Val::Optional(b)) => match (a, b) {
             (Some(a), Some(b)) => equal(a, b)?,

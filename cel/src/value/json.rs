@@ -10,6 +10,7 @@ use super::map::Kind;
 use super::{Items, List, Map, Outcome, Text, Val, fail};
 use crate::declared::{Declared, Form, Order};
 use crate::functions::time;
+use crate::functions::words::declared_duration;
 
 static ANY: LazyLock<Declared> = LazyLock::new(Declared::any);
 
@@ -24,6 +25,7 @@ pub(crate) fn read<'a>(json: &'a Value, declared: &'a Declared) -> Outcome<'a> {
     let wrong = |expected: &str| fail(format!("invalid data, expected {expected}"));
     Ok(match (&declared.form, json) {
         (Form::Dyn, json) => any(json),
+        (Form::Host, _) => return wrong("no JSON"),
         (Form::Unknown, json) => Val::Unknown(json),
         (Form::Bool, Value::Bool(it)) => Val::Bool(*it),
         (Form::Bool, _) => return wrong("bool"),
@@ -46,7 +48,7 @@ pub(crate) fn read<'a>(json: &'a Value, declared: &'a Declared) -> Outcome<'a> {
             Some(nanos) => Val::Timestamp(nanos),
             None => return fail(format!("Invalid date-time formatted string {it}")),
         },
-        (Form::Duration, Value::String(it)) => match time::parse_duration(it) {
+        (Form::Duration, Value::String(it)) => match declared_duration(it) {
             Some(nanos) => Val::Duration(nanos),
             None => return fail(format!("Invalid duration {it}")),
         },

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use machinery_cel::{Bindings, Budget, Declared, Env, RunError, limits};
+use machinery_cel::{Bindings, Budget, Declared, Env, Pattern, RunError, limits};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -129,6 +129,13 @@ proptest! {
         text in r#"[a-c0-9.'"\\(){}\[\],:?&|!<>=+\-*/% \n]{0,60}"#,
     ) {
         run(&text);
+    }
+
+    #[test]
+    fn p01_no_pattern_panics(pattern in "[\\\\\\[\\](){}^$.*+?|a-c0-9,:&~<>PQEdwbx-]{0,16}", text in "\\PC{0,8}") {
+        if let Ok(pattern) = Pattern::parse(&pattern) {
+            prop_assert_eq!(pattern.matches(&text), pattern.find_all(&text).next().is_some());
+        }
     }
 
     #[test]

@@ -9,7 +9,6 @@ use super::cost::{Costs, times};
 use super::rule::{self, Around};
 use crate::invalid::{FieldError, Problem};
 use crate::schema::node::{Additional, Kind, ListType, Schema};
-use crate::schema::read::forbidden;
 
 /// Compiles the rules of a sound schema, which `json` says, and puts them where they are held; or says what is wrong.
 pub(crate) fn compile(schema: &mut Schema, json: &Value, at: &str) -> Vec<FieldError> {
@@ -56,7 +55,6 @@ impl Compiler {
             self.node(items, &json["items"], &format!("{at}.items"), &Above { uncorrelated, ..below });
             has_rules |= items.has_rules;
         }
-        self.junctors(schema, at);
         schema.has_rules = has_rules;
         if !schema.validations.is_empty() {
             self.rules(schema, json, &format!("{at}.x-kubernetes-validations"), above);
@@ -97,38 +95,6 @@ impl Compiler {
         }
         schema.expressions = compiled;
     }
-
-    /// Within these no rule is held, so there may be none.
-    fn junctors(&mut self, schema: &Schema, at: &str) {
-        let rules = &schema.rules;
-        let lists = [("allOf", &rules.all_of), ("anyOf", &rules.any_of), ("oneOf", &rules.one_of)];
-        for (name, branches) in lists {
-            for (i, branch) in branches.iter().enumerate() {
-                self.none(branch, &format!("{at}.{name}[{i}]"));
-            }
-        }
-        if let Some(branch) = &rules.not {
-            self.none(branch, &format!("{at}.not"));
-        }
-    }
-
-    fn none(&mut self, schema: &Schema, at: &str) {
-        if !schema.validations.is_empty() {
-            let detail =
-                "rules are not supported within allOf, anyOf, oneOf and not: say it at the value itself";
-            self.errors.push(forbidden(&format!("{at}.x-kubernetes-validations"), detail));
-        }
-        for (name, property) in &schema.properties {
-            self.none(property, &format!("{at}.properties[{name}]"));
-        }
-        if let Some(items) = &schema.items {
-            self.none(items, &format!("{at}.items"));
-        }
-        if let Some(Additional::Of(values)) = &schema.additional {
-            self.none(values, &format!("{at}.additionalProperties"));
-        }
-        self.junctors(schema, at);
-    }
 }
 
 /// How many values there can be of what is in a value of this schema.
@@ -142,7 +108,7 @@ fn within(schema: &Schema, cardinality: Option<u64>) -> Option<u64> {
     Some(times(cardinality?, each))
 }
 
-/// What is put in must be what the rules want.
+/// What is put in must be what the rules want. Kubernetes takes what is below `additionalProperties` as it is.
 fn check_defaults(schema: &Schema, at: &str, errors: &mut Vec<FieldError>) {
     if let Some(default) = schema.default.as_ref().filter(|_| schema.has_rules) {
         errors.extend(schema.break_rules_at(default, &format!("{at}.default")));
@@ -152,8 +118,5 @@ fn check_defaults(schema: &Schema, at: &str, errors: &mut Vec<FieldError>) {
     }
     if let Some(items) = &schema.items {
         check_defaults(items, &format!("{at}.items"), errors);
-    }
-    if let Some(Additional::Of(values)) = &schema.additional {
-        check_defaults(values, &format!("{at}.additionalProperties"), errors);
     }
 }

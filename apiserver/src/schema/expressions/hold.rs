@@ -37,11 +37,15 @@ impl Schema {
         (run.errors, run.tolerated)
     }
 
-    /// Which rules a default breaks, which was never another.
+    /// Which rules a default breaks: where it was so before, or else where it comes to be there.
     pub(super) fn break_rules_at(&self, default: &Value, at: &str) -> Vec<FieldError> {
-        let mut run = Run::default();
-        run.value(self, default, Some(default), &Was::default(), &Path::start(at));
-        run.errors
+        let broken = |old: Option<&Value>| {
+            let mut run = Run::default();
+            run.value(self, default, old, &Was::default(), &Path::start(at));
+            run.errors
+        };
+        let errors = broken(Some(default));
+        if errors.is_empty() { broken(None) } else { errors }
     }
 }
 

@@ -2,6 +2,7 @@
 
 mod answers;
 mod attacks;
+mod authorizer;
 mod configurations;
 mod failing;
 pub(crate) mod hook;

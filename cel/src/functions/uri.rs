@@ -2,8 +2,8 @@
 
 use std::net::Ipv6Addr;
 
-/// Whether Go would take it for the target of a request.
-pub(super) fn is_request_uri(text: &str) -> bool {
+/// Whether Go would take it for the target of a request, which is what Kubernetes calls a URL: `https://a.example:8080/b?c`, `/b`.
+pub fn is_request_uri(text: &str) -> bool {
     if text.is_empty() || text.bytes().any(|c| c < b' ' || c == 0x7f) {
         return false;
     }
@@ -25,7 +25,7 @@ pub(super) fn is_request_uri(text: &str) -> bool {
 }
 
 /// The scheme, which may be empty; none if a colon comes before any.
-fn split_scheme(text: &str) -> Option<(&str, &str)> {
+pub(super) fn split_scheme(text: &str) -> Option<(&str, &str)> {
     for (i, c) in text.bytes().enumerate() {
         match c {
             b'a'..=b'z' | b'A'..=b'Z' => {}
@@ -54,18 +54,31 @@ fn is_host(scheme: &str, host: &str) -> bool {
     if let Some(rest) = host.strip_prefix('[') {
         let Some((address, port)) = rest.rsplit_once(']') else { return false };
         let (address, zone) = address.split_once("%25").unwrap_or((address, "-"));
-        return is_port(port) && !zone.is_empty() && is_escaped(zone) && address.parse::<Ipv6Addr>().is_ok();
+        return is_port(port) && is_zone(zone) && address.parse::<Ipv6Addr>().is_ok();
     }
     // Lists of hosts, each with its port, are taken for databases' sake.
     let colon = if is_web(scheme) { host.find(':') } else { host.rfind(':') };
     let (name, port) = host.split_at(colon.unwrap_or(host.len()));
-    let plain = |c: u8| !c.is_ascii() || c.is_ascii_alphanumeric() || b"-_.~!$&'()*+,;=:]<>\"%".contains(&c);
     // What is escaped in a host is no ASCII, but for the sign of a zone.
     let foreign = |(i, _): (usize, _)| {
         let code = &name[i..];
         code.starts_with("%25") || code.as_bytes().get(1).is_some_and(|c| !(b'0'..b'8').contains(c))
     };
-    is_port(port) && name.bytes().all(plain) && is_escaped(name) && name.match_indices('%').all(foreign)
+    is_port(port) && name.bytes().all(of_host) && is_escaped(name) && name.match_indices('%').all(foreign)
+}
+
+/// Whether a byte may stand in a host as it is, or begin an escape.
+fn of_host(c: u8) -> bool {
+    !c.is_ascii() || c.is_ascii_alphanumeric() || b"-_.~!$&'()*+,;=:]<>\"%".contains(&c)
+}
+
+/// What follows `%25` in an address: escapes are of spaces, and of what might stand there as it is.
+fn is_zone(zone: &str) -> bool {
+    let escapes = zone.split('%').skip(1).filter_map(|after| u8::from_str_radix(after.get(..2)?, 16).ok());
+    !zone.is_empty()
+        && zone.bytes().all(of_host)
+        && is_escaped(zone)
+        && escapes.into_iter().all(|c| c == b' ' || of_host(c))
 }
 
 fn is_web(scheme: &str) -> bool {

@@ -1,0 +1,42 @@
+//! The server's rules, as conditions ask them: `authorizer.group('').resource('pods').check('get').allowed()`.
+
+use std::sync::Arc;
+
+use machinery_cel::{Authorizer, Check, Decision, On};
+
+use crate::auth::Identity;
+use crate::auth::identity::AUTHENTICATED;
+use crate::auth::rbac::{Attributes, On as Asked, Resource, Rules};
+
+/// Answers about who makes a request, by the rules of one moment.
+pub(super) struct ByRules {
+    /// None: everybody may do everything.
+    pub(super) rules: Option<Arc<Rules>>,
+    pub(super) identity: Identity,
+}
+
+impl Authorizer for ByRules {
+    fn decide(&self, check: &Check) -> Decision {
+        let Some(rules) = &self.rules else { return Decision { allowed: true, ..Decision::default() } };
+        let account = check.account.as_ref().map(|account| {
+            let mut identity = Identity::service_account(&account.namespace, &account.name);
+            // Nobody has shown to be it.
+            identity.groups.retain(|group| group != AUTHENTICATED);
+            identity
+        });
+        // Rules do not look at selectors.
+        let on = match &check.on {
+            On::Path(path) => Asked::Path(path),
+            On::Resource(it) => Asked::Resource(Resource {
+                group: &it.group,
+                resource: &it.resource,
+                subresource: &it.subresource,
+                namespace: &it.namespace,
+                name: &it.name,
+            }),
+        };
+        let decided =
+            rules.allows(account.as_ref().unwrap_or(&self.identity), &Attributes { verb: &check.verb, on });
+        Decision { allowed: decided.allowed, reason: decided.reason(), error: None }
+    }
+}
