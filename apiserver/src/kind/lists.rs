@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Kind, Shape};
 use crate::builtin::{self, Base, Field, Merge, Omit, Type, table};
-use crate::managed::{EMPTY, ListMeta, ListType};
+use crate::managed::{EMBEDDED_METADATA, EMPTY, ListMeta, ListType};
 use crate::patch::{FieldPatch, PatchMeta, Strategy};
 use crate::schema::{self, Additional, MapType, Schema};
 
@@ -53,6 +53,9 @@ impl ListMeta for Schema {
     }
 
     fn field(&self, name: &str) -> Option<&dyn ListMeta> {
+        if self.embedded && name == "metadata" {
+            return Some(&EMBEDDED_METADATA);
+        }
         self.properties.get(name).map(|schema| schema as &dyn ListMeta)
     }
 

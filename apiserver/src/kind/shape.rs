@@ -64,6 +64,15 @@ impl Kind {
         }
     }
 
+    /// The path of the first field that nobody can apply: of a custom resource what its schema closes, of others all that they
+    /// have not.
+    pub(crate) fn undeclared_field(&self, object: &Value) -> Option<String> {
+        match &self.shape {
+            Shape::Custom(schema) if !self.built_in => schema.undeclared(object),
+            Shape::Custom(_) | Shape::Typed(_) => self.unknown_fields(object).into_iter().next(),
+        }
+    }
+
     /// Drops what the kind does not know, and fills in what is left out. An object of another version becomes one of this.
     pub(crate) fn reshape(&self, object: &mut Value) {
         self.convert(object);

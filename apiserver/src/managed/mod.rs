@@ -36,5 +36,5 @@ pub(crate) use field_set::FieldSet;
 pub(crate) use manager::{manager_name, problems};
 pub(crate) use path::{Literal, PathElement};
 pub(crate) use scale::{entries_of_object, entries_of_scale};
-pub(crate) use topology::{Deduced, EMPTY, ListMeta, ListType};
+pub(crate) use topology::{Deduced, EMBEDDED_METADATA, EMPTY, ListMeta, ListType};
 pub(crate) use update::{Write, keep_readable, keep_times, updated};

@@ -189,8 +189,7 @@ fn configuration(matter: &Matter<'_>, mut object: Value) -> Result<Value, Refusa
     let undeclared = |path: &String| untyped(&format!(".{path}: field not declared in schema"));
     kind.check_types(&object).map_err(|why| untyped(&why))?;
     let coerced = coerce(&object["metadata"]).map_err(|why| untyped(&why))?;
-    let unknown = kind.unknown_fields(&object);
-    if let Some(path) = unknown.first().or_else(|| coerced.unknown.first()) {
+    if let Some(path) = kind.undeclared_field(&object).as_ref().or_else(|| coerced.unknown.first()) {
         return Err(undeclared(path));
     }
     let embedded = kind.coerce_embedded(&mut object).map_err(|why| untyped(&why))?;
