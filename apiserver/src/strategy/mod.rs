@@ -61,6 +61,8 @@ impl Context<'_> {
                 served: &|_| true,
             };
             managed::updated(old, new, &write);
+        } else if metadata(new).get("managedFields").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+            metadata_mut(new).remove("managedFields");
         }
     }
 }
