@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Kind, Part, Shape};
 use crate::builtin::{type_errors, unknown_fields};
-use crate::invalid::FieldError;
+use crate::invalid::{FieldError, Problem};
 use crate::meta::{check_embedded, coerce};
 use crate::native;
 use crate::refusal::Refusal;
@@ -123,6 +123,10 @@ impl Kind {
             }
             (Shape::Typed(_), ..) => Vec::new(),
         };
+        if self.built_in {
+            // Of these the lists are said for who shares them; that nothing is twice is not.
+            errors.retain(|error| !matches!(error.problem, Problem::Duplicate(_)));
+        }
         errors.extend(self.scale.iter().flat_map(|scale| scale.errors(new, part)));
         let mut warnings = Vec::new();
         if let Shape::Custom(schema) = &self.shape {
