@@ -8,7 +8,7 @@ use std::hash::BuildHasher;
 
 use crate::discovery::CUSTOM_VERBS;
 use crate::invalid::FieldError;
-use crate::kind::{Kind, Names, Plain, Replaced, Scale, Selectable, Shape};
+use crate::kind::{Form, Forms, Kind, Names, Plain, Replaced, Scale, Selectable, Shape};
 use crate::native;
 use crate::schema::Schema;
 use crate::storage::Place;
@@ -37,8 +37,11 @@ pub(crate) fn kinds(crd: &Value, names: &Names, replaced: &Replaced) -> Result<M
     if !errors.is_empty() {
         return Err(errors);
     }
-    let (stored, others): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|(version, _)| version["storage"] == true);
+    let form = |kind: &Kind| Form { shape: kind.shape.clone(), hooks: kind.hooks.clone() };
+    let forms: Arc<Forms> =
+        Arc::new(all.iter().map(|(_, kind)| (kind.api_version.clone(), form(kind))).collect());
+    let all = all.into_iter().map(|(version, kind)| (version, Kind { forms: forms.clone(), ..kind }));
+    let (stored, others): (Vec<_>, Vec<_>) = all.partition(|(version, _)| version["storage"] == true);
     let mut made = Made::default();
     for (version, kind) in stored {
         let kind = Arc::new(kind);
@@ -78,7 +81,7 @@ fn kind(crd: &Value, names: &Names, at: usize, version: &Value) -> Result<Kind, 
         names: names.clone(),
         namespaced: spec["scope"] == "Namespaced",
         built_in: false,
-        shape: Shape::Custom(Box::new(schema)),
+        shape: Shape::Custom(Arc::new(schema)),
         has_status: version["subresources"]["status"].is_object(),
         scale: Scale::of(version),
         has_generation: true,
@@ -90,6 +93,7 @@ fn kind(crd: &Value, names: &Names, at: usize, version: &Value) -> Result<Kind, 
         print,
         replaced: Arc::default(),
         stored: None,
+        forms: Arc::default(),
         deprecation: deprecation(version, &api_version, &names.kind),
         definition: Some(native::definition_key(meta_text(crd, "name"))),
         goes: is_deleting(crd),

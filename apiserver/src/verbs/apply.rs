@@ -105,8 +105,7 @@ impl Application<'_> {
             subresource: matter.part.subresource(),
             api_version: &kind.api_version,
             now: &shown(matter.shared.world.now()),
-            lists: kind.shape.lists(),
-            served: &|_| true,
+            versions: &**kind,
         };
         let leaves: &[&str] = match matter.part {
             Part::Main | Part::Scale if kind.has_status => &["status"],
