@@ -24,6 +24,7 @@ mod metrics;
 mod objects;
 mod outlives;
 mod own;
+mod pages;
 mod paths;
 mod protobuf;
 mod real;
