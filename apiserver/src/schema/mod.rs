@@ -31,4 +31,5 @@ mod validate;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use expressions::Known;
 pub(crate) use node::{Additional, ListType, MapType, Schema};

@@ -36,6 +36,7 @@ mod strangers;
 mod tls;
 mod traces;
 mod typed;
+mod unsound;
 mod upkeep;
 mod versions;
 mod wire;
