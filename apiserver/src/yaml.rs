@@ -1,5 +1,7 @@
 //! YAML as Kubernetes reads it: one document, that could have been JSON.
 
+mod first;
+
 use std::collections::BTreeSet;
 use std::{fmt, thread};
 
@@ -22,7 +24,7 @@ const MAX_REPEATED: usize = 50_000;
 /// How many duplicate keys are told.
 const MAX_DUPLICATES: usize = 100;
 
-/// Reads one document. Words are those of YAML 1.1: `yes`, `on` and their like are true.
+/// Reads one document; others that say nothing may follow it. Words are those of YAML 1.1: `yes`, `on` and their like are true.
 ///
 /// Keys that are numbers or booleans become texts. Aliases and merges are followed within limits; a tag of an
 /// application means nothing.
@@ -47,6 +49,10 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Read, Malformed> {
 fn parse(bytes: &[u8]) -> Result<Read, Malformed> {
     let text = std::str::from_utf8(bytes)
         .map_err(|error| malformed(format!("no UTF-8 at byte {}", error.valid_up_to())))?;
+    let (text, rest) = first::first(text);
+    if !first::is_nothing(rest) {
+        return Err(malformed("more than one document".into()));
+    }
     let mut duplicates = Vec::new();
     let seed = Node { duplicates: &mut duplicates };
     let value =
@@ -253,6 +259,8 @@ mod tests {
             json!({"a": {"b": [1, -2, "x", null, null]}, "c": [{"d": "e\n"}]}),
         );
         check("---\na: 1\n...\n", json!({"a": 1}));
+        check("a: 1\n---\n# nothing\n", json!({"a": 1}));
+        check("{\"a\": 1}\n---\n", json!({"a": 1}));
         check("# nothing\n", Value::Null);
         check("", Value::Null);
         check(r#"{"n":{},yes: 1, "a": 'b'}"#, json!({"n": {}, "true": 1, "a": "b"}));

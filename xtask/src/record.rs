@@ -33,7 +33,7 @@ pub(crate) struct Args {
     /// Only these themes, by the names of their files
     themes: Vec<String>,
     /// How many random sequences; more than the tests keep are compared at once and not kept
-    #[arg(long, default_value_t = KEPT)]
+    #[arg(long, default_value_t = runner::applies::KEPT)]
     sequences: u64,
     /// Writes nothing: says where the answers are not those of last time
     #[arg(long)]
@@ -50,9 +50,6 @@ enum What {
     /// The answers to random sequences of applies, updates and patches
     Applies,
 }
-
-/// How many random sequences the tests keep.
-const KEPT: u64 = 40;
 
 /// True: all that was asked was answered, and with `--check` as it was recorded.
 pub(crate) fn run(workspace: &Workspace, args: &Args) -> anyhow::Result<bool> {
@@ -91,7 +88,7 @@ fn applies(workspace: &Workspace, args: &Args) -> anyhow::Result<bool> {
     let peer = started(workspace, args)?;
     let (record, answered) = ask(&theme, &peer)?;
     println!("{} sequences of {} requests", args.sequences, theme.requests());
-    if args.sequences == KEPT && !args.check && answered {
+    if args.sequences == runner::applies::KEPT && !args.check && answered {
         write(&theme, &record)?;
     }
     let path = workspace.target.join("differential/applies.json");
@@ -108,7 +105,7 @@ fn applies(workspace: &Workspace, args: &Args) -> anyhow::Result<bool> {
         "--",
         "--nocapture",
     ]);
-    judge.env("APPLIES_RECORDED", &path);
+    judge.env("APPLIES_RECORDED", &path).env("APPLIES_SEQUENCES", args.sequences.to_string());
     Ok(shell::run(judge, Show::Lines)?.ok && answered)
 }
 

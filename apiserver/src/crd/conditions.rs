@@ -39,6 +39,14 @@ pub(crate) fn set_condition(
     }
 }
 
+/// Takes a condition away.
+pub(crate) fn drop_condition(object: &mut Value, name: &str) {
+    let conditions = object.pointer_mut("/status/conditions").and_then(Value::as_array_mut);
+    if let Some(conditions) = conditions {
+        conditions.retain(|condition| condition["type"] != name);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,9 +8,9 @@ use std::hash::BuildHasher;
 
 use crate::discovery::CUSTOM_VERBS;
 use crate::invalid::FieldError;
-use crate::kind::{Kind, Names, Plain, Replaced, Scale, Selectable, Shape};
+use crate::kind::{Form, Forms, Kind, Names, Plain, Replaced, Scale, Selectable, Shape};
 use crate::native;
-use crate::schema::Schema;
+use crate::schema::{Known, Schema};
 use crate::storage::Place;
 use crate::strategy::{is_deleting, meta_text};
 use crate::table::{Columns, crd_columns};
@@ -22,24 +22,22 @@ pub(crate) struct Made {
     /// In the version that is stored, also where that is not served.
     pub(crate) stored: Option<Arc<Kind>>,
     pub(crate) served: Vec<Arc<Kind>>,
+    /// What is wrong with its schemas, of one that was stored before that was found.
+    pub(crate) wrong: Vec<FieldError>,
 }
 
-/// The kinds of a definition, called so and until then, or what is wrong with their schemas.
-pub(crate) fn kinds(crd: &Value, names: &Names, replaced: &Replaced) -> Result<Made, Vec<FieldError>> {
-    let versions = crd["spec"]["versions"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let (mut all, mut errors) = (Vec::new(), Vec::new());
-    for (at, version) in versions.iter().enumerate() {
-        match kind(crd, names, at, version) {
-            Ok(kind) => all.push((version, Kind { replaced: replaced.clone(), ..kind })),
-            Err(found) => errors.extend(found),
-        }
+/// The kinds of a definition, called so and until then.
+pub(crate) fn kinds(crd: &Value, names: &Names, replaced: &Replaced) -> Made {
+    let (mut all, mut made) = (Vec::new(), Made::default());
+    for (at, version) in versions(crd).iter().enumerate() {
+        let kind = kind(crd, names, at, version, &mut made.wrong);
+        all.push((version, Kind { replaced: replaced.clone(), ..kind }));
     }
-    if !errors.is_empty() {
-        return Err(errors);
-    }
-    let (stored, others): (Vec<_>, Vec<_>) =
-        all.into_iter().partition(|(version, _)| version["storage"] == true);
-    let mut made = Made::default();
+    let form = |kind: &Kind| Form { shape: kind.shape.clone(), hooks: kind.hooks.clone() };
+    let forms: Arc<Forms> =
+        Arc::new(all.iter().map(|(_, kind)| (kind.api_version.clone(), form(kind))).collect());
+    let all = all.into_iter().map(|(version, kind)| (version, Kind { forms: forms.clone(), ..kind }));
+    let (stored, others): (Vec<_>, Vec<_>) = all.partition(|(version, _)| version["storage"] == true);
     for (version, kind) in stored {
         let kind = Arc::new(kind);
         made.stored = Some(kind.clone());
@@ -48,22 +46,52 @@ pub(crate) fn kinds(crd: &Value, names: &Names, replaced: &Replaced) -> Result<M
     for (_, kind) in others.into_iter().filter(|(version, _)| version["served"] == true) {
         made.served.push(Arc::new(Kind { stored: made.stored.clone(), ..kind }));
     }
-    Ok(made)
+    made
 }
 
-fn kind(crd: &Value, names: &Names, at: usize, version: &Value) -> Result<Kind, Vec<FieldError>> {
-    let spec = &crd["spec"];
-    let group = spec["group"].as_str().unwrap_or_default();
-    let path = format!("spec.versions[{at}]");
-    let schema =
-        Schema::parse(&version["schema"]["openAPIV3Schema"], &format!("{path}.schema.openAPIV3Schema"))?;
-    if version["subresources"]["status"].is_object() {
-        let at = format!("{path}.schema.openAPIV3Schema");
-        let wrong = Schema::check_root_with_status(&version["schema"]["openAPIV3Schema"], &at);
-        if !wrong.is_empty() {
-            return Err(wrong);
+/// What is wrong with the schemas of a definition, where they are not as they were: what was accepted once is not judged again.
+pub(super) fn schema_errors(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
+    let before = old.map(versions).unwrap_or_default();
+    let mut known = Known::default();
+    before.iter().for_each(|version| known.add(&version["schema"]));
+    let mut errors = Vec::new();
+    for (at, version) in versions(crd).iter().enumerate() {
+        let was = before.iter().find(|before| before["name"] == version["name"]);
+        if was.is_some_and(|was| ["schema", "subresources"].iter().all(|field| was[field] == version[field]))
+        {
+            continue;
+        }
+        let at = schema_at(at);
+        match Schema::parse_again(&version["schema"]["openAPIV3Schema"], &at, &known) {
+            Ok(_) => errors.extend(root_errors(version, &at)),
+            Err(found) => errors.extend(found),
         }
     }
+    errors
+}
+
+fn versions(crd: &Value) -> &[Value] {
+    crd["spec"]["versions"].as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+fn schema_at(version: usize) -> String {
+    format!("spec.versions[{version}].schema.openAPIV3Schema")
+}
+
+fn root_errors(version: &Value, at: &str) -> Vec<FieldError> {
+    match version["subresources"]["status"].is_object() {
+        true => Schema::check_root_with_status(&version["schema"]["openAPIV3Schema"], at),
+        false => Vec::new(),
+    }
+}
+
+fn kind(crd: &Value, names: &Names, at: usize, version: &Value, wrong: &mut Vec<FieldError>) -> Kind {
+    let spec = &crd["spec"];
+    let group = spec["group"].as_str().unwrap_or_default();
+    let at = schema_at(at);
+    let (schema, found) = Schema::of_stored(&version["schema"]["openAPIV3Schema"], &at);
+    wrong.extend(found);
+    wrong.extend(root_errors(version, &at));
     let name = version["name"].as_str().unwrap_or_default();
     let api_version = format!("{group}/{name}");
     // What is stored under one shape is read as it is only while that shape, and the version in the text, stay.
@@ -72,13 +100,13 @@ fn kind(crd: &Value, names: &Names, at: usize, version: &Value) -> Result<Kind, 
         version["schema"].to_string(),
         version["subresources"].to_string(),
     ));
-    Ok(Kind {
+    Kind {
         group: group.into(),
         version: name.into(),
         names: names.clone(),
         namespaced: spec["scope"] == "Namespaced",
         built_in: false,
-        shape: Shape::Custom(Box::new(schema)),
+        shape: Shape::Custom(Arc::new(schema)),
         has_status: version["subresources"]["status"].is_object(),
         scale: Scale::of(version),
         has_generation: true,
@@ -90,6 +118,7 @@ fn kind(crd: &Value, names: &Names, at: usize, version: &Value) -> Result<Kind, 
         print,
         replaced: Arc::default(),
         stored: None,
+        forms: Arc::default(),
         deprecation: deprecation(version, &api_version, &names.kind),
         definition: Some(native::definition_key(meta_text(crd, "name"))),
         goes: is_deleting(crd),
@@ -99,7 +128,7 @@ fn kind(crd: &Value, names: &Names, at: usize, version: &Value) -> Result<Kind, 
         place: Place::of(group, &names.plural),
         hooks: Arc::new(Plain),
         api_version,
-    })
+    }
 }
 
 const PRINT: u64 = 0x6d61_6368_696e_6572;

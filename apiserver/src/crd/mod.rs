@@ -11,7 +11,7 @@ mod unknown;
 mod validate;
 
 pub(crate) use accept::{Accepted, Taken};
-pub(crate) use conditions::{condition, set_condition};
+pub(crate) use conditions::{condition, drop_condition, set_condition};
 pub(crate) use hooks::{CLEANUP, Definitions};
 pub(crate) use kinds::{Made, kinds};
 pub(crate) use names::names;

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::{condition, kinds, names, subresources};
+use super::kinds::schema_errors;
+use super::{condition, names, subresources};
 use crate::invalid::{FieldError, Problem};
-use crate::kind::Replaced;
 use crate::meta::names::dns_1035_label;
 use crate::strategy::metadata;
 use crate::table::check_columns;
@@ -14,21 +14,26 @@ const APPROVAL: &str = "api-approved.kubernetes.io";
 
 /// All that is wrong with it, also beside what it was.
 pub(super) fn errors(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
-    let mut errors = names::errors(crd);
+    // What was accepted once is not judged again: rules become stricter, and what is stored must be there to be mended.
+    let is_new = |field: &str| old.is_none_or(|old| old["spec"][field] != crd["spec"][field]);
+    let mut errors = Vec::new();
+    if is_new("names") || is_new("group") {
+        errors.extend(names::errors(crd));
+    }
     errors.extend(if old.is_none() { names::of_object(crd) } else { None });
-    errors.extend(versions(crd));
-    errors.extend(conversion(&crd["spec"]["conversion"]));
+    errors.extend(versions(crd, old));
+    if is_new("conversion") {
+        errors.extend(conversion(&crd["spec"]["conversion"]));
+    }
     errors.extend(approval(crd, old));
-    if crd["spec"]["preserveUnknownFields"] == true {
+    if crd["spec"]["preserveUnknownFields"] == true && is_new("preserveUnknownFields") {
         let detail = "cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
         errors.push(FieldError::new("spec.preserveUnknownFields", Problem::Invalid(true.into()), detail));
     }
     errors.extend(stored_versions(crd));
     errors.extend(old.into_iter().flat_map(|old| changed(crd, old)));
-    if errors.is_empty()
-        && let Err(found) = kinds(crd, &names::names(&crd["spec"]["names"]), &Replaced::default())
-    {
-        errors.extend(found);
+    if errors.is_empty() {
+        errors.extend(schema_errors(crd, old));
     }
     at_the_top(crd, errors)
 }
@@ -38,8 +43,9 @@ fn all_versions(crd: &Value) -> &[Value] {
 }
 
 /// What is wrong with the versions, apart from their schemas.
-fn versions(crd: &Value) -> Vec<FieldError> {
+fn versions(crd: &Value, old: Option<&Value>) -> Vec<FieldError> {
     let versions = all_versions(crd);
+    let before = old.map(all_versions).unwrap_or_default();
     let mut errors = Vec::new();
     let stored = versions.iter().filter(|version| version["storage"] == true).count();
     if stored != 1 {
@@ -48,6 +54,10 @@ fn versions(crd: &Value) -> Vec<FieldError> {
         errors.push(FieldError::new("spec.versions", Problem::Invalid(value), detail));
     }
     for (at, version) in versions.iter().enumerate() {
+        let is_named_before = versions[..at].iter().any(|other| other["name"] == version["name"]);
+        if before.contains(version) && !is_named_before {
+            continue;
+        }
         let path = format!("spec.versions[{at}]");
         let name = version["name"].as_str().unwrap_or_default();
         for detail in dns_1035_label(name) {
@@ -60,7 +70,7 @@ fn versions(crd: &Value) -> Vec<FieldError> {
                 errors.push(FieldError::new(field, Problem::Invalid(name.into()), detail.clone()));
             }
         }
-        if versions[..at].iter().any(|other| other["name"] == version["name"]) {
+        if is_named_before {
             let detail = "must contain unique version names";
             errors.push(FieldError::new("spec.versions", Problem::Invalid(version["name"].clone()), detail));
         }

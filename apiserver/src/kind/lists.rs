@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Kind, Shape};
 use crate::builtin::{self, Base, Field, Merge, Omit, Type, table};
-use crate::managed::{EMPTY, ListMeta, ListType};
+use crate::managed::{EMBEDDED_METADATA, EMPTY, ListMeta, ListType, Versions};
 use crate::patch::{FieldPatch, PatchMeta, Strategy};
 use crate::schema::{self, Additional, MapType, Schema};
 
@@ -14,6 +14,25 @@ impl Shape {
             Self::Custom(schema) => &**schema,
             Self::Typed(of) => *of,
         }
+    }
+}
+
+impl Versions for Kind {
+    fn lists(&self, api_version: &str) -> Option<&dyn ListMeta> {
+        if api_version == self.api_version {
+            return Some(self.shape.lists());
+        }
+        self.forms.get(api_version).map(|form| form.shape.lists())
+    }
+
+    fn converted(&self, object: &Value, api_version: &str) -> Value {
+        let mut object = object.clone();
+        let form = self.forms.get(api_version).map(|form| &form.hooks);
+        form.unwrap_or(&self.hooks).convert(&mut object);
+        if let Some(fields) = object.as_object_mut() {
+            fields.insert("apiVersion".into(), api_version.into());
+        }
+        object
     }
 }
 
@@ -53,6 +72,9 @@ impl ListMeta for Schema {
     }
 
     fn field(&self, name: &str) -> Option<&dyn ListMeta> {
+        if self.embedded && name == "metadata" {
+            return Some(&EMBEDDED_METADATA);
+        }
         self.properties.get(name).map(|schema| schema as &dyn ListMeta)
     }
 

@@ -11,6 +11,7 @@ pub(crate) use registry::Registry;
 pub(crate) use scale::Scale;
 pub(crate) use shape::Checked;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use machinery_objects::{NameRule, Revision};
@@ -52,6 +53,8 @@ pub(crate) struct Kind {
     pub(crate) replaced: Replaced,
     /// The kind in the version that is stored, where that is another one.
     pub(crate) stored: Option<Arc<Kind>>,
+    /// What it is in each of its versions, this one perhaps included: there is nobody who wrote in any other.
+    pub(crate) forms: Arc<Forms>,
     /// What whoever uses this version should know.
     pub(crate) deprecation: Option<String>,
     /// Where the definition is that it is made by. None: it is there always.
@@ -98,10 +101,20 @@ pub(crate) enum Review {
     Token,
 }
 
+/// What a kind is in its versions, by what objects of them have as `apiVersion`.
+pub(crate) type Forms = BTreeMap<String, Form>;
+
+/// A kind in a version, as far as who owns what goes by it.
+pub(crate) struct Form {
+    pub(crate) shape: Shape,
+    pub(crate) hooks: Arc<dyn Hooks>,
+}
+
 /// Which fields there are.
+#[derive(Clone)]
 pub(crate) enum Shape {
     /// By the schema of its definition.
-    Custom(Box<Schema>),
+    Custom(Arc<Schema>),
     /// By the table of Kubernetes' own types.
     Typed(&'static Type),
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{Kind, Part, Shape};
 use crate::builtin::{type_errors, unknown_fields};
-use crate::invalid::FieldError;
+use crate::invalid::{FieldError, Problem};
 use crate::meta::{check_embedded, coerce};
 use crate::native;
 use crate::refusal::Refusal;
@@ -61,6 +61,15 @@ impl Kind {
                 fields.retain(|field| !field.starts_with("metadata."));
                 fields
             }
+        }
+    }
+
+    /// The path of the first field that nobody can apply: of a custom resource what its schema closes, of others all that they
+    /// have not.
+    pub(crate) fn undeclared_field(&self, object: &Value) -> Option<String> {
+        match &self.shape {
+            Shape::Custom(schema) if !self.built_in => schema.undeclared(object),
+            Shape::Custom(_) | Shape::Typed(_) => self.unknown_fields(object).into_iter().next(),
         }
     }
 
@@ -126,6 +135,10 @@ impl Kind {
             }
             (Shape::Typed(_), ..) => Vec::new(),
         };
+        if self.built_in {
+            // Of these the lists are said for who shares them; that nothing is twice is not.
+            errors.retain(|error| !matches!(error.problem, Problem::Duplicate(_)));
+        }
         errors.extend(self.scale.iter().flat_map(|scale| scale.errors(new, part)));
         let mut warnings = Vec::new();
         if let Shape::Custom(schema) = &self.shape {

@@ -10,10 +10,9 @@ use super::entry::{Managed, Manager, Owned, decode, encode};
 use super::merge::merge;
 use super::of::{Unkeyed, of};
 use super::prune::prune;
-use super::reconcile::reconciled;
-use super::topology::Root;
 use super::update::{OF_NO_ONE, added_by};
-use super::{FieldSet, Malformed, Write, compare};
+use super::versions::{Differences, brought_up_to_date};
+use super::{FieldSet, Malformed, Write};
 
 /// Who owned all that was there before anybody's fields were tracked.
 const BEFORE: &str = "before-first-apply";
@@ -46,7 +45,7 @@ pub(crate) fn applied(
     leaves: &[&str],
     write: &Write<'_>,
 ) -> Result<Value, NotApplied> {
-    let lists = Root(write.lists);
+    let lists = write.lists();
     let (live, entries) = match live {
         Some(live) => untracked(live),
         None => (Value::Object(Map::new()), None),
@@ -59,10 +58,7 @@ pub(crate) fn applied(
         }
         managed.retain(|_, owned| !owned.set.is_empty());
     }
-    managed.retain(|_, owned| (write.served)(&owned.api_version));
-    for owned in managed.values_mut() {
-        owned.set = reconciled(std::mem::take(&mut owned.set), &lists);
-    }
+    brought_up_to_date(&mut managed, write);
     let me = Manager {
         applied: true,
         name: write.manager.into(),
@@ -71,18 +67,17 @@ pub(crate) fn applied(
     };
     let last = managed.remove(&me).unwrap_or_default();
     let mine = of(applied, &lists).less_root(leaves);
-    let owned = managed.values().fold(mine.clone(), |all, owned| all.union(owned.set.clone()));
-    let mut new = prune(merge(&live, applied, &lists)?, &last.set, &owned, &lists);
+    let mut new = prune(merge(&live, applied, &lists)?, &last, &mine, &managed, write);
 
-    let Comparison { added, modified, removed } = compare(&live, &new, &lists)?;
-    let changed = modified.union(added).less_root(leaves);
-    let conflicts = conflicts(&managed, &changed, &applied_before(&live, write));
+    let mut differences = Differences::new(&live, &new, write, leaves);
+    let conflicts = conflicts(&managed, &mut differences, &applied_before(&live, write))?;
     if !force && !conflicts.is_empty() {
         return Err(NotApplied::Conflicts(conflicts));
     }
-    let removed = removed.less_root(leaves);
+    // That it can be told apart in the version that is written is asked even if nobody else has anything.
+    differences.in_version(write.api_version)?;
     for owned in managed.values_mut() {
-        owned.set = std::mem::take(&mut owned.set).difference(&changed).difference(&removed);
+        differences.in_version(&owned.api_version)?.take_from(&mut owned.set);
     }
     managed.retain(|_, owned| !owned.set.is_empty());
     let mine = mine.difference(&OF_NO_ONE);
@@ -96,14 +91,21 @@ pub(crate) fn applied(
 }
 
 /// What changes and is others', but for what is free.
-fn conflicts(managed: &Managed, changed: &FieldSet, free: &FieldSet) -> Vec<Conflict> {
+fn conflicts(
+    managed: &Managed,
+    differences: &mut Differences<'_>,
+    free: &FieldSet,
+) -> Result<Vec<Conflict>, Unkeyed> {
     let mut others: Vec<_> = managed.iter().collect();
     others.sort_by_key(|(by, _)| (&by.name, !by.applied, &by.api_version, &by.subresource));
-    let of = |(by, owned): (&Manager, &Owned)| {
-        let fields = owned.set.intersection(changed).difference(free).texts();
-        fields.into_iter().map(|field| Conflict { with: by.to_string(), field }).collect::<Vec<_>>()
-    };
-    others.into_iter().flat_map(of).collect()
+    let mut conflicts = Vec::new();
+    for (by, owned) in others {
+        let Comparison { added, modified, .. } = differences.in_version(&owned.api_version)?;
+        let changed = owned.set.intersection(modified).union(owned.set.intersection(added));
+        let fields = changed.difference(free).texts().into_iter();
+        conflicts.extend(fields.map(|field| Conflict { with: by.to_string(), field }));
+    }
+    Ok(conflicts)
 }
 
 /// The object without its entries, and they.

@@ -4,7 +4,6 @@ use serde_json::Value;
 
 use super::compare::{Comparison, compare};
 use super::of::of;
-use super::topology::Root;
 use super::{FieldSet, Write};
 use crate::json::go_json;
 use crate::meta::MAX_ANNOTATIONS;
@@ -22,7 +21,7 @@ pub(super) fn applied_before(live: &Value, write: &Write<'_>) -> FieldSet {
         if applied["apiVersion"] != write.api_version {
             return None;
         }
-        let lists = Root(write.lists);
+        let lists = write.lists();
         let Comparison { added, modified, removed } = compare(&applied, live, &lists).ok()?;
         Some(of(&applied, &lists).difference(&modified).difference(&added).difference(&removed))
     };

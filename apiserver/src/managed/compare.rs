@@ -19,6 +19,14 @@ pub(crate) struct Comparison {
     pub(crate) removed: FieldSet,
 }
 
+impl Comparison {
+    /// Takes from what somebody owns what somebody else has changed, and what is no more.
+    pub(super) fn take_from(&self, set: &mut FieldSet) {
+        *set =
+            std::mem::take(set).difference(&self.modified).difference(&self.added).difference(&self.removed);
+    }
+}
+
 /// Compares two objects. Fails if a list that is owned by items has one that cannot be told from others.
 pub(crate) fn compare(old: &Value, new: &Value, meta: &dyn ListMeta) -> Result<Comparison, Unkeyed> {
     visit(Some(old), Some(new), meta).map(|found| found.below)

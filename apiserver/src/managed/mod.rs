@@ -27,14 +27,18 @@ mod topology;
 #[cfg(test)]
 mod typed;
 mod update;
+mod versions;
 
 pub(crate) use apply::{Conflict, NotApplied, applied};
 pub(crate) use check::check_items;
 pub(crate) use codec::Malformed;
-pub(crate) use compare::{Comparison, compare};
+pub(crate) use compare::Comparison;
+#[cfg(test)]
+pub(crate) use compare::compare;
 pub(crate) use field_set::FieldSet;
 pub(crate) use manager::{manager_name, problems};
 pub(crate) use path::{Literal, PathElement};
 pub(crate) use scale::{entries_of_object, entries_of_scale};
-pub(crate) use topology::{Deduced, EMPTY, ListMeta, ListType};
+pub(crate) use topology::{Deduced, EMBEDDED_METADATA, EMPTY, ListMeta, ListType};
 pub(crate) use update::{Write, keep_readable, keep_times, updated};
+pub(crate) use versions::Versions;

@@ -11,14 +11,14 @@ use super::of::of;
 use super::tests::Schema;
 use super::topology::Root;
 use super::update::OF_NO_ONE;
-use super::{FieldSet, ListMeta, NotApplied, PathElement, Write, applied, compare, updated};
+use super::{FieldSet, NotApplied, PathElement, Versions, Write, applied, compare, updated};
 
 fn widget(spec: &Value) -> Value {
     json!({"apiVersion": "v1", "kind": "Widget", "metadata": {"name": "a"}, "spec": spec})
 }
 
-fn write<'a>(manager: &'a str, lists: &'a dyn ListMeta, now: &'a str) -> Write<'a> {
-    Write { manager, subresource: None, api_version: "v1", now, lists, served: &|_| true }
+fn write<'a>(manager: &'a str, versions: &'a dyn Versions, now: &'a str) -> Write<'a> {
+    Write { manager, subresource: None, api_version: "v1", now, versions }
 }
 
 /// What who applies owns, and what all others do.

@@ -1,24 +1,57 @@
 //! What goes because nobody wants it any more.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
+use super::entry::{Managed, Owned};
 use super::of::{element_of, of};
-use super::topology::{field_of, items_of};
-use super::{FieldSet, ListMeta, ListType, PathElement};
+use super::topology::{Root, field_of, items_of};
+use super::{Deduced, FieldSet, ListMeta, ListType, PathElement, Write};
 
-/// Takes away what was applied before, is not applied now, and is nobody's. `last` is what was applied before; `owned` is what
-/// anybody owns, and what is applied now.
-pub(super) fn prune(merged: Value, last: &FieldSet, owned: &FieldSet, meta: &dyn ListMeta) -> Value {
-    if last.is_empty() {
+/// Takes away what was applied before, is not applied now, and is nobody's. `last` is what was applied before, and `mine` what is
+/// now. Each set is looked at in its own version; the object is of the version that is written, and so is what is left of it.
+pub(super) fn prune(
+    merged: Value,
+    last: &Owned,
+    mine: &FieldSet,
+    others: &Managed,
+    write: &Write<'_>,
+) -> Value {
+    if last.set.is_empty() {
         return merged;
     }
-    let last = with_named(last, meta);
-    let all = with_named(&of(&merged, meta), meta);
-    let left = |value: &Value| with_named(&of(value, meta), meta);
-    // What somebody owns comes back, with what it is in; and then what the applier never owned.
-    let kept = left(&without(&merged, &last, meta)).union(with_named(owned, meta));
-    let kept = left(&without(&merged, &all.clone().difference(&kept), meta));
-    without(&merged, &all.difference(&kept).intersection(&last), meta)
+    let mut owned = BTreeMap::from([(write.api_version, mine.clone())]);
+    for other in others.values() {
+        let set = owned.entry(other.api_version.as_str()).or_default();
+        *set = std::mem::take(set).union(other.set.clone());
+    }
+    let home = last.api_version.as_str();
+    let lists = |version: &str| write.lists_in(version).unwrap_or(Root(&Deduced));
+    let merged = in_version(merged, home, write);
+    let last = with_named(&last.set, &lists(home));
+    let mut left = without(&merged, &last, &lists(home));
+    // What somebody owns comes back, with what it is in; first in the version in which it went.
+    let first = owned.remove_entry(home);
+    for (version, owned) in first.into_iter().chain(owned) {
+        let lists = lists(version);
+        let all = in_version(merged.clone(), version, write);
+        let kept = parts(&in_version(left, version, write), &lists).union(with_named(&owned, &lists));
+        left = without(&all, &parts(&all, &lists).difference(&kept), &lists);
+    }
+    // And then what the applier never owned.
+    let kept = parts(&in_version(left, home, write), &lists(home));
+    let gone = parts(&merged, &lists(home)).difference(&kept).intersection(&last);
+    in_version(without(&merged, &gone, &lists(home)), write.api_version, write)
+}
+
+fn in_version(object: Value, version: &str, write: &Write<'_>) -> Value {
+    if object["apiVersion"] == version { object } else { write.versions.converted(&object, version) }
+}
+
+/// All that can be owned of a value.
+fn parts(value: &Value, meta: &dyn ListMeta) -> FieldSet {
+    with_named(&of(value, meta), meta)
 }
 
 /// The set, and the fields that the schema names and of which parts are in it. Fields that it does not name are in a set themselves.

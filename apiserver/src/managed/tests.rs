@@ -5,7 +5,8 @@ use serde_json::{Value, json};
 
 use super::of::of;
 use super::{
-    Deduced, EMPTY, FieldSet, ListMeta, ListType, Literal, PathElement, Write, compare, keep_times, updated,
+    Deduced, EMPTY, FieldSet, ListMeta, ListType, Literal, PathElement, Versions, Write, compare, keep_times,
+    updated,
 };
 use crate::patch::arbitrary::object;
 
@@ -51,6 +52,21 @@ impl ListMeta for Schema {
     }
 }
 
+impl Versions for Schema {
+    fn lists(&self, _: &str) -> Option<&dyn ListMeta> {
+        Some(self)
+    }
+}
+
+/// A schema that is of one version.
+pub(super) struct Only(pub(super) &'static str, pub(super) Schema);
+
+impl Versions for Only {
+    fn lists(&self, api_version: &str) -> Option<&dyn ListMeta> {
+        (api_version == self.0).then_some(&self.1)
+    }
+}
+
 pub(super) fn fields<const N: usize>(fields: [(&'static str, Schema); N]) -> Schema {
     Schema { fields: BTreeMap::from(fields), ..Schema::default() }
 }
@@ -73,9 +89,9 @@ fn schema() -> Schema {
     fields([("spec", spec), ("status", Schema::default())])
 }
 
-fn write<'a>(manager: &'a str, lists: &'a dyn ListMeta) -> Write<'a> {
+fn write<'a>(manager: &'a str, versions: &'a dyn Versions) -> Write<'a> {
     let now = "2026-11-21T10:00:00Z";
-    Write { manager, subresource: None, api_version: "v1", now, lists, served: &|_| true }
+    Write { manager, subresource: None, api_version: "v1", now, versions }
 }
 
 fn written(old: Option<&Value>, mut new: Value, manager: &str) -> Value {
@@ -232,8 +248,7 @@ fn subresources_and_versions_have_entries_of_their_own() {
     check(&new, json!({"me": {"f:spec": {".": {}, "f:replicas": {}}}, "me/status": status}));
 
     let mut newer = with_spec(&new, json!({"replicas": 2}));
-    let served = |version: &str| version == "v2";
-    updated(Some(&new), &mut newer, &Write { api_version: "v2", served: &served, ..write("me", &schema()) });
+    updated(Some(&new), &mut newer, &Write { api_version: "v2", ..write("me", &Only("v2", schema())) });
     check(&newer, json!({"me": {"f:spec": {"f:replicas": {}}}}));
     assert_eq!(newer["metadata"]["managedFields"][0]["apiVersion"], "v2");
 }
@@ -430,7 +445,7 @@ fn what_became_atomic_is_owned_as_one() {
     let spec = json!({".": {}, "f:selector": {}, "f:tags": {".": {}, "v:\"x\"": {}}});
     check(&new, json!({"first": {"f:spec": spec}}));
     let mut new = old.clone();
-    updated(Some(&old), &mut new, &write("second", &Deduced));
+    updated(Some(&old), &mut new, &write("second", &Schema::default()));
     check(&new, json!({"first": {"f:spec": {".": {}, "f:selector": {".": {}, "f:a": {}}, "f:tags": {}}}}));
 }
 
@@ -454,7 +469,7 @@ fn times_alone_are_no_change() {
 #[test]
 fn an_object_without_metadata_is_left_alone() {
     let mut object = json!({"a": 1});
-    updated(None, &mut object, &write("me", &Deduced));
+    updated(None, &mut object, &write("me", &Schema::default()));
     assert_eq!(object, json!({"a": 1}));
 }
 
@@ -573,7 +588,7 @@ proptest! {
         let mut object: Option<Value> = None;
         for (manager, spec) in writes {
             let mut new = json!({"apiVersion": "v1", "metadata": {"name": "x"}, "spec": spec});
-            updated(object.as_ref(), &mut new, &write(&manager, &Deduced));
+            updated(object.as_ref(), &mut new, &write(&manager, &Schema::default()));
             let mut left = of(&new["spec"], &Deduced);
             let entries = new["metadata"]["managedFields"].as_array().cloned().unwrap_or_default();
             for entry in entries {

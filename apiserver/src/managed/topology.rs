@@ -60,7 +60,7 @@ pub(super) struct Root<'a>(pub(super) &'a dyn ListMeta);
 
 impl ListMeta for Root<'_> {
     fn field(&self, name: &str) -> Option<&dyn ListMeta> {
-        if name == "metadata" { Some(&ObjectMeta) } else { self.0.field(name) }
+        if name == "metadata" { Some(&METADATA) } else { self.0.field(name) }
     }
 
     fn items(&self) -> Option<&dyn ListMeta> {
@@ -71,7 +71,15 @@ impl ListMeta for Root<'_> {
 /// A map of nothing.
 pub(crate) static EMPTY: LazyLock<Value> = LazyLock::new(|| Value::Object(Map::new()));
 
-struct ObjectMeta;
+const METADATA: ObjectMeta = ObjectMeta { is_there: true };
+
+/// That of an object within an object, which need not have any.
+pub(crate) const EMBEDDED_METADATA: ObjectMeta = ObjectMeta { is_there: false };
+
+/// What is known of metadata, of whatever object.
+pub(crate) struct ObjectMeta {
+    is_there: bool,
+}
 
 impl ListMeta for ObjectMeta {
     fn field(&self, name: &str) -> Option<&dyn ListMeta> {
@@ -83,7 +91,7 @@ impl ListMeta for ObjectMeta {
     }
 
     fn always_there(&self) -> Option<&'static Value> {
-        Some(&EMPTY)
+        self.is_there.then_some(&*EMPTY)
     }
 }
 

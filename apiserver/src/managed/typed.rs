@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{NotApplied, Write, applied, updated};
-use crate::builtin::table;
+use super::{ListMeta, NotApplied, Versions, Write, applied, updated};
+use crate::builtin::{Type, table};
 
 #[test]
 fn writes_to_built_in_kinds_come_to_what_the_genuine_machinery_makes_of_them() {
@@ -20,8 +20,7 @@ fn writes_to_built_in_kinds_come_to_what_the_genuine_machinery_makes_of_them() {
                 subresource: None,
                 api_version: text("apiVersion"),
                 now: "2026-01-01T00:00:00Z",
-                lists: &of,
-                served: &|_| true,
+                versions: &Of(of),
             };
             let made = if step["apply"].is_object() {
                 applied(live.as_ref(), &step["apply"], step["force"] == true, &["status"], &write)
@@ -47,6 +46,14 @@ fn writes_to_built_in_kinds_come_to_what_the_genuine_machinery_makes_of_them() {
                 Err(why) => panic!("{title}: {why:?}"),
             }
         }
+    }
+}
+
+struct Of(&'static Type);
+
+impl Versions for Of {
+    fn lists(&self, _: &str) -> Option<&dyn ListMeta> {
+        Some(self.0)
     }
 }
 

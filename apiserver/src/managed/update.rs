@@ -8,9 +8,8 @@ use super::cap::cap;
 use super::entry::{Managed, Manager, decode, encode};
 use super::manager::problems;
 use super::of::Unkeyed;
-use super::reconcile::reconciled;
-use super::topology::Root;
-use super::{Comparison, FieldSet, ListMeta, PathElement, compare};
+use super::versions::{Differences, brought_up_to_date};
+use super::{Comparison, FieldSet, PathElement, Versions};
 use crate::same::same_but;
 
 const ENTRIES: &str = "/metadata/managedFields";
@@ -26,10 +25,8 @@ pub(crate) struct Write<'a> {
     pub(crate) api_version: &'a str,
     /// The time, as objects have it: in UTC, to the second.
     pub(crate) now: &'a str,
-    /// What the schema says of the object's lists and maps.
-    pub(crate) lists: &'a dyn ListMeta,
-    /// Whether objects are served in a version: who wrote in one that is not is forgotten.
-    pub(crate) served: &'a dyn Fn(&str) -> bool,
+    /// What the schemas say of the object's lists and maps.
+    pub(crate) versions: &'a dyn Versions,
 }
 
 /// Sets `metadata.managedFields` of an object that is about to be written: whoever writes owns what is new or other
@@ -105,7 +102,7 @@ fn starting_point(live: Option<&Value>, wanted: Option<&Value>, write: &Write<'_
         }
         if let Ok(wanted) = decode(wanted)
             && !wanted.is_empty()
-            && wanted.values().all(|owned| (write.served)(&owned.api_version))
+            && wanted.values().all(|owned| write.versions.lists(&owned.api_version).is_some())
         {
             return wanted;
         }
@@ -133,18 +130,16 @@ fn after(
     new: &Value,
     write: &Write<'_>,
 ) -> Result<Managed, Unkeyed> {
-    let lists = Root(write.lists);
     let nothing = Value::Object(serde_json::Map::new());
-    let Comparison { added, modified, removed } = compare(old.unwrap_or(&nothing), new, &lists)?;
-    let changed = modified.union(added);
-    managed.retain(|_, owned| (write.served)(&owned.api_version));
+    let mut differences = Differences::new(old.unwrap_or(&nothing), new, write, &[]);
+    let Comparison { added, modified, .. } = differences.in_version(write.api_version)?.clone();
+    brought_up_to_date(&mut managed, write);
     for owned in managed.values_mut() {
-        let set = reconciled(std::mem::take(&mut owned.set), &lists);
-        owned.set = set.difference(&changed).difference(&removed);
+        differences.in_version(&owned.api_version)?.take_from(&mut owned.set);
     }
     managed.retain(|_, owned| !owned.set.is_empty());
 
-    let mine = changed.difference(&OF_NO_ONE);
+    let mine = modified.union(added).difference(&OF_NO_ONE);
     if !mine.is_empty() {
         let manager = Manager {
             applied: false,

@@ -10,9 +10,9 @@ use super::event::Events;
 use super::namespace::Namespaces;
 use super::rules::Rules;
 use crate::admission::{Configurations, GROUP as ADMISSION};
-use crate::builtin::table;
+use crate::builtin::{Type, table};
 use crate::discovery::BUILT_IN_VERBS;
-use crate::kind::{Hooks, Kind, Names, Plain, Review, Scale, Selectable, Shape};
+use crate::kind::{Form, Forms, Hooks, Kind, Names, Plain, Review, Scale, Selectable, Shape};
 use crate::quota::ResourceQuotas;
 use crate::storage::Place;
 use crate::table::builtin as columns;
@@ -258,13 +258,19 @@ const LIST: &[Native] = &[
 ];
 
 impl Native {
-    fn kind(&self) -> Kind {
-        let shape =
-            table().kind(self.group, self.version, self.kind).expect("the table has all that are served");
-        let api_version = match self.group {
+    fn shape(&self) -> &'static Type {
+        table().kind(self.group, self.version, self.kind).expect("the table has all that are served")
+    }
+
+    fn api_version(&self) -> String {
+        match self.group {
             "" => self.version.to_owned(),
             group => format!("{group}/{}", self.version),
-        };
+        }
+    }
+
+    fn kind(&self) -> Kind {
+        let api_version = self.api_version();
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
         let selectable = |field: &&str| {
             let path = field.split('.').map(str::to_owned).collect();
@@ -289,7 +295,7 @@ impl Native {
             },
             namespaced: self.namespaced,
             built_in: true,
-            shape: Shape::Typed(shape),
+            shape: Shape::Typed(self.shape()),
             has_status: self.status,
             scale: self.scale.then(Scale::of_workload),
             has_generation: self.generation,
@@ -301,6 +307,7 @@ impl Native {
             print: print(&api_version, self.kind),
             replaced: Arc::default(),
             stored: is_new_event.then(core_event),
+            forms: if self.kind == "Event" { events() } else { Arc::default() },
             deprecation: None,
             definition: None,
             goes: false,
@@ -312,6 +319,16 @@ impl Native {
             api_version,
         }
     }
+}
+
+/// What events are in both groups.
+fn events() -> Arc<Forms> {
+    let events = LIST.iter().filter(|native| native.kind == "Event");
+    let form = |native: &Native| {
+        let form = Form { shape: Shape::Typed(native.shape()), hooks: (native.hooks)() };
+        (native.api_version(), form)
+    };
+    Arc::new(events.map(form).collect())
 }
 
 /// Events are stored in the old form.

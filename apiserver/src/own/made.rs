@@ -6,7 +6,7 @@ use machinery_objects::NameRule;
 use serde_json::Value;
 
 use super::Own;
-use crate::crd;
+use crate::crd::{self, Made};
 use crate::guard::Guard;
 use crate::invalid::{FieldError, Problem, invalid};
 use crate::kind::{Kind, Replaced};
@@ -33,7 +33,10 @@ pub(crate) fn made(own: Own, world: &World) -> Result<Arc<Kind>, StartError> {
     };
     let versions = definition["spec"]["versions"].as_array().map_or(0, Vec::len);
     let names = crd::names(&definition["spec"]["names"]);
-    let mut served = crd::kinds(&definition, &names, &Replaced::default()).map_err(wrong)?.served;
+    let Made { mut served, wrong: found, .. } = crd::kinds(&definition, &names, &Replaced::default());
+    if !found.is_empty() {
+        return Err(wrong(found));
+    }
     match (versions, served.pop().and_then(Arc::into_inner)) {
         (1, Some(kind)) => Ok(Arc::new(Kind { hooks, definition: None, ..kind })),
         _ => Err(refused("a kind of a type of Rust has one version, and that is served".into())),

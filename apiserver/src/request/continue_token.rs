@@ -10,8 +10,9 @@ use crate::refusal::Refusal;
 /// The only version of what is inside.
 const VERSION: &str = "meta.k8s.io/v1";
 
-/// How long one may be, as it comes: a namespace and a name of 253 each, and what is around them.
-const MAX_TOKEN: usize = 2048;
+/// How long one may be, as it comes: room for the longest key that a store takes if it is not told otherwise, 1024 bytes each of which
+/// is six in JSON, several times over.
+const MAX_TOKEN: usize = 32 << 10;
 
 /// Where a list goes on, and from which moment it is.
 ///
@@ -92,9 +93,8 @@ impl ContinueToken {
 /// One or two names, the last perhaps with the character that makes the first text after it.
 fn well_formed(start: &str) -> bool {
     let keys = start.strip_suffix('\0').unwrap_or(start);
-    keys.len() <= 1024
-        && keys.split('/').count() <= 2
-        && keys.split('/').all(|name| !matches!(name, "" | "." | "..") && !name.contains(char::is_control))
+    keys.split('/').count() <= 2
+        && keys.split('/').all(|name| !matches!(name, "" | "." | "..") && !name.contains('\0'))
 }
 
 impl Inside {
@@ -137,6 +137,7 @@ fn not_base64(error: &base64::DecodeError) -> String {
 
 #[cfg(test)]
 mod tests {
+    use machinery_objects::NameRule;
     use proptest::prelude::*;
 
     use super::*;
@@ -179,9 +180,7 @@ mod tests {
             rejected(&key(rv, "a"), "incorrect encoded start resourceVersion (version meta.k8s.io/v1)");
         }
         rejected(&key(1, ""), "encoded start key empty (version meta.k8s.io/v1)");
-        for start in
-            ["../b", "a/..", "a/../b", "./a", "/a", "a/", "a//b", "a/b/c", "a\0/b", "a\0\0", "\0", "a\nb"]
-        {
+        for start in ["../b", "a/..", "a/../b", "./a", "/a", "a/", "a//b", "a/b/c", "a\0/b", "a\0\0", "\0"] {
             rejected(&key(1, start), start);
         }
         rejected(&token("[]"), "json: cannot unmarshal array into Go value of type storage.continueToken");
@@ -191,7 +190,7 @@ mod tests {
         );
         rejected(&token("{"), "unexpected end of JSON input");
         assert!(ContinueToken::decode(&token("{\"rv\":1e99}")).is_err());
-        assert!(ContinueToken::decode(&token(&format!("{{\"v\":\"{}\"}}", "x".repeat(4096)))).is_err());
+        assert!(ContinueToken::decode(&token(&format!("{{\"v\":\"{}\"}}", "x".repeat(MAX_TOKEN)))).is_err());
         assert_eq!(ContinueToken::new(ContinueAt::Revision(0), "a"), None);
         assert_eq!(ContinueToken::new(ContinueAt::Revision(u64::MAX), "a"), None);
         assert_eq!(ContinueToken::new(ContinueAt::Newest, "../a"), None);
@@ -202,6 +201,20 @@ mod tests {
         fn what_was_written_is_read(revision in 1..=i64::MAX as u64, start in "[a-z]{1,9}(/[a-z.]{0,3}[a-z])?\0?") {
             let token = ContinueToken::new(ContinueAt::Revision(revision), start).unwrap();
             prop_assert_eq!(ContinueToken::decode(&token.encode()), Ok(token));
+        }
+
+        /// A control character ended a list as if it was all, and a long name made a token that was refused.
+        #[test]
+        fn every_name_in_a_path_is_a_place_to_go_on(
+            namespace in prop::option::of("[a-z]{1,63}"),
+            name in prop_oneof!["[^/%\0]{1,40}", "[\x01-\x1f]{1000,1024}", "[^/%\0]{250}", "[\"\\\\.]{1,1024}"],
+        ) {
+            prop_assume!(NameRule::PathSegment.check(&name).is_ok());
+            let start = namespace.map_or(format!("{name}\0"), |namespace| format!("{namespace}/{name}\0"));
+            for at in [ContinueAt::Revision(i64::MAX as u64), ContinueAt::Newest] {
+                let token = ContinueToken::new(at, start.as_str()).unwrap();
+                prop_assert_eq!(ContinueToken::decode(&token.encode()), Ok(token));
+            }
         }
 
         #[test]

@@ -2,7 +2,8 @@
 //! with it.
 //!
 //! A [`Schema`] is data, and everything here is a pure function of it and of JSON. In the order in which a
-//! written object meets them: [`Schema::unknown`] names what the schema does not have, [`Schema::prune`]
+//! written object meets them: [`Schema::unknown`] names what the schema does not have (and [`Schema::undeclared`], what
+//! of that nobody can apply), [`Schema::prune`]
 //! takes it away, [`Schema::default`] puts in what was left out, and [`Schema::validate`] says what is wrong.
 //! An object that is read from the store under another schema is pruned and defaulted again.
 //!
@@ -18,6 +19,7 @@ mod expressions;
 mod formats;
 mod lists;
 mod node;
+mod open;
 mod openapi;
 mod path;
 mod pruning;
@@ -28,4 +30,5 @@ mod validate;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use expressions::Known;
 pub(crate) use node::{Additional, ListType, MapType, Schema};

@@ -32,6 +32,8 @@ pub(crate) struct Schema {
     pub(crate) validations: Vec<Value>,
     /// The same, compiled.
     pub(crate) expressions: Vec<Rule>,
+    /// Why rules that are stored cannot be held. Nothing is written then that they are about.
+    pub(crate) unheld: Vec<String>,
     /// Whether there are any, here or below.
     pub(crate) has_rules: bool,
     pub(crate) notes: Notes,

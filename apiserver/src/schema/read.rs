@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use machinery_cel::Pattern;
 use serde_json::{Map, Value};
 
+use super::expressions::Known;
 use super::formats::Format;
 use super::node::{Additional, Kind, ListType, MapType, Schema};
 use super::{declared, defaults, expressions, structure};
@@ -14,12 +15,33 @@ use crate::shown::quoted;
 impl Schema {
     /// Reads what a `CustomResourceDefinition` has at `at`, and refuses what is not a structural schema.
     pub(crate) fn parse(json: &Value, at: &str) -> Result<Self, Vec<FieldError>> {
+        Self::parse_again(json, at, &Known::default())
+    }
+
+    /// The same of one that has become another: expressions that it had are accepted, also where they cannot be held any more.
+    pub(crate) fn parse_again(json: &Value, at: &str, known: &Known) -> Result<Self, Vec<FieldError>> {
+        match Self::judged(json, at, known) {
+            (schema, errors) if errors.is_empty() => Ok(schema),
+            (_, errors) => Err(errors),
+        }
+    }
+
+    /// Reads one that is stored, and says what is wrong with it. What it says that cannot be understood, or held, has writes
+    /// refused.
+    pub(crate) fn of_stored(json: &Value, at: &str) -> (Self, Vec<FieldError>) {
+        Self::judged(json, at, &Known::all())
+    }
+
+    fn judged(json: &Value, at: &str, known: &Known) -> (Self, Vec<FieldError>) {
         let mut reader =
             Reader { root: at, unreadable: Vec::new(), unsupported: Vec::new(), is_structural: true };
         let mut schema = reader.node(json, at);
         let Reader { unreadable, unsupported, is_structural, .. } = reader;
         if !unreadable.is_empty() {
-            return Err(unreadable.into_iter().chain(unsupported).collect());
+            let why = unreadable.iter().map(FieldError::to_string).collect::<Vec<_>>().join(", ");
+            schema.unheld.push(format!("schema error: {why}"));
+            schema.has_rules = true;
+            return (schema, unreadable.into_iter().chain(unsupported).collect());
         }
         let mut errors = Vec::new();
         if schema.nullable {
@@ -35,10 +57,10 @@ impl Schema {
         }
         errors.extend(unsupported);
         errors.extend(declared::check(&schema, at));
-        if errors.is_empty() {
-            errors = expressions::compile(&mut schema, json, at);
+        if errors.is_empty() || known.is_all() {
+            errors.extend(expressions::compile(&mut schema, json, at, known));
         }
-        if errors.is_empty() { Ok(schema) } else { Err(errors) }
+        (schema, errors)
     }
 
     /// What must not stand at the root of a schema whose kind has a status of its own: it would be lost,

@@ -57,10 +57,11 @@ impl Context<'_> {
                 subresource,
                 api_version: &self.kind.api_version,
                 now: &shown(self.now),
-                lists: self.kind.shape.lists(),
-                served: &|_| true,
+                versions: self.kind,
             };
             managed::updated(old, new, &write);
+        } else if metadata(new).get("managedFields").and_then(Value::as_array).is_some_and(Vec::is_empty) {
+            metadata_mut(new).remove("managedFields");
         }
     }
 }

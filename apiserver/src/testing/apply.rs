@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::json;
-use crate::managed::{NotApplied, Write, applied, check_items};
+use crate::managed::{ListMeta, NotApplied, Versions, Write, applied, check_items};
 use crate::schema::Schema;
 
 /// Applies, one after the other: the first line is a schema, each other is who applies, `!` if by force, and an object.
@@ -27,8 +27,7 @@ pub fn applies(bytes: &[u8]) {
             subresource: None,
             api_version: "example.com/v1",
             now: "2026-01-01T00:00:00Z",
-            lists: &schema,
-            served: &|_| true,
+            versions: &Of(&schema),
         };
         let new = match applied(live.as_ref(), &object, force, &[], &write) {
             Ok(new) => new,
@@ -52,6 +51,14 @@ pub fn applies(bytes: &[u8]) {
         bare["metadata"].as_object_mut().and_then(|metadata| metadata.remove("managedFields"));
         assert!(bare.to_string().len() <= said, "{bare} is more than was applied");
         live = Some(new);
+    }
+}
+
+struct Of<'a>(&'a Schema);
+
+impl Versions for Of<'_> {
+    fn lists(&self, _: &str) -> Option<&dyn ListMeta> {
+        Some(self.0)
     }
 }
 

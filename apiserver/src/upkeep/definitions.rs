@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::follow::Follow;
 use super::plans::{Plan, plan};
 use super::writes::{self, How};
-use crate::crd::{CLEANUP, condition, set_condition};
+use crate::crd::{CLEANUP, condition, drop_condition, set_condition};
 use crate::kind::{Kind, Names, Part, Registry};
 use crate::native;
 use crate::refusal::Refusal;
@@ -62,6 +62,12 @@ pub(super) async fn pass(shared: &Shared) -> Result<Vec<Arc<str>>, Refusal> {
     Ok(waiting)
 }
 
+/// The condition of a definition that is stored, and would be refused.
+const WRONG: &str = "NonStructuralSchema";
+
+/// How much of what is wrong a status says.
+const MOST_TOLD: usize = 10;
+
 /// Says in the definition what has become of it.
 async fn tell(
     shared: &Shared,
@@ -86,6 +92,13 @@ async fn tell(
                 set_condition(object, "NamesAccepted", "True", "NoConflicts", message, &now);
                 let message = "the initial names have been accepted";
                 set_condition(object, "Established", "True", "InitialNamesAccepted", message, &now);
+            }
+        }
+        match plan.made.wrong.as_slice() {
+            [] => drop_condition(object, WRONG),
+            wrong => {
+                let told: Vec<_> = wrong.iter().take(MOST_TOLD).map(ToString::to_string).collect();
+                set_condition(object, WRONG, "True", "Violations", &told.join(", "), &now);
             }
         }
         if is_deleting(object) {

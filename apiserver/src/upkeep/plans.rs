@@ -94,7 +94,9 @@ fn make(
     replaced.extend(other.map(|other| other.replaced));
     // One that only goes is the same for who watches its objects: they see the end of them.
     let replaced = same.map(|same| same.replaced).unwrap_or_default();
-    // One that was stored is whole: it was held against the same rules.
-    let made = crd::kinds(object, names, &replaced).unwrap_or_default();
+    let made = crd::kinds(object, names, &replaced);
+    for wrong in &made.wrong {
+        tracing::warn!(definition = %entry.key, %wrong, "a definition that is stored would be refused");
+    }
     Before { created: entry.created, spec: spec.clone(), names: names.clone(), is_deleting, replaced, made }
 }

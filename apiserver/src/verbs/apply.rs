@@ -105,8 +105,7 @@ impl Application<'_> {
             subresource: matter.part.subresource(),
             api_version: &kind.api_version,
             now: &shown(matter.shared.world.now()),
-            lists: kind.shape.lists(),
-            served: &|_| true,
+            versions: &**kind,
         };
         let leaves: &[&str] = match matter.part {
             Part::Main | Part::Scale if kind.has_status => &["status"],
@@ -189,8 +188,7 @@ fn configuration(matter: &Matter<'_>, mut object: Value) -> Result<Value, Refusa
     let undeclared = |path: &String| untyped(&format!(".{path}: field not declared in schema"));
     kind.check_types(&object).map_err(|why| untyped(&why))?;
     let coerced = coerce(&object["metadata"]).map_err(|why| untyped(&why))?;
-    let unknown = kind.unknown_fields(&object);
-    if let Some(path) = unknown.first().or_else(|| coerced.unknown.first()) {
+    if let Some(path) = kind.undeclared_field(&object).as_ref().or_else(|| coerced.unknown.first()) {
         return Err(undeclared(path));
     }
     let embedded = kind.coerce_embedded(&mut object).map_err(|why| untyped(&why))?;

@@ -97,7 +97,13 @@ impl Matter<'_> {
             }
             _ => problems,
         };
+        // Of no entries Go's own types keep that they were said, and others do not: it ends what was tracked.
+        let resets = kind.built_in
+            && object["metadata"].get("managedFields").and_then(Value::as_array).is_some_and(Vec::is_empty);
         object["metadata"] = Value::Object(coerced.meta);
+        if resets {
+            metadata_mut(&mut object).insert("managedFields".into(), Value::Array(Vec::new()));
+        }
         warnings.extend(dedup_owners(metadata_mut(&mut object)));
         kind.reshape(&mut object);
         Ok(Input { object, warnings })

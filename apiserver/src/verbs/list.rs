@@ -117,16 +117,18 @@ async fn now(
     let wanted = Wanted { selection: selection.clone(), namespace: matter.namespace().map(Arc::from) };
     let cache::Found { entries, more } = view.wanted(&wanted, limit.map(NonZeroUsize::get));
     let start = matter.kind.place.start(matter.namespace());
-    let next = entries.last().filter(|_| more > 0).and_then(|last| go_on(&start, last, view.at));
+    let next = entries.last().filter(|_| more > 0).map(|last| go_on(&start, last, view.at)).transpose()?;
     // How many more are selected is not known of a page that was found by looking at all.
     let remaining = (selection.is_everything() && limit.is_some()).then_some(more as u64);
     Ok(Found { at: view.at, entries, next, remaining })
 }
 
-/// Where a list goes on after an entry.
-fn go_on(start: &str, last: &Entry, at: Revision) -> Option<String> {
-    let below = last.key.strip_prefix(start)?;
-    Some(ContinueToken::new(ContinueAt::Revision(at.0), format!("{below}\0"))?.encode())
+/// Where a list goes on after an entry. Of one that could not go on there would be no telling that it is not at its end.
+fn go_on(start: &str, last: &Entry, at: Revision) -> Result<String, Refusal> {
+    let below = last.key.strip_prefix(start).unwrap_or_default();
+    let token = ContinueToken::new(ContinueAt::Revision(at.0), format!("{below}\0"));
+    let lost = || Refusal::new(500, "InternalError", format!("a list cannot go on after {:?}", last.key));
+    Ok(token.ok_or_else(lost)?.encode())
 }
 
 async fn once(
@@ -174,7 +176,7 @@ async fn once(
             }
             _ => {
                 let last = entries.last().filter(|_| full && more);
-                let next = last.and_then(|last| go_on(&start, last, revision));
+                let next = last.map(|last| go_on(&start, last, revision)).transpose()?;
                 return Ok(Found { at: revision, entries, next, remaining });
             }
         }

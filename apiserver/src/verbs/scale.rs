@@ -93,8 +93,7 @@ async fn applied(job: &Job<'_>, as_scale: &Job<'_>, scale: &Scale) -> Result<Res
             subresource: job.part.subresource(),
             api_version: &as_scale.kind.api_version,
             now: &shown(job.shared.world.now()),
-            lists: as_scale.kind.shape.lists(),
-            served: &|_| true,
+            versions: &**as_scale.kind,
         };
         let entries = old["metadata"].get("managedFields");
         let mut live = scale.read(old);

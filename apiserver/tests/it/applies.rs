@@ -106,3 +106,51 @@ async fn how_many_is_owned_by_who_applies_a_scale() {
     assert_eq!(given_up["spec"]["replicas"], 5, "who gives it up does not end everything");
     assert_eq!(owners(&client.get(path).await.fine()), []);
 }
+
+/// They were dropped with all else in metadata that says nothing, so that nothing was reset.
+#[tokio::test]
+async fn no_entries_at_all_end_what_was_tracked_of_a_built_in_kind() {
+    let (_server, client) = widgets().await;
+    let path = "/api/v1/namespaces/default/configmaps/a";
+    let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a"}, "data": {"k": "v"}});
+    let headers = [("content-type", "application/merge-patch+json")];
+    let none = json!({"metadata": {"managedFields": []}}).to_string();
+    let tracked = apply(&client, path, "one", &map).await.fine();
+    assert_eq!(tracked["metadata"]["managedFields"].as_array().map(Vec::len), Some(1));
+    let reset = client.ask(http::Method::PATCH, path, &headers, &none).await.fine();
+    assert_eq!(reset["metadata"].get("managedFields"), None);
+
+    let mut again = apply(&client, path, "one", &map).await.fine();
+    again["metadata"]["managedFields"] = json!([]);
+    let reset = client.ask(http::Method::PUT, path, &[], &again.to_string()).await.fine();
+    assert_eq!(reset["metadata"].get("managedFields"), None, "in whatever is sent");
+    assert_eq!(client.get(path).await.fine(), reset);
+}
+
+/// A field that has another name in the other group stayed whoever's it had been there.
+#[tokio::test]
+async fn what_is_owned_of_an_event_is_the_same_in_both_groups() {
+    let (_server, client) = widgets().await;
+    let (core, new) =
+        ("/api/v1/namespaces/default/events", "/apis/events.k8s.io/v1/namespaces/default/events/e");
+    let about = json!({"kind": "Pod", "namespace": "default", "name": "p"});
+    let event = json!({
+        "apiVersion": "v1", "kind": "Event", "metadata": {"name": "e"},
+        "involvedObject": about, "message": "m", "reason": "R", "type": "Normal",
+    });
+    client.post(&format!("{core}?fieldManager=one"), &event).await.fine();
+    let owners = |object: &Value| {
+        let entries = object["metadata"]["managedFields"].as_array().unwrap().clone();
+        let owns =
+            |entry: &&Value| entry["fieldsV1"].get("f:message").or(entry["fieldsV1"].get("f:note")).is_some();
+        entries.iter().filter(owns).map(|entry| entry["manager"].clone()).collect::<Vec<_>>()
+    };
+    let noted = client.merge(&format!("{new}?fieldManager=two"), &json!({"note": "n"})).await.fine();
+    assert_eq!(owners(&noted), ["two"]);
+    let path = format!("{core}/e");
+    let labelled =
+        client.merge(&format!("{path}?fieldManager=one"), &json!({"metadata": {"labels": {"a": "b"}}})).await;
+    assert_eq!(owners(&labelled.fine()), ["two"]);
+    let said = client.merge(&format!("{path}?fieldManager=one"), &json!({"message": "o"})).await.fine();
+    assert_eq!(owners(&said), ["one"]);
+}

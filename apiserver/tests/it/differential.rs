@@ -82,18 +82,23 @@ fn answers(encryption: Option<Encryption>) {
 /// The sequences that are recorded, or those that `cargo xtask record applies` has just asked the genuine machinery.
 #[test]
 fn random_applies_come_to_what_the_genuine_machinery_makes_of_them() {
-    let record = match std::env::var("APPLIES_RECORDED") {
-        Ok(path) => serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap(),
-        Err(_) => Record::read(applies::NAME).unwrap(),
+    let (record, asked) = match std::env::var("APPLIES_RECORDED") {
+        Ok(path) => (
+            serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap(),
+            std::env::var("APPLIES_SEQUENCES").unwrap().parse().unwrap(),
+        ),
+        Err(_) => (Record::read(applies::NAME).unwrap(), applies::KEPT),
     };
-    let theme = applies::theme(0..record.cases.len() as u64).unwrap();
+    assert_eq!(record.cases.len() as u64, asked);
+    let theme = applies::theme(0..asked).unwrap();
     assert!(record.stale(&theme).is_empty(), "record applies again");
     let mut client = Ours::start(false, None);
     run::prepare(&theme, &mut client).unwrap();
-    let (mut wrong, mut report) = (0, String::new());
+    let (mut wrong, mut report, mut met) = (0, String::new(), Met::default());
     for case in &theme.cases {
         let played = run::play(&theme, case, &mut client);
         let recorded = &record.cases[&case.name].answers;
+        recorded.iter().for_each(|answer| met.note(answer));
         let differences = compare::differences(case, Whose::Ours, recorded, &played.answers);
         if differences.is_empty() && played.trouble.is_none() {
             continue;
@@ -106,8 +111,54 @@ fn random_applies_come_to_what_the_genuine_machinery_makes_of_them() {
             }
         }
     }
-    println!("{} sequences of {} requests, {wrong} wrong", theme.cases.len(), theme.requests());
+    println!("{} sequences of {} requests, {wrong} wrong; {met:?}", theme.cases.len(), theme.requests());
     assert_eq!(wrong, 0, "{report}");
+    let Met { conflicts, forced, shared, versions, recreated } = met;
+    let asked = usize::try_from(asked).unwrap();
+    assert!(conflicts >= asked, "{conflicts} in {asked} sequences");
+    assert!(forced >= asked / 2 && versions >= asked / 2, "{forced}, {versions} in {asked} sequences");
+    assert!(shared >= asked / 10 && recreated >= asked / 10, "{shared}, {recreated} in {asked} sequences");
+}
+
+/// What the answers to random applies have in them: without it, that they are the same says little.
+#[derive(Debug, Default)]
+struct Met {
+    conflicts: usize,
+    /// Applies by force that came to something.
+    forced: usize,
+    /// Objects with a field that two managers applied.
+    shared: usize,
+    /// Objects of whose managers two wrote in different versions.
+    versions: usize,
+    /// Objects that were made after the first of a sequence.
+    recreated: usize,
+}
+
+impl Met {
+    fn note(&mut self, answer: &Value) {
+        let (status, body) = (&answer["status"], &answer["body"]);
+        let count = |counted: &mut usize, it: bool| *counted += usize::from(it);
+        count(&mut self.conflicts, body["details"]["causes"][0]["reason"] == "FieldManagerConflict");
+        let forced = answer["to"].as_str().is_some_and(|to| to.ends_with("&force=true"));
+        count(&mut self.forced, forced && *status == 200);
+        let entries = body["metadata"]["managedFields"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let any_two = |one: &dyn Fn(&Value, &Value) -> bool| {
+            entries.iter().enumerate().any(|(at, a)| entries[..at].iter().any(|b| one(a, b)))
+        };
+        let both_applied = |a: &Value, b: &Value| a["operation"] == "Apply" && b["operation"] == "Apply";
+        count(&mut self.shared, any_two(&|a, b| both_applied(a, b) && share(&a["fieldsV1"], &b["fieldsV1"])));
+        count(&mut self.versions, any_two(&|a, b| a["apiVersion"] != b["apiVersion"]));
+        count(&mut self.recreated, *status == 201 && body["metadata"]["uid"] != "<uid:1>");
+    }
+}
+
+/// Whether a field is in both sets.
+fn share(a: &Value, b: &Value) -> bool {
+    let (Some(a), Some(b)) = (a.as_object(), b.as_object()) else { return false };
+    a.iter().any(|(name, below)| {
+        let leaf = |below: &Value| below.as_object().is_some_and(serde_json::Map::is_empty);
+        b.get(name).is_some_and(|other| leaf(below) && leaf(other) || share(below, other))
+    })
 }
 
 struct Ours {

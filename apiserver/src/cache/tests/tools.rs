@@ -30,7 +30,7 @@ pub(super) fn kind() -> Arc<Kind> {
     }});
     let names = Names { kind: "Widget".into(), plural: "widgets".into(), ..Names::default() };
     let made = crd::kinds(&definition, &names, &Default::default());
-    made.unwrap_or_else(|_| panic!("it is a definition")).stored.expect("it is stored")
+    made.stored.expect("it is stored")
 }
 
 /// Of all keys that there are.

@@ -5,26 +5,31 @@ use std::sync::Arc;
 use machinery_cel::{Declared, Env};
 use serde_json::Value;
 
+use super::Known;
 use super::cost::{Costs, times};
 use super::rule::{self, Around};
 use crate::invalid::{FieldError, Problem};
 use crate::schema::node::{Additional, Kind, ListType, Schema};
 
-/// Compiles the rules of a sound schema, which `json` says, and puts them where they are held; or says what is wrong.
-pub(crate) fn compile(schema: &mut Schema, json: &Value, at: &str) -> Vec<FieldError> {
-    let mut work = Compiler { errors: Vec::new(), costs: Costs::default() };
+/// Compiles the rules of a sound schema, which `json` says, and puts them where they are held; or says what is wrong. Of those that are
+/// known it is put there, too, why they cannot be held.
+pub(crate) fn compile(schema: &mut Schema, json: &Value, at: &str, known: &Known) -> Vec<FieldError> {
+    let mut work = Compiler { errors: Vec::new(), costs: Costs::default(), known, unheld: false };
     work.node(schema, json, at, &Above { is_root: true, cardinality: Some(1), uncorrelated: None });
-    let Compiler { mut errors, costs } = work;
+    let Compiler { mut errors, costs, unheld, .. } = work;
     errors.extend(costs.errors(at));
-    if errors.is_empty() {
+    if errors.is_empty() && !unheld {
         check_defaults(schema, at, &mut errors);
     }
     errors
 }
 
-struct Compiler {
+struct Compiler<'a> {
     errors: Vec<FieldError>,
     costs: Costs,
+    known: &'a Known,
+    /// Whether there is any that cannot be held.
+    unheld: bool,
 }
 
 /// What is known of a schema from those above it.
@@ -37,7 +42,7 @@ struct Above<'a> {
     uncorrelated: Option<&'a str>,
 }
 
-impl Compiler {
+impl Compiler<'_> {
     fn node(&mut self, schema: &mut Schema, json: &Value, at: &str, above: &Above<'_>) {
         let below = Above { is_root: false, cardinality: within(schema, above.cardinality), ..*above };
         let mut has_rules = !schema.validations.is_empty();
@@ -70,11 +75,14 @@ impl Compiler {
             .collect();
         if !wrong.is_empty() {
             self.errors.extend(wrong);
-            return;
+            if !self.known.is_all() {
+                return;
+            }
         }
         let Some(declared) = Declared::from_schema(json, above.is_root || schema.embedded, "selfType") else {
             let detail = "expressions see nothing here: give the value, and all that is in it, a type";
             self.errors.push(FieldError::new(at, Problem::Forbidden, detail));
+            schema.unheld.push(format!("rule compile error: {detail}"));
             return;
         };
         let declared = Arc::new(declared);
@@ -86,14 +94,21 @@ impl Compiler {
             cardinality: above.cardinality.unwrap_or_else(|| declared.max_cardinality()),
             uncorrelated: above.uncorrelated,
         };
-        let mut compiled = Vec::new();
+        let (mut compiled, mut unheld) = (Vec::new(), Vec::new());
         for (i, said) in schema.validations.iter().enumerate() {
-            match rule::compiled(said, &around, &format!("{at}[{i}]"), &mut self.costs) {
-                Ok(rule) => compiled.push(rule),
-                Err(errors) => self.errors.extend(errors),
+            let (rule, errors) = rule::compiled(said, &around, &format!("{at}[{i}]"), &mut self.costs);
+            let is_held = rule.is_some();
+            compiled.extend(rule);
+            if !is_held && self.known.has(said) {
+                unheld.extend(errors.iter().map(|error| format!("rule compile error: {}", error.detail)));
+                self.unheld = true;
+            }
+            if is_held || !self.known.has(said) || self.known.is_all() {
+                self.errors.extend(errors);
             }
         }
         schema.expressions = compiled;
+        schema.unheld = unheld;
     }
 }
 

@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::Rule;
 use crate::invalid::{FieldError, Problem};
+use crate::same::same_but;
 use crate::schema::correlate::{OldItems, same};
 use crate::schema::node::{Additional, Kind, Schema};
 use crate::schema::path::Path;
@@ -107,6 +108,12 @@ impl Run {
             return;
         }
         let old = old.filter(|old| !old.is_null());
+        for why in &schema.unheld {
+            let kind = Problem::Invalid(schema.kind.map_or("", Kind::name).into());
+            let error = FieldError::new(at(path, None), kind, why.as_str());
+            let is_let_be = was.is_same() || path.is_empty() && same_but_for_metadata(value, old);
+            if is_let_be { &mut self.tolerated } else { &mut self.errors }.push(error);
+        }
         for rule in &schema.expressions {
             self.rule(rule, schema, value, old, was, path);
             if self.is_over {
@@ -253,6 +260,12 @@ impl Run {
             Ok(_) | Err(_) => Ok(None),
         }
     }
+}
+
+/// Whether a whole object is as it was, apart from what can always be changed of it.
+fn same_but_for_metadata(object: &Value, old: Option<&Value>) -> bool {
+    let fields = |object: &Value| object.as_object().cloned().unwrap_or_default();
+    old.is_some_and(|old| same_but(&["metadata"], &fields(object), &fields(old)))
 }
 
 fn at(path: &Path<'_>, below: Option<&str>) -> String {

@@ -82,13 +82,13 @@ pub(super) fn problems(rule: &Value, schema: &Schema, at: &str) -> Vec<FieldErro
     errors
 }
 
-/// Compiles a rule that has no other problems.
+/// Compiles a rule that has no other problems, and says what is wrong with it. Without a rule it cannot be held at all.
 pub(super) fn compiled(
     rule: &Value,
     around: &Around<'_>,
     at: &str,
     costs: &mut Costs,
-) -> Result<Rule, Vec<FieldError>> {
+) -> (Option<Rule>, Vec<FieldError>) {
     let (source, message, message_source) =
         (text(rule, "rule"), text(rule, "message"), text(rule, "messageExpression"));
     let optional = rule["optionalOldSelf"].as_bool();
@@ -98,9 +98,9 @@ pub(super) fn compiled(
         FieldError::new(here(name), Problem::InvalidAs(as_go_writes_it(rule)), detail)
     };
     let program = match env.compile(source) {
-        Err(errors) => return Err(vec![refused("rule", format!("compilation failed: {errors}"))]),
+        Err(errors) => return (None, vec![refused("rule", format!("compilation failed: {errors}"))]),
         Ok(program) if *program.result_type() != Type::Bool => {
-            return Err(vec![refused("rule", "cel expression must evaluate to a bool".into())]);
+            return (None, vec![refused("rule", "cel expression must evaluate to a bool".into())]);
         }
         Ok(program) => program,
     };
@@ -142,10 +142,7 @@ pub(super) fn compiled(
         let detail = "may not be set if oldSelf is not used in rule";
         errors.push(wrong(&here("optionalOldSelf"), optional, detail));
     }
-    if !errors.is_empty() {
-        return Err(errors);
-    }
-    Ok(Rule {
+    let rule = Rule {
         program: Arc::new(program),
         uses_old,
         optional_old: optional == Some(true),
@@ -154,7 +151,8 @@ pub(super) fn compiled(
         message_expression,
         reason: rule["reason"].as_str().map(str::to_owned),
         field_path: field_path::normal(text(rule, "fieldPath"), around.schema),
-    })
+    };
+    (Some(rule), errors)
 }
 
 fn text<'a>(rule: &'a Value, name: &str) -> &'a str {

@@ -10,17 +10,28 @@ use super::case::{Case, Theme};
 /// What the theme is called, and the file of its answers.
 pub(crate) const NAME: &str = "random-applies";
 
-/// The sequences of these numbers, each a case.
+/// How many sequences are kept.
+pub(crate) const KEPT: u64 = 60;
+
+/// The sequences of these numbers, each a case: every other in two versions, in which lists and maps are owned in different ways.
 pub(crate) fn theme(numbers: std::ops::Range<u64>) -> Result<Theme> {
     let cases = numbers.map(case).collect::<Result<_>>()?;
-    let names =
-        BTreeMap::from([("q".to_owned(), "/apis/test.example.com/v1/namespaces/${ns}/quilts".to_owned())]);
+    let path = |version: &str| format!("/apis/test.example.com/{version}/namespaces/${{ns}}/quilts");
+    let names = ["v1", "v2"].map(|version| (version.to_owned(), path(version)));
     let kinds = vec![Theme::kind("quilts")?];
-    Ok(Theme { name: NAME.into(), kinds, names, managed_fields: true, hooks: false, cases })
+    Ok(Theme {
+        name: NAME.into(),
+        kinds,
+        names: BTreeMap::from(names),
+        managed_fields: true,
+        hooks: false,
+        cases,
+    })
 }
 
 fn case(number: u64) -> Result<Case> {
-    let mut lot = Lot(number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x0a11);
+    let state = number.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ 0x0a11;
+    let mut lot = Lot { state, versions: if number.is_multiple_of(2) { &["v1"] } else { &["v1", "v2"] } };
     let mut steps = vec![first(&mut lot)];
     for _ in 0..4 + lot.below(5) {
         steps.extend(next(&mut lot));
@@ -30,9 +41,9 @@ fn case(number: u64) -> Result<Case> {
 
 /// The object comes to be: created, or applied.
 fn first(lot: &mut Lot) -> Value {
-    let manager = manager(lot);
+    let (manager, version) = (manager(lot), lot.version());
     let mut step = if lot.one_in(2) {
-        json!({"do": format!("POST ${{q}}?fieldManager={manager}"), "send": object(lot)})
+        json!({"do": format!("POST ${{{version}}}?fieldManager={manager}"), "send": object(lot, version)})
     } else {
         apply(lot, "", false)
     };
@@ -44,46 +55,63 @@ fn first(lot: &mut Lot) -> Value {
 }
 
 fn next(lot: &mut Lot) -> Vec<Value> {
-    let manager = manager(lot);
-    let merge = |path: &str, send: Value| json!({"do": format!("PATCH ${{q}}/a{path}?fieldManager={manager}"), "type": "application/merge-patch+json", "send": send});
-    match lot.below(20) {
-        0..=9 => {
-            let force = lot.one_in(3);
-            vec![apply(lot, "", force)]
-        }
-        10..=11 => {
+    let (manager, version) = (manager(lot), lot.version());
+    let patch = |path: &str, form: &str, send: Value| {
+        json!({
+            "do": format!("PATCH ${{{version}}}/a{path}?fieldManager={manager}"),
+            "type": format!("application/{form}-patch+json"), "send": send,
+        })
+    };
+    match lot.below(22) {
+        10..=11 if !lot.is_mixed() => {
             let force = lot.one_in(3);
             vec![apply(lot, "/status", force)]
         }
-        12..=14 => vec![merge("", json!({"metadata": meta(lot), "spec": spec(lot)}))],
-        15 => vec![merge("/status", json!({"status": status(lot)}))],
-        16 => {
-            let patch = json!([{"op": "add", "path": "/spec/size", "value": lot.below(4)}]);
-            vec![
-                json!({"do": format!("PATCH ${{q}}/a?fieldManager={manager}"), "type": "application/json-patch+json", "send": patch}),
-            ]
+        0..=11 => {
+            let force = lot.one_in(3);
+            vec![apply(lot, "", force)]
         }
-        17 => vec![merge("", json!({"metadata": {"managedFields": [{}]}}))],
+        15 if !lot.is_mixed() => vec![patch("/status", "merge", json!({"status": status(lot)}))],
+        12..=15 => vec![patch("", "merge", json!({"metadata": meta(lot), "spec": spec(lot)}))],
+        16..=17 => vec![patch("", "json", operations(lot))],
+        18 => vec![patch("", "merge", json!({"metadata": {"managedFields": [{}]}}))],
+        19 => {
+            // Whoever would hold it lets it go.
+            let held = patch("", "merge", json!({"metadata": {"finalizers": null}}));
+            vec![json!({"do": format!("DELETE ${{{version}}}/a")}), held, first(lot)]
+        }
         _ => {
-            let mut new = object(lot);
+            let mut new = object(lot, version);
             new["metadata"]["resourceVersion"] = "${rv}".into();
             vec![
-                json!({"given": "GET ${q}/a", "save": {"rv": "/metadata/resourceVersion"}}),
-                json!({"do": format!("PUT ${{q}}/a?fieldManager={manager}"), "send": new}),
+                json!({"given": format!("GET ${{{version}}}/a"), "save": {"rv": "/metadata/resourceVersion"}}),
+                json!({"do": format!("PUT ${{{version}}}/a?fieldManager={manager}"), "send": new}),
             ]
         }
     }
 }
 
+/// A JSON patch, of which not all are of what is there.
+fn operations(lot: &mut Lot) -> Value {
+    match lot.below(4) {
+        0 => json!([{"op": "add", "path": "/spec/size", "value": lot.below(4)}]),
+        1 => {
+            json!([{"op": "add", "path": "/spec/tags", "value": some(lot, &["a", "b", "c"])}, {"op": "remove", "path": "/spec/tags"}])
+        }
+        2 => json!([{"op": "add", "path": "/spec/parts", "value": parts(lot)}]),
+        _ => json!([{"op": "replace", "path": "/spec/limits", "value": texts(lot)}]),
+    }
+}
+
 fn apply(lot: &mut Lot, part: &str, force: bool) -> Value {
     let force = if force { "&force=true" } else { "" };
-    let manager = manager(lot);
-    let mut send = object(lot);
-    if part == "/status" || lot.one_in(8) {
+    let (manager, version) = (manager(lot), lot.version());
+    let mut send = object(lot, version);
+    if part == "/status" || !lot.is_mixed() && lot.one_in(8) {
         send["status"] = status(lot);
     }
     json!({
-        "do": format!("PATCH ${{q}}/a{part}?fieldManager={manager}{force}"),
+        "do": format!("PATCH ${{{version}}}/a{part}?fieldManager={manager}{force}"),
         "type": "application/apply-patch+yaml", "send": send,
     })
 }
@@ -92,10 +120,10 @@ fn manager(lot: &mut Lot) -> &'static str {
     lot.of(&["one", "two", "three"])
 }
 
-fn object(lot: &mut Lot) -> Value {
+fn object(lot: &mut Lot, version: &str) -> Value {
     let mut meta = meta(lot);
     meta["name"] = "a".into();
-    json!({"apiVersion": "test.example.com/v1", "kind": "Quilt", "metadata": meta, "spec": spec(lot)})
+    json!({"apiVersion": format!("test.example.com/{version}"), "kind": "Quilt", "metadata": meta, "spec": spec(lot)})
 }
 
 fn meta(lot: &mut Lot) -> Value {
@@ -244,12 +272,25 @@ fn some(lot: &mut Lot, of: &[&str]) -> Value {
 }
 
 /// splitmix64.
-struct Lot(u64);
+struct Lot {
+    state: u64,
+    versions: &'static [&'static str],
+}
 
 impl Lot {
+    /// Whether objects are written in several versions. Then nobody has anything of a status: with a write that cannot change it,
+    /// the genuine one takes from who wrote in another version what they have of it.
+    fn is_mixed(&self) -> bool {
+        self.versions.len() > 1
+    }
+
+    fn version(&mut self) -> &'static str {
+        self.of(self.versions)
+    }
+
     fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         (mixed ^ (mixed >> 31)) % limit

@@ -24,7 +24,7 @@ pub(crate) fn put_entries(value: &mut Value) {
         Value::Object(fields) => {
             if let Some(entries) = fields.get_mut("managedFields").and_then(Value::as_array_mut) {
                 entries.sort_by_key(|entry| {
-                    ["manager", "operation", "subresource"].map(|name| entry[name].to_string())
+                    ["manager", "operation", "subresource", "apiVersion"].map(|name| entry[name].to_string())
                 });
             }
             fields.values_mut().for_each(put_entries);
