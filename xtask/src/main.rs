@@ -1,4 +1,4 @@
-//! The developer's commands: `cargo xtask setup|test|loom|races|fuzz|kubernetes|operators|layering|record`.
+//! The developer's commands: `cargo xtask setup|test|loom|races|load|fuzz|kubernetes|operators|layering|record`.
 //!
 //! Plain cargo underneath, so that a fresh clone needs nothing else, and so that a desk and CI run the same thing.
 
@@ -6,6 +6,7 @@ mod counts;
 mod fuzz;
 mod kubernetes;
 mod layering;
+mod load;
 mod loom;
 mod operators;
 mod program;
@@ -47,6 +48,8 @@ enum Command {
     },
     /// Has those meet often who are in each other's way: writers under a guard, and claimers of names
     Races,
+    /// Has many read: long lists at the same time, and watches of which some never read; optimized. A goal that is missed fails
+    Load,
     /// Feeds mutated bytes to the fuzz targets
     Fuzz(fuzz::Args),
     /// Builds Kubernetes from its Go modules, and runs on it what runs on a server of ours
@@ -78,6 +81,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Test { stages } => test::run(&workspace, &stages),
         Command::Loom { filter } => loom::run(&workspace, filter.as_deref()),
         Command::Races => races::run(&workspace),
+        Command::Load => load::run(&workspace),
         Command::Fuzz(args) => fuzz::run(&workspace, &args),
         Command::Kubernetes => kubernetes::run(&workspace),
         Command::Operators(args) => operators::run(&workspace, &args),

@@ -39,12 +39,12 @@ impl Measure<Kind> for Measured {
     fn measure(&mut self, kind: &Kind) -> anyhow::Result<Figures> {
         match *kind {
             Kind::Writes { clients, seconds } => self.writes(clients, seconds),
-            Kind::Lists { objects, clients } => {
+            Kind::Lists { objects, clients, indented } => {
                 let kept = match self.kept.filter(|kept| kept.objects == objects) {
                     Some(kept) => kept,
                     None => self.load(objects)?,
                 };
-                self.lists(kept, clients)
+                self.lists(kept, clients, indented)
             }
             Kind::Watches { watches, per_connection } => {
                 let access = self.site.begin()?;
@@ -81,14 +81,14 @@ impl Measured {
         Ok(*self.kept.insert(Kept { objects, length }))
     }
 
-    fn lists(&mut self, kept: Kept, clients: usize) -> anyhow::Result<Figures> {
+    fn lists(&mut self, kept: Kept, clients: usize, indented: bool) -> anyhow::Result<Figures> {
         let access = self.site.server.begin_again(&self.site.kept_directory(), &self.site.runtime)?;
         let pid = self.site.server.pid()?;
         settled(pid)?;
         process::forget_peak(pid)?;
         let (memory, _) = process::memory(pid)?;
         let before = process::cpu_us(pid)?;
-        let figures = self.site.runtime.block_on(lists::lists(&access, clients, kept.length))?;
+        let figures = self.site.runtime.block_on(lists::lists(&access, clients, kept.length, indented))?;
         let cpu_s = (process::cpu_us(pid)? - before) / 1e6;
         const GIB: f64 = (1_u64 << 30) as f64;
         Ok(figures

@@ -12,7 +12,8 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
         writes(64, seconds, 6.0, Some(10.0)),
         writes(1, seconds, 3.0, None),
         list(objects),
-        lists_at_once(objects),
+        lists_at_once(objects, "list-100k-20-peak", false),
+        lists_at_once(objects, "list-100k-20-peak-indented", true),
         watches("idle-watch-h2", watches_each, 100, 2.0),
         watches("idle-watch-h1", watches_each, 1, 24.0),
     ]
@@ -51,7 +52,7 @@ fn writes(clients: usize, seconds: f64, rate: f64, cpu: Option<f64>) -> Plan<Kin
 
 fn list(objects: usize) -> Plan<Kind> {
     Plan {
-        shape: Kind::Lists { objects, clients: 1 },
+        shape: Kind::Lists { objects, clients: 1, indented: false },
         absent: vec![],
         rows: vec![
             Spec::less("list-100k", "s", "list_s")
@@ -65,14 +66,14 @@ fn list(objects: usize) -> Plan<Kind> {
     }
 }
 
-fn lists_at_once(objects: usize) -> Plan<Kind> {
+fn lists_at_once(objects: usize, name: &str, indented: bool) -> Plan<Kind> {
     Plan {
-        shape: Kind::Lists { objects, clients: 20 },
+        shape: Kind::Lists { objects, clients: 20, indented },
         absent: vec![(PEER, "one list shows what each takes it")],
         rows: vec![
-            Spec::less("list-100k-20-peak", "GiB", "peak_gib")
+            Spec::less(name, "GiB", "peak_gib")
                 .goals(&[Goal::at_most(1.5, "GiB")])
-                .note(PEAK)
+                .note(if indented { INDENTED } else { PEAK })
                 .also("before_gib", "before them")
                 .also("list_s", "all took s")
                 .also("cpu_s", "server CPU s"),
@@ -109,6 +110,7 @@ const IDLE_H2: &str = "anonymous memory (RssAnon) by which the server's process 
 const IDLE_H1: &str = "the same with 10 000 connections of HTTP/1.1, a watch on each";
 const USED: &str = "the same after each was told of one event of 1.4 KiB, and came to rest";
 const PEAK: &str = "the most that was resident at a time (VmHWM) while it was asked for";
+const INDENTED: &str = "the same with `pretty=1`, for which each object is read and written: so tables, metadata and YAML are made, too";
 
 fn per_second(name: &str, figure: &'static str) -> Spec {
     Spec::more(name, "/s", figure)

@@ -19,6 +19,7 @@ const STALLED_PATIENCE: Duration = Duration::from_secs(60);
 
 /// With fewer of the writes that were to be, it is not what was asked for.
 const KEPT_UP: f64 = 0.9;
+const MIB: f64 = (1_u32 << 20) as f64;
 
 pub(super) struct Measured(Site);
 
@@ -94,6 +95,8 @@ impl Measured {
         let (access, mut publisher) = self.load(seats.shards)?;
         let audience = self.gather(&access, seats, &publisher)?;
         let pid = self.0.server.pid()?;
+        process::forget_peak(pid)?;
+        let (before, _) = process::memory(pid)?;
         let (start, cpu, client) = (Instant::now(), process::cpu_us(pid)?, cpu_time());
         let (times, ended, lags) = self.0.runtime.block_on(async {
             let mut times = Times::default();
@@ -134,6 +137,8 @@ impl Measured {
             .with("per_second", per_second)
             .with("event_us", cpu / count(times.len()))
             .with("client_us", client.as_secs_f64() * 1e6 / count(times.len()))
+            .with("grown_mib", (process::peak(pid)? - before) / MIB)
+            .with("before_mib", before / MIB)
             .with("ended_last_s", last.unwrap_or_default())
             .with("ended_first_s", first.unwrap_or_default()))
     }

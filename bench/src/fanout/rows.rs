@@ -90,6 +90,10 @@ fn stalled(sizes: &Sizes) -> Plan<Kind> {
                 .goals(&[Goal::at_most(10.0, "s")])
                 .note(ENDED)
                 .also("ended_first_s", "the first"),
+            Spec::less("stalled-memory", "MiB", "grown_mib")
+                .goals(&[Goal::at_most(64.0, "MiB")])
+                .note(GROWN)
+                .also("before_mib", "before, MiB"),
         ],
     }
 }
@@ -105,6 +109,8 @@ const COST: &str = "the same event with 50 000 selector watches (500 connections
 const MANY: &str = "what an event costs it grows with the watches (event-cpu-5000): with ten times as many it falls behind any rate worth the name";
 const STALLED: &str = "from the answer to a write until the event is read, by those of 5 000 watches that read; one of ten on each of 50 connections \
      never does, with a window of two events; 500 updates/s, each of interest to nine that read and one that does not";
+const GROWN: &str = "the most memory of the server's process from the first write on, over what it was before: what is kept for 500 who never read \
+     and have not been ended yet, and the events of the kind, of which 16 MiB are kept";
 const ENDED: &str = "from the answer to the first write whose event did not fit until the last of the 500 that never read was ended, by then \
      or later without harm to the others on its connection";
 const OURS_ONLY: &str = "it falls behind without any that stalls";
