@@ -38,7 +38,7 @@ pub(super) fn crd_derive_schema(site: &Site) -> anyhow::Result<()> {
     // looked, it waits for in vain: with nothing but that it may find fault.
     let log = site.directory.join("stderr");
     let said = fs::read_to_string(&log).with_context(|| format!("cannot read {}", log.display()))?;
-    if said.trim() != "Error: CRD not deleted after 15 seconds" {
+    if said.lines().next() != Some("Error: CRD not deleted after 15 seconds") {
         ended.context(said)?;
     }
     ensure!(site.kubectl.is_gone("crd foos.clux.dev"), "it has left its definition");
