@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use machinery::apiserver::{Access, ApiServer, Audit, CertificateFiles, Encryption, Listen};
-use machinery::store::{Disk, DiskOptions, Memory, Options};
+use machinery::store::{Backend as _, Disk, DiskOptions, Memory, Options, Transaction};
 use serde_json::Value;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::time::{MissedTickBehavior, interval, timeout};
@@ -217,14 +217,24 @@ impl Up {
                     if self.access.is_outdated() {
                         self.reload();
                     }
-                    let now = self.disk.as_ref().and_then(Disk::trouble);
-                    if let Some(why) = now.as_ref().filter(|_| now != trouble) {
-                        say(&[format!("the store needs help: {why}")]);
+                    let now = self.trouble().await;
+                    match &now {
+                        Some(why) if now != trouble => say(&[format!("the store needs help: {why}")]),
+                        None if trouble.is_some() => say(&["the store needs no help any more".to_owned()]),
+                        _ => {}
                     }
                     trouble = now;
                 }
             }
         }
+    }
+
+    /// What the store cannot do. One whose disk is full has another look, with a transaction that changes nothing.
+    async fn trouble(&self) -> Option<Arc<str>> {
+        let disk = self.disk.as_ref()?;
+        disk.trouble()?;
+        let _ = timeout(LOOK, disk.commit(Transaction::new())).await;
+        disk.trouble()
     }
 
     fn reload(&self) {

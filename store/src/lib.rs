@@ -31,6 +31,8 @@
 //!     (`no_flipped_bit_is_served`).
 //! 11. **After a failed sync nothing more is written**, and the error says why; reads go on, and opening again recovers
 //!     (`a_failed_sync_or_write_ends_writing_and_nothing_else`, `what_a_failed_sync_forgot_is_written_again_when_the_store_is_opened`).
+//!     Lack of room is no such failure: what finds none is refused, and writing goes on when there is some
+//!     (`a_full_disk_takes_writes_again_as_soon_as_there_is_room`).
 //! 12. **A snapshot is restored whole or not at all**, at revisions that no client of the old store has seen (`p12_…`).
 //! 13. **Every released format is opened for ever**; an older one is copied before it is written anew (`p13_…`).
 //! 14. **Every limit has a name** in [`Limits`], and an error that says it (`conformance::limits`); who finds the line full waits.

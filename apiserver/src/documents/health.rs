@@ -19,6 +19,8 @@ pub(super) async fn answer(
     let stopping = shared.stopping.is_cancelled();
     let mut checks = vec![("ping", Ok(())), ("store", store.map_err(|refusal| refusal.message))];
     if parts[0] == "readyz" {
+        let writes = shared.objects.takes_writes().await;
+        checks.push(("writes", writes.map_err(|refusal| refusal.message)));
         checks.push(("shutdown", if stopping { Err("the server is stopping".to_owned()) } else { Ok(()) }));
     }
     if let Some(only) = parts.get(1) {

@@ -1,6 +1,7 @@
 //! The store as the server uses it, with its errors as refusals.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
 use machinery_objects::Revision;
@@ -21,6 +22,8 @@ const LOOK: Duration = Duration::from_millis(10);
 #[derive(Clone)]
 pub(crate) struct Objects {
     backend: Arc<dyn Backend>,
+    /// Whether the last commit found that the store takes none.
+    refused: Arc<AtomicBool>,
 }
 
 /// How new a read must be.
@@ -58,7 +61,7 @@ pub(crate) enum Committed {
 
 impl Objects {
     pub(crate) fn new(backend: Arc<dyn Backend>) -> Self {
-        Self { backend }
+        Self { backend, refused: Arc::default() }
     }
 
     /// The newest revision.
@@ -110,9 +113,21 @@ impl Objects {
         self.backend.watch(span, after).await
     }
 
+    /// Whether the store takes writes, as far as the last one shows. Where it did not, one that changes nothing shows whether it does
+    /// now: nobody else may come to write, as long as this says that it does not.
+    pub(crate) async fn takes_writes(&self) -> Result<(), Refusal> {
+        if !self.refused.load(Relaxed) {
+            return Ok(());
+        }
+        self.commit(Transaction::new()).await.map(drop)
+    }
+
     /// Makes several changes at once, if all that they rest on is as it was seen.
     pub(crate) async fn commit(&self, transaction: Transaction) -> Result<Committed, Refusal> {
-        match self.backend.commit(transaction).await {
+        let answer = self.backend.commit(transaction).await;
+        let refused = matches!(answer, Err(CommitError::Refused { .. } | CommitError::Unknown { .. }));
+        self.refused.store(refused, Relaxed);
+        match answer {
             Ok(commit) => Ok(Committed::Done(commit.revision)),
             Err(CommitError::Conflict(conflict)) => Ok(Committed::Lost(conflict)),
             Err(error) => Err(unwritten(&error)),
@@ -150,6 +165,8 @@ fn unwritten(error: &CommitError) -> Refusal {
         CommitError::TooLarge { .. } | CommitError::TooManyOperations { .. } => {
             Refusal::new(413, "RequestEntityTooLarge", error.to_string())
         }
+        // Without a time after which to try again: only deletes help.
+        CommitError::QuotaExceeded { .. } => Refusal::new(507, "InsufficientStorage", error.to_string()),
         // Whether it happened is not known: a client that reads first can tell.
         CommitError::Unknown { .. } => Refusal::new(504, "Timeout", error.to_string()),
         _ => Refusal { retry_after: Some(1), ..Refusal::new(503, "ServiceUnavailable", error.to_string()) },

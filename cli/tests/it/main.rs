@@ -6,6 +6,7 @@ mod candidate;
 mod client;
 mod commands;
 mod encryption;
+mod full;
 mod kill;
 mod leads;
 #[cfg(feature = "otel")]

@@ -115,6 +115,49 @@ pub async fn the_quota_has_a_way_out(subject: &mut dyn Subject) {
     assert_eq!(store.list("").await.len(), count - 4);
 }
 
+/// Beyond the quota what is there can be changed, for a while, as long as it hardly grows; nothing new comes, whatever comes with it.
+pub async fn beyond_the_quota_what_is_there_can_be_marked(subject: &mut dyn Subject) {
+    if !subject.facts().quota {
+        return;
+    }
+    let quota = 200_000;
+    let store = Store(subject.open(Limits { quota_bytes: quota, ..Limits::default() }).await);
+    let value = |bytes: usize| vec![b'x'; bytes];
+    for (name, bytes) in [("k", 10_000), ("l", 100), ("m", 1)] {
+        for index in 0.. {
+            if store.commit(tx().put(format!("{name}{index:02}"), value(bytes))).await.is_err() {
+                break;
+            }
+            assert!(index < 1000, "it is full at last");
+        }
+    }
+    for too_much in [
+        tx().put("another", *b""),
+        tx().put("k00", value(10)).put("another", *b""),
+        tx().put("k00", value(14_097)),
+    ] {
+        let refused = store.refused(too_much).await;
+        assert!(
+            matches!(refused, CommitError::QuotaExceeded { used, quota: of } if of == quota && used > quota)
+        );
+    }
+    store.done(tx().put("k00", value(10)).delete("k01")).await;
+    store.done(tx().put("k02", value(14_096))).await;
+    let mut marks = 0;
+    let refused = loop {
+        match store.commit(tx().put("k03", value(1000))).await {
+            Ok(_) => marks += 1,
+            Err(error) => break error,
+        }
+        assert!(marks < 100, "the reserve ends, too");
+    };
+    assert!(marks > 5 && matches!(refused, CommitError::QuotaExceeded { .. }), "{marks}: {refused}");
+    store.delete("k04").await;
+    let now = store.now().await;
+    store.compacted(now).await;
+    store.done(tx().put("new", value(10_000))).await;
+}
+
 /// Old versions count: a key that is put over and over reaches the quota, and compaction alone makes room.
 pub async fn old_versions_count_for_the_quota(subject: &mut dyn Subject) {
     if !subject.facts().quota {

@@ -107,6 +107,7 @@ macro_rules! conformance_list {
             too_large_a_value_is_refused
             too_large_a_transaction_is_refused
             the_quota_has_a_way_out
+            beyond_the_quota_what_is_there_can_be_marked
             old_versions_count_for_the_quota
             more_watches_than_may_run_are_refused
             a_list_at_each_revision_is_what_was

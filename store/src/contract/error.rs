@@ -87,8 +87,11 @@ pub enum CommitError {
         /// The key.
         key: Key,
     },
-    /// The store holds as much as it may. Deletes and compaction still work.
-    #[error("the store holds {used} bytes and may hold {quota}: delete, compact, or raise the quota")]
+    /// The store holds as much as it may. Deletes and compaction still work, and so do, for a while, puts that hardly grow what is there
+    /// ([`Limits::quota_bytes`](crate::Limits)).
+    #[error(
+        "the store would hold {used} bytes and its quota is {quota}: delete, compact, or raise the quota"
+    )]
     QuotaExceeded {
         /// Bytes that the store would hold.
         used: u64,

@@ -18,11 +18,25 @@ pub struct Limits {
     pub waiting_commits: usize,
     /// Watches that run at the same time.
     pub watches: usize,
-    /// Bytes of keys and values that the store holds, old versions included.
+    /// Bytes of keys and values that the store holds, old versions included. Beyond them there is an eighth more for transactions that put
+    /// only what is there already and grows by 4 KiB at most: what marks something to be deleted, and what gives it up.
     pub quota_bytes: u64,
 }
 
 impl Limits {
+    /// By how much a value may grow beyond the quota.
+    const MARK_BYTES: usize = 4096;
+
+    /// Whether a value of `bytes` instead of the one that is there, if one is, is what the reserve is for.
+    pub(crate) fn is_mark(bytes: usize, there: Option<usize>) -> bool {
+        there.is_some_and(|there| bytes <= there + Self::MARK_BYTES)
+    }
+
+    /// Bytes that the store may hold, the reserve included.
+    pub(crate) fn with_reserve(quota_bytes: u64) -> u64 {
+        quota_bytes.saturating_add(quota_bytes / 8)
+    }
+
     /// What files have room for.
     pub(crate) fn that_fit(self) -> Self {
         const GIGABYTE: usize = 1 << 30;

@@ -144,10 +144,19 @@ impl<N: Newest> Core<N> {
         });
         let added: u64 = added.sum();
         let used = self.used + added;
-        if added > 0 && used > self.quota {
+        let has_room =
+            || used <= Limits::with_reserve(self.quota) && operations.iter().all(|one| self.is_mark(one));
+        if added > 0 && used > self.quota && !has_room() {
             return Err(CommitError::QuotaExceeded { used, quota: self.quota });
         }
         Ok(())
+    }
+
+    /// Whether an operation may use what is behind the quota.
+    fn is_mark(&self, operation: &Operation) -> bool {
+        let Operation::Put(key, value) = operation else { return true };
+        let there = self.newest.newest(key).and_then(|newest| newest.entry().map(|entry| entry.value.len()));
+        Limits::is_mark(value.len(), there)
     }
 
     fn put(&mut self, key: Key, value: Value, revision: Revision, place: u16) -> Change {

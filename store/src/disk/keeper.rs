@@ -47,6 +47,8 @@ struct Guarded {
     running: bool,
     /// Why nothing is written any more.
     poison: Option<Arc<str>>,
+    /// Why nothing can be written at the moment.
+    full: Option<Arc<str>>,
     /// Why the last checkpoint failed.
     failure: Option<Arc<str>>,
 }
@@ -62,7 +64,7 @@ impl State {
     /// What goes wrong and needs somebody to look, if anything does.
     pub(crate) fn trouble(&self) -> Option<Arc<str>> {
         let guarded = self.guarded.lock();
-        guarded.poison.clone().or_else(|| guarded.failure.clone())
+        guarded.poison.clone().or_else(|| guarded.full.clone()).or_else(|| guarded.failure.clone())
     }
 
     pub(crate) fn note_poison(&self, why: &Arc<str>) {
@@ -103,6 +105,11 @@ impl Keeper {
     /// Nothing is written any more.
     pub(crate) fn note_poison(&self, why: &Arc<str>) {
         self.state.note_poison(why);
+    }
+
+    /// There is no room for what comes, or there is again.
+    pub(crate) fn note_full(&self, why: Option<Arc<str>>) {
+        self.state.guarded.lock().full = why;
     }
 
     pub(crate) fn wrote(&mut self, bytes: u64) {

@@ -33,6 +33,24 @@ pub(crate) struct Segment {
     pub(crate) size: u64,
 }
 
+/// Why no room was made.
+#[derive(Debug)]
+pub(crate) enum NoRoom {
+    /// The disk is full. The log is as it was.
+    Full(io::Error),
+    /// Something else: what the disk holds is not known.
+    Failed(io::Error),
+}
+
+impl NoRoom {
+    fn of(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full(error),
+            _ => Self::Failed(error),
+        }
+    }
+}
+
 /// A file that grows does so by this much, so that most syncs find its length unchanged.
 const STEP: u64 = 1 << 20;
 
@@ -73,45 +91,56 @@ impl Log {
         self.segment.number
     }
 
-    /// Makes a batch durable: `frame` has its payload behind 32 free bytes, and follows
-    /// `revision` and `compacted`. True: in a new segment.
-    pub(crate) fn append(
+    /// Sees to it that a batch whose frame has up to `bytes`, and follows `revision` and `compacted`, asks the disk for no more
+    /// room. It may begin another segment for that. What there was room for before, there is room for after any lack of it.
+    pub(crate) fn make_room(
         &mut self,
-        frame: &mut Vec<u8>,
+        bytes: usize,
         revision: Revision,
         compacted: Revision,
-    ) -> io::Result<bool> {
-        let needed = (frame.len().next_multiple_of(8) + FRAME) as u64;
-        let rotates = self.segment.end > HEADER as u64 && self.segment.end + needed > self.segment_bytes;
-        if rotates {
-            self.turn(revision, compacted)?;
+    ) -> Result<(), NoRoom> {
+        let needed = (bytes.next_multiple_of(8) + FRAME) as u64;
+        if self.segment.end > HEADER as u64 && self.segment.end + needed > self.segment_bytes {
+            return self.turn(needed, revision, compacted);
         }
-        self.grow(needed)?;
-        frame::finish(frame, Kind::Batch, revision, self.segment.salt);
-        self.segment.file.write_at(frame, self.segment.end)?;
-        self.segment.file.sync()?;
-        self.segment.end += frame.len() as u64;
-        Ok(rotates)
+        self.grow(needed)
     }
 
-    /// Goes on in a new segment.
-    fn turn(&mut self, revision: Revision, compacted: Revision) -> io::Result<()> {
-        let number = self.segment.number + 1;
-        let next = begin(&*self.files, self.spares.take(), number, revision, compacted)?;
-        // Behind this a missing file is missed.
-        self.mark(Kind::Turn, revision)?;
+    /// Makes a batch durable for which there is room: `frame` has its payload behind 32 free bytes, and follows `revision`.
+    pub(crate) fn append(&mut self, frame: &mut Vec<u8>, revision: Revision) -> io::Result<()> {
+        frame::finish(frame, Kind::Batch, revision, self.segment.salt);
+        let end = self.segment.end + frame.len() as u64;
+        debug_assert!(
+            end + FRAME as u64 <= self.segment.size,
+            "room was made for it, and for a mark behind it"
+        );
+        self.segment.file.write_at(frame, self.segment.end)?;
         self.segment.file.sync()?;
+        self.segment.end = end;
+        Ok(())
+    }
+
+    /// Goes on in a new segment with room for `needed` bytes.
+    fn turn(&mut self, needed: u64, revision: Revision, compacted: Revision) -> Result<(), NoRoom> {
+        let number = self.segment.number + 1;
+        let size = (HEADER as u64 + needed).max(STEP.min(self.segment_bytes));
+        let next = begin_with(&*self.files, self.spares.take(), number, revision, compacted, size)
+            .map_err(NoRoom::of)?;
+        // Behind this a missing file is missed.
+        self.mark(Kind::Turn, revision).map_err(NoRoom::Failed)?;
+        self.segment.file.sync().map_err(NoRoom::Failed)?;
         self.segment = next;
         Ok(())
     }
 
     /// Makes room for `needed` bytes. That the file is so long is durable before anything is written there.
-    fn grow(&mut self, needed: u64) -> io::Result<()> {
+    fn grow(&mut self, needed: u64) -> Result<(), NoRoom> {
         let Segment { file, end, size, .. } = &mut self.segment;
         if *end + needed > *size {
             let step = STEP.min(self.segment_bytes.saturating_sub(*size)).max(*end + needed - *size);
-            file.write_at(&vec![0; step as usize], *size)?;
-            file.sync()?;
+            // What comes of them before it fails is behind the end, and zero, and written again the next time.
+            file.write_at(&vec![0; step as usize], *size).map_err(NoRoom::of)?;
+            file.sync().map_err(NoRoom::Failed)?;
             *size += step;
         }
         Ok(())
@@ -148,6 +177,18 @@ pub(crate) fn begin(
     from: Revision,
     compacted: Revision,
 ) -> io::Result<Segment> {
+    begin_with(files, spare, number, from, compacted, (HEADER + FRAME) as u64)
+}
+
+/// As [`begin`], with room for so many bytes at least.
+fn begin_with(
+    files: &dyn Files,
+    spare: Option<String>,
+    number: u64,
+    from: Revision,
+    compacted: Revision,
+    least: u64,
+) -> io::Result<Segment> {
     // Somebody may have removed it to make room.
     let spare = spare.and_then(|name| files.open(&name).ok().map(|file| (name, file)));
     let (name, file) = match spare {
@@ -159,7 +200,9 @@ pub(crate) fn begin(
             (name, file)
         }
     };
-    match name_log(files, &*file, &name, number, from, compacted) {
+    let header =
+        Header { format: FORMAT, kind: FileKind::Log, salt: 0, number, from: from.0, count: compacted.0 };
+    match name_log(files, &*file, &name, header, least) {
         Ok((salt, size)) => Ok(Segment { number, salt, file, end: HEADER as u64, size }),
         Err(error) => {
             let _ = files.remove(&name);
@@ -172,19 +215,20 @@ fn name_log(
     files: &dyn Files,
     file: &dyn File,
     name: &str,
-    number: u64,
-    from: Revision,
-    compacted: Revision,
+    header: Header,
+    least: u64,
 ) -> io::Result<(u64, u64)> {
     let salt = files.salt()?;
-    let count = compacted.0;
-    let header = Header { format: FORMAT, kind: FileKind::Log, salt, number, from: from.0, count };
-    let mut bytes = header.encode().to_vec();
+    let mut bytes = Header { salt, ..header }.encode().to_vec();
     bytes.resize(HEADER + FRAME, 0);
     file.write_at(&bytes, 0)?;
-    file.sync()?;
-    let size = file.size()?;
-    files.rename(name, &Name::Log(number).to_string())?;
-    files.sync()?;
-    Ok((salt, size))
+    let long = file.size()?;
+    if long < least {
+        file.write_at(&vec![0; (least - long) as usize], long)?;
+    }
+    // A sync that failed is never a mere lack of room, whatever it says.
+    file.sync().map_err(io::Error::other)?;
+    files.rename(name, &Name::Log(header.number).to_string())?;
+    files.sync().map_err(io::Error::other)?;
+    Ok((salt, long.max(least)))
 }

@@ -107,6 +107,7 @@ impl Disk {
             log,
             keeper,
             poisoned: None,
+            missed: 0,
             queue: Queue::new(receiver),
             frame: Vec::new(),
         };
@@ -166,7 +167,8 @@ impl Disk {
         self.0.shared.usage()
     }
 
-    /// Why it takes no writes, or makes no checkpoints, if that is so.
+    /// Why it takes no writes, or makes no checkpoints, if that is so. For lack of room it takes none until there is some; whoever
+    /// commits has it look again, also with a transaction that changes nothing.
     #[must_use]
     pub fn trouble(&self) -> Option<Arc<str>> {
         self.0.state.trouble()

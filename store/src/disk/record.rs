@@ -45,6 +45,18 @@ pub(crate) fn write_transaction(buffer: &mut Vec<u8>, revised: &Revised) {
     }
 }
 
+/// How many bytes [`write_transaction`] adds for these, at most.
+pub(crate) fn transaction_bytes(operations: &[Operation]) -> usize {
+    let bytes = operations.iter().map(|operation| match operation {
+        Operation::Put(key, value) => 1 + 4 + key.len() + 4 + value.len(),
+        Operation::Delete(key) => 1 + 4 + key.len(),
+    });
+    1 + 2 + bytes.sum::<usize>()
+}
+
+/// How many bytes [`write_compaction`] adds.
+pub(crate) const COMPACTION_BYTES: usize = 1 + 8;
+
 /// Writes down a compaction.
 pub(crate) fn write_compaction(buffer: &mut Vec<u8>, to: Revision) {
     buffer.push(COMPACTION);

@@ -9,9 +9,9 @@ use tokio::time::Instant;
 
 use super::frame::FRAME;
 use super::keeper::Keeper;
-use super::log::Log;
+use super::log::{Log, NoRoom};
 use super::pace::Queue;
-use super::record::{write_compaction, write_transaction};
+use super::record::{COMPACTION_BYTES, transaction_bytes, write_compaction, write_transaction};
 use crate::contract::{Commit, CommitError, CompactError, Transaction};
 use crate::core::{Core, Retaining, Revised, View};
 use crate::files::Files;
@@ -39,6 +39,8 @@ pub(crate) struct Writer {
     pub(crate) keeper: Keeper,
     /// Why nothing is written any more. What is on the disk behind the last batch that was acknowledged is not known then.
     pub(crate) poisoned: Option<Arc<str>>,
+    /// Bytes for which there was no room. Nothing is, or there was room for all.
+    pub(crate) missed: usize,
     pub(crate) queue: Queue<Request>,
     /// The batch as bytes; kept for its room.
     pub(crate) frame: Vec<u8>,
@@ -49,6 +51,11 @@ type Answer = Result<Commit, CommitError>;
 /// A batch on its way to the disk.
 #[derive(Default)]
 struct Batch {
+    /// What it follows.
+    before: Revision,
+    compacted: Revision,
+    /// What became of the disk when room was made.
+    failed: Option<io::Error>,
     revised: Vec<Revised>,
     compact: Option<Revision>,
     commits: Vec<(Answer, oneshot::Sender<Answer>)>,
@@ -86,8 +93,8 @@ impl Writer {
 
     /// Takes requests until the batch is full, and does them.
     fn batch(&mut self, closing: &mut Vec<oneshot::Sender<io::Result<()>>>) {
-        let mut batch = Batch::default();
-        let before = self.core.head();
+        let (before, compacted) = (self.core.head(), self.shared.compacted());
+        let mut batch = Batch { before, compacted, ..Batch::default() };
         self.frame.clear();
         self.frame.resize(FRAME, 0);
         let mut after = Vec::new();
@@ -114,10 +121,9 @@ impl Writer {
             }
         }
         if let (Some(now), None) = (now, &self.poisoned) {
-            let compacted = self.shared.compacted();
             batch.compact = batch.compact.max(self.retaining.step(now, self.core.head(), compacted));
         }
-        self.settle(batch, before);
+        self.settle(batch);
         for request in after {
             self.serve(request);
         }
@@ -127,12 +133,53 @@ impl Writer {
         if let Some(why) = &self.poisoned {
             return Err(CommitError::Refused { why: Arc::clone(why) });
         }
+        // What is applied cannot be taken back, so there is room for it before.
+        self.make_room(transaction_bytes(&transaction.operations), batch)
+            .map_err(|why| CommitError::Refused { why })?;
         let applied = self.core.apply(transaction)?;
         if let Some(revised) = applied.revised {
             write_transaction(&mut self.frame, &revised);
             batch.revised.push(revised);
         }
         Ok(applied.commit)
+    }
+
+    /// Makes room for `bytes` more of the batch, and for a compaction. While the disk is full, as much is asked for as was missed:
+    /// what is refused does not change with every size.
+    fn make_room(&mut self, bytes: usize, batch: &mut Batch) -> Result<(), Arc<str>> {
+        if let Some(failed) = &batch.failed {
+            return Err(failed.to_string().into());
+        }
+        let bytes = bytes.max(self.missed);
+        let number = self.log.number();
+        let made =
+            self.log.make_room(self.frame.len() + bytes + COMPACTION_BYTES, batch.before, batch.compacted);
+        if self.log.number() != number {
+            self.keeper.rotated(number);
+        }
+        match made {
+            Ok(()) if self.missed > 0 => {
+                self.missed = 0;
+                self.keeper.note_full(None);
+                Ok(())
+            }
+            Ok(()) => Ok(()),
+            Err(NoRoom::Full(error)) => {
+                self.missed = bytes.max(1);
+                let why: Arc<str> = format!(
+                    "there is no room at {} ({error}); free some there, and writes go on",
+                    self.files.path("").display()
+                )
+                .into();
+                self.keeper.note_full(Some(Arc::clone(&why)));
+                Err(why)
+            }
+            Err(NoRoom::Failed(error)) => {
+                let why = error.to_string().into();
+                batch.failed = Some(error);
+                Err(why)
+            }
+        }
     }
 
     fn may_compact(&self, to: Revision) -> Result<(), CompactError> {
@@ -146,14 +193,26 @@ impl Writer {
     }
 
     /// Makes the batch durable, then shows it, then answers. Refusals wait as well: they rest on what is not durable yet.
-    fn settle(&mut self, mut batch: Batch, before: Revision) {
-        let compacted = self.shared.compacted();
+    fn settle(&mut self, mut batch: Batch) {
+        let compacted = batch.compacted;
         batch.compact = batch.compact.filter(|to| *to > compacted);
         if let Some(to) = batch.compact {
-            write_compaction(&mut self.frame, to);
+            match self.make_room(0, &mut batch) {
+                Ok(()) => write_compaction(&mut self.frame, to),
+                Err(why) if batch.failed.is_none() => {
+                    batch.compact = None;
+                    for reply in batch.compactions.drain(..) {
+                        let _ = reply.send(Err(CompactError::Refused { why: Arc::clone(&why) }));
+                    }
+                }
+                Err(_) => {}
+            }
+        }
+        if let Some(error) = batch.failed.take() {
+            return self.poison(batch, &error);
         }
         if self.frame.len() > FRAME
-            && let Err(error) = self.write(batch.commits.len(), before, compacted)
+            && let Err(error) = self.write(batch.commits.len(), batch.before)
         {
             return self.poison(batch, &error);
         }
@@ -172,15 +231,11 @@ impl Writer {
         self.keeper.look(&self.core, &self.shared);
     }
 
-    fn write(&mut self, transactions: usize, before: Revision, compacted: Revision) -> io::Result<()> {
-        let number = self.log.number();
+    fn write(&mut self, transactions: usize, before: Revision) -> io::Result<()> {
         let begun = Instant::now();
-        self.log.append(&mut self.frame, before, compacted)?;
+        self.log.append(&mut self.frame, before)?;
         self.queue.synced(transactions, begun.elapsed());
         self.keeper.wrote(self.frame.len() as u64);
-        if self.log.number() != number {
-            self.keeper.rotated(number);
-        }
         if self.log.wants_spare() {
             self.keeper.want_spare();
         }

@@ -67,8 +67,12 @@ impl Inner {
         check(&transaction, &self.options.limits)?;
         let mut writing = self.writing.lock();
         let Writing { core, retaining } = &mut *writing;
-        let applied = core.apply(transaction)?;
-        let wakes = self.shared.publish(applied.revised);
+        let (answer, revised) = match core.apply(transaction) {
+            Ok(applied) => (Ok(applied.commit), applied.revised),
+            Err(error) => (Err(error), None),
+        };
+        let wakes = self.shared.publish(revised);
+        // Also after a refusal: what is compacted may be what there was no room for.
         if !retaining.is_manual()
             && let Some(to) = retaining.step(Instant::now(), core.head(), self.shared.compacted())
         {
@@ -77,7 +81,7 @@ impl Inner {
         self.shared.note_used(core.used());
         drop(writing);
         wakes.wake();
-        Ok(applied.commit)
+        answer
     }
 
     fn compact(&self, to: Revision) -> Result<(), CompactError> {

@@ -170,7 +170,12 @@ impl State {
         }
         let adds: usize = events.iter().map(put_bytes).sum();
         let (used, quota) = (self.held() + adds as u64, self.limits.quota_bytes);
-        if adds > 0 && used > quota {
+        let mark = |event: &Event| {
+            let there = event.before.as_ref().map(|before| before.value.len());
+            event.after().is_none_or(|entry| Limits::is_mark(entry.value.len(), there))
+        };
+        let most = if events.iter().all(mark) { Limits::with_reserve(quota) } else { quota };
+        if adds > 0 && used > most {
             return Err(CommitError::QuotaExceeded { used, quota });
         }
         self.states.push(map);

@@ -130,7 +130,13 @@ async fn run(disk: &faulty::Disk, witness: &mut Witness) {
         };
         watch.drain(witness);
         if std::mem::replace(&mut writes, goes_on) && !goes_on {
-            still_reads(&store, witness).await;
+            // What had no room once may have some now, and then all goes on.
+            if store.trouble().is_some_and(|why| why.contains("there is no room")) {
+                witness.strict().check(&store).await;
+                writes = true;
+            } else {
+                still_reads(&store, witness).await;
+            }
         }
     }
     let _ = store.close().await;

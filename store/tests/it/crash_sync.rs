@@ -227,6 +227,76 @@ async fn a_full_disk_is_said_to_be_full_and_takes_writes_when_there_is_room() {
     witness.check(&store).await;
 }
 
+/// Nobody opens it again for that. Of those that come together some have a place and some have not; no power cut loses the first or
+/// shows the others.
+#[tokio::test]
+async fn a_full_disk_takes_writes_again_as_soon_as_there_is_room() {
+    for room in [0, 500, 4000, 9000, 20_000] {
+        let (disk, store, mut witness) = store().await;
+        let used: usize = disk.contents().values().map(Vec::len).sum();
+        disk.limit(used as u64 + room);
+        let mut refused = 0;
+        for count in 0.. {
+            let one = |n: usize| Transaction::new().put(format!("k{n}"), vec![b'x'; 100 * n]);
+            let together: Vec<_> = (1..=9).map(one).collect();
+            let answers = join_all(together.clone().into_iter().map(|one| store.commit(one))).await;
+            for (one, answer) in together.into_iter().zip(answers) {
+                if let Err(error) = &answer {
+                    assert!(matches!(error, CommitError::Refused { .. }), "{error}");
+                    assert!(error.to_string().contains("free some there"), "{error}");
+                    refused += 1;
+                }
+                witness.answered(one, answer);
+            }
+            if refused > 0 {
+                break;
+            }
+            assert!(count < 1000);
+        }
+        let trouble = store.trouble().expect("it says so");
+        assert!(trouble.contains("no storage space"), "{trouble}");
+        let last = witness.newest();
+        assert_eq!(store.revision().await, Ok(last));
+        let mut watch = store.watch(Span::all(), last).await.unwrap();
+        let compacted = store.compact(last).await;
+        assert!(matches!(compacted, Err(CompactError::Refused { .. })), "{compacted:?}");
+        still_reads(&store, &witness).await;
+        let mut before = witness.clone();
+        let full = disk.crash(Lost::Everything, 0);
+
+        disk.limit(u64::MAX);
+        assert!(!store.commit(Transaction::new()).await.unwrap().changed);
+        let trouble = store.trouble();
+        assert!(trouble.is_none_or(|why| why.contains("the last checkpoint")), "that is made later");
+        let answer = store.commit(put("new")).await;
+        witness.answered(put("new"), answer);
+        assert_eq!(witness.newest(), last.next());
+        assert!(matches!(watch.next().await, Ok(Seen::Changes { revision, .. }) if revision == last.next()));
+        witness.go_on(&store).await;
+        witness.check(&store).await;
+        witness.check(&open(&disk.crash(Lost::Everything, 0)).unwrap()).await;
+        store.close().await.unwrap();
+        witness.check(&open(&disk).unwrap()).await;
+        before.check(&open(&full).unwrap()).await;
+    }
+}
+
+/// Who asks for much does not leave it to chance whether there is room: what is smaller is refused, too, until there is enough.
+#[tokio::test]
+async fn a_full_disk_is_full_until_there_is_room_for_what_was_refused() {
+    let (disk, store, _) = store().await;
+    let used: usize = disk.contents().values().map(Vec::len).sum();
+    disk.limit(used as u64 + 10_000);
+    let large = Transaction::new().put("large", vec![b'x'; 50_000]);
+    store.commit(large.clone()).await.unwrap_err();
+    store.commit(put("small")).await.unwrap_err();
+    store.commit(Transaction::new()).await.unwrap_err();
+    disk.limit(used as u64 + 200_000);
+    store.commit(Transaction::new()).await.unwrap();
+    store.commit(large).await.unwrap();
+    assert_eq!(store.trouble(), None);
+}
+
 /// Checkpoints that fail cost room, and nothing else: writing goes on, and somebody can find out.
 #[tokio::test]
 async fn a_checkpoint_that_fails_is_no_reason_to_refuse_writes() {
