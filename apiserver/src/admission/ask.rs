@@ -1,29 +1,24 @@
 //! Asking about one write.
 
+mod shape;
+mod whether;
+
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::{FutureExt as _, StreamExt as _, stream};
-use machinery_cel::Resource;
-use machinery_sync::Swap;
 use serde_json::{Value, json};
 
-use super::authorizer::ByRules;
-use super::conditions::Asked;
-use super::matching::{About, As, matched, selects};
+use super::matching::As;
 use super::review::{self, Answer, internal};
 use super::rounds::Rounds;
 use super::webhook::{Webhook, Webhooks};
 use super::{Attributes, Denied, GROUP, Operation};
-use crate::cache::Labelled;
-use crate::invalid::{FieldError, Problem, invalid};
 use crate::kind::{Kind, Part};
 use crate::managed;
 use crate::metrics::Event;
 use crate::refusal::Refusal;
-use crate::request::FieldValidation;
-use crate::storage::{Moment, Place};
-use crate::strategy::{about, meta_text, not_found};
+use crate::strategy::{about, meta_text};
 use crate::verbs::Matter;
 
 /// So many webhooks are asked about a request at the same time.
@@ -187,28 +182,6 @@ impl<'a> Asking<'a> {
         made.map(Some)
     }
 
-    /// What a webhook makes of an object, if anything.
-    fn made_of(
-        &self,
-        webhook: &Webhook,
-        asked: &Came,
-        shown_as: &As,
-        object: &Value,
-        old: Option<&Value>,
-    ) -> Result<Option<Value>, Refusal> {
-        let Came::Answered(Answer { patch: Some(patch), .. }) = asked else { return Ok(None) };
-        let wrong = |refusal: Refusal| {
-            let why = refusal.causes.first().map_or(&refusal.message, |cause| &cause.message);
-            internal(&format!("admission webhook {:?}: {why}", webhook.name))
-        };
-        let patched = patch.apply(&self.seen_as(shown_as, object), None).map_err(wrong)?;
-        if old.is_some() && name(&patched) != name(object) {
-            return Err(self.renamed(name(&patched)));
-        }
-        let made = self.taken(patched, matches!(shown_as, As::Other(_)));
-        made.map(Some).map_err(|why| if why.code == 422 { why } else { wrong(why) })
-    }
-
     /// What is said of a webhook in the log, at every level.
     fn note(&self, webhook: &Webhook, key: String, value: String) {
         if let Some(notes) = self.matter.notes {
@@ -286,22 +259,6 @@ impl<'a> Asking<'a> {
         }
     }
 
-    /// Whom conditions may ask about this request.
-    fn asked(&self, question: &Question<'_>) -> Asked {
-        let attributes = self.attributes(question);
-        let resource = Resource {
-            group: attributes.group.to_owned(),
-            resource: attributes.resource.to_owned(),
-            subresource: attributes.subresource.to_owned(),
-            namespace: attributes.namespace.unwrap_or_default().to_owned(),
-            name: attributes.name.to_owned(),
-            ..Resource::default()
-        };
-        let rules = self.matter.shared.rules.as_ref().map(Swap::load);
-        let identity = self.matter.identity.clone();
-        Asked { authorizer: Arc::new(ByRules { rules, identity }), resource }
-    }
-
     fn review(&self, uid: &str, question: &Question<'_>, shown_as: &As) -> Value {
         let [object, old] =
             [question.object, question.old].map(|object| object.map(|object| self.seen_as(shown_as, object)));
@@ -317,126 +274,11 @@ impl<'a> Asking<'a> {
         review::request(uid, &asked, other, &options)
     }
 
-    /// 422, as it is said of whatever is as it is for as long as the object lives: once for all kinds and once for each.
-    fn renamed(&self, name: &str) -> Refusal {
-        let kind = self.matter.kind;
-        let why = || FieldError::new("metadata.name", Problem::Invalid(name.into()), "field is immutable");
-        invalid(&kind.group, &kind.names.kind, name, &[why(), why()])
-    }
-
     /// 403: it cannot be told whether somebody is to be asked.
     fn forbidden(&self, name: &str, why: &str) -> Refusal {
         let kind = self.matter.kind;
         let message = format!("{} {name:?} is forbidden: {why}", kind.resource());
         Refusal { about: about(kind, name), ..Refusal::new(403, "Forbidden", message) }
-    }
-
-    /// Whether, and in which version, a webhook is to be asked.
-    async fn matches(&self, webhook: &Webhook, question: &Question<'_>) -> Result<Option<As>, Refusal> {
-        let asked = self.attributes(question);
-        let is_namespace = asked.resource == "namespaces" && asked.group.is_empty();
-        let about = About {
-            operation: self.operation,
-            group: asked.group,
-            version: asked.version,
-            resource: asked.resource,
-            subresource: asked.subresource,
-            is_in_namespace: asked.namespace.is_some() && !is_namespace,
-        };
-        let Some(shown_as) = matched(&webhook.rules, webhook.is_exact, &about, &self.others) else {
-            return Ok(None);
-        };
-        if !selects(&webhook.objects, [question.object, question.old]) {
-            return Ok(None);
-        }
-        let selector = &webhook.namespaces;
-        let selected = match asked.namespace {
-            _ if selector.is_everything() => true,
-            // What is in none is nobody's to exempt.
-            None => true,
-            Some(_)
-                if is_namespace && asked.subresource.is_empty() && self.operation != Operation::Delete =>
-            {
-                selects(selector, [question.object, None])
-            }
-            Some(namespace) => {
-                let key = Place::of("", "namespaces").key(None, namespace);
-                let entry = self.matter.shared.objects.get(&key, Moment::Newest).await?;
-                let entry = entry.ok_or_else(|| not_found(&crate::native::namespace(), namespace))?;
-                let labels = Labelled::of(&entry);
-                selector.matches_by(|key| labels.as_ref()?.get(key))
-            }
-        };
-        Ok(selected.then_some(shown_as))
-    }
-
-    fn attributes<'q>(&self, question: &Question<'q>) -> Attributes<'q>
-    where
-        'a: 'q,
-    {
-        let (matter, kind) = (self.matter, self.matter.kind);
-        let known = question.object.or(question.old);
-        let said = known.map(name).filter(|name| !name.is_empty()).unwrap_or(matter.name);
-        let is_namespace = kind.group.is_empty() && kind.names.plural == "namespaces";
-        Attributes {
-            user: matter.identity,
-            operation: self.operation,
-            group: &kind.group,
-            version: &kind.version,
-            kind: if matter.part == Part::Scale { "Scale" } else { &kind.names.kind },
-            resource: &kind.names.plural,
-            subresource: matter.part.subresource().unwrap_or_default(),
-            // Of the request: what an object says of it, who sends it may choose.
-            namespace: if is_namespace { Some(said) } else { matter.namespace },
-            name: said,
-            object: question.object,
-            old: question.old,
-            dry_run: self.dry_run,
-        }
-    }
-
-    /// An object as it is told: where it is about how many, that alone.
-    fn shown(&self, object: &Value) -> Value {
-        match self.matter.kind.scale.as_ref().filter(|_| self.matter.part == Part::Scale) {
-            Some(scale) => scale.read(object),
-            None => object.clone(),
-        }
-    }
-
-    /// The same in the version that a webhook is for.
-    fn seen_as(&self, shown_as: &As, object: &Value) -> Value {
-        let mut object = object.clone();
-        if let As::Other(kind) = shown_as
-            && self.matter.part != Part::Scale
-        {
-            kind.retell(&mut object);
-        }
-        object
-    }
-
-    /// What somebody made, in the shape of its kind.
-    fn taken(&self, mut made: Value, in_another_version: bool) -> Result<Value, Refusal> {
-        if self.matter.part == Part::Scale {
-            return Ok(made);
-        }
-        if in_another_version {
-            self.matter.kind.retell(&mut made);
-        }
-        Ok(self.matter.patched(made, Vec::new(), FieldValidation::Ignore)?.object)
-    }
-
-    /// The object with what became of that which was told.
-    fn put_back(&self, mut object: Value, shown: Value) -> Value {
-        match self.matter.kind.scale.as_ref().filter(|_| self.matter.part == Part::Scale) {
-            None => shown,
-            Some(scale) => {
-                let wanted = shown["spec"]["replicas"].as_i64().unwrap_or(0);
-                if scale.wanted(&object).unwrap_or(0) != wanted {
-                    scale.set(&mut object, wanted);
-                }
-                object
-            }
-        }
     }
 }
 
