@@ -1,4 +1,4 @@
-//! The developer's commands: `cargo xtask setup|test|loom|races|load|fuzz|kubernetes|operators|layering|record`.
+//! The developer's commands: `cargo xtask setup|test|loom|races|load|fuzz|kubernetes|operators|layering|record|words`.
 //!
 //! Plain cargo underneath, so that a fresh clone needs nothing else, and so that a desk and CI run the same thing.
 
@@ -18,6 +18,7 @@ mod shell;
 mod sources;
 mod stages;
 mod test;
+mod words;
 mod workspace;
 
 use std::process::ExitCode;
@@ -58,8 +59,13 @@ enum Command {
     Operators(operators::Args),
     /// Asks the genuine Kubernetes API machinery (in Go) what the tests compare our answers with
     Record(record::Args),
-    /// Checks who depends on whom, and that every `select!` is biased
+    /// Checks dependencies between crates, and that every `select!` is biased
     Layering,
+    /// Counts the language of documentation and names per crate, against the committed ceilings
+    Words {
+        /// Prints every counted line of these files and directories, as in `cargo xtask words informers/src`
+        paths: Vec<std::path::PathBuf>,
+    },
 }
 
 fn main() -> ExitCode {
@@ -87,5 +93,6 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Operators(args) => operators::run(&workspace, &args),
         Command::Record(args) => record::run(&workspace, &args),
         Command::Layering => layering::run(&workspace),
+        Command::Words { paths } => words::run(&workspace, &paths),
     }
 }

@@ -7,7 +7,7 @@ use std::{env, fs};
 use cargo_metadata::Package;
 
 use crate::workspace::Workspace;
-use crate::{layering, loom, quickstart};
+use crate::{layering, loom, quickstart, words};
 
 /// One line of the run.
 pub(crate) struct Stage {
@@ -35,6 +35,7 @@ pub(crate) fn all(workspace: &Workspace) -> Vec<Stage> {
     vec![
         Stage { needs: Some("rustfmt"), ..stage("formatting", formatting(workspace)) },
         Stage { needs: Some("clippy"), ..stage("lints", lints(workspace)) },
+        stage("words", Work::Inside(words::findings)),
         stage("layering", Work::Inside(layering::findings)),
         stage("tests", tests(workspace)),
         stage("tests-bare", tests_bare(workspace)),
