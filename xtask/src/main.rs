@@ -1,4 +1,4 @@
-//! The developer's commands: `cargo xtask setup|test|loom|races|load|fuzz|kubernetes|operators|layering|record|words`.
+//! The developer's commands: `cargo xtask setup|test|loom|races|load|fuzz|kubernetes|operators|layering|record|packages|words`.
 //!
 //! Plain cargo underneath, so that a fresh clone needs nothing else, and so that a desk and CI run the same thing.
 
@@ -9,6 +9,7 @@ mod layering;
 mod load;
 mod loom;
 mod operators;
+mod packages;
 mod program;
 mod quickstart;
 mod races;
@@ -18,6 +19,7 @@ mod shell;
 mod sources;
 mod stages;
 mod test;
+mod test_programs;
 mod words;
 mod workspace;
 
@@ -61,6 +63,8 @@ enum Command {
     Record(record::Args),
     /// Checks dependencies between crates, and that every `select!` is biased
     Layering,
+    /// Compiles the packages as they would be published: before a release, and after a change of a manifest
+    Packages,
     /// Counts the language of documentation and names per crate, against the committed ceilings
     Words {
         /// Prints every counted line of these files and directories, as in `cargo xtask words informers/src`
@@ -93,6 +97,7 @@ fn run(command: Command) -> anyhow::Result<bool> {
         Command::Operators(args) => operators::run(&workspace, &args),
         Command::Record(args) => record::run(&workspace, &args),
         Command::Layering => layering::run(&workspace),
+        Command::Packages => packages::run(&workspace),
         Command::Words { paths } => words::run(&workspace, &paths),
     }
 }

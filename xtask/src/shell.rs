@@ -16,11 +16,11 @@ pub(crate) enum Show {
     Progress,
 }
 
-/// What is left of a child that ended.
+/// The result of a child that exited.
 pub(crate) struct Outcome {
-    /// It exited with zero.
+    /// The exit status was zero.
     pub(crate) ok: bool,
-    /// How it ended, for people: `exit status: 101`, `signal: 9 (SIGKILL)`.
+    /// The exit status as text: `exit status: 101`, `signal: 9 (SIGKILL)`.
     pub(crate) ending: String,
     /// Both streams, in the order in which they were written.
     pub(crate) text: String,
@@ -140,7 +140,8 @@ impl Progress {
             print!("{line}");
             return;
         }
-        if !line.trim().is_empty() {
+        // Messages of cargo for programs are no progress for people.
+        if !line.trim().is_empty() && !line.starts_with('{') {
             self.last = plain(line.trim());
         }
         self.tick();

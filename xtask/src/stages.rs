@@ -1,13 +1,11 @@
 //! The stages of `cargo xtask test`, in order. The cheap ones come first.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::{env, fs};
 
-use cargo_metadata::Package;
+use cargo_metadata::{Package, TargetKind};
 
 use crate::workspace::Workspace;
-use crate::{layering, loom, quickstart, words};
+use crate::{layering, loom, packages, quickstart, words};
 
 /// One line of the run.
 pub(crate) struct Stage {
@@ -25,6 +23,8 @@ pub(crate) enum Work {
     Check(Vec<Command>),
     /// Test harnesses, counted by their closing lines. Each command must run at least one test.
     Harness(Vec<Command>),
+    /// A `cargo test` command, without the programs' arguments: its programs are run side by side.
+    Programs(Command),
     /// A check in this process: one test. Its findings are printed.
     Inside(fn(&Workspace) -> anyhow::Result<Vec<String>>),
 }
@@ -59,26 +59,35 @@ fn formatting(workspace: &Workspace) -> Work {
     ])
 }
 
-/// The workspace with everything on, then each library with nothing on and with each of its features alone: features
-/// only add, so every subset must stand by itself, and singles find what is missing.
+/// The workspace with all features, then each library with no feature and with each of its features alone: features only
+/// add, so every subset must compile by itself, and single features find what is missing.
 fn lints(workspace: &Workspace) -> Work {
-    const STRICT: [&str; 3] = ["--", "-D", "warnings"];
     let mut whole = workspace.cargo(["clippy", "--workspace", "--all-targets", "--all-features"]);
     whole.args(STRICT);
-    // It is no test of this run, so it is in nothing else here.
-    let mut elsewhere = workspace.cargo(["clippy", "--package", "machinery", "--all-features"]);
-    elsewhere.args(["--test", "kubernetes"]).args(STRICT);
+    // Its target is excluded from `--all-targets`, because only `cargo xtask kubernetes` runs it. With `--workspace` the
+    // features of dependencies are the same as above, so nothing is compiled twice.
+    let mut elsewhere = workspace.cargo(["clippy", "--workspace", "--all-features", "--test", "kubernetes"]);
+    elsewhere.args(STRICT);
     let mut commands = vec![whole, elsewhere];
     for package in workspace.libraries() {
+        // Development dependencies on the crate itself would turn its features on again.
+        let targets = if asks_itself(package) { "--lib" } else { "--all-targets" };
         let singles = package.features.keys().filter(|feature| *feature != "default");
         for features in std::iter::once("").chain(singles.map(String::as_str)) {
             let mut one =
-                workspace.cargo(["clippy", "--all-targets", "--no-default-features", "--features", features]);
+                workspace.cargo(["clippy", targets, "--no-default-features", "--features", features]);
             one.args(["--package", package.name.as_str()]).args(STRICT);
             commands.push(one);
         }
     }
     Work::Check(commands)
+}
+
+const STRICT: [&str; 3] = ["--", "-D", "warnings"];
+
+/// Whether the tests of a package turn on features of the package.
+fn asks_itself(package: &Package) -> bool {
+    package.dependencies.iter().any(|dependency| dependency.name == package.name.as_str())
 }
 
 /// Unit, integration and model tests, and the committed inputs of the fuzz targets (a test of xtask).
@@ -93,19 +102,16 @@ fn tests(workspace: &Workspace) -> Work {
         "--tests",
         "--examples",
     ];
-    Work::Harness(vec![workspace.cargo(args)])
+    Work::Programs(workspace.cargo(args))
 }
 
-/// The libraries once more without any feature: what a stranger gets who turns everything off. A crate whose
-/// tests ask for features of itself has the same tests without any, and these have been run.
+/// The libraries once more without any feature, as a user gets them who turns all of them off. A crate whose tests
+/// ask for features of itself has the same tests without any, and these have been run.
 fn tests_bare(workspace: &Workspace) -> Work {
     let mut command =
         workspace.cargo(["test", "--no-default-features", "--no-fail-fast", "--lib", "--tests"]);
-    let asks_itself = |package: &&Package| {
-        package.dependencies.iter().any(|dependency| dependency.name == package.name.as_str())
-    };
     command.args(named(workspace.libraries().filter(|package| !asks_itself(package))));
-    Work::Harness(vec![command])
+    Work::Programs(command)
 }
 
 fn doc_tests(workspace: &Workspace) -> Work {
@@ -123,34 +129,34 @@ fn outside(workspace: &Workspace) -> Work {
     Work::Check(vec![run(&[]), run(&["--no-default-features"])])
 }
 
+/// All documentation, with warnings as errors. Named targets and clippy's wrapper make cargo reuse what the stage `lints`
+/// checked: without them every dependency would be checked once more, with other features.
 fn docs(workspace: &Workspace) -> Work {
-    let mut command = workspace.cargo(["doc", "--workspace", "--no-deps", "--all-features"]);
-    command.env("RUSTDOCFLAGS", "-D warnings");
-    Work::Check(vec![command])
-}
-
-/// One call for all: cargo verifies crates against each other's packages before any of them is published.
-fn packaging(workspace: &Workspace) -> Work {
-    let target = workspace.target.join("packages");
-    forget_packages(workspace, &target);
-    let mut command = workspace.cargo(["package", "--allow-dirty"]);
-    command.args(named(workspace.published())).arg("--target-dir").arg(target);
-    Work::Check(vec![command])
-}
-
-/// Cargo knows a package again by its version alone. What an earlier run unpacked and built of ours, when it was another
-/// one of the same version, would be what this run's packages are verified against.
-fn forget_packages(workspace: &Workspace, target: &Path) {
-    let _ = fs::remove_dir_all(target);
-    let home = env::var_os("CARGO_HOME").map(PathBuf::from);
-    let Some(home) = home.or_else(|| Some(env::home_dir()?.join(".cargo"))) else { return };
-    let registries = fs::read_dir(home.join("registry/src")).into_iter().flatten().flatten();
-    // Those of this machine have no host, which other names begin with.
-    for registry in registries.filter(|registry| registry.file_name().to_string_lossy().starts_with('-')) {
-        for package in workspace.published() {
-            let _ = fs::remove_dir_all(registry.path().join(format!("{}-{}", package.name, package.version)));
+    let mut command =
+        workspace.cargo(["doc", "--workspace", "--no-deps", "--all-features", "--lib", "--examples"]);
+    for package in &workspace.packages {
+        let is_library =
+            |name: &str| package.targets.iter().any(|it| it.is_kind(TargetKind::Lib) && it.name == name);
+        let programs = package.targets.iter().filter(|target| target.is_kind(TargetKind::Bin));
+        // A program and its library of the same name would be one page.
+        for program in programs.filter(|target| !is_library(&target.name)) {
+            command.args(["--bin", program.name.as_str()]);
         }
     }
+    command.env("RUSTDOCFLAGS", "-D warnings");
+    if let Some(clippy) = workspace.clippy_driver() {
+        command.env("RUSTC_WORKSPACE_WRAPPER", clippy);
+        // As `cargo clippy -- -D warnings` sets it; another value would mean another compilation.
+        command.env("CLIPPY_ARGS", "-D__CLIPPY_HACKERY__warnings__CLIPPY_HACKERY__");
+    }
+    Work::Check(vec![command])
+}
+
+/// Makes the packages, without compiling them: `cargo xtask packages` does that before a release.
+fn packaging(workspace: &Workspace) -> Work {
+    let mut command = packages::command(workspace);
+    command.arg("--no-verify");
+    Work::Check(vec![command])
 }
 
 /// Without `advisories`: they need a database from the network, and change while the tree does not.
@@ -158,6 +164,6 @@ fn deny(workspace: &Workspace) -> Work {
     Work::Check(vec![workspace.cargo(["deny", "check", "bans", "licenses", "sources"])])
 }
 
-fn named<'a>(packages: impl Iterator<Item = &'a Package>) -> impl Iterator<Item = &'a str> {
+pub(crate) fn named<'a>(packages: impl Iterator<Item = &'a Package>) -> impl Iterator<Item = &'a str> {
     packages.flat_map(|package| ["--package", package.name.as_str()])
 }

@@ -1,11 +1,14 @@
 //! `cargo xtask test`: runs the stages, counts, and says at the end what was skipped and why.
 
+use std::process::Command;
+
 use anyhow::bail;
 
 use crate::counts::{self, Counts};
 use crate::setup::{self, Asked, Setup};
 use crate::shell::{self, Show};
 use crate::stages::{self, Stage, Work};
+use crate::test_programs;
 use crate::workspace::Workspace;
 
 /// Runs all stages, or those in `only`. A stage that fails does not stop the next. True: nothing failed.
@@ -20,12 +23,15 @@ pub(crate) fn run(workspace: &Workspace, only: &[String]) -> anyhow::Result<bool
     let setup = setup::run(Asked::Test);
     let mut total = Report::default();
     let mut failed = Vec::new();
+    let mut times = Vec::new();
     let count = stages.len();
     for (index, stage) in stages.into_iter().enumerate() {
         println!("[{}/{count}] {} ...", index + 1, stage.name);
         let (name, begun) = (stage.name, shell::now());
         let report = perform(workspace, &setup, stage);
-        println!("      {} in {:.1} s", report.verdict(), begun.elapsed().as_secs_f64());
+        let seconds = begun.elapsed().as_secs_f64();
+        println!("      {} in {seconds:.1} s", report.verdict());
+        times.push((name, seconds));
         if report.counts.failed > 0 {
             failed.push(name);
         }
@@ -33,7 +39,7 @@ pub(crate) fn run(workspace: &Workspace, only: &[String]) -> anyhow::Result<bool
         total.skips.extend(report.skips);
     }
 
-    println!();
+    println!("\n{}", table_of(&times));
     for skip in &total.skips {
         println!("skipped: {skip}");
     }
@@ -44,7 +50,14 @@ pub(crate) fn run(workspace: &Workspace, only: &[String]) -> anyhow::Result<bool
     Ok(failed.is_empty())
 }
 
-/// What a stage came to.
+/// Seconds by stage, and their sum.
+fn table_of(times: &[(&str, f64)]) -> String {
+    let sum: f64 = times.iter().map(|(_, seconds)| seconds).sum();
+    let whole = ("whole run", sum);
+    times.iter().chain([&whole]).map(|(name, seconds)| format!("time: {name:14} {seconds:8.1} s\n")).collect()
+}
+
+/// Counts of one stage, and the reasons of skipped tests.
 #[derive(Default)]
 struct Report {
     counts: Counts,
@@ -58,6 +71,17 @@ impl Report {
             Counts { failed: 0, .. } => format!("ok: {}", self.counts),
             _ => format!("FAILED: {}", self.counts),
         }
+    }
+
+    /// Adds the counts of a harness. Tests that gave up count as skipped, with their reasons.
+    fn add(&mut self, mut counts: Counts, text: &str) {
+        let gave_up = counts::gave_up(text);
+        let tried = counts.passed.saturating_sub(gave_up.len());
+        counts.skipped += counts.passed - tried;
+        counts.passed = tried;
+        self.counts += counts;
+        self.skips.extend(gave_up);
+        self.skips.extend(counts::ignored(text).into_iter().map(|(test, why)| format!("{test}: {why}")));
     }
 
     fn skipped(why: String) -> Self {
@@ -90,27 +114,52 @@ fn perform(workspace: &Workspace, setup: &Setup, stage: Stage) -> Report {
             for command in commands {
                 let line = shell::describe(&command);
                 let (ok, text) = attempt(command);
-                let mut counts = judge(ok, Counts::of(&text));
+                let counts = judge(ok, Counts::of(&text));
                 if ok && counts.failed > 0 {
                     println!("      `{line}` ran no test, and should run at least one");
                 }
-                let gave_up = counts::gave_up(&text);
-                let tried = counts.passed.saturating_sub(gave_up.len());
-                counts.skipped += counts.passed - tried;
-                counts.passed = tried;
-                report.counts += counts;
-                report.skips.extend(gave_up);
-                report
-                    .skips
-                    .extend(counts::ignored(&text).into_iter().map(|(test, why)| format!("{test}: {why}")));
+                report.add(counts, &text);
             }
             report
         }
+        Work::Programs(command) => run_programs(name, command),
     }
 }
 
+/// Builds test programs, and runs them side by side.
+fn run_programs(stage: &str, command: Command) -> Report {
+    let begun = shell::now();
+    let programs = match test_programs::build(command) {
+        Ok(programs) => programs,
+        Err(error) => {
+            println!("      {error:#}");
+            return Report { counts: one(false), skips: Vec::new() };
+        }
+    };
+    println!("      {} test programs built in {:.1} s", programs.len(), begun.elapsed().as_secs_f64());
+    let mut report = Report::default();
+    for result in test_programs::run(programs) {
+        let (ok, text) = match result.outcome {
+            Ok(outcome) if outcome.ok => (true, outcome.text),
+            Ok(outcome) => {
+                println!("{}      {}: {}", outcome.text, result.name, outcome.ending);
+                (false, outcome.text)
+            }
+            Err(error) => (false, format!("{error:#}")),
+        };
+        let counts = Counts::of(&text);
+        // Of a program without tests nothing is expected: a crate may have none in its `main.rs`.
+        report.add(if ok { counts } else { judge(false, counts) }, &text);
+    }
+    if report.counts.ran() == 0 {
+        println!("      {stage} ran no test, and should run at least one");
+        report.counts.failed += 1;
+    }
+    report
+}
+
 /// Runs a command; prints all it said if it failed.
-fn attempt(command: std::process::Command) -> (bool, String) {
+fn attempt(command: Command) -> (bool, String) {
     let line = shell::describe(&command);
     match shell::run(command, Show::Progress) {
         Ok(outcome) if outcome.ok => (true, outcome.text),

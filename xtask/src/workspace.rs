@@ -39,6 +39,12 @@ impl Workspace {
         command
     }
 
+    /// Clippy's compiler, which is beside the cargo that runs this program.
+    pub(crate) fn clippy_driver(&self) -> Option<PathBuf> {
+        let cargo = PathBuf::from(std::env::var_os("CARGO")?);
+        Some(cargo.with_file_name("clippy-driver")).filter(|driver| driver.is_file())
+    }
+
     /// Crates that others link: they have a library, and rules that programs are free of.
     pub(crate) fn libraries(&self) -> impl Iterator<Item = &Package> {
         self.packages
