@@ -1,20 +1,20 @@
-//! Adds up what test harnesses say in their closing lines.
+//! Adds up the closing lines of test harnesses.
 
 use crate::shell::plain;
 
 /// How many tests passed, failed and were skipped.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// Ran, and held.
+    /// Ran and passed.
     pub(crate) passed: usize,
-    /// Ran, and did not hold; or should have run and did not.
+    /// Ran and failed; or should have run and did not.
     pub(crate) failed: usize,
-    /// Did not run, and said so.
+    /// Not run, with a reason.
     pub(crate) skipped: usize,
 }
 
 impl Counts {
-    /// Sums every `test result: …` line of what `cargo test` printed.
+    /// Sums every `test result: …` line in the output of `cargo test`.
     pub(crate) fn of(output: &str) -> Self {
         let mut sum = Self::default();
         for line in output.lines() {
@@ -56,7 +56,7 @@ impl std::fmt::Display for Counts {
     }
 }
 
-/// The tests that a harness left out, each with the reason its `#[ignore = "…"]` gives.
+/// Ignored tests, each with the reason in its `#[ignore = "…"]`.
 pub(crate) fn ignored(output: &str) -> Vec<(String, String)> {
     output
         .lines()
@@ -69,7 +69,8 @@ pub(crate) fn ignored(output: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Why tests that ran tried nothing: what they say after `SKIPPED: `. A harness counts them as passed.
+/// Reasons of tests that skipped themselves: the text after `SKIPPED: `. A harness counts such
+/// tests as passed.
 pub(crate) fn gave_up(output: &str) -> Vec<String> {
     output.lines().filter_map(|line| Some(plain(line).split_once("SKIPPED: ")?.1.to_owned())).collect()
 }

@@ -1,10 +1,11 @@
-//! `cargo xtask fuzz`: mutated bytes for functions that must hold for any bytes.
+//! `cargo xtask fuzz`: mutated bytes for functions that must accept any bytes.
 //!
-//! It runs on a stable toolchain and therefore knows no coverage: it does not learn which inputs reach new code, as
-//! libFuzzer would. It replays the committed corpus, then mutates and splices it with a small seeded generator, as
-//! often as the target can. That finds shallow mistakes soon and deep ones late, so the corpus should hold an
-//! input for every path worth reaching. What it finds is made shorter and written into the corpus: once committed,
-//! it is a regression test, since `cargo xtask test` replays every corpus.
+//! It runs on a stable toolchain and has no coverage feedback: unlike libFuzzer, it does not learn
+//! which inputs reach new code. It replays the committed corpus, then mutates and splices it with a
+//! small seeded generator as often as the target allows. That finds shallow bugs soon and deep ones
+//! late, so the corpus should hold an input for every path worth reaching. A failing input is
+//! shortened and written into the corpus: once committed, it is a regression test, because `cargo
+//! xtask test` replays every corpus.
 
 #[cfg(feature = "fuzz")]
 mod attempt;
@@ -21,23 +22,24 @@ use std::path::PathBuf;
 
 use crate::workspace::Workspace;
 
-/// What to fuzz, and for how long.
+/// Target and duration of fuzzing
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct FuzzArgs {
     /// The target; without it, each in turn
     pub(crate) target: Option<String>,
     /// How long to run each target
     #[arg(long, value_name = "N", default_value_t = 60)]
     pub(crate) seconds: u64,
-    /// Repeats the inputs of an earlier run on the same corpus; without it, a seed is chosen and printed
+    /// Seed of an earlier run on the same corpus, to repeat its inputs; by default a new one is
+    /// printed
     #[arg(long, value_name = "S")]
     pub(crate) seed: Option<u64>,
-    /// Runs one input and lets its panic through
+    /// Runs one input without catching its panic
     #[arg(long, value_name = "FILE", requires = "target")]
     pub(crate) replay: Option<PathBuf>,
 }
 
-/// A function that must not panic, whatever the bytes.
+/// A function that must not panic on any bytes.
 #[cfg(feature = "fuzz")]
 struct Target {
     name: &'static str,
@@ -107,10 +109,10 @@ const TARGETS: &[Target] = &[
     },
 ];
 
-/// Runs it all again with the feature `fuzz`, which links the targets: optimised, yet with the checks of a debug build,
-/// in a directory of its own so that no other build is disturbed.
+/// Runs this command again with the feature `fuzz`, which links the targets: optimized, with debug
+/// assertions, and in its own target directory so that no other build is disturbed.
 #[cfg(not(feature = "fuzz"))]
-pub(crate) fn run(workspace: &Workspace, args: &Args) -> anyhow::Result<bool> {
+pub(crate) fn run(workspace: &Workspace, args: &FuzzArgs) -> anyhow::Result<bool> {
     use anyhow::Context;
 
     let mut command =
@@ -128,7 +130,7 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> anyhow::Result<bool> {
 
 /// Runs the chosen target, or each in turn. True: nothing was found.
 #[cfg(feature = "fuzz")]
-pub(crate) fn run(workspace: &Workspace, args: &Args) -> anyhow::Result<bool> {
+pub(crate) fn run(workspace: &Workspace, args: &FuzzArgs) -> anyhow::Result<bool> {
     use anyhow::{Context, bail};
 
     let wanted = |target: &&Target| args.target.as_ref().is_none_or(|name| name == target.name);

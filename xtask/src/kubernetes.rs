@@ -1,7 +1,8 @@
-//! `cargo xtask kubernetes`: what runs on a server of ours, on Kubernetes itself.
+//! `cargo xtask kubernetes`: the tests that run on Machinery's API server, on Kubernetes itself.
 //!
-//! kube-apiserver, the part of kube-controller-manager that collects garbage, and etcd are built from their Go modules as
-//! `xtask/kubernetes/go.mod` has them, and begin with nothing. Only this needs Go and curl.
+//! kube-apiserver, the garbage collector of kube-controller-manager, and etcd are built from the Go
+//! modules in `xtask/kubernetes/go.mod`, and start with an empty store. Only this command needs Go
+//! and curl.
 
 mod cluster;
 
@@ -16,10 +17,10 @@ use crate::shell::{self, Show};
 use crate::workspace::Workspace;
 use cluster::Cluster;
 
-/// Where the tests find the kubeconfig.
+/// The variable with the path of the kubeconfig.
 const VARIABLE: &str = "KUBERNETES_UNDER_TEST";
 
-/// True: all of it holds there too.
+/// Runs all tests on Kubernetes. True: all passed.
 pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<bool> {
     let begun = shell::now();
     let version = cluster::version(workspace)?;
@@ -56,7 +57,7 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<bool> {
     Ok(total.failed == 0)
 }
 
-/// What is run, and with which arguments of `cargo test`.
+/// Test suites, with their arguments of `cargo test`.
 const TESTS: [(&str, &[&str]); 3] = [
     // One after the other: each begins with nothing.
     (

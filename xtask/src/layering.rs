@@ -1,22 +1,23 @@
-//! `cargo xtask layering`: who may depend on whom. What is not in the table is forbidden.
+//! `cargo xtask layering`: the allowed dependencies between crates. Edges that are not in the table
+//! are forbidden.
 //!
-//! [`house`] is the table, [`read`] asks cargo how things are, and [`violations`] compares: a pure function, so that
-//! its tests need no manifests.
+//! [`workspace_table`] is the table, [`read`] reads the graph from cargo, and [`violations`]
+//! compares them: a pure function, so that its tests need no manifests.
 
-mod house;
 mod read;
 #[cfg(test)]
 mod tests;
+mod workspace_table;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
 
-use house::{GUARDS, May, Room};
+use workspace_table::{May, Row, SINGLE_USER};
 
 use crate::sources;
 use crate::workspace::Workspace;
 
-/// Prints what breaks the rules. True: nothing does.
+/// Prints violations. True: there are none.
 pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<bool> {
     let findings = findings(workspace)?;
     match findings.as_slice() {
@@ -26,7 +27,7 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<bool> {
     Ok(findings.is_empty())
 }
 
-/// What breaks the rules of this module and of [`sources`], each as a paragraph that says what to do.
+/// Violations of the rules of this module and of [`sources`], each as a paragraph with its remedy.
 pub(crate) fn findings(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     let graph = read::graph(workspace)?;
     let mut findings: Vec<_> = violations(&graph).iter().map(Violation::to_string).collect();
@@ -45,9 +46,10 @@ pub(crate) struct Graph {
 struct Crate {
     /// Its package name.
     package: String,
-    /// What its manifest names, optional or not, on any platform.
+    /// Dependencies in its manifest, optional ones and those of any platform included.
     edges: Vec<Edge>,
-    /// What it links, at any depth: an edge of each crate to each it depends on. Empty where no wall is to be checked.
+    /// Linked crates at any depth: edges from each crate to its dependencies. Empty where no
+    /// exclusion is checked.
     links: BTreeMap<String, BTreeSet<String>>,
 }
 
@@ -59,7 +61,7 @@ struct Edge {
     dev: bool,
 }
 
-/// An edge, the rule that it breaks, and the way out.
+/// A forbidden edge, the rule, and the remedy.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Violation {
     edge: String,
@@ -73,37 +75,37 @@ impl fmt::Display for Violation {
     }
 }
 
-/// All that breaks the rules, in the order of the workspace.
+/// All violations, in the order of the workspace.
 pub(crate) fn violations(graph: &Graph) -> Vec<Violation> {
     graph.crates.iter().flat_map(|it| violations_of(it, graph)).collect()
 }
 
 fn violations_of(it: &Crate, graph: &Graph) -> Vec<Violation> {
-    let Some(room) = house::room_of(&it.package) else {
+    let Some(row) = workspace_table::row_of(&it.package) else {
         return vec![Violation {
             edge: format!("{} is not in the table", it.package),
-            rule: "every crate of the workspace has a room, so that its edges can be judged".into(),
-            remedy: "add it to HOUSE in xtask/src/layering/house.rs, and to the house in ARCHITECTURE.md"
+            rule: "every crate of the workspace has a row, so that its edges can be judged".into(),
+            remedy: "add it to WORKSPACE in xtask/src/layering/workspace_table.rs, and to the table in ARCHITECTURE.md"
                 .into(),
         }];
     };
-    if matches!(room.may, May::Anything) {
+    if matches!(row.may, May::Anything) {
         return Vec::new();
     }
     let member = |edge: &&Edge| graph.crates.iter().any(|other| other.package == edge.to);
-    let inside = it.edges.iter().filter(member).filter_map(|edge| judge_inside(room, edge));
-    let outside = it.edges.iter().filter_map(|edge| judge_outside(room, edge));
-    let linked = room.keeps_out.iter().flat_map(|pattern| judge_links(room, &it.links, pattern));
+    let inside = it.edges.iter().filter(member).filter_map(|edge| judge_inside(row, edge));
+    let outside = it.edges.iter().filter_map(|edge| judge_outside(row, edge));
+    let linked = row.excludes.iter().flat_map(|pattern| judge_links(row, &it.links, pattern));
     inside.chain(outside).chain(linked).collect()
 }
 
-/// An edge between two crates of ours.
-fn judge_inside(room: &Room, edge: &Edge) -> Option<Violation> {
-    let to = house::room_of(&edge.to)?;
-    let mut allowed = house::allowed(room);
+/// Judges an edge between two crates of the workspace.
+fn judge_inside(row: &Row, edge: &Edge) -> Option<Violation> {
+    let to = workspace_table::row_of(&edge.to)?;
+    let mut allowed = workspace_table::allowed(row);
     if edge.dev {
-        allowed.extend(room.dev);
-        allowed.insert(room.name); // a crate's tests may turn on features of its own
+        allowed.extend(row.dev);
+        allowed.insert(row.name); // a crate's tests may turn on features of its own
     }
     if allowed.contains(to.name) {
         return None;
@@ -111,44 +113,47 @@ fn judge_inside(room: &Room, edge: &Edge) -> Option<Violation> {
     let kind = if edge.dev { "dev-dependencies" } else { "dependencies" };
     let list = allowed.into_iter().collect::<Vec<_>>().join(", ");
     Some(Violation {
-        edge: format!("{} -> {} ({kind})", room.package, to.package),
+        edge: format!("{} -> {} ({kind})", row.package, to.package),
         rule: format!(
             "{} may name in its {kind}: {}",
-            room.name,
+            row.name,
             if list.is_empty() { "nothing of ours" } else { &list }
         ),
         remedy: format!(
             "remove the edge: move what both need to where both may reach, or turn it round with a trait that {} \
-             defines. If the house itself is wrong, change the table and ARCHITECTURE.md in a commit of their own",
-            room.name
+             defines. If the table itself is wrong, change the table and ARCHITECTURE.md in a commit of their own",
+            row.name
         ),
     })
 }
 
-/// An edge to a crate that lives in one room only.
-fn judge_outside(room: &Room, edge: &Edge) -> Option<Violation> {
-    let guard = GUARDS.iter().find(|guard| guard.package == edge.to)?;
-    if room.name == guard.inside || (edge.dev && guard.dev.contains(&room.name)) {
+/// Judges an edge to an external crate that only one crate may use.
+fn judge_outside(row: &Row, edge: &Edge) -> Option<Violation> {
+    let external = SINGLE_USER.iter().find(|external| external.package == edge.to)?;
+    if row.name == external.inside || (edge.dev && external.dev.contains(&row.name)) {
         return None;
     }
-    let package = house::HOUSE.iter().find(|room| room.name == guard.inside).map_or("", |room| room.package);
+    let package = workspace_table::WORKSPACE
+        .iter()
+        .find(|row| row.name == external.inside)
+        .map_or("", |row| row.package);
     Some(Violation {
-        edge: format!("{} -> {}", room.package, edge.to),
-        rule: format!("{} is named inside {} only", edge.to, guard.inside),
+        edge: format!("{} -> {}", row.package, edge.to),
+        rule: format!("{} is named inside {} only", edge.to, external.inside),
         remedy: format!("go through {package}, or through a port that it implements"),
     })
 }
 
-/// A crate that must not be linked, at any depth.
-fn judge_links(room: &Room, links: &BTreeMap<String, BTreeSet<String>>, pattern: &str) -> Vec<Violation> {
+/// Finds linked crates that must not be linked, at any depth.
+fn judge_links(row: &Row, links: &BTreeMap<String, BTreeSet<String>>, pattern: &str) -> Vec<Violation> {
     let everywhere: BTreeSet<_> = links.values().flatten().filter(|name| matches(pattern, name)).collect();
     let violation = |found: &String| Violation {
-        edge: path(room.package, found, links).join(" -> "),
-        rule: format!("{} keeps out {}: {}", room.name, room.keeps_out.join(", "), room.because),
+        edge: path(row.package, found, links).join(" -> "),
+        rule: format!("{} keeps out {}: {}", row.name, row.excludes.join(", "), row.because),
         remedy: format!(
             "drop the second crate in that line, or turn off the feature that brings the rest; `cargo tree --package {} \
-             --edges normal --invert {found}` shows every road",
-            room.package
+             --edges normal --invert {found}` shows every path",
+            row.package
         ),
     };
     everywhere.into_iter().map(violation).collect()
@@ -159,7 +164,7 @@ fn matches(pattern: &str, name: &str) -> bool {
     pattern.strip_suffix('*').map_or(pattern == name, |start| name.starts_with(start))
 }
 
-/// The shortest road from one crate to another.
+/// The shortest dependency path from one crate to another.
 fn path<'a>(from: &'a str, to: &'a str, links: &'a BTreeMap<String, BTreeSet<String>>) -> Vec<&'a str> {
     let mut came_from = BTreeMap::from([(from, from)]);
     let mut queue = VecDeque::from([from]);
@@ -171,12 +176,12 @@ fn path<'a>(from: &'a str, to: &'a str, links: &'a BTreeMap<String, BTreeSet<Str
             }
         }
     }
-    let mut road = vec![to];
+    let mut path = vec![to];
     while let Some(before) =
-        came_from.get(road[road.len() - 1]).filter(|before| *before != &road[road.len() - 1])
+        came_from.get(path[path.len() - 1]).filter(|before| *before != &path[path.len() - 1])
     {
-        road.push(before);
+        path.push(before);
     }
-    road.reverse();
-    road
+    path.reverse();
+    path
 }

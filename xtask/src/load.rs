@@ -1,15 +1,16 @@
-//! `cargo xtask load`: what many readers may cost. Lists of a hundred thousand objects, twenty at the same time; five thousand watches of which
-//! five hundred never read. Optimized, over TLS, from another process.
+//! `cargo xtask load`: the cost of many readers, optimized, over TLS, from another process. Twenty
+//! lists of a hundred thousand objects at the same time; five thousand watches of which five
+//! hundred never read.
 //!
-//! They are rows of the benchmarks, which say how much and go on. Here a goal that is missed is a failure.
+//! These are rows of the benchmarks, which only report. Here a missed goal is a failure.
 
 use crate::shell::{self, Show};
 use crate::workspace::Workspace;
 
-/// Of which suite, and which rows.
+/// The suite and its rows.
 const LOADS: [(&str, &str); 2] = [("apiserver", "list-100k-20-peak"), ("fanout", "stalled")];
 
-/// Runs them and shows their output. True: all that they promise was kept.
+/// Runs the rows and shows their output. True: all goals were met.
 pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<bool> {
     let mut kept = true;
     for (suite, rows) in LOADS {

@@ -1,6 +1,7 @@
-//! The developer's commands: `cargo xtask setup|test|loom|races|load|fuzz|kubernetes|operators|layering|record|packages|words`.
+//! The developer's commands, as `cargo xtask COMMAND`.
 //!
-//! Plain cargo underneath, so that a fresh clone needs nothing else, and so that a desk and CI run the same thing.
+//! They call plain cargo, so that a fresh clone needs no other tool, and so that CI and a developer
+//! run the same thing.
 
 mod counts;
 mod fuzz;
@@ -37,7 +38,7 @@ struct Args {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Installs what the test suites need where it may; names what is missing where it may not
+    /// Installs the tools that the tests need, where permitted; names those that are missing
     Setup,
     /// Runs everything; the last line is `N passed, N failed, N skipped`
     Test {
@@ -46,28 +47,28 @@ enum Command {
     },
     /// Runs the loom models: every interleaving of a few threads, within each model's bound
     Loom {
-        /// Only the models whose name contains this
+        /// Only the models with this in their names
         filter: Option<String>,
     },
-    /// Has those meet often who are in each other's way: writers under a guard, and claimers of names
+    /// Runs races many times, optimized: writers under a guard, and claimants of names
     Races,
-    /// Has many read: long lists at the same time, and watches of which some never read; optimized. A goal that is missed fails
+    /// Runs many readers, optimized: long lists at the same time, and watches that never read
     Load,
     /// Feeds mutated bytes to the fuzz targets
-    Fuzz(fuzz::Args),
-    /// Builds Kubernetes from its Go modules, and runs on it what runs on a server of ours
+    Fuzz(fuzz::FuzzArgs),
+    /// Builds Kubernetes from its Go modules, and runs the tests of our server on it
     Kubernetes,
     /// Builds the examples of kube-rs, and runs them on `machinery serve`
-    Operators(operators::Args),
-    /// Asks the genuine Kubernetes API machinery (in Go) what the tests compare our answers with
-    Record(record::Args),
+    Operators(operators::OperatorArgs),
+    /// Records the responses of the genuine Kubernetes API machinery (in Go) for the tests
+    Record(record::RecordArgs),
     /// Checks dependencies between crates, and that every `select!` is biased
     Layering,
-    /// Compiles the packages as they would be published: before a release, and after a change of a manifest
+    /// Compiles the packages as they would be published: before a release, or with a new manifest
     Packages,
     /// Counts the language of documentation and names per crate, against the committed ceilings
     Words {
-        /// Prints every counted line of these files and directories, as in `cargo xtask words informers/src`
+        /// Prints every counted line of these files and directories, such as `informers/src`
         paths: Vec<std::path::PathBuf>,
     },
 }
@@ -83,11 +84,11 @@ fn main() -> ExitCode {
     }
 }
 
-/// True: what was asked for holds. What does not has been printed.
+/// Runs a command. True: it succeeded. Failures have been printed.
 fn run(command: Command) -> anyhow::Result<bool> {
     let workspace = Workspace::read()?;
     match command {
-        Command::Setup => Ok(setup::run(setup::Asked::Setup).is_ready()),
+        Command::Setup => Ok(setup::run(setup::Caller::Setup).is_ready()),
         Command::Test { stages } => test::run(&workspace, &stages),
         Command::Loom { filter } => loom::run(&workspace, filter.as_deref()),
         Command::Races => races::run(&workspace),

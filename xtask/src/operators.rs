@@ -1,7 +1,8 @@
 //! `cargo xtask operators`: the examples of kube-rs, unmodified, on `machinery serve`.
 //!
-//! They come from its repository at one commit, with the versions of `xtask/operators/Cargo.lock`. Only this needs git, kubectl
-//! and openssl. How each ended and what the server has then are the judges.
+//! They are cloned from its repository at one commit, with the versions of
+//! `xtask/operators/Cargo.lock`. Only this command needs git, kubectl and openssl. The exit status
+//! of each example and the objects on the server afterwards decide.
 
 mod kubectl;
 mod runs;
@@ -21,13 +22,13 @@ use crate::workspace::Workspace;
 use kubectl::Kubectl;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct OperatorArgs {
     /// Where the repository of kube-rs is cloned from
     #[arg(long, default_value = source::REPOSITORY)]
     repository: String,
 }
 
-/// An example, and who judges it.
+/// An example, and the function that judges it.
 type Run = (&'static str, fn(&Site) -> anyhow::Result<()>);
 
 const RUNS: [Run; 7] = [
@@ -40,8 +41,8 @@ const RUNS: [Run; 7] = [
     ("secret_syncer", runs::secret_syncer),
 ];
 
-/// True: all of them did what they are for.
-pub(crate) fn run(workspace: &Workspace, args: &Args) -> anyhow::Result<bool> {
+/// Runs all examples. True: all passed.
+pub(crate) fn run(workspace: &Workspace, args: &OperatorArgs) -> anyhow::Result<bool> {
     for (tool, proof) in [("git", "--version"), ("openssl", "version"), ("kubectl", "help")] {
         ensure!(shell::succeeds(tool, &[proof]), "{tool} is needed for this: install it");
     }
@@ -70,12 +71,12 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> anyhow::Result<bool> {
     Ok(total.failed == 0)
 }
 
-/// Where an example runs: on a server that begins with nothing.
+/// The environment of an example: a server with an empty store.
 struct Site {
     server: Program,
     kubectl: Kubectl,
     kubeconfig: PathBuf,
-    /// What is written there is looked at by nobody afterwards.
+    /// A directory for output that no check reads.
     directory: PathBuf,
     programs: PathBuf,
     /// The examples' files.

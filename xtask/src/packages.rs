@@ -1,5 +1,6 @@
-//! `cargo xtask packages`: compiles the packages as they would be published. It takes minutes, and finds files that a
-//! package lacks and versions that it does not name; run it before a release, and after a change of a manifest.
+//! `cargo xtask packages`: compiles the packages as they would be published. It takes minutes, and
+//! finds missing files and missing versions; run it before a release, and after a change of a
+//! manifest.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,7 +16,7 @@ pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<bool> {
     Ok(shell::run(command(workspace), Show::Lines)?.ok)
 }
 
-/// One command for all packages: cargo verifies crates against each other's packages before any of them is published.
+/// One command for all packages: cargo verifies crates against each other before any is published.
 pub(crate) fn command(workspace: &Workspace) -> Command {
     let mut command = workspace.cargo(["package", "--allow-dirty"]);
     command.args(stages::named(workspace.published())).arg("--target-dir").arg(target(workspace));
@@ -26,8 +27,8 @@ fn target(workspace: &Workspace) -> PathBuf {
     workspace.target.join("packages")
 }
 
-/// Removes unpacked packages of earlier runs. Cargo identifies a package by its version alone, so it would verify this
-/// run's packages against them.
+/// Removes unpacked packages of earlier runs. Cargo identifies a package by its version alone, so
+/// it would verify this run's packages against them.
 fn forget_packages(workspace: &Workspace) {
     let _ = fs::remove_dir_all(target(workspace));
     let home = env::var_os("CARGO_HOME").map(PathBuf::from);

@@ -1,4 +1,4 @@
-//! A program that runs beside, and what it says.
+//! A child process and its output.
 #![expect(
     clippy::disallowed_methods,
     reason = "a program of one's own that waits for others needs no time that can be stopped"
@@ -13,14 +13,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 
-/// It is waited so long for each line, and for the end.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout of each line, and of the exit.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// A program, and what it says. It is killed when this is dropped.
+/// A child process and its output. It is killed on drop.
 pub(crate) struct Program {
     child: Child,
     lines: Receiver<String>,
-    said: Vec<String>,
+    seen: Vec<String>,
 }
 
 impl Program {
@@ -39,17 +39,17 @@ impl Program {
                 }
             }
         });
-        Ok(Self { child, lines, said: Vec::new() })
+        Ok(Self { child, lines, seen: Vec::new() })
     }
 
-    /// Waits until it has said a line with this.
-    pub(crate) fn says(&mut self, what: &str) -> anyhow::Result<()> {
-        let end = Instant::now() + PATIENCE;
-        while !self.said.iter().any(|line| line.contains(what)) {
+    /// Waits for a line that contains this text.
+    pub(crate) fn expect_line(&mut self, what: &str) -> anyhow::Result<()> {
+        let end = Instant::now() + TIMEOUT;
+        while !self.seen.iter().any(|line| line.contains(what)) {
             match self.lines.recv_timeout(end.saturating_duration_since(Instant::now())) {
-                Ok(line) => self.said.push(line),
+                Ok(line) => self.seen.push(line),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {
-                    anyhow::bail!("it did not say `{what}`, but {:?}", self.said)
+                    anyhow::bail!("it did not say `{what}`, but {:?}", self.seen)
                 }
             }
         }
@@ -63,7 +63,7 @@ impl Program {
 
     /// Waits until it is so, as it begins.
     pub(crate) fn until(&mut self, is_so: impl Fn() -> bool) -> anyhow::Result<()> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         while !is_so() {
             ensure!(Instant::now() < end && self.child.try_wait()?.is_none(), "it did not begin");
             thread::sleep(Duration::from_millis(50));
@@ -77,19 +77,19 @@ impl Program {
         ensure!(
             told.context("kill cannot be started")?.success(),
             "it had ended before it was told to: {:?}",
-            self.said
+            self.seen
         );
         self.ends()
     }
 
     /// An end without an error, by itself.
     pub(crate) fn ends(mut self) -> anyhow::Result<()> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         loop {
             let ended = self.child.try_wait()?;
-            self.said.extend(self.lines.try_iter());
+            self.seen.extend(self.lines.try_iter());
             if let Some(status) = ended {
-                ensure!(status.success(), "it ended with {status}: {:?}", self.said);
+                ensure!(status.success(), "it ended with {status}: {:?}", self.seen);
                 return Ok(());
             }
             ensure!(Instant::now() < end, "it did not end");

@@ -1,4 +1,4 @@
-//! `cargo xtask test quickstart`: the controller of a stranger whose manifest names one crate.
+//! `cargo xtask test quickstart`: a user's controller with one crate in its manifest.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,8 @@ use crate::workspace::Workspace;
 
 pub(crate) const MANIFEST: &str = "xtask/outside/quickstart/Cargo.toml";
 
-/// Builds it, and runs it on a server of its own and on `machinery serve`: each host has its address, and SIGTERM ends it well.
+/// Builds it, and runs it on a server of its own and on `machinery serve`: each host gets its
+/// address, and SIGTERM stops it cleanly.
 pub(crate) fn findings(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     let quickstart = build(workspace)?;
     let server = build_server(workspace)?;
@@ -27,7 +28,7 @@ pub(crate) fn findings(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     Ok(Vec::new())
 }
 
-/// Builds it, and says where it is.
+/// Builds it, and returns its path.
 pub(crate) fn build(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     let target = workspace.target.join("quickstart");
     let built = workspace
@@ -42,7 +43,7 @@ pub(crate) fn build(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     Ok(target.join("debug/quickstart"))
 }
 
-/// Builds the command `machinery`, and says where it is.
+/// Builds the command `machinery`, and returns its path.
 pub(crate) fn build_server(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     let built = workspace
         .cargo(["build", "--quiet", "--package", "machinery-cli"])
@@ -53,7 +54,7 @@ pub(crate) fn build_server(workspace: &Workspace) -> anyhow::Result<PathBuf> {
     Ok(workspace.target.join("debug/machinery"))
 }
 
-/// Runs it twice: the second finds the kind and its hosts there.
+/// Runs it twice: the second run finds the kind and its hosts.
 pub(crate) fn runs_on(quickstart: &Path, kubeconfig: &Path) -> anyhow::Result<()> {
     for _ in 0..2 {
         runs(Command::new(quickstart).arg("--kubeconfig").arg(kubeconfig))?;
@@ -65,7 +66,7 @@ fn runs(command: &mut Command) -> anyhow::Result<()> {
     let mut program = Program::start(command)?;
     // Said when the status has been written.
     for host in [r#"Some("db-0") is at 10.0.17.1: "#, r#"Some("db-1") is at 10.0.18.1: "#] {
-        program.says(host)?;
+        program.expect_line(host)?;
     }
     program.end()
 }

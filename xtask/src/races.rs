@@ -1,17 +1,18 @@
-//! `cargo xtask races`: who is in each other's way meets often. Two writers under a guard, ten thousand times in each shape; eight who claim a
-//! thousand names, crash, and wake up late.
+//! `cargo xtask races`: races many times. Two writers under a guard, ten thousand times in each
+//! shape; eight claimants of a thousand names that crash and resume late.
 //!
-//! They are tests of the API server and of controllers. In `cargo xtask test` these are not optimized, and do a part of it.
+//! They are tests of the API server and of controllers. `cargo xtask test` runs fewer rounds, not
+//! optimized.
 
 use crate::counts::Counts;
 use crate::shell::{self, Show};
 use crate::workspace::Workspace;
 
-/// In which crate, and which tests.
+/// Crates and tests.
 const RACES: [(&str, &str); 2] =
     [("machinery-apiserver", "guards::races"), ("machinery-controllers", "locks_race")];
 
-/// Runs them and shows their output. True: every one held, and there was at least one of each.
+/// Runs the races and shows their output. True: at least one of each ran, and all passed.
 pub(crate) fn run(workspace: &Workspace) -> anyhow::Result<bool> {
     let mut held = true;
     for (package, tests) in RACES {

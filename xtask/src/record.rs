@@ -1,7 +1,9 @@
-//! `cargo xtask record differential`: asks the genuine Kubernetes API machinery all that the differential cases ask, and
-//! keeps its answers beside them. Only this needs Go and curl; the tests read what it wrote.
+//! `cargo xtask record differential`: sends the requests of the differential cases to the genuine
+//! Kubernetes API machinery, and stores its responses beside them. Only this command needs Go and
+//! curl; the tests read the stored responses.
 //!
-//! `cargo xtask record applies --sequences 5000` asks that many random sequences of applies, and holds ours against the answers.
+//! `cargo xtask record applies --sequences 5000` sends random sequences of applies, and compares
+//! our responses with the genuine ones.
 
 mod curl;
 mod page;
@@ -27,15 +29,15 @@ use crate::shell::{self, Show};
 use crate::workspace::Workspace;
 
 #[derive(clap::Args)]
-pub(crate) struct Args {
-    /// What to record
-    what: What,
+pub(crate) struct RecordArgs {
+    /// The suite to record
+    suite: Suite,
     /// Only these themes, by the names of their files
     themes: Vec<String>,
     /// How many random sequences; more than the tests keep are compared at once and not kept
     #[arg(long, default_value_t = runner::applies::KEPT)]
     sequences: u64,
-    /// Writes nothing: says where the answers are not those of last time
+    /// Writes nothing; prints responses that differ from the recorded ones
     #[arg(long)]
     check: bool,
     /// A program to ask that was built before
@@ -44,16 +46,16 @@ pub(crate) struct Args {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum What {
+enum Suite {
     /// The answers that the apiserver's own are compared with
     Differential,
     /// The answers to random sequences of applies, updates and patches
     Applies,
 }
 
-/// True: all that was asked was answered, and with `--check` as it was recorded.
-pub(crate) fn run(workspace: &Workspace, args: &Args) -> anyhow::Result<bool> {
-    if let What::Applies = args.what {
+/// Records. True: every request had a response and, with `--check`, the recorded one.
+pub(crate) fn run(workspace: &Workspace, args: &RecordArgs) -> anyhow::Result<bool> {
+    if let Suite::Applies = args.suite {
         return applies(workspace, args);
     }
     let themes = if args.themes.is_empty() { case::themes().map_err(plain)? } else { args.themes.clone() };
@@ -82,8 +84,8 @@ pub(crate) fn run(workspace: &Workspace, args: &Args) -> anyhow::Result<bool> {
     Ok(fine)
 }
 
-/// Asks random sequences; ours must answer the same.
-fn applies(workspace: &Workspace, args: &Args) -> anyhow::Result<bool> {
+/// Sends random sequences; our responses must be the same.
+fn applies(workspace: &Workspace, args: &RecordArgs) -> anyhow::Result<bool> {
     let theme = runner::applies::theme(0..args.sequences).map_err(plain)?;
     let peer = started(workspace, args)?;
     let (record, answered) = ask(&theme, &peer)?;
@@ -109,7 +111,7 @@ fn applies(workspace: &Workspace, args: &Args) -> anyhow::Result<bool> {
     Ok(shell::run(judge, Show::Lines)?.ok && answered)
 }
 
-fn started(workspace: &Workspace, args: &Args) -> anyhow::Result<Peer> {
+fn started(workspace: &Workspace, args: &RecordArgs) -> anyhow::Result<Peer> {
     let program = match &args.peer {
         Some(program) => program.clone(),
         None => peer::build(workspace)?,
@@ -123,7 +125,7 @@ fn started(workspace: &Workspace, args: &Args) -> anyhow::Result<Peer> {
     Ok(peer)
 }
 
-/// All answers to a theme, and whether no case stopped half-way.
+/// Returns all responses of a theme, and whether every case ran to its end.
 fn ask(theme: &Theme, peer: &Peer) -> anyhow::Result<(Record, bool)> {
     let mut client = Curl { server: &peer.address };
     run::prepare(theme, &mut client).map_err(plain).with_context(|| theme.name.clone())?;
@@ -141,7 +143,7 @@ fn ask(theme: &Theme, peer: &Peer) -> anyhow::Result<(Record, bool)> {
     Ok((record, answered))
 }
 
-/// True: nothing is another answer than last time.
+/// True: every response is as recorded.
 fn same_as_recorded(theme: &Theme, record: &Record, tell: bool) -> bool {
     let Ok(last) = Record::read(&theme.name) else { return false };
     let stale = last.stale(theme);

@@ -1,25 +1,26 @@
-//! `cargo xtask setup`: what the test suites need beyond cargo and a network to crates.io.
+//! `cargo xtask setup`: tools that the test suites need beyond cargo and crates.io.
 //!
-//! Today that is rustfmt and clippy, which rustup installs, and cargo-deny, which cargo builds: that takes minutes, so
-//! only when somebody asks for it, or in CI. python3-venv is Debian's, and brings Python: kubectl and the clients in Python are
-//! installed with it. etcd, which is what the store's benchmark has beside it, is for those who ask for a setup: no test needs
-//! it. Go is not in the table on purpose: Debian's is too old. It builds peers for the benchmarks and a client for the tests of the
-//! apiserver. Those tests say so where Go or Python is not here, and fail in CI.
+//! These are rustfmt and clippy, which rustup installs, and cargo-deny, which cargo compiles: that
+//! takes minutes, so only `setup` and CI install it. python3-venv is a package of Debian and brings
+//! Python, with which kubectl and the Python clients are installed. etcd, a peer of the store's
+//! benchmark, is installed by `setup` only: no test needs it. Go is not in the table, because
+//! Debian's is too old. It builds peers for the benchmarks and a client for the tests of the API
+//! server. Those tests print a reason where Go or Python is missing, and fail in CI.
 
 use std::process::Command;
 
 use crate::shell::{self, Show};
 
-/// Something that a suite cannot run without, or a benchmark compares with.
+/// A tool that a suite cannot run without, or that a benchmark compares with.
 struct Tool {
     name: &'static str,
     from: Source,
-    /// A command that succeeds when it is there.
+    /// A command that succeeds when the tool is installed.
     proof: &'static [&'static str],
     need: Need,
 }
 
-/// What there is not without a tool.
+/// The loss without a tool.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Need {
     /// A suite of the tests, which is skipped.
@@ -36,12 +37,12 @@ enum Source {
     Cargo(&'static str),
 }
 
-/// Who asks.
+/// The calling command.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
-    /// `cargo xtask setup`: all that can be had.
+pub(crate) enum Caller {
+    /// `cargo xtask setup`: every tool.
     Setup,
-    /// `cargo xtask test`: what is quick; in CI, all.
+    /// `cargo xtask test`: tools that install quickly; in CI, all of them.
     Test,
 }
 
@@ -78,21 +79,22 @@ const TOOLS: &[Tool] = &[
     },
 ];
 
-/// Debian's packages begin the services in them. A service that a tool brought is ended, and stays so.
+/// Services that Debian's packages start. A service that an installed tool brought is stopped and
+/// disabled.
 const SERVICES: &[(&str, &str)] = &[("etcd-server", "etcd.service")];
 
-/// What could not be had: the tool, and what is skipped without it.
+/// Missing tools, with the suites that are skipped without them.
 #[derive(Default)]
 pub(crate) struct Setup {
     missing: Vec<Missing>,
 }
 
-/// One tool that is not here.
+/// A missing tool.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Missing {
     /// Its name in the table.
     pub(crate) tool: &'static str,
-    /// Why it is not here, and what to do.
+    /// The reason and the remedy.
     pub(crate) why: String,
 }
 
@@ -108,11 +110,11 @@ impl Setup {
     }
 }
 
-/// Installs what it may, and says in one line what is there, what was installed and what is missing.
-pub(crate) fn run(asked: Asked) -> Setup {
+/// Installs missing tools where permitted, and prints which are installed and which are missing.
+pub(crate) fn run(caller: Caller) -> Setup {
     let here = |tool: &Tool| shell::succeeds(tool.proof[0], &tool.proof[1..]);
-    let patient = asked == Asked::Setup || std::env::var_os("CI").is_some();
-    let wanted = |tool: &&Tool| asked == Asked::Setup || matches!(tool.need, Need::Suite(_));
+    let patient = caller == Caller::Setup || std::env::var_os("CI").is_some();
+    let wanted = |tool: &&Tool| caller == Caller::Setup || matches!(tool.need, Need::Suite(_));
     let tools: Vec<&'static Tool> = TOOLS.iter().filter(wanted).collect();
     let setup = settle(&tools, here, |source| may_use(source, patient), install);
     if setup.is_ready() {
@@ -125,7 +127,7 @@ pub(crate) fn run(asked: Asked) -> Setup {
     setup
 }
 
-/// Decides for each tool: here, installed, or missing with a reason.
+/// Decides for each tool: present, installed, or missing with a reason.
 fn settle(
     tools: &[&'static Tool],
     here: impl Fn(&Tool) -> bool,
@@ -152,7 +154,7 @@ fn settle(
     setup
 }
 
-/// Whether an installer is here and we are who may use it.
+/// Whether the installer exists and this user may run it.
 fn may_use(source: Source, patient: bool) -> bool {
     match source {
         Source::Cargo(_) => patient,
@@ -211,13 +213,13 @@ mod tests {
     }];
 
     #[test]
-    fn what_is_here_is_not_installed() {
+    fn a_present_tool_is_not_installed() {
         let setup = settle(SWITCH, |_| true, |_| true, |_| panic!("it is here"));
         assert!(setup.is_ready());
     }
 
     #[test]
-    fn what_may_be_installed_is() {
+    fn a_permitted_tool_is_installed() {
         let installed = Cell::new(false);
         let install = |_: &Tool| !installed.replace(true);
         let setup = settle(SWITCH, |_| installed.get(), |_| true, install);
@@ -225,14 +227,14 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_installed_is_named_with_its_suite() {
+    fn a_forbidden_tool_is_missing_with_its_suite() {
         let setup = settle(SWITCH, |_| false, |_| false, |_| panic!("nobody may"));
         let why = "`apt-get install switch` brings it; without it `frames` is skipped";
         assert_eq!(setup.missing("switch").map(|missing| missing.why.as_str()), Some(why));
     }
 
     #[test]
-    fn an_installer_that_lies_is_not_believed() {
+    fn a_tool_is_checked_after_its_installation() {
         assert!(!settle(SWITCH, |_| false, |_| true, |_| true).is_ready());
     }
 }

@@ -28,7 +28,7 @@ pub(crate) struct Outcome {
 
 const QUIET_PERIOD: Duration = Duration::from_secs(30);
 
-/// Runs `command` to its end. An error means that it could not be started.
+/// Runs `command` until it exits. An error means that it could not be started.
 pub(crate) fn run(mut command: Command, show: Show) -> anyhow::Result<Outcome> {
     let line = describe(&command);
     let (reader, writer) = std::io::pipe().context("cannot make a pipe")?;
@@ -71,7 +71,7 @@ pub(crate) fn run(mut command: Command, show: Show) -> anyhow::Result<Outcome> {
     Ok(Outcome { ok: status.success(), ending: status.to_string(), text })
 }
 
-/// The command as one would type it, with the variables it sets.
+/// The command line as a user would type it, with the variables that it sets.
 pub(crate) fn describe(command: &Command) -> String {
     let variables = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
     let variables =
@@ -82,14 +82,14 @@ pub(crate) fn describe(command: &Command) -> String {
     variables.chain(words).collect::<Vec<_>>().join(" ")
 }
 
-/// Whether a program starts and exits with zero. What it prints is dropped.
+/// Whether a program starts and exits with zero. Its output is discarded.
 pub(crate) fn succeeds(program: &str, args: &[&str]) -> bool {
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 
-/// Text without its colours: some tools colour what goes into a pipe.
+/// Removes colours: some tools write them into pipes too.
 pub(crate) fn plain(coloured: &str) -> String {
     let mut text = String::with_capacity(coloured.len());
     let mut chars = coloured.chars();
@@ -103,7 +103,7 @@ pub(crate) fn plain(coloured: &str) -> String {
     text
 }
 
-/// The time, for saying how long a thing took and for nothing else.
+/// The current time, only for measuring durations to be printed.
 #[expect(
     clippy::disallowed_methods,
     reason = "a developer's tool measures real time, and nobody simulates it"
@@ -120,7 +120,7 @@ fn quoted(word: &str) -> String {
     if word.is_empty() || word.contains([' ', '"', '$', '*']) { format!("'{word}'") } else { word.to_owned() }
 }
 
-/// What is on the screen while a child runs.
+/// Progress of a child on the screen.
 struct Progress {
     show: Show,
     terminal: bool,

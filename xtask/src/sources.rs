@@ -1,7 +1,7 @@
 //! A rule about source text that clippy cannot state: in a library every `select!` is `biased;`.
 //!
-//! Without it tokio polls the branches in random order, from randomness that nobody passed in, and a run under
-//! simulation cannot be repeated.
+//! Without it tokio polls the branches in a random order from its own source of randomness, so a
+//! simulated run could not be repeated.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -131,7 +131,7 @@ fn literal(text: &str) -> Option<usize> {
     character.then(|| 1 + closed(body, '\'').unwrap_or(body.len()))
 }
 
-/// Where the literal ends whose inside `body` begins with.
+/// Returns the end of the literal that starts before `body`.
 fn closed(body: &str, quote: char) -> Option<usize> {
     let mut escaped = false;
     body.char_indices().find_map(|(at, c)| {

@@ -11,13 +11,13 @@ use crate::{layering, loom, packages, quickstart, words};
 pub(crate) struct Stage {
     /// As in `[n/N] name`.
     pub(crate) name: &'static str,
-    /// What is run.
+    /// The work of the stage.
     pub(crate) work: Work,
     /// A tool of [`crate::setup`] without which the stage is skipped.
     pub(crate) needs: Option<&'static str>,
 }
 
-/// What a stage runs, and how it is counted.
+/// The work of a stage, and its counting.
 pub(crate) enum Work {
     /// Commands that hold or do not: one test together.
     Check(Vec<Command>),
@@ -59,8 +59,9 @@ fn formatting(workspace: &Workspace) -> Work {
     ])
 }
 
-/// The workspace with all features, then each library with no feature and with each of its features alone: features only
-/// add, so every subset must compile by itself, and single features find what is missing.
+/// The workspace with all features, then each library with no feature and with each feature alone:
+/// features only add, so every subset must compile by itself, and single features find missing
+/// dependencies.
 fn lints(workspace: &Workspace) -> Work {
     let mut whole = workspace.cargo(["clippy", "--workspace", "--all-targets", "--all-features"]);
     whole.args(STRICT);
@@ -90,7 +91,8 @@ fn asks_itself(package: &Package) -> bool {
     package.dependencies.iter().any(|dependency| dependency.name == package.name.as_str())
 }
 
-/// Unit, integration and model tests, and the committed inputs of the fuzz targets (a test of xtask).
+/// Unit, integration and model tests, and the committed inputs of the fuzz targets, which are a
+/// test of xtask.
 fn tests(workspace: &Workspace) -> Work {
     let args = [
         "test",
@@ -105,8 +107,9 @@ fn tests(workspace: &Workspace) -> Work {
     Work::Programs(workspace.cargo(args))
 }
 
-/// The libraries once more without any feature, as a user gets them who turns all of them off. A crate whose tests
-/// ask for features of itself has the same tests without any, and these have been run.
+/// The libraries without any feature, for users that disable default features. Crates with tests
+/// that need features of the crate itself are excluded: their tests are the same as with all
+/// features.
 fn tests_bare(workspace: &Workspace) -> Work {
     let mut command =
         workspace.cargo(["test", "--no-default-features", "--no-fail-fast", "--lib", "--tests"]);
@@ -118,7 +121,8 @@ fn doc_tests(workspace: &Workspace) -> Work {
     Work::Harness(vec![workspace.cargo(["test", "--workspace", "--all-features", "--no-fail-fast", "--doc"])])
 }
 
-/// The stranger's crate, with the default features of what it depends on and with none. Nothing may want protoc.
+/// A user's crate, with default features of its dependencies and with none. No dependency may need
+/// protoc.
 fn outside(workspace: &Workspace) -> Work {
     let run = |features: &[&str]| {
         let mut command = workspace.cargo(["run", "--quiet", "--manifest-path", OUTSIDE]);
@@ -129,8 +133,9 @@ fn outside(workspace: &Workspace) -> Work {
     Work::Check(vec![run(&[]), run(&["--no-default-features"])])
 }
 
-/// All documentation, with warnings as errors. Named targets and clippy's wrapper make cargo reuse what the stage `lints`
-/// checked: without them every dependency would be checked once more, with other features.
+/// All documentation, with warnings as errors. Named targets and clippy's wrapper make cargo reuse
+/// the artifacts of the stage `lints`; otherwise every dependency would be checked again with other
+/// features.
 fn docs(workspace: &Workspace) -> Work {
     let mut command =
         workspace.cargo(["doc", "--workspace", "--no-deps", "--all-features", "--lib", "--examples"]);

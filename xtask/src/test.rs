@@ -1,17 +1,18 @@
-//! `cargo xtask test`: runs the stages, counts, and says at the end what was skipped and why.
+//! `cargo xtask test`: runs the stages, counts tests, and ends with skipped tests and their
+//! reasons.
 
 use std::process::Command;
 
 use anyhow::bail;
 
 use crate::counts::{self, Counts};
-use crate::setup::{self, Asked, Setup};
+use crate::setup::{self, Caller, Setup};
 use crate::shell::{self, Show};
 use crate::stages::{self, Stage, Work};
 use crate::test_programs;
 use crate::workspace::Workspace;
 
-/// Runs all stages, or those in `only`. A stage that fails does not stop the next. True: nothing failed.
+/// Runs all stages, or those in `only`. A failed stage does not stop the next. True: no failure.
 pub(crate) fn run(workspace: &Workspace, only: &[String]) -> anyhow::Result<bool> {
     let mut stages = stages::all(workspace);
     if let Some(unknown) = only.iter().find(|name| !stages.iter().any(|stage| stage.name == *name)) {
@@ -20,7 +21,7 @@ pub(crate) fn run(workspace: &Workspace, only: &[String]) -> anyhow::Result<bool
     }
     stages.retain(|stage| only.is_empty() || only.iter().any(|name| name == stage.name));
 
-    let setup = setup::run(Asked::Test);
+    let setup = setup::run(Caller::Test);
     let mut total = Report::default();
     let mut failed = Vec::new();
     let mut times = Vec::new();
@@ -158,7 +159,7 @@ fn run_programs(stage: &str, command: Command) -> Report {
     report
 }
 
-/// Runs a command; prints all it said if it failed.
+/// Runs a command; prints its output if it failed.
 fn attempt(command: Command) -> (bool, String) {
     let line = shell::describe(&command);
     match shell::run(command, Show::Progress) {
@@ -178,8 +179,8 @@ fn one(ok: bool) -> Counts {
     if ok { Counts { passed: 1, ..Counts::default() } } else { Counts { failed: 1, ..Counts::default() } }
 }
 
-/// What a harness's run counts as: one that failed without a failed test (it did not compile, or was killed) failed
-/// once, and so did one that ran nothing.
+/// Adds a failure to the counts of a harness that failed without a failed test (it did not compile,
+/// or was killed), and to those of a harness that ran no test.
 fn judge(ok: bool, counts: Counts) -> Counts {
     let silent = if ok { counts.ran() == 0 } else { counts.failed == 0 };
     Counts { failed: counts.failed + usize::from(silent), ..counts }
@@ -194,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_what_the_harness_says() {
+    fn failures_are_counted_by_the_harness() {
         check(true, (3, 0), 0);
         check(false, (3, 2), 2);
     }

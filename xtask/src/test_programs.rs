@@ -1,7 +1,8 @@
 //! Builds test programs with cargo, and runs two of them at a time.
 //!
-//! Cargo runs one program after another, and most of ours wait for sockets, children and deadlines for much of their
-//! time. Programs that measure time are in [`ALONE`], and run after the others, one by one.
+//! Cargo runs one program after another, although most of ours wait for sockets, children and
+//! deadlines much of their time. Programs that measure time are in [`ALONE`], and run one by one
+//! after the others.
 #![expect(
     clippy::disallowed_types,
     reason = "a developer's tool has no concurrency that loom should explore"
@@ -90,19 +91,19 @@ struct Artifact {
     reason: String,
     manifest_path: Option<PathBuf>,
     package_id: Option<String>,
-    target: Option<Target>,
-    profile: Option<Profile>,
+    target: Option<ArtifactTarget>,
+    profile: Option<ArtifactProfile>,
     executable: Option<PathBuf>,
 }
 
 #[derive(Deserialize)]
-struct Target {
+struct ArtifactTarget {
     name: String,
     kind: Vec<String>,
 }
 
 #[derive(Deserialize)]
-struct Profile {
+struct ArtifactProfile {
     test: bool,
 }
 
@@ -126,7 +127,8 @@ fn program(line: &str) -> anyhow::Result<Option<TestProgram>> {
     Ok(Some(TestProgram { name: format!("{package}/{target}"), executable, directory }))
 }
 
-/// `path+file:///w/store#machinery-store@0.1.0` or, for a directory of that name, `path+file:///w/sync#0.1.0`.
+/// Parses `path+file:///w/store#machinery-store@0.1.0` or, for a directory with the name of its
+/// package, `path+file:///w/sync#0.1.0`.
 fn package_name(id: &str) -> String {
     let (path, version) = id.split_once('#').unwrap_or((id, ""));
     let directory = path.rsplit('/').next().unwrap_or(path);

@@ -1,7 +1,8 @@
 //! `cargo xtask words`: the language of documentation and names, held by ceilings that only fall.
 //!
-//! [`text`] reads a file, [`figures`] counts, [`ceilings`] is the committed table, and [`citations`] finds names in
-//! documents that the code no longer has. The rules and their reasons are in CONTRIBUTING.md.
+//! [`text`] reads a file, [`figures`] counts, [`ceilings`] is the committed table, and
+//! [`citations`] finds names in documents that the code no longer has. The rules and their reasons
+//! are in CONTRIBUTING.md.
 
 mod ceilings;
 mod citations;
@@ -26,7 +27,8 @@ const DOCUMENTATION: &str = "docs";
 /// How many lines the stage prints for each crate over a ceiling.
 const SHOWN_FOR_A_STAGE: usize = 20;
 
-/// Prints the figures, and the lines below `only` or, without it, those of crates over a ceiling. True: nothing is over.
+/// Prints the figures, and the lines below `only` or, without it, those of crates over a ceiling.
+/// True: nothing is over.
 pub(crate) fn run(workspace: &Workspace, only: &[PathBuf]) -> anyhow::Result<bool> {
     let survey = Survey::read(workspace)?;
     survey.print_table();
@@ -42,7 +44,8 @@ pub(crate) fn run(workspace: &Workspace, only: &[PathBuf]) -> anyhow::Result<boo
     Ok(findings.is_empty())
 }
 
-/// Figures over their ceilings with their worst lines, ceilings that must be lowered, and citations of missing names.
+/// Figures over their ceilings with their worst lines, ceilings that must be lowered, and citations
+/// of missing names.
 pub(crate) fn findings(workspace: &Workspace) -> anyhow::Result<Vec<String>> {
     Ok(Survey::read(workspace)?.findings())
 }

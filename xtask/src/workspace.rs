@@ -1,5 +1,5 @@
-//! The workspace, as cargo describes it. Everything that could be listed by hand is read from here, so that a new
-//! crate is tested, packaged and checked without an edit to xtask.
+//! The workspace, as cargo describes it. Lists of crates are read from here, so that a new crate is
+//! tested, packaged and checked without an edit to xtask.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,7 +11,7 @@ use cargo_metadata::{MetadataCommand, Package, TargetKind};
 pub(crate) struct Workspace {
     /// The directory of the root manifest.
     pub(crate) root: PathBuf,
-    /// Where cargo builds.
+    /// The target directory.
     pub(crate) target: PathBuf,
     /// The members.
     pub(crate) packages: Vec<Package>,

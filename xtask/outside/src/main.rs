@@ -1,6 +1,6 @@
-//! Renders thumbnails of photographs that keep being saved: nothing of Kubernetes, only keys and work.
+//! Renders thumbnails of photographs that are saved repeatedly: a work queue without Kubernetes.
 //!
-//! With default features the queue runs on tokio; without any, it is driven by hand and time is what we say it is.
+//! With default features the queue runs on tokio; without features it has a manual clock.
 
 use std::error::Error;
 use std::time::Duration;

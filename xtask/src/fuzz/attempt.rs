@@ -1,4 +1,4 @@
-//! One run of a target, with its panic caught and put into words.
+//! One run of a target, with its panic caught and described.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,13 +7,14 @@ thread_local! {
     static LAST_PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// Keeps panics from being printed: making an input shorter means hundreds of them. For this process, for good.
+/// Disables the panic hook for this process: shortening an input means hundreds of panics.
 pub(super) fn be_quiet() {
     std::panic::set_hook(Box::new(|panic| LAST_PANIC.set(panic.to_string())));
 }
 
-/// The panic that `input` leads to, if it does; without words unless [`be_quiet`] came before.
+/// Returns the panic that `input` causes, if any; without its message unless [`be_quiet`] was
+/// called before.
 pub(super) fn attempt(run: fn(&[u8]), input: &[u8]) -> Option<String> {
-    // Nothing is shared between runs but what the target itself shares, and that is for the target to get right.
+    // Runs share only the state of the target itself, which must tolerate a panic.
     catch_unwind(AssertUnwindSafe(|| run(input))).err().map(|_| LAST_PANIC.take())
 }

@@ -1,4 +1,4 @@
-//! A target under fire for a while: one thread runs inputs, this one watches it.
+//! Fuzzing one target for a time: one thread runs inputs, and this one monitors it.
 
 use std::io::{IsTerminal, Write};
 use std::path::Path;
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 
 const SHRINK_ATTEMPTS: usize = 20_000;
 
-/// To the beginning of a terminal's line, and nothing on it.
+/// Escape sequence: start of the line, and clear it.
 const CLEAR: &str = "\r\x1b[2K";
 
 /// An input and the panic it leads to.
@@ -28,15 +28,15 @@ struct Find {
     panic: String,
 }
 
-/// What the two threads share.
+/// State shared by the two threads.
 #[derive(Default)]
 struct Shared {
-    /// How many inputs were begun.
+    /// Number of inputs started.
     begun: AtomicU64,
-    /// The input of now, for the case that it never ends.
+    /// The current input, reported if it hangs.
     #[expect(clippy::disallowed_types, reason = "a tool has no loom models to be seen by")]
     current: std::sync::Mutex<Vec<u8>>,
-    /// Time is up.
+    /// Set when the time is over.
     stop: AtomicBool,
 }
 
@@ -49,7 +49,7 @@ impl Shared {
     }
 }
 
-/// Runs `target` on its corpus, and then on what comes of it for `seconds`. True: nothing was found.
+/// Runs `target` on its corpus, then on mutations of it for `seconds`. True: no input panicked.
 pub(super) fn run(workspace: &Workspace, target: &Target, seed: u64, seconds: u64) -> anyhow::Result<bool> {
     let directory = workspace.root.join(target.corpus);
     let entries: Vec<_> = corpus::load(&directory)?.into_iter().map(|(_, input)| input).collect();
@@ -75,7 +75,7 @@ pub(super) fn run(workspace: &Workspace, target: &Target, seed: u64, seconds: u6
     Ok(false)
 }
 
-/// The corpus, then mutations of it, until something panics or it is told to stop.
+/// Runs the corpus, then mutations of it, until an input panics or the time is over.
 fn search(target: &Target, entries: &[Vec<u8>], seed: u64, shared: &Shared) -> Option<Find> {
     let mut rng = Rng::new(seed);
     let mutations =
@@ -89,7 +89,7 @@ fn search(target: &Target, entries: &[Vec<u8>], seed: u64, shared: &Shared) -> O
     None
 }
 
-/// Says how far it is, ends it when time is up, and gives up on an input that hangs.
+/// Prints progress, stops the search when the time is over, and aborts on an input that hangs.
 fn watch(
     workspace: &Workspace,
     target: &Target,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// Reads the inputs in the order of their names; none if there is no such directory.
+/// Reads the inputs in the order of their names; returns none if the directory is missing.
 pub(super) fn load(directory: &Path) -> anyhow::Result<Vec<(PathBuf, Vec<u8>)>> {
     if !directory.exists() {
         return Ok(Vec::new());
@@ -26,7 +26,8 @@ pub(super) fn load(directory: &Path) -> anyhow::Result<Vec<(PathBuf, Vec<u8>)>> 
     files.into_iter().map(read).collect()
 }
 
-/// Writes a failing input; its name begins with `kind` and depends on its bytes only, so that the same find is one file.
+/// Writes a failing input. The file name begins with `kind` and depends on the bytes only, so that
+/// equal inputs are one file.
 pub(super) fn save(directory: &Path, kind: &str, input: &[u8]) -> anyhow::Result<PathBuf> {
     fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
     let file = directory.join(format!("{kind}-{:016x}", hash(input)));
@@ -34,7 +35,7 @@ pub(super) fn save(directory: &Path, kind: &str, input: &[u8]) -> anyhow::Result
     Ok(file)
 }
 
-/// The bytes for a person to read; empty when there are too many for that.
+/// A readable dump of the bytes; empty when there are too many.
 pub(super) fn dump(input: &[u8]) -> String {
     let mut text = String::new();
     if input.len() <= 256 {

@@ -1,4 +1,4 @@
-//! Makes new inputs from old ones. The same seed and the same corpus give the same inputs, on every machine.
+//! Generates inputs from a corpus. The same seed and corpus give the same inputs on every machine.
 
 use std::hash::BuildHasher;
 

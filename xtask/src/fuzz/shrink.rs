@@ -1,4 +1,4 @@
-//! Makes an input shorter while it still fails: a person will have to read it.
+//! Shortens a failing input for its reader.
 
 /// Tries to leave out pieces of halving size until no single byte can go, or after `attempts`.
 pub(super) fn shrink(input: &[u8], attempts: usize, mut fails: impl FnMut(&[u8]) -> bool) -> Vec<u8> {
@@ -21,7 +21,7 @@ pub(super) fn shrink(input: &[u8], attempts: usize, mut fails: impl FnMut(&[u8])
                 at += piece;
             }
         }
-        // At one byte, go round again as long as it helps: what was needed before may not be any more.
+        // With pieces of one byte, repeat while it helps: a byte that was needed before may now be superfluous.
         if piece > 1 || best.len() == before {
             piece /= 2;
         }
@@ -34,14 +34,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_matters_is_left() {
+    fn only_needed_bytes_are_left() {
         let input: Vec<u8> = (0..=255).collect();
         let found = shrink(&input, 10_000, |bytes| bytes.contains(&17) && bytes.contains(&200));
         assert_eq!(found, [17, 200]);
     }
 
     #[test]
-    fn what_becomes_superfluous_goes_too() {
+    fn bytes_that_become_superfluous_are_removed() {
         // The first byte can go only once the last has gone.
         let found = shrink(b"a..b", 10_000, |bytes| !bytes.starts_with(b".") || !bytes.contains(&b'b'));
         assert_eq!(found, b"");

@@ -1,4 +1,4 @@
-//! Kubernetes, from its own programs: built, started, stopped.
+//! Kubernetes from its Go modules: built, started, stopped.
 
 use std::fs::{self, File};
 use std::net::TcpListener;
@@ -17,10 +17,11 @@ const PACKAGES: [&str; 3] = [
     "k8s.io/kubernetes/cmd/kube-controller-manager",
 ];
 
-/// An administrator's. Whoever reaches loopback may have it: there is nothing in there.
+/// The token of an administrator. It is public, because the cluster is empty and listens on
+/// loopback.
 const TOKEN: &str = "under-test";
 
-/// Which Kubernetes that is.
+/// Returns the version of Kubernetes in `go.mod`.
 pub(super) fn version(workspace: &Workspace) -> anyhow::Result<String> {
     let path = workspace.root.join("xtask/kubernetes/go.mod");
     let modules = fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
@@ -29,7 +30,7 @@ pub(super) fn version(workspace: &Workspace) -> anyhow::Result<String> {
     Ok(version.context("k8s.io/kubernetes is not required in xtask/kubernetes/go.mod")?.to_owned())
 }
 
-/// Builds the programs, and says in which directory they are. Afterwards it takes seconds.
+/// Builds the programs, and returns their directory. A second build takes seconds.
 pub(super) fn build(workspace: &Workspace, version: &str) -> anyhow::Result<PathBuf> {
     let programs = workspace.target.join("kubernetes/programs");
     fs::create_dir_all(&programs).with_context(|| format!("cannot make {}", programs.display()))?;
@@ -43,15 +44,15 @@ pub(super) fn build(workspace: &Workspace, version: &str) -> anyhow::Result<Path
     Ok(programs)
 }
 
-/// A cluster without nodes. It ends when this is dropped.
+/// A cluster without nodes. Dropping it stops it.
 pub(super) struct Cluster {
     pub(super) kubeconfig: PathBuf,
-    /// Last what the others need.
+    /// In the order in which they are stopped: etcd last, because the others need it.
     _running: [Program; 3],
 }
 
 impl Cluster {
-    /// Starts with nothing, and returns when it serves and collects garbage.
+    /// Starts with an empty store, and returns when it serves and collects garbage.
     pub(super) fn start(programs: &Path, directory: &Path) -> anyhow::Result<Self> {
         let [store, peers, serves] = free_ports()?;
         let start = |name: &str, args: &[&str]| {
@@ -127,7 +128,7 @@ fn text_of_kubeconfig(url: &str, authority: &Path) -> String {
     )
 }
 
-/// Ports that nobody listens on, as yet.
+/// Ports that were free a moment ago.
 fn free_ports() -> anyhow::Result<[u16; 3]> {
     let bind = || TcpListener::bind("127.0.0.1:0").context("there is no port to listen on");
     let all = [bind()?, bind()?, bind()?];

@@ -1,15 +1,15 @@
-//! Asks cargo for the graph that `layering` judges.
+//! Reads from cargo the graph that `layering` judges.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Context, ensure};
 use cargo_metadata::{DependencyKind, Package};
 
-use super::house::{self, Room};
+use super::workspace_table::{self, Row};
 use super::{Crate, Edge, Graph};
 use crate::workspace::Workspace;
 
-/// The workspace as it is.
+/// Reads the graph of the workspace.
 pub(super) fn graph(workspace: &Workspace) -> anyhow::Result<Graph> {
     let crates =
         workspace.packages.iter().map(|package| read(workspace, package)).collect::<anyhow::Result<_>>()?;
@@ -21,8 +21,8 @@ fn read(workspace: &Workspace, package: &Package) -> anyhow::Result<Crate> {
         to: dependency.name.clone(),
         dev: dependency.kind == DependencyKind::Development,
     };
-    let links = match house::room_of(&package.name) {
-        Some(room) if !room.keeps_out.is_empty() => links(workspace, package, room)?,
+    let links = match workspace_table::row_of(&package.name) {
+        Some(row) if !row.excludes.is_empty() => links(workspace, package, row)?,
         _ => BTreeMap::new(),
     };
     Ok(Crate {
@@ -32,17 +32,19 @@ fn read(workspace: &Workspace, package: &Package) -> anyhow::Result<Crate> {
     })
 }
 
-/// What one crate links when it is built by itself, with all its features but its gate, on any platform.
+/// Returns the crates that one crate links when built by itself, with all features but the exempt
+/// one, on any platform.
 ///
-/// `cargo tree` and not the `resolve` of `cargo metadata`: that one unites the features of the whole workspace, so a
-/// feature that another crate turns on would look like this crate's own.
+/// It uses `cargo tree` and not the `resolve` of `cargo metadata`: the latter unites the features
+/// of the whole workspace, so a feature that another crate turns on would look like this crate's
+/// own.
 fn links(
     workspace: &Workspace,
     package: &Package,
-    room: &Room,
+    row: &Row,
 ) -> anyhow::Result<BTreeMap<String, BTreeSet<String>>> {
     let features: Vec<_> =
-        package.features.keys().map(String::as_str).filter(|feature| Some(*feature) != room.gate).collect();
+        package.features.keys().map(String::as_str).filter(|feature| Some(*feature) != row.gate).collect();
     let mut command = workspace
         .cargo(["tree", "--edges", "normal", "--target", "all", "--prefix", "depth", "--format", "{p}"]);
     command.args([

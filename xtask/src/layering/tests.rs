@@ -11,11 +11,11 @@ fn graph(crates: &[(&str, &[(&str, bool)])]) -> Graph {
     Graph { crates: crates.iter().map(it).collect() }
 }
 
-/// Checks one edge from `from` to `to`, which is in the workspace too if it has a room.
+/// Checks one edge from `from` to `to`. `to` is a member of the workspace if it is in the table.
 fn check(from: &str, to: &str, dev: bool, expected: Option<&str>) {
     let edges = [(to, dev)];
     let both: [(&str, &[(&str, bool)]); 2] = [(from, &edges), (to, &[])];
-    let members = if house::room_of(to).is_some() { &both[..] } else { &both[..1] };
+    let members = if workspace_table::row_of(to).is_some() { &both[..] } else { &both[..1] };
     let found = violations(&graph(members));
     assert_eq!(found.first().map(|violation| violation.edge.as_str()), expected);
     assert!(found.len() <= 1, "one edge is one violation: {found:?}");
@@ -69,7 +69,7 @@ fn the_walls_of_the_design_stand() {
 }
 
 #[test]
-fn what_is_reached_along_arrows_may_be_named() {
+fn transitive_dependencies_may_be_named() {
     check("machinery-workqueue", "machinery-sync", false, None);
     check("machinery-controllers", "machinery-objects", false, None);
     check("machinery-apiserver", "machinery-sync", false, None);
@@ -124,21 +124,21 @@ fn a_crate_without_a_room_is_an_error() {
 
 #[test]
 fn every_name_in_the_table_is_a_room() {
-    let known: BTreeSet<_> = house::HOUSE.iter().map(|room| room.name).collect();
-    for room in house::HOUSE {
-        let names = match room.may {
+    let known: BTreeSet<_> = workspace_table::WORKSPACE.iter().map(|row| row.name).collect();
+    for row in workspace_table::WORKSPACE {
+        let names = match row.may {
             May::Reach(names) | May::Only(names) => names,
             May::Anything => &[],
         };
         assert!(
-            names.iter().chain(room.dev).all(|name| known.contains(name)),
-            "{} names a room that is not",
-            room.name
+            names.iter().chain(row.dev).all(|name| known.contains(name)),
+            "{} names a row that is not",
+            row.name
         );
         assert!(
-            !house::allowed(room).contains(room.name) || matches!(room.may, May::Anything),
+            !workspace_table::allowed(row).contains(row.name) || matches!(row.may, May::Anything),
             "a circle at {}",
-            room.name
+            row.name
         );
     }
 }

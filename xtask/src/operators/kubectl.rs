@@ -1,4 +1,4 @@
-//! What people type, and what the server says then.
+//! kubectl, run as a user would, and its output.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -24,7 +24,7 @@ impl Kubectl {
         command
     }
 
-    /// Runs a line, whose words have no spaces. An error says what it said.
+    /// Runs a command line that is split at spaces. The error has the output.
     pub(super) fn run(&self, line: &str) -> anyhow::Result<String> {
         let done = self.done(line)?;
         let said = String::from_utf8_lossy(&done.stderr);
@@ -32,7 +32,7 @@ impl Kubectl {
         Ok(String::from_utf8_lossy(&done.stdout).into_owned())
     }
 
-    /// Runs a line that is refused, and for this reason.
+    /// Runs a command line that must be refused with this reason.
     pub(super) fn refused(&self, line: &str, why: &str) -> anyhow::Result<()> {
         let done = self.done(line)?;
         let said = String::from_utf8_lossy(&done.stderr);

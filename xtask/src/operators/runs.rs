@@ -1,4 +1,4 @@
-//! What each example is given to do, and what has to be there then.
+//! The input of each example, and the objects expected afterwards.
 
 use std::fs;
 use std::net::TcpStream;
@@ -24,14 +24,16 @@ pub(super) fn crd_apply(site: &Site) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Holds rules itself, without a server. `crd_derive_schema` has a server hold the like.
+/// Evaluates rules by itself, without a server. `crd_derive_schema` has a server evaluate similar
+/// ones.
 pub(super) fn crd_derive_cel(site: &Site) -> anyhow::Result<()> {
     let mut example = site.start("crd_derive_cel")?;
-    example.says("all CEL validations behaved as expected")?;
+    example.expect_line("all CEL validations behaved as expected")?;
     example.ends()
 }
 
-/// Judges itself what the server defaults, prunes, merges by a set and refuses by rules. It leaves nothing.
+/// Checks by itself defaulting, pruning, merging by set and validation rules of the server. It
+/// leaves no objects.
 pub(super) fn crd_derive_schema(site: &Site) -> anyhow::Result<()> {
     let ended = site.start("crd_derive_schema")?.ends();
     // The last that it does is to delete its definition, and then to begin a watch of the end of that. What was over before it
@@ -45,14 +47,15 @@ pub(super) fn crd_derive_schema(site: &Site) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Judges itself what becomes of objects of two versions. It leaves nothing.
+/// Checks by itself objects in two versions. It leaves no objects.
 pub(super) fn crd_derive_multi(site: &Site) -> anyhow::Result<()> {
     site.start("crd_derive_multi")?.ends()?;
     ensure!(site.kubectl.is_gone("crd manyderives.kube.rs"), "it has left its definition");
     Ok(())
 }
 
-/// Labels what has no label, refuses what has a wrong one; and while it is away nothing is made.
+/// Labels objects without a label, refuses those with a wrong one; while it is down, creation
+/// fails.
 pub(super) fn admission_controller(site: &Site) -> anyhow::Result<()> {
     let Site { kubectl, directory, .. } = site;
     kubectl.run(&format!("apply -f {}", site.file("admission_crd.yaml")))?;
@@ -99,7 +102,7 @@ pub(super) fn configmapgen_controller(site: &Site) -> anyhow::Result<()> {
     becomes(&mut example, kubectl, "Hey!")?;
     // What somebody else has written, it does not take from them.
     kubectl.run(r#"patch configmap foo --type=merge --patch={"data":{"content":"theirs"}}"#)?;
-    example.says("conflict with \\\"kubectl-patch\\\"")?;
+    example.expect_line("conflict with \\\"kubectl-patch\\\"")?;
     is(&kubectl.read("configmap foo")?["data"]["content"], &json!("theirs"))?;
     kubectl.run("delete configmap foo")?;
     becomes(&mut example, kubectl, "Hey!")?;

@@ -12,10 +12,10 @@ use crate::workspace::Workspace;
 pub(super) const REPOSITORY: &str = "https://github.com/kube-rs/kube";
 /// The versions in `xtask/operators/Cargo.lock` are those of this one.
 pub(super) const TAG: &str = "4.2.0";
-/// What the tag named when this was written: a tag can be moved.
+/// The commit of the tag when this was written: a tag can be moved.
 const COMMIT: &str = "526f1f2cfa996ed0e92510feabb2d2327df5e49f";
 
-/// Clones it, if that was not done before, and says where it is. Nothing in it is other than in its commit.
+/// Clones the repository unless it is cloned already, and returns its directory.
 pub(super) fn clone(workspace: &Workspace, home: &Path, repository: &str) -> anyhow::Result<PathBuf> {
     let source = home.join(format!("kube-{TAG}"));
     if !is_whole(&source) {
@@ -58,7 +58,7 @@ pub(super) fn build(
     Ok(target.join("debug/examples"))
 }
 
-/// Whether what is there is the commit, and nothing else.
+/// Whether the clone is at the commit, without changes.
 fn is_whole(source: &Path) -> bool {
     let says = |args: &[&str]| {
         let said = Command::new("git").arg("-C").arg(source).args(args).output();

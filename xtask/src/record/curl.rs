@@ -10,15 +10,15 @@ use super::peer::Address;
 use super::runner::Result;
 use super::runner::client::{Client, Opened, Piece, Pieces, Request};
 
-/// A server on loopback, asked by an administrator.
+/// A server on loopback, with an administrator's credentials.
 pub(crate) struct Curl<'a> {
     pub(crate) server: &'a Address,
 }
 
-/// How long a server may think: the longest that is waited for on purpose is three seconds.
+/// Response timeout; the longest intended wait is three seconds.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What curl would say unasked.
+/// Headers that curl would send by itself.
 const DEFAULTS: [&str; 4] = ["accept", "content-type", "expect", "user-agent"];
 
 impl Client for Curl<'_> {
@@ -90,7 +90,7 @@ fn send(stdin: Option<ChildStdin>, body: Option<Vec<u8>>) {
 
 struct Answer {
     child: Child,
-    /// What came together with the head.
+    /// Bytes that followed the head in the same read.
     first: Vec<u8>,
     pieces: Receiver<Vec<u8>>,
 }

@@ -1,4 +1,4 @@
-//! JSON for people: what fits on a line is one line.
+//! Readable JSON: a value that fits on a line is one line.
 
 use serde_json::{Map, Value};
 
@@ -13,7 +13,7 @@ pub(crate) fn page(value: &Value) -> String {
     text
 }
 
-/// `used` is what stands on the line already.
+/// `used` is the number of columns already written on the line.
 fn write(value: &Value, indent: usize, used: usize, text: &mut String) {
     let line = line(value);
     if used + line.len() <= WIDTH {
@@ -56,7 +56,7 @@ fn write_within<'a>(
     text.push(close);
 }
 
-/// In the order of their names; of an answer, what was asked comes first and the body last.
+/// Fields in the order of their names; in an exchange, the request first and the body last.
 fn ordered(fields: &Map<String, Value>) -> impl Iterator<Item = (&String, &Value)> {
     let is_answer = fields.contains_key("to");
     let place = move |key: &str| match key {
@@ -96,18 +96,18 @@ mod tests {
     }
 
     #[test]
-    fn what_fits_is_one_line() {
+    fn a_short_value_is_one_line() {
         check(&json!({"a": [1, "x"], "b": {}}), "{\"a\": [1, \"x\"], \"b\": {}}\n");
     }
 
     #[test]
-    fn an_answer_begins_with_what_was_asked() {
+    fn an_exchange_begins_with_its_request() {
         let expected = "{\"to\": \"GET /\", \"status\": 200, \"headers\": {}, \"body\": 1}\n";
         check(&json!({"body": 1, "headers": {}, "status": 200, "to": "GET /"}), expected);
     }
 
     #[test]
-    fn what_does_not_fit_is_broken_at_the_outside() {
+    fn a_long_value_is_broken_at_the_outer_level() {
         let long = "x".repeat(100);
         let expected = format!("{{\n  \"a\": [1, 2],\n  \"b\": \"{long}\"\n}}\n");
         check(&json!({"a": [1, 2], "b": long}), &expected);

@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::shell::{self, Show};
 use crate::workspace::Workspace;
 
-/// How to reach a server.
+/// Address and credentials of a server.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Address {
@@ -19,9 +19,9 @@ pub(crate) struct Address {
     pub(crate) url: String,
     /// A file with the certificate to trust.
     pub(crate) authority: PathBuf,
-    /// A bearer's.
+    /// The bearer token.
     pub(crate) token: String,
-    /// Whose answers these are.
+    /// The version of Kubernetes.
     pub(crate) version: String,
 }
 

@@ -14,7 +14,8 @@ pub(crate) const CEILINGS: &[Ceilings] = &[];
 /// How far a figure may be below a ceiling that is above the goal.
 const SLACK: f64 = 0.1;
 
-/// Compares the figures of a crate with its row of the table. Each entry is a paragraph that names the remedy.
+/// Compares the figures of a crate with its row of the table. Each entry is a paragraph that names
+/// the remedy.
 pub(crate) fn judge(name: &str, figures: &Figures, table: &[Ceilings]) -> Vec<String> {
     let judge = |rule| judge_one(name, rule, figures.value(rule), ceiling(name, rule, table));
     Rule::ALL.into_iter().filter_map(judge).collect()

@@ -1,4 +1,5 @@
-//! Checks names that documents cite: tests in `lib.rs`, README and `docs/`, and items in the glossary. Pure.
+//! Checks names that documents cite: tests in `lib.rs`, README and `docs/`, and items in the
+//! glossary. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +10,8 @@ use super::text::{self, Text};
 pub(crate) struct Names {
     /// Every identifier outside of comments, those in strings included.
     identifiers: BTreeSet<String>,
-    /// Per crate: declared types and functions, and modules, with the documentation of each file that has one of them.
+    /// Per crate: declared types and functions, and modules, with the documentation of each file
+    /// that has one of them.
     items: BTreeMap<String, BTreeMap<String, String>>,
 }
 
@@ -49,8 +51,8 @@ impl Names {
     }
 }
 
-/// Tests that a document cites and the code does not have. A citation is inline code in snake case: four words and more,
-/// or the number of a promise, whole or cut with `…`.
+/// Tests that a document cites and the code does not have. A citation is inline code in snake case:
+/// four words and more, or the number of a promise, whole or cut with `…`.
 pub(crate) fn missing_tests(file: &str, source: &str, names: &Names) -> Vec<String> {
     let mut missing = Vec::new();
     for (index, line) in source.lines().enumerate().filter(|(_, line)| !file.ends_with(".rs") || is_doc(line))
@@ -65,7 +67,8 @@ pub(crate) fn missing_tests(file: &str, source: &str, names: &Names) -> Vec<Stri
     missing
 }
 
-/// Terms that readers search for: each stands in the documentation of the item that the glossary names for it.
+/// Terms that readers search for: each stands in the documentation of the item that the glossary
+/// names for it.
 const SEARCHED: [&str; 12] = [
     "relist",
     "resync",
@@ -81,7 +84,8 @@ const SEARCHED: [&str; 12] = [
     "garbage collector",
 ];
 
-/// Items that the glossary names and the code does not have, and searched terms that their item does not mention.
+/// Items that the glossary names and the code does not have, and searched terms that their item
+/// does not mention.
 pub(crate) fn glossary(file: &str, source: &str, names: &Names) -> Vec<String> {
     let mut findings = Vec::new();
     let mut found = BTreeSet::new();

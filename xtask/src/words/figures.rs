@@ -1,4 +1,5 @@
-//! Counts the words of the private dialect, per crate, and keeps each finding with its file and line.
+//! Counts the words of the private dialect, per crate, and keeps each finding with its file and
+//! line.
 
 use std::collections::BTreeMap;
 

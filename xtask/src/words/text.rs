@@ -7,7 +7,8 @@ pub(crate) struct Text {
     pub(crate) prose: Vec<Line>,
     /// The first line of the module's documentation, for a Rust file that has one.
     pub(crate) module: Option<Line>,
-    /// Doc-comment lines over [`MAX_COLUMNS`]. Table rows are exempt, because they cannot be wrapped.
+    /// Doc-comment lines over [`MAX_COLUMNS`]. Table rows are exempt, because they cannot be
+    /// wrapped.
     pub(crate) long: Vec<Line>,
     /// Declared types, private ones and those of tests included.
     pub(crate) types: Vec<Line>,

@@ -1,4 +1,5 @@
-//! Each host has an address, which its rack says. On a server of its own, or with `--kubeconfig FILE` on any other.
+//! A controller that gives each host an address of its rack. It runs on a server of its own, or
+//! with `--kubeconfig FILE` on any other.
 use machinery::objects::WriteError;
 use machinery::{Next, Objects, Run};
 use std::sync::Arc;
