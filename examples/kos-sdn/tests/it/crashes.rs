@@ -1,14 +1,14 @@
-//! Controllers and agents are stopped before and after each thing that they do, all of them, and started again: all comes to the same, and
-//! nothing is left over.
+//! Crash tests: a component is stopped before and after each of its effects and restarted; the
+//! final state is the same and nothing is left over.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use kos::agent::{Agent, AgentSettings};
-use kos::audit::Auditor;
+use kos::checker::InvariantChecker;
 use kos::controllers::{self, ControllerSettings};
 use kos::drive::sim::{SimFabric, SimLimits, Underlay};
-use kos::drive::{Audit, Fabric as _, Listed};
+use kos::drive::{FlowRepairs, Fabric as _, InterfaceList};
 use kos::model::{IPLock, NetworkAttachment, Subnet};
 use machinery::Plane;
 use machinery::objects::{Deletion, ListRequest, ListWatch as _, Writer as _};
@@ -16,20 +16,20 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::gate::{Gate, Gated, Side, plane};
-use crate::server::{Stage, key, stranger};
-use crate::world::{DEADLINE, comes_to_rest, host};
+use crate::server::{ServerFixture, key, foreign_server};
+use crate::harness::{DEADLINE, assert_converges, host};
 
-/// What crashes.
+/// The component that crashes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Component {
     Controllers,
     Agent,
 }
 
-/// A server that stays, what runs on it, and what crashes.
-struct Play {
-    stage: Stage,
-    auditor: Auditor,
+/// A server, the components on it, and the crash gate of one of them.
+struct CrashHarness {
+    fixture: ServerFixture,
+    checker: InvariantChecker,
     tasks: TaskTracker,
     stopping: CancellationToken,
     nodes: [SimFabric; 2],
@@ -39,8 +39,8 @@ struct Play {
     running: Plane,
 }
 
-async fn runs(stage: &Stage, what: Component, gate: &Arc<Gate>, nodes: &[SimFabric; 2]) -> Plane {
-    let plane = plane(&stage.server, gate).await;
+async fn runs(fixture: &ServerFixture, what: Component, gate: &Arc<Gate>, nodes: &[SimFabric; 2]) -> Plane {
+    let plane = plane(&fixture.server, gate).await;
     match what {
         Component::Controllers => drop(controllers::run(&plane, ControllerSettings::default()).unwrap()),
         Component::Agent => agent(&plane, 1, &nodes[0], gate),
@@ -54,40 +54,40 @@ fn agent(plane: &Plane, number: u8, fabric: &SimFabric, gate: &Arc<Gate>) {
     Agent::run(plane, settings, fabric, &plane.recorder("kos")).unwrap();
 }
 
-impl Play {
-    async fn new(stage: Stage, crashes: Component, at: Option<(usize, Side)>) -> Self {
+impl CrashHarness {
+    async fn new(fixture: ServerFixture, crashes: Component, at: Option<(usize, Side)>) -> Self {
         let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
-        let (auditor, audits) = Auditor::on(&stage.server, stopping.clone());
+        let (checker, audits) = InvariantChecker::on(&fixture.server, stopping.clone());
         tasks.spawn(audits);
         let underlay = Underlay::new(SimLimits::default());
         let nodes = [1, 2].map(|number| underlay.join(host(number)).unwrap());
         for (number, node) in (1..).zip(&nodes) {
-            auditor.looks_at(&format!("node-{number}"), host(number), Arc::new(node.clone()));
+            checker.watch_node(&format!("node-{number}"), host(number), Arc::new(node.clone()));
         }
         let free = Gate::crashing(None);
         let other = match crashes {
             Component::Controllers => Component::Agent,
             Component::Agent => Component::Controllers,
         };
-        let second = plane(&stage.server, &free).await;
+        let second = plane(&fixture.server, &free).await;
         agent(&second, 2, &nodes[1], &free);
-        let others = vec![second, runs(&stage, other, &free, &nodes).await];
+        let others = vec![second, runs(&fixture, other, &free, &nodes).await];
         let gate = Gate::crashing(at);
-        let running = runs(&stage, crashes, &gate, &nodes).await;
-        Self { stage, auditor, tasks, stopping, nodes, others, crashes, gate, running }
+        let running = runs(&fixture, crashes, &gate, &nodes).await;
+        Self { fixture, checker, tasks, stopping, nodes, others, crashes, gate, running }
     }
 
-    /// Until all is as said, whatever crashes meanwhile; then it is at rest, as the auditor says.
+    /// Waits for the expected state, restarting a crashed component, and for convergence.
     async fn comes_to(&mut self, expected: &str) {
         let so = async {
             loop {
                 if self.gate.has_crashed() {
                     self.running.stop_within(Duration::ZERO).await;
                     self.gate = Gate::crashing(None);
-                    self.running = runs(&self.stage, self.crashes, &self.gate, &self.nodes).await;
+                    self.running = runs(&self.fixture, self.crashes, &self.gate, &self.nodes).await;
                 }
-                if state(&self.stage).await == expected
-                    && self.auditor.at_rest().await.unwrap().is_empty()
+                if state(&self.fixture).await == expected
+                    && self.checker.violations().await.unwrap().is_empty()
                     && !self.gate.has_crashed()
                 {
                     return;
@@ -96,36 +96,37 @@ impl Play {
             }
         };
         if tokio::time::timeout(DEADLINE, so).await.is_err() {
-            let wrong = self.auditor.at_rest().await.unwrap();
-            panic!("it comes to {}, and not to {expected}: {wrong:#?}", state(&self.stage).await);
+            let wrong = self.checker.violations().await.unwrap();
+            panic!("the state is {}, not {expected}: {wrong:#?}", state(&self.fixture).await);
         }
     }
 
     async fn subnet(&self, name: &str, vni: u32, block: &str) {
-        self.stage.subnets.create(&Subnet::new("n", name, vni, block), None).await.unwrap();
+        self.fixture.subnets.create(&Subnet::new("n", name, vni, block), None).await.unwrap();
     }
 
     async fn attach(&self, name: &str, node: &str) {
-        self.stage.attachments.create(&NetworkAttachment::new("n", name, node, "s"), None).await.unwrap();
+        self.fixture.attachments.create(&NetworkAttachment::new("n", name, node, "s"), None).await.unwrap();
     }
 
     async fn detach(&self, name: &str) {
-        self.stage.attachments.delete(&key("n", name), &Deletion::default()).await.unwrap();
+        self.fixture.attachments.delete(&key("n", name), &Deletion::default()).await.unwrap();
     }
 
     async fn remove_subnet(&self, name: &str) {
-        self.stage.subnets.delete(&key("n", name), &Deletion::default()).await.unwrap();
+        self.fixture.subnets.delete(&key("n", name), &Deletion::default()).await.unwrap();
     }
 
-    /// Nothing is left of what was there. How many effects there were, and whether it crashed.
+    /// Checks that nothing is left. Returns the number of effects, and whether the component
+    /// crashed.
     async fn ends(mut self, first: &Arc<Gate>) -> (usize, bool) {
         self.comes_to("").await;
-        comes_to_rest(&self.auditor).await;
+        assert_converges(&self.checker).await;
         for node in &self.nodes {
-            assert_eq!(node.list().await.unwrap(), Listed::default());
-            assert_eq!(node.audit().await.unwrap(), Audit::default(), "flows were left");
+            assert_eq!(node.list().await.unwrap(), InterfaceList::default());
+            assert_eq!(node.reconcile_flows().await.unwrap(), FlowRepairs::default(), "flows were left");
         }
-        let locks = self.stage.locks.list(ListRequest::default()).await.unwrap().items;
+        let locks = self.fixture.locks.list(ListRequest::default()).await.unwrap().items;
         assert!(locks.is_empty(), "{locks:?}");
         for plane in self.others.iter().chain([&self.running]) {
             plane.stop().await;
@@ -133,16 +134,16 @@ impl Play {
         self.stopping.cancel();
         self.tasks.close();
         self.tasks.wait().await;
-        self.stage.server.stop().await;
+        self.fixture.server.stop().await;
         (first.effects(), first.has_crashed())
     }
 }
 
-/// What is there, for whoever reads it.
-async fn state(stage: &Stage) -> String {
-    let subnets = stage.subnets.list(ListRequest::default()).await.unwrap().items;
-    let attachments = stage.attachments.list(ListRequest::default()).await.unwrap().items;
-    let locks = stage.locks.list(ListRequest::default()).await.unwrap().items;
+/// Returns the state of the server as text.
+async fn state(fixture: &ServerFixture) -> String {
+    let subnets = fixture.subnets.list(ListRequest::default()).await.unwrap().items;
+    let attachments = fixture.attachments.list(ListRequest::default()).await.unwrap().items;
+    let locks = fixture.locks.list(ListRequest::default()).await.unwrap().items;
     let subnets = subnets.iter().map(|it: &Arc<Subnet>| {
         format!(
             "{} {}",
@@ -169,9 +170,10 @@ async fn state(stage: &Stage) -> String {
 
 const FULL: &str = "Referenced subnet has run out of IPs";
 
-/// Two addresses for three, a network that changes its number, and an end.
+/// Three attachments for two addresses, a recreated subnet in another network, and deletion of
+/// everything.
 async fn play(crashes: Component, at: Option<(usize, Side)>) -> (usize, bool) {
-    let mut play = Play::new(Stage::new().await, crashes, at).await;
+    let mut play = CrashHarness::new(ServerFixture::new().await, crashes, at).await;
     let first = play.gate.clone();
     play.subnet("s", 17, "10.1.0.0/31").await;
     play.comes_to("s counts").await;
@@ -197,10 +199,10 @@ async fn play(crashes: Component, at: Option<(usize, Side)>) -> (usize, bool) {
     play.ends(&first).await
 }
 
-/// Two subnets in each other's way, where no guard keeps them apart: the later one has its turn when the other goes, and the other is too late when it
-/// comes again.
+/// Two conflicting subnets without the guard: the second is validated after deletion of the first;
+/// the first, recreated, comes too late.
 async fn conflict(crashes: Component, at: Option<(usize, Side)>) -> (usize, bool) {
-    let mut play = Play::new(Stage::of(stranger().await).await, crashes, at).await;
+    let mut play = CrashHarness::new(ServerFixture::of(foreign_server().await).await, crashes, at).await;
     let first = play.gate.clone();
     play.subnet("r", 17, "10.1.0.0/24").await;
     play.comes_to("r counts").await;
@@ -225,7 +227,7 @@ where
     F: Future<Output = (usize, bool)>,
 {
     let (effects, _) = play(None).await;
-    assert!(effects >= at_least, "it has something to do: {effects}");
+    assert!(effects >= at_least, "too few effects: {effects}");
     for side in [Side::Before, Side::After] {
         let mut nth = 1;
         while play(Some((nth, side))).await.1 {
@@ -236,16 +238,16 @@ where
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn controllers_that_are_stopped_at_any_effect_leave_nothing_and_end_up_the_same() {
+async fn controllers_crashing_at_any_effect_converge_to_the_same_state() {
     at_each_effect(|at| play(Component::Controllers, at), 12).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_agent_that_is_stopped_at_any_effect_leaves_nothing_and_ends_up_the_same() {
+async fn agent_crashing_at_any_effect_converges_to_the_same_state() {
     at_each_effect(|at| play(Component::Agent, at), 12).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn validators_that_are_stopped_at_any_effect_agree_on_which_subnet_counts() {
+async fn validators_crashing_at_any_effect_agree() {
     at_each_effect(|at| conflict(Component::Controllers, at), 7).await;
 }

@@ -1,31 +1,31 @@
-//! Echoes by ICMP.
+//! ICMP echo messages.
 
 use super::{Malformed, Reader, checksum};
 
-/// A request for an echo, or the echo.
+/// An ICMP echo request or reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Echo<'a> {
-    /// It is a request.
+    /// Whether it is a request.
     pub asks: bool,
-    /// Who asks.
+    /// Identifier of the sender.
     pub id: u16,
-    /// Which of its requests.
+    /// Sequence number.
     pub sequence: u16,
-    /// What comes back.
+    /// Payload, returned by the reply.
     pub data: &'a [u8],
 }
 
 impl<'a> Echo<'a> {
-    /// Reads it.
+    /// Parses a message.
     ///
     /// # Errors
-    /// It is too short, has a wrong checksum, or is something else of ICMP.
+    /// The message is too short, has a wrong checksum, or another ICMP type.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new("an echo", bytes);
         let asks = match (reader.u8()?, reader.u8()?) {
             (8, 0) => true,
             (0, 0) => false,
-            _ => return Err(Malformed::Field("a message of ICMP is no echo")),
+            _ => return Err(Malformed::Field("an ICMP message is no echo")),
         };
         let (_checksum, id, sequence) = (reader.u16()?, reader.u16()?, reader.u16()?);
         if checksum(bytes) != 0 {
@@ -34,7 +34,7 @@ impl<'a> Echo<'a> {
         Ok(Self { asks, id, sequence, data: reader.rest })
     }
 
-    /// Writes it.
+    /// Serializes the message.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         let head = [if self.asks { 8 } else { 0 }, 0, 0, 0];

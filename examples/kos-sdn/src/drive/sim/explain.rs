@@ -1,13 +1,13 @@
-//! What a node does with a frame, told flow by flow.
+//! Traces of frames through a simulated node, as text.
 
 use super::guest::Guest;
-use super::node::{Node, TUNNELS};
-use crate::drive::{Arrival, Departure, Tunnel, Way};
-use crate::plan::{AddressKey, Local, Mac};
+use super::node::{SimNode, TUNNELS};
+use crate::drive::{IncomingFrame, OutgoingFrame, Tunnel, FramePath};
+use crate::plan::{AddressKey, LocalInterface, Mac};
 
-/// Follows the two frames that begin each exchange: who has the address, and a packet for it.
-pub(super) fn explain(node: &Node, way: &Way) -> Vec<String> {
-    let Way { from, to, host } = *way;
+/// Traces the first two frames of an exchange: the ARP request, and the packet.
+pub(super) fn explain(node: &SimNode, way: &FramePath) -> Vec<String> {
+    let FramePath { from, to, host } = *way;
     let arrives = match host {
         Some(host) => Some((TUNNELS, Some(Tunnel { vni: from.vni, node: host }))),
         None => node.port(&from).map(|port| (port, None)),
@@ -15,17 +15,17 @@ pub(super) fn explain(node: &Node, way: &Way) -> Vec<String> {
     let Some((port, tunnel)) = arrives else {
         return vec![format!("{} of network {} has no interface here", from.address, from.vni)];
     };
-    let guest = Guest::of(&Local::new(from.vni, from.address));
+    let guest = Guest::of(&LocalInterface::new(from.vni, from.address));
     let packet = guest.pings_to(Mac::of(from.vni, to), to);
     let mut steps = Vec::new();
-    for (what, frame) in [("who has it (ARP)", Some(guest.asks(to))), ("a packet (ICMP)", packet)] {
+    for (what, frame) in [("ARP request", Some(guest.asks(to))), ("ICMP packet", packet)] {
         let Some(frame) = frame else { continue };
-        let whence = match tunnel {
+        let origin = match tunnel {
             Some(Tunnel { vni, node }) => format!("from {node} by the tunnel of network {vni}"),
             None => format!("from {} at port {port}", from.address),
         };
-        steps.push(format!("{what} for {to}, {whence}:"));
-        let followed = node.switch.follow(&Arrival { port, tunnel, frame: &frame });
+        steps.push(format!("{what} for {to}, {origin}:"));
+        let followed = node.switch.follow(&IncomingFrame { port, tunnel, frame: &frame });
         steps.extend(followed.flows.iter().map(|flow| format!("  {flow}")));
         let leaves: Vec<_> =
             followed.leaves.iter().map(|leaves| where_to(leaves, node.who(leaves.port))).collect();
@@ -37,7 +37,7 @@ pub(super) fn explain(node: &Node, way: &Way) -> Vec<String> {
     steps
 }
 
-fn where_to(leaves: &Departure, who: Option<AddressKey>) -> String {
+fn where_to(leaves: &OutgoingFrame, who: Option<AddressKey>) -> String {
     match (leaves.tunnel, who) {
         (Some(Tunnel { vni, node }), _) => format!("to {node}, by the tunnel of network {vni}"),
         (None, Some(AddressKey { address, .. })) => format!("to {address}, at port {}", leaves.port),

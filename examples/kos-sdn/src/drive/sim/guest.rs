@@ -1,41 +1,41 @@
-//! Whoever uses an interface: a machine that answers ARP and echoes, and asks for them. Pure.
+//! The machine behind an interface: answers ARP and ICMP echo requests, and sends them. Pure.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use crate::drive::packet::{Arp, Echo, Ethernet, Ipv4, Malformed};
-use crate::plan::{EtherType, Local, Mac};
+use crate::plan::{EtherType, LocalInterface, Mac};
 
 /// A machine behind an interface.
 #[derive(Clone, Debug)]
 pub struct Guest {
     mac: Mac,
     address: Ipv4Addr,
-    /// Who has which address, as they said.
+    /// ARP cache.
     known: BTreeMap<Ipv4Addr, Mac>,
 }
 
-/// What a guest makes of a frame.
+/// The reaction of a guest to a frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
-    /// What it answers.
+pub struct GuestResponse {
+    /// The frame that it sends in reply.
     pub answer: Option<Vec<u8>>,
-    /// The echo that it heard: of whom, and of which of its requests.
+    /// The echo reply received: source, identifier and sequence number.
     pub echo: Option<(Ipv4Addr, u16, u16)>,
 }
 
-/// So many addresses are remembered.
+/// Capacity of the ARP cache.
 const KNOWN: usize = 1024;
 const TTL: u8 = 64;
 
 impl Guest {
-    /// The one that uses an interface as it should.
+    /// Creates a guest with the addresses of an interface.
     #[must_use]
-    pub const fn of(interface: &Local) -> Self {
+    pub const fn of(interface: &LocalInterface) -> Self {
         Self { mac: interface.mac, address: interface.address, known: BTreeMap::new() }
     }
 
-    /// Its frame to all: who has an address?
+    /// Returns an ARP request.
     #[must_use]
     pub fn asks(&self, target: Ipv4Addr) -> Vec<u8> {
         let nobody = Mac([0; 6]);
@@ -43,10 +43,10 @@ impl Guest {
         Ethernet::new(Mac::BROADCAST, self.mac, EtherType::Arp, &arp.bytes()).bytes()
     }
 
-    /// Its request for an echo; nothing, if it does not know who has the address.
+    /// Returns an ICMP echo request, or `None` if the ARP cache lacks the address.
     ///
     /// # Errors
-    /// There is more data than a packet holds.
+    /// The payload is too long.
     pub fn pings(
         &self,
         to: Ipv4Addr,
@@ -58,26 +58,26 @@ impl Guest {
         self.sends(*mac, to, &Echo { asks: true, id, sequence, data }).map(Some)
     }
 
-    /// A request for an echo to whom it is said to be.
+    /// Returns an ICMP echo request to a given MAC address.
     pub(super) fn pings_to(&self, mac: Mac, to: Ipv4Addr) -> Option<Vec<u8>> {
         self.sends(mac, to, &Echo { asks: true, id: 0, sequence: 0, data: b"" }).ok()
     }
 
-    /// Forgets who has which address.
+    /// Clears the ARP cache.
     pub fn forgets(&mut self) {
         self.known.clear();
     }
 
-    /// Hears a frame. What is not for it, or is none, it leaves alone.
-    pub fn hears(&mut self, frame: &[u8]) -> Heard {
-        let Ok(frame) = Ethernet::read(frame) else { return Heard::default() };
+    /// Processes a frame. Malformed frames and frames for others are ignored.
+    pub fn hears(&mut self, frame: &[u8]) -> GuestResponse {
+        let Ok(frame) = Ethernet::read(frame) else { return GuestResponse::default() };
         if frame.to != self.mac && frame.to != Mac::BROADCAST {
-            return Heard::default();
+            return GuestResponse::default();
         }
         match frame.of() {
-            Some(EtherType::Arp) => Heard { answer: self.hears_arp(frame.payload), echo: None },
+            Some(EtherType::Arp) => GuestResponse { answer: self.hears_arp(frame.payload), echo: None },
             Some(EtherType::Ipv4) if frame.to == self.mac => self.hears_packet(frame.from, frame.payload),
-            _ => Heard::default(),
+            _ => GuestResponse::default(),
         }
     }
 
@@ -97,18 +97,18 @@ impl Guest {
         arp.asks.then(|| Ethernet::new(arp.sender_mac, self.mac, EtherType::Arp, &answer.bytes()).bytes())
     }
 
-    fn hears_packet(&self, from: Mac, payload: &[u8]) -> Heard {
+    fn hears_packet(&self, from: Mac, payload: &[u8]) -> GuestResponse {
         let packet = Ipv4::read(payload)
             .ok()
             .filter(|packet| packet.to == self.address && packet.protocol == Ipv4::ICMP);
-        let Some(packet) = packet else { return Heard::default() };
+        let Some(packet) = packet else { return GuestResponse::default() };
         match Echo::read(packet.payload) {
-            Ok(echo) if echo.asks => Heard {
+            Ok(echo) if echo.asks => GuestResponse {
                 answer: self.sends(from, packet.from, &Echo { asks: false, ..echo }).ok(),
                 echo: None,
             },
-            Ok(echo) => Heard { answer: None, echo: Some((packet.from, echo.id, echo.sequence)) },
-            Err(_) => Heard::default(),
+            Ok(echo) => GuestResponse { answer: None, echo: Some((packet.from, echo.id, echo.sequence)) },
+            Err(_) => GuestResponse::default(),
         }
     }
 

@@ -1,14 +1,14 @@
-//! What a frame has, in the terms of flows.
+//! Extraction of match fields from frames.
 
 use std::net::Ipv4Addr;
 
-use super::Arrival;
+use super::IncomingFrame;
 use crate::drive::packet::{Arp, Ethernet, Ipv4};
 use crate::plan::{EtherType, Match};
 
-/// All that can be matched of a frame; nothing, if it is none. What is in it and cannot be read has no fields, so no flow that asks for them
-/// is for it.
-pub(super) fn fields_of(arrival: &Arrival<'_>) -> Option<Match> {
+/// Returns the match fields of a frame, or `None` for a malformed frame. A malformed payload has no
+/// fields, so no flow that matches them applies.
+pub(super) fn fields_of(arrival: &IncomingFrame<'_>) -> Option<Match> {
     let frame = Ethernet::read(arrival.frame).ok()?;
     let mut fields = Match {
         in_port: Some(arrival.port),

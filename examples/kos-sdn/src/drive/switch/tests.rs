@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::drive::packet::{Arp, Ethernet, Ipv4};
 use crate::plan::{
-    EtherType, Local, Mac, Remote, difference, fixed, local_cookie, local_flows, remote_cookie, remote_flows,
+    EtherType, LocalInterface, Mac, RemoteInterface, flow_difference, default_drop_flows, local_cookie, local_flows, remote_cookie, remote_flows,
 };
 
 const TUNNELS: Port = Port(1);
@@ -12,19 +12,19 @@ fn vni(number: u32) -> Vni {
     Vni::new(number).unwrap()
 }
 
-fn local(low: u8) -> Local {
-    Local::new(vni(1), [10, 0, 0, low].into())
+fn local(low: u8) -> LocalInterface {
+    LocalInterface::new(vni(1), [10, 0, 0, low].into())
 }
 
-fn remote(low: u8) -> Remote {
-    Remote::new(vni(1), [10, 0, 0, low].into(), [192, 0, 2, low].into())
+fn remote(low: u8) -> RemoteInterface {
+    RemoteInterface::new(vni(1), [10, 0, 0, low].into(), [192, 0, 2, low].into())
 }
 
 fn switch() -> Switch {
     let mut switch = Switch::new(TUNNELS);
     let here = [2, 3].map(|low| local_flows(&local(low), Port(u32::from(low))));
     let there = [8, 9].map(|low| remote_flows(&remote(low), TUNNELS));
-    fixed()
+    default_drop_flows()
         .into_iter()
         .chain(here.into_iter().flatten())
         .chain(there.into_iter().flatten())
@@ -33,7 +33,7 @@ fn switch() -> Switch {
 }
 
 #[test]
-fn flows_come_and_go_by_their_cookie() {
+fn flows_are_removed_by_cookie() {
     let mut switch = switch();
     let mut wanted = switch.flows();
     assert_eq!(wanted.len(), 18);
@@ -43,7 +43,7 @@ fn flows_come_and_go_by_their_cookie() {
     for flow in local_flows(&local(2), Port(2)).iter().chain(&remote_flows(&remote(9), TUNNELS)) {
         assert!(wanted.remove(flow));
     }
-    assert_eq!(difference(&wanted, &switch.flows()), Default::default());
+    assert_eq!(flow_difference(&wanted, &switch.flows()), Default::default());
     for flow in wanted {
         let again = Flow { cookie: 17, ..flow.clone() };
         switch.add(again.clone());
@@ -55,16 +55,16 @@ fn flows_come_and_go_by_their_cookie() {
 }
 
 #[test]
-fn a_flow_that_leads_back_to_itself_ends() {
+fn resubmit_loops_are_bounded() {
     let mut switch = Switch::new(TUNNELS);
     let actions = vec![Action::Output(Port(9)), Action::Resubmit(0)];
     switch.add(Flow { table: 0, priority: 1, cookie: 0, matches: Match::default(), actions });
     let frame = Ethernet::new(Mac::BROADCAST, Mac::BROADCAST, EtherType::Arp, &[]).bytes();
-    assert_eq!(switch.step(&Arrival { port: Port(2), tunnel: None, frame: &frame }).len(), TURNS);
-    assert_eq!(switch.step(&Arrival { port: Port(9), tunnel: None, frame: &frame }), []);
+    assert_eq!(switch.step(&IncomingFrame { port: Port(2), tunnel: None, frame: &frame }).len(), TURNS);
+    assert_eq!(switch.step(&IncomingFrame { port: Port(9), tunnel: None, frame: &frame }), []);
 }
 
-/// By looking at all flows, one after another.
+/// A linear search of all flows.
 fn naive<'a>(flows: &'a BTreeSet<Flow>, table: u8, fields: &Match) -> Option<&'a Flow> {
     let asks = |wanted: &Match| {
         let is = |same: bool, asked: bool| same || !asked;
@@ -133,12 +133,12 @@ fn arrival() -> impl Strategy<Value = (Port, Option<Tunnel>)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2048))]
     #[test]
-    fn no_frame_harms_a_switch((port, tunnel) in arrival(), whole in frame(), wild in proptest::collection::vec(any::<u8>(), 0..60)) {
+    fn arbitrary_frames_follow_the_flows((port, tunnel) in arrival(), whole in frame(), wild in proptest::collection::vec(any::<u8>(), 0..60)) {
         let switch = switch();
         for frame in [&whole, &wild] {
-            let arrival = Arrival { port, tunnel, frame };
+            let arrival = IncomingFrame { port, tunnel, frame };
             let leaves = switch.step(&arrival);
-            prop_assert!(leaves.len() <= 1, "to one, or to nobody");
+            prop_assert!(leaves.len() <= 1, "at most one output");
             prop_assert!(leaves.iter().all(|leaves| leaves.port != port), "never back");
             let Some(fields) = fields_of(&arrival) else { continue };
             let flows = switch.flows();
@@ -147,7 +147,7 @@ proptest! {
                 prop_assert_eq!(found, naive(&flows, table, &fields));
             }
             if !leaves.is_empty() {
-                prop_assert!(fields.nw_src.or(fields.arp_spa).is_some(), "what cannot be read goes nowhere");
+                prop_assert!(fields.nw_src.or(fields.arp_spa).is_some(), "malformed frames are dropped");
             }
         }
     }

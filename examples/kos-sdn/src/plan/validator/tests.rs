@@ -12,50 +12,50 @@ fn subnet(name: &str, uid: &str, ipv4: &str) -> Subnet {
     subnet
 }
 
-fn place(name: &str) -> Place {
+fn place(name: &str) -> NamespacedName {
     let (namespace, name) = name.split_once('/').unwrap();
     (namespace.into(), name.into())
 }
 
-fn list() -> Examine {
-    Examine::List(Vni::new(1).unwrap())
+fn list() -> Examination {
+    Examination::List(Vni::new(1).unwrap())
 }
 
-fn good() -> Judged {
-    Judged::Write(SubnetStatus { validated: true, errors: Vec::new() })
+fn good() -> Verdict {
+    Verdict::Write(SubnetStatus { validated: true, errors: Vec::new() })
 }
 
-fn bad(errors: &[&str]) -> Judged {
+fn bad(errors: &[&str]) -> Verdict {
     let errors = errors.iter().map(|error| (*error).to_owned()).collect();
-    Judged::Write(SubnetStatus { validated: false, errors })
+    Verdict::Write(SubnetStatus { validated: false, errors })
 }
 
 #[test]
-fn who_is_alone_counts() {
-    let mut validator = Validator::new();
+fn subnet_without_conflict_is_validated() {
+    let mut validator = SubnetValidator::new();
     let (a, b) = (subnet("n/a", "1", "10.0.0.0/24"), subnet("n/b", "2", "10.0.1.0/24"));
     let begin = validator.begin(&place("n/a"), Some(&a));
-    assert_eq!(begin, Begin { wake: vec![], examine: list() });
+    assert_eq!(begin, BeginOutcome { wake: vec![], examine: list() });
     assert_eq!(validator.judge(&a, &[a.clone(), b]), good());
 }
 
 #[test]
-fn what_counts_is_not_looked_at_again() {
+fn validated_subnet_is_not_examined() {
     let mut a = subnet("n/a", "1", "10.0.0.0/24");
     a.status.validated = true;
-    assert_eq!(Validator::new().begin(&place("n/a"), Some(&a)).examine, Examine::Not);
+    assert_eq!(SubnetValidator::new().begin(&place("n/a"), Some(&a)).examine, Examination::Skip);
 }
 
 #[test]
-fn what_can_never_count_is_told_so_once() {
-    let mut validator = Validator::new();
-    let check = |subnet: Subnet, why: &str, validator: &mut Validator| {
-        let Examine::Write(status) = validator.begin(&place("n/a"), Some(&subnet)).examine else {
+fn invalid_subnet_is_reported_once() {
+    let mut validator = SubnetValidator::new();
+    let check = |subnet: Subnet, why: &str, validator: &mut SubnetValidator| {
+        let Examination::Write(status) = validator.begin(&place("n/a"), Some(&subnet)).examine else {
             panic!("{why}");
         };
         assert_eq!((status.validated, &*status.errors), (false, &[why.to_owned()][..]));
         let told = Subnet { status, ..subnet };
-        assert_eq!(validator.begin(&place("n/a"), Some(&told)).examine, Examine::Not);
+        assert_eq!(validator.begin(&place("n/a"), Some(&told)).examine, Examination::Skip);
     };
     let mut unnumbered = subnet("n/a", "1", "10.0.0.0/24");
     unnumbered.spec.vni = 0;
@@ -68,8 +68,8 @@ fn what_can_never_count_is_told_so_once() {
 }
 
 #[test]
-fn two_in_each_others_way_are_told_of_each_other() {
-    let mut validator = Validator::new();
+fn conflicting_subnets_report_each_other() {
+    let mut validator = SubnetValidator::new();
     let (a, b) = (subnet("n/a", "1", "10.0.0.0/24"), subnet("m/b", "2", "10.0.0.128/25"));
     for one in [&a, &b] {
         validator.begin(&place_of(one), Some(one));
@@ -81,31 +81,31 @@ fn two_in_each_others_way_are_told_of_each_other() {
     let judged = validator.judge(&b, &all);
     assert_eq!(judged, bad(&told));
 
-    let Judged::Write(status) = judged else { unreachable!() };
+    let Verdict::Write(status) = judged else { unreachable!() };
     let told = Subnet { status, ..b.clone() };
-    assert_eq!(validator.judge(&told, &all), Judged::Same);
+    assert_eq!(validator.judge(&told, &all), Verdict::Unchanged);
     let begin = validator.begin(&place("n/a"), None);
-    assert_eq!(begin.wake, [place("m/b")], "what was in its way is gone");
+    assert_eq!(begin.wake, [place("m/b")], "the blocking subnet is deleted");
     assert_eq!(validator.judge(&told, &[b]), good());
 }
 
 #[test]
-fn who_was_not_begun_with_would_wake_nobody() {
-    let mut validator = Validator::new();
+fn conflict_before_begin_is_early() {
+    let mut validator = SubnetValidator::new();
     let (a, b) = (subnet("n/a", "1", "10.0.0.0/24"), subnet("n/b", "2", "10.0.0.0/24"));
     validator.begin(&place("n/a"), Some(&a));
     let all = [a.clone(), b.clone()];
-    assert_eq!(validator.judge(&a, &all), Judged::Early { rival: place("n/b") });
+    assert_eq!(validator.judge(&a, &all), Verdict::Early { rival: place("n/b") });
     validator.begin(&place("n/b"), Some(&subnet("n/b", "0", "10.0.0.0/24")));
-    assert_eq!(validator.judge(&a, &all), Judged::Early { rival: place("n/b") }, "it was another then");
+    assert_eq!(validator.judge(&a, &all), Verdict::Early { rival: place("n/b") }, "another subnet had the name");
     validator.begin(&place("n/b"), Some(&b));
     assert_eq!(validator.judge(&a, &all), bad(&["CIDR overlaps with n/b's (10.0.0.0/24)"]));
 }
 
-/// The original kept them for ever, some of them several times.
+/// The original kept conflicts forever, some of them several times.
 #[test]
-fn rivals_are_forgotten_with_what_they_were_rivals_of() {
-    let mut validator = Validator::new();
+fn conflicts_are_dropped_with_their_subnet() {
+    let mut validator = SubnetValidator::new();
     let a = subnet("n/a", "1", "10.0.0.0/24");
     validator.begin(&place("n/a"), Some(&a));
     for round in 0..100 {
@@ -120,24 +120,24 @@ fn rivals_are_forgotten_with_what_they_were_rivals_of() {
     }
 }
 
-/// The subnets that are there, and two validators that hear of them late.
-struct World {
-    there: BTreeMap<Place, Subnet>,
+/// The existing subnets, and two validators with lagging caches.
+struct ValidatorSystem {
+    there: BTreeMap<NamespacedName, Subnet>,
     revision: u64,
-    validators: [Working; 2],
+    validators: [LaggingValidator; 2],
 }
 
 #[derive(Default)]
-struct Working {
-    validator: Validator,
-    news: VecDeque<(Place, Option<Subnet>)>,
-    cache: BTreeMap<Place, Subnet>,
-    queue: VecDeque<Place>,
-    at: At,
+struct LaggingValidator {
+    validator: SubnetValidator,
+    news: VecDeque<(NamespacedName, Option<Subnet>)>,
+    cache: BTreeMap<NamespacedName, Subnet>,
+    queue: VecDeque<NamespacedName>,
+    at: LaggingPhase,
 }
 
 #[derive(Default)]
-enum At {
+enum LaggingPhase {
     #[default]
     Nothing,
     List(Subnet),
@@ -146,25 +146,25 @@ enum At {
 }
 
 #[derive(Clone, Debug)]
-enum Op {
+enum ValidatorOp {
     Create { place: u8, block: u8 },
     Delete(Index),
-    Hear(bool),
+    Receive(bool),
     Work(bool),
     Settle,
 }
 
-fn op() -> impl Strategy<Value = Op> {
+fn op() -> impl Strategy<Value = ValidatorOp> {
     prop_oneof![
-        1 => (0..6_u8, 0..6_u8).prop_map(|(place, block)| Op::Create { place, block }),
-        1 => any::<Index>().prop_map(Op::Delete),
-        4 => any::<bool>().prop_map(Op::Hear),
-        6 => any::<bool>().prop_map(Op::Work),
-        1 => Just(Op::Settle),
+        1 => (0..6_u8, 0..6_u8).prop_map(|(place, block)| ValidatorOp::Create { place, block }),
+        1 => any::<Index>().prop_map(ValidatorOp::Delete),
+        4 => any::<bool>().prop_map(ValidatorOp::Receive),
+        6 => any::<bool>().prop_map(ValidatorOp::Work),
+        1 => Just(ValidatorOp::Settle),
     ]
 }
 
-impl World {
+impl ValidatorSystem {
     fn new() -> Self {
         Self { there: BTreeMap::new(), revision: 0, validators: Default::default() }
     }
@@ -176,7 +176,7 @@ impl World {
         self.there.insert(place_of(&subnet), subnet);
     }
 
-    fn tell(&mut self, place: &Place, subnet: Option<&Subnet>) {
+    fn tell(&mut self, place: &NamespacedName, subnet: Option<&Subnet>) {
         for working in &mut self.validators {
             working.news.push_back((place.clone(), subnet.cloned()));
         }
@@ -201,7 +201,7 @@ impl World {
         }
     }
 
-    fn hear(&mut self, who: usize) -> bool {
+    fn receive(&mut self, who: usize) -> bool {
         let working = &mut self.validators[who];
         let Some((place, subnet)) = working.news.pop_front() else { return false };
         let uid = |subnet: Option<&Subnet>| subnet.map(|subnet| uid_of(subnet).to_owned());
@@ -215,30 +215,30 @@ impl World {
         true
     }
 
-    /// One step of what one validator is at.
+    /// Executes one step of a validator.
     fn work(&mut self, who: usize) -> bool {
         let working = &mut self.validators[who];
         let next = match std::mem::take(&mut working.at) {
-            At::Nothing => {
+            LaggingPhase::Nothing => {
                 let Some(place) = working.queue.pop_front() else { return false };
                 let found = working.cache.get(&place).cloned();
                 let begin = working.validator.begin(&place, found.as_ref());
                 working.queue.extend(begin.wake);
                 match (found, begin.examine) {
-                    (Some(subnet), Examine::List(_)) => At::List(subnet),
-                    _ => At::Nothing,
+                    (Some(subnet), Examination::List(_)) => LaggingPhase::List(subnet),
+                    _ => LaggingPhase::Nothing,
                 }
             }
-            At::List(subnet) => At::Judge(subnet, self.there.values().cloned().collect()),
-            At::Judge(subnet, listed) => match working.validator.judge(&subnet, &listed) {
-                Judged::Early { .. } => {
+            LaggingPhase::List(subnet) => LaggingPhase::Judge(subnet, self.there.values().cloned().collect()),
+            LaggingPhase::Judge(subnet, listed) => match working.validator.judge(&subnet, &listed) {
+                Verdict::Early { .. } => {
                     working.queue.push_back(place_of(&subnet));
-                    At::Nothing
+                    LaggingPhase::Nothing
                 }
-                Judged::Same => At::Nothing,
-                Judged::Write(status) => At::Write(subnet, status),
+                Verdict::Unchanged => LaggingPhase::Nothing,
+                Verdict::Write(status) => LaggingPhase::Write(subnet, status),
             },
-            At::Write(subnet, status) => {
+            LaggingPhase::Write(subnet, status) => {
                 let place = place_of(&subnet);
                 let now = self.there.get(&place);
                 let is_as_read =
@@ -248,7 +248,7 @@ impl World {
                 } else {
                     working.queue.push_back(place);
                 }
-                At::Nothing
+                LaggingPhase::Nothing
             }
         };
         self.validators[who].at = next;
@@ -274,29 +274,29 @@ impl World {
         for _ in 0..10_000 {
             let mut busy = false;
             for who in 0..2 {
-                busy |= self.hear(who) | self.work(who);
+                busy |= self.receive(who) | self.work(who);
                 self.check();
             }
             if !busy {
                 return;
             }
         }
-        panic!("they never come to an end");
+        panic!("no end is reachable");
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
     #[test]
-    fn two_validators_never_validate_two_in_each_others_way(ops in proptest::collection::vec(op(), 0..200)) {
-        let mut world = World::new();
+    fn two_validators_never_validate_conflicting_subnets(ops in proptest::collection::vec(op(), 0..200)) {
+        let mut world = ValidatorSystem::new();
         for op in ops {
             match op {
-                Op::Create { place, block } => world.create(place, block),
-                Op::Delete(which) => world.delete(&which),
-                Op::Hear(who) => drop(world.hear(usize::from(who))),
-                Op::Work(who) => drop(world.work(usize::from(who))),
-                Op::Settle => world.settle(),
+                ValidatorOp::Create { place, block } => world.create(place, block),
+                ValidatorOp::Delete(which) => world.delete(&which),
+                ValidatorOp::Receive(who) => drop(world.receive(usize::from(who))),
+                ValidatorOp::Work(who) => drop(world.work(usize::from(who))),
+                ValidatorOp::Settle => world.settle(),
             }
             world.check();
         }
@@ -305,7 +305,7 @@ proptest! {
             let in_the_way = world.conflicting(one);
             match (one.status.validated, in_the_way.is_empty()) {
                 (true, _) => {}
-                (false, true) => panic!("nothing is in the way of {one:?}, and it does not count"),
+                (false, true) => panic!("{one:?} has no conflict and is not validated"),
                 (false, false) => prop_assert!(!one.status.errors.is_empty()),
             }
         }
