@@ -17,10 +17,10 @@ use machinery::{ObjectType, Plane};
 
 use crate::drive::Fabric;
 use crate::model::{IPLock, NetworkAttachment, Subnet};
-use crate::plan::{Invariants, Violation, NodeInterfaces, converged_violations};
+use crate::plan::{Invariants, NodeInterfaces, Violation, converged_violations};
 
 /// Interval of checks for convergence.
-const LOOK: Duration = Duration::from_millis(20);
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Watches the commits of a server one by one, and checks the interfaces of nodes after each. Its
 /// memory grows with history: for tests. Cheap to clone.
@@ -36,7 +36,7 @@ struct Inner {
 
 #[derive(Default)]
 struct State {
-    changes: Invariants,
+    invariants: Invariants,
     nodes: Vec<(String, Ipv4Addr, Arc<dyn Fabric>)>,
     /// Interfaces not justified by changes observed so far: an agent may receive a change before
     /// the checker.
@@ -45,10 +45,10 @@ struct State {
 }
 
 impl State {
-    fn suspect(&mut self, seen: Vec<NodeInterfaces>) {
+    fn add_suspects(&mut self, seen: Vec<NodeInterfaces>) {
         self.suspects.extend(seen);
-        let Self { changes, suspects, .. } = self;
-        suspects.retain(|seen| !changes.node(seen).is_empty());
+        let Self { invariants, suspects, .. } = self;
+        suspects.retain(|seen| !invariants.node(seen).is_empty());
     }
 }
 
@@ -81,8 +81,9 @@ impl InvariantChecker {
         let watches = auditor.clone();
         let watching = async move {
             let Inner { attachments, subnets, .. } = &*watches.0;
-            let attached = watches.watch(attachments, |state, key, now| state.changes.attachment(key, now));
-            let subnetted = watches.watch(subnets, |state, key, now| state.changes.subnet(key, now));
+            let attached =
+                watches.watch(attachments, |state, key, now| state.invariants.attachment(key, now));
+            let subnetted = watches.watch(subnets, |state, key, now| state.invariants.subnet(key, now));
             stopping.run_until_cancelled(join(attached, subnetted)).await;
         };
         (auditor, watching)
@@ -95,22 +96,22 @@ impl InvariantChecker {
 
     /// Returns all violations so far; complete once the system is quiescent.
     #[must_use]
-    pub fn found(&self) -> Vec<Violation> {
+    pub fn violations(&self) -> Vec<Violation> {
         let state = self.0.state.lock();
-        let strays = state.suspects.iter().flat_map(|seen| state.changes.node(seen));
-        state.found.iter().cloned().chain(strays).collect()
+        let unexpected = state.suspects.iter().flat_map(|seen| state.invariants.node(seen));
+        state.found.iter().cloned().chain(unexpected).collect()
     }
 
     /// Returns the violations of a state that should have converged.
     ///
     /// # Errors
     /// The state cannot be read.
-    pub async fn converged_violations(&self) -> machinery::Result<Vec<Violation>> {
+    pub async fn not_converged(&self) -> machinery::Result<Vec<Violation>> {
         let nodes = self.seen().await?;
         let Inner { attachments, subnets, locks, state } = &*self.0;
         let (attachments, subnets, locks) = (all(attachments).await?, all(subnets).await?, all(locks).await?);
         let mut wrong = converged_violations(&attachments, &locks, &nodes);
-        if !state.lock().changes.has_observed(&attachments, &subnets) {
+        if !state.lock().invariants.has_observed(&attachments, &subnets) {
             wrong.push(Violation::NotConverged("not all changes have been observed yet".into()));
         }
         Ok(wrong)
@@ -121,15 +122,15 @@ impl InvariantChecker {
     ///
     /// # Errors
     /// The state cannot be read.
-    pub async fn ends(&self, patience: Duration) -> machinery::Result<Vec<Violation>> {
-        let until = Instant::now() + patience;
+    pub async fn wait_converged(&self, time_limit: Duration) -> machinery::Result<Vec<Violation>> {
+        let until = Instant::now() + time_limit;
         loop {
-            let mut wrong = self.converged_violations().await?;
-            wrong.extend(self.found());
+            let mut wrong = self.not_converged().await?;
+            wrong.extend(self.violations());
             if wrong.is_empty() || Instant::now() >= until {
                 return Ok(wrong);
             }
-            sleep(LOOK).await;
+            sleep(CHECK_INTERVAL).await;
         }
     }
 
@@ -146,36 +147,36 @@ impl InvariantChecker {
         };
         let mut changes = match of.watch(request).await {
             Ok(changes) => changes,
-            Err(error) => return self.find(Violation::WatchLost(error.to_string())),
+            Err(error) => return self.report(Violation::WatchLost(error.to_string())),
         };
         while let Some(change) = changes.next().await {
             let (object, is_there) = match change {
                 Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => (object, true),
                 Ok(WatchEvent::Deleted(object) | WatchEvent::Left(object)) => (object, false),
                 Ok(WatchEvent::Bookmark { .. }) => continue,
-                Ok(_) => return self.find(Violation::WatchLost("an object cannot be decoded".into())),
-                Err(error) => return self.find(Violation::WatchLost(error.to_string())),
+                Ok(_) => return self.report(Violation::WatchLost("an object cannot be decoded".into())),
+                Err(error) => return self.report(Violation::WatchLost(error.to_string())),
             };
             let found = judge(&mut self.0.state.lock(), &object.key(), is_there.then_some(&object));
-            found.into_iter().for_each(|found| self.find(found));
+            found.into_iter().for_each(|found| self.report(found));
             match self.seen().await {
-                Ok(seen) => self.0.state.lock().suspect(seen),
-                Err(error) => self.find(Violation::WatchLost(error.to_string())),
+                Ok(seen) => self.0.state.lock().add_suspects(seen),
+                Err(error) => self.report(Violation::WatchLost(error.to_string())),
             }
         }
-        self.find(Violation::WatchLost("the server ended the watch".into()));
+        self.report(Violation::WatchLost("the server ended the watch".into()));
     }
 
     async fn seen(&self) -> machinery::Result<Vec<NodeInterfaces>> {
         let nodes = self.0.state.lock().nodes.clone();
         let mut seen = Vec::new();
         for (node, host, fabric) in nodes {
-            seen.push(NodeInterfaces { node, host, has: fabric.list().await? });
+            seen.push(NodeInterfaces { node, host, interfaces: fabric.list().await? });
         }
         Ok(seen)
     }
 
-    fn find(&self, finding: Violation) {
+    fn report(&self, finding: Violation) {
         let found = &mut self.0.state.lock().found;
         if !found.contains(&finding) {
             tracing::error!(%finding, "invariant violated");

@@ -7,7 +7,7 @@ use machinery::objects::{ObjectKey, Uid, WriteError};
 use machinery::tokio::time::timeout;
 use machinery::{Objects, Plane};
 
-use crate::model::{ProbeQuestion, NetworkAttachment, Probe, ProbeSpec, ProbeStatus};
+use crate::model::{NetworkAttachment, Probe, ProbeQuestion, ProbeSpec, ProbeStatus};
 use crate::wait::wait_until;
 
 /// Creates probes and waits for their results. Cheap to clone.
@@ -71,7 +71,7 @@ impl Prober {
     pub fn ready(&self, key: &ObjectKey) -> Result<Arc<NetworkAttachment>, ProbeError> {
         let attachment = self.attachments.get(key).ok_or_else(|| ProbeError::NotThere(key.clone()))?;
         if attachment.status.ifc_name.is_empty() {
-            return Err(ProbeError::NotReady(key.clone(), why_not(&attachment)));
+            return Err(ProbeError::NotReady(key.clone(), pending_reason(&attachment)));
         }
         Ok(attachment)
     }
@@ -86,7 +86,8 @@ impl Prober {
         to: &NetworkAttachment,
         count: u16,
     ) -> Result<ProbeStatus, ProbeError> {
-        self.ask(from, ProbeSpec { count, ..question(from, to, &from.spec.node, ProbeQuestion::Ping) }).await
+        self.execute(from, ProbeSpec { count, ..probe_spec(from, to, &from.spec.node, ProbeQuestion::Ping) })
+            .await
     }
 
     /// Traces the frames from one attachment to another on both nodes. Returns each node with its
@@ -99,15 +100,15 @@ impl Prober {
         from: &NetworkAttachment,
         to: &NetworkAttachment,
     ) -> Result<Vec<(String, Vec<String>)>, ProbeError> {
-        let mut told = Vec::new();
-        let leaving = question(from, to, &from.spec.node, ProbeQuestion::Leaving);
-        told.push((from.spec.node.clone(), self.steps(from, leaving).await?));
+        let mut traces = Vec::new();
+        let leaving = probe_spec(from, to, &from.spec.node, ProbeQuestion::Leaving);
+        traces.push((from.spec.node.clone(), self.steps(from, leaving).await?));
         if from.spec.node != to.spec.node {
-            let arriving = question(from, to, &to.spec.node, ProbeQuestion::Arriving);
+            let arriving = probe_spec(from, to, &to.spec.node, ProbeQuestion::Arriving);
             let arriving = ProbeSpec { host: from.status.host_ip.clone(), ..arriving };
-            told.push((to.spec.node.clone(), self.steps(from, arriving).await?));
+            traces.push((to.spec.node.clone(), self.steps(from, arriving).await?));
         }
-        Ok(told)
+        Ok(traces)
     }
 
     /// Traces a frame from an attachment to itself, which shows that its node has the interface.
@@ -115,15 +116,15 @@ impl Prober {
     /// # Errors
     /// The node lacks the interface or did not answer.
     pub async fn interface(&self, of: &NetworkAttachment) -> Result<Vec<String>, ProbeError> {
-        self.steps(of, question(of, of, &of.spec.node, ProbeQuestion::Leaving)).await
+        self.steps(of, probe_spec(of, of, &of.spec.node, ProbeQuestion::Leaving)).await
     }
 
     async fn steps(&self, from: &NetworkAttachment, spec: ProbeSpec) -> Result<Vec<String>, ProbeError> {
-        let status = self.ask(from, spec).await?;
+        let status = self.execute(from, spec).await?;
         if status.error.is_empty() { Ok(status.steps) } else { Err(ProbeError::Failed(status.error)) }
     }
 
-    async fn ask(&self, from: &NetworkAttachment, spec: ProbeSpec) -> Result<ProbeStatus, ProbeError> {
+    async fn execute(&self, from: &NetworkAttachment, spec: ProbeSpec) -> Result<ProbeStatus, ProbeError> {
         let node = spec.node.clone();
         let mut probe = Probe::new("", spec);
         probe.metadata.name = None;
@@ -148,7 +149,7 @@ impl Prober {
     }
 }
 
-fn question(from: &NetworkAttachment, to: &NetworkAttachment, node: &str, ask: ProbeQuestion) -> ProbeSpec {
+fn probe_spec(from: &NetworkAttachment, to: &NetworkAttachment, node: &str, ask: ProbeQuestion) -> ProbeSpec {
     ProbeSpec {
         node: node.into(),
         ask,
@@ -162,7 +163,7 @@ fn question(from: &NetworkAttachment, to: &NetworkAttachment, node: &str, ask: P
 
 /// Returns the reason why an attachment is not ready, from its status.
 #[must_use]
-pub fn why_not(attachment: &NetworkAttachment) -> String {
+pub fn pending_reason(attachment: &NetworkAttachment) -> String {
     let status = &attachment.status;
     let errors: Vec<_> = status.errors.ipam.iter().chain(&status.errors.host).cloned().collect();
     if !errors.is_empty() {

@@ -7,11 +7,11 @@ pub async fn wait_until<K: ObjectType, T>(
     objects: &Objects<K>,
     mut find: impl FnMut(&Objects<K>) -> Option<T>,
 ) -> Option<T> {
-    let mut news = objects.informer().events().ok()?;
+    let mut events = objects.informer().events().ok()?;
     loop {
         if let Some(found) = find(objects) {
             return Some(found);
         }
-        news.next().await?;
+        events.next().await?;
     }
 }

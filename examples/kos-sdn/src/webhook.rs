@@ -84,7 +84,7 @@ impl WebhookServer {
                 sleep(TIME_LIMIT / 100).await;
                 continue;
             };
-            self.read_again();
+            self.reload();
             let (acceptor, ends) = (self.acceptor.clone(), stopping.clone());
             tasks.spawn(async move {
                 serve(acceptor, stream, ends).await;
@@ -96,7 +96,7 @@ impl WebhookServer {
     }
 
     /// Reloads changed files; invalid ones are ignored.
-    fn read_again(&mut self) {
+    fn reload(&mut self) {
         let written = written(&self.files);
         if written == self.read {
             return;
@@ -161,7 +161,7 @@ async fn answered(request: Request<Incoming>) -> Result<Response<Full<Bytes>>, I
 }
 
 async fn answer(request: Request<Incoming>) -> Result<String, (StatusCode, String)> {
-    let how = match (request.method(), request.uri().path()) {
+    let kind = match (request.method(), request.uri().path()) {
         (&Method::GET, "/healthz") => return Ok("{}".into()),
         (&Method::POST, "/mutate") => ReviewKind::Mutate,
         (&Method::POST, "/validate") => ReviewKind::Validate,
@@ -175,6 +175,6 @@ async fn answer(request: Request<Incoming>) -> Result<String, (StatusCode, Strin
         .map_err(|_| (StatusCode::REQUEST_TIMEOUT, "the review did not come in time".to_owned()))?
         .map_err(|error| (StatusCode::PAYLOAD_TOO_LARGE, error.to_string()))?;
     let wrong = |error: String| (StatusCode::BAD_REQUEST, error);
-    let asked = serde_json::from_slice(&body.to_bytes()).map_err(|error| wrong(error.to_string()))?;
-    review(how, &asked, jiff::Timestamp::now()).map(|answer| answer.to_string()).map_err(wrong)
+    let review_body = serde_json::from_slice(&body.to_bytes()).map_err(|error| wrong(error.to_string()))?;
+    review(kind, &review_body, jiff::Timestamp::now()).map(|answer| answer.to_string()).map_err(wrong)
 }

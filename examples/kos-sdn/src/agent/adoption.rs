@@ -45,10 +45,10 @@ impl Agent {
 
     pub(super) fn update_interest(
         &self,
-        who: &ObjectKey,
+        attachment: &ObjectKey,
         here: Option<&NetworkAttachment>,
     ) -> Result<(), NotAcquired> {
-        self.0.networks.lock().update(who, here)
+        self.0.networks.lock().update(attachment, here)
     }
 
     fn interests_synced(&self) -> bool {
@@ -58,8 +58,8 @@ impl Agent {
     async fn take_over(&self, listed: InterfaceList) {
         let mut owners: BTreeMap<Interface, ObjectKey> = BTreeMap::new();
         for (key, attachment) in self.0.here.read().iter() {
-            if let Some(wanted) = desired_local(attachment) {
-                owners.insert(wanted, key.clone());
+            if let Some(desired) = desired_local(attachment) {
+                owners.insert(desired, key.clone());
             }
         }
         for (_, key, peer) in self.0.peers.read().iter() {

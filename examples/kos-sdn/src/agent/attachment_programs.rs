@@ -8,7 +8,7 @@ use machinery::sync::Mutex;
 use machinery::tokio::sync::mpsc;
 use machinery::tokio_util::sync::CancellationToken;
 
-use super::programs::{ProgramSettings, ProgramRunner};
+use super::programs::{ProgramRunner, ProgramSettings};
 use crate::metrics::AgentNode;
 use crate::model::{ExecReport, NetworkAttachment};
 use crate::plan::{ExecValues, LocalInterface, expand};
@@ -40,9 +40,9 @@ impl AttachmentPrograms {
         metrics: AgentNode,
         stopping: CancellationToken,
     ) -> (Self, mpsc::Receiver<ObjectKey>) {
-        let (reported, news) = mpsc::channel(settings.at_once.max(1));
+        let (reported, receiver) = mpsc::channel(settings.at_once.max(1));
         let programs = ProgramRunner::new(settings, stopping);
-        (Self(Arc::new(Inner { programs, metrics, records: Mutex::default(), reported })), news)
+        (Self(Arc::new(Inner { programs, metrics, records: Mutex::default(), reported })), receiver)
     }
 
     /// Registers an adopted interface: the report in its status stays, and the program does not run
@@ -72,7 +72,9 @@ impl AttachmentPrograms {
 
     /// Removes an interface, and starts its post-delete program if allowed.
     pub(super) fn interface_deleted(&self, key: &ObjectKey) {
-        let Some(InterfaceRecord { local, post_delete, .. }) = self.0.records.lock().remove(key) else { return };
+        let Some(InterfaceRecord { local, post_delete, .. }) = self.0.records.lock().remove(key) else {
+            return;
+        };
         let Some(command) = self.may_run("postDelete", &post_delete, &local) else { return };
         let (key, metrics) = (key.clone(), self.0.metrics.clone());
         self.0.programs.start(command, async move |report| {
@@ -83,7 +85,11 @@ impl AttachmentPrograms {
     }
 
     /// Returns the report of an attachment on this node, and the errors of programs not allowed.
-    pub(super) fn report_of(&self, key: &ObjectKey, of: &NetworkAttachment) -> (Option<ExecReport>, Vec<String>) {
+    pub(super) fn report_of(
+        &self,
+        key: &ObjectKey,
+        of: &NetworkAttachment,
+    ) -> (Option<ExecReport>, Vec<String>) {
         let execs = [("postCreate", &of.spec.post_create_exec), ("postDelete", &of.spec.post_delete_exec)];
         let wrong =
             execs.into_iter().filter_map(|(what, exec)| self.0.programs.not_allowed(what, exec)).collect();
@@ -98,8 +104,15 @@ impl AttachmentPrograms {
         self.0.programs.drained().await;
     }
 
-    fn keep(&self, key: &ObjectKey, local: &LocalInterface, of: &NetworkAttachment, report: Option<ExecReport>) {
-        let kept = InterfaceRecord { local: local.clone(), report, post_delete: of.spec.post_delete_exec.clone() };
+    fn keep(
+        &self,
+        key: &ObjectKey,
+        local: &LocalInterface,
+        of: &NetworkAttachment,
+        report: Option<ExecReport>,
+    ) {
+        let kept =
+            InterfaceRecord { local: local.clone(), report, post_delete: of.spec.post_delete_exec.clone() };
         self.0.records.lock().insert(key.clone(), kept);
     }
 

@@ -1,15 +1,15 @@
 //! The node agent: creates the interfaces of its node's attachments, and the flows to attachments
 //! of the same networks on other nodes.
 
-mod setup;
-mod attachment_programs;
+mod address_locks;
 mod adoption;
+mod attachment_programs;
 mod networks;
 mod probes;
 mod programs;
 mod reconcile;
-mod address_locks;
+mod setup;
 
-pub use setup::{Agent, AgentSettings};
 pub use probes::answer_probes;
 pub use programs::ProgramSettings;
+pub use setup::{Agent, AgentSettings};

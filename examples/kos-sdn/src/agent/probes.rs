@@ -11,7 +11,7 @@ use machinery::{Next, Plane, Reconcile, Run};
 
 use super::AgentSettings;
 use crate::drive::{Fabric, FramePath};
-use crate::model::{ProbeQuestion, Probe, ProbeSpec, ProbeStatus, Vni};
+use crate::model::{Probe, ProbeQuestion, ProbeSpec, ProbeStatus, Vni};
 use crate::plan::AddressKey;
 
 /// Time after which an answered probe is deleted if its client did not.
@@ -63,8 +63,8 @@ impl Reconcile<ObjectKey> for ProbeReconciler {
         if answered {
             return Ok(Next::After(KEPT));
         }
-        let status = match way(&probe.spec) {
-            Ok(way) => self.execute(&probe.spec, way).await,
+        let status = match path(&probe.spec) {
+            Ok(path) => self.execute(&probe.spec, path).await,
             Err(error) => ProbeStatus { error: error.to_string(), ..ProbeStatus::default() },
         };
         let probe = Probe { status: Some(ProbeStatus { finished: true, ..status }), ..(*probe).clone() };
@@ -80,10 +80,10 @@ impl Reconcile<ObjectKey> for ProbeReconciler {
 }
 
 impl ProbeReconciler {
-    async fn execute(&self, spec: &ProbeSpec, way: FramePath) -> ProbeStatus {
+    async fn execute(&self, spec: &ProbeSpec, path: FramePath) -> ProbeStatus {
         let mut status = ProbeStatus::default();
         if spec.ask != ProbeQuestion::Ping {
-            match self.fabric.explain(way).await {
+            match self.fabric.explain(path).await {
                 Ok(steps) => status.steps = steps,
                 Err(error) => status.error = error.to_string(),
             }
@@ -95,7 +95,7 @@ impl ProbeReconciler {
             }
             let began = Instant::now();
             status.sent += 1;
-            match self.fabric.ping(way.from, way.to, sequence).await {
+            match self.fabric.ping(path.from, path.to, sequence).await {
                 Ok(()) => {
                     status.round_trips.push(u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX));
                 }
@@ -106,7 +106,7 @@ impl ProbeReconciler {
     }
 }
 
-fn way(spec: &ProbeSpec) -> machinery::Result<FramePath> {
+fn path(spec: &ProbeSpec) -> machinery::Result<FramePath> {
     let address = |text: &str| text.parse::<Ipv4Addr>().map_err(|_| format!("{text:?} is no address"));
     let host = match spec.ask {
         ProbeQuestion::Arriving => Some(address(&spec.host)?),

@@ -138,7 +138,8 @@ impl Inner {
         };
         // From here on the process group is killed on every exit, including a drop of this future.
         let _group = ProcessGroup(child.id());
-        let (mut out, mut err) = (CappedOutput::new(self.settings.output), CappedOutput::new(self.settings.output));
+        let (mut out, mut err) =
+            (CappedOutput::new(self.settings.output), CappedOutput::new(self.settings.output));
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let reads = async { tokio::join!(out.read(stdout), err.read(stderr)) };
         let ends = async {
@@ -159,9 +160,7 @@ impl Inner {
         };
         let ended = timeout(self.settings.time, ends).await;
         let (exit_status, why) = match ended {
-            Err(_) => {
-                (TIMED_OUT, Some(format!("killed, as it ran longer than {:?}", self.settings.time)))
-            }
+            Err(_) => (TIMED_OUT, Some(format!("killed, as it ran longer than {:?}", self.settings.time))),
             Ok(Err(error)) => (DID_NOT_RUN, Some(error.to_string())),
             Ok(Ok(status)) => (status_of(status), None),
         };
@@ -233,7 +232,11 @@ impl CappedOutput {
 
     fn text(&self) -> String {
         let text = String::from_utf8_lossy(&self.bytes);
-        if self.is_truncated { format!("{text}\n[cut after {} bytes]", self.limit) } else { text.into_owned() }
+        if self.is_truncated {
+            format!("{text}\n[cut after {} bytes]", self.limit)
+        } else {
+            text.into_owned()
+        }
     }
 }
 

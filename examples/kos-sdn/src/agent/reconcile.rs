@@ -9,7 +9,7 @@ use machinery::{Next, Plane, Reconcile, Run};
 use super::setup::{Agent, Inner};
 use crate::drive::FabricError;
 use crate::model::{AttachmentStatus, NetworkAttachment, Peer};
-use crate::plan::{AgentStep, PeerLocation, FINALIZER, Interface, AgentView, next_step};
+use crate::plan::{AgentStep, AgentView, FINALIZER, Interface, PeerLocation, next_step};
 
 /// Above the number of steps of any correct run.
 const MAX_STEPS: usize = 16;
@@ -70,7 +70,12 @@ impl Agent {
         let (since, has_errors) = (Instant::now(), !status.errors.host.is_empty());
         let report_of = NetworkAttachment { status, ..here.clone() };
         let written = self.0.writer.update_status(&report_of, &Preconditions::default()).await;
-        self.0.metrics.status_written(since, here, written.as_ref().map(|written| &written.object), has_errors);
+        self.0.metrics.status_written(
+            since,
+            here,
+            written.as_ref().map(|written| &written.object),
+            has_errors,
+        );
         written
     }
 
@@ -136,7 +141,9 @@ impl Reconcile<ObjectKey> for Agent {
                 (AgentStep::AddFinalizer, Some(here)) => self.write_finalizer(here, true).await,
                 (AgentStep::RemoveFinalizer, Some(here)) => self.write_finalizer(here, false).await,
                 (AgentStep::WriteStatus(status), Some(here)) => self.write_status(here, *status).await,
-                (AgentStep::AddFinalizer | AgentStep::RemoveFinalizer | AgentStep::WriteStatus(_), None) => return Ok(Next::Done),
+                (AgentStep::AddFinalizer | AgentStep::RemoveFinalizer | AgentStep::WriteStatus(_), None) => {
+                    return Ok(Next::Done);
+                }
             };
             match written {
                 Ok(written) => {

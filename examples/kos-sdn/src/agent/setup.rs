@@ -15,10 +15,10 @@ use machinery::sync::Mutex;
 use machinery::tokio::sync::mpsc;
 use machinery::tokio_util::sync::CancellationToken;
 
+use super::address_locks::AddressLocks;
 use super::attachment_programs::AttachmentPrograms;
 use super::networks::NetworkInterests;
 use super::programs::ProgramSettings;
-use super::address_locks::AddressLocks;
 use crate::drive::Fabric;
 use crate::metrics::{AgentMetrics, AgentNode};
 use crate::model::{NetworkAttachment, Peer};
@@ -107,7 +107,8 @@ impl Agent {
         plane.run_keyed(&format!("peers of {node}"), &peers)?;
         let metrics = settings.metrics.of(node, fabric.name());
         let stopping = plane.stopping().clone();
-        let (programs, reported) = AttachmentPrograms::new(settings.programs.clone(), metrics.clone(), stopping);
+        let (programs, reported) =
+            AttachmentPrograms::new(settings.programs.clone(), metrics.clone(), stopping);
         let agent = Self(Arc::new(Inner {
             networks: Mutex::new(NetworkInterests::new(peers.clone())),
             settings,

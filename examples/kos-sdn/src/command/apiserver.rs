@@ -61,10 +61,10 @@ pub(super) async fn run(arguments: ApiserverArguments) -> machinery::Result<Exit
     let kinds = store.kind(model::subnets()).kind(model::network_attachments());
     let server = kinds.kind(model::ip_locks()).kind(model::probes()).rbac().start().await?;
     for role in model::roles() {
-        put(&server, &role).await?;
+        put_role(&server, &role).await?;
     }
     let access = server.listen(listen).await?;
-    tell(&arguments, &access);
+    print_next_steps(&arguments, &access);
     loop {
         machinery::tokio::select! {
             biased;
@@ -103,7 +103,7 @@ fn listen(arguments: &ApiserverArguments) -> Listen {
 }
 
 /// Creates or updates a role.
-async fn put(server: &ApiServer, role: &Value) -> machinery::Result {
+async fn put_role(server: &ApiServer, role: &Value) -> machinery::Result {
     let kind = match role["kind"].as_str() {
         Some("ClusterRole") => ("ClusterRole", "clusterroles"),
         _ => ("ClusterRoleBinding", "clusterrolebindings"),
@@ -120,7 +120,7 @@ async fn put(server: &ApiServer, role: &Value) -> machinery::Result {
     }
 }
 
-fn tell(arguments: &ApiserverArguments, access: &Access) {
+fn print_next_steps(arguments: &ApiserverArguments, access: &Access) {
     access.notes.iter().for_each(|note| eprintln!("kos: {note}"));
     let directory = arguments.kubeconfigs.display();
     println!("serving {}; in other terminals:", access.url);

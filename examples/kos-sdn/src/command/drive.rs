@@ -11,9 +11,9 @@ use machinery::tokio_util::sync::CancellationToken;
 
 use super::cluster::ClusterArguments;
 use super::report::print;
-use crate::load::{RunDirectory, LoadSettings, LoadOutcome, NodeSelection, run_load};
-use crate::metrics::Metrics;
+use crate::load::{LoadOutcome, LoadSettings, NodeSelection, RunDirectory, run_load};
 use crate::load::{LoadShape, Pacing, record_rows};
+use crate::metrics::Metrics;
 use crate::plan::SplitMix64;
 
 /// Create and delete attachments in networks of many sizes, measure latencies, and test
@@ -148,9 +148,10 @@ pub(super) async fn run(arguments: DriveArguments) -> machinery::Result<ExitCode
     let page = plane.metrics();
     plane.stop().await;
     let outcome = outcome?;
-    tell(&outcome, &directory, &id);
+    print_outcome(&outcome, &directory, &id);
     directory.metrics(&page)?;
-    let is_well = outcome.not_created + outcome.broken + outcome.shared + outcome.tests[2] + outcome.left == 0;
+    let is_well =
+        outcome.not_created + outcome.broken + outcome.shared + outcome.tests[2] + outcome.left == 0;
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
@@ -217,7 +218,8 @@ async fn nodes(arguments: &DriveArguments, plane: &Plane) -> machinery::Result<V
     let filter = machinery::objects::Filter { labels, ..machinery::objects::Filter::default() };
     let hint = "name the nodes by --nodes";
     let listed = plane.objects::<Node>()?.list(&filter).await;
-    let listed = listed.map_err(|error| format!("the nodes of the cluster cannot be listed: {error}; {hint}"))?;
+    let listed =
+        listed.map_err(|error| format!("the nodes of the cluster cannot be listed: {error}; {hint}"))?;
     let names: Vec<String> = listed.iter().filter_map(|node| node.metadata.name.clone()).collect();
     if names.is_empty() {
         return Err(format!("no node has the label {}; {hint}", arguments.node_label_selector).into());
@@ -235,7 +237,7 @@ fn estimate(load: &LoadShape) {
     );
 }
 
-fn tell(outcome: &LoadOutcome, directory: &RunDirectory, id: &str) {
+fn print_outcome(outcome: &LoadOutcome, directory: &RunDirectory, id: &str) {
     let [half, full, failed] = outcome.tests;
     println!(
         "{} created, {} failed; {} deleted, {} left",
@@ -245,10 +247,7 @@ fn tell(outcome: &LoadOutcome, directory: &RunDirectory, id: &str) {
         "{} operations were late; {half} tested without frames, {full} with frames, {failed} failed",
         outcome.late
     );
-    println!(
-        "{} reported errors; {} addresses were shared\n",
-        outcome.broken, outcome.shared
-    );
+    println!("{} reported errors; {} addresses were shared\n", outcome.broken, outcome.shared);
     print(&record_rows(&outcome.records));
     let wrong = outcome.records.iter().filter(|record| !record.wrong.is_empty()).take(10);
     for record in wrong {

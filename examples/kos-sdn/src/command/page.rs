@@ -17,7 +17,7 @@ pub(super) async fn read(source: &str) -> machinery::Result<String> {
     };
     let (address, path) = rest.split_once('/').unwrap_or((rest, "metrics"));
     let path = if path.is_empty() { "metrics" } else { path };
-    let asked = async {
+    let request = async {
         let mut stream = TcpStream::connect(address).await?;
         let request = format!("GET /{path} HTTP/1.0\r\nhost: {address}\r\nconnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await?;
@@ -25,7 +25,7 @@ pub(super) async fn read(source: &str) -> machinery::Result<String> {
         stream.take(LIMIT).read_to_end(&mut answer).await?;
         Ok::<_, std::io::Error>(String::from_utf8_lossy(&answer).into_owned())
     };
-    let answer = timeout(TIME_LIMIT, asked).await.map_err(|_| "no answer")??;
+    let answer = timeout(TIME_LIMIT, request).await.map_err(|_| "no answer")??;
     let (head, body) = answer.split_once("\r\n\r\n").ok_or("the answer is not HTTP")?;
     let status = head.split(' ').nth(1).unwrap_or_default();
     if status != "200" {

@@ -10,7 +10,7 @@ use machinery::{Objects, Plane};
 use super::cluster::ClusterArguments;
 use super::table::table;
 use crate::model::{NetworkAttachment, Subnet};
-use crate::plan::{Summary, AttachmentCounts, summary};
+use crate::plan::{AttachmentCounts, Summary, summary};
 
 /// Print the state of subnets and nodes, again on each change, until Ctrl-C
 #[derive(Debug, clap::Args)]
@@ -73,22 +73,22 @@ fn now(subnets: &Objects<Subnet>, attachments: &Objects<NetworkAttachment>) -> S
 fn text(now: &Summary) -> String {
     let subnets = now.subnets.iter().map(|of| {
         let (vni, taken) = (of.vni.to_string(), format!("{} of {}", of.tally.addressed, of.size));
-        let [_, _, ready, says] = cells(&of.tally);
-        [of.subnet.clone(), vni, of.block.clone(), of.state.clone(), taken, ready, says]
+        let [_, _, ready, error] = cells(&of.tally);
+        [of.subnet.clone(), vni, of.block.clone(), of.state.clone(), taken, ready, error]
     });
     let subnets = table(&["SUBNET", "VNI", "BLOCK", "STATE", "ADDRESSES", "READY", "WRONG"], subnets);
     let nodes = now.nodes.iter().map(|(node, of)| {
-        let [all, addressed, ready, says] = cells(of);
-        [node.clone(), all, addressed, ready, of.going.to_string(), says]
+        let [all, addressed, ready, error] = cells(of);
+        [node.clone(), all, addressed, ready, of.deleting.to_string(), error]
     });
     let nodes = table(&["NODE", "ATTACHMENTS", "ADDRESSED", "READY", "GOING", "WRONG"], nodes);
     format!("{subnets}\n{nodes}")
 }
 
 fn cells(of: &AttachmentCounts) -> [String; 4] {
-    let says = match of.wrong {
+    let error = match of.failed {
         0 => String::new(),
-        wrong => format!("{wrong}: {}", of.says),
+        failed => format!("{failed}: {}", of.error),
     };
-    [of.all.to_string(), of.addressed.to_string(), of.ready.to_string(), says]
+    [of.all.to_string(), of.addressed.to_string(), of.ready.to_string(), error]
 }

@@ -40,7 +40,7 @@ async fn trace(arguments: &TraceArguments, plane: &machinery::Plane) -> machiner
     subnets.informer().synced().await?;
     locks.informer().synced().await?;
     let mut is_well = true;
-    let (mut tell, mut found) = (|checked: CheckResult| is_well &= tell(&checked), Vec::new());
+    let (mut print_check, mut found) = (|checked: CheckResult| is_well &= print_check(&checked), Vec::new());
     for key in [from, to] {
         let attachment = attachments.get(key);
         let subnet = attachment
@@ -54,7 +54,9 @@ async fn trace(arguments: &TraceArguments, plane: &machinery::Plane) -> machiner
                 .find(|lock| lock.metadata.uid.as_deref() == Some(&one.status.lock_uid))
         });
         println!("{key}");
-        checks(attachment.as_deref(), subnet.as_deref(), lock.as_deref()).into_iter().for_each(&mut tell);
+        checks(attachment.as_deref(), subnet.as_deref(), lock.as_deref())
+            .into_iter()
+            .for_each(&mut print_check);
         if let Some(attachment) = &attachment {
             println!("  timeline");
             print_timeline(&timeline(attachment, subnet.as_deref(), lock.as_deref()));
@@ -64,7 +66,7 @@ async fn trace(arguments: &TraceArguments, plane: &machinery::Plane) -> machiner
     let [from, to] = &found[..] else { return Ok(ExitCode::FAILURE) };
     println!("both");
     let (a, b) = (from.status.address_vni, to.status.address_vni);
-    tell(CheckResult { is_so: a == b, what: format!("in one network: {a} and {b}") });
+    print_check(CheckResult { is_so: a == b, what: format!("in one network: {a} and {b}") });
     if !is_well {
         return Ok(ExitCode::FAILURE);
     }
@@ -94,7 +96,7 @@ fn print_timeline(events: &[TimelineEvent]) {
     }
 }
 
-fn tell(checked: &CheckResult) -> bool {
+fn print_check(checked: &CheckResult) -> bool {
     println!("  {} {}", if checked.is_so { "ok  " } else { "FAIL" }, checked.what);
     checked.is_so
 }

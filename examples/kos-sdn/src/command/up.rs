@@ -16,7 +16,7 @@ use super::table::table;
 use crate::agent::ProgramSettings;
 use crate::model::NetworkAttachment;
 use crate::probe::Prober;
-use crate::up::{ClusterFabric, PingResult, LocalCluster, LocalClusterSettings, pairs, ping_pairs};
+use crate::up::{ClusterFabric, LocalCluster, LocalClusterSettings, PingResult, pairs, ping_pairs};
 
 /// Run server, controllers and agents of simulated nodes in this process
 #[derive(Debug, clap::Args)]
@@ -80,7 +80,8 @@ pub(super) async fn run(arguments: UpArguments) -> machinery::Result<ExitCode> {
     let began = Instant::now();
     let mut programs = ProgramSettings::default();
     programs.allowed.extend(arguments.allowed_programs.iter().cloned());
-    let settings = LocalClusterSettings { nodes: arguments.nodes, fabric, data: arguments.data_dir.clone(), programs };
+    let settings =
+        LocalClusterSettings { nodes: arguments.nodes, fabric, data: arguments.data_dir.clone(), programs };
     let up = LocalCluster::start(settings).await?;
     let shown = show(&up, &arguments, fabric, began).await;
     let is_well = match shown {
@@ -100,7 +101,12 @@ pub(super) async fn run(arguments: UpArguments) -> machinery::Result<ExitCode> {
 
 /// Creates the samples, pings between them, and prints the results. Returns true if all checks
 /// pass.
-async fn show(up: &LocalCluster, arguments: &UpArguments, fabric: ClusterFabric, began: Instant) -> machinery::Result<bool> {
+async fn show(
+    up: &LocalCluster,
+    arguments: &UpArguments,
+    fabric: ClusterFabric,
+    began: Instant,
+) -> machinery::Result<bool> {
     let access = match arguments.once && arguments.listen.is_none() && arguments.kubeconfig_out.is_none() {
         true => None,
         false => Some(listen(up, arguments).await?),
@@ -123,7 +129,7 @@ async fn show(up: &LocalCluster, arguments: &UpArguments, fabric: ClusterFabric,
             }
         })
         .await?;
-    let tried = match fabric {
+    let pings = match fabric {
         ClusterFabric::Sim => {
             let prober = Prober::new(up.plane(), TIME_LIMIT)?;
             ping_pairs(&prober, &all, &pairs(&all), TIME_LIMIT).await
@@ -133,20 +139,20 @@ async fn show(up: &LocalCluster, arguments: &UpArguments, fabric: ClusterFabric,
     if is_terminal {
         let _ = write!(io::stderr(), "\r\x1b[K");
     }
-    let found = match &checker {
-        Some(checker) => checker.ends(TIME_LIMIT).await?,
+    let violations = match &checker {
+        Some(checker) => checker.wait_converged(TIME_LIMIT).await?,
         None => Vec::new(),
     };
-    let is_well = tried.iter().all(PingResult::is_right) && found.is_empty();
+    let is_well = pings.iter().all(PingResult::is_right) && violations.is_empty();
     match arguments.output {
         Output::Json => {
             println!(
                 "{}",
                 json!({
-                    "nodes": arguments.nodes, "attachments": all.iter().map(row).collect::<Vec<_>>(), "pings": tried,
+                    "nodes": arguments.nodes, "attachments": all.iter().map(row).collect::<Vec<_>>(), "pings": pings,
                     "url": access.as_ref().map(|access| &access.url),
                     "kubeconfig": access.as_ref().map(|access| &access.kubeconfig), "well": is_well,
-                    "found": found.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                    "found": violations.iter().map(ToString::to_string).collect::<Vec<_>>(),
                 })
             );
         }
@@ -160,9 +166,9 @@ async fn show(up: &LocalCluster, arguments: &UpArguments, fabric: ClusterFabric,
                 "{}",
                 table(&["ATTACHMENT", "NODE", "VNI", "IP", "MAC", "INTERFACE"], all.iter().map(row))
             );
-            print!("{}", pings(&tried, fabric));
-            found.iter().for_each(|finding| println!("violation: {finding}"));
-            if checker.is_some() && found.is_empty() {
+            print!("{}", pings_text(&pings, fabric));
+            violations.iter().for_each(|finding| println!("violation: {finding}"));
+            if checker.is_some() && violations.is_empty() {
                 println!(
                     "invariants hold: no address was shared, and each node has exactly the desired interfaces"
                 );
@@ -198,19 +204,19 @@ fn row(one: &Arc<NetworkAttachment>) -> [String; 6] {
     ]
 }
 
-fn pings(tried: &[PingResult], fabric: ClusterFabric) -> String {
+fn pings_text(pings: &[PingResult], fabric: ClusterFabric) -> String {
     if fabric == ClusterFabric::Log {
         return "\nno frame was sent: the fabric log carries none\n".into();
     }
     let count = |expected| {
-        let of_them = tried.iter().filter(|one| one.expected == expected);
+        let of_them = pings.iter().filter(|one| one.expected == expected);
         (of_them.clone().filter(|one| one.is_right()).count(), of_them.count())
     };
     let ((within, of_within), (between, of_between)) = (count(true), count(false));
     let mut text = format!(
         "\npings, by frames: {within} of {of_within} within a network are answered, {between} of {of_between} between networks are not\n"
     );
-    for wrong in tried.iter().filter(|one| !one.is_right()) {
+    for wrong in pings.iter().filter(|one| !one.is_right()) {
         let PingResult { from, to, reason, .. } = wrong;
         let what = if wrong.answered { "is answered unexpectedly" } else { "is not answered" };
         text += &format!("  {from} to {to} {what}: {reason}\n");

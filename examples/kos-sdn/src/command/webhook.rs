@@ -11,8 +11,8 @@ use machinery::tokio::signal::unix::{SignalKind, signal};
 use machinery::tokio_util::sync::CancellationToken;
 use serde_json::json;
 
-use crate::webhook::{WebhookServer, TlsFiles};
 use crate::model::webhook_manifests;
+use crate::webhook::{TlsFiles, WebhookServer};
 
 /// Serve an admission webhook that stamps section times and rejects invalid objects, for clusters
 /// that are not served by `kos` itself

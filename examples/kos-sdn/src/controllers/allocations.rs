@@ -86,10 +86,15 @@ impl Allocations {
     /// Builds the state from locks with their subnets and from former waiters. Returns the first
     /// waiters, as many as addresses are free.
     #[must_use = "the returned waiter must be woken"]
-    pub(super) fn rebuild(&mut self, locks: Vec<(AddressKey, ObjectKey)>, queues: Vec<InitialWaitQueue>) -> Vec<Waiter> {
+    pub(super) fn rebuild(
+        &mut self,
+        locks: Vec<(AddressKey, ObjectKey)>,
+        queues: Vec<InitialWaitQueue>,
+    ) -> Vec<Waiter> {
         for (key, subnet) in locks {
             if self.taken.entry(key.vni).or_default().take(key.address.into()) {
-                self.marks.insert(key, AddressMark { subnet, is_claimed: false, is_confirmed: false, made: None });
+                self.marks
+                    .insert(key, AddressMark { subnet, is_claimed: false, is_confirmed: false, made: None });
             }
         }
         let mut woken = Vec::new();
@@ -162,7 +167,12 @@ impl Allocations {
 
     /// Ends a claim: the address is locked or free; a free one is reserved for the claimant.
     /// Returns another waiter to wake if that has left.
-    pub(super) fn claim_ended(&mut self, key: AddressKey, waiter: &Waiter, is_locked: bool) -> Option<Waiter> {
+    pub(super) fn claim_ended(
+        &mut self,
+        key: AddressKey,
+        waiter: &Waiter,
+        is_locked: bool,
+    ) -> Option<Waiter> {
         let mark = self.marks.get_mut(&key)?;
         mark.is_claimed = false;
         match (mark.is_confirmed, is_locked) {
@@ -317,7 +327,11 @@ mod tests {
         assert_eq!(allocate(&mut allocations, "a"), Allocation::Free(key));
         allocations.served(&waiter("a"));
         assert_eq!(allocations.claim_ended(key, &waiter("a"), true), None);
-        assert_eq!(allocations.sweep(|_, _, _| false, |_| true), [waiter("b")], "the created lock was deleted");
+        assert_eq!(
+            allocations.sweep(|_, _, _| false, |_| true),
+            [waiter("b")],
+            "the created lock was deleted"
+        );
     }
 
     #[test]

@@ -13,8 +13,8 @@ use machinery::tokio;
 use machinery::tokio::time::{Instant, sleep};
 use machinery::tokio_util::sync::CancellationToken;
 
-use super::ipam::{Inner, Ipam, subnet_of, waiting_since};
 use super::allocations::{InitialWaitQueue, Waiter};
+use super::ipam::{Inner, Ipam, subnet_of, waiting_since};
 use crate::model::{Cidr, IPLock, NetworkAttachment, Vni};
 use crate::plan::AddressKey;
 
@@ -50,7 +50,8 @@ impl Ipam {
                 self.wake(self.rebuild()).await;
             }
             let has_unconfirmed = allocations.lock().has_unconfirmed();
-            unconfirmed_since = unconfirmed_since.or_else(|| Some(Instant::now())).filter(|_| has_unconfirmed);
+            unconfirmed_since =
+                unconfirmed_since.or_else(|| Some(Instant::now())).filter(|_| has_unconfirmed);
             if unconfirmed_since.is_some_and(|since| since.elapsed() >= BUSY) {
                 unconfirmed_since = None;
                 self.wake(self.sweep()).await;
@@ -61,12 +62,12 @@ impl Ipam {
                 biased;
                 () = stopping.cancelled() => return,
                 () = recheck.notified() => continue,
-                told = locked.next() => match told {
+                notice = locked.next() => match notice {
                     None => return,
                     Some(Told::Event(name, event)) => self.on_lock_event(&name, &event).into_iter().collect(),
                     Some(_) => continue,
                 },
-                told = attached.next() => match told {
+                notice = attached.next() => match notice {
                     None => return,
                     Some(Told::Event(_, event)) => self.on_attachment_event(&event).into_iter().collect(),
                     Some(_) => continue,
@@ -97,9 +98,9 @@ impl Ipam {
         let Inner { attachments, locks, allocations, .. } = &*self.inner;
         let mut queues: BTreeMap<ObjectKey, Vec<(jiff::Timestamp, Waiter)>> = BTreeMap::new();
         for (key, attachment) in attachments.read().iter() {
-            let is_going = attachment.metadata.deletion_timestamp.is_some();
+            let is_deleting = attachment.metadata.deletion_timestamp.is_some();
             if let (Some(since), Some(subnet), false) =
-                (waiting_since(attachment), subnet_of(attachment), is_going)
+                (waiting_since(attachment), subnet_of(attachment), is_deleting)
             {
                 let waiter = Waiter { key: key.clone(), uid: uid_of(attachment) };
                 queues.entry(subnet).or_default().push((since, waiter));

@@ -24,7 +24,8 @@ use super::silence::SilentNodes;
 use crate::metrics::IpamMetrics;
 use crate::model::{AttachmentStatus, Cidr, IPLock, LockSpec, NetworkAttachment, Section, Subnet, Vni};
 use crate::plan::{
-    AddressKey, IpamDecision, OwnedLock, IpamStep, AddressFailure, IpamView, locked_address, decide, is_unanswered, unanswered,
+    AddressFailure, AddressKey, IpamDecision, IpamStep, IpamView, OwnedLock, decide, is_unanswered,
+    locked_address, unanswered,
 };
 
 /// Retry delay of attachments beyond the limit of the wait queues.
@@ -106,7 +107,8 @@ impl IpamController {
             .claiming(&locks)?
             .watching::<Subnet, _>(move |event| waiting_for(&attachments, &by_subnet, event))?
             .beside(|controller, stopping| async move {
-                join(events.handle_events(controller, &stopping), events.report_silent_nodes(&stopping)).await;
+                join(events.handle_events(controller, &stopping), events.report_silent_nodes(&stopping))
+                    .await;
             })
             .settings(with_workers(settings.ipam_workers));
         Ok(Self { controller, reconcile: ipam })
@@ -133,7 +135,11 @@ impl Ipam {
         self.request_all(all, &"an address is free").await;
     }
 
-    pub(super) async fn request_all(&self, all: impl IntoIterator<Item = Waiter>, why: &'static &'static str) {
+    pub(super) async fn request_all(
+        &self,
+        all: impl IntoIterator<Item = Waiter>,
+        why: &'static &'static str,
+    ) {
         let Some(controller) = self.inner.controller_handle.get() else { return };
         for waiter in all {
             controller.request(waiter.key, why).await;
@@ -209,8 +215,13 @@ impl Ipam {
         let Inner { attachments, locks, allocations, tries, metrics, .. } = &*self.inner;
         let waiter = waiting(attachment);
         for _ in 0..*tries {
-            let found =
-                allocations.lock().allocate(from.subnet_key, &waiter, waiting_since(attachment), from.vni, &from.range);
+            let found = allocations.lock().allocate(
+                from.subnet_key,
+                &waiter,
+                waiting_since(attachment),
+                from.vni,
+                &from.range,
+            );
             let key = match found {
                 Allocation::Free(key) => key,
                 Allocation::Early => return Ok(Next::After(EARLY)),
@@ -222,15 +233,19 @@ impl Ipam {
                         let woken = allocations.lock().leave(&waiter);
                         self.wake(woken).await;
                     }
-                    return Ok(if full == Allocation::Full { Next::Done } else { Next::After(RETRY_UNQUEUED) });
+                    return Ok(if full == Allocation::Full {
+                        Next::Done
+                    } else {
+                        Next::After(RETRY_UNQUEUED)
+                    });
                 }
             };
             let Some(held) = self.claim(attachment, &waiter, key, from.subnet_key).await? else { continue };
             run.wrote(held.token(), locks.informer());
             allocations.lock().served(&waiter);
             metrics.locked(attachment, from.subnet);
-            let address =
-                locked_address(&self.owned(attachment, &held)).ok_or("the server created a lock without UID")?;
+            let address = locked_address(&self.owned(attachment, &held))
+                .ok_or("the server created a lock without UID")?;
             let status = address.written(attachment, from.subnet);
             self.write(attachment, status, held.fence().ok(), run).await?;
             let text = format!("Assigned IPv4 address {}", address.address());
@@ -270,13 +285,13 @@ impl Ipam {
         held: &[Held<AddressKey>],
     ) -> machinery::Result<Option<Held<AddressKey>>> {
         let status = &attachment.status;
-        let is_shown = held.iter().any(|held| held.uid().as_str() == status.lock_uid);
+        let is_cached = held.iter().any(|held| held.uid().as_str() == status.lock_uid);
         let (Ok(vni), Ok(address)) = (Vni::new(status.address_vni), status.ipv4.parse()) else {
             return Ok(None);
         };
-        let is_wanted = attachment.metadata.deletion_timestamp.is_none()
+        let is_desired = attachment.metadata.deletion_timestamp.is_none()
             && subnet.is_some_and(|subnet| subnet.status.validated && holds(subnet, vni, address));
-        if is_shown || !is_wanted {
+        if is_cached || !is_desired {
             return Ok(None);
         }
         match self.inner.locks.claim(attachment, &AddressKey { vni, address }).await? {

@@ -1,8 +1,8 @@
 //! The controllers: thin shells around the decisions in [`plan`](crate::plan).
 
-mod ipam;
 mod allocations;
 mod events;
+mod ipam;
 mod run;
 mod silence;
 mod validator;

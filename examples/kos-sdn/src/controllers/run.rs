@@ -5,7 +5,7 @@ use std::time::Duration;
 use machinery::controllers::Elector;
 use machinery::{Plane, Settings};
 
-use super::ipam::{IpamController, Ipam};
+use super::ipam::{Ipam, IpamController};
 use super::validator::ValidatorController;
 use crate::metrics::Metrics;
 
@@ -86,7 +86,10 @@ pub fn lead(
     Ok(controllers)
 }
 
-fn build_controllers(plane: &Plane, settings: &ControllerSettings) -> machinery::Result<(IpamController, ValidatorController)> {
+fn build_controllers(
+    plane: &Plane,
+    settings: &ControllerSettings,
+) -> machinery::Result<(IpamController, ValidatorController)> {
     let recorder = plane.recorder("kos-controllers");
     let ipam_controller = IpamController::new(plane, &recorder, settings)?;
     Ok((ipam_controller, ValidatorController::new(plane, &recorder, settings)?))

@@ -8,9 +8,9 @@ use machinery::sync::Mutex;
 use machinery::tokio::time::sleep;
 use machinery::tokio_util::sync::CancellationToken;
 
-use super::ipam::Ipam;
 use super::allocations::Waiter;
 use super::events::uid_of;
+use super::ipam::Ipam;
 use crate::plan::SilenceTracker;
 
 /// The attachments of silent nodes.

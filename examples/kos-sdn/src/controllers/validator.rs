@@ -12,7 +12,7 @@ use machinery::{Next, Objects, Plane, PlaneController, Reconcile, Run};
 use super::run::{ControllerSettings, with_workers};
 use crate::metrics::ValidatorMetrics;
 use crate::model::{Subnet, SubnetStatus, Vni};
-use crate::plan::{BeginOutcome, Examination, Verdict, SubnetValidator};
+use crate::plan::{BeginOutcome, Examination, SubnetValidator, Verdict};
 
 /// Retry delay if a conflicting subnet has not begun examination.
 const EARLY: Duration = Duration::from_millis(50);
@@ -48,7 +48,8 @@ impl ValidatorController {
             .settings(with_workers(settings.validator_workers));
         let (subnets, recorder) = (plane.objects()?, recorder.clone());
         let metrics = settings.metrics.validator.clone();
-        let reconcile = ValidatorReconciler { subnets, recorder, metrics, memory: Arc::default(), controller_handle };
+        let reconcile =
+            ValidatorReconciler { subnets, recorder, metrics, memory: Arc::default(), controller_handle };
         Ok(Self { controller, reconcile })
     }
 }

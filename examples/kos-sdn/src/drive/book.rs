@@ -69,8 +69,8 @@ impl InterfaceBook {
     }
 
     fn add(&mut self, key: AddressKey, interface: BookEntry) -> Result<(), FabricError> {
-        if let Some(there) = self.interfaces.get(&key) {
-            let by = match there {
+        if let Some(existing) = self.interfaces.get(&key) {
+            let by = match existing {
                 BookEntry::Local(local) => format!("the interface {}", local.name),
                 BookEntry::Remote(remote) => format!("an interface on {}", remote.host),
             };

@@ -49,8 +49,8 @@ pub trait Fabric: Send + Sync + 'static {
     }
 
     /// Traces the frames of a path through this node's flows, as text.
-    async fn explain(&self, way: FramePath) -> Result<Vec<String>, FabricError> {
-        let _ = way;
+    async fn explain(&self, path: FramePath) -> Result<Vec<String>, FabricError> {
+        let _ = path;
         Err(self.no_frames_error("a trace"))
     }
 

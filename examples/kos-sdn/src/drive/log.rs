@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use machinery::sync::Mutex;
 use tracing::info;
 
-use super::{FlowRepairs, InterfaceBook, Fabric, FabricError, InterfaceList};
+use super::{Fabric, FabricError, FlowRepairs, InterfaceBook, InterfaceList};
 use crate::plan::{LocalInterface, RemoteInterface};
 
 /// A fabric that logs each call and keeps the interfaces in memory.

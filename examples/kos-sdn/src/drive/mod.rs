@@ -13,6 +13,6 @@ pub mod sim;
 mod switch;
 
 pub use book::InterfaceBook;
-pub use fabric::{FlowRepairs, Fabric, FabricError, InterfaceList, FramePath};
+pub use fabric::{Fabric, FabricError, FlowRepairs, FramePath, InterfaceList};
 pub use log::LogFabric;
-pub use switch::{IncomingFrame, OutgoingFrame, FlowTrace, Switch, Tunnel};
+pub use switch::{FlowTrace, IncomingFrame, OutgoingFrame, Switch, Tunnel};

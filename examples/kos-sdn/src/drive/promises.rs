@@ -6,7 +6,7 @@ use machinery::tokio;
 use tokio_util::task::TaskTracker;
 
 use super::sim::{SimLimits, Underlay};
-use super::{FlowRepairs, Fabric, FabricError, InterfaceList, LogFabric};
+use super::{Fabric, FabricError, FlowRepairs, InterfaceList, LogFabric};
 use crate::model::Vni;
 use crate::plan::{LocalInterface, RemoteInterface};
 

@@ -8,8 +8,8 @@ use machinery::objects::{Object as _, ObjectKey};
 use machinery::sync::Mutex;
 use machinery::tokio::time::{Instant, sleep};
 
-use crate::model::NetworkAttachment;
 use super::record::TestResult;
+use crate::model::NetworkAttachment;
 use crate::plan::SplitMix64;
 use crate::probe::Prober;
 
@@ -47,7 +47,13 @@ enum TestChoice {
 const AGAIN: Duration = Duration::from_millis(100);
 
 impl ConnectivityTests {
-    pub(super) fn new(prober: Prober, pings: u16, fraction: f64, pending_wait: Duration, chance: SplitMix64) -> Self {
+    pub(super) fn new(
+        prober: Prober,
+        pings: u16,
+        fraction: f64,
+        pending_wait: Duration,
+        chance: SplitMix64,
+    ) -> Self {
         let state = Mutex::new(TestState { chance, by_network: BTreeMap::new() });
         Self { prober, pings: pings.max(1), fraction, pending_wait, state }
     }
@@ -61,7 +67,7 @@ impl ConnectivityTests {
         let vni = of.status.address_vni;
         let until = Instant::now() + self.pending_wait;
         let peer = loop {
-            match self.chosen(vni, Instant::now() < until) {
+            match self.choose(vni, Instant::now() < until) {
                 TestChoice::Waits => sleep(AGAIN).await,
                 TestChoice::No => return None,
                 TestChoice::With(peer) => break peer,
@@ -85,7 +91,7 @@ impl ConnectivityTests {
         Some(TestResult { peer, ok, seconds: began.elapsed().as_secs_f64(), says })
     }
 
-    fn chosen(&self, vni: u32, may_wait: bool) -> TestChoice {
+    fn choose(&self, vni: u32, may_wait: bool) -> TestChoice {
         let mut state = self.state.lock();
         let is_chosen = state.chance.fraction() < self.fraction;
         let network = state.by_network.entry(vni).or_default();
@@ -100,7 +106,7 @@ impl ConnectivityTests {
     }
 
     /// Excludes an attachment that is about to be deleted as a peer.
-    pub(super) fn goes(&self, key: &ObjectKey) {
+    pub(super) fn exclude(&self, key: &ObjectKey) {
         for network in self.state.lock().by_network.values_mut() {
             network.tested.retain(|tested| tested.key() != *key);
         }

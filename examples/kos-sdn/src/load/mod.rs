@@ -16,12 +16,12 @@ mod shape;
 mod tracker;
 
 pub use directory::{RunDirectory, read_records};
-pub use run::{LoadOutcome, run_load};
 pub use metrics_page::parse_latencies;
 pub use operations::{Operation, operations};
 pub use percentiles::{Buckets, LatencyRow, bucket_percentiles, sample_percentiles};
 pub use plot::plot;
 pub use record::{AttachmentRecord, TestResult, record_rows};
+pub use run::{LoadOutcome, run_load};
 pub use schedule::{Pacing, due_times, number_of, thread_of};
-pub use shape::{LoadShape, NetworkSize, PlannedSubnet, vni_of};
 pub use settings::{LoadSettings, NodeSelection};
+pub use shape::{LoadShape, NetworkSize, PlannedSubnet, vni_of};

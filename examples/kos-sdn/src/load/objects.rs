@@ -5,8 +5,8 @@ use std::net::Ipv4Addr;
 use machinery::k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::settings::LoadSettings;
-use crate::model::{Cidr, NetworkAttachment, Subnet, Vni};
 use super::{LoadShape, number_of, vni_of};
+use crate::model::{Cidr, NetworkAttachment, Subnet, Vni};
 use crate::plan::SplitMix64;
 
 /// Label of all objects of a load.
@@ -55,7 +55,8 @@ pub(super) fn networks(settings: &LoadSettings, chance: &mut SplitMix64) -> Vec<
 
 /// Returns the slots of all networks, in the order in which they are filled.
 pub(super) fn slots(networks: &[LoadNetwork], chance: &mut SplitMix64) -> Vec<SlotId> {
-    let of = |(network, net): (usize, &LoadNetwork)| (0..net.size).map(move |index| SlotId { network, index });
+    let of =
+        |(network, net): (usize, &LoadNetwork)| (0..net.size).map(move |index| SlotId { network, index });
     let mut slots: Vec<SlotId> = networks.iter().enumerate().flat_map(of).collect();
     chance.shuffle(&mut slots);
     slots
@@ -72,7 +73,13 @@ impl LoadNetwork {
     }
 
     /// Returns the attachment for the given use of a slot.
-    pub(super) fn attachment(&self, run: &str, slot: SlotId, use_of_it: u64, node: &str) -> NetworkAttachment {
+    pub(super) fn attachment(
+        &self,
+        run: &str,
+        slot: SlotId,
+        use_of_it: u64,
+        node: &str,
+    ) -> NetworkAttachment {
         let number = number_of(slot.index, use_of_it, self.size);
         let name = LoadShape::attachment(self.vni, number, self.digits);
         let subnet = &self.subnets[usize::try_from(slot.index).unwrap_or(0) % self.subnets.len()].0;

@@ -55,16 +55,16 @@ pub fn bucket_percentiles(what: &str, cause: &str, buckets: &Buckets) -> Option<
         return None;
     }
     let at = |share: f64| {
-        let wanted = share * count as f64;
+        let target = share * count as f64;
         let (mut below, mut before) = (0.0, 0.0);
         for (bound, up_to) in buckets {
             let up_to = *up_to as f64;
-            if up_to >= wanted && up_to > before {
+            if up_to >= target && up_to > before {
                 if *bound == u64::MAX {
                     return below;
                 }
                 let bound = *bound as f64 / 1e6;
-                return below + (bound - below) * (wanted - before) / (up_to - before);
+                return below + (bound - below) * (target - before) / (up_to - before);
             }
             if *bound != u64::MAX {
                 below = *bound as f64 / 1e6;

@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::{LatencyRow, sample_percentiles};
-use crate::plan::{LastWrite, seconds};
 use crate::model::{IPLock, NetworkAttachment, Section};
+use crate::plan::{LastWrite, seconds};
 
 /// One attachment from creation to deletion, as far as the run observed it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -50,7 +50,7 @@ pub struct TestResult {
 
 impl AttachmentRecord {
     /// Records the section times of an attachment and of its lock.
-    pub fn says(&mut self, attachment: &NetworkAttachment, lock: Option<&IPLock>) {
+    pub fn record_times(&mut self, attachment: &NetworkAttachment, lock: Option<&IPLock>) {
         let written = |section| attachment.extended_metadata.written(section);
         let subnet = attachment.status.subnet_creation_time.as_ref().map(|time| time.0);
         self.easy &= !attachment.status.address_contention;
@@ -88,8 +88,9 @@ pub fn record_rows(records: &[AttachmentRecord]) -> Vec<LatencyRow> {
             samples.entry((1, step, easy.to_owned())).or_default().push(tested.seconds);
         }
     }
-    let row =
-        |((_, step, cause), samples): (&(usize, &str, String), &Vec<f64>)| sample_percentiles(step, cause, samples);
+    let row = |((_, step, cause), samples): (&(usize, &str, String), &Vec<f64>)| {
+        sample_percentiles(step, cause, samples)
+    };
     samples.iter().filter_map(row).collect()
 }
 
@@ -104,29 +105,29 @@ mod tests {
         let mut attachment = NetworkAttachment::new("n", "a", "node-1", "s");
         attachment.extended_metadata.write(Section::Spec, at(10));
         let mut record = AttachmentRecord { easy: true, ..AttachmentRecord::default() };
-        record.says(&attachment, None);
+        record.record_times(&attachment, None);
         assert_eq!((&*record.cause, record.server.len()), ("na", 0));
         attachment.status.subnet_creation_time = Some(MicroTime(at(12)));
         attachment.status.ipv4 = "10.0.0.2".into();
         attachment.extended_metadata.write(Section::Address, at(15));
         let mut lock = IPLock::new("n", "v1-1-10-0-0-2", "s", Default::default());
         lock.extended_metadata.write(Section::Spec, at(14));
-        record.says(&attachment, Some(&lock));
+        record.record_times(&attachment, Some(&lock));
         assert_eq!(record.cause, "subnet");
         assert_eq!((record.server["lock"], record.server["address"]), (2.0, 3.0));
         attachment.extended_metadata.write(Section::Address, at(99));
-        record.says(&attachment, Some(&lock));
+        record.record_times(&attachment, Some(&lock));
         assert_eq!(record.server["address"], 3.0, "the first time counts");
         let line = serde_json::to_string(&record).unwrap();
         assert_eq!(serde_json::from_str::<AttachmentRecord>(&line).unwrap(), record);
 
         record.client.insert("ready".into(), 7.0);
         record.tested = Some(TestResult { peer: None, ok: true, seconds: 8.0, says: String::new() });
-        let told: Vec<_> =
+        let shown: Vec<_> =
             record_rows(&[record]).into_iter().map(|row| (row.what, row.cause, row.seconds[0])).collect();
-        let told: Vec<_> = told.iter().map(|(what, cause, took)| (&**what, &**cause, *took)).collect();
+        let shown: Vec<_> = shown.iter().map(|(what, cause, took)| (&**what, &**cause, *took)).collect();
         assert_eq!(
-            told,
+            shown,
             [
                 ("address", "subnet", 3.0),
                 ("lock", "subnet", 2.0),

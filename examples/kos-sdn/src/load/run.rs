@@ -17,14 +17,14 @@ use machinery::tokio::time::{Instant, sleep, sleep_until, timeout};
 use machinery::tokio_util::sync::CancellationToken;
 use machinery::{Plane, tokio};
 
+use super::connectivity::ConnectivityTests;
 use super::directory::RunDirectory;
 use super::objects::{LoadNetwork, SlotId, networks, slots};
 use super::settings::LoadSettings;
-use super::connectivity::ConnectivityTests;
-use super::tracker::{TrackedChange, AttachmentTracker};
+use super::tracker::{AttachmentTracker, TrackedChange};
+use super::{AttachmentRecord, Operation, due_times, operations};
 use crate::metrics::{LoadRunMetrics, ok};
 use crate::model::{IPLock, NetworkAttachment, Subnet};
-use super::{AttachmentRecord, Operation, due_times, operations};
 use crate::plan::{SplitMix64, place_of};
 use crate::probe::Prober;
 
@@ -70,7 +70,7 @@ struct Run<'a> {
     metrics: LoadRunMetrics,
     tests: ConnectivityTests,
     /// Cancelled when no more attachments are created.
-    ends: CancellationToken,
+    cancelled: CancellationToken,
     counts: OperationCounts,
     node: AtomicUsize,
     chance: Mutex<SplitMix64>,
@@ -126,8 +126,13 @@ pub async fn run_load(
     let (attachments, locks) = (attachments.build(), locks.build());
     plane.run_informer("attachments of the load", &attachments)?;
     plane.run_informer("locks of the load", &locks)?;
-    let tests =
-        ConnectivityTests::new(prober, settings.pings, settings.test_fraction, settings.pending_wait, chance.clone());
+    let tests = ConnectivityTests::new(
+        prober,
+        settings.pings,
+        settings.test_fraction,
+        settings.pending_wait,
+        chance.clone(),
+    );
     let metrics = settings.metrics.of(&settings.run, &settings.commit);
     let run = Run {
         settings,
@@ -138,7 +143,7 @@ pub async fn run_load(
         tracker: Mutex::new(AttachmentTracker::new(metrics.clone())),
         metrics,
         tests,
-        ends: stopping.child_token(),
+        cancelled: stopping.child_token(),
         counts: OperationCounts::default(),
         node: AtomicUsize::new(0),
         chance: Mutex::new(chance),
@@ -150,7 +155,7 @@ pub async fn run_load(
     };
     let watches = over.run_until_cancelled(run.watch_events(&locks));
     join(operations, watches).await;
-    run.ended(directory)
+    run.outcome(directory)
 }
 
 async fn namespace(plane: &Plane, name: &str) -> machinery::Result {
@@ -191,7 +196,7 @@ impl Run<'_> {
         let start = Instant::now();
         join_all(operations.iter().map(|row| self.thread(start, &due, row))).await;
         if self.settings.wait_after_create > Duration::ZERO {
-            self.ends.run_until_cancelled(sleep(self.settings.wait_after_create)).await;
+            self.cancelled.run_until_cancelled(sleep(self.settings.wait_after_create)).await;
             return;
         }
         let until = Instant::now() + self.settings.wait_after_delete;
@@ -202,7 +207,8 @@ impl Run<'_> {
     }
 
     async fn thread(&self, start: Instant, due: &[Duration], row: &[(usize, Operation)]) {
-        let mut objects_made: std::collections::BTreeMap<usize, ObjectKey> = std::collections::BTreeMap::new();
+        let mut objects_made: std::collections::BTreeMap<usize, ObjectKey> =
+            std::collections::BTreeMap::new();
         let mut uses: std::collections::BTreeMap<usize, u64> = std::collections::BTreeMap::new();
         for (number, operation) in row {
             let is_shock = self.settings.wait_after_create > Duration::ZERO;
@@ -210,13 +216,13 @@ impl Run<'_> {
                 continue;
             }
             let at = start + due.get(*number).copied().unwrap_or_default();
-            self.ends.run_until_cancelled(sleep_until(at)).await;
+            self.cancelled.run_until_cancelled(sleep_until(at)).await;
             // After cancellation, skip creations and delete existing attachments at once.
-            let ends = self.ends.is_cancelled();
-            if ends && matches!(operation, Operation::Create(_)) {
+            let is_cancelled = self.cancelled.is_cancelled();
+            if is_cancelled && matches!(operation, Operation::Create(_)) {
                 continue;
             }
-            if !ends && at.elapsed() > LATE {
+            if !is_cancelled && at.elapsed() > LATE {
                 self.counts.late.fetch_add(1, Ordering::Relaxed);
             }
             match operation {
@@ -246,7 +252,7 @@ impl Run<'_> {
         let new = network.attachment(&self.settings.run, slot, time, &names[node]);
         let key = new.key();
         let block = network.subnets.iter().find(|(name, _)| *name == new.spec.subnet)?.1;
-        self.tracker.lock().begins(key.clone(), network.vni.number(), &names[node], block);
+        self.tracker.lock().begin(key.clone(), network.vni.number(), &names[node], block);
         let began = Instant::now();
         let created = self.writer.create(&new, None).await;
         let took = began.elapsed().as_secs_f64();
@@ -272,7 +278,7 @@ impl Run<'_> {
     }
 
     async fn delete(&self, key: &ObjectKey) {
-        self.tests.goes(key);
+        self.tests.exclude(key);
         let began = Instant::now();
         if let Some(live) = self.tracker.lock().live(key) {
             live.deleted = Some(began);
@@ -304,14 +310,14 @@ impl Run<'_> {
             loop {
                 tokio::select! {
                     biased;
-                    told = locked.next() => match told {
+                    notice = locked.next() => match notice {
                         None => return,
                         Some(Told::Event(_, Event::Added { object, .. } | Event::Updated { object, .. })) => {
                             self.tracker.lock().locked(&object);
                         }
                         Some(_) => {}
                     },
-                    told = attached.next() => match told {
+                    notice = attached.next() => match notice {
                         None => return,
                         Some(Told::Event(key, event)) => {
                             if self.on_event(&key, &event) == TrackedChange::Ready {
@@ -342,16 +348,16 @@ impl Run<'_> {
     fn on_event(&self, key: &ObjectKey, event: &Event<Arc<NetworkAttachment>>) -> TrackedChange {
         let all = self.attachments.read();
         let has = |key: &ObjectKey| all.get(key).and_then(|one| place_of(one));
-        let news = match event {
+        let change = match event {
             Event::Added { object, .. } | Event::Updated { object, .. } => {
-                self.tracker.lock().is(key, object, has)
+                self.tracker.lock().update(key, object, has)
             }
             _ => self.tracker.lock().gone(key),
         };
-        if news == TrackedChange::Broken && self.settings.stop_on_break {
-            self.ends.cancel();
+        if change == TrackedChange::Broken && self.settings.stop_on_break {
+            self.cancelled.cancel();
         }
-        news
+        change
     }
 
     async fn test(&self, of: Arc<NetworkAttachment>) {
@@ -366,17 +372,17 @@ impl Run<'_> {
         let ready = live.record.client.get("ready").copied().unwrap_or_default();
         self.metrics.tested(is_full, is_ok, [took, took - ready]);
         if !is_ok && self.settings.stop_on_ping_fail {
-            self.ends.cancel();
+            self.cancelled.cancel();
         }
     }
 
-    fn ended(self, directory: &RunDirectory) -> machinery::Result<LoadOutcome> {
+    fn outcome(self, directory: &RunDirectory) -> machinery::Result<LoadOutcome> {
         let mut tracker = self.tracker.into_inner();
         let left = match self.settings.wait_after_create.is_zero() {
             true => tracker.count(),
             false => 0,
         };
-        tracker.end();
+        tracker.finish_all();
         let AttachmentTracker { records, shared, .. } = tracker;
         directory.records(self.settings, &records)?;
         let of = |count: &AtomicUsize| count.load(Ordering::Relaxed);

@@ -3,8 +3,8 @@
 use std::net::Ipv4Addr;
 use std::time::Duration;
 
-use crate::metrics::LoadMetrics;
 use super::{LoadShape, Pacing};
+use crate::metrics::LoadMetrics;
 
 /// The parameters of a load.
 #[derive(Clone, Debug)]
@@ -65,7 +65,14 @@ impl LoadSettings {
     pub fn new(run: &str, nodes: NodeSelection) -> Self {
         Self {
             run: run.into(),
-            load: LoadShape { nets: 10, top: 100.0, bias: 0.0, exponent: 1.0, factor: 1.0, single_subnet: false },
+            load: LoadShape {
+                nets: 10,
+                top: 100.0,
+                bias: 0.0,
+                exponent: 1.0,
+                factor: 1.0,
+                single_subnet: false,
+            },
             base: Ipv4Addr::new(172, 24, 0, 0),
             nodes,
             attachments: 450,

@@ -196,8 +196,8 @@ mod tests {
             (LoadShape { exponent: f64::INFINITY, ..good }, "exponent inf"),
             (LoadShape { factor: -1.0, ..good }, "size factor -1"),
         ] {
-            let told = bad.check().unwrap_err();
-            assert!(told.contains(why), "{told}");
+            let error = bad.check().unwrap_err();
+            assert!(error.contains(why), "{error}");
         }
     }
 

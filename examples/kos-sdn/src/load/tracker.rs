@@ -6,9 +6,9 @@ use std::sync::Arc;
 use machinery::objects::ObjectKey;
 use machinery::tokio::time::Instant;
 
+use super::record::AttachmentRecord;
 use crate::metrics::LoadRunMetrics;
 use crate::model::{Cidr, IPLock, NetworkAttachment};
-use super::record::AttachmentRecord;
 use crate::plan::{AddressKey, place_of};
 
 /// The tracked attachments.
@@ -16,7 +16,7 @@ pub(super) struct AttachmentTracker {
     metrics: LoadRunMetrics,
     live: BTreeMap<ObjectKey, LiveAttachment>,
     pub(super) records: Vec<AttachmentRecord>,
-    having: BTreeMap<AddressKey, ObjectKey>,
+    holders: BTreeMap<AddressKey, ObjectKey>,
     /// Locks by the UID of their owner: their events may precede or follow those of the owner.
     locks: BTreeMap<String, Arc<IPLock>>,
     /// Number of addresses that two attachments held at once, by their statuses.
@@ -52,16 +52,21 @@ impl AttachmentTracker {
             metrics,
             live: BTreeMap::new(),
             records: Vec::new(),
-            having: BTreeMap::new(),
+            holders: BTreeMap::new(),
             locks: BTreeMap::new(),
             shared: 0,
         }
     }
 
     /// Starts tracking an attachment before its creation.
-    pub(super) fn begins(&mut self, key: ObjectKey, vni: u32, node: &str, block: Cidr) {
-        let record =
-            AttachmentRecord { attachment: key.to_string(), vni, node: node.into(), easy: true, ..AttachmentRecord::default() };
+    pub(super) fn begin(&mut self, key: ObjectKey, vni: u32, node: &str, block: Cidr) {
+        let record = AttachmentRecord {
+            attachment: key.to_string(),
+            vni,
+            node: node.into(),
+            easy: true,
+            ..AttachmentRecord::default()
+        };
         let live = LiveAttachment { began: Instant::now(), deleted: None, record, block, now: None };
         self.live.insert(key, live);
     }
@@ -83,7 +88,7 @@ impl AttachmentTracker {
 
     /// Records a state of an attachment. `has` reads addresses from one snapshot: the events of two
     /// attachments are not ordered.
-    pub(super) fn is(
+    pub(super) fn update(
         &mut self,
         key: &ObjectKey,
         now: &Arc<NetworkAttachment>,
@@ -93,7 +98,7 @@ impl AttachmentTracker {
         let before = live.now.replace(now.clone()).map(|before| before.status.clone()).unwrap_or_default();
         let (status, took) = (&now.status, live.began.elapsed().as_secs_f64());
         let lock = now.metadata.uid.as_ref().and_then(|uid| self.locks.get(uid));
-        live.record.says(now, lock.map(|lock| &**lock));
+        live.record.record_times(now, lock.map(|lock| &**lock));
         let mut seen = |step: &str| {
             live.record.client.entry(step.into()).or_insert(took);
         };
@@ -123,7 +128,7 @@ impl AttachmentTracker {
             if !before.ipv4.is_empty() && before.ipv4 != status.ipv4 {
                 wrong.push(format!("its address changed from {} to {}", before.ipv4, status.ipv4));
             }
-            let before = self.having.insert(place, key.clone()).filter(|other| other != key);
+            let before = self.holders.insert(place, key.clone()).filter(|other| other != key);
             let both = |other: &ObjectKey| has(key) == Some(place) && has(other) == Some(place);
             if let Some(other) = before.filter(both) {
                 self.shared += 1;
@@ -149,15 +154,16 @@ impl AttachmentTracker {
         if let Some(deleted) = live.deleted {
             live.record.client.insert("gone".into(), deleted.elapsed().as_secs_f64());
         }
-        self.ends(live);
+        self.finish(live);
         TrackedChange::Gone
     }
 
     /// Records deletions without an event: the informer reports nothing for an object created and
     /// deleted between two deliveries.
     pub(super) fn sweep(&mut self, is_there: impl Fn(&ObjectKey) -> bool) {
-        let is_gone =
-            |(key, live): &(&ObjectKey, &LiveAttachment)| live.record.client.contains_key("delete") && !is_there(key);
+        let is_gone = |(key, live): &(&ObjectKey, &LiveAttachment)| {
+            live.record.client.contains_key("delete") && !is_there(key)
+        };
         let gone: Vec<ObjectKey> = self.live.iter().filter(is_gone).map(|(key, _)| key.clone()).collect();
         for key in gone {
             self.gone(&key);
@@ -165,20 +171,20 @@ impl AttachmentTracker {
     }
 
     /// Keeps the records of attachments that still exist.
-    pub(super) fn end(&mut self) {
+    pub(super) fn finish_all(&mut self) {
         for live in std::mem::take(&mut self.live).into_values() {
-            self.ends(live);
+            self.finish(live);
         }
     }
 
-    fn ends(&mut self, mut live: LiveAttachment) {
+    fn finish(&mut self, mut live: LiveAttachment) {
         if let Some(now) = &live.now {
             let lock = now.metadata.uid.as_ref().and_then(|uid| self.locks.remove(uid));
-            live.record.says(now, lock.as_deref());
+            live.record.record_times(now, lock.as_deref());
             if let Some(place) = place_of(now)
-                && self.having.get(&place).is_some_and(|who| who.to_string() == live.record.attachment)
+                && self.holders.get(&place).is_some_and(|holder| holder.to_string() == live.record.attachment)
             {
-                self.having.remove(&place);
+                self.holders.remove(&place);
             }
         }
         self.records.push(live.record);

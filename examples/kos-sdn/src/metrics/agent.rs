@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use machinery::objects::WriteError;
 use machinery::tokio::time::Instant;
 
-use super::series::{CALL, CounterSeries, END_TO_END, GaugeSeries, MetricEntry, HistogramSeries};
+use super::series::{CALL, CounterSeries, END_TO_END, GaugeSeries, HistogramSeries, MetricEntry};
 use super::{ok, outcome, truth};
 use crate::drive::FabricError;
 use crate::model::{ExecReport, NetworkAttachment, Peer, Section};
@@ -21,7 +21,7 @@ struct AgentSeries {
     local: HistogramSeries<2>,
     remote: HistogramSeries<2>,
     implemented_to_remote: HistogramSeries<2>,
-    said: HistogramSeries<2>,
+    status: HistogramSeries<2>,
     fabric: HistogramSeries<3>,
     update: HistogramSeries<3>,
     locals: GaugeSeries<1>,
@@ -53,7 +53,7 @@ impl Default for AgentMetrics {
                 END_TO_END,
                 &["node", "last_client_wr"],
             ),
-            said: HistogramSeries::seconds(
+            status: HistogramSeries::seconds(
                 "agent_last_client_write_to_status_update_latency_seconds",
                 "Time from the last client write until the status has the interface, first time only; by the server's clock",
                 END_TO_END,
@@ -95,7 +95,7 @@ impl AgentMetrics {
             local,
             remote,
             implemented_to_remote,
-            said,
+            status,
             fabric,
             update,
             locals,
@@ -104,7 +104,7 @@ impl AgentMetrics {
             exec,
             execs,
         } = &*self.0;
-        let ends = [local, remote, implemented_to_remote, said].map(HistogramSeries::listed);
+        let ends = [local, remote, implemented_to_remote, status].map(HistogramSeries::listed);
         let calls = [fabric.listed(), update.listed(), locals.listed(), remotes.listed(), fabrics.listed()];
         ends.into_iter().chain(calls).chain([exec.listed(), execs.listed()]).collect()
     }
@@ -172,7 +172,7 @@ impl AgentNode {
         let is_first = before.status.ifc_name.is_empty() && !after.status.ifc_name.is_empty();
         let then = after.extended_metadata.written(Section::Implementation);
         if let (true, Some(last), Some(then)) = (is_first, last_write(after), then) {
-            self.all.said.observe([&self.node, last.by.name()], last.until(then));
+            self.all.status.observe([&self.node, last.by.name()], last.until(then));
         }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{MetricDescription, Metrics, PREFIX, MetricShape};
+use super::{MetricDescription, MetricShape, Metrics, PREFIX};
 
 /// A metric as a dashboard shows it: its exposed name and its labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,9 +31,9 @@ pub fn dashboard(page: &str) -> Value {
     let own = Metrics::default().described();
     for shown in own.iter().map(of_ours).chain(on_page(page)) {
         let row = row_of(&shown.name);
-        let shown_there = rows.entry(row).or_default();
-        if shown_there.iter().all(|other| other.name != shown.name) {
-            shown_there.push(shown);
+        let panels_of_row = rows.entry(row).or_default();
+        if panels_of_row.iter().all(|other| other.name != shown.name) {
+            panels_of_row.push(shown);
         }
     }
     let (mut panels, mut top) = (Vec::new(), 0);
@@ -152,8 +152,8 @@ fn panel(shown: &DashboardMetric, x: usize, y: usize) -> Value {
         let labels = by.iter().map(|label| format!("{{{{{label}}}}}")).chain([more.to_owned()]);
         labels.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ")
     };
-    let sum = |what: String, besides: &[&str]| {
-        let by: Vec<&str> = besides.iter().chain(&by).copied().collect();
+    let sum = |what: String, extra: &[&str]| {
+        let by: Vec<&str> = extra.iter().chain(&by).copied().collect();
         if by.is_empty() { format!("sum({what})") } else { format!("sum by ({}) ({what})", by.join(", ")) }
     };
     let DashboardMetric { name, .. } = shown;
@@ -164,7 +164,9 @@ fn panel(shown: &DashboardMetric, x: usize, y: usize) -> Value {
                 (format!("histogram_quantile({quantile}, {rate})"), legend(short))
             })
             .into(),
-        PanelKind::Counter => vec![(sum(format!("rate({name}{of_nodes}[$__rate_interval])"), &[]), legend(""))],
+        PanelKind::Counter => {
+            vec![(sum(format!("rate({name}{of_nodes}[$__rate_interval])"), &[]), legend(""))]
+        }
         PanelKind::Gauge => vec![(sum(format!("{name}{of_nodes}"), &[]), legend(""))],
     };
     let targets = queries.into_iter().zip('A'..).map(|((query, legend), id)| {

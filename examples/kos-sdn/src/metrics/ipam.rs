@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use machinery::objects::WriteError;
 use machinery::tokio::time::Instant;
 
-use super::series::{ADDRESS, CALL, MetricEntry, HistogramSeries};
+use super::series::{ADDRESS, CALL, HistogramSeries, MetricEntry};
 use super::{last_write, ok, outcome, truth};
 use crate::model::{NetworkAttachment, Section, Subnet};
 use crate::plan::LastWrite;

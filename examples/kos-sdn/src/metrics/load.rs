@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::series::{CALL, CounterSeries, GaugeSeries, MetricEntry, HistogramSeries};
+use super::series::{CALL, CounterSeries, GaugeSeries, HistogramSeries, MetricEntry};
 use super::truth;
 
 /// The metrics of all loads. Cheap to clone.
@@ -86,7 +86,11 @@ impl Default for LoadMetrics {
                     "Time from ready until a ping was answered",
                 ),
             ],
-            tests: CounterSeries::counter("driver_test_count", "Results of connectivity tests", &["runID", "ok", "full"]),
+            tests: CounterSeries::counter(
+                "driver_test_count",
+                "Results of connectivity tests",
+                &["runID", "ok", "full"],
+            ),
             version: GaugeSeries::gauge("driver_version", "The commit under test", &["runID", "git_commit"]),
         }))
     }
@@ -96,7 +100,8 @@ impl LoadMetrics {
     pub(super) fn list(&self) -> Vec<MetricEntry> {
         let LoadSeries { created, deleted, half_tested, tested, tests, version, .. } = &*self.0;
         let LoadSeries { addressed, addressed_easy, ready, ready_easy, broken, .. } = &*self.0;
-        let steps = [deleted, addressed, addressed_easy, ready, ready_easy, broken].map(HistogramSeries::listed);
+        let steps =
+            [deleted, addressed, addressed_easy, ready, ready_easy, broken].map(HistogramSeries::listed);
         let tested = half_tested.iter().chain(tested).map(HistogramSeries::listed);
         steps.into_iter().chain(tested).chain([created.listed(), tests.listed(), version.listed()]).collect()
     }

@@ -5,8 +5,8 @@
 
 mod agent;
 mod dashboard;
-mod load;
 mod ipam;
+mod load;
 mod series;
 mod validator;
 
@@ -17,9 +17,9 @@ use machinery::prometheus_client::registry::Registry;
 pub(crate) use agent::last_write;
 pub use agent::{AgentMetrics, AgentNode};
 pub use dashboard::dashboard;
+pub use ipam::IpamMetrics;
 pub use load::LoadMetrics;
 pub(crate) use load::LoadRunMetrics;
-pub use ipam::IpamMetrics;
 pub use series::{MetricDescription, MetricShape};
 pub use validator::ValidatorMetrics;
 

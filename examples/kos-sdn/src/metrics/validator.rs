@@ -2,7 +2,7 @@
 
 use machinery::tokio::time::Instant;
 
-use super::series::{CALL, MetricEntry, HistogramSeries, VALIDATED};
+use super::series::{CALL, HistogramSeries, MetricEntry, VALIDATED};
 use super::{ok, truth};
 use crate::model::{Section, Subnet};
 use crate::plan::seconds;

@@ -29,8 +29,8 @@ pub enum ReviewKind {
 ///
 /// # Errors
 /// The body is not an `AdmissionReview`; the text is for the caller.
-pub fn review(how: ReviewKind, asked: &Value, now: Timestamp) -> Result<Value, String> {
-    let request = &asked["request"];
+pub fn review(kind: ReviewKind, review: &Value, now: Timestamp) -> Result<Value, String> {
+    let request = &review["request"];
     let uid = request["uid"]
         .as_str()
         .ok_or("request.uid is not there: send an AdmissionReview of admission.k8s.io/v1")?;
@@ -39,16 +39,16 @@ pub fn review(how: ReviewKind, asked: &Value, now: Timestamp) -> Result<Value, S
     let is_write = request["operation"] == "CREATE" || request["operation"] == "UPDATE";
     let mut response = match request["kind"]["kind"].as_str() {
         Some("Subnet") if is_ours && is_write => {
-            reviewed::<Subnet>(how, request, |new, old| stamp_subnet(new, old, now), validate_subnet)
+            reviewed::<Subnet>(kind, request, |new, old| stamp_subnet(new, old, now), validate_subnet)
         }
         Some("NetworkAttachment") if is_ours && is_write => reviewed::<NetworkAttachment>(
-            how,
+            kind,
             request,
             |new, old| stamp_attachment(new, old, now),
             validate_attachment,
         ),
         Some("IPLock") if is_ours && is_write => {
-            reviewed::<IPLock>(how, request, |new, old| stamp_lock(new, old, now), validate_lock)
+            reviewed::<IPLock>(kind, request, |new, old| stamp_lock(new, old, now), validate_lock)
         }
         _ => json!({"allowed": true}),
     };
@@ -95,14 +95,14 @@ pub fn webhook_manifests(client: &Value) -> Result<String, serde_saphyr::ser_err
 }
 
 fn reviewed<K: KosKind + DeserializeOwned + serde::Serialize>(
-    how: ReviewKind,
+    kind: ReviewKind,
     request: &Value,
     stamp: impl FnOnce(&mut K, Option<&K>),
     validate: impl FnOnce(&K, Option<&K>) -> Vec<Wrong>,
 ) -> Value {
     let mut sent = request["object"].clone();
     let old = &request["oldObject"];
-    if how == ReviewKind::Mutate && K::HAS_STATUS && old.is_object() {
+    if kind == ReviewKind::Mutate && K::HAS_STATUS && old.is_object() {
         // The status is a subresource: the value sent with the main resource is ignored.
         put(&mut sent, "status", old.get("status"));
     }
@@ -110,7 +110,7 @@ fn reviewed<K: KosKind + DeserializeOwned + serde::Serialize>(
     let read = |value: &Value| serde_json::from_value::<K>(value.clone());
     let Ok(mut new) = read(&sent) else { return json!({"allowed": true}) };
     let old = if old.is_object() { read(old).ok() } else { None };
-    match how {
+    match kind {
         ReviewKind::Validate => refused::<K>(&request["object"], &validate(&new, old.as_ref())),
         ReviewKind::Mutate => {
             stamp(&mut new, old.as_ref());
@@ -141,10 +141,12 @@ fn put(object: &mut Value, field: &str, value: Option<&Value>) {
 }
 
 /// Returns the JSON Patch operation that gives a field its desired value.
-fn patch(field: &str, object: &Value, wanted: Option<&Value>) -> Option<Value> {
+fn patch(field: &str, object: &Value, desired: Option<&Value>) -> Option<Value> {
     let path = format!("/{field}");
-    match (object.get(field), wanted) {
-        (is, Some(wanted)) if is != Some(wanted) => Some(json!({"op": "add", "path": path, "value": wanted})),
+    match (object.get(field), desired) {
+        (is, Some(desired)) if is != Some(desired) => {
+            Some(json!({"op": "add", "path": path, "value": desired}))
+        }
         (Some(_), None) => Some(json!({"op": "remove", "path": path})),
         _ => None,
     }
@@ -154,7 +156,7 @@ fn refused<K: KosKind>(object: &Value, errors: &[Wrong]) -> Value {
     if errors.is_empty() {
         return json!({"allowed": true});
     }
-    let told = |errors: &Wrong| match errors {
+    let describe = |errors: &Wrong| match errors {
         Wrong::Forbidden(InvalidField { field, reason }) => {
             ("FieldValueForbidden", field.clone(), format!("Forbidden: {reason}"))
         }
@@ -164,12 +166,13 @@ fn refused<K: KosKind>(object: &Value, errors: &[Wrong]) -> Value {
         }
         other => ("FieldValueInvalid", String::new(), format!("{other:?}")),
     };
-    let told: Vec<_> = errors.iter().map(told).collect();
+    let describe: Vec<_> = errors.iter().map(describe).collect();
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
-    let texts: Vec<String> = told.iter().map(|(_, field, message)| format!("{field}: {message}")).collect();
+    let texts: Vec<String> =
+        describe.iter().map(|(_, field, message)| format!("{field}: {message}")).collect();
     let text = if let [one] = &texts[..] { one.clone() } else { format!("[{}]", texts.join(", ")) };
     let kind = K::NAMES.kind;
-    let causes: Vec<Value> = told
+    let causes: Vec<Value> = describe
         .into_iter()
         .map(|(reason, field, message)| json!({"reason": reason, "field": field, "message": message}))
         .collect();
@@ -191,7 +194,7 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    fn asked(kind: &str, object: &Value, old: &Value) -> Value {
+    fn admission_review(kind: &str, object: &Value, old: &Value) -> Value {
         let operation = if old.is_null() { "CREATE" } else { "UPDATE" };
         json!({"request": {
             "uid": "u", "kind": {"group": GROUP, "version": VERSION, "kind": kind}, "operation": operation,
@@ -218,7 +221,9 @@ mod tests {
             "metadata": {"name": "a", "namespace": "n"}, "spec": {"node": "x", "subnet": "s"},
             "status": {"ipv4": "10.0.0.2"}, "extendedMetadata": {"writes": []}, "unknown": 1,
         });
-        let answer = review(ReviewKind::Mutate, &asked("NetworkAttachment", &new, &Value::Null), at(1)).unwrap();
+        let answer =
+            review(ReviewKind::Mutate, &admission_review("NetworkAttachment", &new, &Value::Null), at(1))
+                .unwrap();
         let made = patched(&answer, &new);
         assert_eq!((made.get("status"), &made["unknown"]), (None, &1.into()));
         let writes = &made["extendedMetadata"]["writes"];
@@ -235,24 +240,28 @@ mod tests {
         changed["spec"]["postDeleteExec"] = json!(["/bin/true"]);
         changed["status"] = json!({});
         changed["extendedMetadata"] = json!({});
-        let answer = review(ReviewKind::Mutate, &asked("NetworkAttachment", &changed, &there), at(2)).unwrap();
+        let answer =
+            review(ReviewKind::Mutate, &admission_review("NetworkAttachment", &changed, &there), at(2))
+                .unwrap();
         let made = patched(&answer, &changed);
         let writes = made["extendedMetadata"]["writes"].as_array().unwrap();
         assert_eq!(writes.len(), 1, "a status sent with the main resource is no write: {writes:?}");
         assert_eq!(made["status"], there["status"], "byte for byte");
         assert_eq!(made["extendedMetadata"]["writes"][0]["serverTime"], "1970-01-01T00:00:02.000000Z");
-        let again = review(ReviewKind::Mutate, &asked("NetworkAttachment", &made, &made), at(3)).unwrap();
+        let again =
+            review(ReviewKind::Mutate, &admission_review("NetworkAttachment", &made, &made), at(3)).unwrap();
         assert_eq!(again["response"].get("patch"), None, "an update without changes is no write");
     }
 
     #[test]
     fn invalid_objects_are_denied_with_causes() {
         let subnet = |vni: u32, ipv4: &str| json!({"metadata": {"name": "a", "namespace": "n"}, "spec": {"vni": vni, "ipv4": ipv4}});
-        let asks = |new: &Value, old: &Value| {
-            review(ReviewKind::Validate, &asked("Subnet", new, old), at(1)).unwrap()["response"].clone()
+        let validate_response = |new: &Value, old: &Value| {
+            review(ReviewKind::Validate, &admission_review("Subnet", new, old), at(1)).unwrap()["response"]
+                .clone()
         };
-        assert_eq!(asks(&subnet(1, "10.0.0.0/24"), &Value::Null)["allowed"], true);
-        let refused = asks(&subnet(0, "8.8.8.0/24"), &Value::Null);
+        assert_eq!(validate_response(&subnet(1, "10.0.0.0/24"), &Value::Null)["allowed"], true);
+        let refused = validate_response(&subnet(0, "8.8.8.0/24"), &Value::Null);
         assert_eq!((&refused["allowed"], &refused["status"]["code"]), (&false.into(), &422.into()));
         let message = refused["status"]["message"].as_str().unwrap();
         assert_eq!(
@@ -260,14 +269,14 @@ mod tests {
             "Subnet.network.example.com \"a\" is invalid: [spec.vni: Invalid value: 0: must be in [1,2097151], \
              spec.ipv4: Invalid value: \"8.8.8.0/24\": must be compliant with RFC 1918 and is not]"
         );
-        let refused = asks(&subnet(2, "10.0.0.0/24"), &subnet(1, "10.0.0.0/24"));
+        let refused = validate_response(&subnet(2, "10.0.0.0/24"), &subnet(1, "10.0.0.0/24"));
         assert_eq!(refused["status"]["details"]["causes"][0]["field"], "spec.vni");
         assert!(refused["status"]["message"].as_str().unwrap().contains("attempt to update immutable field"));
     }
 
     #[test]
     fn other_requests_are_allowed_and_malformed_reviews_rejected() {
-        let mut other = asked("Pod", &json!({}), &Value::Null);
+        let mut other = admission_review("Pod", &json!({}), &Value::Null);
         assert_eq!(review(ReviewKind::Validate, &other, at(1)).unwrap()["response"]["allowed"], true);
         other["request"]["kind"] = json!({"group": GROUP, "kind": "Subnet"});
         other["request"]["subResource"] = "status".into();

@@ -139,11 +139,11 @@ impl ExecReport {
     /// Returns true if both reports have the same result: times are compared to the second, the
     /// command is not compared.
     #[must_use]
-    pub fn says_as(&self, other: &Self) -> bool {
+    pub fn same_result(&self, other: &Self) -> bool {
         let second = |time: &Time| time.0.as_second();
-        let said =
+        let result =
             |report: &Self| (report.exit_status, second(&report.start_time), second(&report.stop_time));
-        said(self) == said(other) && self.std_out == other.std_out && self.std_err == other.std_err
+        result(self) == result(other) && self.std_out == other.std_out && self.std_err == other.std_err
     }
 }
 

@@ -19,16 +19,16 @@ pub fn conflicts_with_others(subnet: &Subnet, others: &[Arc<Subnet>]) -> Vec<Wro
     let errors = |field: &str, reason: String| Wrong::Forbidden(InvalidField { field: field.into(), reason });
     let mut found = Vec::new();
     for other in others.iter().filter(|other| other.spec.vni == subnet.spec.vni) {
-        let whose = place(other);
+        let rival = qualified_name(other);
         if subnet.metadata.namespace != other.metadata.namespace {
             let reason = format!(
-                "subnets with same VNI must be within same namespace, but {whose} has the same VNI and a different namespace"
+                "subnets with same VNI must be within same namespace, but {rival} has the same VNI and a different namespace"
             );
             found.push(errors("spec.vni", reason));
         }
         if overlap(subnet, other) {
             let reason = format!(
-                "subnets with same VNI must have disjoint CIDRs, but {} overlaps with {whose}'s",
+                "subnets with same VNI must have disjoint CIDRs, but {} overlaps with {rival}'s",
                 subnet.spec.ipv4
             );
             found.push(errors("spec.ipv4", reason));
@@ -46,7 +46,7 @@ pub fn overlap(one: &Subnet, other: &Subnet) -> bool {
 }
 
 /// Returns `namespace/name`.
-fn place(subnet: &Subnet) -> String {
+fn qualified_name(subnet: &Subnet) -> String {
     let metadata = &subnet.metadata;
     let [namespace, name] =
         [&metadata.namespace, &metadata.name].map(|part| part.as_deref().unwrap_or_default());

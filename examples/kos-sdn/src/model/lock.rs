@@ -47,7 +47,8 @@ impl IPLock {
 }
 
 impl KosKind for IPLock {
-    const NAMES: KindNames = KindNames { kind: "IPLock", plural: "iplocks", singular: "iplock", short: &["ipl"] };
+    const NAMES: KindNames =
+        KindNames { kind: "IPLock", plural: "iplocks", singular: "iplock", short: &["ipl"] };
     const ABOUT: &'static str = "The lock on an address of a network, owned by an attachment.";
     const HAS_STATUS: bool = false;
 
@@ -62,7 +63,12 @@ impl KosKind for IPLock {
     fn columns() -> &'static [(&'static str, &'static str, &'static str, &'static str)] {
         &[
             ("Subnet", "string", ".spec.subnetName", "The subnet of the address."),
-            ("Attachment", "string", ".metadata.ownerReferences[0].name", "The attachment that holds the address."),
+            (
+                "Attachment",
+                "string",
+                ".metadata.ownerReferences[0].name",
+                "The attachment that holds the address.",
+            ),
         ]
     }
 

@@ -26,7 +26,7 @@ pub use guard::{conflicts_with_others, networks, overlap};
 pub use kind::{API_VERSION, GROUP, KindNames, KosKind, VERSION};
 pub use lock::{IPLock, LockSpec};
 pub use peer::{MicroTimestamp, Peer, PeerStatus, PeerWrites};
-pub use probe::{ProbeQuestion, Probe, ProbeSpec, ProbeStatus};
+pub use probe::{Probe, ProbeQuestion, ProbeSpec, ProbeStatus};
 pub use roles::{AGENTS, CONTROLLERS, agent_of, role_manifests, roles};
 pub use served::{ip_locks, network_attachments, probes, subnets};
 pub use stamp::{stamp_attachment, stamp_lock, stamp_subnet};

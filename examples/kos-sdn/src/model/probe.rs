@@ -64,4 +64,7 @@ machinery::kinds! {
     }
 }
 
-const _: () = assert!(matches!(VERSION.as_bytes(), b"v1alpha1"), "derive macros take no constants: adjust the attribute above");
+const _: () = assert!(
+    matches!(VERSION.as_bytes(), b"v1alpha1"),
+    "derive macros take no constants: adjust the attribute above"
+);

@@ -72,11 +72,11 @@ fn role<'a>(name: &str, rules: impl Iterator<Item = &'a Value>) -> Value {
     })
 }
 
-fn binding(name: &str, kind: &str, whose: &str) -> Value {
+fn binding(name: &str, kind: &str, subject: &str) -> Value {
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
         "metadata": {"name": name},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": whose}],
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": subject}],
     })
 }

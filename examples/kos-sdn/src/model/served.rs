@@ -11,10 +11,11 @@ use super::{IPLock, NetworkAttachment, Probe, Subnet};
 /// Subnets. The guard rejects a subnet that overlaps another of its network or has another
 /// namespace.
 pub fn subnets() -> KindOf<Subnet> {
-    KindOf::defined(definition::<Subnet>())
-        .validating(validate_subnet)
-        .stamping(stamp_subnet)
-        .guard("disjoint", networks, conflicts_with_others)
+    KindOf::defined(definition::<Subnet>()).validating(validate_subnet).stamping(stamp_subnet).guard(
+        "disjoint",
+        networks,
+        conflicts_with_others,
+    )
 }
 
 /// Attachments.

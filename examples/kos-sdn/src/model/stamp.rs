@@ -64,7 +64,7 @@ fn implementation(status: &AttachmentStatus) -> impl PartialEq {
 
 fn same_report(new: &AttachmentStatus, old: &AttachmentStatus) -> bool {
     match (&new.post_create_exec_report, &old.post_create_exec_report) {
-        (Some(new), Some(old)) => new.says_as(old),
+        (Some(new), Some(old)) => new.same_result(old),
         (new, old) => new.is_none() && old.is_none(),
     }
 }

@@ -65,7 +65,8 @@ impl Subnet {
 }
 
 impl KosKind for Subnet {
-    const NAMES: KindNames = KindNames { kind: "Subnet", plural: "subnets", singular: "subnet", short: &["sn"] };
+    const NAMES: KindNames =
+        KindNames { kind: "Subnet", plural: "subnets", singular: "subnet", short: &["sn"] };
     const ABOUT: &'static str = "A block of addresses in a virtual network.";
     const HAS_STATUS: bool = true;
 

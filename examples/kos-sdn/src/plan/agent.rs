@@ -83,7 +83,9 @@ pub fn next_step(sight: &AgentView<'_>) -> AgentStep {
     if !sight.failed && desired.as_ref() != sight.actual {
         return match (sight.actual, desired) {
             (Some(actual), _) => AgentStep::Delete(actual.clone()),
-            (None, Some(Interface::Local(_))) if !sight.here.is_some_and(has_finalizer) => AgentStep::AddFinalizer,
+            (None, Some(Interface::Local(_))) if !sight.here.is_some_and(has_finalizer) => {
+                AgentStep::AddFinalizer
+            }
             (None, Some(desired)) => AgentStep::Create(desired),
             (None, None) => AgentStep::Done,
         };
@@ -128,11 +130,11 @@ fn desired_status(here: &NetworkAttachment, sight: &AgentView<'_>) -> Attachment
             status.mac_address = local.mac.to_string();
             status.ifc_name.clone_from(&local.name);
             status.host_ip = sight.host.to_string();
-            let is_said = match (&status.post_create_exec_report, sight.report) {
-                (Some(desired_status), Some(report)) => desired_status.says_as(report),
+            let is_reported = match (&status.post_create_exec_report, sight.report) {
+                (Some(desired_status), Some(report)) => desired_status.same_result(report),
                 (desired_status, report) => desired_status.is_none() && report.is_none(),
             };
-            if !is_said {
+            if !is_reported {
                 status.post_create_exec_report = sight.report.cloned();
             }
         }

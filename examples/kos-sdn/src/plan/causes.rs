@@ -62,7 +62,11 @@ impl LastWrite {
     pub fn or_first_local(self, first: Option<Self>) -> Self {
         match first {
             Some(Self { at, by }) if at > self.at => {
-                let by = if by == WriteCause::Subnet { WriteCause::SubnetOfFirstLocal } else { WriteCause::FirstLocal };
+                let by = if by == WriteCause::Subnet {
+                    WriteCause::SubnetOfFirstLocal
+                } else {
+                    WriteCause::FirstLocal
+                };
                 Self { at, by }
             }
             _ => self,
@@ -91,23 +95,23 @@ mod tests {
         Some(Timestamp::from_second(second).unwrap())
     }
 
-    fn said(write: Option<LastWrite>) -> Option<(i64, &'static str)> {
+    fn shown(write: Option<LastWrite>) -> Option<(i64, &'static str)> {
         write.map(|write| (write.at.as_second(), write.by.name()))
     }
 
     #[test]
     fn latest_write_is_the_cause() {
-        assert_eq!(said(LastWrite::of(at(2), at(1))), Some((2, "na")));
-        assert_eq!(said(LastWrite::of(at(2), None)), Some((2, "na")));
-        assert_eq!(said(LastWrite::of(at(2), at(3))), Some((3, "subnet")));
-        assert_eq!(said(LastWrite::of(None, at(3))), None, "the write time is unknown");
+        assert_eq!(shown(LastWrite::of(at(2), at(1))), Some((2, "na")));
+        assert_eq!(shown(LastWrite::of(at(2), None)), Some((2, "na")));
+        assert_eq!(shown(LastWrite::of(at(2), at(3))), Some((3, "subnet")));
+        assert_eq!(shown(LastWrite::of(None, at(3))), None, "the write time is unknown");
         let elsewhere = LastWrite::of(at(5), at(1)).unwrap();
         let first =
-            |attachment, subnet| said(Some(elsewhere.or_first_local(LastWrite::of(attachment, subnet))));
+            |attachment, subnet| shown(Some(elsewhere.or_first_local(LastWrite::of(attachment, subnet))));
         assert_eq!(first(at(4), at(3)), Some((5, "na")));
         assert_eq!(first(at(6), at(3)), Some((6, "1st_local_na")));
         assert_eq!(first(at(6), at(7)), Some((7, "1st_local_na_subnet")));
-        assert_eq!(said(Some(elsewhere.or_first_local(None))), Some((5, "na")));
+        assert_eq!(shown(Some(elsewhere.or_first_local(None))), Some((5, "na")));
     }
 
     #[test]

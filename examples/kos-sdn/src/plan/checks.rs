@@ -31,9 +31,12 @@ pub fn checks(
     let (status, name) = (&attachment.status, &attachment.spec.subnet);
     let mut errors = status.errors.ipam.iter().chain(&status.errors.host).map(String::as_str);
     let error = errors.next().map(|error| format!(": {error}")).unwrap_or_default();
-    let is_going = attachment.metadata.deletion_timestamp.is_some();
+    let is_deleting = attachment.metadata.deletion_timestamp.is_some();
     let _ = check(true, format!("the attachment exists, on {}", attachment.spec.node))
-        && check(!is_going, if is_going { "it is being deleted".into() } else { "it is not being deleted".into() })
+        && check(
+            !is_deleting,
+            if is_deleting { "it is being deleted".into() } else { "it is not being deleted".into() },
+        )
         && check(subnet.is_some(), format!("its subnet {name} exists"))
         && check(
             subnet.is_some_and(|subnet| subnet.status.validated),

@@ -47,12 +47,12 @@ pub struct FlowDifference {
     pub foreign: Vec<Flow>,
 }
 
-const FROM: u8 = 0;
-const TO: u8 = 1;
-const DROP: u16 = 0;
-const FRAMES: u16 = 100;
+const CLASSIFY: u8 = 0;
+const FORWARD: u8 = 1;
+const PRIORITY_DROP: u16 = 0;
+const PRIORITY_FRAMES: u16 = 100;
 /// Above the priority of frames: an ARP request has no unicast destination to match.
-const REQUESTS: u16 = 200;
+const PRIORITY_REQUESTS: u16 = 200;
 
 impl LocalInterface {
     /// Creates the interface for an address of a network.
@@ -74,18 +74,23 @@ impl RemoteInterface {
 /// Returns the flows present on every switch: a table drops frames that no other flow matches.
 #[must_use]
 pub fn default_drop_flows() -> Vec<Flow> {
-    let drop =
-        |table| Flow { table, priority: DROP, cookie: 0, matches: Match::default(), actions: Vec::new() };
-    [FROM, TO].map(drop).into()
+    let drop = |table| Flow {
+        table,
+        priority: PRIORITY_DROP,
+        cookie: 0,
+        matches: Match::default(),
+        actions: Vec::new(),
+    };
+    [CLASSIFY, FORWARD].map(drop).into()
 }
 
 /// Returns the flows of a local interface at a port.
 #[must_use]
 pub fn local_flows(local: &LocalInterface, port: Port) -> Vec<Flow> {
     let from = Match { in_port: Some(port), ..Match::default() };
-    let enters = [Action::SetTunnel(local.vni), Action::Resubmit(TO)];
-    let leaves = [Action::Output(port)];
-    flows(local_cookie(local.mac), (local.vni, local.mac, local.address), &from, &enters, &leaves)
+    let accept = [Action::SetTunnel(local.vni), Action::Resubmit(FORWARD)];
+    let deliver = [Action::Output(port)];
+    flows(local_cookie(local.mac), (local.vni, local.mac, local.address), &from, &accept, &deliver)
 }
 
 /// Returns the flows of a remote interface behind the tunnel port.
@@ -93,13 +98,13 @@ pub fn local_flows(local: &LocalInterface, port: Port) -> Vec<Flow> {
 pub fn remote_flows(remote: &RemoteInterface, tunnels: Port) -> Vec<Flow> {
     let vni = Some(remote.vni.number());
     let from = Match { in_port: Some(tunnels), tun_id: vni, tun_src: Some(remote.host), ..Match::default() };
-    let leaves = [Action::SetTunnelTo(remote.host), Action::Output(tunnels)];
+    let deliver = [Action::SetTunnelTo(remote.host), Action::Output(tunnels)];
     flows(
         remote_cookie(remote.mac),
         (remote.vni, remote.mac, remote.address),
         &from,
-        &[Action::Resubmit(TO)],
-        &leaves,
+        &[Action::Resubmit(FORWARD)],
+        &deliver,
     )
 }
 
@@ -117,10 +122,10 @@ pub const fn remote_cookie(mac: Mac) -> u64 {
 
 /// Compares the desired flows with the flows of a switch.
 #[must_use]
-pub fn flow_difference(wanted: &BTreeSet<Flow>, found: &BTreeSet<Flow>) -> FlowDifference {
+pub fn flow_difference(desired: &BTreeSet<Flow>, found: &BTreeSet<Flow>) -> FlowDifference {
     FlowDifference {
-        missing: wanted.difference(found).cloned().collect(),
-        foreign: found.difference(wanted).cloned().collect(),
+        missing: desired.difference(found).cloned().collect(),
+        foreign: found.difference(desired).cloned().collect(),
     }
 }
 
@@ -129,8 +134,8 @@ fn flows(
     cookie: u64,
     (vni, mac, address): (Vni, Mac, Ipv4Addr),
     from: &Match,
-    enters: &[Action],
-    leaves: &[Action],
+    accept: &[Action],
+    deliver: &[Action],
 ) -> Vec<Flow> {
     let flow = |table, priority, matches, actions: &[Action]| Flow {
         table,
@@ -146,10 +151,10 @@ fn flows(
     let frames = Match { dl_dst: Some(mac), ..to.clone() };
     let requests = Match { dl_type: Some(EtherType::Arp), arp_tpa: Some(address), ..to };
     vec![
-        flow(FROM, FRAMES, packets, enters),
-        flow(FROM, FRAMES, arp, enters),
-        flow(TO, FRAMES, frames, leaves),
-        flow(TO, REQUESTS, requests, leaves),
+        flow(CLASSIFY, PRIORITY_FRAMES, packets, accept),
+        flow(CLASSIFY, PRIORITY_FRAMES, arp, accept),
+        flow(FORWARD, PRIORITY_FRAMES, frames, deliver),
+        flow(FORWARD, PRIORITY_REQUESTS, requests, deliver),
     ]
 }
 
@@ -193,11 +198,11 @@ cookie=0x61800020001,table=1,priority=200,arp,tun_id=1,arp_tpa=10.24.0.2,actions
     fn flow_difference_has_missing_and_foreign_flows() {
         let of = |address: [u8; 4]| local_flows(&LocalInterface::new(vni(1), address.into()), Port(7));
         let (a, b) = (of([10, 0, 0, 2]), of([10, 0, 0, 3]));
-        let [wanted, found] = [&a, &b].map(|flows| flows.iter().cloned().collect());
-        let mut difference = flow_difference(&wanted, &found);
+        let [desired, found] = [&a, &b].map(|flows| flows.iter().cloned().collect());
+        let mut difference = flow_difference(&desired, &found);
         difference.missing.sort();
-        assert_eq!(difference.missing, wanted.iter().cloned().collect::<Vec<_>>());
+        assert_eq!(difference.missing, desired.iter().cloned().collect::<Vec<_>>());
         assert_eq!(difference.foreign, found.iter().cloned().collect::<Vec<_>>());
-        assert_eq!(super::flow_difference(&wanted, &wanted), FlowDifference::default());
+        assert_eq!(super::flow_difference(&desired, &desired), FlowDifference::default());
     }
 }

@@ -59,7 +59,7 @@ pub struct NodeInterfaces {
     /// Its underlay address.
     pub host: Ipv4Addr,
     /// Its interfaces.
-    pub has: InterfaceList,
+    pub interfaces: InterfaceList,
 }
 
 /// Checks each change of the objects against the state before it. Memory grows with history: for
@@ -113,24 +113,24 @@ impl Invariants {
     pub fn subnet(&mut self, key: &ObjectKey, now: Option<&Subnet>) -> Option<Violation> {
         self.validated.remove(key);
         let now = now.filter(|now| now.status.validated)?;
-        let in_the_way = self.validated.iter().find(|(_, other)| !conflicts(now, other).is_empty());
-        let one = in_the_way.map(|(one, _)| one.clone());
+        let conflicting = self.validated.iter().find(|(_, other)| !conflicts(now, other).is_empty());
+        let one = conflicting.map(|(one, _)| one.clone());
         self.validated.insert(key.clone(), now.clone());
         Some(Violation::Overlap { one: one?, other: key.clone() })
     }
 
     /// Checks the interfaces of a node.
     #[must_use]
-    pub fn node(&self, seen: &NodeInterfaces) -> Vec<Violation> {
-        let node = || seen.node.clone();
-        let local = |local: &&LocalInterface| !self.locals.contains(&(node(), of_local(local)));
-        let locals = seen.has.locals.iter().filter(local).map(|local| format!("{local:?}"));
+    pub fn node(&self, node: &NodeInterfaces) -> Vec<Violation> {
+        let name = || node.node.clone();
+        let local = |local: &&LocalInterface| !self.locals.contains(&(name(), of_local(local)));
+        let locals = node.interfaces.locals.iter().filter(local).map(|local| format!("{local:?}"));
         let remote = |remote: &&RemoteInterface| {
-            !self.networks.contains(&(node(), remote.vni))
+            !self.networks.contains(&(name(), remote.vni))
                 || !self.hosts.contains(&(of_remote(remote), remote.host))
         };
-        let remotes = seen.has.remotes.iter().filter(remote).map(|remote| format!("{remote:?}"));
-        locals.chain(remotes).map(|what| Violation::Unexpected { node: node(), what }).collect()
+        let remotes = node.interfaces.remotes.iter().filter(remote).map(|remote| format!("{remote:?}"));
+        locals.chain(remotes).map(|what| Violation::Unexpected { node: name(), what }).collect()
     }
 }
 
@@ -142,19 +142,19 @@ pub fn converged_violations(
     nodes: &[NodeInterfaces],
 ) -> Vec<Violation> {
     let mut wrong = lock_violations(attachments, locks);
-    let nodes: Vec<_> = nodes.iter().map(|seen| (seen, desired_on(seen, attachments))).collect();
-    for (seen, (locals, remotes)) in nodes {
-        let node = &seen.node;
-        let has: BTreeSet<_> = seen.has.locals.iter().map(of_local).collect();
-        wrong.extend(has.symmetric_difference(&locals).map(|place| {
-            let what = if has.contains(place) { "has an undesired" } else { "lacks the" };
-            format!("{node} {what} interface of {place:?}")
+    let nodes: Vec<_> = nodes.iter().map(|node| (node, desired_on(node, attachments))).collect();
+    for (node, (locals, remotes)) in nodes {
+        let name = &node.node;
+        let actual: BTreeSet<_> = node.interfaces.locals.iter().map(of_local).collect();
+        wrong.extend(actual.symmetric_difference(&locals).map(|place| {
+            let what = if actual.contains(place) { "has an undesired" } else { "lacks the" };
+            format!("{name} {what} interface of {place:?}")
         }));
-        let has: BTreeSet<_> =
-            seen.has.remotes.iter().map(|remote| (of_remote(remote), remote.host)).collect();
-        wrong.extend(has.symmetric_difference(&remotes).map(|way| {
-            let what = if has.contains(way) { "has an undesired" } else { "lacks the" };
-            format!("{node} {what} remote interface {way:?}")
+        let actual: BTreeSet<_> =
+            node.interfaces.remotes.iter().map(|remote| (of_remote(remote), remote.host)).collect();
+        wrong.extend(actual.symmetric_difference(&remotes).map(|remote| {
+            let what = if actual.contains(remote) { "has an undesired" } else { "lacks the" };
+            format!("{name} {what} remote interface {remote:?}")
         }));
     }
     wrong.into_iter().map(Violation::NotConverged).collect()
@@ -175,9 +175,10 @@ fn lock_violations(attachments: &[Arc<NetworkAttachment>], locks: &[Arc<IPLock>]
             continue;
         };
         let status = &owner.status;
-        let is_told = lock.metadata.uid.as_deref() == Some(&*status.lock_uid);
-        let is_so = place_of(owner).is_some_and(|place| name_of_key(&place).is_ok_and(|key| key == name));
-        match (is_told, is_so) {
+        let is_in_status = lock.metadata.uid.as_deref() == Some(&*status.lock_uid);
+        let is_its_address =
+            place_of(owner).is_some_and(|place| name_of_key(&place).is_ok_and(|key| key == name));
+        match (is_in_status, is_its_address) {
             (true, true) => drop(locked.insert(owner.key())),
             (false, _) if status.lock_uid.is_empty() => {}
             _ => wrong.push(format!("the lock {name} is owned by {}, whose status has another", owner.key())),
@@ -190,13 +191,13 @@ fn lock_violations(attachments: &[Arc<NetworkAttachment>], locks: &[Arc<IPLock>]
 
 /// Returns the interfaces that a node should have: local ones, and remote ones with their nodes.
 fn desired_on(
-    seen: &NodeInterfaces,
+    node: &NodeInterfaces,
     attachments: &[Arc<NetworkAttachment>],
 ) -> (BTreeSet<AddressKey>, BTreeSet<(AddressKey, Ipv4Addr)>) {
-    let here = attachments.iter().filter(|one| one.spec.node == seen.node && desired_local(one).is_some());
+    let here = attachments.iter().filter(|one| one.spec.node == node.node && desired_local(one).is_some());
     let locals: BTreeSet<AddressKey> = here.filter_map(|one| place_of(one)).collect();
     let networks: BTreeSet<Vni> = locals.iter().map(|place| place.vni).collect();
-    let elsewhere = attachments.iter().filter(|one| one.spec.node != seen.node);
+    let elsewhere = attachments.iter().filter(|one| one.spec.node != node.node);
     let remotes = elsewhere.filter_map(|one| Some((place_of(one)?, one.status.host_ip.parse().ok()?)));
     (locals, remotes.filter(|(place, _)| networks.contains(&place.vni)).collect())
 }

@@ -123,7 +123,12 @@ pub fn decide(view: &IpamView<'_>) -> IpamDecision {
 }
 
 /// Decides by the locks that an attachment holds in a validated subnet.
-fn decide_by_locks(attachment: &NetworkAttachment, vni: Vni, block: &Cidr, locks: &[OwnedLock]) -> IpamDecision {
+fn decide_by_locks(
+    attachment: &NetworkAttachment,
+    vni: Vni,
+    block: &Cidr,
+    locks: &[OwnedLock],
+) -> IpamDecision {
     let uid = attachment.metadata.uid.as_deref().unwrap_or_default();
     let status = &attachment.status;
     let own = locks.iter().filter(|lock| lock.owner_uid == uid);

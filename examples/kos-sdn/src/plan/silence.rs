@@ -66,9 +66,9 @@ mod tests {
         assert!(!is_unanswered(&attachment), "it waits for an address");
         attachment.status.ipv4 = "10.0.0.1".into();
         assert!(is_unanswered(&attachment));
-        let mut going = attachment.clone();
-        going.metadata.deletion_timestamp = Some(Time(jiff::Timestamp::UNIX_EPOCH));
-        assert!(!is_unanswered(&going));
+        let mut deleting = attachment.clone();
+        deleting.metadata.deletion_timestamp = Some(Time(jiff::Timestamp::UNIX_EPOCH));
+        assert!(!is_unanswered(&deleting));
         let mut ready = attachment.clone();
         ready.status.host_ip = "192.0.2.1".into();
         assert!(!is_unanswered(&ready));

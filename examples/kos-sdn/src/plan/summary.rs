@@ -14,11 +14,11 @@ pub struct AttachmentCounts {
     /// Attachments with an interface.
     pub ready: usize,
     /// Attachments being deleted.
-    pub going: usize,
+    pub deleting: usize,
     /// Attachments with an error.
-    pub wrong: usize,
+    pub failed: usize,
     /// One of the errors.
-    pub says: String,
+    pub error: String,
 }
 
 /// A subnet with the counts of its attachments.
@@ -59,7 +59,7 @@ pub fn summary<'a>(
         by_subnet.entry(format!("{namespace}/{}", one.spec.subnet)).or_default().count(one);
         nodes.entry(one.spec.node.clone()).or_default().count(one);
     }
-    let mut there: Vec<SubnetSummary> = subnets
+    let mut rows: Vec<SubnetSummary> = subnets
         .map(|subnet| {
             let [namespace, name] = [&subnet.metadata.namespace, &subnet.metadata.name]
                 .map(|part| part.as_deref().unwrap_or_default());
@@ -75,7 +75,7 @@ pub fn summary<'a>(
             SubnetSummary { subnet: name, vni, block, size, state, tally }
         })
         .collect();
-    there.extend(by_subnet.into_iter().map(|(subnet, tally)| SubnetSummary {
+    rows.extend(by_subnet.into_iter().map(|(subnet, tally)| SubnetSummary {
         subnet,
         vni: 0,
         block: String::new(),
@@ -83,8 +83,8 @@ pub fn summary<'a>(
         state: "does not exist".into(),
         tally,
     }));
-    there.sort_by(|one, other| one.subnet.cmp(&other.subnet));
-    Summary { subnets: there, nodes }
+    rows.sort_by(|one, other| one.subnet.cmp(&other.subnet));
+    Summary { subnets: rows, nodes }
 }
 
 impl AttachmentCounts {
@@ -93,11 +93,11 @@ impl AttachmentCounts {
         self.all += 1;
         self.addressed += usize::from(!status.ipv4.is_empty());
         self.ready += usize::from(!status.ifc_name.is_empty());
-        self.going += usize::from(one.metadata.deletion_timestamp.is_some());
+        self.deleting += usize::from(one.metadata.deletion_timestamp.is_some());
         if let Some(error) = status.errors.ipam.iter().chain(&status.errors.host).next() {
-            self.wrong += 1;
-            if self.says.is_empty() {
-                self.says.clone_from(error);
+            self.failed += 1;
+            if self.error.is_empty() {
+                self.error.clone_from(error);
             }
         }
     }
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_that_is_there_or_named_is_summed_up() {
+    fn missing_subnets_are_summarized() {
         let mut good = Subnet::new("n", "b", 17, "10.0.0.0/30");
         good.status.validated = true;
         let mut bad = Subnet::new("n", "a", 18, "10.0.0.0/24");
@@ -119,20 +119,20 @@ mod tests {
         full.status.errors.ipam = vec!["full".into()];
         let nowhere = NetworkAttachment::new("n", "z", "node-2", "none");
         let summed = summary([&good, &bad].into_iter(), [&ready, &full, &nowhere].into_iter());
-        let told: Vec<_> = summed
+        let rows_shown: Vec<_> = summed
             .subnets
             .iter()
-            .map(|of| (&*of.subnet, of.size, &*of.state, of.tally.all, of.tally.ready, &*of.tally.says))
+            .map(|of| (&*of.subnet, of.size, &*of.state, of.tally.all, of.tally.ready, &*of.tally.error))
             .collect();
         assert_eq!(
-            told,
+            rows_shown,
             [
                 ("n/a", 253, "in the way", 0, 0, ""),
                 ("n/b", 4, "validated", 2, 1, "full"),
                 ("n/none", 0, "does not exist", 1, 0, ""),
             ]
         );
-        let nodes: Vec<_> = summed.nodes.iter().map(|(node, of)| (&**node, of.all, of.wrong)).collect();
+        let nodes: Vec<_> = summed.nodes.iter().map(|(node, of)| (&**node, of.all, of.failed)).collect();
         assert_eq!(nodes, [("node-1", 1, 0), ("node-2", 2, 1)]);
     }
 }

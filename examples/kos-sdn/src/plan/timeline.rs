@@ -27,8 +27,8 @@ pub fn timeline(
 ) -> Vec<TimelineEvent> {
     let of_it = |section| attachment.extended_metadata.written(section);
     let of_subnet = |section| subnet.and_then(|subnet| subnet.extended_metadata.written(section));
-    let wanted = of_it(Section::Spec);
-    let last = LastWrite::of(wanted, of_subnet(Section::Spec));
+    let written = of_it(Section::Spec);
+    let last = LastWrite::of(written, of_subnet(Section::Spec));
     let validated = of_subnet(Section::Status);
     let locked = lock.and_then(|lock| lock.extended_metadata.written(Section::Spec));
     let (addressed, made) = (of_it(Section::Address), of_it(Section::Implementation));
@@ -48,7 +48,7 @@ pub fn timeline(
             after(validated, "the write of the subnet", of_subnet(Section::Spec)),
             "the validator set the status of the subnet".into(),
         ),
-        (client(wanted), "a client wrote the attachment".into()),
+        (client(written), "a client wrote the attachment".into()),
         (after(locked, examined.0, examined.1), "its address was locked".into()),
         (after(addressed, "the lock", locked), format!("it was assigned {}", attachment.status.ipv4)),
         (after(made, "its address", addressed), format!("its node reported {}", attachment.status.ifc_name)),

@@ -93,7 +93,10 @@ impl SubnetValidator {
             let seen = || SeenSubnet { uid: uid_of(subnet).to_owned(), blocks: BTreeSet::new() };
             self.seen.entry(place.clone()).or_insert_with(seen);
         }
-        BeginOutcome { wake: wake.into_iter().collect(), examine: found.map_or(Examination::Skip, examination) }
+        BeginOutcome {
+            wake: wake.into_iter().collect(),
+            examine: found.map_or(Examination::Skip, examination),
+        }
     }
 
     /// Judges a subnet by a live list of its network, taken after [`Self::begin`].

@@ -14,13 +14,13 @@ pub struct WaitQueues<S, A> {
     limit: usize,
     queues: BTreeMap<S, WaitQueue<A>>,
     /// The position of each waiter.
-    places: BTreeMap<A, (S, QueuePosition)>,
+    positions: BTreeMap<A, (S, QueuePosition)>,
     next: u64,
 }
 
 #[derive(Clone, Debug)]
 struct WaitQueue<A> {
-    places: BTreeMap<QueuePosition, A>,
+    positions: BTreeMap<QueuePosition, A>,
     /// Waiters woken for a free address that have not run yet.
     woken: BTreeSet<QueuePosition>,
     /// Waiters with a claim in flight, which may fail.
@@ -34,7 +34,7 @@ impl<S: Ord + Clone, A: Ord + Clone> WaitQueues<S, A> {
     /// Creates queues for at most `limit` waiters in all.
     #[must_use]
     pub const fn new(limit: usize) -> Self {
-        Self { limit, queues: BTreeMap::new(), places: BTreeMap::new(), next: 0 }
+        Self { limit, queues: BTreeMap::new(), positions: BTreeMap::new(), next: 0 }
     }
 
     /// Queues a waiter, at its existing position or last. Returns false at the limit: the waiter
@@ -45,10 +45,10 @@ impl<S: Ord + Clone, A: Ord + Clone> WaitQueues<S, A> {
     /// waiter from before a restart passes the time since when it waits, and regains its position.
     #[must_use = "an attachment that is not queued is never woken"]
     pub fn wait(&mut self, subnet: &S, waiter: &A, since: Option<Timestamp>) -> bool {
-        let Some(place) = self.place(subnet, waiter, since) else { return false };
+        let Some(position) = self.position(subnet, waiter, since) else { return false };
         if let Some(queue) = self.queues.get_mut(subnet) {
-            queue.woken.remove(&place);
-            queue.taking.remove(&place);
+            queue.woken.remove(&position);
+            queue.taking.remove(&position);
         }
         true
     }
@@ -56,10 +56,10 @@ impl<S: Ord + Clone, A: Ord + Clone> WaitQueues<S, A> {
     /// Begins a claim. The waiter keeps or gets a position until it is [served](Self::served), so
     /// it comes first if the claim fails. Returns false at the limit: no position.
     pub fn takes(&mut self, subnet: &S, waiter: &A, since: Option<Timestamp>) -> bool {
-        let Some(place) = self.place(subnet, waiter, since) else { return false };
+        let Some(position) = self.position(subnet, waiter, since) else { return false };
         if let Some(queue) = self.queues.get_mut(subnet) {
-            queue.woken.remove(&place);
-            queue.taking.insert(place);
+            queue.woken.remove(&position);
+            queue.taking.insert(position);
         }
         true
     }
@@ -68,12 +68,12 @@ impl<S: Ord + Clone, A: Ord + Clone> WaitQueues<S, A> {
     /// still queued. Otherwise returns the waiter to wake.
     #[must_use = "the returned waiter must be woken"]
     pub fn missed(&mut self, subnet: &S, waiter: &A) -> Option<A> {
-        if let Some((at, place)) = self.places.get(waiter)
+        if let Some((at, position)) = self.positions.get(waiter)
             && at == subnet
             && let Some(queue) = self.queues.get_mut(at)
-            && queue.taking.remove(place)
+            && queue.taking.remove(position)
         {
-            queue.woken.insert(*place);
+            queue.woken.insert(*position);
             return None;
         }
         self.freed(subnet)
@@ -84,7 +84,7 @@ impl<S: Ord + Clone, A: Ord + Clone> WaitQueues<S, A> {
     #[must_use]
     pub fn owed(&self, subnet: &S, waiter: &A) -> usize {
         let Some(queue) = self.queues.get(subnet) else { return 0 };
-        let is_woken = self.places.get(waiter).is_some_and(|(_, place)| queue.woken.contains(place));
+        let is_woken = self.positions.get(waiter).is_some_and(|(_, position)| queue.woken.contains(position));
         if is_woken { 0 } else { queue.woken.len() }
     }
 
@@ -92,9 +92,9 @@ impl<S: Ord + Clone, A: Ord + Clone> WaitQueues<S, A> {
     #[must_use = "the returned waiter must be woken"]
     pub fn freed(&mut self, subnet: &S) -> Option<A> {
         let queue = self.queues.get_mut(subnet)?;
-        let sleeps = |place| !queue.woken.contains(place) && !queue.taking.contains(place);
-        let (place, waiter) = queue.places.iter().find(|(place, _)| sleeps(place))?;
-        queue.woken.insert(*place);
+        let sleeps = |position| !queue.woken.contains(position) && !queue.taking.contains(position);
+        let (position, waiter) = queue.positions.iter().find(|(position, _)| sleeps(position))?;
+        queue.woken.insert(*position);
         Some(waiter.clone())
     }
 
@@ -114,51 +114,53 @@ impl<S: Ord + Clone, A: Ord + Clone> WaitQueues<S, A> {
     /// Returns waiters that were woken or have a claim in flight; a deleted one among them would
     /// block others.
     pub fn due(&self) -> impl Iterator<Item = &A> {
-        let of_line = |queue: &'_ WaitQueue<A>| queue.woken.iter().chain(&queue.taking).copied().collect::<Vec<_>>();
+        let of_line =
+            |queue: &'_ WaitQueue<A>| queue.woken.iter().chain(&queue.taking).copied().collect::<Vec<_>>();
         let due = self.queues.values().map(move |queue| (queue, of_line(queue)));
-        due.flat_map(|(queue, due)| due.into_iter().filter_map(|place| queue.places.get(&place)))
+        due.flat_map(|(queue, due)| due.into_iter().filter_map(|position| queue.positions.get(&position)))
     }
 
     /// Returns the waiters of a subnet, for when the subnet changes.
     pub fn waiting(&self, subnet: &S) -> impl Iterator<Item = &A> {
-        self.queues.get(subnet).into_iter().flat_map(|queue| queue.places.values())
+        self.queues.get(subnet).into_iter().flat_map(|queue| queue.positions.values())
     }
 
     /// Returns the number of waiters.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.places.len()
+        self.positions.len()
     }
 
     /// Returns true if nobody waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.positions.is_empty()
     }
 
     /// Returns the position of a waiter, queueing it if needed; `None` at the limit or if it waits
     /// elsewhere.
-    fn place(&mut self, subnet: &S, waiter: &A, since: Option<Timestamp>) -> Option<QueuePosition> {
-        if let Some((at, place)) = self.places.get(waiter) {
-            return (at == subnet).then_some(*place);
+    fn position(&mut self, subnet: &S, waiter: &A, since: Option<Timestamp>) -> Option<QueuePosition> {
+        if let Some((at, position)) = self.positions.get(waiter) {
+            return (at == subnet).then_some(*position);
         }
-        if self.places.len() >= self.limit {
+        if self.positions.len() >= self.limit {
             return None;
         }
-        let new = || WaitQueue { places: BTreeMap::new(), woken: BTreeSet::new(), taking: BTreeSet::new() };
-        let place = (since.unwrap_or(Timestamp::MAX), self.next);
-        self.queues.entry(subnet.clone()).or_insert_with(new).places.insert(place, waiter.clone());
-        self.places.insert(waiter.clone(), (subnet.clone(), place));
+        let new =
+            || WaitQueue { positions: BTreeMap::new(), woken: BTreeSet::new(), taking: BTreeSet::new() };
+        let position = (since.unwrap_or(Timestamp::MAX), self.next);
+        self.queues.entry(subnet.clone()).or_insert_with(new).positions.insert(position, waiter.clone());
+        self.positions.insert(waiter.clone(), (subnet.clone(), position));
         self.next += 1;
-        Some(place)
+        Some(position)
     }
 
     fn remove(&mut self, waiter: &A) -> Option<(S, bool)> {
-        let (subnet, place) = self.places.remove(waiter)?;
+        let (subnet, position) = self.positions.remove(waiter)?;
         let queue = self.queues.get_mut(&subnet)?;
-        queue.places.remove(&place);
-        let was_woken = queue.woken.remove(&place) | queue.taking.remove(&place);
-        if queue.places.is_empty() {
+        queue.positions.remove(&position);
+        let was_woken = queue.woken.remove(&position) | queue.taking.remove(&position);
+        if queue.positions.is_empty() {
             self.queues.remove(&subnet);
         }
         Some((subnet, was_woken))

@@ -21,7 +21,7 @@ use crate::drive::sim::{SimLimits, Underlay};
 use crate::drive::{Fabric, LogFabric};
 use crate::metrics::Metrics;
 use crate::model::{self, NetworkAttachment, Subnet};
-use crate::probe::why_not;
+use crate::probe::pending_reason;
 use crate::wait::wait_until;
 
 /// The settings of a local cluster.
@@ -79,9 +79,9 @@ impl LocalCluster {
         if nodes == 0 || nodes > NODES {
             return Err(format!("{nodes} nodes: must be from 1 to {NODES}").into());
         }
-        let begin = data.into_iter().fold(machinery::embedded(), |begin, data| begin.data(data));
-        let begin = begin.kind_of(model::subnets()).kind_of(model::network_attachments());
-        let plane = begin.kind_of(model::ip_locks()).kind_of(model::probes()).start().await?;
+        let builder = data.into_iter().fold(machinery::embedded(), |builder, data| builder.data(data));
+        let builder = builder.kind_of(model::subnets()).kind_of(model::network_attachments());
+        let plane = builder.kind_of(model::ip_locks()).kind_of(model::probes()).start().await?;
         let recorder = plane.recorder("kos");
         let metrics = Metrics::default();
         metrics.show(&plane);
@@ -146,7 +146,7 @@ impl LocalCluster {
         }
         let late = self.attachments.read();
         let mut late = late.iter().filter(|(_, one)| one.status.ifc_name.is_empty());
-        let first = late.next().map(|(_, one)| format!("{}: {}", one.key(), why_not(one)));
+        let first = late.next().map(|(_, one)| format!("{}: {}", one.key(), pending_reason(one)));
         Err(format!(
             "not all have an interface after {time_limit:?}: {}, and {} more",
             first.unwrap_or_default(),

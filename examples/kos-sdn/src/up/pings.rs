@@ -51,8 +51,8 @@ pub fn pairs(all: &[Arc<NetworkAttachment>]) -> Vec<(usize, usize)> {
         return (0..all.len()).flat_map(|from| others(from).map(move |to| (from, to))).collect();
     }
     let vni = |at: usize| all[at].status.address_vni;
-    let after = |from: usize, wanted: &dyn Fn(usize) -> bool| {
-        (1..all.len()).map(|step| (from + step) % all.len()).find(|to| wanted(*to))
+    let after = |from: usize, matches: &dyn Fn(usize) -> bool| {
+        (1..all.len()).map(|step| (from + step) % all.len()).find(|to| matches(*to))
     };
     (0..all.len())
         .flat_map(|from| {

@@ -13,8 +13,8 @@ use kos::plan::{FINALIZER, LocalInterface, RemoteInterface};
 use machinery::informers::deliver::Told;
 use tokio::sync::Notify;
 
+use crate::harness::{Calls, Harness, InstrumentedFabric, host};
 use crate::server::key;
-use crate::harness::{Calls, InstrumentedFabric, Harness, host};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn attachments_of_a_network_reach_each_other() {
@@ -45,7 +45,7 @@ async fn attachments_of_a_network_reach_each_other() {
     harness.until("a2", |it| it.is_none()).await;
     harness.until_so(|| !harness.agents[0].interfaces().contains_key(&key("default", "a2"))).await;
     harness.until_pings("a3", "a1").await;
-    harness.ends().await;
+    harness.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -59,7 +59,7 @@ async fn address_is_released_after_its_interface() {
     harness.until("second", |it| it.is_some_and(|it| it.status.address_contention)).await;
     harness.attachments.delete(&key("default", "first")).await.unwrap();
     harness.until_ready("second").await;
-    harness.ends().await;
+    harness.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -91,7 +91,7 @@ async fn agent_adopts_owned_interfaces_and_deletes_others() {
     assert_eq!(calls.deleted.load(Ordering::SeqCst), 3);
     let listed = second.list().await.unwrap();
     assert_eq!((listed.locals.len(), listed.remotes.len()), (1, 1));
-    harness.ends().await;
+    harness.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -107,7 +107,7 @@ async fn restarted_switch_gets_its_flows_back() {
     harness.until_so(|| harness.agents[1].repaired() > 0).await;
     harness.until_pings("a", "b").await;
     assert_eq!(harness.agents[0].repaired(), 0);
-    harness.ends().await;
+    harness.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -131,7 +131,7 @@ async fn fabric_error_is_reported_and_retried() {
     harness.until("a", |it| it.is_some_and(|it| it.status.errors.host == [asleep])).await;
     calls.refuses.store(false, Ordering::SeqCst);
     harness.until("a", |it| it.is_none()).await;
-    harness.ends().await;
+    harness.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -146,7 +146,7 @@ async fn foreign_status_write_is_reverted() {
     wrong.status.ifc_name = "eth0".into();
     harness.attachments.update_status(&wrong).await.unwrap();
     harness.until("a", |it| it.is_some_and(|it| it.status == right)).await;
-    harness.ends().await;
+    harness.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -159,7 +159,7 @@ async fn node_without_agent_blocks_no_deletion() {
     harness.until("nowhere", |it| it.is_some_and(|it| !it.status.ipv4.is_empty())).await;
     harness.attachments.delete(&key("default", "nowhere")).await.unwrap();
     harness.until("nowhere", |it| it.is_none()).await;
-    harness.ends().await;
+    harness.finish().await;
 }
 
 /// A fault of a fabric.
@@ -194,7 +194,9 @@ impl kos::drive::Fabric for FaultyFabric {
     async fn create_remote(&self, interface: &RemoteInterface) -> Result<(), FabricError> {
         self.0.create_remote(interface).await?;
         match &self.1 {
-            FabricFault::Slow(is_slow, go_on) if is_slow.swap(false, Ordering::SeqCst) => go_on.notified().await,
+            FabricFault::Slow(is_slow, go_on) if is_slow.swap(false, Ordering::SeqCst) => {
+                go_on.notified().await
+            }
             _ => {}
         }
         Ok(())
@@ -255,7 +257,7 @@ async fn stale_remote_interface_yields_to_the_lock_holder() {
         () = complains => {}
         () = harness.until_ready("next") => {}
     }
-    harness.ends().await;
+    harness.finish().await;
 }
 
 /// The fabric still has the remote interface of the former holder, and the agent does not know it
@@ -269,7 +271,7 @@ async fn fabric_calls_of_an_address_are_serialized() {
     assert_eq!(harness.get("next").unwrap().status.errors.host, [""; 0]);
     go_on.notify_one();
     harness.until_ready("next").await;
-    harness.ends().await;
+    harness.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -284,5 +286,5 @@ async fn silent_node_is_reported_until_it_answers() {
     harness.node(1);
     harness.until_ready("a").await;
     assert!(harness.get("a").unwrap().status.errors.host.is_empty());
-    harness.ends().await;
+    harness.finish().await;
 }

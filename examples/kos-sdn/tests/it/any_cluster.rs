@@ -7,8 +7,8 @@ use kos::controllers::{self, ControllerSettings};
 use machinery::Plane;
 use machinery::apiserver::{ApiServer, Identity};
 
-use crate::server::{key, plane_beside, foreign_server};
 use crate::harness::{Harness, host};
+use crate::server::{foreign_server, key, plane_on};
 
 /// A harness on a foreign server, with a second instance of each controller if requested.
 struct ForeignServerHarness {
@@ -20,11 +20,11 @@ struct ForeignServerHarness {
 impl ForeignServerHarness {
     async fn new(controllers: usize) -> Self {
         let server = foreign_server().await;
-        let plane = plane_beside(&server).await;
+        let plane = plane_on(&server).await;
         let harness = Harness::on(plane, ControllerSettings::default(), Some(&server));
         let mut foreign = Self { harness, rival: None, server };
         if controllers == 2 {
-            let plane = plane_beside(&foreign.server).await;
+            let plane = plane_on(&foreign.server).await;
             let mut settings = ControllerSettings::default();
             settings.seed = 1;
             controllers::run(&plane, settings).unwrap();
@@ -39,21 +39,21 @@ impl ForeignServerHarness {
         foreign
     }
 
-    async fn ends(self) {
-        self.harness.ends().await;
+    async fn finish(self) {
+        self.harness.finish().await;
         if let Some(rival) = self.rival {
             rival.stop().await;
         }
         self.server.stop().await;
     }
 
-    async fn until_told(&self, subnet: &str, errors: &[&str]) {
+    async fn until_validated(&self, subnet: &str, errors: &[&str]) {
         let is_so = || {
             let subnet = self.harness.subnets.get(&key("default", subnet));
-            let is_told = |it: &kos::model::Subnet| {
+            let reports = |it: &kos::model::Subnet| {
                 it.status.errors == errors && it.status.validated == errors.is_empty()
             };
-            subnet.is_some_and(|it| is_told(&it))
+            subnet.is_some_and(|it| reports(&it))
         };
         self.harness.until_so(is_so).await;
     }
@@ -79,13 +79,16 @@ async fn attachments_reach_each_other_with_one_watch_per_network() {
     let client =
         machinery::kube::kube_client::Client::new(foreign.server.service(Identity::admin()), "default");
     let page = client.request_text(http::Request::get("/metrics").body(Vec::new()).unwrap()).await.unwrap();
-    assert!(page.contains("machinery_interest_edits_total 0\n"), "a watch with an interest was requested: {page}");
+    assert!(
+        page.contains("machinery_interest_edits_total 0\n"),
+        "a watch with an interest was requested: {page}"
+    );
     // A node without attachments in a network does not watch it.
     harness.attachments.delete(&key("default", "s-node-1")).await.unwrap();
     harness.until("s-node-1", |it| it.is_none()).await;
     harness.until_so(|| harness.agents[0].networks() == 1 && harness.agents[0].interfaces().len() == 2).await;
     harness.until_so(|| harness.agents[1].interfaces().len() == 3).await;
-    foreign.ends().await;
+    foreign.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -104,14 +107,14 @@ async fn invalid_subnet_is_reported_to_its_attachments() {
     ] {
         harness.subnet(name, vni, ipv4).await;
         harness.attach(name, "node-1", name).await;
-        foreign.until_told(name, &[why]).await;
+        foreign.until_validated(name, &[why]).await;
         let failed = format!("Subnet {name} has not passed validation");
         harness.until(name, |it| it.is_some_and(|it| it.status.errors.ipam == [&*failed])).await;
     }
     harness.subnet("good", 1, "10.0.0.0/24").await;
     harness.attach("good", "node-1", "good").await;
     harness.until_ready("good").await;
-    foreign.ends().await;
+    foreign.finish().await;
 }
 
 /// Created one after the other, so the first is validated. Two validators may receive them in any
@@ -120,21 +123,21 @@ async fn conflicting_subnets(controllers: usize) {
     let foreign = ForeignServerHarness::new(controllers).await;
     let harness = &foreign.harness;
     harness.subnet("first", 17, "10.1.0.0/24").await;
-    foreign.until_told("first", &[]).await;
+    foreign.until_validated("first", &[]).await;
     harness.subnet("second", 17, "10.1.0.0/25").await;
     harness.attach("a", "node-1", "second").await;
-    foreign.until_told("second", &["CIDR overlaps with default/first's (10.1.0.0/24)"]).await;
+    foreign.until_validated("second", &["CIDR overlaps with default/first's (10.1.0.0/24)"]).await;
     let failed = "Subnet second has not passed validation";
     harness.until("a", |it| it.is_some_and(|it| it.status.errors.ipam == [failed])).await;
     assert!(harness.subnets.get(&key("default", "first")).unwrap().status.validated);
 
     harness.subnets.delete(&key("default", "first")).await.unwrap();
-    foreign.until_told("second", &[]).await;
+    foreign.until_validated("second", &[]).await;
     harness.until_ready("a").await;
     // The recreated subnet is a new one, and comes second.
     harness.subnet("first", 17, "10.1.0.0/24").await;
-    foreign.until_told("first", &["CIDR overlaps with default/second's (10.1.0.0/25)"]).await;
-    foreign.ends().await;
+    foreign.until_validated("first", &["CIDR overlaps with default/second's (10.1.0.0/25)"]).await;
+    foreign.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -156,20 +159,20 @@ async fn concurrent_conflicting_subnets_are_never_both_validated() {
         let names = [format!("a{round}"), format!("b{round}")];
         let [a, b] = &names;
         futures::join!(harness.subnet(a, round, "10.1.0.0/24"), harness.subnet(b, round, "10.1.0.0/16"));
-        let is_told = |name: &String| {
+        let reports = |name: &String| {
             let subnet = harness.subnets.get(&key("default", name));
             subnet.is_some_and(|it| it.status.validated || !it.status.errors.is_empty())
         };
-        harness.until_so(|| names.iter().all(is_told)).await;
+        harness.until_so(|| names.iter().all(reports)).await;
         let counts =
             |name: &String| harness.subnets.get(&key("default", name)).is_some_and(|it| it.status.validated);
-        let goes = names.iter().find(|name| counts(name)).unwrap_or(a);
-        let stays = names.iter().find(|name| *name != goes).unwrap();
+        let deleted = names.iter().find(|name| counts(name)).unwrap_or(a);
+        let stays = names.iter().find(|name| *name != deleted).unwrap();
         assert!(!counts(stays));
-        harness.subnets.delete(&key("default", goes)).await.unwrap();
-        foreign.until_told(stays, &[]).await;
+        harness.subnets.delete(&key("default", deleted)).await.unwrap();
+        foreign.until_validated(stays, &[]).await;
     }
-    foreign.ends().await;
+    foreign.finish().await;
 }
 
 /// More attachments than addresses, with recreations under the same names: the locks resolve
@@ -192,11 +195,11 @@ async fn two_ipam_controllers_assign_each_address_once() {
     let count = |is_so: &dyn Fn(&String) -> bool| names.iter().filter(|name| is_so(name)).count();
     harness.until_so(|| (count(&has), count(&waits)) == (5, 7)).await;
     for round in 0..3 {
-        let goes = names.iter().cycle().skip(round * 5).find(|name| has(name)).unwrap();
-        harness.attachments.delete(&key("default", goes)).await.unwrap();
-        harness.until(goes, |it| it.is_none()).await;
-        harness.attach(goes, "node-1", "s").await;
+        let deleted = names.iter().cycle().skip(round * 5).find(|name| has(name)).unwrap();
+        harness.attachments.delete(&key("default", deleted)).await.unwrap();
+        harness.until(deleted, |it| it.is_none()).await;
+        harness.attach(deleted, "node-1", "s").await;
         harness.until_so(|| (count(&has), count(&waits)) == (5, 7)).await;
     }
-    foreign.ends().await;
+    foreign.finish().await;
 }

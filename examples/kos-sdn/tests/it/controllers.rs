@@ -8,8 +8,8 @@ use machinery::controllers::name_of_key;
 use machinery::k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use machinery::{Objects, Plane};
 
-use crate::server::{ServerFixture, key};
 use crate::harness::{DEADLINE, Harness};
+use crate::server::{ServerFixture, key};
 
 const FULL: &str = "Referenced subnet has run out of IPs";
 
@@ -17,7 +17,7 @@ fn has_address(it: Option<&NetworkAttachment>) -> bool {
     it.is_some_and(|it| !it.status.ipv4.is_empty())
 }
 
-fn is_told(it: Option<&NetworkAttachment>, what: &str) -> bool {
+fn reports(it: Option<&NetworkAttachment>, what: &str) -> bool {
     it.is_some_and(|it| it.status.errors.ipam == [what])
 }
 
@@ -27,16 +27,16 @@ async fn delete(harness: &Harness, name: &str) {
 
 /// A harness with a full subnet, addresses held by attachments on no node, and
 /// waiters in order.
-async fn full(block: &str, having: &[&str], waiting: &[&str]) -> Harness {
+async fn full(block: &str, holding: &[&str], waiting: &[&str]) -> Harness {
     let harness = Harness::without_agents().await;
     harness.subnet("s", 17, block).await;
-    for name in having {
+    for name in holding {
         harness.attach(name, "nowhere", "s").await;
         harness.until(name, has_address).await;
     }
     for name in waiting {
         harness.attach(name, "nowhere", "s").await;
-        harness.until(name, |it| is_told(it, FULL)).await;
+        harness.until(name, |it| reports(it, FULL)).await;
     }
     harness
 }
@@ -45,13 +45,13 @@ async fn full(block: &str, having: &[&str], waiting: &[&str]) -> Harness {
 async fn released_addresses_go_to_waiters_in_order() {
     let harness = full("10.1.0.0/31", &["a", "b"], &["c", "d", "e", "f"]).await;
     assert!(harness.get("c").unwrap().status.address_contention);
-    for (goes, comes) in [("a", "c"), ("b", "d"), ("d", "e"), ("c", "f")] {
-        delete(&harness, goes).await;
-        harness.until(comes, has_address).await;
-        let it = harness.get(comes).unwrap();
+    for (deleted, next) in [("a", "c"), ("b", "d"), ("d", "e"), ("c", "f")] {
+        delete(&harness, deleted).await;
+        harness.until(next, has_address).await;
+        let it = harness.get(next).unwrap();
         assert!(it.status.errors.ipam.is_empty() && it.status.address_contention);
     }
-    harness.ends().await;
+    harness.finish().await;
 }
 
 /// The order survives restarts of the controllers.
@@ -59,7 +59,7 @@ async fn released_addresses_go_to_waiters_in_order() {
 async fn wait_queue_order_survives_controller_restarts() {
     for _ in 0..5 {
         let fixture = ServerFixture::new().await;
-        let begin = async |has_controllers: bool| {
+        let start = async |has_controllers: bool| {
             let plane = fixture.plane().await;
             if has_controllers {
                 controllers::run(&plane, ControllerSettings::default()).unwrap();
@@ -69,25 +69,26 @@ async fn wait_queue_order_survives_controller_restarts() {
         };
         // Without controllers, an address that has waiters is released, and a new attachment is
         // created.
-        let first = begin(true).await;
+        let first = start(true).await;
         first.subnets.create(&Subnet::new("n", "s", 17, "10.1.0.0/32")).await.unwrap();
         first.attach("a").await;
         first.until("a", has_address).await;
         for name in ["z", "m", "b"] {
             first.attach(name).await;
-            first.until(name, |it| is_told(it, FULL)).await;
+            first.until(name, |it| reports(it, FULL)).await;
         }
         first.plane.stop().await;
-        let between = begin(false).await;
+        let between = start(false).await;
         between.attachments.delete(&key("n", "a")).await.unwrap();
         between.attach("aa").await;
         between.plane.stop().await;
 
-        let second = begin(true).await;
+        let second = start(true).await;
         for name in ["z", "m", "b", "aa"] {
             second.until(name, has_address).await;
-            let having = ["z", "m", "b", "aa"].iter().filter(|name| has_address(second.get(name).as_deref()));
-            assert_eq!(having.collect::<Vec<_>>(), [&name], "{name} is next");
+            let holding =
+                ["z", "m", "b", "aa"].iter().filter(|name| has_address(second.get(name).as_deref()));
+            assert_eq!(holding.collect::<Vec<_>>(), [&name], "{name} is next");
             second.attachments.delete(&key("n", name)).await.unwrap();
         }
         second.plane.stop().await;
@@ -115,7 +116,10 @@ impl PlaneFixture {
         let so = kos::wait::wait_until(&self.attachments, |_| is_so(self.get(name).as_deref()).then_some(()));
         if tokio::time::timeout(DEADLINE, so).await.is_err() {
             let all = self.attachments.read();
-            panic!("the condition never held for {name}: {:#?}", all.iter().map(|(_, it)| it).collect::<Vec<_>>());
+            panic!(
+                "the condition never held for {name}: {:#?}",
+                all.iter().map(|(_, it)| it).collect::<Vec<_>>()
+            );
         }
     }
 }
@@ -131,7 +135,7 @@ async fn deleted_waiters_block_nobody() {
     delete(&harness, "d").await;
     harness.attach("e", "nowhere", "s").await;
     harness.until("e", has_address).await;
-    harness.ends().await;
+    harness.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -149,8 +153,8 @@ async fn recreated_attachment_is_a_new_waiter() {
         // Four attachments for two addresses: a recreated one is last.
         harness
             .until_so(|| {
-                let having = ["a", "b", "c", "d"].map(|name| has_address(harness.get(name).as_deref()));
-                having.iter().filter(|has| **has).count() == 2
+                let holding = ["a", "b", "c", "d"].map(|name| has_address(harness.get(name).as_deref()));
+                holding.iter().filter(|has| **has).count() == 2
             })
             .await;
         if round == 0 {
@@ -162,7 +166,7 @@ async fn recreated_attachment_is_a_new_waiter() {
     }
     harness.attach("last", "nowhere", "s").await;
     harness.until("last", has_address).await;
-    harness.ends().await;
+    harness.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -172,10 +176,10 @@ async fn missing_subnet_is_reported_and_awaited() {
     harness.attach("a", "nowhere", "s").await;
     harness.attach("b", "nowhere", "other").await;
     harness.until("b", has_address).await;
-    harness.until("a", |it| is_told(it, "Subnet s does not exist")).await;
+    harness.until("a", |it| reports(it, "Subnet s does not exist")).await;
     harness.subnet("s", 17, "10.1.0.0/24").await;
     harness.until("a", |it| has_address(it) && it.is_some_and(|it| it.status.errors.ipam.is_empty())).await;
-    harness.ends().await;
+    harness.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -192,7 +196,7 @@ async fn recreated_subnet_moves_its_attachments() {
         harness.until_pings("a", "b").await;
         harness.subnets.delete(&key("default", "s")).await.unwrap();
         if round == 1 {
-            harness.until("a", |it| is_told(it, "Subnet s does not exist")).await;
+            harness.until("a", |it| reports(it, "Subnet s does not exist")).await;
         }
         harness.subnet("s", vni, block).await;
         let start = block.strip_suffix("0/24").unwrap();
@@ -211,7 +215,7 @@ async fn recreated_subnet_moves_its_attachments() {
     // Each node has the peer of the new network, and none of the old.
     harness.until_pings("a", "b").await;
     harness.until_pings("b", "a").await;
-    harness.ends().await;
+    harness.finish().await;
 }
 
 /// Returns the name of the interface of an address.
@@ -229,7 +233,8 @@ async fn manually_created_lock_is_respected() {
     let locks: Objects<IPLock> = harness.plane.objects().unwrap();
     harness.attach("a", "nowhere", "s").await;
     harness.until("a", has_address).await;
-    let free = if harness.get("a").unwrap().status.ipv4 == "10.1.0.0" { [10, 1, 0, 1] } else { [10, 1, 0, 0] };
+    let free =
+        if harness.get("a").unwrap().status.ipv4 == "10.1.0.0" { [10, 1, 0, 1] } else { [10, 1, 0, 0] };
     let taken = kos::plan::AddressKey { vni: kos::model::Vni::new(17).unwrap(), address: free.into() };
     // The owner waits in another subnet, which does not exist.
     harness.attach("other", "nowhere", "none").await;
@@ -245,7 +250,7 @@ async fn manually_created_lock_is_respected() {
     let name = name_of_key(&taken).unwrap();
     locks.create(&IPLock::new("default", &name, "nonsense", owner)).await.unwrap();
     harness.attach("b", "nowhere", "s").await;
-    harness.until("b", |it| is_told(it, FULL)).await;
+    harness.until("b", |it| reports(it, FULL)).await;
     locks.delete(&key("default", &name)).await.unwrap();
     harness.until("b", has_address).await;
     // A lock deleted by hand: the attachment gets the same address again, or another.
@@ -253,7 +258,7 @@ async fn manually_created_lock_is_respected() {
     let before = output("b");
     locks.delete(&key("default", &name)).await.unwrap();
     harness.until("b", |it| has_address(it) && it.is_some_and(|it| it.status.lock_uid != before)).await;
-    harness.ends().await;
+    harness.finish().await;
 }
 
 /// The address is still free.
@@ -271,5 +276,5 @@ async fn manually_deleted_lock_is_recreated() {
     harness.until("a", |it| it.is_some_and(|it| it.status.lock_uid != before.lock_uid)).await;
     let after = harness.get("a").unwrap().status.clone();
     assert_eq!((&after.ipv4, &after.ifc_name), (&before.ipv4, &before.ifc_name));
-    harness.ends().await;
+    harness.finish().await;
 }

@@ -8,7 +8,7 @@ use kos::agent::{Agent, AgentSettings};
 use kos::checker::InvariantChecker;
 use kos::controllers::{self, ControllerSettings};
 use kos::drive::sim::{SimFabric, SimLimits, Underlay};
-use kos::drive::{FlowRepairs, Fabric as _, InterfaceList};
+use kos::drive::{Fabric as _, FlowRepairs, InterfaceList};
 use kos::model::{IPLock, NetworkAttachment, Subnet};
 use machinery::Plane;
 use machinery::objects::{Deletion, ListRequest, ListWatch as _, Writer as _};
@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::gate::{Gate, Gated, Side, plane};
-use crate::server::{ServerFixture, key, foreign_server};
 use crate::harness::{DEADLINE, assert_converges, host};
+use crate::server::{ServerFixture, foreign_server, key};
 
 /// The component that crashes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -78,7 +78,7 @@ impl CrashHarness {
     }
 
     /// Waits for the expected state, restarting a crashed component, and for convergence.
-    async fn comes_to(&mut self, expected: &str) {
+    async fn wait_for_state(&mut self, expected: &str) {
         let so = async {
             loop {
                 if self.gate.has_crashed() {
@@ -87,7 +87,7 @@ impl CrashHarness {
                     self.running = runs(&self.fixture, self.crashes, &self.gate, &self.nodes).await;
                 }
                 if state(&self.fixture).await == expected
-                    && self.checker.violations().await.unwrap().is_empty()
+                    && self.checker.not_converged().await.unwrap().is_empty()
                     && !self.gate.has_crashed()
                 {
                     return;
@@ -96,7 +96,7 @@ impl CrashHarness {
             }
         };
         if tokio::time::timeout(DEADLINE, so).await.is_err() {
-            let wrong = self.checker.violations().await.unwrap();
+            let wrong = self.checker.not_converged().await.unwrap();
             panic!("the state is {}, not {expected}: {wrong:#?}", state(&self.fixture).await);
         }
     }
@@ -119,8 +119,8 @@ impl CrashHarness {
 
     /// Checks that nothing is left. Returns the number of effects, and whether the component
     /// crashed.
-    async fn ends(mut self, first: &Arc<Gate>) -> (usize, bool) {
-        self.comes_to("").await;
+    async fn finish(mut self, first: &Arc<Gate>) -> (usize, bool) {
+        self.wait_for_state("").await;
         assert_converges(&self.checker).await;
         for node in &self.nodes {
             assert_eq!(node.list().await.unwrap(), InterfaceList::default());
@@ -172,65 +172,67 @@ const FULL: &str = "Referenced subnet has run out of IPs";
 
 /// Three attachments for two addresses, a recreated subnet in another network, and deletion of
 /// everything.
-async fn play(crashes: Component, at: Option<(usize, Side)>) -> (usize, bool) {
-    let mut play = CrashHarness::new(ServerFixture::new().await, crashes, at).await;
-    let first = play.gate.clone();
-    play.subnet("s", 17, "10.1.0.0/31").await;
-    play.comes_to("s counts").await;
-    play.attach("a", "node-1").await;
-    play.comes_to("s counts; a has in 17 locked").await;
-    play.attach("b", "node-2").await;
-    play.comes_to("s counts; a has in 17 locked; b has in 17 locked").await;
-    play.attach("c", "node-1").await;
-    play.comes_to(&format!("s counts; a has in 17 locked; b has in 17 locked; c waits nothing{FULL}")).await;
-    play.detach("b").await;
-    play.comes_to("s counts; a has in 17 locked; c has in 17 locked").await;
-    play.remove_subnet("s").await;
+async fn scenario(crashes: Component, at: Option<(usize, Side)>) -> (usize, bool) {
+    let mut scenario = CrashHarness::new(ServerFixture::new().await, crashes, at).await;
+    let first = scenario.gate.clone();
+    scenario.subnet("s", 17, "10.1.0.0/31").await;
+    scenario.wait_for_state("s counts").await;
+    scenario.attach("a", "node-1").await;
+    scenario.wait_for_state("s counts; a has in 17 locked").await;
+    scenario.attach("b", "node-2").await;
+    scenario.wait_for_state("s counts; a has in 17 locked; b has in 17 locked").await;
+    scenario.attach("c", "node-1").await;
+    scenario
+        .wait_for_state(&format!("s counts; a has in 17 locked; b has in 17 locked; c waits nothing{FULL}"))
+        .await;
+    scenario.detach("b").await;
+    scenario.wait_for_state("s counts; a has in 17 locked; c has in 17 locked").await;
+    scenario.remove_subnet("s").await;
     let missing = "Subnet s does not exist";
-    play.comes_to(&format!("a waits nothing{missing}; c waits nothing{missing}")).await;
-    play.subnet("s", 18, "10.2.0.0/24").await;
-    play.attach("b", "node-2").await;
-    play.comes_to("s counts; a has in 18 locked; b has in 18 locked; c has in 18 locked").await;
+    scenario.wait_for_state(&format!("a waits nothing{missing}; c waits nothing{missing}")).await;
+    scenario.subnet("s", 18, "10.2.0.0/24").await;
+    scenario.attach("b", "node-2").await;
+    scenario.wait_for_state("s counts; a has in 18 locked; b has in 18 locked; c has in 18 locked").await;
     for name in ["a", "b", "c"] {
-        play.detach(name).await;
+        scenario.detach(name).await;
     }
-    play.comes_to("s counts").await;
-    play.remove_subnet("s").await;
-    play.ends(&first).await
+    scenario.wait_for_state("s counts").await;
+    scenario.remove_subnet("s").await;
+    scenario.finish(&first).await
 }
 
 /// Two conflicting subnets without the guard: the second is validated after deletion of the first;
 /// the first, recreated, comes too late.
 async fn conflict(crashes: Component, at: Option<(usize, Side)>) -> (usize, bool) {
-    let mut play = CrashHarness::new(ServerFixture::of(foreign_server().await).await, crashes, at).await;
-    let first = play.gate.clone();
-    play.subnet("r", 17, "10.1.0.0/24").await;
-    play.comes_to("r counts").await;
-    play.subnet("s", 17, "10.1.0.0/25").await;
-    play.attach("a", "node-1").await;
+    let mut scenario = CrashHarness::new(ServerFixture::of(foreign_server().await).await, crashes, at).await;
+    let first = scenario.gate.clone();
+    scenario.subnet("r", 17, "10.1.0.0/24").await;
+    scenario.wait_for_state("r counts").await;
+    scenario.subnet("s", 17, "10.1.0.0/25").await;
+    scenario.attach("a", "node-1").await;
     let failed = "Subnet s has not passed validation";
-    play.comes_to(&format!("r counts; s waits; a waits nothing{failed}")).await;
-    play.remove_subnet("r").await;
-    play.comes_to("s counts; a has in 17 locked").await;
-    play.subnet("r", 17, "10.1.0.0/24").await;
-    play.comes_to("r waits; s counts; a has in 17 locked").await;
-    play.detach("a").await;
-    play.comes_to("r waits; s counts").await;
-    play.remove_subnet("s").await;
-    play.comes_to("r counts").await;
-    play.remove_subnet("r").await;
-    play.ends(&first).await
+    scenario.wait_for_state(&format!("r counts; s waits; a waits nothing{failed}")).await;
+    scenario.remove_subnet("r").await;
+    scenario.wait_for_state("s counts; a has in 17 locked").await;
+    scenario.subnet("r", 17, "10.1.0.0/24").await;
+    scenario.wait_for_state("r waits; s counts; a has in 17 locked").await;
+    scenario.detach("a").await;
+    scenario.wait_for_state("r waits; s counts").await;
+    scenario.remove_subnet("s").await;
+    scenario.wait_for_state("r counts").await;
+    scenario.remove_subnet("r").await;
+    scenario.finish(&first).await
 }
 
-async fn at_each_effect<F>(play: impl Fn(Option<(usize, Side)>) -> F, at_least: usize)
+async fn at_each_effect<F>(scenario: impl Fn(Option<(usize, Side)>) -> F, at_least: usize)
 where
     F: Future<Output = (usize, bool)>,
 {
-    let (effects, _) = play(None).await;
+    let (effects, _) = scenario(None).await;
     assert!(effects >= at_least, "too few effects: {effects}");
     for side in [Side::Before, Side::After] {
         let mut nth = 1;
-        while play(Some((nth, side))).await.1 {
+        while scenario(Some((nth, side))).await.1 {
             nth += 1;
         }
         assert!(nth > at_least, "{nth}");
@@ -239,12 +241,12 @@ where
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn controllers_crashing_at_any_effect_converge_to_the_same_state() {
-    at_each_effect(|at| play(Component::Controllers, at), 12).await;
+    at_each_effect(|at| scenario(Component::Controllers, at), 12).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn agent_crashing_at_any_effect_converges_to_the_same_state() {
-    at_each_effect(|at| play(Component::Agent, at), 12).await;
+    at_each_effect(|at| scenario(Component::Agent, at), 12).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

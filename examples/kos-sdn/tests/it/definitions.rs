@@ -6,7 +6,7 @@ use machinery::kube::kube_client::Client;
 use machinery::objects::{Freshness, Kind, ListWatch as _, Preconditions, Writer as _, Written};
 use serde_json::{Value, json};
 
-use crate::server::{ServerFixture, key, refused, foreign_server};
+use crate::server::{ServerFixture, foreign_server, key, refused};
 
 const FILE: &str = include_str!("../../deploy/crds.yaml");
 
@@ -53,13 +53,18 @@ async fn managed_fields_are_stored_but_not_cached() {
         assert!(fields().await[0]["fieldsV1"]["f:spec"].get("f:node").is_some(), "{}", fields().await);
         written.status.lock_uid = lock.into();
         written = match lock {
-            "1" => fixture.attachments.update_status(&written, &Preconditions::default()).await.unwrap().object,
+            "1" => {
+                fixture.attachments.update_status(&written, &Preconditions::default()).await.unwrap().object
+            }
             _ => writer.update_status(&written, &Preconditions::default()).await.unwrap().object,
         };
     }
     let read = fixture.attachments.get(&key("n", "a"), Freshness::Newest).await.unwrap().unwrap();
     assert_eq!((read.metadata.managed_fields.as_ref(), read.status.lock_uid.as_str()), (None, "2"));
-    assert!(fields().await.as_array().is_some_and(|all| all.len() > 1), "the manager of the status is recorded");
+    assert!(
+        fields().await.as_array().is_some_and(|all| all.len() > 1),
+        "the manager of the status is recorded"
+    );
     let subnet = fixture.subnets.get(&key("n", "s"), Freshness::Newest).await.unwrap().unwrap();
     assert_eq!(subnet.metadata.managed_fields, None);
     let lock: IPLock = serde_json::from_value(json!({

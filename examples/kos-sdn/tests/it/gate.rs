@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use async_trait::async_trait;
 use http::{Method, Request};
-use kos::drive::{FlowRepairs, Fabric, FabricError, InterfaceList};
+use kos::drive::{Fabric, FabricError, FlowRepairs, InterfaceList};
 use kos::plan::{AddressKey, LocalInterface, RemoteInterface};
 use machinery::Plane;
 use machinery::apiserver::{ApiServer, Identity};

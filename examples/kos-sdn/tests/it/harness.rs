@@ -10,7 +10,7 @@ use kos::agent::{Agent, AgentSettings};
 use kos::checker::InvariantChecker;
 use kos::controllers::{self, ControllerSettings};
 use kos::drive::sim::{PingError, SimLimits, Underlay};
-use kos::drive::{FlowRepairs, Fabric, FabricError, InterfaceList};
+use kos::drive::{Fabric, FabricError, FlowRepairs, InterfaceList};
 use kos::model::{NetworkAttachment, Subnet, ip_locks, network_attachments, subnets};
 use kos::plan::{AddressKey, LocalInterface, RemoteInterface};
 use machinery::apiserver::ApiServer;
@@ -50,9 +50,9 @@ impl Harness {
     }
 
     pub(crate) async fn with(settings: ControllerSettings) -> Self {
-        let begin =
+        let start =
             machinery::embedded().kind_of(subnets()).kind_of(network_attachments()).kind_of(ip_locks());
-        Self::on(begin.start().await.unwrap(), settings, None)
+        Self::on(start.start().await.unwrap(), settings, None)
     }
 
     /// On any server, in the plane or elsewhere.
@@ -77,7 +77,7 @@ impl Harness {
     }
 
     /// Asserts convergence without violations, and stops.
-    pub(crate) async fn ends(self) {
+    pub(crate) async fn finish(self) {
         assert_converges(&self.checker).await;
         self.plane.stop().await;
     }
@@ -90,8 +90,8 @@ impl Harness {
 
     /// Adds an agent, and its node to the invariant checker.
     pub(crate) fn agent_with(&mut self, settings: AgentSettings, fabric: impl Fabric) {
-        let looks = self.underlay.join(settings.host).unwrap();
-        self.checker.watch_node(&settings.node, settings.host, Arc::new(looks));
+        let observed = self.underlay.join(settings.host).unwrap();
+        self.checker.watch_node(&settings.node, settings.host, Arc::new(observed));
         let agent = Agent::run(&self.plane, settings, Arc::new(fabric), &self.recorder).unwrap();
         self.agents.push(agent);
     }
@@ -149,7 +149,7 @@ impl Harness {
 
 /// Asserts convergence, and that no violation ever occurred.
 pub(crate) async fn assert_converges(checker: &InvariantChecker) {
-    let wrong = checker.ends(DEADLINE).await.unwrap();
+    let wrong = checker.wait_converged(DEADLINE).await.unwrap();
     assert!(wrong.is_empty(), "no convergence: {wrong:#?}");
 }
 

@@ -3,7 +3,10 @@
 use std::process::Command;
 use std::time::Duration;
 
-use kos::load::{AttachmentRecord, LoadShape, RunDirectory, LoadSettings, LoadOutcome, NodeSelection, run_load, read_records};
+use kos::load::{
+    AttachmentRecord, LoadOutcome, LoadSettings, LoadShape, NodeSelection, RunDirectory, read_records,
+    run_load,
+};
 use kos::metrics::Metrics;
 use kos::up::{LocalCluster, LocalClusterSettings};
 use machinery::prometheus_client::encoding::text;
@@ -13,7 +16,10 @@ use tokio_util::sync::CancellationToken;
 use crate::harness::assert_converges;
 
 /// Runs a load on two nodes, under the invariant checker.
-async fn driven(directory: &std::path::Path, change: impl FnOnce(&mut LoadSettings)) -> (LoadOutcome, String) {
+async fn driven(
+    directory: &std::path::Path,
+    change: impl FnOnce(&mut LoadSettings),
+) -> (LoadOutcome, String) {
     driven_until(directory, CancellationToken::new(), change).await
 }
 
@@ -22,11 +28,14 @@ async fn driven_until(
     stopping: CancellationToken,
     change: impl FnOnce(&mut LoadSettings),
 ) -> (LoadOutcome, String) {
-    let up = LocalCluster::start(LocalClusterSettings { nodes: 2, ..LocalClusterSettings::default() }).await.unwrap();
+    let up = LocalCluster::start(LocalClusterSettings { nodes: 2, ..LocalClusterSettings::default() })
+        .await
+        .unwrap();
     let checker = up.checker().unwrap();
     let nodes = NodeSelection { names: vec!["node-1".into(), "node-2".into()], in_turn: true };
     let mut settings = LoadSettings::new("run", nodes);
-    settings.load = LoadShape { nets: 3, top: 6.0, bias: 0.0, exponent: 1.0, factor: 1.0, single_subnet: false };
+    settings.load =
+        LoadShape { nets: 3, top: 6.0, bias: 0.0, exponent: 1.0, factor: 1.0, single_subnet: false };
     (settings.attachments, settings.threads, settings.rate) = (24, 3, 0.0);
     settings.test_fraction = 0.5;
     change(&mut settings);
@@ -127,8 +136,9 @@ async fn contended_load_is_reported_separately() {
     })
     .await;
     assert_eq!((driven.created, driven.deleted, driven.left), (60, 60, 0), "{driven:?}");
-    let all =
-        |record: &AttachmentRecord| ["create", "delete", "gone"].iter().all(|step| record.client.contains_key(*step));
+    let all = |record: &AttachmentRecord| {
+        ["create", "delete", "gone"].iter().all(|step| record.client.contains_key(*step))
+    };
     assert!(driven.records.iter().all(all), "{driven:#?}");
     assert_eq!((driven.broken, driven.shared, driven.tests), (0, 0, [0; 3]), "{driven:?}");
     assert!(driven.records.iter().any(|record| !record.easy));
@@ -170,7 +180,8 @@ fn load_plan_is_written_without_a_cluster() {
     let directory = RunDirectory::new(&path).unwrap();
     let nodes = NodeSelection { names: vec!["node-1".into()], in_turn: true };
     let mut settings = LoadSettings::new("run", nodes);
-    settings.load = LoadShape { nets: 7, top: 2.0, bias: 0.0, exponent: 1.0, factor: 1.0, single_subnet: false };
+    settings.load =
+        LoadShape { nets: 7, top: 2.0, bias: 0.0, exponent: 1.0, factor: 1.0, single_subnet: false };
     (settings.attachments, settings.threads, settings.rate) = (9, 2, 4.0);
     directory.sizes(&settings.load).unwrap();
     let read = |name: &str| std::fs::read_to_string(path.join(name)).unwrap();

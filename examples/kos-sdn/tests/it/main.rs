@@ -8,9 +8,9 @@ mod controllers;
 mod crashes;
 
 mod definitions;
-mod load;
 mod gate;
-mod webhook;
+mod harness;
+mod load;
 mod metrics;
 mod processes;
 mod programs;
@@ -18,4 +18,4 @@ mod server;
 mod subnets;
 mod up;
 mod validation;
-mod harness;
+mod webhook;

@@ -22,7 +22,7 @@ fn the_dashboard_in_the_tree_is_current() {
     let now: Value = serde_json::from_slice(&printed.stdout).unwrap();
     let file: Value = serde_json::from_str(DASHBOARD).unwrap();
     let (now, file) = (exprs(&now), exprs(&file));
-    let differ: Vec<_> = now.symmetric_flow_difference(&file).collect();
+    let differ: Vec<_> = now.symmetric_difference(&file).collect();
     assert!(
         differ.is_empty(),
         "regenerate it: cargo run -p kos -- dashboard > examples/kos-sdn/deploy/dashboard.json: {differ:#?}"
@@ -32,7 +32,9 @@ fn the_dashboard_in_the_tree_is_current() {
 /// Each latency is observed exactly once per attachment, on two nodes with two networks.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_latency_is_observed_once() {
-    let up = LocalCluster::start(LocalClusterSettings { nodes: 2, ..LocalClusterSettings::default() }).await.unwrap();
+    let up = LocalCluster::start(LocalClusterSettings { nodes: 2, ..LocalClusterSettings::default() })
+        .await
+        .unwrap();
     let checker = up.checker().unwrap();
     up.make_samples().await.unwrap();
     let all = up.all_ready(Duration::from_secs(60), |_, _| {}).await.unwrap();

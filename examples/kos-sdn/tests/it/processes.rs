@@ -10,8 +10,8 @@ use machinery::objects::WriteError;
 use machinery::{Objects, Plane};
 use tempfile::TempDir;
 
-use crate::server::key;
 use crate::harness::DEADLINE;
+use crate::server::key;
 
 fn kos(home: &Path, arguments: &[&str]) -> Command {
     let mut kos = Command::new(env!("CARGO_BIN_EXE_kos"));

@@ -10,8 +10,8 @@ use kos::agent::AgentSettings;
 use kos::model::{ExecReport, NetworkAttachment, Section};
 use tempfile::TempDir;
 
+use crate::harness::{Calls, Harness, InstrumentedFabric, host};
 use crate::server::key;
-use crate::harness::{Calls, InstrumentedFabric, Harness, host};
 
 /// A node, and a program that records its calls.
 struct ProgramNode {
@@ -85,15 +85,15 @@ async fn program_result_is_reported() {
     let report = node.until_reported("a").await;
     let it = node.harness.get("a").unwrap();
     let status = &it.status;
-    let said = [&*status.ifc_name, &status.ipv4, &status.mac_address, "${other}"];
-    assert_eq!(report.command[1..], said);
-    assert_eq!(node.calls(), [said.join(" ")]);
+    let expected = [&*status.ifc_name, &status.ipv4, &status.mac_address, "${other}"];
+    assert_eq!(report.command[1..], expected);
+    assert_eq!(node.calls(), [expected.join(" ")]);
     assert_eq!((report.exit_status, &*report.std_err), (3, "Invalid\n"));
     assert_eq!(report.std_out, format!("said {}\n", status.ifc_name));
     assert!(report.start_time.0 <= report.stop_time.0);
     assert!(it.extended_metadata.written(Section::ExecReport).is_some());
     assert!(status.errors.host.is_empty(), "the program failed, not the node");
-    node.harness.ends().await;
+    node.harness.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -116,7 +116,7 @@ async fn disallowed_program_is_reported_and_not_run() {
     node.harness.attachments.delete(&key("default", "a")).await.unwrap();
     node.harness.until("a", |it| it.is_none()).await;
     assert_eq!(node.calls(), ["b"]);
-    node.harness.ends().await;
+    node.harness.finish().await;
 }
 
 /// The original ran the program that was in the spec when the interface was created.
@@ -132,7 +132,7 @@ async fn post_delete_program_is_the_latest_in_the_spec() {
     node.harness.attachments.delete(&key("default", "a")).await.unwrap();
     node.until_called(1).await;
     assert_eq!(node.calls(), [format!("last {}", it.status.ipv4)]);
-    node.harness.ends().await;
+    node.harness.finish().await;
 }
 
 /// A recreated attachment has a new interface, and does not inherit the former report.
@@ -148,7 +148,7 @@ async fn each_interface_runs_its_program_once() {
         node.harness.attachments.delete(&key("default", "a")).await.unwrap();
         node.harness.until("a", |it| it.is_none()).await;
     }
-    node.harness.ends().await;
+    node.harness.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -186,6 +186,6 @@ async fn adopted_interface_does_not_rerun_its_program() {
     let report = harness.get("a").unwrap().status.post_create_exec_report.clone().unwrap();
     assert_eq!((report.exit_status, &*report.std_out), (7, "of the first life"));
     assert_eq!(calls.made.load(Ordering::SeqCst), 0);
-    harness.ends().await;
+    harness.finish().await;
     assert!(!directory.path().join("calls").exists());
 }

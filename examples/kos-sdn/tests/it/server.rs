@@ -46,7 +46,7 @@ impl ServerFixture {
 
     /// A plane on the server, over the wire.
     pub(crate) async fn plane(&self) -> Plane {
-        plane_beside(&self.server).await
+        plane_on(&self.server).await
     }
 
     /// Returns the names of the attachments that match a field selector.
@@ -58,7 +58,7 @@ impl ServerFixture {
 }
 
 /// A plane on a server, over the wire.
-pub(crate) async fn plane_beside(server: &ApiServer) -> Plane {
+pub(crate) async fn plane_on(server: &ApiServer) -> Plane {
     let client = Client::new(server.service(Identity::admin()), "n");
     machinery::kube_client(client).start().await.unwrap()
 }

@@ -8,7 +8,7 @@ use tokio_util::task::TaskTracker;
 use crate::server::{ServerFixture, key};
 
 #[track_caller]
-fn in_the_way<T: std::fmt::Debug>(found: Result<T, WriteError>) -> String {
+fn guard_reason<T: std::fmt::Debug>(found: Result<T, WriteError>) -> String {
     match found {
         Err(WriteError::Conflict(Conflict::Guard { guard, reason })) if guard == "disjoint" => reason,
         other => panic!("{other:?}"),
@@ -23,12 +23,12 @@ async fn overlapping_subnets_are_rejected() {
     fixture.subnets.create(&Subnet::new("m", "other", 2, "10.0.0.0/24"), None).await.unwrap();
 
     let overlaps = fixture.subnets.create(&Subnet::new("n", "b", 1, "10.0.0.128/25"), None).await;
-    let reason = in_the_way(overlaps);
+    let reason = guard_reason(overlaps);
     let why = "spec.ipv4: Forbidden: subnets with same VNI must have disjoint CIDRs, but 10.0.0.128/25 overlaps with n/a's";
     assert!(reason.contains(why), "{reason}");
 
     let elsewhere = fixture.subnets.create(&Subnet::new("m", "b", 1, "10.9.0.0/24"), None).await;
-    let reason = in_the_way(elsewhere);
+    let reason = guard_reason(elsewhere);
     for rival in ["n/a", "n/next"] {
         let why = format!(
             "spec.vni: Forbidden: subnets with same VNI must be within same namespace, but {rival} has the same VNI and a \
@@ -66,7 +66,7 @@ async fn one_of_concurrent_conflicting_subnets_is_created() {
         for attempt in attempts {
             match attempt.await.unwrap() {
                 Ok(_) => made += 1,
-                refused => drop(in_the_way(refused)),
+                refused => drop(guard_reason(refused)),
             }
         }
         assert_eq!(made, 1);

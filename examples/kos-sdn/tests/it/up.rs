@@ -69,7 +69,7 @@ fn ping_and_trace_work_from_another_process() {
     let kubeconfig = kubeconfig.to_str().unwrap();
     let data = directory.path().join("data");
     let data = data.to_str().unwrap();
-    let begin = || {
+    let start = || {
         let mut up = kos(&["up", "--data-dir", data, "--kubeconfig-out", kubeconfig]);
         let mut up = UpProcess(up.stdout(Stdio::piped()).spawn().unwrap());
         let lines = BufReader::new(up.0.stdout.take().unwrap()).lines();
@@ -78,7 +78,7 @@ fn ping_and_trace_work_from_another_process() {
     };
     // The second run uses the data of the first; its switches start empty.
     for _ in 0..2 {
-        let up = begin();
+        let up = start();
         let ran = |command: &str, from: &str, to: &str| {
             let ended = kos(&[command, "--kubeconfig", kubeconfig, from, to]).output().unwrap();
             (ended.status.code(), text(&ended))

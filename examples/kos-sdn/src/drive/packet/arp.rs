@@ -9,7 +9,7 @@ use crate::plan::Mac;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arp {
     /// Whether it is a request.
-    pub asks: bool,
+    pub is_request: bool,
     /// Sender MAC address.
     pub sender_mac: Mac,
     /// Sender IPv4 address.
@@ -33,13 +33,13 @@ impl Arp {
         if reader.bytes::<6>()? != KINDS {
             return Err(Malformed::Field("an ARP message is not for IPv4 over Ethernet"));
         }
-        let asks = match reader.u16()? {
+        let is_request = match reader.u16()? {
             1 => true,
             2 => false,
             _ => return Err(Malformed::Field("an ARP message is neither request nor reply")),
         };
         Ok(Self {
-            asks,
+            is_request,
             sender_mac: reader.mac()?,
             sender: reader.address()?,
             target_mac: reader.mac()?,
@@ -50,7 +50,7 @@ impl Arp {
     /// Serializes the message.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
-        let operation = if self.asks { [0, 1] } else { [0, 2] };
+        let operation = if self.is_request { [0, 1] } else { [0, 2] };
         let (sender, target) = (self.sender.octets(), self.target.octets());
         [&KINDS[..], &operation, &self.sender_mac.0, &sender, &self.target_mac.0, &target].concat()
     }

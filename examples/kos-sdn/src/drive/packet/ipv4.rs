@@ -59,8 +59,9 @@ impl<'a> Ipv4<'a> {
     /// The payload is too long.
     pub fn bytes(&self) -> Result<Vec<u8>, Malformed> {
         let length = u16::try_from(self.payload.len()).ok().and_then(|length| length.checked_add(LENGTH));
-        let length =
-            length.ok_or(Malformed::Field("the payload exceeds the maximum length of a packet"))?.to_be_bytes();
+        let length = length
+            .ok_or(Malformed::Field("the payload exceeds the maximum length of a packet"))?
+            .to_be_bytes();
         let mut bytes = vec![HEAD, 0, length[0], length[1], 0, 0, 0x40, 0, self.ttl, self.protocol, 0, 0];
         bytes.extend(self.from.octets());
         bytes.extend(self.to.octets());

@@ -32,8 +32,8 @@ fn malformed_packets_are_rejected_with_the_reason() {
     let check = |change: &dyn Fn(&mut Vec<u8>), expected: &str| {
         let mut bytes = good.clone();
         change(&mut bytes);
-        let told = Ipv4::read(&bytes).unwrap_err().to_string();
-        assert!(told.contains(expected), "{told}");
+        let error = Ipv4::read(&bytes).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
     };
     check(&|bytes| bytes.truncate(19), "a packet has 19 bytes and needs 20");
     check(&|bytes| bytes[0] = 0x65, "version");
@@ -63,12 +63,12 @@ fn address() -> impl Strategy<Value = Ipv4Addr> {
 proptest! {
     #[test]
     fn packets_round_trip(
-        macs in (mac(), mac()), addresses in (address(), address()), asks: bool, ids: (u16, u16), ttl: u8,
+        macs in (mac(), mac()), addresses in (address(), address()), is_request: bool, ids: (u16, u16), ttl: u8,
         data in proptest::collection::vec(any::<u8>(), 0..100),
     ) {
-        let arp = Arp { asks, sender_mac: macs.0, sender: addresses.0, target_mac: macs.1, target: addresses.1 };
+        let arp = Arp { is_request, sender_mac: macs.0, sender: addresses.0, target_mac: macs.1, target: addresses.1 };
         prop_assert_eq!(Arp::read(&arp.bytes()), Ok(arp));
-        let echo = Echo { asks, id: ids.0, sequence: ids.1, data: &data };
+        let echo = Echo { is_request, id: ids.0, sequence: ids.1, data: &data };
         let bytes = echo.bytes();
         prop_assert_eq!(Echo::read(&bytes), Ok(echo));
         let packet = Ipv4 { from: addresses.0, to: addresses.1, ttl, protocol: Ipv4::ICMP, payload: &bytes };

@@ -26,13 +26,13 @@ const KEPT: usize = 1024;
 /// Time limit of the ARP exchange, and of the echo.
 const TIME_LIMIT: Duration = Duration::from_secs(1);
 /// Interval of ARP requests.
-const ASK_AGAIN: Duration = Duration::from_millis(200);
+const ARP_INTERVAL: Duration = Duration::from_millis(200);
 /// Polling interval.
-const LOOK: Duration = Duration::from_micros(200);
+const POLL_INTERVAL: Duration = Duration::from_micros(200);
 
 impl EchoBuffer {
     /// Records the echo replies among delivered frames.
-    pub(super) fn came(&self, delivered: Vec<DeliveredFrame>) {
+    pub(super) fn record(&self, delivered: Vec<DeliveredFrame>) {
         let mut response = self.response.lock();
         response.extend(delivered.into_iter().filter_map(|one| Some((one.to, one.response.echo?))));
         let spare = response.len().saturating_sub(KEPT);
@@ -52,22 +52,22 @@ impl EchoBuffer {
         let sent = async {
             loop {
                 // Lost ARP requests are repeated.
-                underlay.asks(node, from, to)?;
-                let again = Instant::now() + ASK_AGAIN;
-                while Instant::now() < again {
-                    match underlay.pings(node, from, to, (id, sequence)) {
-                        Ok(None) => sleep(LOOK).await,
+                underlay.send_arp_request(node, from, to)?;
+                let next_request = Instant::now() + ARP_INTERVAL;
+                while Instant::now() < next_request {
+                    match underlay.send_echo_request(node, from, to, (id, sequence)) {
+                        Ok(None) => sleep(POLL_INTERVAL).await,
                         sent => return sent,
                     }
                 }
             }
         };
         let sent = timeout(TIME_LIMIT, sent).await.map_err(|_| PingError::NobodyThere(to))??;
-        self.came(sent.unwrap_or_default());
+        self.record(sent.unwrap_or_default());
         let echo = (from, (to, id, sequence));
         let answered = async {
             while !self.response.lock().contains(&echo) {
-                sleep(LOOK).await;
+                sleep(POLL_INTERVAL).await;
             }
         };
         timeout(TIME_LIMIT, answered).await.map_err(|_| PingError::NoAnswer(to))

@@ -2,12 +2,12 @@
 
 use super::guest::Guest;
 use super::node::{SimNode, TUNNELS};
-use crate::drive::{IncomingFrame, OutgoingFrame, Tunnel, FramePath};
+use crate::drive::{FramePath, IncomingFrame, OutgoingFrame, Tunnel};
 use crate::plan::{AddressKey, LocalInterface, Mac};
 
 /// Traces the first two frames of an exchange: the ARP request, and the packet.
-pub(super) fn explain(node: &SimNode, way: &FramePath) -> Vec<String> {
-    let FramePath { from, to, host } = *way;
+pub(super) fn explain(node: &SimNode, path: &FramePath) -> Vec<String> {
+    let FramePath { from, to, host } = *path;
     let arrives = match host {
         Some(host) => Some((TUNNELS, Some(Tunnel { vni: from.vni, node: host }))),
         None => node.port(&from).map(|port| (port, None)),
@@ -16,9 +16,9 @@ pub(super) fn explain(node: &SimNode, way: &FramePath) -> Vec<String> {
         return vec![format!("{} of network {} has no interface here", from.address, from.vni)];
     };
     let guest = Guest::of(&LocalInterface::new(from.vni, from.address));
-    let packet = guest.pings_to(Mac::of(from.vni, to), to);
+    let packet = guest.echo_request_to(Mac::of(from.vni, to), to);
     let mut steps = Vec::new();
-    for (what, frame) in [("ARP request", Some(guest.asks(to))), ("ICMP packet", packet)] {
+    for (what, frame) in [("ARP request", Some(guest.arp_request(to))), ("ICMP packet", packet)] {
         let Some(frame) = frame else { continue };
         let origin = match tunnel {
             Some(Tunnel { vni, node }) => format!("from {node} by the tunnel of network {vni}"),
@@ -28,7 +28,7 @@ pub(super) fn explain(node: &SimNode, way: &FramePath) -> Vec<String> {
         let followed = node.switch.follow(&IncomingFrame { port, tunnel, frame: &frame });
         steps.extend(followed.flows.iter().map(|flow| format!("  {flow}")));
         let leaves: Vec<_> =
-            followed.leaves.iter().map(|leaves| where_to(leaves, node.who(leaves.port))).collect();
+            followed.leaves.iter().map(|leaves| output_text(leaves, node.key_at(leaves.port))).collect();
         steps.push(match leaves.is_empty() {
             true => "  dropped".into(),
             false => format!("  goes {}", leaves.join(", and ")),
@@ -37,8 +37,8 @@ pub(super) fn explain(node: &SimNode, way: &FramePath) -> Vec<String> {
     steps
 }
 
-fn where_to(leaves: &OutgoingFrame, who: Option<AddressKey>) -> String {
-    match (leaves.tunnel, who) {
+fn output_text(leaves: &OutgoingFrame, guest: Option<AddressKey>) -> String {
+    match (leaves.tunnel, guest) {
         (Some(Tunnel { vni, node }), _) => format!("to {node}, by the tunnel of network {vni}"),
         (None, Some(AddressKey { address, .. })) => format!("to {address}, at port {}", leaves.port),
         (None, None) => format!("out at port {}", leaves.port),

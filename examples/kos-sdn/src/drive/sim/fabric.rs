@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::explain::explain;
 use super::echo_buffer::EchoBuffer;
+use super::explain::explain;
 use super::underlay::Underlay;
-use crate::drive::{FlowRepairs, Fabric, FabricError, InterfaceList, FramePath};
+use crate::drive::{Fabric, FabricError, FlowRepairs, FramePath, InterfaceList};
 use crate::plan::{AddressKey, LocalInterface, RemoteInterface};
 
 /// The fabric of one node of an [`Underlay`], which owns the node's state: a second fabric of the
@@ -69,7 +69,7 @@ impl Fabric for SimFabric {
         pinged.map_err(|error| FabricError::Failed { what: "a ping", reason: error.to_string() })
     }
 
-    async fn explain(&self, way: FramePath) -> Result<Vec<String>, FabricError> {
-        self.underlay.with(self.node, |node| explain(node, &way))
+    async fn explain(&self, path: FramePath) -> Result<Vec<String>, FabricError> {
+        self.underlay.with(self.node, |node| explain(node, &path))
     }
 }

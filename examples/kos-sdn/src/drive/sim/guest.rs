@@ -37,9 +37,10 @@ impl Guest {
 
     /// Returns an ARP request.
     #[must_use]
-    pub fn asks(&self, target: Ipv4Addr) -> Vec<u8> {
+    pub fn arp_request(&self, target: Ipv4Addr) -> Vec<u8> {
         let nobody = Mac([0; 6]);
-        let arp = Arp { asks: true, sender_mac: self.mac, sender: self.address, target_mac: nobody, target };
+        let arp =
+            Arp { is_request: true, sender_mac: self.mac, sender: self.address, target_mac: nobody, target };
         Ethernet::new(Mac::BROADCAST, self.mac, EtherType::Arp, &arp.bytes()).bytes()
     }
 
@@ -47,7 +48,7 @@ impl Guest {
     ///
     /// # Errors
     /// The payload is too long.
-    pub fn pings(
+    pub fn echo_request(
         &self,
         to: Ipv4Addr,
         id: u16,
@@ -55,56 +56,57 @@ impl Guest {
         data: &[u8],
     ) -> Result<Option<Vec<u8>>, Malformed> {
         let Some(mac) = self.known.get(&to) else { return Ok(None) };
-        self.sends(*mac, to, &Echo { asks: true, id, sequence, data }).map(Some)
+        self.packet(*mac, to, &Echo { is_request: true, id, sequence, data }).map(Some)
     }
 
     /// Returns an ICMP echo request to a given MAC address.
-    pub(super) fn pings_to(&self, mac: Mac, to: Ipv4Addr) -> Option<Vec<u8>> {
-        self.sends(mac, to, &Echo { asks: true, id: 0, sequence: 0, data: b"" }).ok()
+    pub(super) fn echo_request_to(&self, mac: Mac, to: Ipv4Addr) -> Option<Vec<u8>> {
+        self.packet(mac, to, &Echo { is_request: true, id: 0, sequence: 0, data: b"" }).ok()
     }
 
     /// Clears the ARP cache.
-    pub fn forgets(&mut self) {
+    pub fn clear_arp_cache(&mut self) {
         self.known.clear();
     }
 
     /// Processes a frame. Malformed frames and frames for others are ignored.
-    pub fn hears(&mut self, frame: &[u8]) -> GuestResponse {
+    pub fn receive(&mut self, frame: &[u8]) -> GuestResponse {
         let Ok(frame) = Ethernet::read(frame) else { return GuestResponse::default() };
         if frame.to != self.mac && frame.to != Mac::BROADCAST {
             return GuestResponse::default();
         }
         match frame.of() {
-            Some(EtherType::Arp) => GuestResponse { answer: self.hears_arp(frame.payload), echo: None },
-            Some(EtherType::Ipv4) if frame.to == self.mac => self.hears_packet(frame.from, frame.payload),
+            Some(EtherType::Arp) => GuestResponse { answer: self.receive_arp(frame.payload), echo: None },
+            Some(EtherType::Ipv4) if frame.to == self.mac => self.receive_packet(frame.from, frame.payload),
             _ => GuestResponse::default(),
         }
     }
 
-    fn hears_arp(&mut self, payload: &[u8]) -> Option<Vec<u8>> {
+    fn receive_arp(&mut self, payload: &[u8]) -> Option<Vec<u8>> {
         let arp = Arp::read(payload).ok().filter(|arp| arp.target == self.address)?;
         if self.known.len() >= KNOWN && !self.known.contains_key(&arp.sender) {
             self.known.pop_first();
         }
         self.known.insert(arp.sender, arp.sender_mac);
         let answer = Arp {
-            asks: false,
+            is_request: false,
             sender_mac: self.mac,
             sender: self.address,
             target_mac: arp.sender_mac,
             target: arp.sender,
         };
-        arp.asks.then(|| Ethernet::new(arp.sender_mac, self.mac, EtherType::Arp, &answer.bytes()).bytes())
+        arp.is_request
+            .then(|| Ethernet::new(arp.sender_mac, self.mac, EtherType::Arp, &answer.bytes()).bytes())
     }
 
-    fn hears_packet(&self, from: Mac, payload: &[u8]) -> GuestResponse {
+    fn receive_packet(&self, from: Mac, payload: &[u8]) -> GuestResponse {
         let packet = Ipv4::read(payload)
             .ok()
             .filter(|packet| packet.to == self.address && packet.protocol == Ipv4::ICMP);
         let Some(packet) = packet else { return GuestResponse::default() };
         match Echo::read(packet.payload) {
-            Ok(echo) if echo.asks => GuestResponse {
-                answer: self.sends(from, packet.from, &Echo { asks: false, ..echo }).ok(),
+            Ok(echo) if echo.is_request => GuestResponse {
+                answer: self.packet(from, packet.from, &Echo { is_request: false, ..echo }).ok(),
                 echo: None,
             },
             Ok(echo) => GuestResponse { answer: None, echo: Some((packet.from, echo.id, echo.sequence)) },
@@ -112,7 +114,7 @@ impl Guest {
         }
     }
 
-    fn sends(&self, mac: Mac, to: Ipv4Addr, echo: &Echo<'_>) -> Result<Vec<u8>, Malformed> {
+    fn packet(&self, mac: Mac, to: Ipv4Addr, echo: &Echo<'_>) -> Result<Vec<u8>, Malformed> {
         let echo = echo.bytes();
         let packet = Ipv4 { from: self.address, to, ttl: TTL, protocol: Ipv4::ICMP, payload: &echo };
         Ok(Ethernet::new(mac, self.mac, EtherType::Ipv4, &packet.bytes()?).bytes())

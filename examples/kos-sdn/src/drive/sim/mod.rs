@@ -7,9 +7,9 @@
 //! It needs neither root nor kernel support, and carries real frames: a wrong flow shows here as it
 //! would in a network.
 
+mod echo_buffer;
 mod explain;
 mod fabric;
-mod echo_buffer;
 mod guest;
 mod node;
 #[cfg(test)]
@@ -20,5 +20,5 @@ mod wire;
 
 pub use fabric::SimFabric;
 pub use guest::{Guest, GuestResponse};
-pub use underlay::{DeliveredFrame, SendError, PingError, SimLimits, Underlay};
+pub use underlay::{DeliveredFrame, PingError, SendError, SimLimits, Underlay};
 pub use wire::Wire;

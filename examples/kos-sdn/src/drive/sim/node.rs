@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::guest::Guest;
-use crate::drive::{FlowRepairs, InterfaceBook, FabricError, InterfaceList, Switch};
+use crate::drive::{FabricError, FlowRepairs, InterfaceBook, InterfaceList, Switch};
 use crate::plan::{
-    AddressKey, Flow, LocalInterface, Port, RemoteInterface, flow_difference, default_drop_flows, local_cookie, local_flows, remote_cookie,
-    remote_flows,
+    AddressKey, Flow, LocalInterface, Port, RemoteInterface, default_drop_flows, flow_difference,
+    local_cookie, local_flows, remote_cookie, remote_flows,
 };
 
 /// The tunnel port.
@@ -78,27 +78,27 @@ impl SimNode {
 
     /// Repairs the flows.
     pub(super) fn reconcile_flows(&mut self) -> FlowRepairs {
-        let difference = flow_difference(&self.wanted(), &self.switch.flows());
+        let difference = flow_difference(&self.desired_flows(), &self.switch.flows());
         let repairs = FlowRepairs { missing: difference.missing.len(), foreign: difference.foreign.len() };
         difference.foreign.iter().for_each(|flow| self.switch.remove(flow));
         difference.missing.into_iter().for_each(|flow| self.switch.add(flow));
         repairs
     }
 
-    pub(super) fn port(&self, who: &AddressKey) -> Option<Port> {
-        self.ports.get(who).copied()
+    pub(super) fn port(&self, key: &AddressKey) -> Option<Port> {
+        self.ports.get(key).copied()
     }
 
     pub(super) fn guest(&mut self, port: Port) -> Option<(AddressKey, &mut Guest)> {
         self.guests.get_mut(&port).map(|(key, guest)| (*key, guest))
     }
 
-    pub(super) fn who(&self, port: Port) -> Option<AddressKey> {
+    pub(super) fn key_at(&self, port: Port) -> Option<AddressKey> {
         self.guests.get(&port).map(|(key, _)| *key)
     }
 
     /// Returns the desired flows.
-    fn wanted(&self) -> BTreeSet<Flow> {
+    fn desired_flows(&self) -> BTreeSet<Flow> {
         let InterfaceList { locals, remotes } = self.book.listed();
         let here = locals.iter().filter_map(|local| Some(local_flows(local, self.port(&key_of(local))?)));
         let there = remotes.iter().map(|remote| remote_flows(remote, TUNNELS));

@@ -4,7 +4,7 @@ use machinery::tokio;
 
 use super::*;
 use crate::drive::packet::{Arp, Echo, Ethernet, Ipv4};
-use crate::drive::{FlowRepairs, Fabric as _, FabricError, Tunnel};
+use crate::drive::{Fabric as _, FabricError, FlowRepairs, Tunnel};
 use crate::model::Vni;
 use crate::plan::{AddressKey, EtherType, LocalInterface, Mac, RemoteInterface};
 
@@ -59,8 +59,8 @@ async fn networks_are_isolated() {
     let (underlay, _fabrics) = two_nodes().await;
     assert_eq!(underlay.ping(host(1), key(2, 2), address(9), 1), Ok(()));
     assert_eq!(underlay.ping(host(1), key(2, 2), address(3), 2), Err(PingError::NobodyThere(address(3))));
-    let asks = Guest::of(&local(key(2, 2))).asks(address(9));
-    let response = underlay.send(host(1), key(2, 2), asks).unwrap();
+    let is_request = Guest::of(&local(key(2, 2))).arp_request(address(9));
+    let response = underlay.send(host(1), key(2, 2), is_request).unwrap();
     assert!(response.iter().all(|one| one.to.vni.number() == 2) && response.len() == 2, "{response:?}");
     // Even with the MAC address of the other.
     let other = local(key(1, 3)).mac;
@@ -70,13 +70,13 @@ async fn networks_are_isolated() {
 
 /// An ICMP echo request with arbitrary source addresses.
 fn echo(from_mac: Mac, from: Ipv4Addr, to_mac: Mac, to: Ipv4Addr) -> Vec<u8> {
-    let echo = Echo { asks: true, id: 1, sequence: 1, data: &[] }.bytes();
+    let echo = Echo { is_request: true, id: 1, sequence: 1, data: &[] }.bytes();
     let packet = Ipv4 { from, to, ttl: 64, protocol: Ipv4::ICMP, payload: &echo }.bytes().unwrap();
     Ethernet::new(to_mac, from_mac, EtherType::Ipv4, &packet).bytes()
 }
 
 fn arp(frame_mac: Mac, sender_mac: Mac, sender: Ipv4Addr, target: Ipv4Addr) -> Vec<u8> {
-    let arp = Arp { asks: true, sender_mac, sender, target_mac: Mac([0; 6]), target };
+    let arp = Arp { is_request: true, sender_mac, sender, target_mac: Mac([0; 6]), target };
     Ethernet::new(Mac::BROADCAST, frame_mac, EtherType::Arp, &arp.bytes()).bytes()
 }
 
@@ -84,18 +84,22 @@ fn arp(frame_mac: Mac, sender_mac: Mac, sender: Ipv4Addr, target: Ipv4Addr) -> V
 async fn spoofed_frames_are_dropped() {
     let (underlay, _fabrics) = two_nodes().await;
     let [mine, victim, other] = [2, 3, 9].map(|low| local(key(1, low)).mac);
-    let hears = |frame: Vec<u8>| underlay.send(host(1), key(1, 2), frame).unwrap().len();
-    assert_eq!(hears(echo(mine, address(2), other, address(9))), 2, "the request and the echo");
-    assert_eq!(hears(echo(victim, address(2), other, address(9))), 0, "another's MAC address");
-    assert_eq!(hears(echo(mine, address(3), other, address(9))), 0, "another's address");
-    assert_eq!(hears(arp(mine, mine, address(2), address(9))), 2);
-    assert_eq!(hears(arp(victim, mine, address(2), address(9))), 0);
+    let deliveries = |frame: Vec<u8>| underlay.send(host(1), key(1, 2), frame).unwrap().len();
+    assert_eq!(deliveries(echo(mine, address(2), other, address(9))), 2, "the request and the echo");
+    assert_eq!(deliveries(echo(victim, address(2), other, address(9))), 0, "another's MAC address");
+    assert_eq!(deliveries(echo(mine, address(3), other, address(9))), 0, "another's address");
+    assert_eq!(deliveries(arp(mine, mine, address(2), address(9))), 2);
+    assert_eq!(deliveries(arp(victim, mine, address(2), address(9))), 0);
     assert_eq!(
-        hears(arp(mine, victim, address(2), address(9))),
+        deliveries(arp(mine, victim, address(2), address(9))),
         0,
         "own address with another's MAC address"
     );
-    assert_eq!(hears(arp(mine, mine, address(3), address(9))), 0, "own MAC address with another's address");
+    assert_eq!(
+        deliveries(arp(mine, mine, address(3), address(9))),
+        0,
+        "own MAC address with another's address"
+    );
 
     let arrives = |node: Ipv4Addr, vni: u32, frame: Vec<u8>| {
         let tunnel = Tunnel { vni: Vni::new(vni).unwrap(), node };
@@ -105,7 +109,11 @@ async fn spoofed_frames_are_dropped() {
     assert_eq!(arrives(host(1), 1, honest()), 2);
     assert_eq!(arrives(host(3), 1, honest()), 0, "from a node without the interface");
     assert_eq!(arrives(host(1), 2, honest()), 0, "in another network");
-    assert_eq!(arrives(host(1), 1, echo(other, address(9), other, address(9))), 0, "with the addresses of the receiver");
+    assert_eq!(
+        arrives(host(1), 1, echo(other, address(9), other, address(9))),
+        0,
+        "with the addresses of the receiver"
+    );
 }
 
 #[tokio::test]
@@ -117,10 +125,11 @@ async fn broadcast_is_limited_to_arp_for_the_target() {
     let ipv6 =
         Ethernet { to: Mac([0x33, 0x33, 0, 0, 0, 1]), from: mine, number: 0x86dd, payload: &[0; 40] }.bytes();
     assert_eq!(underlay.send(host(1), key(1, 2), ipv6), Ok(vec![]));
-    let response = underlay.send(host(1), key(1, 2), Guest::of(&local(key(1, 2))).asks(address(9))).unwrap();
-    let who: Vec<_> = response.iter().map(|one| (one.node, one.to)).collect();
+    let response =
+        underlay.send(host(1), key(1, 2), Guest::of(&local(key(1, 2))).arp_request(address(9))).unwrap();
+    let guest_key: Vec<_> = response.iter().map(|one| (one.node, one.to)).collect();
     assert_eq!(
-        who,
+        guest_key,
         [(host(2), key(1, 9)), (host(1), key(1, 2))],
         "the holder of the address, and the sender"
     );
@@ -153,11 +162,11 @@ async fn a_ping_stops_with_any_flow_that_is_deleted() {
     let pings = || {
         let ping = |at: u8, from: AddressKey, to: AddressKey| {
             for (low, key) in [(1, here), (2, there)] {
-                let forgets = |node: &mut super::node::SimNode| {
+                let clear_arp_cache = |node: &mut super::node::SimNode| {
                     let port = node.port(&key).unwrap();
-                    node.guest(port).unwrap().1.forgets();
+                    node.guest(port).unwrap().1.clear_arp_cache();
                 };
-                underlay.with(host(low), forgets).unwrap();
+                underlay.with(host(low), clear_arp_cache).unwrap();
             }
             underlay.ping(host(at), from, to.address, 1)
         };
@@ -222,7 +231,11 @@ async fn disconnected_node_exchanges_no_frames() {
     underlay.cut(host(2), false).unwrap();
     underlay.cut(host(1), true).unwrap();
     assert_eq!(underlay.ping(host(1), key(1, 2), address(9), 3), Err(PingError::NoAnswer(address(9))));
-    assert_eq!(underlay.ping(host(1), key(1, 2), address(3), 4), Ok(()), "local frames do not use the underlay");
+    assert_eq!(
+        underlay.ping(host(1), key(1, 2), address(3), 4),
+        Ok(()),
+        "local frames do not use the underlay"
+    );
 }
 
 #[tokio::test]
@@ -248,14 +261,15 @@ fn arp_cache_is_bounded() {
     let mut guest = Guest::of(&local(key(1, 2)));
     for number in 0..5000_u32 {
         let sender = Ipv4Addr::from(0x0a01_0000 + number);
-        let answers = guest.hears(&arp(Mac([2; 6]), Mac([2; 6]), sender, address(2))).answer.is_some();
+        let answers = guest.receive(&arp(Mac([2; 6]), Mac([2; 6]), sender, address(2))).answer.is_some();
         assert!(answers, "{sender}");
     }
-    let knows = (0..5000_u32)
-        .filter(|number| guest.pings(Ipv4Addr::from(0x0a01_0000 + number), 1, 1, &[]).unwrap().is_some());
+    let knows = (0..5000_u32).filter(|number| {
+        guest.echo_request(Ipv4Addr::from(0x0a01_0000 + number), 1, 1, &[]).unwrap().is_some()
+    });
     assert_eq!(knows.count(), 1024);
-    guest.forgets();
-    assert_eq!(guest.pings(Ipv4Addr::from(0x0a01_0000 + 4999), 1, 1, &[]), Ok(None));
+    guest.clear_arp_cache();
+    assert_eq!(guest.echo_request(Ipv4Addr::from(0x0a01_0000 + 4999), 1, 1, &[]), Ok(None));
 }
 
 /// Two parts of a network behave as in two processes.

@@ -11,7 +11,7 @@ use super::fabric::SimFabric;
 use super::guest::GuestResponse;
 use super::node::{SimNode, TUNNELS};
 use crate::drive::packet::Malformed;
-use crate::drive::{IncomingFrame, FabricError, Tunnel};
+use crate::drive::{FabricError, IncomingFrame, Tunnel};
 use crate::plan::{AddressKey, Port};
 
 /// A network in memory. Cheap to clone.
@@ -161,36 +161,47 @@ impl Underlay {
         sequence: u16,
     ) -> Result<(), PingError> {
         const ID: u16 = 0x6b6f;
-        self.asks(node, from, to)?;
-        let delivered = self.pings(node, from, to, (ID, sequence))?.ok_or(PingError::NobodyThere(to))?;
+        self.send_arp_request(node, from, to)?;
+        let delivered =
+            self.send_echo_request(node, from, to, (ID, sequence))?.ok_or(PingError::NobodyThere(to))?;
         let answered = |one: &DeliveredFrame| one.to == from && one.response.echo == Some((to, ID, sequence));
         delivered.iter().any(answered).then_some(()).ok_or(PingError::NoAnswer(to))
     }
 
     /// Sends an ARP request from a guest.
-    pub(super) fn asks(&self, node: Ipv4Addr, from: AddressKey, to: Ipv4Addr) -> Result<(), SendError> {
-        let asks = self.guest(node, from, |guest| guest.asks(to))?;
-        self.send(node, from, asks).map(drop)
+    pub(super) fn send_arp_request(
+        &self,
+        node: Ipv4Addr,
+        from: AddressKey,
+        to: Ipv4Addr,
+    ) -> Result<(), SendError> {
+        let is_request = self.guest(node, from, |guest| guest.arp_request(to))?;
+        self.send(node, from, is_request).map(drop)
     }
 
     /// Sends an ICMP echo request from a guest, and returns the local deliveries; `None` if the ARP
     /// cache lacks the address.
-    pub(super) fn pings(
+    pub(super) fn send_echo_request(
         &self,
         node: Ipv4Addr,
         from: AddressKey,
         to: Ipv4Addr,
         (id, sequence): (u16, u16),
     ) -> Result<Option<Vec<DeliveredFrame>>, PingError> {
-        let pings = self.guest(node, from, |guest| guest.pings(to, id, sequence, b"kos"))??;
-        Ok(pings.map(|frame| self.send(node, from, frame)).transpose()?)
+        let request = self.guest(node, from, |guest| guest.echo_request(to, id, sequence, b"kos"))??;
+        Ok(request.map(|frame| self.send(node, from, frame)).transpose()?)
     }
 
     /// Sends any frame from a guest, and the replies of guests. Returns the deliveries.
     ///
     /// # Errors
     /// The guest does not exist, or the limit of steps is reached.
-    pub fn send(&self, node: Ipv4Addr, from: AddressKey, frame: Vec<u8>) -> Result<Vec<DeliveredFrame>, SendError> {
+    pub fn send(
+        &self,
+        node: Ipv4Addr,
+        from: AddressKey,
+        frame: Vec<u8>,
+    ) -> Result<Vec<DeliveredFrame>, SendError> {
         let mut nodes = self.0.nodes.lock();
         let port = nodes.get(&node).ok_or(SendError::NoNode(node))?.port(&from);
         let port = port.ok_or(SendError::NoInterface { node, to: from })?;
@@ -201,7 +212,12 @@ impl Underlay {
     ///
     /// # Errors
     /// The node does not exist, or the limit of steps is reached.
-    pub fn arrive(&self, node: Ipv4Addr, tunnel: Tunnel, frame: Vec<u8>) -> Result<Vec<DeliveredFrame>, SendError> {
+    pub fn arrive(
+        &self,
+        node: Ipv4Addr,
+        tunnel: Tunnel,
+        frame: Vec<u8>,
+    ) -> Result<Vec<DeliveredFrame>, SendError> {
         let mut nodes = self.0.nodes.lock();
         if !nodes.contains_key(&node) {
             return Err(SendError::NoNode(node));
@@ -228,23 +244,27 @@ impl Underlay {
     fn guest<T>(
         &self,
         node: Ipv4Addr,
-        who: AddressKey,
+        key: AddressKey,
         then: impl FnOnce(&mut super::Guest) -> T,
     ) -> Result<T, SendError> {
         let mut nodes = self.0.nodes.lock();
         let at = nodes.get_mut(&node).ok_or(SendError::NoNode(node))?;
-        let guest = at.port(&who).and_then(|port| at.guest(port));
-        guest.map(|(_, guest)| then(guest)).ok_or(SendError::NoInterface { node, to: who })
+        let guest = at.port(&key).and_then(|port| at.guest(port));
+        guest.map(|(_, guest)| then(guest)).ok_or(SendError::NoInterface { node, to: key })
     }
 }
 
 impl Underlay {
     /// Forwards a frame and the replies to it.
-    fn run(&self, nodes: &mut BTreeMap<Ipv4Addr, SimNode>, first: FrameInFlight) -> Result<Vec<DeliveredFrame>, SendError> {
+    fn run(
+        &self,
+        nodes: &mut BTreeMap<Ipv4Addr, SimNode>,
+        first: FrameInFlight,
+    ) -> Result<Vec<DeliveredFrame>, SendError> {
         let limit = self.0.limits.steps;
-        let (mut underway, mut delivered) = (VecDeque::from([first]), Vec::new());
+        let (mut in_flight, mut delivered) = (VecDeque::from([first]), Vec::new());
         for _ in 0..limit {
-            let Some(FrameInFlight { node: here, port, tunnel, frame }) = underway.pop_front() else {
+            let Some(FrameInFlight { node: here, port, tunnel, frame }) = in_flight.pop_front() else {
                 return Ok(delivered);
             };
             let Some(node) = nodes.get_mut(&here) else {
@@ -261,7 +281,7 @@ impl Underlay {
                 match leaves.tunnel {
                     Some(Tunnel { vni, node: there }) if !is_cut => {
                         let tunnel = Some(Tunnel { vni, node: here });
-                        underway.push_back(FrameInFlight {
+                        in_flight.push_back(FrameInFlight {
                             node: there,
                             port: TUNNELS,
                             tunnel,
@@ -271,9 +291,9 @@ impl Underlay {
                     Some(_) => {}
                     None => {
                         let Some((to, guest)) = node.guest(leaves.port) else { continue };
-                        let response = guest.hears(&frame);
+                        let response = guest.receive(&frame);
                         if let Some(answer) = response.answer.clone() {
-                            underway.push_back(FrameInFlight {
+                            in_flight.push_back(FrameInFlight {
                                 node: here,
                                 port: leaves.port,
                                 tunnel: None,
@@ -285,7 +305,7 @@ impl Underlay {
                 }
             }
         }
-        if underway.is_empty() { Ok(delivered) } else { Err(SendError::Storm { limit }) }
+        if in_flight.is_empty() { Ok(delivered) } else { Err(SendError::Storm { limit }) }
     }
 }
 

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use machinery::tokio::net::UdpSocket;
 use machinery::tokio_util::sync::CancellationToken;
 
-use super::fabric::SimFabric;
 use super::echo_buffer::EchoBuffer;
+use super::fabric::SimFabric;
 use super::underlay::{SimLimits, Underlay};
 use super::vxlan::{unwrapped, wrapped};
 use crate::drive::{FabricError, Tunnel};
@@ -64,14 +64,14 @@ impl Wire {
     /// Receives frames until cancelled. Malformed datagrams are ignored.
     pub async fn run(self, stopping: CancellationToken) {
         let mut bytes = vec![0; DATAGRAM];
-        while let Some(came) = stopping.run_until_cancelled(self.socket.recv_from(&mut bytes)).await {
+        while let Some(received) = stopping.run_until_cancelled(self.socket.recv_from(&mut bytes)).await {
             // The error belongs to an earlier datagram: the peer was unreachable.
-            let Ok((length, source)) = came else { continue };
+            let Ok((length, source)) = received else { continue };
             let (Some((vni, frame)), IpAddr::V4(node)) = (unwrapped(&bytes[..length]), source.ip()) else {
                 continue;
             };
             match self.underlay.arrive(self.node, Tunnel { vni, node }, frame.to_vec()) {
-                Ok(delivered) => self.far.came(delivered),
+                Ok(delivered) => self.far.record(delivered),
                 Err(error) => tracing::debug!(%error, %node, "a frame was lost"),
             }
         }

@@ -36,7 +36,7 @@ impl Table {
 
     /// Returns the matching flow of highest priority.
     pub(super) fn find(&self, fields: &Match) -> Option<&Flow> {
-        self.groups.iter().find_map(|((_, asked), flows)| flows.get(&asked.of(fields)))
+        self.groups.iter().find_map(|((_, mask), flows)| flows.get(&mask.of(fields)))
     }
 
     pub(super) fn flows(&self) -> impl Iterator<Item = &Flow> {

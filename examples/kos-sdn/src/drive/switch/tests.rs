@@ -3,7 +3,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::drive::packet::{Arp, Ethernet, Ipv4};
 use crate::plan::{
-    EtherType, LocalInterface, Mac, RemoteInterface, flow_difference, default_drop_flows, local_cookie, local_flows, remote_cookie, remote_flows,
+    EtherType, LocalInterface, Mac, RemoteInterface, default_drop_flows, flow_difference, local_cookie,
+    local_flows, remote_cookie, remote_flows,
 };
 
 const TUNNELS: Port = Port(1);
@@ -35,16 +36,16 @@ fn switch() -> Switch {
 #[test]
 fn flows_are_removed_by_cookie() {
     let mut switch = switch();
-    let mut wanted = switch.flows();
-    assert_eq!(wanted.len(), 18);
+    let mut expected = switch.flows();
+    assert_eq!(expected.len(), 18);
     switch.remove_all(local_cookie(local(2).mac));
     switch.remove_all(remote_cookie(remote(9).mac));
     switch.remove_all(local_cookie(local(2).mac));
     for flow in local_flows(&local(2), Port(2)).iter().chain(&remote_flows(&remote(9), TUNNELS)) {
-        assert!(wanted.remove(flow));
+        assert!(expected.remove(flow));
     }
-    assert_eq!(flow_difference(&wanted, &switch.flows()), Default::default());
-    for flow in wanted {
+    assert_eq!(flow_difference(&expected, &switch.flows()), Default::default());
+    for flow in expected {
         let again = Flow { cookie: 17, ..flow.clone() };
         switch.add(again.clone());
         switch.remove_all(flow.cookie);
@@ -66,20 +67,21 @@ fn resubmit_loops_are_bounded() {
 
 /// A linear search of all flows.
 fn naive<'a>(flows: &'a BTreeSet<Flow>, table: u8, fields: &Match) -> Option<&'a Flow> {
-    let asks = |wanted: &Match| {
-        let is = |same: bool, asked: bool| same || !asked;
-        is(wanted.in_port == fields.in_port, wanted.in_port.is_some())
-            && is(wanted.tun_id == fields.tun_id, wanted.tun_id.is_some())
-            && is(wanted.tun_src == fields.tun_src, wanted.tun_src.is_some())
-            && is(wanted.dl_src == fields.dl_src, wanted.dl_src.is_some())
-            && is(wanted.dl_dst == fields.dl_dst, wanted.dl_dst.is_some())
-            && is(wanted.dl_type == fields.dl_type, wanted.dl_type.is_some())
-            && is(wanted.nw_src == fields.nw_src, wanted.nw_src.is_some())
-            && is(wanted.arp_sha == fields.arp_sha, wanted.arp_sha.is_some())
-            && is(wanted.arp_spa == fields.arp_spa, wanted.arp_spa.is_some())
-            && is(wanted.arp_tpa == fields.arp_tpa, wanted.arp_tpa.is_some())
+    let matches = |expected: &Match| {
+        let is = |same: bool, required: bool| same || !required;
+        is(expected.in_port == fields.in_port, expected.in_port.is_some())
+            && is(expected.tun_id == fields.tun_id, expected.tun_id.is_some())
+            && is(expected.tun_src == fields.tun_src, expected.tun_src.is_some())
+            && is(expected.dl_src == fields.dl_src, expected.dl_src.is_some())
+            && is(expected.dl_dst == fields.dl_dst, expected.dl_dst.is_some())
+            && is(expected.dl_type == fields.dl_type, expected.dl_type.is_some())
+            && is(expected.nw_src == fields.nw_src, expected.nw_src.is_some())
+            && is(expected.arp_sha == fields.arp_sha, expected.arp_sha.is_some())
+            && is(expected.arp_spa == fields.arp_spa, expected.arp_spa.is_some())
+            && is(expected.arp_tpa == fields.arp_tpa, expected.arp_tpa.is_some())
     };
-    let found: Vec<&Flow> = flows.iter().filter(|flow| flow.table == table && asks(&flow.matches)).collect();
+    let found: Vec<&Flow> =
+        flows.iter().filter(|flow| flow.table == table && matches(&flow.matches)).collect();
     let highest = found.iter().map(|flow| flow.priority).max()?;
     let mut of_it = found.into_iter().filter(|flow| flow.priority == highest);
     let one = of_it.next();
@@ -97,9 +99,10 @@ fn address() -> impl Strategy<Value = Ipv4Addr> {
 }
 
 fn frame() -> impl Strategy<Value = Vec<u8>> {
-    let arp = (mac(), address(), address(), any::<bool>()).prop_map(|(sender_mac, sender, target, asks)| {
-        (EtherType::Arp, Arp { asks, sender_mac, sender, target_mac: Mac([0; 6]), target }.bytes())
-    });
+    let arp =
+        (mac(), address(), address(), any::<bool>()).prop_map(|(sender_mac, sender, target, is_request)| {
+            (EtherType::Arp, Arp { is_request, sender_mac, sender, target_mac: Mac([0; 6]), target }.bytes())
+        });
     let packet = (address(), address(), proptest::collection::vec(any::<u8>(), 0..30)).prop_map(
         |(from, to, payload)| {
             let packet = Ipv4 { from, to, ttl: 9, protocol: 1, payload: &payload };

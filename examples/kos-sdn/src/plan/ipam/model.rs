@@ -151,7 +151,8 @@ impl IpamSystem {
             attachment.metadata.resource_version = Some(self.revision.to_string());
             attachment
         });
-        self.ipam.pending_events[1].push_back(CacheEvent::Attachment(name.into(), attachment.clone().map(Box::new)));
+        self.ipam.pending_events[1]
+            .push_back(CacheEvent::Attachment(name.into(), attachment.clone().map(Box::new)));
         match attachment {
             Some(attachment) => drop(self.store.attachments.insert(name.into(), attachment)),
             None => drop(self.store.attachments.remove(name)),
@@ -199,8 +200,7 @@ impl IpamSystem {
                 continue;
             }
             let lock = self.store.locks.values().find(|(_, lock)| lock.uid == status.lock_uid);
-            let (owner, lock) =
-                lock.unwrap_or_else(|| panic!("{name} has {} without a lock", status.ipv4));
+            let (owner, lock) = lock.unwrap_or_else(|| panic!("{name} has {} without a lock", status.ipv4));
             assert_eq!((owner, Some(&lock.owner_uid)), (name, attachment.metadata.uid.as_ref()));
             assert_eq!(
                 (lock.key.address.to_string(), lock.key.vni.number()),
@@ -296,8 +296,8 @@ impl IpamSystem {
 
     fn settle(&mut self) {
         for turn in 0..20_000_u32 {
-            let heard = (0..3).any(|kind| self.ipam.receive(kind));
-            if !heard && !self.work(turn.to_le_bytes()[0]) && !self.collect() {
+            let received = (0..3).any(|kind| self.ipam.receive(kind));
+            if !received && !self.work(turn.to_le_bytes()[0]) && !self.collect() {
                 return self.is_settled();
             }
         }
@@ -306,14 +306,14 @@ impl IpamSystem {
 
     fn is_settled(&self) {
         let all = self.store.attachments.values();
-        let have = all.clone().filter(|attachment| !attachment.status.ipv4.is_empty()).count();
+        let holding = all.clone().filter(|attachment| !attachment.status.ipv4.is_empty()).count();
         let Some(subnet) = &self.store.subnet else {
-            assert_eq!(have, 0);
+            assert_eq!(holding, 0);
             return;
         };
         let usable = subnet.spec.ipv4.parse::<Cidr>().unwrap().usable().count();
-        assert_eq!(have, usable.min(self.store.attachments.len()), "{:#?}", self.store);
-        assert_eq!(self.store.locks.len(), have, "no lock is left over");
+        assert_eq!(holding, usable.min(self.store.attachments.len()), "{:#?}", self.store);
+        assert_eq!(self.store.locks.len(), holding, "no lock is left over");
         for without in all.filter(|attachment| attachment.status.ipv4.is_empty()) {
             assert!(without.status.address_contention);
             assert_eq!(without.status.errors.ipam, [AddressFailure::Full.to_string()]);

@@ -38,7 +38,7 @@ fn check(
 }
 
 /// The attachment with the address of a lock in its status.
-fn having(attachment: NetworkAttachment, lock: &OwnedLock, subnet: &Subnet) -> NetworkAttachment {
+fn holding(attachment: NetworkAttachment, lock: &OwnedLock, subnet: &Subnet) -> NetworkAttachment {
     let status = locked_address(lock).unwrap().written(&attachment, subnet);
     NetworkAttachment { status, ..attachment }
 }
@@ -58,10 +58,16 @@ fn invalid_subnet_clears_the_address_and_keeps_locks() {
     failed.status.errors = vec!["x".into()];
     check(&a, Some(&failed), &mine, &[], &IpamStep::None(AddressFailure::Failed("s".into())));
     let malformed = subnet(1, "fd00::/64");
-    check(&a, Some(&malformed), &mine, &[], &IpamStep::None(AddressFailure::Malformed("s".into(), "fd00::/64".into())));
+    check(
+        &a,
+        Some(&malformed),
+        &mine,
+        &[],
+        &IpamStep::None(AddressFailure::Malformed("s".into(), "fd00::/64".into())),
+    );
 
     let good = subnet(1, "10.0.0.0/24");
-    let had = having(a, &mine[0], &good);
+    let had = holding(a, &mine[0], &good);
     let without = AddressFailure::Missing("s".into()).written(&had);
     assert_eq!((without.lock_uid.as_str(), without.address_vni, without.ipv4.as_str()), ("", 0, ""));
     assert_eq!(without.errors.ipam, ["Subnet s does not exist"]);
@@ -87,25 +93,25 @@ fn oldest_lock_is_kept_and_others_released() {
         lock("other", "v", 1, [10, 0, 0, 5], 0),
     ];
     check(&attachment("u"), Some(&good), &locks, &[], &writes(&locks[2]));
-    let has = having(attachment("u"), &locks[2], &good);
+    let has = holding(attachment("u"), &locks[2], &good);
     check(&has, Some(&good), &locks, &["c", "a"], &IpamStep::Done);
-    let has = having(attachment("u"), &locks[0], &good);
+    let has = holding(attachment("u"), &locks[0], &good);
     check(&has, Some(&good), &locks, &["a", "b"], &IpamStep::Done);
 }
 
 #[test]
 fn lock_outside_the_subnet_is_released_after_its_interface() {
     let (old, new) = (lock("old", "u", 1, [10, 0, 0, 2], 1), lock("new", "u", 1, [10, 0, 1, 2], 2));
-    let mut a = having(attachment("u"), &old, &subnet(1, "10.0.0.0/24"));
+    let mut a = holding(attachment("u"), &old, &subnet(1, "10.0.0.0/24"));
     let moved = subnet(1, "10.0.1.0/24");
     let pick = IpamStep::Pick { vni: Vni::new(1).unwrap(), range: 0x0a00_0102..=0x0a00_01fe };
     check(&a, Some(&moved), std::slice::from_ref(&old), &[], &pick);
-    let told_no_more = NetworkAttachment { status: AddressFailure::Full.written(&a), ..a.clone() };
-    check(&told_no_more, Some(&moved), std::slice::from_ref(&old), &["old"], &pick);
+    let cleared = NetworkAttachment { status: AddressFailure::Full.written(&a), ..a.clone() };
+    check(&cleared, Some(&moved), std::slice::from_ref(&old), &["old"], &pick);
     a.status.ifc_name = interface_name(Mac::of(old.key.vni, old.key.address));
     check(&a, Some(&moved), std::slice::from_ref(&old), &[], &pick);
     check(&a, Some(&moved), &[old.clone(), new.clone()], &[], &writes(&new));
-    let mut a = having(a, &new, &moved);
+    let mut a = holding(a, &new, &moved);
     check(&a, Some(&moved), &[old.clone(), new.clone()], &[], &IpamStep::Done);
     a.status.ifc_name = interface_name(Mac::of(new.key.vni, new.key.address));
     check(&a, Some(&moved), &[old, new], &["old"], &IpamStep::Done);
@@ -115,7 +121,7 @@ fn lock_outside_the_subnet_is_released_after_its_interface() {
 fn deleting_attachment_keeps_its_lock() {
     let good = subnet(1, "10.0.0.0/24");
     let mine = lock("l", "u", 1, [10, 0, 0, 2], 1);
-    let mut a = having(attachment("u"), &mine, &good);
+    let mut a = holding(attachment("u"), &mine, &good);
     a.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
     check(&a, Some(&good), std::slice::from_ref(&mine), &[], &IpamStep::Done);
     check(&a, None, &[mine], &[], &IpamStep::Done);
@@ -152,7 +158,7 @@ fn address_contention_is_recorded() {
     );
     let (a, mine) = (NetworkAttachment { status: full, ..a }, lock("l", "u", 1, [10, 0, 0, 2], 1));
     let good = subnet(1, "10.0.0.0/24");
-    let has = having(a, &mine, &good);
+    let has = holding(a, &mine, &good);
     assert_eq!((has.status.address_contention, has.status.errors.ipam.is_empty()), (true, true));
     check(&has, Some(&good), &[mine], &[], &IpamStep::Done);
 }

@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::{Race, Abbreviated, assert_fails, assert_holds, assert_random_walks};
+use super::{Abbreviated, Race, assert_fails, assert_holds, assert_random_walks};
 use crate::model::{NetworkAttachment, Subnet, Vni};
 use crate::plan::{
-    LockedAddress, AddressKey, IpamDecision, OwnedLock, IpamStep, AddressFailure, IpamView, locked_address, decide,
+    AddressFailure, AddressKey, IpamDecision, IpamStep, IpamView, LockedAddress, OwnedLock, decide,
+    locked_address,
 };
 
 /// A lock, and the name of its owner.
@@ -64,8 +65,8 @@ const LOCKS: u32 = 1;
 #[derive(Clone, Debug)]
 enum AddressRaceStep {
     AttachmentAction,
-    HearAttachment(usize, &'static str),
-    HearLock(usize),
+    ReceiveAttachment(usize, &'static str),
+    ReceiveLock(usize),
     Work(usize),
     Collect,
 }
@@ -120,21 +121,21 @@ impl AddressRace {
         self.locks.values().find(|(_, lock)| !lives(&lock.owner_uid)).map(|(_, lock)| lock.key)
     }
 
-    fn work(&mut self, who: usize) {
-        match std::mem::take(&mut self.ipams[who].at) {
-            RacePhase::Nothing => self.decide(who),
+    fn work(&mut self, index: usize) {
+        match std::mem::take(&mut self.ipams[index].at) {
+            RacePhase::Nothing => self.decide(index),
             RacePhase::Decided(name, attachment, decision) => {
-                self.act(who, name, attachment.map(|one| one.0), *decision)
+                self.act(index, name, attachment.map(|one| one.0), *decision)
             }
             RacePhase::Locked(name, attachment, address) => {
                 let status = address.written(&attachment, &self.subnet);
-                self.write(who, name, NetworkAttachment { status, ..attachment.0 });
+                self.write(index, name, NetworkAttachment { status, ..attachment.0 });
             }
         }
     }
 
-    fn decide(&mut self, who: usize) {
-        let ipam = &mut self.ipams[who];
+    fn decide(&mut self, index: usize) {
+        let ipam = &mut self.ipams[index];
         let Some(name) = ipam.due.pop_front() else { return };
         let attachment = ipam.attachments.get(name).map(|one| one.0.clone());
         let locks: Vec<_> =
@@ -154,7 +155,7 @@ impl AddressRace {
 
     fn act(
         &mut self,
-        who: usize,
+        index: usize,
         name: &'static str,
         attachment: Option<NetworkAttachment>,
         decision: IpamDecision,
@@ -169,56 +170,58 @@ impl AddressRace {
         }
         let Some(attachment) = attachment else { return };
         match decision.step {
-            IpamStep::Pick { .. } => self.pick(who, name, attachment),
-            IpamStep::Write(address) => self.ipams[who].at = RacePhase::Locked(name, Abbreviated(attachment), address),
+            IpamStep::Pick { .. } => self.pick(index, name, attachment),
+            IpamStep::Write(address) => {
+                self.ipams[index].at = RacePhase::Locked(name, Abbreviated(attachment), address)
+            }
             IpamStep::None(_) | IpamStep::Wait | IpamStep::Done => {}
         }
     }
 
-    fn pick(&mut self, who: usize, name: &'static str, attachment: NetworkAttachment) {
+    fn pick(&mut self, index: usize, name: &'static str, attachment: NetworkAttachment) {
         let key = address();
-        let (is_known, is_there) = (self.ipams[who].locks.contains_key(&key), self.locks.contains_key(&key));
+        let (is_known, exists) = (self.ipams[index].locks.contains_key(&key), self.locks.contains_key(&key));
         let writes_first = self.mistake == Some(IpamMistake::WritesFirst) && !is_known;
         if is_known {
             let status = AddressFailure::Full.written(&attachment);
             if status != attachment.status {
-                self.write(who, name, NetworkAttachment { status, ..attachment });
+                self.write(index, name, NetworkAttachment { status, ..attachment });
             }
             return;
         }
         // The cache lacks the lock: the controller retries until it shows the lock or the address
         // is free.
-        if is_there && !writes_first {
-            return self.ipams[who].wants(name);
+        if exists && !writes_first {
+            return self.ipams[index].enqueue(name);
         }
         let owner_uid = attachment.metadata.uid.clone().unwrap();
         let uid = format!("lock-{}", self.version("lock"));
         let new = OwnedLock { key, uid, owner_uid, created: None };
         let address = locked_address(&new).unwrap();
-        if !is_there {
+        if !exists {
             self.lock(key, Some((name, new)));
         }
-        self.ipams[who].at = RacePhase::Locked(name, Abbreviated(attachment), address);
+        self.ipams[index].at = RacePhase::Locked(name, Abbreviated(attachment), address);
     }
 
     /// Writes an attachment if its version is unchanged; otherwise requeues it.
-    fn write(&mut self, who: usize, name: &'static str, says: NetworkAttachment) {
+    fn write(&mut self, index: usize, name: &'static str, written: NetworkAttachment) {
         let now = self.attachments.get(name).and_then(|now| now.metadata.resource_version.clone());
-        match now == says.metadata.resource_version {
-            true => self.put(name, Some(says)),
-            false => self.ipams[who].wants(name),
+        match now == written.metadata.resource_version {
+            true => self.put(name, Some(written)),
+            false => self.ipams[index].enqueue(name),
         }
     }
 }
 
 impl RacingIpam {
-    fn wants(&mut self, name: &'static str) {
+    fn enqueue(&mut self, name: &'static str) {
         if !self.due.contains(&name) {
             self.due.push_back(name);
         }
     }
 
-    fn hear_attachment(&mut self, name: &'static str, now: Option<&Abbreviated<NetworkAttachment>>) {
+    fn receive_attachment(&mut self, name: &'static str, now: Option<&Abbreviated<NetworkAttachment>>) {
         let uid = |of: &NetworkAttachment| of.metadata.uid.clone();
         let before = self.attachments.get(name).and_then(|before| uid(before));
         if let Some(before) = before.filter(|before| now.and_then(|now| uid(now)).as_ref() != Some(before)) {
@@ -228,11 +231,11 @@ impl RacingIpam {
             Some(now) => drop(self.attachments.insert(name, now.clone())),
             None => drop(self.attachments.remove(name)),
         }
-        self.wants(name);
+        self.enqueue(name);
     }
 
     /// The deletion of a lock wakes all waiters; each lock event wakes the owner.
-    fn hear_lock(&mut self, now: Option<&Locked>) {
+    fn receive_lock(&mut self, now: Option<&Locked>) {
         let before = self.locks.remove(&address());
         self.locks.extend(now.map(|now| (address(), now.clone())));
         let freed = before.is_some() && now.is_none();
@@ -241,7 +244,7 @@ impl RacingIpam {
         let mut woken = BTreeSet::new();
         woken.extend(waiting.chain(owners));
         for name in woken {
-            self.wants(name);
+            self.enqueue(name);
         }
     }
 }
@@ -255,24 +258,24 @@ impl Race for AddressRace {
             steps.push(AddressRaceStep::AttachmentAction);
         }
         let made = self.written.get("lock").copied().unwrap_or_default();
-        for (who, ipam) in self.ipams.iter().enumerate() {
+        for (index, ipam) in self.ipams.iter().enumerate() {
             let names =
                 self.attachments.keys().chain(ipam.attachments.keys()).copied().collect::<BTreeSet<_>>();
-            let news =
+            let events =
                 names.into_iter().filter(|name| ipam.attachments.get(name) != self.attachments.get(name));
-            let news: Vec<_> = news.map(|name| AddressRaceStep::HearAttachment(who, name)).collect();
-            if !news.is_empty() {
-                steps.extend(news);
+            let events: Vec<_> = events.map(|name| AddressRaceStep::ReceiveAttachment(index, name)).collect();
+            if !events.is_empty() {
+                steps.extend(events);
                 // It may lock for a deleted attachment repeatedly until the deletion is delivered.
                 if made >= LOCKS {
                     continue;
                 }
             }
             if ipam.locks != self.locks {
-                steps.push(AddressRaceStep::HearLock(who));
+                steps.push(AddressRaceStep::ReceiveLock(index));
             }
             if !ipam.due.is_empty() || !matches!(ipam.at, RacePhase::Nothing) {
-                steps.push(AddressRaceStep::Work(who));
+                steps.push(AddressRaceStep::Work(index));
             }
         }
         if self.garbage().is_some() {
@@ -292,11 +295,13 @@ impl Race for AddressRace {
                 Some(AttachmentAction::Detach(name)) => self.put(name, None),
                 None => {}
             },
-            AddressRaceStep::HearAttachment(who, name) => {
-                self.ipams[*who].hear_attachment(name, self.attachments.get(name));
+            AddressRaceStep::ReceiveAttachment(index, name) => {
+                self.ipams[*index].receive_attachment(name, self.attachments.get(name));
             }
-            AddressRaceStep::HearLock(who) => self.ipams[*who].hear_lock(self.locks.get(&address())),
-            AddressRaceStep::Work(who) => self.work(*who),
+            AddressRaceStep::ReceiveLock(index) => {
+                self.ipams[*index].receive_lock(self.locks.get(&address()))
+            }
+            AddressRaceStep::Work(index) => self.work(*index),
             AddressRaceStep::Collect => {
                 if let Some(key) = self.garbage() {
                     self.lock(key, None);
@@ -322,15 +327,17 @@ impl Race for AddressRace {
     }
 
     fn violation_at_end(&self) -> Option<String> {
-        let having = self.attachments.values().filter(|one| !one.status.ipv4.is_empty()).count();
-        if having != self.attachments.len().min(1) {
-            return Some(format!("{having} have the address"));
+        let holders = self.attachments.values().filter(|one| !one.status.ipv4.is_empty()).count();
+        if holders != self.attachments.len().min(1) {
+            return Some(format!("{holders} have the address"));
         }
         let full = [AddressFailure::Full.to_string()];
-        let told =
-            |one: &&Abbreviated<NetworkAttachment>| one.status.ipv4.is_empty() && one.status.errors.ipam != full;
-        let untold = self.attachments.values().find(told).map(|one| format!("{one:?} reports no error"));
-        untold.or_else(|| (self.locks.len() != having).then(|| "a lock is left".into()))
+        let unreported = |one: &&Abbreviated<NetworkAttachment>| {
+            one.status.ipv4.is_empty() && one.status.errors.ipam != full
+        };
+        let unreported_waiter =
+            self.attachments.values().find(unreported).map(|one| format!("{one:?} reports no error"));
+        unreported_waiter.or_else(|| (self.locks.len() != holders).then(|| "a lock is left".into()))
     }
 }
 
@@ -344,20 +351,26 @@ fn one_of_two_claimants_gets_the_address() {
 
 #[test]
 fn waiter_gets_the_released_address() {
-    let clients = [AttachmentAction::Attach("a"), AttachmentAction::Attach("b"), AttachmentAction::Detach("a")];
+    let clients =
+        [AttachmentAction::Attach("a"), AttachmentAction::Attach("b"), AttachmentAction::Detach("a")];
     assert_holds(AddressRace::new(1, clients), 500);
 }
 
 #[test]
 fn recreated_attachment_inherits_nothing() {
-    let clients = [AttachmentAction::Attach("a"), AttachmentAction::Detach("a"), AttachmentAction::Attach("a")];
+    let clients =
+        [AttachmentAction::Attach("a"), AttachmentAction::Detach("a"), AttachmentAction::Attach("a")];
     assert_holds(AddressRace::new(1, clients), 100);
 }
 
 #[test]
 fn two_controllers_assign_exclusively() {
-    let [attach, again, detach] = [AttachmentAction::Attach("a"), AttachmentAction::Attach("a"), AttachmentAction::Detach("a")];
-    assert_random_walks(&AddressRace::new(2, [attach.clone(), AttachmentAction::Attach("b"), detach.clone()]), 5000);
+    let [attach, again, detach] =
+        [AttachmentAction::Attach("a"), AttachmentAction::Attach("a"), AttachmentAction::Detach("a")];
+    assert_random_walks(
+        &AddressRace::new(2, [attach.clone(), AttachmentAction::Attach("b"), detach.clone()]),
+        5000,
+    );
     assert_random_walks(&AddressRace::new(2, [attach, detach, again, AttachmentAction::Attach("b")]), 5000);
 }
 
@@ -370,7 +383,8 @@ fn write_before_lock_is_detected() {
 
 #[test]
 fn release_by_name_is_detected() {
-    let clients = [AttachmentAction::Attach("a"), AttachmentAction::Detach("a"), AttachmentAction::Attach("a")];
+    let clients =
+        [AttachmentAction::Attach("a"), AttachmentAction::Detach("a"), AttachmentAction::Attach("a")];
     let mut wrong = AddressRace::new(2, clients);
     wrong.mistake = Some(IpamMistake::ReleasesByName);
     assert_fails(wrong, "without its lock");

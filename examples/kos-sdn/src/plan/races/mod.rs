@@ -71,24 +71,24 @@ const STEPS: usize = 1000;
 fn explore<R: Race>(start: R) -> Result<Explored, Wrong<R::Step>> {
     let mut seen: BTreeMap<u128, usize> = BTreeMap::new();
     let mut before: Vec<Vec<usize>> = Vec::new();
-    let mut came: Vec<Option<(usize, R::Step)>> = Vec::new();
+    let mut reached_by: Vec<Option<(usize, R::Step)>> = Vec::new();
     let mut ends = Vec::new();
-    let mut ahead = VecDeque::from([(start, None::<(usize, R::Step)>)]);
-    while let Some((state, from)) = ahead.pop_front() {
+    let mut frontier = VecDeque::from([(start, None::<(usize, R::Step)>)]);
+    while let Some((state, from)) = frontier.pop_front() {
         let print = fingerprint(&state);
         if let Some(known) = seen.get(&print) {
             before[*known].extend(from.map(|(from, _)| from));
             continue;
         }
-        let number = came.len();
+        let number = reached_by.len();
         assert!(number < STATES, "there is no end to the states");
         seen.insert(print, number);
         before.push(from.iter().map(|(from, _)| *from).collect());
-        came.push(from);
+        reached_by.push(from);
         let steps = state.steps();
         let at_the_end = if steps.is_empty() { state.violation_at_end() } else { None };
         if let Some(wrong) = state.violation().or(at_the_end) {
-            return Err((wrong, way(&came, number)));
+            return Err((wrong, path(&reached_by, number)));
         }
         if steps.is_empty() {
             ends.push(number);
@@ -96,18 +96,18 @@ fn explore<R: Race>(start: R) -> Result<Explored, Wrong<R::Step>> {
         for step in steps {
             let mut next = state.clone();
             next.take(&step);
-            ahead.push_back((next, Some((number, step))));
+            frontier.push_back((next, Some((number, step))));
         }
     }
     let count = ends.len();
-    let mut can_end = vec![false; before.len()];
+    let mut reaches_end = vec![false; before.len()];
     while let Some(state) = ends.pop() {
-        if !std::mem::replace(&mut can_end[state], true) {
+        if !std::mem::replace(&mut reaches_end[state], true) {
             ends.extend(&before[state]);
         }
     }
-    match can_end.iter().position(|can| !can) {
-        Some(state) => Err(("no end is reachable".into(), way(&came, state))),
+    match reaches_end.iter().position(|can| !can) {
+        Some(state) => Err(("no end is reachable".into(), path(&reached_by, state))),
         None => Ok(Explored { states: before.len(), ends: count }),
     }
 }
@@ -123,15 +123,15 @@ fn fingerprint(state: &impl Debug) -> u128 {
     half(0) << 64 | half(1)
 }
 
-fn way<S: Clone>(came: &[Option<(usize, S)>], to: usize) -> Vec<S> {
-    let mut way = Vec::new();
+fn path<S: Clone>(reached_by: &[Option<(usize, S)>], to: usize) -> Vec<S> {
+    let mut path = Vec::new();
     let mut at = to;
-    while let Some((from, step)) = &came[at] {
-        way.push(step.clone());
+    while let Some((from, step)) = &reached_by[at] {
+        path.push(step.clone());
         at = *from;
     }
-    way.reverse();
-    way
+    path.reverse();
+    path
 }
 
 /// Asserts that no interleaving violates an invariant.
@@ -141,26 +141,26 @@ fn assert_holds<R: Race>(start: R, at_least: usize) {
         Ok(Explored { states, ends }) => {
             assert!(states >= at_least && ends > 0, "{states} states, {ends} ends")
         }
-        Err((wrong, way)) => panic!("{wrong}, by {way:#?}"),
+        Err((wrong, path)) => panic!("{wrong}, by {path:#?}"),
     }
 }
 
 /// Takes a number of random runs through a system too large to explore.
 #[track_caller]
-fn assert_random_walks<R: Race>(start: &R, ways: usize) {
+fn assert_random_walks<R: Race>(start: &R, runs: usize) {
     let mut chance = SplitMix64::new(0);
-    for _ in 0..ways {
-        let (mut state, mut way) = (start.clone(), Vec::new());
+    for _ in 0..runs {
+        let (mut state, mut path) = (start.clone(), Vec::new());
         loop {
             let steps = state.steps();
             let at_the_end = if steps.is_empty() { state.violation_at_end() } else { None };
             if let Some(wrong) = state.violation().or(at_the_end) {
-                panic!("{wrong}, by {way:#?}");
+                panic!("{wrong}, by {path:#?}");
             }
             let Some(step) = steps.get(chance.below(steps.len())) else { break };
-            assert!(way.len() < STEPS, "no end of steps: {way:#?}");
+            assert!(path.len() < STEPS, "no end of steps: {path:#?}");
             state.take(step);
-            way.push(step.clone());
+            path.push(step.clone());
         }
     }
 }
@@ -170,6 +170,6 @@ fn assert_random_walks<R: Race>(start: &R, ways: usize) {
 fn assert_fails<R: Race>(start: R, what: &str) {
     match explore(start) {
         Ok(explored) => panic!("the mistake is not found in {explored:?}"),
-        Err((wrong, way)) => assert!(wrong.contains(what), "{wrong}, by {way:#?}"),
+        Err((wrong, path)) => assert!(wrong.contains(what), "{wrong}, by {path:#?}"),
     }
 }

@@ -5,7 +5,9 @@ use std::net::Ipv4Addr;
 
 use super::{Race, assert_fails, assert_holds};
 use crate::model::{NetworkAttachment, Vni};
-use crate::plan::{AgentStep, PeerLocation, Interface, LocalInterface, RemoteInterface, AgentView, next_step};
+use crate::plan::{
+    AgentStep, AgentView, Interface, LocalInterface, PeerLocation, RemoteInterface, next_step,
+};
 
 const HERE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
@@ -21,9 +23,9 @@ struct MoveRace {
     /// The locations to move to, in order; `None` deletes the attachment.
     moves: VecDeque<Option<Location>>,
     /// Networks that the node stops or resumes watching, in order.
-    turns: VecDeque<(u32, bool)>,
+    watch_changes: VecDeque<(u32, bool)>,
     now: Option<Location>,
-    was: Vec<Location>,
+    former_locations: Vec<Location>,
     agent: AgentModel,
     mistake: Option<AgentMistake>,
 }
@@ -42,21 +44,21 @@ enum AgentMistake {
 struct AgentModel {
     /// Events by stream: ordered within a stream, unordered between streams. Stream 0 is the node's
     /// own attachments.
-    news: BTreeMap<u32, VecDeque<Option<Location>>>,
-    knows: BTreeMap<u32, Location>,
+    events: BTreeMap<u32, VecDeque<Option<Location>>>,
+    cached: BTreeMap<u32, Location>,
     /// Streams that are not watched.
     ignored: BTreeSet<u32>,
     is_due: bool,
-    have: Option<Interface>,
+    actual: Option<Interface>,
     /// Whether the finalizer is set.
-    is_held: bool,
+    has_finalizer: bool,
 }
 
 #[derive(Clone, Debug)]
 enum MoveStep {
     Move,
-    Turn,
-    Hear(u32),
+    ChangeWatch,
+    Receive(u32),
     Run,
 }
 
@@ -69,9 +71,9 @@ impl MoveRace {
     fn new(moves: impl IntoIterator<Item = Option<Location>>) -> Self {
         Self {
             moves: moves.into_iter().collect(),
-            turns: VecDeque::new(),
+            watch_changes: VecDeque::new(),
             now: None,
-            was: Vec::new(),
+            former_locations: Vec::new(),
             agent: AgentModel::default(),
             mistake: None,
         }
@@ -80,7 +82,7 @@ impl MoveRace {
     fn moves(&mut self) {
         let Some(to) = self.moves.pop_front() else { return };
         let before = std::mem::replace(&mut self.now, to);
-        self.was.extend(to);
+        self.former_locations.extend(to);
         if let Some(before) = before.filter(|before| to.as_ref().map(stream) != Some(stream(before))) {
             self.agent.notify(stream(&before), None);
         }
@@ -91,44 +93,45 @@ impl MoveRace {
 
     /// Ending a stream drops its cached objects and pending events. A new stream begins with the
     /// current state.
-    fn turns(&mut self) {
-        let Some((network, matters)) = self.turns.pop_front() else { return };
-        let AgentModel { news, knows, ignored, is_due, .. } = &mut self.agent;
-        if matters {
+    fn watch_changes(&mut self) {
+        let Some((network, is_watched)) = self.watch_changes.pop_front() else { return };
+        let AgentModel { events, cached, ignored, is_due, .. } = &mut self.agent;
+        if is_watched {
             ignored.remove(&network);
             self.agent.notify(network, self.now.filter(|now| stream(now) == network));
             return;
         }
         ignored.insert(network);
-        news.remove(&network);
+        events.remove(&network);
         if self.mistake != Some(AgentMistake::KeepsWhatItHeard) {
-            knows.remove(&network);
+            cached.remove(&network);
         }
         *is_due = true;
     }
 
     /// Returns the interface that the node should have.
-    fn wanted(&self) -> Option<Interface> {
-        self.now.filter(|now| !self.agent.ignored.contains(&stream(now))).map(as_wanted)
+    fn desired(&self) -> Option<Interface> {
+        self.now.filter(|now| !self.agent.ignored.contains(&stream(now))).map(desired_interface)
     }
 }
 
 impl AgentModel {
-    fn notify(&mut self, stream: u32, news: Option<Location>) {
+    fn notify(&mut self, stream: u32, events: Option<Location>) {
         if !self.ignored.contains(&stream) {
-            self.news.entry(stream).or_default().push_back(news);
+            self.events.entry(stream).or_default().push_back(events);
         }
     }
 
     fn receive(&mut self, stream: u32, mistake: Option<AgentMistake>) {
-        let Some(notify) = self.news.get_mut(&stream).and_then(VecDeque::pop_front) else { return };
+        let Some(notify) = self.events.get_mut(&stream).and_then(VecDeque::pop_front) else { return };
         if mistake == Some(AgentMistake::BelievesTheLast) {
-            self.have = notify.map(|(vni, address, host)| Interface::Remote(RemoteInterface::new(vni, address, host)));
+            self.actual = notify
+                .map(|(vni, address, host)| Interface::Remote(RemoteInterface::new(vni, address, host)));
             return;
         }
         match notify {
-            Some(place) => drop(self.knows.insert(stream, place)),
-            None => drop(self.knows.remove(&stream)),
+            Some(place) => drop(self.cached.insert(stream, place)),
+            None => drop(self.cached.remove(&stream)),
         }
         self.is_due = true;
     }
@@ -136,14 +139,14 @@ impl AgentModel {
     /// Runs the agent's steps until nothing is left to do.
     fn run(&mut self) {
         self.is_due = false;
-        let here = self.knows.get(&0).map(|(vni, address, _)| {
+        let here = self.cached.get(&0).map(|(vni, address, _)| {
             let mut here = NetworkAttachment::new("n", "a", "node-1", "s");
             here.status.lock_uid = "lock".into();
             here.status.address_vni = vni.number();
             here.status.ipv4 = address.to_string();
             here
         });
-        let elsewhere: Vec<_> = self.knows.iter().filter(|(stream, _)| **stream != 0).collect();
+        let elsewhere: Vec<_> = self.cached.iter().filter(|(stream, _)| **stream != 0).collect();
         let elsewhere = match elsewhere[..] {
             [] => PeerLocation::Absent,
             [(_, &(vni, address, host))] => PeerLocation::At(vni, address, host),
@@ -151,22 +154,24 @@ impl AgentModel {
         };
         for _ in 0..8 {
             let mut here = here.clone();
-            if let (Some(here), true) = (&mut here, self.is_held) {
+            if let (Some(here), true) = (&mut here, self.has_finalizer) {
                 here.metadata.finalizers = Some(vec![crate::plan::FINALIZER.into()]);
             }
             let step = next_step(&AgentView {
                 host: HERE,
                 here: here.as_ref(),
                 location: elsewhere,
-                actual: self.have.as_ref(),
+                actual: self.actual.as_ref(),
                 report: None,
                 errors: &[],
                 failed: false,
             });
             match step {
-                AgentStep::Create(interface) => assert!(self.have.replace(interface).is_none(), "one interface per attachment"),
-                AgentStep::Delete(interface) => assert_eq!(self.have.take(), Some(interface)),
-                AgentStep::AddFinalizer => self.is_held = true,
+                AgentStep::Create(interface) => {
+                    assert!(self.actual.replace(interface).is_none(), "one interface per attachment")
+                }
+                AgentStep::Delete(interface) => assert_eq!(self.actual.take(), Some(interface)),
+                AgentStep::AddFinalizer => self.has_finalizer = true,
                 // Status and finalizer removal are not modelled.
                 AgentStep::WriteStatus(_) | AgentStep::RemoveFinalizer | AgentStep::Done => return,
             }
@@ -175,7 +180,7 @@ impl AgentModel {
     }
 }
 
-fn as_wanted(place: Location) -> Interface {
+fn desired_interface(place: Location) -> Interface {
     match stream(&place) {
         0 => Interface::Local(LocalInterface::new(place.0, place.1)),
         _ => Interface::Remote(RemoteInterface::new(place.0, place.1, place.2)),
@@ -186,10 +191,11 @@ impl Race for MoveRace {
     type Step = MoveStep;
 
     fn steps(&self) -> Vec<MoveStep> {
-        let notify = self.agent.news.iter().filter(|(_, news)| !news.is_empty()).map(|(stream, _)| *stream);
-        let mut steps: Vec<MoveStep> = notify.map(MoveStep::Hear).collect();
+        let notify =
+            self.agent.events.iter().filter(|(_, events)| !events.is_empty()).map(|(stream, _)| *stream);
+        let mut steps: Vec<MoveStep> = notify.map(MoveStep::Receive).collect();
         steps.extend((!self.moves.is_empty()).then_some(MoveStep::Move));
-        steps.extend((!self.turns.is_empty()).then_some(MoveStep::Turn));
+        steps.extend((!self.watch_changes.is_empty()).then_some(MoveStep::ChangeWatch));
         steps.extend(self.agent.is_due.then_some(MoveStep::Run));
         steps
     }
@@ -197,21 +203,24 @@ impl Race for MoveRace {
     fn take(&mut self, step: &MoveStep) {
         match step {
             MoveStep::Move => self.moves(),
-            MoveStep::Turn => self.turns(),
-            MoveStep::Hear(stream) => self.agent.receive(*stream, self.mistake),
+            MoveStep::ChangeWatch => self.watch_changes(),
+            MoveStep::Receive(stream) => self.agent.receive(*stream, self.mistake),
             MoveStep::Run => self.agent.run(),
         }
     }
 
     fn violation(&self) -> Option<String> {
-        let have = self.agent.have.as_ref()?;
-        let ever = self.was.iter().any(|was| as_wanted(*was) == *have);
-        (!ever).then(|| format!("it has {have:?}, where the attachment never was"))
+        let actual = self.agent.actual.as_ref()?;
+        let ever = self
+            .former_locations
+            .iter()
+            .any(|former_locations| desired_interface(*former_locations) == *actual);
+        (!ever).then(|| format!("it has {actual:?}, where the attachment never was"))
     }
 
     fn violation_at_end(&self) -> Option<String> {
-        let (have, wanted) = (&self.agent.have, self.wanted());
-        (*have != wanted).then(|| format!("it has {have:?} at the end, and not {wanted:?}"))
+        let (actual, desired) = (&self.agent.actual, self.desired());
+        (*actual != desired).then(|| format!("it has {actual:?} at the end, and not {desired:?}"))
     }
 }
 
@@ -242,14 +251,14 @@ fn recreated_attachment_converges() {
 /// The node stops and resumes watching networks at any time during the moves.
 #[test]
 fn unwatched_network_drops_its_remote_interfaces() {
-    for (moves, turns) in [
+    for (moves, watch_changes) in [
         (vec![at(1, 2, 2), at(2, 2, 2)], vec![(1, false)]),
         (vec![at(1, 2, 2), at(2, 2, 2)], vec![(2, false), (2, true)]),
         (vec![at(1, 2, 2), at(2, 3, 2), at(1, 4, 2)], vec![(1, false), (2, false), (1, true)]),
         (vec![at(1, 2, 2), None, at(2, 2, 1), None, at(1, 3, 3)], vec![(1, false), (1, true), (1, false)]),
     ] {
         let mut world = MoveRace::new(moves);
-        world.turns = turns.into();
+        world.watch_changes = watch_changes.into();
         assert_holds(world, 8);
     }
 }
@@ -264,7 +273,7 @@ fn trusting_the_last_event_is_detected() {
 #[test]
 fn keeping_unwatched_peers_is_detected() {
     let mut wrong = MoveRace::new([at(1, 2, 2)]);
-    wrong.turns = [(1, false)].into();
+    wrong.watch_changes = [(1, false)].into();
     wrong.mistake = Some(AgentMistake::KeepsWhatItHeard);
     assert_fails(wrong, "at the end");
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::{Race, assert_fails, assert_holds, assert_random_walks};
 use crate::model::{Subnet, SubnetStatus};
-use crate::plan::{Examination, Verdict, SubnetValidator, conflicts};
+use crate::plan::{Examination, SubnetValidator, Verdict, conflicts};
 
 type SubnetName = (String, String);
 
@@ -13,7 +13,7 @@ type SubnetName = (String, String);
 struct SubnetRace {
     /// Client actions, executed in this order at any time.
     clients: VecDeque<SubnetAction>,
-    there: BTreeMap<SubnetName, Subnet>,
+    stored: BTreeMap<SubnetName, Subnet>,
     /// Number of writes of each object: versions that do not depend on other objects.
     written: BTreeMap<SubnetName, u32>,
     validators: Vec<RacingValidator>,
@@ -31,7 +31,7 @@ enum SubnetAction {
 struct RacingValidator {
     validator: SubnetValidator,
     /// Events by subnet: ordered within one, unordered between subnets.
-    news: BTreeMap<SubnetName, VecDeque<Option<Subnet>>>,
+    events: BTreeMap<SubnetName, VecDeque<Option<Subnet>>>,
     cache: BTreeMap<SubnetName, Subnet>,
     queue: VecDeque<SubnetName>,
     at: RacingPhase,
@@ -49,7 +49,7 @@ enum RacingPhase {
 #[derive(Clone, Debug)]
 enum SubnetRaceStep {
     SubnetAction,
-    Hear(usize, SubnetName),
+    Receive(usize, SubnetName),
     Work(usize),
 }
 
@@ -61,7 +61,7 @@ impl SubnetRace {
     fn new(validators: usize, clients: impl IntoIterator<Item = SubnetAction>) -> Self {
         Self {
             clients: clients.into_iter().collect(),
-            there: BTreeMap::new(),
+            stored: BTreeMap::new(),
             written: BTreeMap::new(),
             validators: vec![RacingValidator::default(); validators],
             by_cache: false,
@@ -76,22 +76,22 @@ impl SubnetRace {
             subnet
         });
         for validator in &mut self.validators {
-            validator.news.entry(place.clone()).or_default().push_back(subnet.clone());
+            validator.events.entry(place.clone()).or_default().push_back(subnet.clone());
         }
         match subnet {
-            Some(subnet) => drop(self.there.insert(place, subnet)),
-            None => drop(self.there.remove(&place)),
+            Some(subnet) => drop(self.stored.insert(place, subnet)),
+            None => drop(self.stored.remove(&place)),
         }
     }
 
-    fn work(&mut self, who: usize) {
-        let working = &mut self.validators[who];
-        let (next, write) = match std::mem::take(&mut working.at) {
+    fn work(&mut self, index: usize) {
+        let validator = &mut self.validators[index];
+        let (next, write) = match std::mem::take(&mut validator.at) {
             RacingPhase::Nothing => {
-                let Some(place) = working.queue.pop_front() else { return };
-                let found = working.cache.get(&place).cloned();
-                let begin = working.validator.begin(&place, found.as_ref());
-                working.queue.extend(begin.wake);
+                let Some(place) = validator.queue.pop_front() else { return };
+                let found = validator.cache.get(&place).cloned();
+                let begin = validator.validator.begin(&place, found.as_ref());
+                validator.queue.extend(begin.wake);
                 match (found, begin.examine) {
                     (Some(subnet), Examination::List(_)) => (RacingPhase::List(subnet), None),
                     (Some(subnet), Examination::Write(status)) => (RacingPhase::Write(subnet, status), None),
@@ -99,12 +99,12 @@ impl SubnetRace {
                 }
             }
             RacingPhase::List(subnet) => {
-                let listed = if self.by_cache { &working.cache } else { &self.there };
+                let listed = if self.by_cache { &validator.cache } else { &self.stored };
                 (RacingPhase::Judge(subnet, listed.values().cloned().collect()), None)
             }
-            RacingPhase::Judge(subnet, listed) => match working.validator.judge(&subnet, &listed) {
+            RacingPhase::Judge(subnet, listed) => match validator.validator.judge(&subnet, &listed) {
                 Verdict::Early { .. } => {
-                    working.queue.push_back(place_of(&subnet));
+                    validator.queue.push_back(place_of(&subnet));
                     (RacingPhase::Nothing, None)
                 }
                 Verdict::Unchanged => (RacingPhase::Nothing, None),
@@ -112,18 +112,18 @@ impl SubnetRace {
             },
             RacingPhase::Write(subnet, status) => (RacingPhase::Nothing, Some((subnet, status))),
         };
-        working.at = next;
+        validator.at = next;
         let Some((subnet, status)) = write else { return };
         let place = place_of(&subnet);
-        let now = self.there.get(&place).and_then(|now| now.metadata.resource_version.clone());
+        let now = self.stored.get(&place).and_then(|now| now.metadata.resource_version.clone());
         match now == subnet.metadata.resource_version {
             true => self.put(place, Some(Subnet { status, ..subnet })),
-            false => self.validators[who].queue.push_back(place),
+            false => self.validators[index].queue.push_back(place),
         }
     }
 
-    fn in_the_way(&self, of: &Subnet) -> bool {
-        self.there
+    fn conflicting(&self, of: &Subnet) -> bool {
+        self.stored
             .values()
             .any(|other| other.metadata.uid != of.metadata.uid && !conflicts(of, other).is_empty())
     }
@@ -137,10 +137,10 @@ impl Race for SubnetRace {
         if !self.clients.is_empty() {
             steps.push(SubnetRaceStep::SubnetAction);
         }
-        for (who, working) in self.validators.iter().enumerate() {
-            steps.extend(working.news.keys().map(|place| SubnetRaceStep::Hear(who, place.clone())));
-            if !working.queue.is_empty() || !matches!(working.at, RacingPhase::Nothing) {
-                steps.push(SubnetRaceStep::Work(who));
+        for (index, validator) in self.validators.iter().enumerate() {
+            steps.extend(validator.events.keys().map(|place| SubnetRaceStep::Receive(index, place.clone())));
+            if !validator.queue.is_empty() || !matches!(validator.at, RacingPhase::Nothing) {
+                steps.push(SubnetRaceStep::Work(index));
             }
         }
         steps
@@ -158,25 +158,25 @@ impl Race for SubnetRace {
                 Some(SubnetAction::Delete(name)) => self.put(place(name), None),
                 None => {}
             },
-            SubnetRaceStep::Hear(who, place) => {
-                let working = &mut self.validators[*who];
-                let told = working.news.get_mut(place).and_then(VecDeque::pop_front);
-                working.news.retain(|_, news| !news.is_empty());
-                match told {
-                    Some(Some(subnet)) => drop(working.cache.insert(place.clone(), subnet)),
-                    _ => drop(working.cache.remove(place)),
+            SubnetRaceStep::Receive(index, place) => {
+                let validator = &mut self.validators[*index];
+                let reported = validator.events.get_mut(place).and_then(VecDeque::pop_front);
+                validator.events.retain(|_, events| !events.is_empty());
+                match reported {
+                    Some(Some(subnet)) => drop(validator.cache.insert(place.clone(), subnet)),
+                    _ => drop(validator.cache.remove(place)),
                 }
                 // One queue entry per key.
-                if !working.queue.contains(place) {
-                    working.queue.push_back(place.clone());
+                if !validator.queue.contains(place) {
+                    validator.queue.push_back(place.clone());
                 }
             }
-            SubnetRaceStep::Work(who) => self.work(*who),
+            SubnetRaceStep::Work(index) => self.work(*index),
         }
     }
 
     fn violation(&self) -> Option<String> {
-        let counting: Vec<_> = self.there.values().filter(|one| one.status.validated).collect();
+        let counting: Vec<_> = self.stored.values().filter(|one| one.status.validated).collect();
         let both = |one: &&&Subnet| {
             counting
                 .iter()
@@ -186,7 +186,7 @@ impl Race for SubnetRace {
     }
 
     fn violation_at_end(&self) -> Option<String> {
-        self.there.values().find_map(|one| match (one.status.validated, self.in_the_way(one)) {
+        self.stored.values().find_map(|one| match (one.status.validated, self.conflicting(one)) {
             (false, false) => Some(format!("{one:?} has no conflict and is not validated")),
             (false, true) if one.status.errors.is_empty() => Some(format!("{one:?} has no errors")),
             _ => None,
@@ -198,7 +198,8 @@ fn place_of(subnet: &Subnet) -> SubnetName {
     place(subnet.metadata.name.as_deref().unwrap_or_default())
 }
 
-const AT_ONCE: [SubnetAction; 2] = [SubnetAction::Create("a", "10.0.0.0/24"), SubnetAction::Create("b", "10.0.0.0/25")];
+const AT_ONCE: [SubnetAction; 2] =
+    [SubnetAction::Create("a", "10.0.0.0/24"), SubnetAction::Create("b", "10.0.0.0/25")];
 
 #[test]
 fn conflicting_subnets_are_never_both_validated() {

@@ -54,8 +54,8 @@ fn invalid_subnet_is_reported_once() {
             panic!("{why}");
         };
         assert_eq!((status.validated, &*status.errors), (false, &[why.to_owned()][..]));
-        let told = Subnet { status, ..subnet };
-        assert_eq!(validator.begin(&place("n/a"), Some(&told)).examine, Examination::Skip);
+        let reported = Subnet { status, ..subnet };
+        assert_eq!(validator.begin(&place("n/a"), Some(&reported)).examine, Examination::Skip);
     };
     let mut unnumbered = subnet("n/a", "1", "10.0.0.0/24");
     unnumbered.spec.vni = 0;
@@ -75,18 +75,18 @@ fn conflicting_subnets_report_each_other() {
         validator.begin(&place_of(one), Some(one));
     }
     let all = [a.clone(), b.clone()];
-    let told = ["CIDR overlaps with m/b's (10.0.0.128/25)", "same VNI but different namespace wrt m/b"];
-    assert_eq!(validator.judge(&a, &all), bad(&told));
-    let told = ["CIDR overlaps with n/a's (10.0.0.0/24)", "same VNI but different namespace wrt n/a"];
+    let reported = ["CIDR overlaps with m/b's (10.0.0.128/25)", "same VNI but different namespace wrt m/b"];
+    assert_eq!(validator.judge(&a, &all), bad(&reported));
+    let reported = ["CIDR overlaps with n/a's (10.0.0.0/24)", "same VNI but different namespace wrt n/a"];
     let judged = validator.judge(&b, &all);
-    assert_eq!(judged, bad(&told));
+    assert_eq!(judged, bad(&reported));
 
     let Verdict::Write(status) = judged else { unreachable!() };
-    let told = Subnet { status, ..b.clone() };
-    assert_eq!(validator.judge(&told, &all), Verdict::Unchanged);
+    let reported = Subnet { status, ..b.clone() };
+    assert_eq!(validator.judge(&reported, &all), Verdict::Unchanged);
     let begin = validator.begin(&place("n/a"), None);
     assert_eq!(begin.wake, [place("m/b")], "the blocking subnet is deleted");
-    assert_eq!(validator.judge(&told, &[b]), good());
+    assert_eq!(validator.judge(&reported, &[b]), good());
 }
 
 #[test]
@@ -97,7 +97,11 @@ fn conflict_before_begin_is_early() {
     let all = [a.clone(), b.clone()];
     assert_eq!(validator.judge(&a, &all), Verdict::Early { rival: place("n/b") });
     validator.begin(&place("n/b"), Some(&subnet("n/b", "0", "10.0.0.0/24")));
-    assert_eq!(validator.judge(&a, &all), Verdict::Early { rival: place("n/b") }, "another subnet had the name");
+    assert_eq!(
+        validator.judge(&a, &all),
+        Verdict::Early { rival: place("n/b") },
+        "another subnet had the name"
+    );
     validator.begin(&place("n/b"), Some(&b));
     assert_eq!(validator.judge(&a, &all), bad(&["CIDR overlaps with n/b's (10.0.0.0/24)"]));
 }
@@ -122,7 +126,7 @@ fn conflicts_are_dropped_with_their_subnet() {
 
 /// The existing subnets, and two validators with lagging caches.
 struct ValidatorSystem {
-    there: BTreeMap<NamespacedName, Subnet>,
+    stored: BTreeMap<NamespacedName, Subnet>,
     revision: u64,
     validators: [LaggingValidator; 2],
 }
@@ -130,7 +134,7 @@ struct ValidatorSystem {
 #[derive(Default)]
 struct LaggingValidator {
     validator: SubnetValidator,
-    news: VecDeque<(NamespacedName, Option<Subnet>)>,
+    events: VecDeque<(NamespacedName, Option<Subnet>)>,
     cache: BTreeMap<NamespacedName, Subnet>,
     queue: VecDeque<NamespacedName>,
     at: LaggingPhase,
@@ -166,19 +170,19 @@ fn op() -> impl Strategy<Value = ValidatorOp> {
 
 impl ValidatorSystem {
     fn new() -> Self {
-        Self { there: BTreeMap::new(), revision: 0, validators: Default::default() }
+        Self { stored: BTreeMap::new(), revision: 0, validators: Default::default() }
     }
 
     fn put(&mut self, mut subnet: Subnet) {
         self.revision += 1;
         subnet.metadata.resource_version = Some(self.revision.to_string());
-        self.tell(&place_of(&subnet), Some(&subnet));
-        self.there.insert(place_of(&subnet), subnet);
+        self.notify(&place_of(&subnet), Some(&subnet));
+        self.stored.insert(place_of(&subnet), subnet);
     }
 
-    fn tell(&mut self, place: &NamespacedName, subnet: Option<&Subnet>) {
-        for working in &mut self.validators {
-            working.news.push_back((place.clone(), subnet.cloned()));
+    fn notify(&mut self, place: &NamespacedName, subnet: Option<&Subnet>) {
+        for validator in &mut self.validators {
+            validator.events.push_back((place.clone(), subnet.cloned()));
         }
     }
 
@@ -187,52 +191,54 @@ impl ValidatorSystem {
         let block =
             ["10.0.0.0/24", "10.0.0.0/25", "10.0.0.128/25", "10.0.1.0/24", "10.0.0.0/16", "10.0.2.0/24"]
                 [usize::from(block)];
-        if !self.there.contains_key(&place(name)) {
+        if !self.stored.contains_key(&place(name)) {
             self.put(subnet(name, &format!("uid-{}", self.revision), block));
         }
     }
 
     fn delete(&mut self, which: &Index) {
-        if !self.there.is_empty() {
-            let place = self.there.keys().nth(which.index(self.there.len())).unwrap().clone();
-            self.there.remove(&place);
+        if !self.stored.is_empty() {
+            let place = self.stored.keys().nth(which.index(self.stored.len())).unwrap().clone();
+            self.stored.remove(&place);
             self.revision += 1;
-            self.tell(&place, None);
+            self.notify(&place, None);
         }
     }
 
-    fn receive(&mut self, who: usize) -> bool {
-        let working = &mut self.validators[who];
-        let Some((place, subnet)) = working.news.pop_front() else { return false };
+    fn receive(&mut self, index: usize) -> bool {
+        let validator = &mut self.validators[index];
+        let Some((place, subnet)) = validator.events.pop_front() else { return false };
         let uid = |subnet: Option<&Subnet>| subnet.map(|subnet| uid_of(subnet).to_owned());
-        if uid(working.cache.get(&place)) != uid(subnet.as_ref()) {
-            working.queue.push_back(place.clone());
+        if uid(validator.cache.get(&place)) != uid(subnet.as_ref()) {
+            validator.queue.push_back(place.clone());
         }
         match subnet {
-            Some(subnet) => drop(working.cache.insert(place, subnet)),
-            None => drop(working.cache.remove(&place)),
+            Some(subnet) => drop(validator.cache.insert(place, subnet)),
+            None => drop(validator.cache.remove(&place)),
         }
         true
     }
 
     /// Executes one step of a validator.
-    fn work(&mut self, who: usize) -> bool {
-        let working = &mut self.validators[who];
-        let next = match std::mem::take(&mut working.at) {
+    fn work(&mut self, index: usize) -> bool {
+        let validator = &mut self.validators[index];
+        let next = match std::mem::take(&mut validator.at) {
             LaggingPhase::Nothing => {
-                let Some(place) = working.queue.pop_front() else { return false };
-                let found = working.cache.get(&place).cloned();
-                let begin = working.validator.begin(&place, found.as_ref());
-                working.queue.extend(begin.wake);
+                let Some(place) = validator.queue.pop_front() else { return false };
+                let found = validator.cache.get(&place).cloned();
+                let begin = validator.validator.begin(&place, found.as_ref());
+                validator.queue.extend(begin.wake);
                 match (found, begin.examine) {
                     (Some(subnet), Examination::List(_)) => LaggingPhase::List(subnet),
                     _ => LaggingPhase::Nothing,
                 }
             }
-            LaggingPhase::List(subnet) => LaggingPhase::Judge(subnet, self.there.values().cloned().collect()),
-            LaggingPhase::Judge(subnet, listed) => match working.validator.judge(&subnet, &listed) {
+            LaggingPhase::List(subnet) => {
+                LaggingPhase::Judge(subnet, self.stored.values().cloned().collect())
+            }
+            LaggingPhase::Judge(subnet, listed) => match validator.validator.judge(&subnet, &listed) {
                 Verdict::Early { .. } => {
-                    working.queue.push_back(place_of(&subnet));
+                    validator.queue.push_back(place_of(&subnet));
                     LaggingPhase::Nothing
                 }
                 Verdict::Unchanged => LaggingPhase::Nothing,
@@ -240,30 +246,30 @@ impl ValidatorSystem {
             },
             LaggingPhase::Write(subnet, status) => {
                 let place = place_of(&subnet);
-                let now = self.there.get(&place);
+                let now = self.stored.get(&place);
                 let is_as_read =
                     now.is_some_and(|now| now.metadata.resource_version == subnet.metadata.resource_version);
                 if is_as_read {
                     self.put(Subnet { status, ..subnet });
                 } else {
-                    working.queue.push_back(place);
+                    validator.queue.push_back(place);
                 }
                 LaggingPhase::Nothing
             }
         };
-        self.validators[who].at = next;
+        self.validators[index].at = next;
         true
     }
 
     fn conflicting(&self, one: &Subnet) -> Vec<&Subnet> {
-        self.there
+        self.stored
             .values()
             .filter(|other| uid_of(other) != uid_of(one) && !conflicts(one, other).is_empty())
             .collect()
     }
 
     fn check(&self) {
-        for one in self.there.values().filter(|one| one.status.validated) {
+        for one in self.stored.values().filter(|one| one.status.validated) {
             let both: Vec<_> =
                 self.conflicting(one).into_iter().filter(|other| other.status.validated).collect();
             assert!(both.is_empty(), "{one:?} and {both:?}");
@@ -273,8 +279,8 @@ impl ValidatorSystem {
     fn settle(&mut self) {
         for _ in 0..10_000 {
             let mut busy = false;
-            for who in 0..2 {
-                busy |= self.receive(who) | self.work(who);
+            for index in 0..2 {
+                busy |= self.receive(index) | self.work(index);
                 self.check();
             }
             if !busy {
@@ -294,16 +300,16 @@ proptest! {
             match op {
                 ValidatorOp::Create { place, block } => world.create(place, block),
                 ValidatorOp::Delete(which) => world.delete(&which),
-                ValidatorOp::Receive(who) => drop(world.receive(usize::from(who))),
-                ValidatorOp::Work(who) => drop(world.work(usize::from(who))),
+                ValidatorOp::Receive(index) => drop(world.receive(usize::from(index))),
+                ValidatorOp::Work(index) => drop(world.work(usize::from(index))),
                 ValidatorOp::Settle => world.settle(),
             }
             world.check();
         }
         world.settle();
-        for one in world.there.values() {
-            let in_the_way = world.conflicting(one);
-            match (one.status.validated, in_the_way.is_empty()) {
+        for one in world.stored.values() {
+            let conflicting = world.conflicting(one);
+            match (one.status.validated, conflicting.is_empty()) {
                 (true, _) => {}
                 (false, true) => panic!("{one:?} has no conflict and is not validated"),
                 (false, false) => prop_assert!(!one.status.errors.is_empty()),
