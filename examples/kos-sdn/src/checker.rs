@@ -150,14 +150,14 @@ impl InvariantChecker {
             Err(error) => return self.report(Violation::WatchLost(error.to_string())),
         };
         while let Some(change) = changes.next().await {
-            let (object, is_there) = match change {
+            let (object, exists) = match change {
                 Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => (object, true),
                 Ok(WatchEvent::Deleted(object) | WatchEvent::Left(object)) => (object, false),
                 Ok(WatchEvent::Bookmark { .. }) => continue,
                 Ok(_) => return self.report(Violation::WatchLost("an object cannot be decoded".into())),
                 Err(error) => return self.report(Violation::WatchLost(error.to_string())),
             };
-            let found = judge(&mut self.0.state.lock(), &object.key(), is_there.then_some(&object));
+            let found = judge(&mut self.0.state.lock(), &object.key(), exists.then_some(&object));
             found.into_iter().for_each(|found| self.report(found));
             match self.seen().await {
                 Ok(seen) => self.0.state.lock().add_suspects(seen),

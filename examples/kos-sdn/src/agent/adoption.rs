@@ -63,7 +63,7 @@ impl Agent {
             }
         }
         for (_, key, peer) in self.0.peers.read().iter() {
-            if let Some((vni, address, host)) = peer.place() {
+            if let Some((vni, address, host)) = peer.location() {
                 owners.insert(Interface::Remote(RemoteInterface::new(vni, address, host)), key.clone());
             }
         }

@@ -92,7 +92,7 @@ impl AttachmentPrograms {
     ) -> (Option<ExecReport>, Vec<String>) {
         let execs = [("postCreate", &of.spec.post_create_exec), ("postDelete", &of.spec.post_delete_exec)];
         let wrong =
-            execs.into_iter().filter_map(|(what, exec)| self.0.programs.not_allowed(what, exec)).collect();
+            execs.into_iter().filter_map(|(hook, exec)| self.0.programs.not_allowed(hook, exec)).collect();
         let mut records = self.0.records.lock();
         let Some(kept) = records.get_mut(key) else { return (None, wrong) };
         kept.post_delete.clone_from(&of.spec.post_delete_exec);
@@ -116,8 +116,8 @@ impl AttachmentPrograms {
         self.0.records.lock().insert(key.clone(), kept);
     }
 
-    fn may_run(&self, what: &str, exec: &[String], local: &LocalInterface) -> Option<Vec<String>> {
-        if exec.is_empty() || self.0.programs.not_allowed(what, exec).is_some() {
+    fn may_run(&self, hook: &str, exec: &[String], local: &LocalInterface) -> Option<Vec<String>> {
+        if exec.is_empty() || self.0.programs.not_allowed(hook, exec).is_some() {
             return None;
         }
         let (ipv4, mac) = (local.address.to_string(), local.mac.to_string());

@@ -86,8 +86,8 @@ impl ProgramRunner {
     }
 
     /// Returns an error text if the program is not allowed.
-    pub(super) fn not_allowed(&self, what: &str, exec: &[String]) -> Option<String> {
-        not_allowed(what, exec, &self.0.settings.allowed)
+    pub(super) fn not_allowed(&self, hook: &str, exec: &[String]) -> Option<String> {
+        not_allowed(hook, exec, &self.0.settings.allowed)
     }
 
     /// Runs an allowed command, then `then` with its report; neither after cancellation.

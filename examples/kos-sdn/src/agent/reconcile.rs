@@ -55,7 +55,7 @@ impl Agent {
     fn peer_location(&self, key: &ObjectKey) -> PeerLocation {
         match self.0.peers.lookup(key) {
             Lookup::Unique(_, peer) => peer
-                .place()
+                .location()
                 .map_or(PeerLocation::Absent, |(vni, address, host)| PeerLocation::At(vni, address, host)),
             Lookup::Ambiguous(_) => PeerLocation::Ambiguous,
             Lookup::Absent => PeerLocation::Absent,

@@ -49,7 +49,7 @@ const TITLES: [&str; 7] = ["STEP", "FROM", "COUNT", "P50 ms", "P90 ms", "P99 ms"
 
 fn cells(row: &LatencyRow) -> [String; 7] {
     let [p50, p90, p99, most] = row.seconds.map(|seconds| format!("{:.3}", seconds * 1e3));
-    [row.what.clone(), row.cause.clone(), row.count.to_string(), p50, p90, p99, most]
+    [row.step.clone(), row.cause.clone(), row.count.to_string(), p50, p90, p99, most]
 }
 
 fn summary_line(head: &serde_json::Value) -> String {

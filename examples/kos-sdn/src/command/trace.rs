@@ -66,7 +66,7 @@ async fn trace(arguments: &TraceArguments, plane: &machinery::Plane) -> machiner
     let [from, to] = &found[..] else { return Ok(ExitCode::FAILURE) };
     println!("both");
     let (a, b) = (from.status.address_vni, to.status.address_vni);
-    print_check(CheckResult { is_so: a == b, what: format!("in one network: {a} and {b}") });
+    print_check(CheckResult { passed: a == b, text: format!("in one network: {a} and {b}") });
     if !is_well {
         return Ok(ExitCode::FAILURE);
     }
@@ -89,14 +89,14 @@ fn print_timeline(events: &[TimelineEvent]) {
         println!("    this server does not record write times");
         return;
     };
-    for TimelineEvent { at, what, after } in events {
+    for TimelineEvent { at, text, after } in events {
         let since = seconds(first.at, *at);
         let after = after.map(|(cause, took)| format!(", {:.1} ms after {cause}", took * 1e3));
-        println!("    {since:>10.4} s  {what}{}", after.unwrap_or_default());
+        println!("    {since:>10.4} s  {text}{}", after.unwrap_or_default());
     }
 }
 
 fn print_check(checked: &CheckResult) -> bool {
-    println!("  {} {}", if checked.is_so { "ok  " } else { "FAIL" }, checked.what);
-    checked.is_so
+    println!("  {} {}", if checked.passed { "ok  " } else { "FAIL" }, checked.text);
+    checked.passed
 }

@@ -206,7 +206,7 @@ impl Allocations {
     pub(super) fn sweep(
         &mut self,
         is_locked: impl Fn(&AddressKey, &ObjectKey, Option<&WriteToken>) -> bool,
-        is_there: impl Fn(&Waiter) -> bool,
+        exists: impl Fn(&Waiter) -> bool,
     ) -> Vec<Waiter> {
         let is_free = |(key, of): &(&AddressKey, &AddressMark)| {
             !of.is_claimed && !is_locked(key, &of.subnet, of.made.as_ref())
@@ -216,7 +216,7 @@ impl Allocations {
         let mut woken: Vec<_> =
             free.into_iter().filter_map(|(key, subnet)| self.lock_gone(key, Some(&subnet))).collect();
         loop {
-            let gone = self.queues.due().find(|waiter| !is_there(waiter)).cloned();
+            let gone = self.queues.due().find(|waiter| !exists(waiter)).cloned();
             let Some(gone) = gone else { return woken };
             woken.extend(self.queues.leave(&gone));
         }

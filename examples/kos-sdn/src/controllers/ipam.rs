@@ -94,7 +94,7 @@ impl IpamController {
                 recorder: recorder.clone(),
                 allocations: Mutex::new(Allocations::new(settings.waiters, settings.seed)),
                 recheck: Notify::new(),
-                silent: SilentNodes::new(unanswered, settings.time_limit),
+                silent: SilentNodes::new(unanswered, settings.silence_interval),
                 tries: settings.tries,
                 metrics: settings.metrics.ipam.clone(),
                 controller_handle: OnceLock::new(),
@@ -409,8 +409,8 @@ fn waiting_for(
     event: &Event<Arc<Subnet>>,
 ) -> Vec<ObjectKey> {
     let subnet = event.object();
-    let is_there = matches!(event, Event::Added { .. } | Event::Updated { .. });
-    if is_there && !subnet.status.validated && subnet.status.errors.is_empty() {
+    let exists = matches!(event, Event::Added { .. } | Event::Updated { .. });
+    if exists && !subnet.status.validated && subnet.status.errors.is_empty() {
         return Vec::new(); // the result of validation follows
     }
     let key = machinery::objects::Object::key(&**subnet);

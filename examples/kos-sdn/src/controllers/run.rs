@@ -25,7 +25,7 @@ pub struct ControllerSettings {
     pub validator_workers: usize,
     /// Interval of checks for silent nodes; a node is reported after one to two intervals without
     /// report.
-    pub time_limit: Duration,
+    pub silence_interval: Duration,
     /// Metrics of the controllers.
     pub metrics: Metrics,
 }
@@ -38,7 +38,7 @@ impl Default for ControllerSettings {
             seed: 0,
             ipam_workers: 8,
             validator_workers: 4,
-            time_limit: Duration::from_secs(30),
+            silence_interval: Duration::from_secs(30),
             metrics: Metrics::default(),
         }
     }

@@ -20,12 +20,12 @@ pub(super) struct SilentNodes {
     /// Attachments unanswered at the last two checks.
     silent: Mutex<BTreeSet<Waiter>>,
     /// Interval of checks.
-    time_limit: Duration,
+    interval: Duration,
 }
 
 impl SilentNodes {
-    pub(super) fn new(unanswered: Index<()>, time_limit: Duration) -> Self {
-        Self { unanswered, silent: Mutex::default(), time_limit }
+    pub(super) fn new(unanswered: Index<()>, interval: Duration) -> Self {
+        Self { unanswered, silent: Mutex::default(), interval }
     }
 
     pub(super) fn has(&self, waiter: &Waiter) -> bool {
@@ -38,7 +38,7 @@ impl Ipam {
     pub(super) async fn report_silent_nodes(&self, stopping: &CancellationToken) {
         let (silent, attachments) = (&self.inner.silent, &self.inner.attachments);
         let mut silence = SilenceTracker::default();
-        while stopping.run_until_cancelled(sleep(silent.time_limit)).await.is_some() {
+        while stopping.run_until_cancelled(sleep(silent.interval)).await.is_some() {
             let now: BTreeSet<_> = {
                 let all = attachments.read();
                 let now = all.by(&silent.unanswered, &());

@@ -84,10 +84,10 @@ impl InterfaceBook {
     }
 
     fn remove(&mut self, key: &AddressKey, interface: &BookEntry) -> bool {
-        let is_there = self.interfaces.get(key) == Some(interface);
-        if is_there {
+        let exists = self.interfaces.get(key) == Some(interface);
+        if exists {
             self.interfaces.remove(key);
         }
-        is_there
+        exists
     }
 }

@@ -10,27 +10,27 @@ use super::{Buckets, LatencyRow, bucket_percentiles};
 pub fn parse_latencies(page: &str) -> Vec<LatencyRow> {
     let mut all: BTreeMap<(String, String), Buckets> = BTreeMap::new();
     for line in page.lines() {
-        let Some((what, labels, count)) = bucket(line) else { continue };
+        let Some((step, labels, count)) = bucket(line) else { continue };
         let label = |name: &str| labels.iter().find(|(label, _)| *label == name).map(|(_, value)| *value);
         let Some(bound) = label("le").and_then(micros) else { continue };
         let cause: Vec<&str> = ["last_client_wr", "op", "err"].into_iter().filter_map(label).collect();
-        *all.entry((what.to_owned(), cause.join(" "))).or_default().entry(bound).or_default() += count;
+        *all.entry((step.to_owned(), cause.join(" "))).or_default().entry(bound).or_default() += count;
     }
-    all.iter().filter_map(|((what, cause), buckets)| bucket_percentiles(what, cause, buckets)).collect()
+    all.iter().filter_map(|((step, cause), buckets)| bucket_percentiles(step, cause, buckets)).collect()
 }
 
 type PageLabels<'a> = Vec<(&'a str, &'a str)>;
 
 fn bucket(line: &str) -> Option<(&str, PageLabels<'_>, u64)> {
     let (name, rest) = line.split_once('{')?;
-    let what = name.strip_prefix("kos_")?.strip_suffix("_latency_seconds_bucket")?;
+    let step = name.strip_prefix("kos_")?.strip_suffix("_latency_seconds_bucket")?;
     let (labels, count) = rest.rsplit_once("} ")?;
     // An exemplar may follow the count.
     let count = count.split(' ').next()?.parse::<f64>().ok().filter(|count| *count >= 0.0)?;
     let labels = labels.split("\",").filter_map(|label| label.split_once("=\""));
     let labels = labels.map(|(label, value)| (label, value.trim_end_matches('"'))).collect();
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is a count")]
-    Some((what, labels, count as u64))
+    Some((step, labels, count as u64))
 }
 
 /// Negative latencies, from clocks that differ, count in the bucket of the next bound.
@@ -61,7 +61,7 @@ mod tests {
         };
         let rows = parse_latencies(&[page("node-1"), page("node-2")].concat());
         let [row] = &rows[..] else { panic!("{rows:?}") };
-        assert_eq!((&*row.what, &*row.cause), ("agent_last_client_write_to_remote_ifc", "na"));
+        assert_eq!((&*row.step, &*row.cause), ("agent_last_client_write_to_remote_ifc", "na"));
         assert_eq!((row.count, row.seconds[0], row.seconds[3]), (4, 1.0, 2.0));
     }
 

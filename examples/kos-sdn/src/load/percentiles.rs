@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq)]
 pub struct LatencyRow {
     /// The step.
-    pub what: String,
+    pub step: String,
     /// The event from which latencies are counted.
     pub cause: String,
     /// Number of samples.
@@ -29,7 +29,7 @@ const SHARES: [f64; 4] = [0.5, 0.9, 0.99, 1.0];
     clippy::cast_sign_loss,
     reason = "an index into the samples"
 )]
-pub fn sample_percentiles(what: &str, cause: &str, samples: &[f64]) -> Option<LatencyRow> {
+pub fn sample_percentiles(step: &str, cause: &str, samples: &[f64]) -> Option<LatencyRow> {
     let mut sorted: Vec<f64> = samples.iter().copied().filter(|sample| sample.is_finite()).collect();
     sorted.sort_unstable_by(f64::total_cmp);
     let at = |share: f64| {
@@ -38,7 +38,7 @@ pub fn sample_percentiles(what: &str, cause: &str, samples: &[f64]) -> Option<La
     };
     let [p50, p90, p99, most] = SHARES.map(at);
     Some(LatencyRow {
-        what: what.into(),
+        step: step.into(),
         cause: cause.into(),
         count: sorted.len() as u64,
         seconds: [p50?, p90?, p99?, most?],
@@ -49,7 +49,7 @@ pub fn sample_percentiles(what: &str, cause: &str, samples: &[f64]) -> Option<La
 /// counts at the last finite bound.
 #[must_use]
 #[allow(clippy::cast_precision_loss, reason = "printed with few digits")]
-pub fn bucket_percentiles(what: &str, cause: &str, buckets: &Buckets) -> Option<LatencyRow> {
+pub fn bucket_percentiles(step: &str, cause: &str, buckets: &Buckets) -> Option<LatencyRow> {
     let count = *buckets.get(&u64::MAX)?;
     if count == 0 {
         return None;
@@ -73,7 +73,7 @@ pub fn bucket_percentiles(what: &str, cause: &str, buckets: &Buckets) -> Option<
         }
         below
     };
-    Some(LatencyRow { what: what.into(), cause: cause.into(), count, seconds: SHARES.map(at) })
+    Some(LatencyRow { step: step.into(), cause: cause.into(), count, seconds: SHARES.map(at) })
 }
 
 #[cfg(test)]

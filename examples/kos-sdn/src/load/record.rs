@@ -124,8 +124,8 @@ mod tests {
         record.client.insert("ready".into(), 7.0);
         record.tested = Some(TestResult { peer: None, ok: true, seconds: 8.0, says: String::new() });
         let shown: Vec<_> =
-            record_rows(&[record]).into_iter().map(|row| (row.what, row.cause, row.seconds[0])).collect();
-        let shown: Vec<_> = shown.iter().map(|(what, cause, took)| (&**what, &**cause, *took)).collect();
+            record_rows(&[record]).into_iter().map(|row| (row.step, row.cause, row.seconds[0])).collect();
+        let shown: Vec<_> = shown.iter().map(|(step, cause, took)| (&**step, &**cause, *took)).collect();
         assert_eq!(
             shown,
             [

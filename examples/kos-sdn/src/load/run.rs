@@ -25,7 +25,7 @@ use super::tracker::{AttachmentTracker, TrackedChange};
 use super::{AttachmentRecord, Operation, due_times, operations};
 use crate::metrics::{LoadRunMetrics, ok};
 use crate::model::{IPLock, NetworkAttachment, Subnet};
-use crate::plan::{SplitMix64, place_of};
+use crate::plan::{SplitMix64, address_key};
 use crate::probe::Prober;
 
 /// The outcome of a run.
@@ -347,7 +347,7 @@ impl Run<'_> {
 
     fn on_event(&self, key: &ObjectKey, event: &Event<Arc<NetworkAttachment>>) -> TrackedChange {
         let all = self.attachments.read();
-        let has = |key: &ObjectKey| all.get(key).and_then(|one| place_of(one));
+        let has = |key: &ObjectKey| all.get(key).and_then(|one| address_key(one));
         let change = match event {
             Event::Added { object, .. } | Event::Updated { object, .. } => {
                 self.tracker.lock().update(key, object, has)

@@ -60,9 +60,9 @@ impl LoadShape {
             ("exponent", exponent, 0.0),
             ("size factor", factor, 0.0),
         ];
-        for (what, number, least) in numbers {
+        for (name, number, least) in numbers {
             if !number.is_finite() || number < least {
-                return Err(format!("the {what} {number}: must be a number of at least {least}"));
+                return Err(format!("the {name} {number}: must be a number of at least {least}"));
             }
         }
         let mut slots = 0_u64;

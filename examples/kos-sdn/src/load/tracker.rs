@@ -9,7 +9,7 @@ use machinery::tokio::time::Instant;
 use super::record::AttachmentRecord;
 use crate::metrics::LoadRunMetrics;
 use crate::model::{Cidr, IPLock, NetworkAttachment};
-use crate::plan::{AddressKey, place_of};
+use crate::plan::{AddressKey, address_key};
 
 /// The tracked attachments.
 pub(super) struct AttachmentTracker {
@@ -120,7 +120,7 @@ impl AttachmentTracker {
             .chain(&status.errors.host)
             .cloned()
             .collect();
-        if let Some(place) = place_of(now) {
+        if let Some(place) = address_key(now) {
             let [first, second] = [live.block.usable().start(), live.block.usable().end()].map(|of| *of);
             if !(first..=second).contains(&u32::from(place.address)) {
                 wrong.push(format!("{} is outside its subnet", place.address));
@@ -160,9 +160,9 @@ impl AttachmentTracker {
 
     /// Records deletions without an event: the informer reports nothing for an object created and
     /// deleted between two deliveries.
-    pub(super) fn sweep(&mut self, is_there: impl Fn(&ObjectKey) -> bool) {
+    pub(super) fn sweep(&mut self, exists: impl Fn(&ObjectKey) -> bool) {
         let is_gone = |(key, live): &(&ObjectKey, &LiveAttachment)| {
-            live.record.client.contains_key("delete") && !is_there(key)
+            live.record.client.contains_key("delete") && !exists(key)
         };
         let gone: Vec<ObjectKey> = self.live.iter().filter(is_gone).map(|(key, _)| key.clone()).collect();
         for key in gone {
@@ -181,7 +181,7 @@ impl AttachmentTracker {
         if let Some(now) = &live.now {
             let lock = now.metadata.uid.as_ref().and_then(|uid| self.locks.remove(uid));
             live.record.record_times(now, lock.as_deref());
-            if let Some(place) = place_of(now)
+            if let Some(place) = address_key(now)
                 && self.holders.get(&place).is_some_and(|holder| holder.to_string() == live.record.attachment)
             {
                 self.holders.remove(&place);

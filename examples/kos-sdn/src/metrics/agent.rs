@@ -131,12 +131,12 @@ impl AgentNode {
     }
 
     /// Records the creation or deletion of an interface.
-    pub(crate) fn interface_count(&self, interface: &Interface, is_there: bool) {
+    pub(crate) fn interface_count(&self, interface: &Interface, exists: bool) {
         let level = match interface {
             Interface::Local(_) => &self.all.locals,
             Interface::Remote(_) => &self.all.remotes,
         };
-        level.add([&self.node], if is_there { 1 } else { -1 });
+        level.add([&self.node], if exists { 1 } else { -1 });
     }
 
     /// Records the latency of a new local interface.
@@ -177,9 +177,9 @@ impl AgentNode {
     }
 
     /// Records a program run.
-    pub(crate) fn ran(&self, what: &str, report: &ExecReport) {
+    pub(crate) fn ran(&self, hook: &str, report: &ExecReport) {
         let complained = complaints_label(complaints(&report.std_out, &report.std_err)).to_string();
-        let labels = [&*self.node, what, &report.exit_status.to_string(), &complained];
+        let labels = [&*self.node, hook, &report.exit_status.to_string(), &complained];
         self.all.exec.observe(labels, seconds(report.start_time.0, report.stop_time.0));
         self.all.execs.count(labels);
     }

@@ -98,8 +98,8 @@ where
 }
 
 /// Returns the value of a boolean label.
-pub(crate) const fn truth(is_so: bool) -> &'static str {
-    if is_so { "true" } else { "false" }
+pub(crate) const fn truth(value: bool) -> &'static str {
+    if value { "true" } else { "false" }
 }
 
 #[cfg(test)]

@@ -71,7 +71,7 @@ impl MicroTimestamp {
 impl Peer {
     /// Returns VNI, address and underlay address of the node, if all are set.
     #[must_use]
-    pub fn place(&self) -> Option<(Vni, Ipv4Addr, Ipv4Addr)> {
+    pub fn location(&self) -> Option<(Vni, Ipv4Addr, Ipv4Addr)> {
         let PeerStatus { address_vni, ipv4, host_ip, .. } = self.status;
         Some((Vni::new(address_vni).ok()?, ipv4?, host_ip?))
     }
@@ -143,7 +143,10 @@ mod tests {
             ]},
         });
         let peer = Peer::deserialize(&object).unwrap();
-        assert_eq!(peer.place(), Some((Vni::new(17).unwrap(), [10, 1, 0, 2].into(), [192, 0, 2, 1].into())));
+        assert_eq!(
+            peer.location(),
+            Some((Vni::new(17).unwrap(), [10, 1, 0, 2].into(), [192, 0, 2, 1].into()))
+        );
         assert_eq!((peer.key().to_string().as_str(), peer.version()), ("n/a", ResourceVersion::new("7")));
         let times = [
             peer.status.subnet_creation_time,
@@ -159,7 +162,7 @@ mod tests {
         {
             let mut object = object.clone();
             object["status"] = errors;
-            assert_eq!(Peer::deserialize(&object).unwrap().place(), None);
+            assert_eq!(Peer::deserialize(&object).unwrap().location(), None);
         }
     }
 }

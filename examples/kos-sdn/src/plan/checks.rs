@@ -7,9 +7,9 @@ use crate::model::{IPLock, NetworkAttachment, Subnet};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CheckResult {
     /// Whether the check passed.
-    pub is_so: bool,
+    pub passed: bool,
     /// Description of the check.
-    pub what: String,
+    pub text: String,
 }
 
 /// Checks an attachment, its subnet and its lock. Stops after the first failure.
@@ -20,9 +20,9 @@ pub fn checks(
     lock: Option<&IPLock>,
 ) -> Vec<CheckResult> {
     let mut checked = Vec::new();
-    let mut check = |is_so: bool, what: String| {
-        checked.push(CheckResult { is_so, what });
-        is_so
+    let mut check = |passed: bool, text: String| {
+        checked.push(CheckResult { passed, text });
+        passed
     };
     let Some(attachment) = attachment else {
         check(false, "the attachment exists".into());
@@ -78,8 +78,8 @@ mod tests {
             |attachment: Option<&NetworkAttachment>, subnet: Option<&Subnet>, lock: Option<&IPLock>| {
                 let checked = checks(attachment, subnet, lock);
                 let (last, before) = checked.split_last().unwrap();
-                assert!(before.iter().all(|checked| checked.is_so));
-                (last.is_so, last.what.clone())
+                assert!(before.iter().all(|checked| checked.passed));
+                (last.passed, last.text.clone())
             };
         assert_eq!(last(None, None, None), (false, "the attachment exists".into()));
         assert_eq!(last(Some(&attachment), None, None), (false, "its subnet s exists".into()));

@@ -15,9 +15,9 @@ pub struct ExecValues<'a> {
 
 /// Returns an error text unless the program's path is byte for byte one of the allowed ones.
 #[must_use]
-pub fn not_allowed(what: &str, exec: &[String], allowed: &BTreeSet<String>) -> Option<String> {
+pub fn not_allowed(hook: &str, exec: &[String], allowed: &BTreeSet<String>) -> Option<String> {
     let path = exec.first().filter(|path| !allowed.contains(*path))?;
-    Some(format!("{what} specifies non-allowed path {path}"))
+    Some(format!("{hook} specifies non-allowed path {path}"))
 }
 
 /// Expands `${ifname}`, `${ipv4}` and `${mac}` in the arguments, not in the path. Other references

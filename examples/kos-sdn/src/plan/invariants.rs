@@ -86,7 +86,7 @@ impl Invariants {
             self.holders.remove(&before);
         }
         let now = now?;
-        let place = place_of(now)?;
+        let place = address_key(now)?;
         if let Some(Interface::Local(_)) = desired_local(now) {
             self.locals.insert((now.spec.node.clone(), place));
             self.networks.insert((now.spec.node.clone(), place.vni));
@@ -102,7 +102,7 @@ impl Invariants {
     /// Returns true if all current addresses and validated subnets have been observed.
     #[must_use]
     pub fn has_observed(&self, attachments: &[Arc<NetworkAttachment>], subnets: &[Arc<Subnet>]) -> bool {
-        let now = attachments.iter().filter_map(|one| Some((one.key(), place_of(one)?)));
+        let now = attachments.iter().filter_map(|one| Some((one.key(), address_key(one)?)));
         let validated = subnets.iter().filter(|subnet| subnet.status.validated);
         now.collect::<BTreeMap<_, _>>() == self.addresses
             && validated.map(|subnet| (subnet.key(), &subnet.spec)).collect::<BTreeMap<_, _>>()
@@ -177,14 +177,14 @@ fn lock_violations(attachments: &[Arc<NetworkAttachment>], locks: &[Arc<IPLock>]
         let status = &owner.status;
         let is_in_status = lock.metadata.uid.as_deref() == Some(&*status.lock_uid);
         let is_its_address =
-            place_of(owner).is_some_and(|place| name_of_key(&place).is_ok_and(|key| key == name));
+            address_key(owner).is_some_and(|place| name_of_key(&place).is_ok_and(|key| key == name));
         match (is_in_status, is_its_address) {
             (true, true) => drop(locked.insert(owner.key())),
             (false, _) if status.lock_uid.is_empty() => {}
             _ => wrong.push(format!("the lock {name} is owned by {}, whose status has another", owner.key())),
         }
     }
-    let holders = attachments.iter().filter(|one| place_of(one).is_some() && !locked.contains(&one.key()));
+    let holders = attachments.iter().filter(|one| address_key(one).is_some() && !locked.contains(&one.key()));
     wrong.extend(holders.map(|one| format!("{} has an address without a lock", one.key())));
     wrong
 }
@@ -195,16 +195,16 @@ fn desired_on(
     attachments: &[Arc<NetworkAttachment>],
 ) -> (BTreeSet<AddressKey>, BTreeSet<(AddressKey, Ipv4Addr)>) {
     let here = attachments.iter().filter(|one| one.spec.node == node.node && desired_local(one).is_some());
-    let locals: BTreeSet<AddressKey> = here.filter_map(|one| place_of(one)).collect();
+    let locals: BTreeSet<AddressKey> = here.filter_map(|one| address_key(one)).collect();
     let networks: BTreeSet<Vni> = locals.iter().map(|place| place.vni).collect();
     let elsewhere = attachments.iter().filter(|one| one.spec.node != node.node);
-    let remotes = elsewhere.filter_map(|one| Some((place_of(one)?, one.status.host_ip.parse().ok()?)));
+    let remotes = elsewhere.filter_map(|one| Some((address_key(one)?, one.status.host_ip.parse().ok()?)));
     (locals, remotes.filter(|(place, _)| networks.contains(&place.vni)).collect())
 }
 
 /// Returns the address of an attachment, and its network.
 #[must_use]
-pub fn place_of(attachment: &NetworkAttachment) -> Option<AddressKey> {
+pub fn address_key(attachment: &NetworkAttachment) -> Option<AddressKey> {
     let status = &attachment.status;
     let (vni, address) = (Vni::new(status.address_vni).ok()?, status.ipv4.parse().ok()?);
     Some(AddressKey { vni, address })

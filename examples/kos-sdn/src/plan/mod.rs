@@ -32,7 +32,7 @@ pub use flows::{
     FlowDifference, LocalInterface, RemoteInterface, default_drop_flows, flow_difference, local_cookie,
     local_flows, remote_cookie, remote_flows,
 };
-pub use invariants::{Invariants, NodeInterfaces, Violation, converged_violations, place_of};
+pub use invariants::{Invariants, NodeInterfaces, Violation, address_key, converged_violations};
 pub use ipam::{
     AddressFailure, IpamDecision, IpamStep, IpamView, LockedAddress, OwnedLock, decide, locked_address,
 };

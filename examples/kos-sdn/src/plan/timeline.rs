@@ -11,7 +11,7 @@ pub struct TimelineEvent {
     /// Time of the write.
     pub at: Timestamp,
     /// Description.
-    pub what: String,
+    pub text: String,
     /// The event that the write waited for, with the seconds since then; `None` for a client's
     /// write.
     pub after: Option<(&'static str, f64)>,
@@ -34,8 +34,8 @@ pub fn timeline(
     let (addressed, made) = (of_it(Section::Address), of_it(Section::Implementation));
     let ran = of_it(Section::ExecReport);
     let client = |at: Option<Timestamp>| at.map(|at| (at, None));
-    let after = |at: Option<Timestamp>, what: &'static str, since: Option<Timestamp>| {
-        at.map(|at| (at, since.map(|since| (what, seconds(since, at)))))
+    let after = |at: Option<Timestamp>, text: &'static str, since: Option<Timestamp>| {
+        at.map(|at| (at, since.map(|since| (text, seconds(since, at)))))
     };
     // The later of the two events is the cause.
     let examined = match (last.map(|last| last.at), validated) {
@@ -56,7 +56,7 @@ pub fn timeline(
     ];
     let mut timeline: Vec<_> = events
         .into_iter()
-        .filter_map(|(event, what)| event.map(|(at, after)| TimelineEvent { at, what, after }))
+        .filter_map(|(event, text)| event.map(|(at, after)| TimelineEvent { at, text, after }))
         .collect();
     // A stable sort: causes precede effects of the same time.
     timeline.sort_by_key(|event| event.at);
@@ -76,8 +76,8 @@ mod tests {
     fn shown(timeline: &[TimelineEvent]) -> Vec<Shown<'_>> {
         let millis = |seconds: f64| (seconds * 1000.0).round() as i64;
         let shown = timeline.iter().map(|event| {
-            let after = event.after.map(|(what, took)| (what, millis(took)));
-            (event.at.as_millisecond(), &*event.what, after)
+            let after = event.after.map(|(text, took)| (text, millis(took)));
+            (event.at.as_millisecond(), &*event.text, after)
         });
         shown.collect()
     }

@@ -79,19 +79,19 @@ impl SubnetValidator {
     }
 
     /// Begins examination of a subnet, or records its deletion.
-    pub fn begin(&mut self, place: &(String, String), found: Option<&Subnet>) -> BeginOutcome {
+    pub fn begin(&mut self, key: &(String, String), found: Option<&Subnet>) -> BeginOutcome {
         let uid = found.map(uid_of);
         let mut wake = BTreeSet::new();
-        if self.seen.get(place).map(|seen| seen.uid.as_str()) != uid {
-            if let Some(former) = self.seen.remove(place) {
+        if self.seen.get(key).map(|seen| seen.uid.as_str()) != uid {
+            if let Some(former) = self.seen.remove(key) {
                 wake = former.blocks;
-                wake.remove(place);
+                wake.remove(key);
             }
-            self.forget(place);
+            self.forget(key);
         }
         if let Some(subnet) = found {
             let seen = || SeenSubnet { uid: uid_of(subnet).to_owned(), blocks: BTreeSet::new() };
-            self.seen.entry(place.clone()).or_insert_with(seen);
+            self.seen.entry(key.clone()).or_insert_with(seen);
         }
         BeginOutcome {
             wake: wake.into_iter().collect(),
@@ -101,27 +101,26 @@ impl SubnetValidator {
 
     /// Judges a subnet by a live list of its network, taken after [`Self::begin`].
     pub fn judge(&mut self, subnet: &Subnet, listed: &[Subnet]) -> Verdict {
-        let place = place_of(subnet);
+        let key = key_of(subnet);
         let others = listed.iter().filter(|other| uid_of(other) != uid_of(subnet));
         let found: Vec<(NamespacedName, Vec<String>)> = others
-            .map(|other| (place_of(other), conflicts(subnet, other)))
+            .map(|other| (key_of(other), conflicts(subnet, other)))
             .filter(|(_, conflicts)| !conflicts.is_empty())
             .collect();
         let begun =
-            |other: &&Subnet| self.seen.get(&place_of(other)).is_some_and(|seen| seen.uid == uid_of(other));
-        let in_the_way =
-            listed.iter().filter(|other| found.iter().any(|(place, _)| *place == place_of(other)));
+            |other: &&Subnet| self.seen.get(&key_of(other)).is_some_and(|seen| seen.uid == uid_of(other));
+        let in_the_way = listed.iter().filter(|other| found.iter().any(|(key, _)| *key == key_of(other)));
         if let Some(early) =
             in_the_way.filter(|other| uid_of(other) != uid_of(subnet)).find(|other| !begun(other))
         {
-            return Verdict::Early { rival: place_of(early) };
+            return Verdict::Early { rival: key_of(early) };
         }
-        self.forget(&place);
+        self.forget(&key);
         for (rival, _) in &found {
             if let Some(seen) = self.seen.get_mut(rival) {
-                seen.blocks.insert(place.clone());
+                seen.blocks.insert(key.clone());
             }
-            self.blocked_by.entry(place.clone()).or_default().insert(rival.clone());
+            self.blocked_by.entry(key.clone()).or_default().insert(rival.clone());
         }
         let mut errors: Vec<String> = found.into_iter().flat_map(|(_, conflicts)| conflicts).collect();
         errors.sort();
@@ -136,10 +135,10 @@ impl SubnetValidator {
     }
 
     /// Drops the conflicts of a subnet.
-    fn forget(&mut self, place: &NamespacedName) {
-        for rival in self.blocked_by.remove(place).into_iter().flatten() {
+    fn forget(&mut self, key: &NamespacedName) {
+        for rival in self.blocked_by.remove(key).into_iter().flatten() {
             if let Some(seen) = self.seen.get_mut(&rival) {
-                seen.blocks.remove(place);
+                seen.blocks.remove(key);
             }
         }
     }
@@ -162,7 +161,7 @@ fn examination(subnet: &Subnet) -> Examination {
 /// Returns the conflicts of a subnet with another.
 #[must_use]
 pub fn conflicts(subnet: &Subnet, other: &Subnet) -> Vec<String> {
-    let (namespace, name) = place_of(other);
+    let (namespace, name) = key_of(other);
     let mut found = Vec::new();
     if subnet.spec.vni != other.spec.vni {
         return found;
@@ -180,7 +179,7 @@ fn uid_of(subnet: &Subnet) -> &str {
     subnet.metadata.uid.as_deref().unwrap_or_default()
 }
 
-fn place_of(subnet: &Subnet) -> NamespacedName {
+fn key_of(subnet: &Subnet) -> NamespacedName {
     let metadata = &subnet.metadata;
     (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
 }

@@ -48,14 +48,14 @@ impl ForeignServerHarness {
     }
 
     async fn until_validated(&self, subnet: &str, errors: &[&str]) {
-        let is_so = || {
+        let condition = || {
             let subnet = self.harness.subnets.get(&key("default", subnet));
             let reports = |it: &kos::model::Subnet| {
                 it.status.errors == errors && it.status.validated == errors.is_empty()
             };
             subnet.is_some_and(|it| reports(&it))
         };
-        self.harness.until_so(is_so).await;
+        self.harness.until_so(condition).await;
     }
 }
 
@@ -186,13 +186,13 @@ async fn two_ipam_controllers_assign_each_address_once() {
     for (number, name) in names.iter().enumerate() {
         harness.attach(name, &format!("node-{}", number % 2 + 1), "s").await;
     }
-    let is = |name: &String, is_so: fn(&kos::model::NetworkAttachment) -> bool| {
-        harness.get(name).is_some_and(|it| is_so(&it))
+    let is = |name: &String, condition: fn(&kos::model::NetworkAttachment) -> bool| {
+        harness.get(name).is_some_and(|it| condition(&it))
     };
     let has = |name: &String| is(name, |it| !it.status.ifc_name.is_empty());
     let waits =
         |name: &String| is(name, |it| it.status.errors.ipam == ["Referenced subnet has run out of IPs"]);
-    let count = |is_so: &dyn Fn(&String) -> bool| names.iter().filter(|name| is_so(name)).count();
+    let count = |condition: &dyn Fn(&String) -> bool| names.iter().filter(|name| condition(name)).count();
     harness.until_so(|| (count(&has), count(&waits)) == (5, 7)).await;
     for round in 0..3 {
         let deleted = names.iter().cycle().skip(round * 5).find(|name| has(name)).unwrap();

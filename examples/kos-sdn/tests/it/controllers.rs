@@ -112,8 +112,9 @@ impl PlaneFixture {
         self.attachments.get(&key("n", name))
     }
 
-    async fn until(&self, name: &str, is_so: impl Fn(Option<&NetworkAttachment>) -> bool) {
-        let so = kos::wait::wait_until(&self.attachments, |_| is_so(self.get(name).as_deref()).then_some(()));
+    async fn until(&self, name: &str, condition: impl Fn(Option<&NetworkAttachment>) -> bool) {
+        let so =
+            kos::wait::wait_until(&self.attachments, |_| condition(self.get(name).as_deref()).then_some(()));
         if tokio::time::timeout(DEADLINE, so).await.is_err() {
             let all = self.attachments.read();
             panic!(

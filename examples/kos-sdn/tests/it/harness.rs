@@ -109,9 +109,9 @@ impl Harness {
     }
 
     /// Waits until a condition on an attachment holds.
-    pub(crate) async fn until(&self, name: &str, is_so: impl Fn(Option<&NetworkAttachment>) -> bool) {
+    pub(crate) async fn until(&self, name: &str, condition: impl Fn(Option<&NetworkAttachment>) -> bool) {
         let so = async {
-            while !is_so(self.get(name).as_deref()) {
+            while !condition(self.get(name).as_deref()) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };
@@ -133,9 +133,9 @@ impl Harness {
     }
 
     /// Polls a condition that has no event.
-    pub(crate) async fn until_so(&self, is_so: impl Fn() -> bool) {
+    pub(crate) async fn until_so(&self, condition: impl Fn() -> bool) {
         let so = async {
-            while !is_so() {
+            while !condition() {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         };

@@ -62,7 +62,7 @@ impl EchoBuffer {
                 }
             }
         };
-        let sent = timeout(TIME_LIMIT, sent).await.map_err(|_| PingError::NobodyThere(to))??;
+        let sent = timeout(TIME_LIMIT, sent).await.map_err(|_| PingError::NoArpReply(to))??;
         self.record(sent.unwrap_or_default());
         let echo = (from, (to, id, sequence));
         let answered = async {
@@ -70,6 +70,6 @@ impl EchoBuffer {
                 sleep(POLL_INTERVAL).await;
             }
         };
-        timeout(TIME_LIMIT, answered).await.map_err(|_| PingError::NoAnswer(to))
+        timeout(TIME_LIMIT, answered).await.map_err(|_| PingError::NoEchoReply(to))
     }
 }

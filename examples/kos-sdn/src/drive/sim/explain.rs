@@ -25,22 +25,22 @@ pub(super) fn explain(node: &SimNode, path: &FramePath) -> Vec<String> {
             None => format!("from {} at port {port}", from.address),
         };
         steps.push(format!("{what} for {to}, {origin}:"));
-        let followed = node.switch.follow(&IncomingFrame { port, tunnel, frame: &frame });
-        steps.extend(followed.flows.iter().map(|flow| format!("  {flow}")));
-        let leaves: Vec<_> =
-            followed.leaves.iter().map(|leaves| output_text(leaves, node.key_at(leaves.port))).collect();
-        steps.push(match leaves.is_empty() {
+        let trace = node.switch.trace(&IncomingFrame { port, tunnel, frame: &frame });
+        steps.extend(trace.flows.iter().map(|flow| format!("  {flow}")));
+        let outputs: Vec<_> =
+            trace.outputs.iter().map(|outputs| output_text(outputs, node.key_at(outputs.port))).collect();
+        steps.push(match outputs.is_empty() {
             true => "  dropped".into(),
-            false => format!("  goes {}", leaves.join(", and ")),
+            false => format!("  goes {}", outputs.join(", and ")),
         });
     }
     steps
 }
 
-fn output_text(leaves: &OutgoingFrame, guest: Option<AddressKey>) -> String {
-    match (leaves.tunnel, guest) {
+fn output_text(outputs: &OutgoingFrame, guest: Option<AddressKey>) -> String {
+    match (outputs.tunnel, guest) {
         (Some(Tunnel { vni, node }), _) => format!("to {node}, by the tunnel of network {vni}"),
-        (None, Some(AddressKey { address, .. })) => format!("to {address}, at port {}", leaves.port),
-        (None, None) => format!("out at port {}", leaves.port),
+        (None, Some(AddressKey { address, .. })) => format!("to {address}, at port {}", outputs.port),
+        (None, None) => format!("out at port {}", outputs.port),
     }
 }

@@ -17,7 +17,7 @@ pub(super) const TUNNELS: Port = Port(1);
 pub(super) struct SimNode {
     pub(super) switch: Switch,
     /// Whether the node is disconnected from the underlay.
-    pub(super) is_cut: bool,
+    pub(super) is_disconnected: bool,
     book: InterfaceBook,
     ports: BTreeMap<AddressKey, Port>,
     guests: BTreeMap<Port, (AddressKey, Guest)>,
@@ -31,7 +31,7 @@ impl SimNode {
         let next = TUNNELS.0 + 1;
         Self {
             switch,
-            is_cut: false,
+            is_disconnected: false,
             book: InterfaceBook::new(interfaces),
             ports: BTreeMap::new(),
             guests: BTreeMap::new(),

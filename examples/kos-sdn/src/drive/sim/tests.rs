@@ -48,7 +48,7 @@ async fn a_ping_crosses_the_underlay() {
     assert_eq!(underlay.ping(host(1), key(1, 2), address(3), 1), Ok(()), "on one node");
     assert_eq!(underlay.ping(host(1), key(1, 2), address(9), 2), Ok(()), "on two");
     assert_eq!(underlay.ping(host(2), key(1, 9), address(3), 3), Ok(()));
-    let nobody = Err(PingError::NobodyThere(address(7)));
+    let nobody = Err(PingError::NoArpReply(address(7)));
     assert_eq!(underlay.ping(host(1), key(1, 2), address(7), 4), nobody);
     let missing = underlay.ping(host(2), key(1, 2), address(9), 5);
     assert_eq!(missing.unwrap_err().to_string(), "there is no interface 10.0.0.2 of network 1 on 192.0.2.2");
@@ -58,7 +58,7 @@ async fn a_ping_crosses_the_underlay() {
 async fn networks_are_isolated() {
     let (underlay, _fabrics) = two_nodes().await;
     assert_eq!(underlay.ping(host(1), key(2, 2), address(9), 1), Ok(()));
-    assert_eq!(underlay.ping(host(1), key(2, 2), address(3), 2), Err(PingError::NobodyThere(address(3))));
+    assert_eq!(underlay.ping(host(1), key(2, 2), address(3), 2), Err(PingError::NoArpReply(address(3))));
     let is_request = Guest::of(&local(key(2, 2))).arp_request(address(9));
     let response = underlay.send(host(1), key(2, 2), is_request).unwrap();
     assert!(response.iter().all(|one| one.to.vni.number() == 2) && response.len() == 2, "{response:?}");
@@ -103,7 +103,7 @@ async fn spoofed_frames_are_dropped() {
 
     let arrives = |node: Ipv4Addr, vni: u32, frame: Vec<u8>| {
         let tunnel = Tunnel { vni: Vni::new(vni).unwrap(), node };
-        underlay.arrive(host(2), tunnel, frame).unwrap().len()
+        underlay.deliver(host(2), tunnel, frame).unwrap().len()
     };
     let honest = || echo(mine, address(2), other, address(9));
     assert_eq!(arrives(host(1), 1, honest()), 2);
@@ -143,7 +143,7 @@ async fn a_switch_without_flows_forwards_nothing() {
     for low in [3, 9] {
         assert_eq!(
             underlay.ping(host(1), key(1, 2), address(low), 1),
-            Err(PingError::NobodyThere(address(low)))
+            Err(PingError::NoArpReply(address(low)))
         );
     }
     let listed = fabrics[0].list().await.unwrap();
@@ -204,10 +204,10 @@ async fn deleted_interfaces_are_unreachable_until_recreated() {
     let (underlay, fabrics) = two_nodes().await;
     let nine = RemoteInterface::new(key(1, 9).vni, address(9), host(2));
     fabrics[0].delete_remote(&nine).await.unwrap();
-    assert_eq!(underlay.ping(host(1), key(1, 2), address(9), 1), Err(PingError::NobodyThere(address(9))));
+    assert_eq!(underlay.ping(host(1), key(1, 2), address(9), 1), Err(PingError::NoArpReply(address(9))));
     fabrics[0].create_remote(&nine).await.unwrap();
     fabrics[1].delete_local(&local(key(1, 9))).await.unwrap();
-    assert_eq!(underlay.ping(host(1), key(1, 2), address(9), 2), Err(PingError::NobodyThere(address(9))));
+    assert_eq!(underlay.ping(host(1), key(1, 2), address(9), 2), Err(PingError::NoArpReply(address(9))));
     fabrics[1].create_local(&local(key(1, 9))).await.unwrap();
     assert_eq!(underlay.ping(host(1), key(1, 2), address(9), 3), Ok(()));
 }
@@ -226,11 +226,11 @@ async fn restarted_fabric_lists_its_interfaces() {
 async fn disconnected_node_exchanges_no_frames() {
     let (underlay, _fabrics) = two_nodes().await;
     assert_eq!(underlay.ping(host(1), key(1, 2), address(9), 1), Ok(()));
-    underlay.cut(host(2), true).unwrap();
-    assert_eq!(underlay.ping(host(1), key(1, 2), address(9), 2), Err(PingError::NoAnswer(address(9))));
-    underlay.cut(host(2), false).unwrap();
-    underlay.cut(host(1), true).unwrap();
-    assert_eq!(underlay.ping(host(1), key(1, 2), address(9), 3), Err(PingError::NoAnswer(address(9))));
+    underlay.disconnect(host(2), true).unwrap();
+    assert_eq!(underlay.ping(host(1), key(1, 2), address(9), 2), Err(PingError::NoEchoReply(address(9))));
+    underlay.disconnect(host(2), false).unwrap();
+    underlay.disconnect(host(1), true).unwrap();
+    assert_eq!(underlay.ping(host(1), key(1, 2), address(9), 3), Err(PingError::NoEchoReply(address(9))));
     assert_eq!(
         underlay.ping(host(1), key(1, 2), address(3), 4),
         Ok(()),

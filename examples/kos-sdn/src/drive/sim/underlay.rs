@@ -83,10 +83,10 @@ pub enum SendError {
 pub enum PingError {
     /// No ARP reply for the address.
     #[error("no ARP reply for {0}")]
-    NobodyThere(Ipv4Addr),
+    NoArpReply(Ipv4Addr),
     /// No echo reply.
     #[error("{0} does not answer")]
-    NoAnswer(Ipv4Addr),
+    NoEchoReply(Ipv4Addr),
     /// The frame was not sent.
     #[error(transparent)]
     SendError(#[from] SendError),
@@ -163,9 +163,9 @@ impl Underlay {
         const ID: u16 = 0x6b6f;
         self.send_arp_request(node, from, to)?;
         let delivered =
-            self.send_echo_request(node, from, to, (ID, sequence))?.ok_or(PingError::NobodyThere(to))?;
+            self.send_echo_request(node, from, to, (ID, sequence))?.ok_or(PingError::NoArpReply(to))?;
         let answered = |one: &DeliveredFrame| one.to == from && one.response.echo == Some((to, ID, sequence));
-        delivered.iter().any(answered).then_some(()).ok_or(PingError::NoAnswer(to))
+        delivered.iter().any(answered).then_some(()).ok_or(PingError::NoEchoReply(to))
     }
 
     /// Sends an ARP request from a guest.
@@ -212,7 +212,7 @@ impl Underlay {
     ///
     /// # Errors
     /// The node does not exist, or the limit of steps is reached.
-    pub fn arrive(
+    pub fn deliver(
         &self,
         node: Ipv4Addr,
         tunnel: Tunnel,
@@ -229,8 +229,8 @@ impl Underlay {
     ///
     /// # Errors
     /// The node does not exist.
-    pub fn cut(&self, node: Ipv4Addr, is_cut: bool) -> Result<(), FabricError> {
-        self.with(node, |node| node.is_cut = is_cut)
+    pub fn disconnect(&self, node: Ipv4Addr, is_disconnected: bool) -> Result<(), FabricError> {
+        self.with(node, |node| node.is_disconnected = is_disconnected)
     }
 
     /// Replaces the switch of a node by one without flows, as a restart does.
@@ -273,13 +273,13 @@ impl Underlay {
                 }
                 continue;
             };
-            let is_cut = node.is_cut;
-            if is_cut && port == TUNNELS {
+            let is_disconnected = node.is_disconnected;
+            if is_disconnected && port == TUNNELS {
                 continue;
             }
-            for leaves in node.switch.step(&IncomingFrame { port, tunnel, frame: &frame }) {
-                match leaves.tunnel {
-                    Some(Tunnel { vni, node: there }) if !is_cut => {
+            for outputs in node.switch.forward(&IncomingFrame { port, tunnel, frame: &frame }) {
+                match outputs.tunnel {
+                    Some(Tunnel { vni, node: there }) if !is_disconnected => {
                         let tunnel = Some(Tunnel { vni, node: here });
                         in_flight.push_back(FrameInFlight {
                             node: there,
@@ -290,12 +290,12 @@ impl Underlay {
                     }
                     Some(_) => {}
                     None => {
-                        let Some((to, guest)) = node.guest(leaves.port) else { continue };
+                        let Some((to, guest)) = node.guest(outputs.port) else { continue };
                         let response = guest.receive(&frame);
                         if let Some(answer) = response.answer.clone() {
                             in_flight.push_back(FrameInFlight {
                                 node: here,
-                                port: leaves.port,
+                                port: outputs.port,
                                 tunnel: None,
                                 frame: answer,
                             });

@@ -70,7 +70,7 @@ impl Wire {
             let (Some((vni, frame)), IpAddr::V4(node)) = (unwrapped(&bytes[..length]), source.ip()) else {
                 continue;
             };
-            match self.underlay.arrive(self.node, Tunnel { vni, node }, frame.to_vec()) {
+            match self.underlay.deliver(self.node, Tunnel { vni, node }, frame.to_vec()) {
                 Ok(delivered) => self.far.record(delivered),
                 Err(error) => tracing::debug!(%error, %node, "a frame was lost"),
             }

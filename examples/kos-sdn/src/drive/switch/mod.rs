@@ -55,7 +55,7 @@ pub struct FlowTrace<'a> {
     /// The matching flows, in order.
     pub flows: Vec<&'a Flow>,
     /// The outputs.
-    pub leaves: Vec<OutgoingFrame>,
+    pub outputs: Vec<OutgoingFrame>,
 }
 
 /// Tunnel metadata of a frame.
@@ -68,7 +68,7 @@ pub struct Tunnel {
 }
 
 /// Maximum number of table look-ups per frame, against resubmit loops.
-const TURNS: usize = 16;
+const MAX_LOOKUPS: usize = 16;
 
 impl Switch {
     /// Creates a switch without flows.
@@ -82,7 +82,7 @@ impl Switch {
         let place = (flow.table, flow.priority, flow.matches.clone());
         let cookie = flow.cookie;
         if let Some(former) = self.tables.entry(flow.table).or_default().put(flow) {
-            self.unmark(former.cookie, &place);
+            self.remove_cookie(former.cookie, &place);
         }
         self.by_cookie.entry(cookie).or_default().insert(place);
     }
@@ -91,7 +91,7 @@ impl Switch {
     pub fn remove(&mut self, flow: &Flow) {
         let place = (flow.table, flow.priority, flow.matches.clone());
         if let Some(former) = self.take(&place) {
-            self.unmark(former.cookie, &place);
+            self.remove_cookie(former.cookie, &place);
         }
     }
 
@@ -110,35 +110,35 @@ impl Switch {
 
     /// Returns the outputs of a frame; a malformed frame is dropped.
     #[must_use]
-    pub fn step(&self, arrival: &IncomingFrame<'_>) -> Vec<OutgoingFrame> {
-        self.follow(arrival).leaves
+    pub fn forward(&self, incoming: &IncomingFrame<'_>) -> Vec<OutgoingFrame> {
+        self.trace(incoming).outputs
     }
 
     /// Returns the outputs of a frame, and the flows that matched.
     #[must_use]
-    pub fn follow(&self, arrival: &IncomingFrame<'_>) -> FlowTrace<'_> {
-        let mut followed = FlowTrace::default();
-        let Some(mut fields) = fields_of(arrival) else { return followed };
+    pub fn trace(&self, incoming: &IncomingFrame<'_>) -> FlowTrace<'_> {
+        let mut trace = FlowTrace::default();
+        let Some(mut fields) = fields_of(incoming) else { return trace };
         let (mut to, mut table) = (None, Some(0));
-        for _ in 0..TURNS {
+        for _ in 0..MAX_LOOKUPS {
             let Some(here) = table.take() else { break };
             let Some(flow) = self.tables.get(&here).and_then(|table| table.find(&fields)) else { break };
-            followed.flows.push(flow);
+            trace.flows.push(flow);
             for action in &flow.actions {
                 match *action {
                     Action::SetTunnel(vni) => fields.tun_id = Some(vni.number()),
                     Action::SetTunnelTo(node) => to = Some(node),
                     Action::Resubmit(next) => table = Some(next),
-                    Action::Output(port) if port == arrival.port => {}
-                    Action::Output(port) => followed.leaves.extend(self.departure(port, &fields, to)),
+                    Action::Output(port) if port == incoming.port => {}
+                    Action::Output(port) => trace.outputs.extend(self.output(port, &fields, to)),
                 }
             }
         }
-        followed
+        trace
     }
 
     /// Returns an output; the tunnel port requires a network and a destination node.
-    fn departure(&self, port: Port, fields: &Match, to: Option<Ipv4Addr>) -> Option<OutgoingFrame> {
+    fn output(&self, port: Port, fields: &Match, to: Option<Ipv4Addr>) -> Option<OutgoingFrame> {
         if port != self.tunnels {
             return Some(OutgoingFrame { port, tunnel: None });
         }
@@ -155,7 +155,7 @@ impl Switch {
         flow
     }
 
-    fn unmark(&mut self, cookie: u64, place: &FlowKey) {
+    fn remove_cookie(&mut self, cookie: u64, place: &FlowKey) {
         if let Some(places) = self.by_cookie.get_mut(&cookie) {
             places.remove(place);
             if places.is_empty() {

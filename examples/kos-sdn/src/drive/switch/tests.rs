@@ -61,8 +61,11 @@ fn resubmit_loops_are_bounded() {
     let actions = vec![Action::Output(Port(9)), Action::Resubmit(0)];
     switch.add(Flow { table: 0, priority: 1, cookie: 0, matches: Match::default(), actions });
     let frame = Ethernet::new(Mac::BROADCAST, Mac::BROADCAST, EtherType::Arp, &[]).bytes();
-    assert_eq!(switch.step(&IncomingFrame { port: Port(2), tunnel: None, frame: &frame }).len(), TURNS);
-    assert_eq!(switch.step(&IncomingFrame { port: Port(9), tunnel: None, frame: &frame }), []);
+    assert_eq!(
+        switch.forward(&IncomingFrame { port: Port(2), tunnel: None, frame: &frame }).len(),
+        MAX_LOOKUPS
+    );
+    assert_eq!(switch.forward(&IncomingFrame { port: Port(9), tunnel: None, frame: &frame }), []);
 }
 
 /// A linear search of all flows.
@@ -124,7 +127,7 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
-fn arrival() -> impl Strategy<Value = (Port, Option<Tunnel>)> {
+fn incoming() -> impl Strategy<Value = (Port, Option<Tunnel>)> {
     prop_oneof![
         (2..5_u32).prop_map(|port| (Port(port), None)),
         (1..3_u32, 7..11_u8).prop_map(|(number, low)| {
@@ -136,20 +139,20 @@ fn arrival() -> impl Strategy<Value = (Port, Option<Tunnel>)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2048))]
     #[test]
-    fn arbitrary_frames_follow_the_flows((port, tunnel) in arrival(), whole in frame(), wild in proptest::collection::vec(any::<u8>(), 0..60)) {
+    fn arbitrary_frames_follow_the_flows((port, tunnel) in incoming(), whole in frame(), wild in proptest::collection::vec(any::<u8>(), 0..60)) {
         let switch = switch();
         for frame in [&whole, &wild] {
-            let arrival = IncomingFrame { port, tunnel, frame };
-            let leaves = switch.step(&arrival);
-            prop_assert!(leaves.len() <= 1, "at most one output");
-            prop_assert!(leaves.iter().all(|leaves| leaves.port != port), "never back");
-            let Some(fields) = fields_of(&arrival) else { continue };
+            let incoming = IncomingFrame { port, tunnel, frame };
+            let outputs = switch.forward(&incoming);
+            prop_assert!(outputs.len() <= 1, "at most one output");
+            prop_assert!(outputs.iter().all(|outputs| outputs.port != port), "never back");
+            let Some(fields) = fields_of(&incoming) else { continue };
             let flows = switch.flows();
             for table in [0, 1] {
                 let found = switch.tables[&table].find(&fields);
                 prop_assert_eq!(found, naive(&flows, table, &fields));
             }
-            if !leaves.is_empty() {
+            if !outputs.is_empty() {
                 prop_assert!(fields.nw_src.or(fields.arp_spa).is_some(), "malformed frames are dropped");
             }
         }

@@ -45,24 +45,24 @@ impl ModelNode {
                 AgentStep::Done => return,
                 AgentStep::AddFinalizer => {
                     here.as_mut().unwrap().metadata.finalizers = Some(vec![FINALIZER.into()]);
-                    "hold"
+                    "add finalizer"
                 }
                 AgentStep::Create(interface) => {
                     assert!(self.actual.replace(interface).is_none(), "one interface per attachment");
-                    "make"
+                    "create"
                 }
                 AgentStep::Delete(interface) => {
                     assert_eq!(self.actual.take(), Some(interface), "it deletes the existing interface");
-                    "unmake"
+                    "delete"
                 }
                 AgentStep::WriteStatus(status) => {
                     here.as_mut().unwrap().status = *status;
-                    "say"
+                    "write status"
                 }
                 AgentStep::RemoveFinalizer => {
                     assert!(self.actual.is_none(), "the interface is deleted");
                     *here = None;
-                    "let go"
+                    "remove finalizer"
                 }
             };
             self.steps.push(desired_status.into());
@@ -79,13 +79,13 @@ impl ModelNode {
 fn finalizer_spans_the_life_of_the_interface() {
     let (mut node, mut here) = (ModelNode::default(), Some(addressed()));
     node.run_to_completion(&mut here, PeerLocation::Absent);
-    assert_eq!(node.take_steps(), ["hold", "make", "say"]);
+    assert_eq!(node.take_steps(), ["add finalizer", "create", "write status"]);
     let status = &here.as_ref().unwrap().status;
     assert_eq!((&*status.ifc_name, &*status.host_ip), ("kos060100020011", "192.0.2.1"));
 
     here.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
     node.run_to_completion(&mut here, PeerLocation::Absent);
-    assert_eq!(node.take_steps(), ["unmake", "let go"]);
+    assert_eq!(node.take_steps(), ["delete", "remove finalizer"]);
     assert!(here.is_none() && node.actual.is_none());
 }
 
@@ -98,7 +98,7 @@ fn lost_address_deletes_the_interface_and_clears_the_status() {
     let status = &mut here.as_mut().unwrap().status;
     (status.lock_uid, status.ipv4, status.address_vni) = (String::new(), String::new(), 0);
     node.run_to_completion(&mut here, PeerLocation::Absent);
-    assert_eq!(node.take_steps(), ["unmake", "say"]);
+    assert_eq!(node.take_steps(), ["delete", "write status"]);
     assert_eq!(here.unwrap().status, AttachmentStatus::default());
 }
 
@@ -110,7 +110,7 @@ fn changed_network_replaces_the_interface() {
     assert_eq!(network_of(here.as_ref().unwrap()), Some(vni()));
     here.as_mut().unwrap().status.address_vni = 18;
     node.run_to_completion(&mut here, PeerLocation::Absent);
-    assert_eq!(node.take_steps(), ["unmake", "make", "say"]);
+    assert_eq!(node.take_steps(), ["delete", "create", "write status"]);
     assert_eq!(node.actual, Some(Interface::Local(LocalInterface::new(Vni::new(18).unwrap(), ADDRESS))));
 }
 
@@ -120,12 +120,12 @@ fn remote_interface_follows_its_peer() {
     node.run_to_completion(&mut here, PeerLocation::At(vni(), ADDRESS, OTHER));
     assert_eq!(node.actual, Some(Interface::Remote(RemoteInterface::new(vni(), ADDRESS, OTHER))));
     node.run_to_completion(&mut here, PeerLocation::Ambiguous);
-    assert_eq!(node.take_steps(), ["make"], "an ambiguous location changes nothing");
+    assert_eq!(node.take_steps(), ["create"], "an ambiguous location changes nothing");
     let third = Ipv4Addr::new(192, 0, 2, 3);
     node.run_to_completion(&mut here, PeerLocation::At(vni(), ADDRESS, third));
-    assert_eq!(node.take_steps(), ["unmake", "make"]);
+    assert_eq!(node.take_steps(), ["delete", "create"]);
     node.run_to_completion(&mut here, PeerLocation::Absent);
-    assert_eq!((node.take_steps(), node.actual), (vec!["unmake".into()], None));
+    assert_eq!((node.take_steps(), node.actual), (vec!["delete".into()], None));
 }
 
 /// The original retried fabric errors forever without reporting them.

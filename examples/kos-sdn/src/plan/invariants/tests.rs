@@ -23,7 +23,7 @@ fn attachment(name: &str, node: &str, address: &str, on: u8) -> Arc<NetworkAttac
 fn lock(of: &NetworkAttachment) -> Arc<IPLock> {
     let uid = of.metadata.uid.clone().unwrap();
     let owner = OwnerReference { uid, ..OwnerReference::default() };
-    let mut lock = IPLock::new("n", &name_of_key(&place_of(of).unwrap()).unwrap(), "s", owner);
+    let mut lock = IPLock::new("n", &name_of_key(&address_key(of).unwrap()).unwrap(), "s", owner);
     lock.metadata.uid = Some(of.status.lock_uid.clone());
     Arc::new(lock)
 }
@@ -34,7 +34,7 @@ fn node(
     locals: &[&Arc<NetworkAttachment>],
     remotes: &[&Arc<NetworkAttachment>],
 ) -> NodeInterfaces {
-    let place = |one: &&Arc<NetworkAttachment>| place_of(one).unwrap();
+    let place = |one: &&Arc<NetworkAttachment>| address_key(one).unwrap();
     let locals =
         locals.iter().map(place).map(|place| LocalInterface::new(place.vni, place.address)).collect();
     let remotes = remotes.iter().map(|one| {

@@ -104,7 +104,7 @@ impl SubnetRace {
             }
             RacingPhase::Judge(subnet, listed) => match validator.validator.judge(&subnet, &listed) {
                 Verdict::Early { .. } => {
-                    validator.queue.push_back(place_of(&subnet));
+                    validator.queue.push_back(key_of(&subnet));
                     (RacingPhase::Nothing, None)
                 }
                 Verdict::Unchanged => (RacingPhase::Nothing, None),
@@ -114,7 +114,7 @@ impl SubnetRace {
         };
         validator.at = next;
         let Some((subnet, status)) = write else { return };
-        let place = place_of(&subnet);
+        let place = key_of(&subnet);
         let now = self.stored.get(&place).and_then(|now| now.metadata.resource_version.clone());
         match now == subnet.metadata.resource_version {
             true => self.put(place, Some(Subnet { status, ..subnet })),
@@ -194,7 +194,7 @@ impl Race for SubnetRace {
     }
 }
 
-fn place_of(subnet: &Subnet) -> SubnetName {
+fn key_of(subnet: &Subnet) -> SubnetName {
     place(subnet.metadata.name.as_deref().unwrap_or_default())
 }
 

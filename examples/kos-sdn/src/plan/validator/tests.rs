@@ -72,7 +72,7 @@ fn conflicting_subnets_report_each_other() {
     let mut validator = SubnetValidator::new();
     let (a, b) = (subnet("n/a", "1", "10.0.0.0/24"), subnet("m/b", "2", "10.0.0.128/25"));
     for one in [&a, &b] {
-        validator.begin(&place_of(one), Some(one));
+        validator.begin(&key_of(one), Some(one));
     }
     let all = [a.clone(), b.clone()];
     let reported = ["CIDR overlaps with m/b's (10.0.0.128/25)", "same VNI but different namespace wrt m/b"];
@@ -176,8 +176,8 @@ impl ValidatorSystem {
     fn put(&mut self, mut subnet: Subnet) {
         self.revision += 1;
         subnet.metadata.resource_version = Some(self.revision.to_string());
-        self.notify(&place_of(&subnet), Some(&subnet));
-        self.stored.insert(place_of(&subnet), subnet);
+        self.notify(&key_of(&subnet), Some(&subnet));
+        self.stored.insert(key_of(&subnet), subnet);
     }
 
     fn notify(&mut self, place: &NamespacedName, subnet: Option<&Subnet>) {
@@ -238,14 +238,14 @@ impl ValidatorSystem {
             }
             LaggingPhase::Judge(subnet, listed) => match validator.validator.judge(&subnet, &listed) {
                 Verdict::Early { .. } => {
-                    validator.queue.push_back(place_of(&subnet));
+                    validator.queue.push_back(key_of(&subnet));
                     LaggingPhase::Nothing
                 }
                 Verdict::Unchanged => LaggingPhase::Nothing,
                 Verdict::Write(status) => LaggingPhase::Write(subnet, status),
             },
             LaggingPhase::Write(subnet, status) => {
-                let place = place_of(&subnet);
+                let place = key_of(&subnet);
                 let now = self.stored.get(&place);
                 let is_as_read =
                     now.is_some_and(|now| now.metadata.resource_version == subnet.metadata.resource_version);
