@@ -10,6 +10,7 @@ use std::ops::RangeInclusive;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Addresses {
     /// First to last address. No two runs are adjacent.
+    // Not a bitmap: that of a /8 would take two megabytes.
     runs: BTreeMap<u32, u32>,
     count: u64,
 }

@@ -55,7 +55,8 @@ pub struct AgentView<'a> {
 /// The next step for an attachment.
 #[derive(Clone, Debug, PartialEq)]
 pub enum AgentStep {
-    /// Add the finalizer, before the interface is created.
+    /// Add the finalizer, before the interface is created and not earlier: without an agent the
+    /// attachment stays deletable.
     AddFinalizer,
     /// Create this interface.
     Create(Interface),

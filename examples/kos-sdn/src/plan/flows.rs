@@ -148,6 +148,7 @@ fn flows(
     let packets = Match { dl_type: Some(EtherType::Ipv4), nw_src: Some(address), ..from.clone() };
     let arp = Match { dl_type: Some(EtherType::Arp), arp_sha: Some(mac), arp_spa: Some(address), ..from };
     let to = Match { tun_id: Some(vni.number()), ..Match::default() };
+    // The IP destination is not matched: only the source of a frame can be spoofed.
     let frames = Match { dl_dst: Some(mac), ..to.clone() };
     let requests = Match { dl_type: Some(EtherType::Arp), arp_tpa: Some(address), ..to };
     vec![
