@@ -1,4 +1,4 @@
-//! Asking the nodes of attachments what becomes of frames between them.
+//! A client of probes: pings and traces, executed by node agents.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,122 +7,124 @@ use machinery::objects::{ObjectKey, Uid, WriteError};
 use machinery::tokio::time::timeout;
 use machinery::{Objects, Plane};
 
-use crate::model::{Ask, NetworkAttachment, Probe, ProbeSpec, ProbeStatus};
-use crate::until::until;
+use crate::model::{NetworkAttachment, Probe, ProbeQuestion, ProbeSpec, ProbeStatus};
+use crate::wait::wait_until;
 
-/// Asks. Cheap to clone.
+/// Creates probes and waits for their results. Cheap to clone.
 #[derive(Clone)]
-pub struct Asks {
+pub struct Prober {
     attachments: Objects<NetworkAttachment>,
     probes: Objects<Probe>,
-    patience: Duration,
+    time_limit: Duration,
 }
 
-/// What stands between two attachments and frames, or between a question and its answer.
+/// The reason why a probe failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum AskError {
-    /// There is no such attachment.
+pub enum ProbeError {
+    /// The attachment does not exist.
     #[error("there is no attachment {0}")]
     NotThere(ObjectKey),
-    /// It has no interface yet.
+    /// The attachment has no interface yet.
     #[error("{0} has no interface yet: {1}")]
     NotReady(ObjectKey, String),
-    /// Nobody answers.
-    #[error("the agent of {node} did not answer within {patience:?}: does it run?")]
+    /// The node agent did not answer in time.
+    #[error("the agent of {node} did not answer within {time_limit:?}: does it run?")]
     NoAnswer {
-        /// Which node's.
+        /// The node.
         node: String,
-        /// So long it was waited for.
-        patience: Duration,
+        /// The time limit.
+        time_limit: Duration,
     },
-    /// The plane is ending.
-    #[error("nothing more is told of probes: the plane has ended")]
+    /// The plane has stopped.
+    #[error("the plane has stopped")]
     Ended,
-    /// The question was not written.
+    /// The probe could not be created.
     #[error("the probe cannot be written: {0}")]
     Write(#[from] WriteError),
-    /// What the agent says.
+    /// The error reported by the agent.
     #[error("{0}")]
     Failed(String),
 }
 
-impl Asks {
-    /// Asks agents by a plane, and waits for each answer as long as said.
+impl Prober {
+    /// Creates a client; each probe has the time limit.
     ///
     /// # Errors
     /// The plane has stopped.
-    pub fn new(plane: &Plane, patience: Duration) -> machinery::Result<Self> {
-        Ok(Self { attachments: plane.objects()?, probes: plane.objects()?, patience })
+    pub fn new(plane: &Plane, time_limit: Duration) -> machinery::Result<Self> {
+        Ok(Self { attachments: plane.objects()?, probes: plane.objects()?, time_limit })
     }
 
-    /// Until all attachments that are there can be read.
+    /// Waits for the initial list of attachments.
     ///
     /// # Errors
-    /// They are not told of any more.
-    pub async fn synced(&self) -> Result<(), AskError> {
-        self.attachments.informer().synced().await.map_err(|_| AskError::Ended)
+    /// The plane has stopped.
+    pub async fn synced(&self) -> Result<(), ProbeError> {
+        self.attachments.informer().synced().await.map_err(|_| ProbeError::Ended)
     }
 
-    /// An attachment with an interface.
+    /// Returns an attachment that has an interface.
     ///
     /// # Errors
-    /// There is none, and why.
-    pub fn ready(&self, key: &ObjectKey) -> Result<Arc<NetworkAttachment>, AskError> {
-        let attachment = self.attachments.get(key).ok_or_else(|| AskError::NotThere(key.clone()))?;
+    /// The attachment is missing or not ready.
+    pub fn ready(&self, key: &ObjectKey) -> Result<Arc<NetworkAttachment>, ProbeError> {
+        let attachment = self.attachments.get(key).ok_or_else(|| ProbeError::NotThere(key.clone()))?;
         if attachment.status.ifc_name.is_empty() {
-            return Err(AskError::NotReady(key.clone(), why_not(&attachment)));
+            return Err(ProbeError::NotReady(key.clone(), pending_reason(&attachment)));
         }
         Ok(attachment)
     }
 
-    /// Has real frames sent from one to the other, and says how they fared.
+    /// Pings an attachment from another.
     ///
     /// # Errors
-    /// They were not sent.
+    /// No frame was sent.
     pub async fn ping(
         &self,
         from: &NetworkAttachment,
         to: &NetworkAttachment,
         count: u16,
-    ) -> Result<ProbeStatus, AskError> {
-        self.ask(from, ProbeSpec { count, ..question(from, to, &from.spec.node, Ask::Ping) }).await
+    ) -> Result<ProbeStatus, ProbeError> {
+        self.execute(from, ProbeSpec { count, ..probe_spec(from, to, &from.spec.node, ProbeQuestion::Ping) })
+            .await
     }
 
-    /// What both nodes do with frames from one to the other: where they leave, and where they arrive.
+    /// Traces the frames from one attachment to another on both nodes. Returns each node with its
+    /// steps.
     ///
     /// # Errors
-    /// A node did not say.
+    /// A node did not answer.
     pub async fn trace(
         &self,
         from: &NetworkAttachment,
         to: &NetworkAttachment,
-    ) -> Result<Vec<(String, Vec<String>)>, AskError> {
-        let mut told = Vec::new();
-        let leaving = question(from, to, &from.spec.node, Ask::Leaving);
-        told.push((from.spec.node.clone(), self.steps(from, leaving).await?));
+    ) -> Result<Vec<(String, Vec<String>)>, ProbeError> {
+        let mut traces = Vec::new();
+        let leaving = probe_spec(from, to, &from.spec.node, ProbeQuestion::Leaving);
+        traces.push((from.spec.node.clone(), self.steps(from, leaving).await?));
         if from.spec.node != to.spec.node {
-            let arriving = question(from, to, &to.spec.node, Ask::Arriving);
+            let arriving = probe_spec(from, to, &to.spec.node, ProbeQuestion::Arriving);
             let arriving = ProbeSpec { host: from.status.host_ip.clone(), ..arriving };
-            told.push((to.spec.node.clone(), self.steps(from, arriving).await?));
+            traces.push((to.spec.node.clone(), self.steps(from, arriving).await?));
         }
-        Ok(told)
+        Ok(traces)
     }
 
-    /// Asks a node whether it has the interface of an attachment: what it does with frames from there.
+    /// Traces a frame from an attachment to itself, which shows that its node has the interface.
     ///
     /// # Errors
-    /// It has not, or did not say.
-    pub async fn interface(&self, of: &NetworkAttachment) -> Result<Vec<String>, AskError> {
-        self.steps(of, question(of, of, &of.spec.node, Ask::Leaving)).await
+    /// The node lacks the interface or did not answer.
+    pub async fn interface(&self, of: &NetworkAttachment) -> Result<Vec<String>, ProbeError> {
+        self.steps(of, probe_spec(of, of, &of.spec.node, ProbeQuestion::Leaving)).await
     }
 
-    async fn steps(&self, from: &NetworkAttachment, spec: ProbeSpec) -> Result<Vec<String>, AskError> {
-        let status = self.ask(from, spec).await?;
-        if status.error.is_empty() { Ok(status.steps) } else { Err(AskError::Failed(status.error)) }
+    async fn steps(&self, from: &NetworkAttachment, spec: ProbeSpec) -> Result<Vec<String>, ProbeError> {
+        let status = self.execute(from, spec).await?;
+        if status.error.is_empty() { Ok(status.steps) } else { Err(ProbeError::Failed(status.error)) }
     }
 
-    async fn ask(&self, from: &NetworkAttachment, spec: ProbeSpec) -> Result<ProbeStatus, AskError> {
+    async fn execute(&self, from: &NetworkAttachment, spec: ProbeSpec) -> Result<ProbeStatus, ProbeError> {
         let node = spec.node.clone();
         let mut probe = Probe::new("", spec);
         probe.metadata.name = None;
@@ -131,23 +133,23 @@ impl Asks {
         let made = self.probes.create(&probe).await?.object;
         let key = machinery::objects::Object::key(&made);
         let uid = made.metadata.uid.as_deref().and_then(Uid::new);
-        let finished = until(&self.probes, |probes| {
+        let finished = wait_until(&self.probes, |probes| {
             let probe = probes.get(&key)?;
             let is_it = probe.metadata.uid.as_deref().and_then(Uid::new) == uid;
             probe.status.clone().filter(|status| is_it && status.finished)
         });
-        let answer = match timeout(self.patience, finished).await {
+        let answer = match timeout(self.time_limit, finished).await {
             Ok(Some(status)) => Ok(status),
-            Ok(None) => Err(AskError::Ended),
-            Err(_) => Err(AskError::NoAnswer { node, patience: self.patience }),
+            Ok(None) => Err(ProbeError::Ended),
+            Err(_) => Err(ProbeError::NoAnswer { node, time_limit: self.time_limit }),
         };
-        // Whoever does not come to this leaves it to the agent.
+        // If this future is dropped before, the agent deletes the probe.
         let _ = self.probes.delete(&key).await;
         answer
     }
 }
 
-fn question(from: &NetworkAttachment, to: &NetworkAttachment, node: &str, ask: Ask) -> ProbeSpec {
+fn probe_spec(from: &NetworkAttachment, to: &NetworkAttachment, node: &str, ask: ProbeQuestion) -> ProbeSpec {
     ProbeSpec {
         node: node.into(),
         ask,
@@ -159,17 +161,17 @@ fn question(from: &NetworkAttachment, to: &NetworkAttachment, node: &str, ask: A
     }
 }
 
-/// What an attachment waits for, as far as it says.
+/// Returns the reason why an attachment is not ready, from its status.
 #[must_use]
-pub fn why_not(attachment: &NetworkAttachment) -> String {
+pub fn pending_reason(attachment: &NetworkAttachment) -> String {
     let status = &attachment.status;
     let errors: Vec<_> = status.errors.ipam.iter().chain(&status.errors.host).cloned().collect();
     if !errors.is_empty() {
         return errors.join("; ");
     }
     match (status.ipv4.is_empty(), status.ifc_name.is_empty()) {
-        (true, _) => "it waits for an address, which the controllers give".into(),
+        (true, _) => "it waits for an address from the controllers".into(),
         (false, true) => format!("it waits for the agent of {}", attachment.spec.node),
-        (false, false) => "nothing is in the way".into(),
+        (false, false) => "it is ready".into(),
     }
 }

@@ -1,14 +1,15 @@
-//! The agent of a node: makes interfaces for the attachments that are on it, and the ways to those in the same networks on other nodes.
+//! The node agent: creates the interfaces of its node's attachments, and the flows to attachments
+//! of the same networks on other nodes.
 
-mod begin;
-mod beside;
-mod look;
+mod address_locks;
+mod adoption;
+mod attachment_programs;
 mod networks;
 mod probes;
 mod programs;
-mod run;
-mod turns;
+mod reconcile;
+mod setup;
 
-pub use begin::{Agent, AgentSettings};
 pub use probes::answer_probes;
 pub use programs::ProgramSettings;
+pub use setup::{Agent, AgentSettings};

@@ -1,4 +1,4 @@
-//! Which networks matter to a node: those of the attachments on it. Of others it hears nothing.
+//! The networks of a node's attachments; the agent watches peers of these networks only.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,72 +9,73 @@ use crate::metrics::last_write;
 use crate::model::{NetworkAttachment, Peer, Vni};
 use crate::plan::{LastWrite, network_of};
 
-/// What the node is interested in, and because of whom.
-pub(super) struct Networks {
+/// The interests in peers, by network, and the attachments that require them.
+pub(super) struct NetworkInterests {
     peers: KeyedInformers<u32, Peer>,
-    of: BTreeMap<ObjectKey, Vni>,
-    there: BTreeMap<Vni, Network>,
+    network_of_attachment: BTreeMap<ObjectKey, Vni>,
+    interests: BTreeMap<Vni, NetworkInterest>,
 }
 
-struct Network {
+struct NetworkInterest {
     interest: Interest<u32, Peer>,
-    because_of: BTreeSet<ObjectKey>,
-    /// What made it matter.
+    required_by: BTreeSet<ObjectKey>,
+    /// The client write that made the node watch the network.
     since: Option<LastWrite>,
 }
 
-impl Networks {
+impl NetworkInterests {
     pub(super) fn new(peers: KeyedInformers<u32, Peer>) -> Self {
-        Self { peers, of: BTreeMap::new(), there: BTreeMap::new() }
+        Self { peers, network_of_attachment: BTreeMap::new(), interests: BTreeMap::new() }
     }
 
-    /// An attachment is in this network now, or in none. When the last has left one, what was known of it is let go, and that is told.
-    pub(super) fn is_in(
+    /// Records the network of an attachment. Dropping the last attachment of a network releases the
+    /// interest; the cached peers are then reported as deleted.
+    pub(super) fn update(
         &mut self,
-        who: &ObjectKey,
+        attachment: &ObjectKey,
         here: Option<&NetworkAttachment>,
     ) -> Result<(), NotAcquired> {
         let vni = here.and_then(network_of);
-        let before = self.of.get(who).copied();
+        let before = self.network_of_attachment.get(attachment).copied();
         if before == vni {
             return Ok(());
         }
-        // First the new one: if there is no room for it, all stays as it was.
+        // Acquire before release: if the limit of interests is reached, nothing changes.
         if let Some(vni) = vni {
-            if let Some(network) = self.there.get_mut(&vni) {
-                network.because_of.insert(who.clone());
+            if let Some(network) = self.interests.get_mut(&vni) {
+                network.required_by.insert(attachment.clone());
             } else {
                 let interest = self.peers.acquire(vni.number())?;
-                let (because_of, since) = (BTreeSet::from([who.clone()]), here.and_then(last_write));
-                self.there.insert(vni, Network { interest, because_of, since });
+                let (required_by, since) = (BTreeSet::from([attachment.clone()]), here.and_then(last_write));
+                self.interests.insert(vni, NetworkInterest { interest, required_by, since });
             }
-            self.of.insert(who.clone(), vni);
+            self.network_of_attachment.insert(attachment.clone(), vni);
         } else {
-            self.of.remove(who);
+            self.network_of_attachment.remove(attachment);
         }
         if let Some(before) = before
-            && let Some(network) = self.there.get_mut(&before)
+            && let Some(network) = self.interests.get_mut(&before)
         {
-            network.because_of.remove(who);
-            if network.because_of.is_empty() {
-                self.there.remove(&before);
+            network.required_by.remove(attachment);
+            if network.required_by.is_empty() {
+                self.interests.remove(&before);
             }
         }
         Ok(())
     }
 
-    /// What made one matter, if that is known.
+    /// Returns the client write that made the node watch a network, if known.
     pub(super) fn since(&self, vni: Vni) -> Option<LastWrite> {
-        self.there.get(&vni)?.since
+        self.interests.get(&vni)?.since
     }
 
-    /// Whether all that is in the networks is known.
-    pub(super) fn are_complete(&self) -> bool {
-        self.there.values().all(|network| network.interest.is_synced())
+    /// Returns true if the peers of all networks are cached.
+    pub(super) fn are_synced(&self) -> bool {
+        self.interests.values().all(|network| network.interest.is_synced())
     }
 
-    /// How many there are.
+    /// Returns the number of networks.
     pub(super) fn len(&self) -> usize {
-        self.there.len()
+        self.interests.len()
     }
 }

@@ -1,4 +1,4 @@
-//! Answers to probes: what the frames of a node do, told by the node.
+//! Execution of probes by the node agent.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -10,21 +10,21 @@ use machinery::tokio::time::{Instant, sleep};
 use machinery::{Next, Plane, Reconcile, Run};
 
 use super::AgentSettings;
-use crate::drive::{Fabric, Way};
-use crate::model::{Ask, Probe, ProbeSpec, ProbeStatus, Vni};
+use crate::drive::{Fabric, FramePath};
+use crate::model::{Probe, ProbeQuestion, ProbeSpec, ProbeStatus, Vni};
 use crate::plan::AddressKey;
 
-/// So long an answer waits for who asked.
+/// Time after which an answered probe is deleted if its client did not.
 const KEPT: Duration = Duration::from_secs(600);
-/// Between two frames of a probe.
+/// Interval between the frames of a probe.
 const PACE: Duration = Duration::from_millis(10);
-/// So many frames a probe sends at most.
+/// Maximum number of frames of a probe.
 const FRAMES: u16 = 100;
 
-/// Answers the probes of a node, for as long as the plane runs.
+/// Executes the probes of a node until the plane stops.
 ///
 /// # Errors
-/// The plane has stopped, or the node's probes are answered already.
+/// The plane has stopped or executes the probes of this node already.
 pub fn answer_probes(plane: &Plane, settings: &AgentSettings, fabric: Arc<dyn Fabric>) -> machinery::Result {
     let node = &settings.node;
     let mut probes = plane.informer::<Probe>()?;
@@ -36,19 +36,19 @@ pub fn answer_probes(plane: &Plane, settings: &AgentSettings, fabric: Arc<dyn Fa
         .controller_of_requests::<ObjectKey>(&format!("probes-{node}"))
         .watching_informer("probes", &probes, |event| [event.object().key()])
         .build()?;
-    let answers = Answers { probes, writer: plane.writer::<Probe>()?, fabric };
+    let answers = ProbeReconciler { probes, writer: plane.writer::<Probe>()?, fabric };
     let stopping = plane.stopping().clone();
     plane.spawn(async move { Ok(controller.run(answers, stopping).await.map(drop)?) });
     Ok(())
 }
 
-struct Answers {
+struct ProbeReconciler {
     probes: Informer<Probe>,
     writer: Arc<dyn Writer<Probe>>,
     fabric: Arc<dyn Fabric>,
 }
 
-impl Reconcile<ObjectKey> for Answers {
+impl Reconcile<ObjectKey> for ProbeReconciler {
     type Error = machinery::Error;
 
     async fn reconcile(&self, key: &ObjectKey, run: &Run) -> machinery::Result<Next> {
@@ -63,8 +63,8 @@ impl Reconcile<ObjectKey> for Answers {
         if answered {
             return Ok(Next::After(KEPT));
         }
-        let status = match way(&probe.spec) {
-            Ok(way) => self.look(&probe.spec, way).await,
+        let status = match path(&probe.spec) {
+            Ok(path) => self.execute(&probe.spec, path).await,
             Err(error) => ProbeStatus { error: error.to_string(), ..ProbeStatus::default() },
         };
         let probe = Probe { status: Some(ProbeStatus { finished: true, ..status }), ..(*probe).clone() };
@@ -79,11 +79,11 @@ impl Reconcile<ObjectKey> for Answers {
     }
 }
 
-impl Answers {
-    async fn look(&self, spec: &ProbeSpec, way: Way) -> ProbeStatus {
+impl ProbeReconciler {
+    async fn execute(&self, spec: &ProbeSpec, path: FramePath) -> ProbeStatus {
         let mut status = ProbeStatus::default();
-        if spec.ask != Ask::Ping {
-            match self.fabric.explain(way).await {
+        if spec.ask != ProbeQuestion::Ping {
+            match self.fabric.explain(path).await {
                 Ok(steps) => status.steps = steps,
                 Err(error) => status.error = error.to_string(),
             }
@@ -95,7 +95,7 @@ impl Answers {
             }
             let began = Instant::now();
             status.sent += 1;
-            match self.fabric.ping(way.from, way.to, sequence).await {
+            match self.fabric.ping(path.from, path.to, sequence).await {
                 Ok(()) => {
                     status.round_trips.push(u64::try_from(began.elapsed().as_micros()).unwrap_or(u64::MAX));
                 }
@@ -106,14 +106,14 @@ impl Answers {
     }
 }
 
-fn way(spec: &ProbeSpec) -> machinery::Result<Way> {
+fn path(spec: &ProbeSpec) -> machinery::Result<FramePath> {
     let address = |text: &str| text.parse::<Ipv4Addr>().map_err(|_| format!("{text:?} is no address"));
     let host = match spec.ask {
-        Ask::Arriving => Some(address(&spec.host)?),
-        Ask::Ping | Ask::Leaving => None,
+        ProbeQuestion::Arriving => Some(address(&spec.host)?),
+        ProbeQuestion::Ping | ProbeQuestion::Leaving => None,
     };
     let from = AddressKey { vni: Vni::new(spec.vni)?, address: address(&spec.from)? };
-    Ok(Way { from, to: address(&spec.to)?, host })
+    Ok(FramePath { from, to: address(&spec.to)?, host })
 }
 
 fn is_old(probe: &Probe) -> bool {

@@ -1,4 +1,5 @@
-//! Programs that run beside interfaces: only those that may, only so many at once, only for so long, and only so much of what they say is kept.
+//! Bounded execution of programs: an allow list, and limits of concurrency, queue, run time and
+//! output.
 
 use std::collections::BTreeSet;
 use std::process::{ExitStatus, Stdio};
@@ -20,19 +21,20 @@ use tokio::time::timeout;
 use crate::model::ExecReport;
 use crate::plan::not_allowed;
 
-/// Which programs may run, and what they may take.
+/// The programs that may run, and their limits.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ProgramSettings {
-    /// Their paths, letter by letter.
+    /// Allowed paths, compared byte for byte.
     pub allowed: BTreeSet<String>,
-    /// So many run at once; others wait.
+    /// Maximum number of concurrent programs; more wait.
     pub at_once: usize,
-    /// So many wait. What comes after them does not run, and its report says so.
+    /// Maximum number of waiting programs; beyond it a program does not run, and its report says
+    /// so.
     pub waiting: usize,
-    /// So long one runs, before it is killed with all that it began.
+    /// Maximum run time; then the process group is killed.
     pub time: Duration,
-    /// So many bytes of what it says are kept, and as many of what it complains of.
+    /// Maximum number of bytes kept of standard output, and of standard error.
     pub output: usize,
 }
 
@@ -50,53 +52,53 @@ impl Default for ProgramSettings {
 
 /// Runs programs. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Programs(Arc<Inner>);
+pub(super) struct ProgramRunner(Arc<Inner>);
 
 struct Inner {
     settings: ProgramSettings,
-    places: Semaphore,
-    there: AtomicUsize,
+    permits: Semaphore,
+    admitted: AtomicUsize,
     tasks: TaskTracker,
     stopping: CancellationToken,
 }
 
-/// Of one that did not run, or whose end nobody knows.
+/// Exit status of a program that did not run, or ended with unknown status.
 const DID_NOT_RUN: i32 = -2;
-/// Of one that was killed since it took too long.
-const TOOK_TOO_LONG: i32 = -4;
-/// Of one that a signal ended.
+/// Exit status of a program killed at its time limit.
+const TIMED_OUT: i32 = -4;
+/// Exit status of a program ended by a signal.
 const BY_SIGNAL: i32 = -1;
-/// What programs find others by. They get nothing else of the agent's environment: it may hold what is not for them.
+/// The only environment variable of programs; the agent's environment may hold secrets.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
-/// So long one listens on when a program has ended and somebody it began still has its output.
-const LISTEN_ON: Duration = Duration::from_millis(500);
+/// Time to read output after a program exited while a descendant keeps its output open.
+const OUTPUT_GRACE: Duration = Duration::from_millis(500);
 
-impl Programs {
+impl ProgramRunner {
     pub(super) fn new(settings: ProgramSettings, stopping: CancellationToken) -> Self {
-        let places = Semaphore::new(settings.at_once.clamp(1, Semaphore::MAX_PERMITS));
+        let permits = Semaphore::new(settings.at_once.clamp(1, Semaphore::MAX_PERMITS));
         Self(Arc::new(Inner {
             settings,
-            places,
-            there: AtomicUsize::new(0),
+            permits,
+            admitted: AtomicUsize::new(0),
             tasks: TaskTracker::new(),
             stopping,
         }))
     }
 
-    /// Why this is not run, if that is so.
-    pub(super) fn not_allowed(&self, what: &str, exec: &[String]) -> Option<String> {
-        not_allowed(what, exec, &self.0.settings.allowed)
+    /// Returns an error text if the program is not allowed.
+    pub(super) fn not_allowed(&self, hook: &str, exec: &[String]) -> Option<String> {
+        not_allowed(hook, exec, &self.0.settings.allowed)
     }
 
-    /// Runs a command that may, and then something with its report; nothing, if all ends before.
+    /// Runs an allowed command, then `then` with its report; neither after cancellation.
     pub(super) fn start<R>(&self, command: Vec<String>, then: impl FnOnce(ExecReport) -> R + Send + 'static)
     where
         R: Future<Output = ()> + Send + 'static,
     {
-        let Inner { settings, there, tasks, .. } = &*self.0;
+        let Inner { settings, admitted, tasks, .. } = &*self.0;
         let runs = self.0.clone();
-        if there.fetch_add(1, Ordering::Relaxed) >= settings.at_once.saturating_add(settings.waiting) {
-            there.fetch_sub(1, Ordering::Relaxed);
+        if admitted.fetch_add(1, Ordering::Relaxed) >= settings.at_once.saturating_add(settings.waiting) {
+            admitted.fetch_sub(1, Ordering::Relaxed);
             let why = format!("{} programs wait on this node already", settings.waiting);
             let report = failed(command, Timestamp::now(), &why);
             tasks.spawn(async move { runs.stopping.run_until_cancelled(then(report)).await });
@@ -104,15 +106,15 @@ impl Programs {
         }
         tasks.spawn(async move {
             let report = runs.stopping.run_until_cancelled(runs.run(command)).await;
-            runs.there.fetch_sub(1, Ordering::Relaxed);
+            runs.admitted.fetch_sub(1, Ordering::Relaxed);
             if let Some(report) = report {
                 runs.stopping.run_until_cancelled(then(report)).await;
             }
         });
     }
 
-    /// When what ran has ended, or was killed: after it was told to stop.
-    pub(super) async fn ended(&self) {
+    /// Waits until no program runs; after cancellation, running programs are killed.
+    pub(super) async fn drained(&self) {
         self.0.tasks.close();
         self.0.tasks.wait().await;
     }
@@ -120,8 +122,8 @@ impl Programs {
 
 impl Inner {
     async fn run(&self, command: Vec<String>) -> ExecReport {
-        let Ok(_place) = self.places.acquire().await else {
-            return failed(command, Timestamp::now(), "this agent is ending");
+        let Ok(_place) = self.permits.acquire().await else {
+            return failed(command, Timestamp::now(), "the agent is stopping");
         };
         let start = Timestamp::now();
         let Some((path, arguments)) = command.split_first() else {
@@ -134,9 +136,10 @@ impl Inner {
             Ok(child) => child,
             Err(error) => return failed(command, start, &error.to_string()),
         };
-        // From here on all that it began ends with it, also if this future is dropped.
-        let _group = Group(child.id());
-        let (mut out, mut err) = (Kept::new(self.settings.output), Kept::new(self.settings.output));
+        // From here on the process group is killed on every exit, including a drop of this future.
+        let _group = ProcessGroup(child.id());
+        let (mut out, mut err) =
+            (CappedOutput::new(self.settings.output), CappedOutput::new(self.settings.output));
         let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
         let reads = async { tokio::join!(out.read(stdout), err.read(stderr)) };
         let ends = async {
@@ -147,7 +150,7 @@ impl Inner {
                     biased;
                     ended = child.wait() => {
                         if !is_read {
-                            let _ = timeout(LISTEN_ON, &mut reads).await;
+                            let _ = timeout(OUTPUT_GRACE, &mut reads).await;
                         }
                         return ended;
                     }
@@ -157,9 +160,7 @@ impl Inner {
         };
         let ended = timeout(self.settings.time, ends).await;
         let (exit_status, why) = match ended {
-            Err(_) => {
-                (TOOK_TOO_LONG, Some(format!("killed, as it ran longer than {:?}", self.settings.time)))
-            }
+            Err(_) => (TIMED_OUT, Some(format!("killed, as it ran longer than {:?}", self.settings.time))),
             Ok(Err(error)) => (DID_NOT_RUN, Some(error.to_string())),
             Ok(Ok(status)) => (status_of(status), None),
         };
@@ -193,45 +194,49 @@ fn status_of(status: ExitStatus) -> i32 {
     status.code().unwrap_or(BY_SIGNAL)
 }
 
-/// A program and all that it began; what is left of them is killed when this is dropped.
-struct Group(Option<u32>);
+/// A process group, killed on drop.
+struct ProcessGroup(Option<u32>);
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         let pid = self.0.and_then(|pid| Pid::from_raw(i32::try_from(pid).ok()?));
         if let Some(pid) = pid {
-            // Nobody is left, as a rule.
+            // Usually the group is empty by now.
             let _ = kill_process_group(pid, Signal::KILL);
         }
     }
 }
 
-/// The beginning of what is said.
-struct Kept {
+/// The beginning of a program's output.
+struct CappedOutput {
     bytes: Vec<u8>,
-    most: usize,
-    is_cut: bool,
+    limit: usize,
+    is_truncated: bool,
 }
 
-impl Kept {
-    const fn new(most: usize) -> Self {
-        Self { bytes: Vec::new(), most, is_cut: false }
+impl CappedOutput {
+    const fn new(limit: usize) -> Self {
+        Self { bytes: Vec::new(), limit, is_truncated: false }
     }
 
-    /// Reads to the end, so that nobody waits for a reader; and keeps the beginning.
+    /// Reads to the end so that the program never blocks on a full pipe, and keeps the beginning.
     async fn read(&mut self, from: Option<impl AsyncRead + Unpin>) {
         let Some(mut from) = from else { return };
         let mut piece = vec![0; 4096];
         while let Ok(read @ 1..) = from.read(&mut piece).await {
-            let kept = read.min(self.most - self.bytes.len());
+            let kept = read.min(self.limit - self.bytes.len());
             self.bytes.extend_from_slice(&piece[..kept]);
-            self.is_cut |= kept < read;
+            self.is_truncated |= kept < read;
         }
     }
 
     fn text(&self) -> String {
         let text = String::from_utf8_lossy(&self.bytes);
-        if self.is_cut { format!("{text}\n[cut after {} bytes]", self.most) } else { text.into_owned() }
+        if self.is_truncated {
+            format!("{text}\n[cut after {} bytes]", self.limit)
+        } else {
+            text.into_owned()
+        }
     }
 }
 

@@ -6,57 +6,58 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::cluster::{Cluster, home};
+use super::cluster::{ClusterArguments, home};
 use crate::agent::{Agent, AgentSettings, answer_probes};
 use crate::drive::sim::Wire;
 use crate::drive::{Fabric, LogFabric};
 use crate::metrics::Metrics;
 
-/// The agent of one node, in a process of its own
+/// Run the agent of one node
 #[derive(Debug, clap::Args)]
-pub(super) struct Arguments {
+pub(super) struct AgentArguments {
     #[command(flatten)]
-    cluster: Cluster,
-    /// The name of the node, as attachments say it
+    cluster: ClusterArguments,
+    /// The name of the node, as in attachments
     #[arg(long, value_name = "NAME")]
     node: String,
-    /// The address of the node in the network below: others send frames there
+    /// The underlay address of the node: the destination of frames from other nodes
     #[arg(long, value_name = "IP")]
     host_ip: Ipv4Addr,
-    /// What moves frames: a switch in this process, with UDP between nodes (sim), Open vSwitch (ovs), or nothing, and it is logged (log)
-    #[arg(long, value_enum, default_value_t = Moves::Sim)]
-    fabric: Moves,
-    /// The port of UDP for frames between nodes, the same for all of them
+    /// The data path: a switch in this process with UDP between nodes (sim), Open vSwitch (ovs), or
+    /// calls that are only logged (log)
+    #[arg(long, value_enum, default_value_t = AgentFabric::Sim)]
+    fabric: AgentFabric,
+    /// The UDP port for frames between nodes, the same on all nodes
     #[arg(long, value_name = "PORT", default_value_t = 4789)]
     underlay_port: u16,
-    /// The programs that it may run for attachments, by their full paths, with commas between them
+    /// Comma-separated paths of the programs that attachments may run
     #[arg(long, value_name = "PATHS", value_delimiter = ',')]
     allowed_programs: Vec<String>,
-    /// So often, in seconds, flows are held against those that should be there
+    /// Interval of flow reconciliation, in seconds
     #[arg(long, value_name = "S", default_value_t = 10)]
     audit: u64,
-    /// Listen by a stream for each network, instead of by one in all, if the server has that
+    /// Use one watch per network, even if the server supports one watch for all
     #[arg(long)]
     per_key: bool,
-    /// Show numbers for Prometheus, and what it did last, on this address
+    /// Serve metrics for Prometheus and the latest reconciliations on this address
     #[arg(long, value_name = "A")]
     diagnostics: Option<SocketAddr>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Moves {
+enum AgentFabric {
     Sim,
     Ovs,
     Log,
 }
 
-pub(super) async fn run(arguments: Arguments) -> machinery::Result<ExitCode> {
-    let Arguments { node, host_ip, underlay_port: port, .. } = &arguments;
+pub(super) async fn run(arguments: AgentArguments) -> machinery::Result<ExitCode> {
+    let AgentArguments { node, host_ip, underlay_port: port, .. } = &arguments;
     let _alone = alone(node)?;
     let wire = match arguments.fabric {
-        Moves::Ovs => return Err("the fabric ovs is not there yet: sim and log are".into()),
-        Moves::Log => None,
-        Moves::Sim => Some(Wire::bind(*host_ip, *port).await.map_err(|error| {
+        AgentFabric::Ovs => return Err("the fabric ovs is not implemented yet; sim and log are".into()),
+        AgentFabric::Log => None,
+        AgentFabric::Sim => Some(Wire::bind(*host_ip, *port).await.map_err(|error| {
             format!("no frames can come to {host_ip}:{port}: {error}; --host-ip is an address of this machine, and --underlay-port is free")
         })?),
     };
@@ -72,7 +73,7 @@ pub(super) async fn run(arguments: Arguments) -> machinery::Result<ExitCode> {
         }
     };
     let mut settings = AgentSettings::new(node, *host_ip);
-    settings.audit = Duration::from_secs(arguments.audit.max(1));
+    settings.reconcile_interval = Duration::from_secs(arguments.audit.max(1));
     settings.per_key = arguments.per_key;
     settings.programs.allowed.extend(arguments.allowed_programs.iter().cloned());
     settings.metrics = metrics.agent.clone();
@@ -80,14 +81,14 @@ pub(super) async fn run(arguments: Arguments) -> machinery::Result<ExitCode> {
     Agent::run(&plane, settings, fabric, &plane.recorder("kos-agent"))?;
     if let Some(address) = arguments.diagnostics {
         let address = plane.diagnostics(address).await?;
-        eprintln!("what it does is shown at http://{address}/metrics");
+        eprintln!("metrics: http://{address}/metrics");
     }
     println!("the agent of {node} runs, at {host_ip}; Ctrl-C ends it");
     plane.until_signal().await?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Two agents of a node would take away each other's interfaces: the second does not begin.
+/// Two agents would delete each other's interfaces, hence the file lock.
 fn alone(node: &str) -> machinery::Result<File> {
     let directory = home().join("agents");
     let path = directory.join(format!("{node}.lock"));

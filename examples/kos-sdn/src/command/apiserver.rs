@@ -1,4 +1,4 @@
-//! `kos apiserver`: the server alone.
+//! `kos apiserver`: the API server, alone.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -16,36 +16,38 @@ use serde_json::Value;
 use super::cluster::home;
 use crate::model;
 
-/// The server alone, with TLS, for components in other processes. Each has a kubeconfig of its own, and may do what its role says
+/// Run the API server with TLS, for components in other processes. Each component has its own
+/// kubeconfig and role
 #[derive(Debug, clap::Args)]
-pub(super) struct Arguments {
-    /// The address to listen on. Port 0 is any that is free
+pub(super) struct ApiserverArguments {
+    /// The address to listen on. Port 0 chooses a free port
     #[arg(long, value_name = "A", default_value = "127.0.0.1:6443")]
     listen: SocketAddr,
-    /// Another name or address that components reach it by. May be given several times
+    /// A further host name or address that components connect to. May be repeated
     #[arg(long, value_name = "H")]
     host: Vec<String>,
-    /// Where the objects are kept, with the certificates and tokens
+    /// The directory of the objects, certificates and tokens
     #[arg(long, value_name = "D", default_value_os_t = home().join("apiserver"))]
     data_dir: PathBuf,
-    /// Keep objects in memory only: they are gone when it ends
+    /// Keep objects in memory only: they are lost when the server stops
     #[arg(long)]
     memory: bool,
-    /// The nodes whose agents may come, with commas between them
+    /// Comma-separated nodes; each gets a kubeconfig for its agent
     #[arg(long, value_name = "NODES", value_delimiter = ',')]
     nodes: Vec<String>,
-    /// Where to write kubeconfigs: `kubeconfig` for people, `controllers.kubeconfig`, and `NODE.kubeconfig` for each node
+    /// The directory of the kubeconfigs: `kubeconfig` for users, `controllers.kubeconfig`, and
+    /// `NODE.kubeconfig` for each node
     #[arg(long, value_name = "DIR", default_value_os_t = home())]
     kubeconfigs: PathBuf,
 }
 
-/// How often is looked whether certificates or tokens are others.
-const LOOK: Duration = Duration::from_secs(5);
+/// Interval of checks for changed certificates and tokens.
+const RELOAD_INTERVAL: Duration = Duration::from_secs(5);
 
-pub(super) async fn run(arguments: Arguments) -> machinery::Result<ExitCode> {
+pub(super) async fn run(arguments: ApiserverArguments) -> machinery::Result<ExitCode> {
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     std::fs::create_dir_all(&arguments.kubeconfigs)
-        .map_err(|error| format!("{} cannot be made: {error}", arguments.kubeconfigs.display()))?;
+        .map_err(|error| format!("{} cannot be created: {error}", arguments.kubeconfigs.display()))?;
     let listen = listen(&arguments);
     listen.check()?;
     let (store, disk) = match arguments.memory {
@@ -59,21 +61,21 @@ pub(super) async fn run(arguments: Arguments) -> machinery::Result<ExitCode> {
     let kinds = store.kind(model::subnets()).kind(model::network_attachments());
     let server = kinds.kind(model::ip_locks()).kind(model::probes()).rbac().start().await?;
     for role in model::roles() {
-        put(&server, &role).await?;
+        put_role(&server, &role).await?;
     }
     let access = server.listen(listen).await?;
-    tell(&arguments, &access);
+    print_next_steps(&arguments, &access);
     loop {
         machinery::tokio::select! {
             biased;
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
-            () = sleep(LOOK) => {
+            () = sleep(RELOAD_INTERVAL) => {
                 if access.is_outdated() {
                     access.reload().refused.iter().for_each(|why| eprintln!("kos: {why}"));
                 }
                 if let Some(trouble) = disk.as_ref().and_then(Disk::trouble) {
-                    eprintln!("kos: the store needs help: {trouble}");
+                    eprintln!("kos: the store needs attention: {trouble}");
                 }
             }
         }
@@ -85,7 +87,7 @@ pub(super) async fn run(arguments: Arguments) -> machinery::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn listen(arguments: &Arguments) -> Listen {
+fn listen(arguments: &ApiserverArguments) -> Listen {
     let file = |name: &str| arguments.kubeconfigs.join(format!("{name}.kubeconfig"));
     let agents = arguments
         .nodes
@@ -100,8 +102,8 @@ fn listen(arguments: &Arguments) -> Listen {
     }
 }
 
-/// A role is there, as this program has it.
-async fn put(server: &ApiServer, role: &Value) -> machinery::Result {
+/// Creates or updates a role.
+async fn put_role(server: &ApiServer, role: &Value) -> machinery::Result {
     let kind = match role["kind"].as_str() {
         Some("ClusterRole") => ("ClusterRole", "clusterroles"),
         _ => ("ClusterRoleBinding", "clusterrolebindings"),
@@ -118,7 +120,7 @@ async fn put(server: &ApiServer, role: &Value) -> machinery::Result {
     }
 }
 
-fn tell(arguments: &Arguments, access: &Access) {
+fn print_next_steps(arguments: &ApiserverArguments, access: &Access) {
     access.notes.iter().for_each(|note| eprintln!("kos: {note}"));
     let directory = arguments.kubeconfigs.display();
     println!("serving {}; in other terminals:", access.url);

@@ -1,19 +1,19 @@
-//! Which cluster a command speaks to.
+//! Selection of the cluster that a command connects to.
 
 use std::path::PathBuf;
 
 use machinery::Plane;
 
-/// Where the objects are.
+/// The options that select a cluster.
 #[derive(Clone, Debug, clap::Args)]
-pub(super) struct Cluster {
-    /// How the cluster is reached. Without it: the file that KUBECONFIG names, or else the one that `kos up` writes
+pub(super) struct ClusterArguments {
+    /// The kubeconfig. Default: the file in KUBECONFIG, or else the one that `kos up` writes
     #[arg(long, value_name = "F")]
     kubeconfig: Option<PathBuf>,
 }
 
-impl Cluster {
-    /// A plane on it. It brings no definitions: they are there, or `kos crds` has them.
+impl ClusterArguments {
+    /// Connects a plane. The cluster must have the definitions: `kos crds` prints them.
     pub(super) async fn plane(&self) -> machinery::Result<Plane> {
         let file = self.file();
         match machinery::kubeconfig(&file).start().await {
@@ -31,7 +31,7 @@ impl Cluster {
     }
 }
 
-/// Where `kos up` keeps how it is reached.
+/// Returns the directory of kubeconfigs and data.
 pub(super) fn home() -> PathBuf {
     std::env::home_dir().unwrap_or_else(std::env::temp_dir).join(".kos")
 }

@@ -1,4 +1,4 @@
-//! `kos crds`: the definitions of the kinds.
+//! `kos crds`: the CustomResourceDefinitions.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! What `kos` is told to do: one command, one file.
+//! The command line of `kos`: one file per command.
 
 mod agent;
 mod apiserver;
@@ -31,29 +31,29 @@ pub struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Print the definitions of the kinds, for clusters that are not served by `kos` itself
+    /// Print the CustomResourceDefinitions, for clusters that are not served by `kos` itself
     Crds,
-    /// Print the roles of the components, for clusters that are not served by `kos` itself
+    /// Print the RBAC roles of the components, for clusters that are not served by `kos` itself
     Roles,
-    /// Print a dashboard for Grafana, of all that `/metrics` has
+    /// Print a Grafana dashboard of all metrics
     Dashboard,
-    Up(up::Arguments),
-    Status(status::Arguments),
-    Ping(ping::Arguments),
-    Trace(trace::Arguments),
-    Drive(drive::Arguments),
-    Report(report::Arguments),
-    Apiserver(apiserver::Arguments),
-    Controllers(controllers::Arguments),
-    Agent(agent::Arguments),
-    Webhook(webhook::Arguments),
+    Up(up::UpArguments),
+    Status(status::StatusArguments),
+    Ping(ping::PingArguments),
+    Trace(trace::TraceArguments),
+    Drive(drive::DriveArguments),
+    Report(report::ReportArguments),
+    Apiserver(apiserver::ApiserverArguments),
+    Controllers(controllers::ControllersArguments),
+    Agent(agent::AgentArguments),
+    Webhook(webhook::WebhookArguments),
 }
 
 impl Arguments {
-    /// Does what they say.
+    /// Executes the command.
     ///
     /// # Errors
-    /// What the command says.
+    /// The command failed; the text is for the user.
     pub async fn run(self) -> machinery::Result<ExitCode> {
         match self.command {
             Command::Crds => crds::run(),

@@ -1,4 +1,4 @@
-//! A page of metrics: from a file, or from whoever shows it.
+//! Reads a page of metrics from a file or over HTTP.
 
 use std::time::Duration;
 
@@ -6,9 +6,9 @@ use machinery::tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use machinery::tokio::net::TcpStream;
 use machinery::tokio::time::timeout;
 
-/// So long a page may take.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// More than any page of ours has.
+/// Time limit of the request.
+const TIME_LIMIT: Duration = Duration::from_secs(10);
+/// Size limit, above that of any page of ours.
 const LIMIT: u64 = 64 << 20;
 
 pub(super) async fn read(source: &str) -> machinery::Result<String> {
@@ -17,7 +17,7 @@ pub(super) async fn read(source: &str) -> machinery::Result<String> {
     };
     let (address, path) = rest.split_once('/').unwrap_or((rest, "metrics"));
     let path = if path.is_empty() { "metrics" } else { path };
-    let asked = async {
+    let request = async {
         let mut stream = TcpStream::connect(address).await?;
         let request = format!("GET /{path} HTTP/1.0\r\nhost: {address}\r\nconnection: close\r\n\r\n");
         stream.write_all(request.as_bytes()).await?;
@@ -25,11 +25,11 @@ pub(super) async fn read(source: &str) -> machinery::Result<String> {
         stream.take(LIMIT).read_to_end(&mut answer).await?;
         Ok::<_, std::io::Error>(String::from_utf8_lossy(&answer).into_owned())
     };
-    let answer = timeout(PATIENCE, asked).await.map_err(|_| "it does not answer")??;
-    let (head, body) = answer.split_once("\r\n\r\n").ok_or("it answers with no page")?;
+    let answer = timeout(TIME_LIMIT, request).await.map_err(|_| "no answer")??;
+    let (head, body) = answer.split_once("\r\n\r\n").ok_or("the answer is not HTTP")?;
     let status = head.split(' ').nth(1).unwrap_or_default();
     if status != "200" {
-        return Err(format!("it answers {status}").into());
+        return Err(format!("HTTP status {status}").into());
     }
     Ok(body.to_owned())
 }

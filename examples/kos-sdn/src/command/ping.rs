@@ -1,22 +1,23 @@
-//! `kos ping`: a real exchange of frames between two attachments.
+//! `kos ping`: an ICMP exchange between two attachments.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use machinery::objects::ObjectKey;
 
-use super::cluster::Cluster;
-use crate::probe::Asks;
+use super::cluster::ClusterArguments;
+use crate::probe::Prober;
 
-/// A real ICMP exchange between two attachments, sent by the node of the first. It ends well only when all was answered.
+/// Send ICMP echo requests from the node of the first attachment to the second. Exits with 0 only
+/// if all are answered
 #[derive(Debug, clap::Args)]
-pub(super) struct Arguments {
+pub(super) struct PingArguments {
     #[command(flatten)]
-    cluster: Cluster,
-    /// How many are sent
+    cluster: ClusterArguments,
+    /// The number of requests
     #[arg(long, short = 'c', value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
     count: u16,
-    /// So many seconds the agent has to answer
+    /// Seconds to wait for the agent
     #[arg(long, value_name = "S", default_value_t = 10)]
     wait: u64,
     /// From: NAMESPACE/NAME
@@ -25,22 +26,22 @@ pub(super) struct Arguments {
     to: ObjectKey,
 }
 
-pub(super) async fn run(arguments: Arguments) -> machinery::Result<ExitCode> {
+pub(super) async fn run(arguments: PingArguments) -> machinery::Result<ExitCode> {
     let plane = arguments.cluster.plane().await?;
     let pinged = ping(&arguments, &plane).await;
     plane.stop().await;
     pinged
 }
 
-async fn ping(arguments: &Arguments, plane: &machinery::Plane) -> machinery::Result<ExitCode> {
-    let asks = Asks::new(plane, Duration::from_secs(arguments.wait))?;
-    asks.synced().await?;
-    let (from, to) = (asks.ready(&arguments.from)?, asks.ready(&arguments.to)?);
+async fn ping(arguments: &PingArguments, plane: &machinery::Plane) -> machinery::Result<ExitCode> {
+    let prober = Prober::new(plane, Duration::from_secs(arguments.wait))?;
+    prober.synced().await?;
+    let (from, to) = (prober.ready(&arguments.from)?, prober.ready(&arguments.to)?);
     println!(
         "{} ({}) to {} ({}), by {}",
         arguments.from, from.status.ipv4, arguments.to, to.status.ipv4, from.spec.node
     );
-    let status = asks.ping(&from, &to, arguments.count).await?;
+    let status = prober.ping(&from, &to, arguments.count).await?;
     for micros in &status.round_trips {
         println!("  answer from {}: {:.3} ms", to.status.ipv4, *micros as f64 / 1000.0);
     }

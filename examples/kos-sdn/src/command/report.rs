@@ -1,4 +1,4 @@
-//! `kos report`: percentiles of what a run took, as a table and as plots.
+//! `kos report`: the latencies of a run, as tables and plots.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,53 +6,53 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::table::table;
-use crate::driver::read_records;
-use crate::plan::{Record, Row, of_page, plot, rows};
+use crate::load::{AttachmentRecord, LatencyRow, parse_latencies, plot, read_records, record_rows};
 
-/// Say how long each step took, by what it waited for, as a table; and draw it: report.html, and a file of SVG for each step
+/// Print the latencies of each step by cause, and write plots: report.html, and an SVG file per
+/// step
 #[derive(Debug, clap::Args)]
-pub(super) struct Arguments {
+pub(super) struct ReportArguments {
     /// The directory of a run of `kos drive`
     run: PathBuf,
-    /// A page of metrics, as `/metrics` of an agent or of the controllers has it: a file, or http://ADDRESS. May be given several times, and
-    /// all are taken together
+    /// A page of metrics of an agent or of the controllers: a file, or http://ADDRESS. May be
+    /// repeated; all pages are summed
     #[arg(long, value_name = "FILE|URL")]
     metrics: Vec<String>,
 }
 
-pub(super) async fn run(arguments: Arguments) -> machinery::Result<ExitCode> {
+pub(super) async fn run(arguments: ReportArguments) -> machinery::Result<ExitCode> {
     let (head, records) = read_records(&arguments.run)?;
     let mut pages = Vec::new();
     for source in &arguments.metrics {
         pages.push(super::page::read(source).await.map_err(|error| format!("{source}: {error}"))?);
     }
-    let measured = rows(&records);
-    let counted = of_page(&pages.concat());
-    println!("{}\n", told(&head));
+    let measured = record_rows(&records);
+    let counted = parse_latencies(&pages.concat());
+    println!("{}\n", summary_line(&head));
     print(&measured);
     if !counted.is_empty() {
-        println!("\nas components counted it, between the bounds of their buckets:\n");
+        println!("\nfrom the histograms of components, interpolated:\n");
         print(&counted);
     }
     let plots = plots(&records);
     write(&arguments.run, &head, &[measured, counted], &plots)?;
-    println!("\n{} has the plots", arguments.run.join("report.html").display());
+    println!("\nplots: {}", arguments.run.join("report.html").display());
     Ok(ExitCode::SUCCESS)
 }
 
-/// A table of percentiles.
-pub(super) fn print(rows: &[Row]) {
+/// Prints a table of percentiles.
+pub(super) fn print(rows: &[LatencyRow]) {
     print!("{}", table(&TITLES, rows.iter().map(cells)));
 }
 
 const TITLES: [&str; 7] = ["STEP", "FROM", "COUNT", "P50 ms", "P90 ms", "P99 ms", "MAX ms"];
 
-fn cells(row: &Row) -> [String; 7] {
+fn cells(row: &LatencyRow) -> [String; 7] {
     let [p50, p90, p99, most] = row.seconds.map(|seconds| format!("{:.3}", seconds * 1e3));
-    [row.what.clone(), row.cause.clone(), row.count.to_string(), p50, p90, p99, most]
+    [row.step.clone(), row.cause.clone(), row.count.to_string(), p50, p90, p99, most]
 }
 
-fn told(head: &serde_json::Value) -> String {
+fn summary_line(head: &serde_json::Value) -> String {
     let text = |field: &str| head[field].to_string().trim_matches('"').to_owned();
     format!(
         "run {}: {} attachments in {} networks, {} at a time, {} in each network on average, on {} nodes; {} operations a second by {}",
@@ -67,8 +67,8 @@ fn told(head: &serde_json::Value) -> String {
     )
 }
 
-/// A plot for each step, with a line for each cause.
-fn plots(records: &[Record]) -> Vec<(String, String)> {
+/// Returns a plot per step, with one line per cause.
+fn plots(records: &[AttachmentRecord]) -> Vec<(String, String)> {
     let by_server = ["lock", "address", "implemented"].map(|step| {
         let samples = |cause: &str| {
             let of = records.iter().filter(|record| record.cause == cause);
@@ -83,7 +83,7 @@ fn plots(records: &[Record]) -> Vec<(String, String)> {
             of.filter_map(|record| record.client.get(step).copied()).collect::<Vec<f64>>()
         };
         let lines = vec![("easy".to_owned(), samples(true)), ("contended".to_owned(), samples(false))];
-        (format!("seen-{step}"), format!("{step}, as the driver saw it"), lines)
+        (format!("seen-{step}"), format!("{step}, by the load generator's clock"), lines)
     });
     let tested = |with_frames: bool| {
         let tests = records.iter().filter_map(|record| record.tested.as_ref());
@@ -92,7 +92,7 @@ fn plots(records: &[Record]) -> Vec<(String, String)> {
             .map(|tested| tested.seconds)
             .collect::<Vec<f64>>()
     };
-    let tests = vec![("with frames".to_owned(), tested(true)), ("alone".to_owned(), tested(false))];
+    let tests = vec![("with frames".to_owned(), tested(true)), ("without frames".to_owned(), tested(false))];
     let tests = ("tested".to_owned(), "created to tested".to_owned(), tests);
     let all = by_server.into_iter().chain(by_driver).chain([tests]);
     let drawn = all.filter(|(.., lines)| lines.iter().any(|(_, samples)| !samples.is_empty()));
@@ -102,14 +102,14 @@ fn plots(records: &[Record]) -> Vec<(String, String)> {
 fn write(
     directory: &Path,
     head: &serde_json::Value,
-    tables: &[Vec<Row>],
+    tables: &[Vec<LatencyRow>],
     plots: &[(String, String)],
 ) -> std::io::Result<()> {
     let mut html = String::from(
         "<!doctype html><meta charset=\"utf-8\"><title>kos</title><style>body{font-family:sans-serif;max-width:60em;margin:2em auto}\
          td,th{padding:.2em .8em;text-align:right}td:first-child,td:nth-child(2){text-align:left}svg{width:100%}</style>",
     );
-    let _ = write!(html, "<p>{}</p>", told(head));
+    let _ = write!(html, "<p>{}</p>", summary_line(head));
     for rows in tables.iter().filter(|rows| !rows.is_empty()) {
         let line = |cells: &[String; 7], tag: &str| {
             let cells: String = cells.iter().map(|cell| format!("<{tag}>{cell}</{tag}>")).collect();

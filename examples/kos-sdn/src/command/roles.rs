@@ -1,4 +1,4 @@
-//! `kos roles`: the definitions of the kinds.
+//! `kos roles`: the RBAC roles of the components.
 
 use std::process::ExitCode;
 

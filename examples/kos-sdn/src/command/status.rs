@@ -1,4 +1,4 @@
-//! `kos status`: how it is, by subnet and by node.
+//! `kos status`: the state of subnets and nodes.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::process::ExitCode;
@@ -7,25 +7,25 @@ use std::time::Duration;
 use machinery::tokio::time::sleep;
 use machinery::{Objects, Plane};
 
-use super::cluster::Cluster;
+use super::cluster::ClusterArguments;
 use super::table::table;
 use crate::model::{NetworkAttachment, Subnet};
-use crate::plan::{Summary, Tally, summary};
+use crate::plan::{AttachmentCounts, Summary, summary};
 
-/// How it is, by subnet and by node: again and again as that changes, until Ctrl-C
+/// Print the state of subnets and nodes, again on each change, until Ctrl-C
 #[derive(Debug, clap::Args)]
-pub(super) struct Arguments {
+pub(super) struct StatusArguments {
     #[command(flatten)]
-    cluster: Cluster,
-    /// Once, and end: well, if every attachment has an interface
+    cluster: ClusterArguments,
+    /// Print once, and exit: with 0 if every attachment has an interface
     #[arg(long)]
     once: bool,
 }
 
-/// No more often than people read.
+/// Minimum interval between prints.
 const PACE: Duration = Duration::from_millis(500);
 
-pub(super) async fn run(arguments: Arguments) -> machinery::Result<ExitCode> {
+pub(super) async fn run(arguments: StatusArguments) -> machinery::Result<ExitCode> {
     let plane = arguments.cluster.plane().await?;
     let shown = show(&plane, arguments.once).await;
     plane.stop().await;
@@ -73,22 +73,22 @@ fn now(subnets: &Objects<Subnet>, attachments: &Objects<NetworkAttachment>) -> S
 fn text(now: &Summary) -> String {
     let subnets = now.subnets.iter().map(|of| {
         let (vni, taken) = (of.vni.to_string(), format!("{} of {}", of.tally.addressed, of.size));
-        let [_, _, ready, says] = cells(&of.tally);
-        [of.subnet.clone(), vni, of.block.clone(), of.state.clone(), taken, ready, says]
+        let [_, _, ready, error] = cells(&of.tally);
+        [of.subnet.clone(), vni, of.block.clone(), of.state.clone(), taken, ready, error]
     });
     let subnets = table(&["SUBNET", "VNI", "BLOCK", "STATE", "ADDRESSES", "READY", "WRONG"], subnets);
     let nodes = now.nodes.iter().map(|(node, of)| {
-        let [all, addressed, ready, says] = cells(of);
-        [node.clone(), all, addressed, ready, of.going.to_string(), says]
+        let [all, addressed, ready, error] = cells(of);
+        [node.clone(), all, addressed, ready, of.deleting.to_string(), error]
     });
     let nodes = table(&["NODE", "ATTACHMENTS", "ADDRESSED", "READY", "GOING", "WRONG"], nodes);
     format!("{subnets}\n{nodes}")
 }
 
-fn cells(of: &Tally) -> [String; 4] {
-    let says = match of.wrong {
+fn cells(of: &AttachmentCounts) -> [String; 4] {
+    let error = match of.failed {
         0 => String::new(),
-        wrong => format!("{wrong}: {}", of.says),
+        failed => format!("{failed}: {}", of.error),
     };
-    [of.all.to_string(), of.addressed.to_string(), of.ready.to_string(), says]
+    [of.all.to_string(), of.addressed.to_string(), of.ready.to_string(), error]
 }

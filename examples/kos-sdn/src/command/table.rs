@@ -1,6 +1,6 @@
-//! Tables for people.
+//! Text tables.
 
-/// Columns as wide as what is in them.
+/// Formats a table with columns as wide as their widest cell.
 pub(super) fn table<const N: usize>(titles: &[&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
     let rows: Vec<[String; N]> = std::iter::once(titles.map(str::to_owned)).chain(rows).collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
@@ -18,7 +18,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_are_as_wide_as_what_is_in_them() {
+    fn columns_fit_their_widest_cell() {
         let rows = [["a".to_owned(), "bbb".to_owned()], ["ccccc".to_owned(), String::new()]];
         assert_eq!(table(&["X", "YY"], rows.into_iter()), "X      YY\na      bbb\nccccc\n");
     }

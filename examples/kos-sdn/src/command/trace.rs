@@ -1,21 +1,22 @@
-//! `kos trace`: why frames get from one attachment to another, or do not.
+//! `kos trace`: the path of frames between two attachments.
 
 use std::process::ExitCode;
 use std::time::Duration;
 
 use machinery::objects::ObjectKey;
 
-use super::cluster::Cluster;
+use super::cluster::ClusterArguments;
 use crate::model::{IPLock, NetworkAttachment, Subnet};
-use crate::plan::{Checked, Happened, checks, seconds, story};
-use crate::probe::Asks;
+use crate::plan::{CheckResult, TimelineEvent, checks, seconds, timeline};
+use crate::probe::Prober;
 
-/// Why it works or not, step by step: what the objects say and how they came about, then which flows decide at each node.
+/// Explain why frames reach an attachment or not: state and history of the objects, then the flows
+/// on each node
 #[derive(Debug, clap::Args)]
-pub(super) struct Arguments {
+pub(super) struct TraceArguments {
     #[command(flatten)]
-    cluster: Cluster,
-    /// So many seconds each agent has to answer
+    cluster: ClusterArguments,
+    /// Seconds to wait for each agent
     #[arg(long, value_name = "S", default_value_t = 10)]
     wait: u64,
     /// From: NAMESPACE/NAME
@@ -24,22 +25,22 @@ pub(super) struct Arguments {
     to: ObjectKey,
 }
 
-pub(super) async fn run(arguments: Arguments) -> machinery::Result<ExitCode> {
+pub(super) async fn run(arguments: TraceArguments) -> machinery::Result<ExitCode> {
     let plane = arguments.cluster.plane().await?;
     let traced = trace(&arguments, &plane).await;
     plane.stop().await;
     traced
 }
 
-async fn trace(arguments: &Arguments, plane: &machinery::Plane) -> machinery::Result<ExitCode> {
-    let Arguments { from, to, wait, .. } = arguments;
+async fn trace(arguments: &TraceArguments, plane: &machinery::Plane) -> machinery::Result<ExitCode> {
+    let TraceArguments { from, to, wait, .. } = arguments;
     let (attachments, subnets) = (plane.objects::<NetworkAttachment>()?, plane.objects::<Subnet>()?);
-    let (locks, asks) = (plane.objects::<IPLock>()?, Asks::new(plane, Duration::from_secs(*wait))?);
-    asks.synced().await?;
+    let (locks, prober) = (plane.objects::<IPLock>()?, Prober::new(plane, Duration::from_secs(*wait))?);
+    prober.synced().await?;
     subnets.informer().synced().await?;
     locks.informer().synced().await?;
     let mut is_well = true;
-    let (mut tell, mut found) = (|checked: Checked| is_well &= tell(&checked), Vec::new());
+    let (mut print_check, mut found) = (|checked: CheckResult| is_well &= print_check(&checked), Vec::new());
     for key in [from, to] {
         let attachment = attachments.get(key);
         let subnet = attachment
@@ -53,25 +54,27 @@ async fn trace(arguments: &Arguments, plane: &machinery::Plane) -> machinery::Re
                 .find(|lock| lock.metadata.uid.as_deref() == Some(&one.status.lock_uid))
         });
         println!("{key}");
-        checks(attachment.as_deref(), subnet.as_deref(), lock.as_deref()).into_iter().for_each(&mut tell);
+        checks(attachment.as_deref(), subnet.as_deref(), lock.as_deref())
+            .into_iter()
+            .for_each(&mut print_check);
         if let Some(attachment) = &attachment {
-            println!("  how it came about");
-            tell_story(&story(attachment, subnet.as_deref(), lock.as_deref()));
+            println!("  timeline");
+            print_timeline(&timeline(attachment, subnet.as_deref(), lock.as_deref()));
         }
         found.extend(attachment);
     }
     let [from, to] = &found[..] else { return Ok(ExitCode::FAILURE) };
     println!("both");
     let (a, b) = (from.status.address_vni, to.status.address_vni);
-    tell(Checked { is_so: a == b, what: format!("in one network: {a} and {b}") });
+    print_check(CheckResult { passed: a == b, text: format!("in one network: {a} and {b}") });
     if !is_well {
         return Ok(ExitCode::FAILURE);
     }
-    for (node, steps) in asks.trace(from, to).await? {
+    for (node, steps) in prober.trace(from, to).await? {
         println!("{node}");
         steps.iter().for_each(|step| println!("  {step}"));
     }
-    let pinged = asks.ping(from, to, 1).await?;
+    let pinged = prober.ping(from, to, 1).await?;
     let is_answered = !pinged.round_trips.is_empty();
     println!(
         "a ping {}",
@@ -80,20 +83,20 @@ async fn trace(arguments: &Arguments, plane: &machinery::Plane) -> machinery::Re
     Ok(if is_answered { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// What happened, from the first on.
-fn tell_story(story: &[Happened]) {
-    let Some(first) = story.first() else {
-        println!("    this server does not note when what was written");
+/// Prints the writes, relative to the first.
+fn print_timeline(events: &[TimelineEvent]) {
+    let Some(first) = events.first() else {
+        println!("    this server does not record write times");
         return;
     };
-    for Happened { at, what, after } in story {
+    for TimelineEvent { at, text, after } in events {
         let since = seconds(first.at, *at);
         let after = after.map(|(cause, took)| format!(", {:.1} ms after {cause}", took * 1e3));
-        println!("    {since:>10.4} s  {what}{}", after.unwrap_or_default());
+        println!("    {since:>10.4} s  {text}{}", after.unwrap_or_default());
     }
 }
 
-fn tell(checked: &Checked) -> bool {
-    println!("  {} {}", if checked.is_so { "ok  " } else { "FAIL" }, checked.what);
-    checked.is_so
+fn print_check(checked: &CheckResult) -> bool {
+    println!("  {} {}", if checked.passed { "ok  " } else { "FAIL" }, checked.text);
+    checked.passed
 }

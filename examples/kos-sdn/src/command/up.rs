@@ -1,4 +1,4 @@
-//! `kos up`: all of it in one process.
+//! `kos up`: a whole cluster in one process.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::net::SocketAddr;
@@ -15,46 +15,48 @@ use super::cluster::home;
 use super::table::table;
 use crate::agent::ProgramSettings;
 use crate::model::NetworkAttachment;
-use crate::probe::Asks;
-use crate::up::{Moves, Reached, Up, UpSettings, pairs, reach};
+use crate::probe::Prober;
+use crate::up::{ClusterFabric, LocalCluster, LocalClusterSettings, PingResult, pairs, ping_pairs};
 
-/// Server, controllers and agents of simulated nodes, in this process.
+/// Run server, controllers and agents of simulated nodes in this process
 #[derive(Debug, clap::Args)]
-pub(super) struct Arguments {
-    /// How many nodes: node-1, node-2, …
+pub(super) struct UpArguments {
+    /// The number of nodes: node-1, node-2, …
     #[arg(long, value_name = "N", default_value_t = 3)]
     nodes: usize,
-    /// What moves frames between the nodes: switches in memory (sim), Open vSwitch (ovs), or nothing, and it is logged (log)
-    #[arg(long, value_enum, default_value_t = Fabric::Sim)]
-    fabric: Fabric,
-    /// The address to listen on, for kubectl and the other commands. Port 0 is any that is free
+    /// The data path: switches in memory (sim), Open vSwitch (ovs), or calls that are only logged
+    /// (log)
+    #[arg(long, value_enum, default_value_t = UpFabric::Sim)]
+    fabric: UpFabric,
+    /// The address to listen on, for kubectl and the other commands. Port 0 chooses a free port
     #[arg(long, value_name = "A")]
     listen: Option<SocketAddr>,
-    /// Keep the objects in a directory, instead of in memory
+    /// Keep the objects in this directory instead of in memory
     #[arg(long, value_name = "D")]
     data_dir: Option<PathBuf>,
-    /// Where to write the kubeconfig, instead of where the other commands look for it
+    /// The file for the kubeconfig, instead of the default of the other commands
     #[arg(long, value_name = "F")]
     kubeconfig_out: Option<PathBuf>,
-    /// The programs that agents may run for attachments, by their full paths, with commas between them
+    /// Comma-separated paths of the programs that attachments may run
     #[arg(long, value_name = "PATHS", value_delimiter = ',')]
     allowed_programs: Vec<String>,
-    /// Show numbers for Prometheus, and what each controller did last, on this address: /metrics, /readyz, /debug/machinery.json
+    /// Serve metrics for Prometheus and the latest reconciliations on this address: /metrics,
+    /// /readyz, /debug/machinery.json
     #[arg(long, value_name = "A")]
     diagnostics: Option<SocketAddr>,
-    /// Make no subnets and attachments to look at
+    /// Create no sample subnets and attachments
     #[arg(long)]
     empty: bool,
-    /// End when all was tried, and well only if every ping that should be answered was, and no other
+    /// Exit after the checks: with 0 only if exactly the expected pings are answered
     #[arg(long)]
     once: bool,
-    /// What is there, and what came of the pings: for people, or as one JSON document
+    /// Print attachments and pings as tables, or as one JSON document
     #[arg(long, value_enum, default_value_t = Output::Table)]
     output: Output,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Fabric {
+enum UpFabric {
     Sim,
     Ovs,
     Log,
@@ -66,20 +68,21 @@ enum Output {
     Json,
 }
 
-/// The longest that a machine of ours needs for anything here, for each node.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Minimum time limit of each phase.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-pub(super) async fn run(arguments: Arguments) -> machinery::Result<ExitCode> {
+pub(super) async fn run(arguments: UpArguments) -> machinery::Result<ExitCode> {
     let fabric = match arguments.fabric {
-        Fabric::Sim => Moves::Sim,
-        Fabric::Log => Moves::Log,
-        Fabric::Ovs => return Err("the fabric ovs is not there yet: sim and log are".into()),
+        UpFabric::Sim => ClusterFabric::Sim,
+        UpFabric::Log => ClusterFabric::Log,
+        UpFabric::Ovs => return Err("the fabric ovs is not implemented yet; sim and log are".into()),
     };
     let began = Instant::now();
     let mut programs = ProgramSettings::default();
     programs.allowed.extend(arguments.allowed_programs.iter().cloned());
-    let settings = UpSettings { nodes: arguments.nodes, fabric, data: arguments.data_dir.clone(), programs };
-    let up = Up::start(settings).await?;
+    let settings =
+        LocalClusterSettings { nodes: arguments.nodes, fabric, data: arguments.data_dir.clone(), programs };
+    let up = LocalCluster::start(settings).await?;
     let shown = show(&up, &arguments, fabric, began).await;
     let is_well = match shown {
         Ok(is_well) if arguments.once => is_well,
@@ -96,54 +99,60 @@ pub(super) async fn run(arguments: Arguments) -> machinery::Result<ExitCode> {
     Ok(if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Makes the samples, has frames sent between them, and says what is there. Whether all is as it should be.
-async fn show(up: &Up, arguments: &Arguments, fabric: Moves, began: Instant) -> machinery::Result<bool> {
+/// Creates the samples, pings between them, and prints the results. Returns true if all checks
+/// pass.
+async fn show(
+    up: &LocalCluster,
+    arguments: &UpArguments,
+    fabric: ClusterFabric,
+    began: Instant,
+) -> machinery::Result<bool> {
     let access = match arguments.once && arguments.listen.is_none() && arguments.kubeconfig_out.is_none() {
         true => None,
         false => Some(listen(up, arguments).await?),
     };
     if let Some(address) = arguments.diagnostics {
         let address = up.plane().diagnostics(address).await?;
-        eprintln!("what it does is shown at http://{address}/metrics");
+        eprintln!("metrics: http://{address}/metrics");
     }
-    // What it remembers is for a while, not for ever.
-    let auditor = if arguments.once { Some(up.auditor()?) } else { None };
+    // The checker's memory grows with history, so it runs with --once only.
+    let checker = if arguments.once { Some(up.checker()?) } else { None };
     if !arguments.empty {
         up.make_samples().await?;
     }
-    let patience = PATIENCE.max(Duration::from_secs(arguments.nodes as u64));
+    let time_limit = TIME_LIMIT.max(Duration::from_secs(arguments.nodes as u64));
     let is_terminal = io::stderr().is_terminal();
     let all = up
-        .all_ready(patience, |ready, all| {
+        .all_ready(time_limit, |ready, all| {
             if is_terminal {
                 let _ = write!(io::stderr(), "\r{ready} of {all} attachments have an interface\x1b[K");
             }
         })
         .await?;
-    let tried = match fabric {
-        Moves::Sim => {
-            let asks = Asks::new(up.plane(), PATIENCE)?;
-            reach(&asks, &all, &pairs(&all), PATIENCE).await
+    let pings = match fabric {
+        ClusterFabric::Sim => {
+            let prober = Prober::new(up.plane(), TIME_LIMIT)?;
+            ping_pairs(&prober, &all, &pairs(&all), TIME_LIMIT).await
         }
-        Moves::Log => Vec::new(),
+        ClusterFabric::Log => Vec::new(),
     };
     if is_terminal {
         let _ = write!(io::stderr(), "\r\x1b[K");
     }
-    let found = match &auditor {
-        Some(auditor) => auditor.ends(PATIENCE).await?,
+    let violations = match &checker {
+        Some(checker) => checker.wait_converged(TIME_LIMIT).await?,
         None => Vec::new(),
     };
-    let is_well = tried.iter().all(Reached::is_right) && found.is_empty();
+    let is_well = pings.iter().all(PingResult::is_right) && violations.is_empty();
     match arguments.output {
         Output::Json => {
             println!(
                 "{}",
                 json!({
-                    "nodes": arguments.nodes, "attachments": all.iter().map(row).collect::<Vec<_>>(), "pings": tried,
+                    "nodes": arguments.nodes, "attachments": all.iter().map(row).collect::<Vec<_>>(), "pings": pings,
                     "url": access.as_ref().map(|access| &access.url),
                     "kubeconfig": access.as_ref().map(|access| &access.kubeconfig), "well": is_well,
-                    "found": found.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                    "found": violations.iter().map(ToString::to_string).collect::<Vec<_>>(),
                 })
             );
         }
@@ -157,15 +166,15 @@ async fn show(up: &Up, arguments: &Arguments, fabric: Moves, began: Instant) -> 
                 "{}",
                 table(&["ATTACHMENT", "NODE", "VNI", "IP", "MAC", "INTERFACE"], all.iter().map(row))
             );
-            print!("{}", pings(&tried, fabric));
-            found.iter().for_each(|finding| println!("the auditor has found: {finding}"));
-            if auditor.is_some() && found.is_empty() {
+            print!("{}", pings_text(&pings, fabric));
+            violations.iter().for_each(|finding| println!("violation: {finding}"));
+            if checker.is_some() && violations.is_empty() {
                 println!(
-                    "audited: each address was had by one at a time, and each node has what it should have"
+                    "invariants hold: no address was shared, and each node has exactly the desired interfaces"
                 );
             }
             if let Some(access) = access {
-                print!("{}", how_to_go_on(&access, &all));
+                print!("{}", next_steps(&access, &all));
             }
         }
     }
@@ -173,7 +182,7 @@ async fn show(up: &Up, arguments: &Arguments, fabric: Moves, began: Instant) -> 
     Ok(is_well)
 }
 
-async fn listen(up: &Up, arguments: &Arguments) -> machinery::Result<Access> {
+async fn listen(up: &LocalCluster, arguments: &UpArguments) -> machinery::Result<Access> {
     let server = up.plane().server().ok_or("the server is elsewhere")?;
     let kubeconfig = arguments.kubeconfig_out.clone().unwrap_or_else(|| home().join("kubeconfig"));
     let address = arguments.listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)));
@@ -195,27 +204,27 @@ fn row(one: &Arc<NetworkAttachment>) -> [String; 6] {
     ]
 }
 
-fn pings(tried: &[Reached], fabric: Moves) -> String {
-    if fabric == Moves::Log {
-        return "\nno frame was sent: the fabric log moves none\n".into();
+fn pings_text(pings: &[PingResult], fabric: ClusterFabric) -> String {
+    if fabric == ClusterFabric::Log {
+        return "\nno frame was sent: the fabric log carries none\n".into();
     }
     let count = |expected| {
-        let of_them = tried.iter().filter(|one| one.expected == expected);
+        let of_them = pings.iter().filter(|one| one.expected == expected);
         (of_them.clone().filter(|one| one.is_right()).count(), of_them.count())
     };
     let ((within, of_within), (between, of_between)) = (count(true), count(false));
     let mut text = format!(
         "\npings, by frames: {within} of {of_within} within a network are answered, {between} of {of_between} between networks are not\n"
     );
-    for wrong in tried.iter().filter(|one| !one.is_right()) {
-        let Reached { from, to, reason, .. } = wrong;
-        let what = if wrong.answered { "is answered, and should not be" } else { "is not answered" };
+    for wrong in pings.iter().filter(|one| !one.is_right()) {
+        let PingResult { from, to, reason, .. } = wrong;
+        let what = if wrong.answered { "is answered unexpectedly" } else { "is not answered" };
         text += &format!("  {from} to {to} {what}: {reason}\n");
     }
     text
 }
 
-fn how_to_go_on(access: &Access, all: &[Arc<NetworkAttachment>]) -> String {
+fn next_steps(access: &Access, all: &[Arc<NetworkAttachment>]) -> String {
     let Access { url, kubeconfig, .. } = access;
     let kos = if std::env::var_os("CARGO").is_some() { "cargo run -qp kos --" } else { "kos" };
     let two: Vec<_> =

@@ -1,4 +1,4 @@
-//! `kos webhook`: what our server does of its own, beside another.
+//! `kos webhook`: validation and stamping for clusters that are not served by `kos`.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -11,36 +11,37 @@ use machinery::tokio::signal::unix::{SignalKind, signal};
 use machinery::tokio_util::sync::CancellationToken;
 use serde_json::json;
 
-use crate::hook::{Hook, TlsFiles};
 use crate::model::webhook_manifests;
+use crate::webhook::{TlsFiles, WebhookServer};
 
-/// Note section times and refuse what is wrong on a cluster that is not served by `kos` itself: a webhook for admission
+/// Serve an admission webhook that stamps section times and rejects invalid objects, for clusters
+/// that are not served by `kos` itself
 #[derive(Debug, clap::Args)]
-pub(super) struct Arguments {
-    /// The address to listen on. Port 0 is any that is free
+pub(super) struct WebhookArguments {
+    /// The address to listen on. Port 0 chooses a free port
     #[arg(long, value_name = "A", default_value = "0.0.0.0:9443")]
     listen: SocketAddr,
-    /// Its certificate, with those between it and an authority. Read again when it is another
+    /// The certificate chain in PEM; reloaded when the file changes
     #[arg(long, value_name = "F", required_unless_present = "manifests", requires = "tls_key")]
     tls_cert: Option<PathBuf>,
-    /// The key of that certificate
+    /// The private key of the certificate
     #[arg(long, value_name = "F")]
     tls_key: Option<PathBuf>,
-    /// Print what has a cluster ask the webhook, and end
+    /// Print the webhook configurations for the cluster, and exit
     #[arg(long)]
     manifests: bool,
-    /// Where the cluster reaches it: a service of the cluster, as NAMESPACE/NAME
+    /// The webhook's service in the cluster, as NAMESPACE/NAME
     #[arg(long, value_name = "NS/NAME", default_value = "kos/kos-webhook", conflicts_with = "url")]
     service: machinery::objects::ObjectKey,
-    /// Where the cluster reaches it, if not through a service: https://HOST:PORT
+    /// The webhook's URL, if it has no service: https://HOST:PORT
     #[arg(long, value_name = "URL")]
     url: Option<String>,
-    /// What the cluster verifies it by
+    /// The CA certificate for clients of the webhook
     #[arg(long, value_name = "F")]
     ca: Option<PathBuf>,
 }
 
-pub(super) async fn run(arguments: Arguments) -> machinery::Result<ExitCode> {
+pub(super) async fn run(arguments: WebhookArguments) -> machinery::Result<ExitCode> {
     if arguments.manifests {
         return print(&arguments);
     }
@@ -48,8 +49,8 @@ pub(super) async fn run(arguments: Arguments) -> machinery::Result<ExitCode> {
         return Err("--tls-cert and --tls-key name its certificate, and the key of that".into());
     };
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let hook = Hook::bind(arguments.listen, TlsFiles { certificate, key }).await?;
-    println!("reviews are answered at https://{}/mutate and /validate; Ctrl-C ends it", hook.address()?);
+    let hook = WebhookServer::bind(arguments.listen, TlsFiles { certificate, key }).await?;
+    println!("serving https://{}/mutate and /validate; Ctrl-C ends it", hook.address()?);
     let stopping = CancellationToken::new();
     let serving = hook.run(stopping.clone());
     let signalled = async {
@@ -64,7 +65,7 @@ pub(super) async fn run(arguments: Arguments) -> machinery::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn print(arguments: &Arguments) -> machinery::Result<ExitCode> {
+fn print(arguments: &WebhookArguments) -> machinery::Result<ExitCode> {
     let mut client = match &arguments.url {
         Some(url) => json!({"url": url}),
         None => {

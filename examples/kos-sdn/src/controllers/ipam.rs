@@ -1,4 +1,4 @@
-//! Gives attachments addresses.
+//! The IPAM controller: assigns addresses to attachments.
 
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
@@ -17,26 +17,27 @@ use machinery::tokio::sync::Notify;
 use machinery::tokio::time::Instant;
 use machinery::{Next, Objects, Plane, PlaneController, Reconcile, Run};
 
-use super::known::{Found, Known, Waiting};
-use super::listen::{is_locked, uid_of};
+use super::allocations::{Allocation, Allocations, Waiter};
+use super::events::{is_locked, uid_of};
 use super::run::{ControllerSettings, with_workers};
-use super::silence::Silent;
+use super::silence::SilentNodes;
 use crate::metrics::IpamMetrics;
 use crate::model::{AttachmentStatus, Cidr, IPLock, LockSpec, NetworkAttachment, Section, Subnet, Vni};
 use crate::plan::{
-    AddressKey, Decision, OwnedLock, Step, Trouble, View, address_of, decide, is_unanswered, unanswered,
+    AddressFailure, AddressKey, IpamDecision, IpamStep, IpamView, OwnedLock, decide, is_unanswered,
+    locked_address, unanswered,
 };
 
-/// So long until one looks again for whom there was no place in the line.
-const AGAIN: Duration = Duration::from_secs(10);
-/// So long until one looks again who came before the line was known.
+/// Retry delay of attachments beyond the limit of the wait queues.
+const RETRY_UNQUEUED: Duration = Duration::from_secs(10);
+/// Retry delay until the allocation state is built.
 const EARLY: Duration = Duration::from_millis(10);
 
-/// The controller of addresses. Cheap to clone.
+/// The IPAM controller. Cheap to clone.
 #[derive(Clone)]
 pub struct Ipam {
     pub(super) inner: Arc<Inner>,
-    /// What its writes rest on, besides locks.
+    /// Fence of the leader's term for all writes.
     term: Option<Fence>,
 }
 
@@ -47,23 +48,23 @@ pub(super) struct Inner {
     pub(super) locks: NameLocks<AddressKey, IPLock>,
     lock_objects: Objects<IPLock>,
     recorder: Recorder,
-    pub(super) known: Mutex<Known>,
-    /// Told when the listener has to look again at what is known, which tells of nothing by itself.
-    pub(super) look: Notify,
-    pub(super) silent: Silent,
+    pub(super) allocations: Mutex<Allocations>,
+    /// Wakes the event loop to check for unconfirmed allocations.
+    pub(super) recheck: Notify,
+    pub(super) silent: SilentNodes,
     tries: usize,
     metrics: IpamMetrics,
-    /// Set when it runs.
-    pub(super) wakes: OnceLock<Controller<ObjectKey, Arc<NetworkAttachment>>>,
+    /// Handle of the controller, set when it runs.
+    pub(super) controller_handle: OnceLock<Controller<ObjectKey, Arc<NetworkAttachment>>>,
 }
 
-/// It, not running yet.
-pub(super) struct Giving {
+/// The controller before it runs.
+pub(super) struct IpamController {
     pub(super) controller: PlaneController<ObjectKey, Arc<NetworkAttachment>>,
     pub(super) reconcile: Ipam,
 }
 
-impl Giving {
+impl IpamController {
     pub(super) fn new(
         plane: &Plane,
         recorder: &Recorder,
@@ -91,22 +92,23 @@ impl Giving {
                 locks: locks.clone(),
                 lock_objects: plane.objects()?,
                 recorder: recorder.clone(),
-                known: Mutex::new(Known::new(settings.waiters, settings.seed)),
-                look: Notify::new(),
-                silent: Silent::new(unanswered, settings.patience),
+                allocations: Mutex::new(Allocations::new(settings.waiters, settings.seed)),
+                recheck: Notify::new(),
+                silent: SilentNodes::new(unanswered, settings.silence_interval),
                 tries: settings.tries,
                 metrics: settings.metrics.ipam.clone(),
-                wakes: OnceLock::new(),
+                controller_handle: OnceLock::new(),
             }),
             term: None,
         };
-        let heard = ipam.clone();
+        let events = ipam.clone();
         let controller = plane
             .controller::<NetworkAttachment>("ipam")?
             .claiming(&locks)?
             .watching::<Subnet, _>(move |event| waiting_for(&attachments, &by_subnet, event))?
             .beside(|controller, stopping| async move {
-                join(heard.listen(controller, &stopping), heard.attends(&stopping)).await;
+                join(events.handle_events(controller, &stopping), events.report_silent_nodes(&stopping))
+                    .await;
             })
             .settings(with_workers(settings.ipam_workers));
         Ok(Self { controller, reconcile: ipam })
@@ -114,32 +116,37 @@ impl Giving {
 }
 
 impl Ipam {
-    /// How many wait for an address.
+    /// Returns the number of attachments waiting for an address.
     #[must_use]
     pub fn waiting(&self) -> usize {
-        self.inner.known.lock().waiting()
+        self.inner.allocations.lock().waiting()
     }
 
-    /// The same, but what it writes rests on a term, if the server holds such things. What others did meanwhile is remembered first.
+    /// Returns this controller fenced by a term, if the server supports fences. The allocation
+    /// state is rebuilt: other leaders may have changed it.
     pub(super) fn in_term(&self, term: &Term) -> Self {
-        self.inner.known.lock().forget();
-        self.inner.look.notify_one();
+        self.inner.allocations.lock().forget();
+        self.inner.recheck.notify_one();
         let term = self.inner.attachments.has_fences().then(|| term.fence().clone());
         Self { inner: self.inner.clone(), term }
     }
 
-    pub(super) async fn wake(&self, all: impl IntoIterator<Item = Waiting>) {
-        self.ask(all, &"an address is free").await;
+    pub(super) async fn wake(&self, all: impl IntoIterator<Item = Waiter>) {
+        self.request_all(all, &"an address is free").await;
     }
 
-    pub(super) async fn ask(&self, all: impl IntoIterator<Item = Waiting>, why: &'static &'static str) {
-        let Some(controller) = self.inner.wakes.get() else { return };
-        for who in all {
-            controller.request(who.key, why).await;
+    pub(super) async fn request_all(
+        &self,
+        all: impl IntoIterator<Item = Waiter>,
+        why: &'static &'static str,
+    ) {
+        let Some(controller) = self.inner.controller_handle.get() else { return };
+        for waiter in all {
+            controller.request(waiter.key, why).await;
         }
     }
 
-    /// The subnet that an address is of. No two of a network overlap.
+    /// Returns the subnet that contains an address; subnets of a network are disjoint.
     pub(super) fn subnet_with(&self, key: AddressKey) -> Option<ObjectKey> {
         subnet_with(&self.inner.subnets, &self.inner.by_vni, key)
     }
@@ -150,47 +157,47 @@ impl Reconcile<Arc<NetworkAttachment>> for Ipam {
 
     async fn reconcile(&self, attachment: &Arc<NetworkAttachment>, run: &Run) -> machinery::Result<Next> {
         let Inner { subnets, locks, .. } = &*self.inner;
-        let (who, subnet_key) = (waiting(attachment), subnet_of(attachment));
+        let (waiter, subnet_key) = (waiting(attachment), subnet_of(attachment));
         let subnet = subnet_key.as_ref().and_then(|key| subnets.get(key));
         let mut held = locks.held(&**attachment)?;
-        held.extend(self.unseen(attachment, subnet.as_deref(), &held).await?);
+        held.extend(self.recover_lock(attachment, subnet.as_deref(), &held).await?);
         let owned: Vec<_> = held.iter().map(|held| self.owned(attachment, held)).collect();
         let view =
-            View { attachment: Some(attachment), gone: None, subnet: subnet.as_deref(), locks: &owned };
-        let Decision { release, step } = decide(&view);
+            IpamView { attachment: Some(attachment), gone: None, subnet: subnet.as_deref(), locks: &owned };
+        let IpamDecision { release, step } = decide(&view);
         for lock in held.iter().filter(|held| release.iter().any(|lock| lock.uid == held.uid().as_str())) {
             self.release(lock, run).await?;
         }
         match (step, subnet, subnet_key) {
-            (Step::Done, ..) if is_unanswered(attachment) && self.inner.silent.has(&who) => {
+            (IpamStep::Done, ..) if is_unanswered(attachment) && self.inner.silent.has(&waiter) => {
                 self.write(attachment, unanswered(attachment), None, run).await?;
             }
-            (Step::Done | Step::Wait, ..) => {}
-            (Step::None(trouble), ..) => {
+            (IpamStep::Done | IpamStep::Wait, ..) => {}
+            (IpamStep::None(trouble), ..) => {
                 self.write(attachment, trouble.written(attachment), None, run).await?
             }
-            (Step::Write(address), Some(subnet), _) => {
+            (IpamStep::Write(address), Some(subnet), _) => {
                 let lock = held.iter().find(|held| held.key().address == address.address());
                 let fence = lock.and_then(|held| held.fence().ok());
                 self.write(attachment, address.written(attachment, &subnet), fence, run).await?;
-                self.inner.known.lock().served(&who);
+                self.inner.allocations.lock().served(&waiter);
                 return Ok(Next::Done);
             }
-            (Step::Pick { vni, range }, Some(subnet), Some(subnet_key)) => {
-                let from = From { subnet: &subnet, subnet_key: &subnet_key, vni, range };
+            (IpamStep::Pick { vni, range }, Some(subnet), Some(subnet_key)) => {
+                let from = AddressSource { subnet: &subnet, subnet_key: &subnet_key, vni, range };
                 return self.pick(attachment, &from, run).await;
             }
-            // It decides so of a subnet only.
-            (Step::Write(_) | Step::Pick { .. }, ..) => {}
+            // These steps require a subnet.
+            (IpamStep::Write(_) | IpamStep::Pick { .. }, ..) => {}
         }
-        let woken = self.inner.known.lock().leaves(&who);
+        let woken = self.inner.allocations.lock().leave(&waiter);
         self.wake(woken).await;
         Ok(Next::Done)
     }
 }
 
-/// Where an address is to be from.
-struct From<'a> {
+/// The subnet to allocate from.
+struct AddressSource<'a> {
     subnet: &'a Subnet,
     subnet_key: &'a ObjectKey,
     vni: Vni,
@@ -198,37 +205,47 @@ struct From<'a> {
 }
 
 impl Ipam {
-    /// Gives an address, or a place in the line.
+    /// Allocates and locks an address, or queues the attachment.
     async fn pick(
         &self,
         attachment: &NetworkAttachment,
-        from: &From<'_>,
+        from: &AddressSource<'_>,
         run: &Run,
     ) -> machinery::Result<Next> {
-        let Inner { attachments, locks, known, tries, metrics, .. } = &*self.inner;
-        let who = waiting(attachment);
+        let Inner { attachments, locks, allocations, tries, metrics, .. } = &*self.inner;
+        let waiter = waiting(attachment);
         for _ in 0..*tries {
-            let found =
-                known.lock().find(from.subnet_key, &who, waits_since(attachment), from.vni, &from.range);
+            let found = allocations.lock().allocate(
+                from.subnet_key,
+                &waiter,
+                waiting_since(attachment),
+                from.vni,
+                &from.range,
+            );
             let key = match found {
-                Found::Free(key) => key,
-                Found::Early => return Ok(Next::After(EARLY)),
+                Allocation::Free(key) => key,
+                Allocation::Early => return Ok(Next::After(EARLY)),
                 full => {
-                    self.write(attachment, Trouble::Full.written(attachment), None, run).await?;
-                    // If it went meanwhile, that was told before it had a place: nobody else takes it out of the line.
-                    if attachments.get(&who.key).is_none_or(|now| uid_of(&now) != who.uid) {
-                        let woken = known.lock().leaves(&who);
+                    self.write(attachment, AddressFailure::Full.written(attachment), None, run).await?;
+                    // The deletion event may precede the queueing: no other event would dequeue the
+                    // waiter.
+                    if attachments.get(&waiter.key).is_none_or(|now| uid_of(&now) != waiter.uid) {
+                        let woken = allocations.lock().leave(&waiter);
                         self.wake(woken).await;
                     }
-                    return Ok(if full == Found::Full { Next::Done } else { Next::After(AGAIN) });
+                    return Ok(if full == Allocation::Full {
+                        Next::Done
+                    } else {
+                        Next::After(RETRY_UNQUEUED)
+                    });
                 }
             };
-            let Some(held) = self.claim(attachment, &who, key, from.subnet_key).await? else { continue };
+            let Some(held) = self.claim(attachment, &waiter, key, from.subnet_key).await? else { continue };
             run.wrote(held.token(), locks.informer());
-            known.lock().served(&who);
+            allocations.lock().served(&waiter);
             metrics.locked(attachment, from.subnet);
-            let address =
-                address_of(&self.owned(attachment, &held)).ok_or("a lock without a UID was made")?;
+            let address = locked_address(&self.owned(attachment, &held))
+                .ok_or("the server created a lock without UID")?;
             let status = address.written(attachment, from.subnet);
             self.write(attachment, status, held.fence().ok(), run).await?;
             let text = format!("Assigned IPv4 address {}", address.address());
@@ -236,10 +253,10 @@ impl Ipam {
             self.inner.recorder.note(Note::normal(about, "AddressAssigned", text));
             return Ok(Next::Done);
         }
-        Err("others were always faster: it tries again".into())
+        Err("all claims were lost to other controllers; it will be retried".into())
     }
 
-    /// Gives a lock back; what is another's by now stays.
+    /// Releases a lock; a lock recreated by another owner stays.
     async fn release(&self, lock: &Held<AddressKey>, run: &Run) -> Result<(), WriteError> {
         let only_if = Preconditions { uid: Some(lock.uid().clone()), ..Preconditions::default() };
         let locks = self.inner.lock_objects.clone();
@@ -254,26 +271,27 @@ impl Ipam {
             Err(WriteError::NotFound | WriteError::Conflict(Conflict::Uid { .. })) => return Ok(()),
             Err(error) => return Err(error),
         };
-        // Until that can be read, it would be decided on again.
+        // Until the cache shows the deletion, the next run would decide on the lock again.
         run.wrote(&token, self.inner.locks.informer());
         Ok(())
     }
 
-    /// The lock that the status tells of, if the cache does not show it yet. If it is gone, and the address is still free, it is had again.
-    async fn unseen(
+    /// Returns the lock named in the status if the cache does not show it yet. A deleted lock is
+    /// recreated if its address is still free.
+    async fn recover_lock(
         &self,
         attachment: &NetworkAttachment,
         subnet: Option<&Subnet>,
         held: &[Held<AddressKey>],
     ) -> machinery::Result<Option<Held<AddressKey>>> {
         let status = &attachment.status;
-        let is_shown = held.iter().any(|held| held.uid().as_str() == status.lock_uid);
+        let is_cached = held.iter().any(|held| held.uid().as_str() == status.lock_uid);
         let (Ok(vni), Ok(address)) = (Vni::new(status.address_vni), status.ipv4.parse()) else {
             return Ok(None);
         };
-        let is_wanted = attachment.metadata.deletion_timestamp.is_none()
+        let is_desired = attachment.metadata.deletion_timestamp.is_none()
             && subnet.is_some_and(|subnet| subnet.status.validated && holds(subnet, vni, address));
-        if is_shown || !is_wanted {
+        if is_cached || !is_desired {
             return Ok(None);
         }
         match self.inner.locks.claim(attachment, &AddressKey { vni, address }).await? {
@@ -282,32 +300,32 @@ impl Ipam {
         }
     }
 
-    /// Claims an address. `None` is that another has it.
+    /// Claims an address. Returns `None` if another attachment holds it.
     async fn claim(
         &self,
         attachment: &NetworkAttachment,
-        who: &Waiting,
+        waiter: &Waiter,
         key: AddressKey,
         subnet: &ObjectKey,
     ) -> machinery::Result<Option<Held<AddressKey>>> {
-        let Inner { locks, known, metrics, .. } = &*self.inner;
+        let Inner { locks, allocations, metrics, .. } = &*self.inner;
         let since = Instant::now();
-        let claims = Claims { inner: &self.inner, key, who };
+        let claims = ClaimGuard { inner: &self.inner, key, waiter };
         let claimed = locks.claim(attachment, &key).await;
         metrics.claimed(since, &claimed);
-        // What the cache has is marked, and what it will have will be. Under the lock, so that what is told now is told after it.
+        // Under one guard, so that events delivered later are applied after the claim.
         let woken = {
-            let mut known = known.lock();
+            let mut allocations = allocations.lock();
             if let Ok(Claim::Held(held)) = &claimed {
-                known.made(key, who, held.token());
+                allocations.claim_succeeded(key, waiter, held.token());
                 None
             } else {
                 let is_taken = is_locked(&self.inner, &key, subnet);
-                known.claimed(key, who, is_taken)
+                allocations.claim_ended(key, waiter, is_taken)
             }
         };
-        std::mem::forget(claims); // what came of it is known
-        self.inner.look.notify_one();
+        std::mem::forget(claims); // the result is recorded
+        self.inner.recheck.notify_one();
         self.wake(woken).await;
         if let Ok(Claim::Held(held)) = claimed {
             return Ok(Some(held));
@@ -336,7 +354,7 @@ impl Ipam {
         self.inner.metrics.wrote(since, attachment, after, has_errors);
         match written {
             Ok(written) => run.wrote(&written.token, &attachments),
-            // It went, which will be told.
+            // Deleted meanwhile; its event follows.
             Err(WriteError::NotFound) => {}
             Err(error) => return Err(error),
         }
@@ -354,45 +372,46 @@ impl Ipam {
     }
 }
 
-/// A claim under way. It ends also for who is stopped in it: then nobody knows what came of it, and the sweep looks.
-struct Claims<'a> {
+/// Ends a claim on drop, also if the run is cancelled: then the result is unknown and a sweep
+/// checks it.
+struct ClaimGuard<'a> {
     inner: &'a Inner,
     key: AddressKey,
-    who: &'a Waiting,
+    waiter: &'a Waiter,
 }
 
-impl Drop for Claims<'_> {
+impl Drop for ClaimGuard<'_> {
     fn drop(&mut self) {
-        let _none = self.inner.known.lock().claimed(self.key, self.who, true);
-        self.inner.look.notify_one();
+        let _none = self.inner.allocations.lock().claim_ended(self.key, self.waiter, true);
+        self.inner.recheck.notify_one();
     }
 }
 
-fn waiting(attachment: &NetworkAttachment) -> Waiting {
-    Waiting { key: attachment.key(), uid: uid_of(attachment) }
+fn waiting(attachment: &NetworkAttachment) -> Waiter {
+    Waiter { key: attachment.key(), uid: uid_of(attachment) }
 }
 
-/// When it was told that there is none, if it still is.
-pub(super) fn waits_since(attachment: &NetworkAttachment) -> Option<Timestamp> {
-    let is_told = attachment.status.errors.ipam == [Trouble::Full.to_string()];
-    is_told.then(|| attachment.extended_metadata.written(Section::Address)).flatten()
+/// Returns the time since when the attachment waits for a full subnet, if it does.
+pub(super) fn waiting_since(attachment: &NetworkAttachment) -> Option<Timestamp> {
+    let is_confirmed = attachment.status.errors.ipam == [AddressFailure::Full.to_string()];
+    is_confirmed.then(|| attachment.extended_metadata.written(Section::Address)).flatten()
 }
 
-/// Where its subnet is.
+/// Returns the key of the attachment's subnet.
 pub(super) fn subnet_of(attachment: &NetworkAttachment) -> Option<ObjectKey> {
     ObjectKey::new(attachment.metadata.namespace.as_deref(), &attachment.spec.subnet).ok()
 }
 
-/// Those who refer to a subnet of which something is known.
+/// Returns the attachments of a subnet once its validation has a result.
 fn waiting_for(
     attachments: &Objects<NetworkAttachment>,
     by_subnet: &Index<ObjectKey>,
     event: &Event<Arc<Subnet>>,
 ) -> Vec<ObjectKey> {
     let subnet = event.object();
-    let is_there = matches!(event, Event::Added { .. } | Event::Updated { .. });
-    if is_there && !subnet.status.validated && subnet.status.errors.is_empty() {
-        return Vec::new(); // the validator's word will come
+    let exists = matches!(event, Event::Added { .. } | Event::Updated { .. });
+    if exists && !subnet.status.validated && subnet.status.errors.is_empty() {
+        return Vec::new(); // the result of validation follows
     }
     let key = machinery::objects::Object::key(&**subnet);
     attachments.read().by(by_subnet, &key).map(|(attachment, _)| attachment.clone()).collect()

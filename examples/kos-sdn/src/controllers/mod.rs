@@ -1,8 +1,8 @@
-//! The controllers: thin shells around the decisions of [`plan`](crate::plan).
+//! The controllers: thin shells around the decisions in [`plan`](crate::plan).
 
+mod allocations;
+mod events;
 mod ipam;
-mod known;
-mod listen;
 mod run;
 mod silence;
 mod validator;

@@ -1,31 +1,32 @@
-//! Both controllers, alone or beside others who would take over.
+//! Running both controllers, alone or under leader election.
 
 use std::time::Duration;
 
 use machinery::controllers::Elector;
 use machinery::{Plane, Settings};
 
-use super::ipam::{Giving, Ipam};
-use super::validator::Validating;
+use super::ipam::{Ipam, IpamController};
+use super::validator::ValidatorController;
 use crate::metrics::Metrics;
 
-/// What controllers may take.
+/// The settings of the controllers.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct ControllerSettings {
-    /// So many attachments may wait for an address. Whoever comes after them looks again from time to time.
+    /// Maximum number of waiting attachments; more retry periodically.
     pub waiters: usize,
-    /// So many addresses are tried in one run, if others are always faster.
+    /// Maximum number of claims per run, if other controllers keep winning.
     pub tries: usize,
-    /// Where the row of numbers begins by which addresses are chosen.
+    /// Seed of address allocation.
     pub seed: u64,
-    /// So many attachments are worked on at once.
+    /// Number of IPAM workers.
     pub ipam_workers: usize,
-    /// So many subnets are.
+    /// Number of validator workers.
     pub validator_workers: usize,
-    /// A node that has said nothing of an attachment for so long after it has an address, or for twice as long, does not answer.
-    pub patience: Duration,
-    /// Where they count and time what they do.
+    /// Interval of checks for silent nodes; a node is reported after one to two intervals without
+    /// report.
+    pub silence_interval: Duration,
+    /// Metrics of the controllers.
     pub metrics: Metrics,
 }
 
@@ -37,33 +38,34 @@ impl Default for ControllerSettings {
             seed: 0,
             ipam_workers: 8,
             validator_workers: 4,
-            patience: Duration::from_secs(30),
+            silence_interval: Duration::from_secs(30),
             metrics: Metrics::default(),
         }
     }
 }
 
-/// Both, running.
+/// The running controllers.
 #[derive(Clone)]
 pub struct Controllers {
-    /// The one that gives addresses.
+    /// The IPAM controller.
     pub ipam: Ipam,
 }
 
-/// Runs both for as long as the plane runs. They say what the informers of subnets and attachments have, so this comes before anybody reads them.
+/// Runs both until the plane stops. Call it before any other reader of subnets or attachments: it
+/// declares the indexes of their informers.
 ///
 /// # Errors
-/// The plane has stopped, has them already, or somebody reads subnets or attachments already.
+/// The plane has stopped, runs them already, or has other readers of subnets or attachments.
 pub fn run(plane: &Plane, settings: ControllerSettings) -> machinery::Result<Controllers> {
-    let (giving, validating) = parts(plane, &settings)?;
-    let (ipam, validator) = (giving.reconcile.clone(), validating.reconcile.clone());
-    plane.spawn(async move { giving.controller.run(ipam).await.map(drop) });
-    plane.spawn(async move { validating.controller.run(validator).await.map(drop) });
-    Ok(Controllers { ipam: giving.reconcile })
+    let (ipam_controller, validator_controller) = build_controllers(plane, &settings)?;
+    let (ipam, validator) = (ipam_controller.reconcile.clone(), validator_controller.reconcile.clone());
+    plane.spawn(async move { ipam_controller.controller.run(ipam).await.map(drop) });
+    plane.spawn(async move { validator_controller.controller.run(validator).await.map(drop) });
+    Ok(Controllers { ipam: ipam_controller.reconcile })
 }
 
-/// Runs both while a candidate leads, for as long as the plane runs; caches stay warm between terms. What they write rests on the Lease, where
-/// the server holds such things.
+/// Runs both while a candidate leads, until the plane stops; caches stay warm between terms. Writes
+/// are fenced by the Lease if the server supports fences.
 ///
 /// # Errors
 /// As [`run`].
@@ -72,22 +74,25 @@ pub fn lead(
     settings: ControllerSettings,
     elector: &Elector,
 ) -> machinery::Result<Controllers> {
-    let (giving, validating) = parts(plane, &settings)?;
-    let (ipam, validator) = (giving.reconcile.clone(), validating.reconcile.clone());
+    let (ipam_controller, validator_controller) = build_controllers(plane, &settings)?;
+    let (ipam, validator) = (ipam_controller.reconcile.clone(), validator_controller.reconcile.clone());
     let controllers = Controllers { ipam: ipam.clone() };
     let led = [
-        giving.controller.led(move |term| ipam.in_term(term)),
-        validating.controller.led(move |term| validator.in_term(term)),
+        ipam_controller.controller.led(move |term| ipam.in_term(term)),
+        validator_controller.controller.led(move |term| validator.in_term(term)),
     ];
     let leading = plane.lead(elector, led);
     plane.spawn(async { leading.await.map(drop) });
     Ok(controllers)
 }
 
-fn parts(plane: &Plane, settings: &ControllerSettings) -> machinery::Result<(Giving, Validating)> {
+fn build_controllers(
+    plane: &Plane,
+    settings: &ControllerSettings,
+) -> machinery::Result<(IpamController, ValidatorController)> {
     let recorder = plane.recorder("kos-controllers");
-    let giving = Giving::new(plane, &recorder, settings)?;
-    Ok((giving, Validating::new(plane, &recorder, settings)?))
+    let ipam_controller = IpamController::new(plane, &recorder, settings)?;
+    Ok((ipam_controller, ValidatorController::new(plane, &recorder, settings)?))
 }
 
 pub(super) fn with_workers(workers: usize) -> Settings {

@@ -1,4 +1,4 @@
-//! Looks for attachments whose nodes do not answer, so that it is said of them.
+//! Periodic detection of silent nodes.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -8,45 +8,45 @@ use machinery::sync::Mutex;
 use machinery::tokio::time::sleep;
 use machinery::tokio_util::sync::CancellationToken;
 
+use super::allocations::Waiter;
+use super::events::uid_of;
 use super::ipam::Ipam;
-use super::known::Waiting;
-use super::listen::uid_of;
-use crate::plan::Silence;
+use crate::plan::SilenceTracker;
 
-/// Who is silent, and how that is found out.
-pub(super) struct Silent {
-    /// Those who are not answered, all under one.
+/// The attachments of silent nodes.
+pub(super) struct SilentNodes {
+    /// Index of unanswered attachments under one key.
     pub(super) unanswered: Index<()>,
-    /// Of those it is to be said.
-    told: Mutex<BTreeSet<Waiting>>,
-    /// So long a node may take.
-    patience: Duration,
+    /// Attachments unanswered at the last two checks.
+    silent: Mutex<BTreeSet<Waiter>>,
+    /// Interval of checks.
+    interval: Duration,
 }
 
-impl Silent {
-    pub(super) fn new(unanswered: Index<()>, patience: Duration) -> Self {
-        Self { unanswered, told: Mutex::default(), patience }
+impl SilentNodes {
+    pub(super) fn new(unanswered: Index<()>, interval: Duration) -> Self {
+        Self { unanswered, silent: Mutex::default(), interval }
     }
 
-    pub(super) fn has(&self, who: &Waiting) -> bool {
-        self.told.lock().contains(who)
+    pub(super) fn has(&self, waiter: &Waiter) -> bool {
+        self.silent.lock().contains(waiter)
     }
 }
 
 impl Ipam {
-    /// Looks again and again, until it is told to stop.
-    pub(super) async fn attends(&self, stopping: &CancellationToken) {
+    /// Checks periodically until cancelled.
+    pub(super) async fn report_silent_nodes(&self, stopping: &CancellationToken) {
         let (silent, attachments) = (&self.inner.silent, &self.inner.attachments);
-        let mut silence = Silence::default();
-        while stopping.run_until_cancelled(sleep(silent.patience)).await.is_some() {
+        let mut silence = SilenceTracker::default();
+        while stopping.run_until_cancelled(sleep(silent.interval)).await.is_some() {
             let now: BTreeSet<_> = {
                 let all = attachments.read();
                 let now = all.by(&silent.unanswered, &());
-                now.map(|(key, one)| Waiting { key: key.clone(), uid: uid_of(one) }).collect()
+                now.map(|(key, one)| Waiter { key: key.clone(), uid: uid_of(one) }).collect()
             };
-            let found = silence.look(now);
-            *silent.told.lock() = found.iter().cloned().collect();
-            self.ask(found, &"its node does not answer").await;
+            let found = silence.check(now);
+            *silent.silent.lock() = found.iter().cloned().collect();
+            self.request_all(found, &"its node is silent").await;
         }
     }
 }

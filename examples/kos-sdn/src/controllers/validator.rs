@@ -1,4 +1,4 @@
-//! Says of each subnet whether it counts.
+//! The subnet validator.
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -12,35 +12,35 @@ use machinery::{Next, Objects, Plane, PlaneController, Reconcile, Run};
 use super::run::{ControllerSettings, with_workers};
 use crate::metrics::ValidatorMetrics;
 use crate::model::{Subnet, SubnetStatus, Vni};
-use crate::plan::{Begin, Examine, Judged, Validator};
+use crate::plan::{BeginOutcome, Examination, SubnetValidator, Verdict};
 
-/// So long until one looks again who was too early: another subnet has to be looked at before.
+/// Retry delay if a conflicting subnet has not begun examination.
 const EARLY: Duration = Duration::from_millis(50);
 
-/// It, not running yet.
-pub(super) struct Validating {
+/// The controller before it runs.
+pub(super) struct ValidatorController {
     pub(super) controller: PlaneController<ObjectKey, ObjectKey>,
-    pub(super) reconcile: Validates,
+    pub(super) reconcile: ValidatorReconciler,
 }
 
-/// Looks at subnets. Cheap to clone.
+/// Validates subnets. Cheap to clone.
 #[derive(Clone)]
-pub(super) struct Validates {
+pub(super) struct ValidatorReconciler {
     subnets: Objects<Subnet>,
     recorder: Recorder,
     metrics: ValidatorMetrics,
-    memory: Arc<Mutex<Validator>>,
-    wakes: Arc<OnceLock<Controller<ObjectKey, ObjectKey>>>,
+    memory: Arc<Mutex<SubnetValidator>>,
+    controller_handle: Arc<OnceLock<Controller<ObjectKey, ObjectKey>>>,
 }
 
-impl Validating {
+impl ValidatorController {
     pub(super) fn new(
         plane: &Plane,
         recorder: &Recorder,
         settings: &ControllerSettings,
     ) -> machinery::Result<Self> {
-        let wakes = Arc::<OnceLock<_>>::default();
-        let set = wakes.clone();
+        let controller_handle = Arc::<OnceLock<_>>::default();
+        let set = controller_handle.clone();
         let controller = plane
             .controller_of_requests::<ObjectKey>("subnet-validator")
             .watching::<Subnet, _>(|event| [event.object().key()])?
@@ -48,13 +48,14 @@ impl Validating {
             .settings(with_workers(settings.validator_workers));
         let (subnets, recorder) = (plane.objects()?, recorder.clone());
         let metrics = settings.metrics.validator.clone();
-        let reconcile = Validates { subnets, recorder, metrics, memory: Arc::default(), wakes };
+        let reconcile =
+            ValidatorReconciler { subnets, recorder, metrics, memory: Arc::default(), controller_handle };
         Ok(Self { controller, reconcile })
     }
 }
 
-impl Validates {
-    /// The same, but what it writes rests on a term, if the server holds such things.
+impl ValidatorReconciler {
+    /// Returns this reconciler fenced by a term, if the server supports fences.
     pub(super) fn in_term(&self, term: &Term) -> Self {
         let subnets = match self.subnets.has_fences() {
             true => self.subnets.fenced(term.fence()),
@@ -64,42 +65,42 @@ impl Validates {
     }
 }
 
-impl Reconcile<ObjectKey> for Validates {
+impl Reconcile<ObjectKey> for ValidatorReconciler {
     type Error = machinery::Error;
 
     async fn reconcile(&self, key: &ObjectKey, run: &Run) -> machinery::Result<Next> {
         let found = self.subnets.get(key);
         let place = (key.namespace().unwrap_or_default().to_owned(), key.name().to_owned());
-        let Begin { wake, examine } = self.memory.lock().begin(&place, found.as_deref());
+        let BeginOutcome { wake, examine } = self.memory.lock().begin(&place, found.as_deref());
         for (namespace, name) in wake {
             let key = ObjectKey::new(Some(&namespace), &name)?;
-            if let Some(controller) = self.wakes.get() {
-                controller.request(key, &"what was in its way is gone").await;
+            if let Some(controller) = self.controller_handle.get() {
+                controller.request(key, &"a conflicting subnet was deleted").await;
             }
         }
         let Some(subnet) = found else { return Ok(Next::Done) };
         let judged = match examine {
-            Examine::Not => return Ok(Next::Done),
-            Examine::Write(status) => Judged::Write(status),
-            Examine::List(vni) => {
-                let listed = self.listed(vni).await?;
+            Examination::Skip => return Ok(Next::Done),
+            Examination::Write(status) => Verdict::Write(status),
+            Examination::List(vni) => {
+                let listed = self.live_list(vni).await?;
                 self.memory.lock().judge(&subnet, &listed)
             }
         };
         match judged {
-            Judged::Early { .. } => Ok(Next::After(EARLY)),
-            Judged::Same => Ok(Next::Done),
-            Judged::Write(status) => {
-                self.says(&subnet, status, run).await?;
+            Verdict::Early { .. } => Ok(Next::After(EARLY)),
+            Verdict::Unchanged => Ok(Next::Done),
+            Verdict::Write(status) => {
+                self.write_status(&subnet, status, run).await?;
                 Ok(Next::Done)
             }
         }
     }
 }
 
-impl Validates {
-    /// Those of a network, as they are now: a cache may lack the one that was made before.
-    async fn listed(&self, vni: Vni) -> machinery::Result<Vec<Subnet>> {
+impl ValidatorReconciler {
+    /// Lists the subnets of a network live: a cache may lack an earlier subnet.
+    async fn live_list(&self, vni: Vni) -> machinery::Result<Vec<Subnet>> {
         let of_it = FieldTerm::equals("spec.vni", &vni.to_string())?;
         let filter = Filter { fields: [of_it].into_iter().collect(), ..Filter::default() };
         let since = Instant::now();
@@ -108,7 +109,7 @@ impl Validates {
         Ok(listed?.into_iter().map(Arc::unwrap_or_clone).collect())
     }
 
-    async fn says(&self, subnet: &Subnet, status: SubnetStatus, run: &Run) -> machinery::Result {
+    async fn write_status(&self, subnet: &Subnet, status: SubnetStatus, run: &Run) -> machinery::Result {
         self.note(subnet, &status);
         let (since, has_errors) = (Instant::now(), !status.errors.is_empty());
         let judged = Subnet { status, ..subnet.clone() };
@@ -122,7 +123,7 @@ impl Validates {
     fn note(&self, subnet: &Subnet, status: &SubnetStatus) {
         let about = self.subnets.about(subnet);
         self.recorder.note(if status.validated {
-            Note::normal(about, "SubnetValidated", "it counts")
+            Note::normal(about, "SubnetValidated", "validation succeeded")
         } else {
             Note::warning(about, "SubnetFailedValidation", status.errors.join("; "))
         });

@@ -1,78 +1,78 @@
-//! Which interfaces a fabric has.
+//! The table of a fabric's interfaces.
 
 use std::collections::BTreeMap;
 
-use super::{FabricError, Listed};
-use crate::plan::{AddressKey, Local, Remote};
+use super::{FabricError, InterfaceList};
+use crate::plan::{AddressKey, LocalInterface, RemoteInterface};
 
-/// The interfaces of a fabric: one for each address of a network. Pure.
+/// The interfaces of a fabric: one per address of a network. Pure.
 #[derive(Debug)]
-pub struct Book {
+pub struct InterfaceBook {
     limit: usize,
-    interfaces: BTreeMap<AddressKey, Known>,
+    interfaces: BTreeMap<AddressKey, BookEntry>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Known {
-    Local(Local),
-    Remote(Remote),
+enum BookEntry {
+    Local(LocalInterface),
+    Remote(RemoteInterface),
 }
 
-impl Book {
-    /// One with room for so many.
+impl InterfaceBook {
+    /// Creates an empty table with a capacity.
     #[must_use]
     pub const fn new(limit: usize) -> Self {
         Self { limit, interfaces: BTreeMap::new() }
     }
 
-    /// Notes one on this node.
+    /// Adds a local interface.
     ///
     /// # Errors
-    /// The address is another one already, or there are too many.
-    pub fn add_local(&mut self, interface: &Local) -> Result<(), FabricError> {
+    /// The address has an interface, or the capacity is reached.
+    pub fn add_local(&mut self, interface: &LocalInterface) -> Result<(), FabricError> {
         let key = AddressKey { vni: interface.vni, address: interface.address };
-        self.add(key, Known::Local(interface.clone()))
+        self.add(key, BookEntry::Local(interface.clone()))
     }
 
-    /// Notes one on another node.
+    /// Adds a remote interface.
     ///
     /// # Errors
-    /// The address is another one already, or there are too many.
-    pub fn add_remote(&mut self, interface: &Remote) -> Result<(), FabricError> {
+    /// The address has an interface, or the capacity is reached.
+    pub fn add_remote(&mut self, interface: &RemoteInterface) -> Result<(), FabricError> {
         let key = AddressKey { vni: interface.vni, address: interface.address };
-        self.add(key, Known::Remote(interface.clone()))
+        self.add(key, BookEntry::Remote(interface.clone()))
     }
 
-    /// Forgets one on this node. Whether it was there.
-    pub fn remove_local(&mut self, interface: &Local) -> bool {
+    /// Removes a local interface. Returns true if it existed.
+    pub fn remove_local(&mut self, interface: &LocalInterface) -> bool {
         let key = AddressKey { vni: interface.vni, address: interface.address };
-        self.remove(&key, &Known::Local(interface.clone()))
+        self.remove(&key, &BookEntry::Local(interface.clone()))
     }
 
-    /// Forgets one on another node. Whether it was there.
-    pub fn remove_remote(&mut self, interface: &Remote) -> bool {
+    /// Removes a remote interface. Returns true if it existed.
+    pub fn remove_remote(&mut self, interface: &RemoteInterface) -> bool {
         let key = AddressKey { vni: interface.vni, address: interface.address };
-        self.remove(&key, &Known::Remote(interface.clone()))
+        self.remove(&key, &BookEntry::Remote(interface.clone()))
     }
 
-    /// All of them, by network and address.
+    /// Returns all interfaces, ordered by network and address.
     #[must_use]
-    pub fn listed(&self) -> Listed {
-        let mut listed = Listed::default();
+    pub fn listed(&self) -> InterfaceList {
+        let mut listed = InterfaceList::default();
         for known in self.interfaces.values() {
             match known {
-                Known::Local(local) => listed.locals.push(local.clone()),
-                Known::Remote(remote) => listed.remotes.push(remote.clone()),
+                BookEntry::Local(local) => listed.locals.push(local.clone()),
+                BookEntry::Remote(remote) => listed.remotes.push(remote.clone()),
             }
         }
         listed
     }
 
-    fn add(&mut self, key: AddressKey, interface: Known) -> Result<(), FabricError> {
-        if let Some(there) = self.interfaces.get(&key) {
-            let by = match there {
-                Known::Local(local) => format!("the interface {}", local.name),
-                Known::Remote(remote) => format!("an interface on {}", remote.host),
+    fn add(&mut self, key: AddressKey, interface: BookEntry) -> Result<(), FabricError> {
+        if let Some(existing) = self.interfaces.get(&key) {
+            let by = match existing {
+                BookEntry::Local(local) => format!("the interface {}", local.name),
+                BookEntry::Remote(remote) => format!("an interface on {}", remote.host),
             };
             return Err(FabricError::Taken { vni: key.vni, address: key.address, by });
         }
@@ -83,11 +83,11 @@ impl Book {
         Ok(())
     }
 
-    fn remove(&mut self, key: &AddressKey, interface: &Known) -> bool {
-        let is_there = self.interfaces.get(key) == Some(interface);
-        if is_there {
+    fn remove(&mut self, key: &AddressKey, interface: &BookEntry) -> bool {
+        let exists = self.interfaces.get(key) == Some(interface);
+        if exists {
             self.interfaces.remove(key);
         }
-        is_there
+        exists
     }
 }

@@ -1,122 +1,127 @@
-//! The port to what makes interfaces on a node.
+//! The port to a node's switch.
 
 use std::net::Ipv4Addr;
 
 use async_trait::async_trait;
 
 use crate::model::Vni;
-use crate::plan::{AddressKey, Local, Remote};
+use crate::plan::{AddressKey, LocalInterface, RemoteInterface};
 
-/// What makes interfaces on one node, and the way to those on others.
+/// The data path of one node: its interfaces, and the flows to interfaces on other nodes.
 ///
-/// - An address of a network is one interface, here or elsewhere: another for the same is refused until that one is deleted. Of two at once one
-///   is made.
-/// - To delete what is not there is fine, and done. What is there instead stays.
-/// - What was made outlives the program. Whoever begins lists first.
+/// - An address of a network has at most one interface, local or remote: a second one is refused
+///   until the first is deleted. Of two concurrent calls one succeeds.
+/// - Deleting a missing interface succeeds. A different interface of the same address stays.
+/// - Interfaces outlive the agent, which lists them at start.
 ///
-/// A future that is dropped may have done all, nothing, or a part: a list or an audit tells, and to delete what is there in part is fine.
+/// Dropping a future leaves its operation done, undone or partially done: [`list`](Self::list) and
+/// [`reconcile_flows`](Self::reconcile_flows) show the state, and deletion removes partial
+/// interfaces.
 #[async_trait]
 pub trait Fabric: Send + Sync + 'static {
-    /// What it is called.
+    /// Returns the name of the implementation.
     fn name(&self) -> &'static str;
 
-    /// Makes an interface on this node, and the flows to and from it.
-    async fn create_local(&self, interface: &Local) -> Result<(), FabricError>;
+    /// Creates an interface on this node, and its flows.
+    async fn create_local(&self, interface: &LocalInterface) -> Result<(), FabricError>;
 
-    /// Deletes one.
-    async fn delete_local(&self, interface: &Local) -> Result<(), FabricError>;
+    /// Deletes a local interface and its flows.
+    async fn delete_local(&self, interface: &LocalInterface) -> Result<(), FabricError>;
 
-    /// Makes the flows to and from an interface on another node.
-    async fn create_remote(&self, interface: &Remote) -> Result<(), FabricError>;
+    /// Creates the flows of an interface on another node.
+    async fn create_remote(&self, interface: &RemoteInterface) -> Result<(), FabricError>;
 
-    /// Deletes them.
-    async fn delete_remote(&self, interface: &Remote) -> Result<(), FabricError>;
+    /// Deletes the flows of a remote interface.
+    async fn delete_remote(&self, interface: &RemoteInterface) -> Result<(), FabricError>;
 
-    /// What is there. What is there in part is taken away first.
-    async fn list(&self) -> Result<Listed, FabricError>;
+    /// Lists the interfaces. Partially created ones are deleted first.
+    async fn list(&self) -> Result<InterfaceList, FabricError>;
 
-    /// Holds the flows against those that should be there, and puts them right. What is not this fabric's is never touched.
-    async fn audit(&self) -> Result<Audit, FabricError>;
+    /// Compares the flows of the switch with the desired ones, and repairs them. Flows that the
+    /// fabric does not manage are left alone.
+    async fn reconcile_flows(&self) -> Result<FlowRepairs, FabricError>;
 
-    /// Lets the machine behind an interface of this node ask who has an address, and for an echo from it. Fine is that the echo came.
+    /// Sends an ARP request and an ICMP echo request from a local interface, and waits for the echo
+    /// reply.
     async fn ping(&self, from: AddressKey, to: Ipv4Addr, sequence: u16) -> Result<(), FabricError> {
         let _ = (from, to, sequence);
-        Err(self.moves_no_frames("a ping"))
+        Err(self.no_frames_error("a ping"))
     }
 
-    /// What this node does with frames, and because of which flows, for people.
-    async fn explain(&self, way: Way) -> Result<Vec<String>, FabricError> {
-        let _ = way;
-        Err(self.moves_no_frames("a look at the flows"))
+    /// Traces the frames of a path through this node's flows, as text.
+    async fn explain(&self, path: FramePath) -> Result<Vec<String>, FabricError> {
+        let _ = path;
+        Err(self.no_frames_error("a trace"))
     }
 
     #[doc(hidden)]
-    fn moves_no_frames(&self, what: &'static str) -> FabricError {
-        FabricError::Failed { what, reason: format!("the fabric {} moves no frames", self.name()) }
+    fn no_frames_error(&self, what: &'static str) -> FabricError {
+        FabricError::Failed { what, reason: format!("the fabric {} carries no frames", self.name()) }
     }
 }
 
-/// Which frames: those of a machine of a network, to an address of it.
+/// A path of frames through a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Way {
-    /// Who sends them.
+pub struct FramePath {
+    /// Source: an interface of a network.
     pub from: AddressKey,
-    /// To whom.
+    /// Destination address.
     pub to: Ipv4Addr,
-    /// The node that they come from through the tunnel; none, if the machine is on this node.
+    /// Underlay address of the node that sent the frames into the tunnel; `None` if the source is
+    /// on this node.
     pub host: Option<Ipv4Addr>,
 }
 
-/// What is there.
+/// The interfaces of a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Listed {
-    /// On this node.
-    pub locals: Vec<Local>,
-    /// On others.
-    pub remotes: Vec<Remote>,
+pub struct InterfaceList {
+    /// Local interfaces.
+    pub locals: Vec<LocalInterface>,
+    /// Remote interfaces.
+    pub remotes: Vec<RemoteInterface>,
 }
 
-/// What an audit put right.
+/// The flows repaired by a flow reconciliation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Audit {
-    /// So many flows were not there.
+pub struct FlowRepairs {
+    /// Number of missing flows added.
     pub missing: usize,
-    /// So many were, and nobody wants them.
+    /// Number of undesired flows removed.
     pub foreign: usize,
 }
 
-/// What was not done, and why.
+/// The reason why a fabric call failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FabricError {
-    /// The address is another interface: delete that first.
+    /// The address has another interface, which must be deleted first.
     #[error("{address} of network {vni} is {by} already: that has to be deleted first")]
     Taken {
-        /// The network.
+        /// VNI of the network.
         vni: Vni,
         /// The address.
         address: Ipv4Addr,
-        /// Which interface.
+        /// The other interface.
         by: String,
     },
-    /// There is no room for more on this node.
-    #[error("this node has {limit} interfaces, and takes no more")]
+    /// The limit of interfaces is reached.
+    #[error("this node has reached its limit of {limit} interfaces")]
     Full {
-        /// How many it has room for.
+        /// The limit.
         limit: usize,
     },
-    /// It cannot be reached now: try again.
+    /// The switch is unreachable: retry.
     #[error("the switch cannot be reached: {reason}")]
     Unavailable {
-        /// Why.
+        /// The cause.
         reason: String,
     },
-    /// It was reached, and did not do it.
+    /// The switch refused the operation.
     #[error("{what} failed: {reason}")]
     Failed {
-        /// What.
+        /// The operation.
         what: &'static str,
-        /// Why.
+        /// The cause.
         reason: String,
     },
 }

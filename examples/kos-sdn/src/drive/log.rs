@@ -1,26 +1,26 @@
-//! A fabric that does nothing, and says what it would have done: for control planes of any size on machines of any size.
+//! A fabric that only logs its calls, for control planes of any size on one machine.
 
 use async_trait::async_trait;
 use machinery::sync::Mutex;
 use tracing::info;
 
-use super::{Audit, Book, Fabric, FabricError, Listed};
-use crate::plan::{Local, Remote};
+use super::{Fabric, FabricError, FlowRepairs, InterfaceBook, InterfaceList};
+use crate::plan::{LocalInterface, RemoteInterface};
 
-/// A fabric that logs, and remembers while it is there.
+/// A fabric that logs each call and keeps the interfaces in memory.
 #[derive(Debug)]
 pub struct LogFabric {
-    book: Mutex<Book>,
+    book: Mutex<InterfaceBook>,
 }
 
-/// So many interfaces, unless it is said otherwise.
+/// Maximum number of interfaces.
 const LIMIT: usize = 1 << 20;
 
 impl LogFabric {
-    /// One without interfaces.
+    /// Creates a fabric without interfaces.
     #[must_use]
     pub fn new() -> Self {
-        Self { book: Mutex::new(Book::new(LIMIT)) }
+        Self { book: Mutex::new(InterfaceBook::new(LIMIT)) }
     }
 }
 
@@ -36,33 +36,33 @@ impl Fabric for LogFabric {
         "log"
     }
 
-    async fn create_local(&self, interface: &Local) -> Result<(), FabricError> {
+    async fn create_local(&self, interface: &LocalInterface) -> Result<(), FabricError> {
         info!(?interface, "create local");
         self.book.lock().add_local(interface)
     }
 
-    async fn delete_local(&self, interface: &Local) -> Result<(), FabricError> {
+    async fn delete_local(&self, interface: &LocalInterface) -> Result<(), FabricError> {
         info!(?interface, "delete local");
         self.book.lock().remove_local(interface);
         Ok(())
     }
 
-    async fn create_remote(&self, interface: &Remote) -> Result<(), FabricError> {
+    async fn create_remote(&self, interface: &RemoteInterface) -> Result<(), FabricError> {
         info!(?interface, "create remote");
         self.book.lock().add_remote(interface)
     }
 
-    async fn delete_remote(&self, interface: &Remote) -> Result<(), FabricError> {
+    async fn delete_remote(&self, interface: &RemoteInterface) -> Result<(), FabricError> {
         info!(?interface, "delete remote");
         self.book.lock().remove_remote(interface);
         Ok(())
     }
 
-    async fn list(&self) -> Result<Listed, FabricError> {
+    async fn list(&self) -> Result<InterfaceList, FabricError> {
         Ok(self.book.lock().listed())
     }
 
-    async fn audit(&self) -> Result<Audit, FabricError> {
-        Ok(Audit::default())
+    async fn reconcile_flows(&self) -> Result<FlowRepairs, FabricError> {
+        Ok(FlowRepairs::default())
     }
 }

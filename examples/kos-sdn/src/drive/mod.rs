@@ -1,6 +1,7 @@
-//! How it is done on a node: the port [`Fabric`], and fabrics.
+//! The data path of a node: the port [`Fabric`] and its implementations.
 //!
-//! [`sim`] is a network in memory, whose switches run the flows of [`crate::plan`] over frames; [`LogFabric`] does nothing, and says so.
+//! [`sim`] is a network in memory with switches that run the flows of [`crate::plan`] over frames;
+//! [`LogFabric`] only logs.
 
 mod book;
 mod fabric;
@@ -11,7 +12,7 @@ mod promises;
 pub mod sim;
 mod switch;
 
-pub use book::Book;
-pub use fabric::{Audit, Fabric, FabricError, Listed, Way};
+pub use book::InterfaceBook;
+pub use fabric::{Fabric, FabricError, FlowRepairs, FramePath, InterfaceList};
 pub use log::LogFabric;
-pub use switch::{Arrival, Departure, Followed, Switch, Tunnel};
+pub use switch::{FlowTrace, IncomingFrame, OutgoingFrame, Switch, Tunnel};

@@ -1,4 +1,4 @@
-//! What every fabric promises: each is held against the same.
+//! Conformance tests of fabrics: every implementation passes the same tests.
 
 use std::sync::Arc;
 
@@ -6,16 +6,16 @@ use machinery::tokio;
 use tokio_util::task::TaskTracker;
 
 use super::sim::{SimLimits, Underlay};
-use super::{Audit, Fabric, FabricError, Listed, LogFabric};
+use super::{Fabric, FabricError, FlowRepairs, InterfaceList, LogFabric};
 use crate::model::Vni;
-use crate::plan::{Local, Remote};
+use crate::plan::{LocalInterface, RemoteInterface};
 
-fn local(vni: u32, low: u8) -> Local {
-    Local::new(Vni::new(vni).unwrap(), [10, 0, 0, low].into())
+fn local(vni: u32, low: u8) -> LocalInterface {
+    LocalInterface::new(Vni::new(vni).unwrap(), [10, 0, 0, low].into())
 }
 
-fn remote(vni: u32, low: u8, host: u8) -> Remote {
-    Remote::new(Vni::new(vni).unwrap(), [10, 0, 0, low].into(), [192, 0, 2, host].into())
+fn remote(vni: u32, low: u8, host: u8) -> RemoteInterface {
+    RemoteInterface::new(Vni::new(vni).unwrap(), [10, 0, 0, low].into(), [192, 0, 2, host].into())
 }
 
 fn fabrics() -> [Arc<dyn Fabric>; 2] {
@@ -24,19 +24,19 @@ fn fabrics() -> [Arc<dyn Fabric>; 2] {
 }
 
 #[tokio::test]
-async fn every_fabric_keeps_its_promises() {
+async fn every_fabric_passes_the_conformance_tests() {
     for fabric in fabrics() {
-        assert_eq!(fabric.list().await, Ok(Listed::default()));
-        an_address_is_one_interface(&*fabric).await;
-        what_is_not_there_is_deleted(&*fabric).await;
-        of_two_at_once_one_is_made(fabric.clone()).await;
-        assert_eq!(fabric.audit().await, Ok(Audit::default()), "{}", fabric.name());
-        assert_eq!(fabric.list().await, Ok(Listed::default()));
+        assert_eq!(fabric.list().await, Ok(InterfaceList::default()));
+        address_has_one_interface(&*fabric).await;
+        deletion_of_a_missing_interface_succeeds(&*fabric).await;
+        one_of_concurrent_creations_succeeds(fabric.clone()).await;
+        assert_eq!(fabric.reconcile_flows().await, Ok(FlowRepairs::default()), "{}", fabric.name());
+        assert_eq!(fabric.list().await, Ok(InterfaceList::default()));
     }
 }
 
-/// The logger of the original made as many as it was asked for.
-async fn an_address_is_one_interface(fabric: &dyn Fabric) {
+/// The original's logging fabric created any number of interfaces per address.
+async fn address_has_one_interface(fabric: &dyn Fabric) {
     let is_taken = |found: Result<(), FabricError>| {
         assert!(matches!(found, Err(FabricError::Taken { .. })), "{found:?}")
     };
@@ -47,7 +47,7 @@ async fn an_address_is_one_interface(fabric: &dyn Fabric) {
     is_taken(fabric.create_remote(&remote(2, 2, 9)).await);
     is_taken(fabric.create_remote(&remote(2, 2, 8)).await);
     is_taken(fabric.create_local(&local(2, 2)).await);
-    let listed = Listed { locals: vec![local(1, 2)], remotes: vec![remote(2, 2, 9)] };
+    let listed = InterfaceList { locals: vec![local(1, 2)], remotes: vec![remote(2, 2, 9)] };
     assert_eq!(fabric.list().await, Ok(listed));
     fabric.delete_local(&local(1, 2)).await.unwrap();
     fabric.create_remote(&remote(1, 2, 9)).await.unwrap();
@@ -55,18 +55,18 @@ async fn an_address_is_one_interface(fabric: &dyn Fabric) {
     fabric.delete_remote(&remote(2, 2, 9)).await.unwrap();
 }
 
-/// With the original a port that was gone could never be deleted.
-async fn what_is_not_there_is_deleted(fabric: &dyn Fabric) {
+/// The original could never delete a port that no longer existed.
+async fn deletion_of_a_missing_interface_succeeds(fabric: &dyn Fabric) {
     fabric.delete_local(&local(1, 2)).await.unwrap();
     fabric.delete_remote(&remote(1, 2, 9)).await.unwrap();
     fabric.create_remote(&remote(1, 2, 9)).await.unwrap();
     fabric.delete_remote(&remote(1, 2, 8)).await.unwrap();
     fabric.delete_local(&local(1, 2)).await.unwrap();
-    assert_eq!(fabric.list().await.unwrap().remotes, [remote(1, 2, 9)], "what is there instead stays");
+    assert_eq!(fabric.list().await.unwrap().remotes, [remote(1, 2, 9)], "another interface stays");
     fabric.delete_remote(&remote(1, 2, 9)).await.unwrap();
 }
 
-async fn of_two_at_once_one_is_made(fabric: Arc<dyn Fabric>) {
+async fn one_of_concurrent_creations_succeeds(fabric: Arc<dyn Fabric>) {
     let tasks = TaskTracker::new();
     let here = tasks.spawn({
         let fabric = fabric.clone();

@@ -1,4 +1,4 @@
-//! The numbers of nodes.
+//! Metrics of node agents.
 
 use std::sync::Arc;
 
@@ -6,83 +6,83 @@ use jiff::Timestamp;
 use machinery::objects::WriteError;
 use machinery::tokio::time::Instant;
 
-use super::series::{CALL, Counts, END_TO_END, Levels, Listed, Times};
+use super::series::{CALL, CounterSeries, END_TO_END, GaugeSeries, HistogramSeries, MetricEntry};
 use super::{ok, outcome, truth};
 use crate::drive::FabricError;
 use crate::model::{ExecReport, NetworkAttachment, Peer, Section};
 use crate::plan::{Interface, LastWrite, complaints, complaints_label, seconds};
 
-/// What is seen on nodes. Cheap to clone.
+/// The metrics of all nodes. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct AgentMetrics(Arc<All>);
+pub struct AgentMetrics(Arc<AgentSeries>);
 
 #[derive(Debug)]
-struct All {
-    local: Times<2>,
-    remote: Times<2>,
-    implemented_to_remote: Times<2>,
-    said: Times<2>,
-    fabric: Times<3>,
-    update: Times<3>,
-    locals: Levels<1>,
-    remotes: Levels<1>,
-    fabrics: Levels<2>,
-    exec: Times<4>,
-    execs: Counts<4>,
+struct AgentSeries {
+    local: HistogramSeries<2>,
+    remote: HistogramSeries<2>,
+    implemented_to_remote: HistogramSeries<2>,
+    status: HistogramSeries<2>,
+    fabric: HistogramSeries<3>,
+    update: HistogramSeries<3>,
+    locals: GaugeSeries<1>,
+    remotes: GaugeSeries<1>,
+    fabrics: GaugeSeries<2>,
+    exec: HistogramSeries<4>,
+    execs: CounterSeries<4>,
 }
 
 impl Default for AgentMetrics {
     fn default() -> Self {
         const EXEC: &[&str; 4] = &["node", "what", "exitStatus", "lgComplaints"];
-        Self(Arc::new(All {
-            local: Times::seconds(
+        Self(Arc::new(AgentSeries {
+            local: HistogramSeries::seconds(
                 "agent_last_client_write_to_local_ifc_latency_seconds",
-                "From what a client wrote last until the interface is made, the first time; to the clock of the node",
+                "Time from the last client write until the interface is created, first time only; by the clock of the node",
                 END_TO_END,
                 &["node", "last_client_wr"],
             ),
-            remote: Times::seconds(
+            remote: HistogramSeries::seconds(
                 "agent_last_client_write_to_remote_ifc_latency_seconds",
-                "From what a client wrote last until the way to an interface on another node is made; to the clock of this one",
+                "Time from the last client write until a remote interface is created; by the clock of this node",
                 END_TO_END,
                 &["node", "last_client_wr"],
             ),
-            implemented_to_remote: Times::seconds(
+            implemented_to_remote: HistogramSeries::seconds(
                 "agent_attachment_impl_to_remote_ifc_latency_seconds",
-                "From when another node says that it has an interface until the way to it is made, where its network mattered before",
+                "Time from the report of an interface by its node until the remote interface is created, in networks watched before",
                 END_TO_END,
                 &["node", "last_client_wr"],
             ),
-            said: Times::seconds(
+            status: HistogramSeries::seconds(
                 "agent_last_client_write_to_status_update_latency_seconds",
-                "From what a client wrote last until the status tells of the interface, the first time, by the server's clock",
+                "Time from the last client write until the status has the interface, first time only; by the server's clock",
                 END_TO_END,
                 &["node", "last_client_wr"],
             ),
-            fabric: Times::seconds(
+            fabric: HistogramSeries::seconds(
                 "agent_fabric_latency_seconds",
-                "How long the fabric takes",
+                "Duration of fabric calls",
                 CALL,
                 &["node", "op", "err"],
             ),
-            update: Times::seconds(
+            update: HistogramSeries::seconds(
                 "agent_attachment_status_latency_seconds",
-                "How long writes of the status of an attachment take",
+                "Duration of status writes of attachments",
                 END_TO_END,
                 &["node", "statusErr", "err"],
             ),
-            locals: Levels::gauge("agent_local_attachments", "Interfaces that are here", &["node"]),
-            remotes: Levels::gauge("agent_remote_attachments", "Ways to interfaces elsewhere", &["node"]),
-            fabrics: Levels::gauge("agent_fabric_count", "Which fabric it is", &["node", "fabric"]),
-            exec: Times::seconds(
+            locals: GaugeSeries::gauge("agent_local_attachments", "Number of local interfaces", &["node"]),
+            remotes: GaugeSeries::gauge("agent_remote_attachments", "Number of remote interfaces", &["node"]),
+            fabrics: GaugeSeries::gauge("agent_fabric_count", "The fabric of the node", &["node", "fabric"]),
+            exec: HistogramSeries::seconds(
                 "agent_attachment_exec_duration_secs",
-                "How long programs of attachments ran",
+                "Run time of attachment programs",
                 END_TO_END,
                 EXEC,
             ),
-            execs: Counts::counter(
+            execs: CounterSeries::counter(
                 "agent_attachment_exec_status_count",
-                "How programs of attachments ended",
+                "Exit statuses of attachment programs",
                 EXEC,
             ),
         }))
@@ -90,12 +90,12 @@ impl Default for AgentMetrics {
 }
 
 impl AgentMetrics {
-    pub(super) fn list(&self) -> Vec<Listed> {
-        let All {
+    pub(super) fn list(&self) -> Vec<MetricEntry> {
+        let AgentSeries {
             local,
             remote,
             implemented_to_remote,
-            said,
+            status,
             fabric,
             update,
             locals,
@@ -104,12 +104,12 @@ impl AgentMetrics {
             exec,
             execs,
         } = &*self.0;
-        let ends = [local, remote, implemented_to_remote, said].map(Times::listed);
+        let ends = [local, remote, implemented_to_remote, status].map(HistogramSeries::listed);
         let calls = [fabric.listed(), update.listed(), locals.listed(), remotes.listed(), fabrics.listed()];
         ends.into_iter().chain(calls).chain([exec.listed(), execs.listed()]).collect()
     }
 
-    /// Those of one node.
+    /// Returns the metrics of one node.
     #[must_use]
     pub fn of(&self, node: &str, fabric: &str) -> AgentNode {
         self.0.fabrics.add([node, fabric], 1);
@@ -117,48 +117,49 @@ impl AgentMetrics {
     }
 }
 
-/// What is seen on one node. Cheap to clone.
+/// The metrics of one node. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct AgentNode {
-    all: Arc<All>,
+    all: Arc<AgentSeries>,
     node: Arc<str>,
 }
 
 impl AgentNode {
-    /// The fabric was called.
+    /// Records a fabric call.
     pub(crate) fn called(&self, since: Instant, op: &str, result: &Result<(), FabricError>) {
-        self.all.fabric.saw([&self.node, op, ok(result)], since.elapsed().as_secs_f64());
+        self.all.fabric.observe([&self.node, op, ok(result)], since.elapsed().as_secs_f64());
     }
 
-    /// An interface is there, or is gone.
-    pub(crate) fn has(&self, interface: &Interface, is_there: bool) {
+    /// Records the creation or deletion of an interface.
+    pub(crate) fn interface_count(&self, interface: &Interface, exists: bool) {
         let level = match interface {
             Interface::Local(_) => &self.all.locals,
             Interface::Remote(_) => &self.all.remotes,
         };
-        level.add([&self.node], if is_there { 1 } else { -1 });
+        level.add([&self.node], if exists { 1 } else { -1 });
     }
 
-    /// An interface was made.
-    pub(crate) fn made(&self, of: &NetworkAttachment) {
+    /// Records the latency of a new local interface.
+    pub(crate) fn local_created(&self, of: &NetworkAttachment) {
         if let (true, Some(last)) = (of.status.ifc_name.is_empty(), last_write(of)) {
-            self.all.local.saw([&self.node, last.by.name()], last.until(Timestamp::now()));
+            self.all.local.observe([&self.node, last.by.name()], last.until(Timestamp::now()));
         }
     }
 
-    /// The way to another node's was made. `first` made its network matter here.
-    pub(crate) fn knows(&self, peer: &Peer, first: Option<LastWrite>) {
+    /// Records the latency of a new remote interface. `first` is the write that made the node watch
+    /// its network.
+    pub(crate) fn remote_created(&self, peer: &Peer, first: Option<LastWrite>) {
         let (spec, subnet) = (peer.extended_metadata.spec.time(), peer.status.subnet_creation_time.time());
-        let Some(last) = LastWrite::of(spec, subnet).map(|last| last.or_first_here(first)) else { return };
+        let Some(last) = LastWrite::of(spec, subnet).map(|last| last.or_first_local(first)) else { return };
         let now = Timestamp::now();
-        self.all.remote.saw([&self.node, last.by.name()], last.until(now));
+        self.all.remote.observe([&self.node, last.by.name()], last.until(now));
         if let (true, Some(implemented)) = (last.by.is_own(), peer.extended_metadata.implementation.time()) {
-            self.all.implemented_to_remote.saw([&self.node, last.by.name()], seconds(implemented, now));
+            self.all.implemented_to_remote.observe([&self.node, last.by.name()], seconds(implemented, now));
         }
     }
 
-    /// A status was written; what is there now, if it went well.
-    pub(crate) fn said(
+    /// Records a status write, and its latency if it is the first with an interface.
+    pub(crate) fn status_written(
         &self,
         since: Instant,
         before: &NetworkAttachment,
@@ -166,25 +167,25 @@ impl AgentNode {
         has_errors: bool,
     ) {
         let took = since.elapsed().as_secs_f64();
-        self.all.update.saw([&self.node, truth(has_errors), outcome(written)], took);
+        self.all.update.observe([&self.node, truth(has_errors), outcome(written)], took);
         let Ok(after) = written else { return };
         let is_first = before.status.ifc_name.is_empty() && !after.status.ifc_name.is_empty();
         let then = after.extended_metadata.written(Section::Implementation);
         if let (true, Some(last), Some(then)) = (is_first, last_write(after), then) {
-            self.all.said.saw([&self.node, last.by.name()], last.until(then));
+            self.all.status.observe([&self.node, last.by.name()], last.until(then));
         }
     }
 
-    /// A program has run.
-    pub(crate) fn ran(&self, what: &str, report: &ExecReport) {
+    /// Records a program run.
+    pub(crate) fn ran(&self, hook: &str, report: &ExecReport) {
         let complained = complaints_label(complaints(&report.std_out, &report.std_err)).to_string();
-        let labels = [&*self.node, what, &report.exit_status.to_string(), &complained];
-        self.all.exec.saw(labels, seconds(report.start_time.0, report.stop_time.0));
+        let labels = [&*self.node, hook, &report.exit_status.to_string(), &complained];
+        self.all.exec.observe(labels, seconds(report.start_time.0, report.stop_time.0));
         self.all.execs.count(labels);
     }
 }
 
-/// What a client wrote last for an attachment to have an interface.
+/// Returns the last client write that the interface of an attachment depends on.
 pub(crate) fn last_write(of: &NetworkAttachment) -> Option<LastWrite> {
     let subnet = of.status.subnet_creation_time.as_ref().map(|time| time.0);
     LastWrite::of(of.extended_metadata.written(Section::Spec), subnet)

@@ -1,38 +1,39 @@
-//! A dashboard for Grafana, made from what there is to show.
+//! A Grafana dashboard generated from the metrics.
 
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::{Described, Metrics, PREFIX, Shape};
+use super::{MetricDescription, MetricShape, Metrics, PREFIX};
 
-/// Of one metric, how it is called on the page `/metrics`, and by what it is told apart.
+/// A metric as a dashboard shows it: its exposed name and its labels.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Shown {
+struct DashboardMetric {
     name: String,
     help: String,
-    kind: Kind,
+    kind: PanelKind,
     labels: Vec<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Times,
+enum PanelKind {
+    HistogramSeries,
     Sizes,
     Counter,
     Gauge,
 }
 
-/// A dashboard of all numbers of `kos`, and of what a page `/metrics` has besides: of queues, controllers, informers.
+/// Returns a dashboard of all metrics of `kos`, and of the other metrics of a page: queues,
+/// controllers, informers.
 #[must_use]
 pub fn dashboard(page: &str) -> Value {
-    let mut rows: BTreeMap<&'static str, Vec<Shown>> = BTreeMap::new();
+    let mut rows: BTreeMap<&'static str, Vec<DashboardMetric>> = BTreeMap::new();
     let own = Metrics::default().described();
     for shown in own.iter().map(of_ours).chain(on_page(page)) {
         let row = row_of(&shown.name);
-        let shown_there = rows.entry(row).or_default();
-        if shown_there.iter().all(|other| other.name != shown.name) {
-            shown_there.push(shown);
+        let panels_of_row = rows.entry(row).or_default();
+        if panels_of_row.iter().all(|other| other.name != shown.name) {
+            panels_of_row.push(shown);
         }
     }
     let (mut panels, mut top) = (Vec::new(), 0);
@@ -71,7 +72,7 @@ pub fn dashboard(page: &str) -> Value {
     })
 }
 
-/// So many panels stand side by side, each so wide and so high, where the whole is 24 wide.
+/// Panels per row, and their size on Grafana's grid of 24 columns.
 const ACROSS: usize = 3;
 const WIDTH: usize = 24 / ACROSS;
 const HEIGHT: usize = 8;
@@ -80,14 +81,14 @@ fn source() -> Value {
     json!({ "type": "prometheus", "uid": "${source}" })
 }
 
-fn of_ours(described: &Described) -> Shown {
+fn of_ours(described: &MetricDescription) -> DashboardMetric {
     let (kind, end) = match described.shape {
-        Shape::Seconds(_) => (Kind::Times, ""),
-        Shape::Sizes(_) => (Kind::Sizes, ""),
-        Shape::Counter => (Kind::Counter, "_total"),
-        Shape::Gauge => (Kind::Gauge, ""),
+        MetricShape::Seconds(_) => (PanelKind::HistogramSeries, ""),
+        MetricShape::Sizes(_) => (PanelKind::Sizes, ""),
+        MetricShape::Counter => (PanelKind::Counter, "_total"),
+        MetricShape::Gauge => (PanelKind::Gauge, ""),
     };
-    Shown {
+    DashboardMetric {
         name: format!("{PREFIX}_{}{end}", described.name),
         help: described.help.into(),
         kind,
@@ -95,9 +96,9 @@ fn of_ours(described: &Described) -> Shown {
     }
 }
 
-/// What a page has, as OpenMetrics writes it.
-fn on_page(page: &str) -> Vec<Shown> {
-    let mut shown: Vec<Shown> = Vec::new();
+/// Parses the metrics of a page in the OpenMetrics format.
+fn on_page(page: &str) -> Vec<DashboardMetric> {
+    let mut shown: Vec<DashboardMetric> = Vec::new();
     let mut helps = BTreeMap::new();
     for line in page.lines() {
         let mut words = line.splitn(4, ' ');
@@ -108,13 +109,13 @@ fn on_page(page: &str) -> Vec<Shown> {
             [Some("#"), Some("TYPE"), Some(name), Some(kind)] => {
                 let is_time = name.ends_with("_seconds") || name.ends_with("_secs");
                 let (kind, end) = match kind {
-                    "histogram" if is_time => (Kind::Times, ""),
-                    "histogram" => (Kind::Sizes, ""),
-                    "counter" => (Kind::Counter, "_total"),
-                    _ => (Kind::Gauge, ""),
+                    "histogram" if is_time => (PanelKind::HistogramSeries, ""),
+                    "histogram" => (PanelKind::Sizes, ""),
+                    "counter" => (PanelKind::Counter, "_total"),
+                    _ => (PanelKind::Gauge, ""),
                 };
                 let help = helps.get(name).cloned().unwrap_or_default();
-                shown.push(Shown { name: format!("{name}{end}"), help, kind, labels: Vec::new() });
+                shown.push(DashboardMetric { name: format!("{name}{end}"), help, kind, labels: Vec::new() });
             }
             _ => {
                 let (Some(last), Some((_, labels))) = (shown.last_mut(), line.split_once('{')) else {
@@ -138,41 +139,43 @@ fn row_of(name: &str) -> &'static str {
         ("kos_ipam_", "Addresses"),
         ("kos_agent_", "Nodes"),
         ("kos_driver_", "Load"),
-        ("machinery_informer", "What is heard of"),
+        ("machinery_informer", "Informers"),
         ("workqueue_", "Queues"),
     ];
-    ROWS.iter().find(|(prefix, _)| name.starts_with(prefix)).map_or("What runs", |(_, row)| row)
+    ROWS.iter().find(|(prefix, _)| name.starts_with(prefix)).map_or("Controllers", |(_, row)| row)
 }
 
-fn panel(shown: &Shown, x: usize, y: usize) -> Value {
+fn panel(shown: &DashboardMetric, x: usize, y: usize) -> Value {
     let by: Vec<&str> = shown.labels.iter().map(String::as_str).filter(|label| *label != "node").collect();
     let of_nodes = if shown.labels.iter().any(|label| label == "node") { "{node=~\"$node\"}" } else { "" };
     let legend = |more: &str| {
         let labels = by.iter().map(|label| format!("{{{{{label}}}}}")).chain([more.to_owned()]);
         labels.filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ")
     };
-    let sum = |what: String, besides: &[&str]| {
-        let by: Vec<&str> = besides.iter().chain(&by).copied().collect();
+    let sum = |what: String, extra: &[&str]| {
+        let by: Vec<&str> = extra.iter().chain(&by).copied().collect();
         if by.is_empty() { format!("sum({what})") } else { format!("sum by ({}) ({what})", by.join(", ")) }
     };
-    let Shown { name, .. } = shown;
+    let DashboardMetric { name, .. } = shown;
     let queries: Vec<(String, String)> = match shown.kind {
-        Kind::Times | Kind::Sizes => [("0.5", "p50"), ("0.9", "p90"), ("0.99", "p99")]
+        PanelKind::HistogramSeries | PanelKind::Sizes => [("0.5", "p50"), ("0.9", "p90"), ("0.99", "p99")]
             .map(|(quantile, short)| {
                 let rate = sum(format!("rate({name}_bucket{of_nodes}[$__rate_interval])"), &["le"]);
                 (format!("histogram_quantile({quantile}, {rate})"), legend(short))
             })
             .into(),
-        Kind::Counter => vec![(sum(format!("rate({name}{of_nodes}[$__rate_interval])"), &[]), legend(""))],
-        Kind::Gauge => vec![(sum(format!("{name}{of_nodes}"), &[]), legend(""))],
+        PanelKind::Counter => {
+            vec![(sum(format!("rate({name}{of_nodes}[$__rate_interval])"), &[]), legend(""))]
+        }
+        PanelKind::Gauge => vec![(sum(format!("{name}{of_nodes}"), &[]), legend(""))],
     };
     let targets = queries.into_iter().zip('A'..).map(|((query, legend), id)| {
         json!({ "refId": id.to_string(), "datasource": source(), "expr": query, "legendFormat": legend })
     });
     let unit = match shown.kind {
-        Kind::Times => "s",
-        Kind::Counter => "ops",
-        Kind::Sizes | Kind::Gauge => "short",
+        PanelKind::HistogramSeries => "s",
+        PanelKind::Counter => "ops",
+        PanelKind::Sizes | PanelKind::Gauge => "short",
     };
     json!({
         "type": "timeseries",
@@ -196,12 +199,12 @@ mod tests {
     }
 
     #[test]
-    fn every_number_has_a_panel_and_none_two() {
+    fn every_metric_has_exactly_one_panel() {
         let page = "# HELP workqueue_depth How many.\n# TYPE workqueue_depth gauge\nworkqueue_depth{name=\"a, b\",kind=\"x\"} 3\n\
                     # TYPE kos_agent_local_attachments gauge\nkos_agent_local_attachments{node=\"n\"} 1\n# EOF\n";
         let dashboard = dashboard(page);
         let mut titles = titles(&dashboard);
-        let rows = ["Addresses", "Load", "Nodes", "Queues", "Subnets", "What runs"];
+        let rows = ["Addresses", "Load", "Nodes", "Queues", "Subnets", "Controllers"];
         assert_eq!(titles.len(), Metrics::default().described().len() + 1 + rows.len(), "{titles:#?}");
         titles.sort_unstable();
         titles.dedup();
@@ -219,9 +222,9 @@ mod tests {
         assert_eq!(of("kos_ipam_address_contention")[0]["legendFormat"], "p50");
     }
 
-    /// Grafana draws what lies on another on top of it.
+    /// Grafana draws overlapping panels over each other.
     #[test]
-    fn no_panel_lies_on_another() {
+    fn panels_do_not_overlap() {
         let dashboard = dashboard("");
         let mut taken = std::collections::BTreeSet::new();
         for panel in dashboard["panels"].as_array().unwrap() {

@@ -1,54 +1,54 @@
-//! The numbers of who gives addresses.
+//! Metrics of the IPAM controller.
 
 use jiff::Timestamp;
 use machinery::objects::WriteError;
 use machinery::tokio::time::Instant;
 
-use super::series::{ADDRESS, CALL, Listed, Times};
+use super::series::{ADDRESS, CALL, HistogramSeries, MetricEntry};
 use super::{last_write, ok, outcome, truth};
 use crate::model::{NetworkAttachment, Section, Subnet};
 use crate::plan::LastWrite;
 
-/// What is seen of addresses. Cheap to clone.
+/// The metrics of address assignment. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct IpamMetrics {
-    contention: Times<0>,
-    lock: Times<2>,
-    lock_call: Times<2>,
-    address: Times<2>,
-    update: Times<2>,
+    contention: HistogramSeries<0>,
+    lock: HistogramSeries<2>,
+    lock_call: HistogramSeries<2>,
+    address: HistogramSeries<2>,
+    update: HistogramSeries<2>,
 }
 
 impl Default for IpamMetrics {
     fn default() -> Self {
         Self {
-            contention: Times::sizes(
+            contention: HistogramSeries::sizes(
                 "ipam_address_contention",
-                "Whether those who got an address had to wait until one was free: 1, or 0",
+                "Whether an assigned attachment had to wait for a free address: 1 or 0",
                 &[0.0],
                 &[],
             ),
-            lock: Times::seconds(
+            lock: HistogramSeries::seconds(
                 "ipam_last_client_write_to_lock_latency_seconds",
-                "From what a client wrote last until an address is locked for an attachment, the first time; to the clock of this process",
+                "Time from the last client write until an address is locked, first time only; by the clock of this process",
                 ADDRESS,
                 &["last_client_wr", "contention"],
             ),
-            lock_call: Times::seconds(
+            lock_call: HistogramSeries::seconds(
                 "ipam_ip_lock_latency_seconds",
-                "How long writes of locks take",
+                "Duration of lock writes",
                 CALL,
                 &["op", "err"],
             ),
-            address: Times::seconds(
+            address: HistogramSeries::seconds(
                 "ipam_last_client_write_to_address_latency_seconds",
-                "From what a client wrote last until the status has an address, the first time, by the server's clock",
+                "Time from the last client write until the status has an address, first time only; by the server's clock",
                 ADDRESS,
                 &["last_client_wr", "contention"],
             ),
-            update: Times::seconds(
+            update: HistogramSeries::seconds(
                 "ipam_attachment_update_latency_seconds",
-                "How long writes of the status of an attachment take",
+                "Duration of status writes of attachments",
                 CALL,
                 &["statusErr", "err"],
             ),
@@ -57,33 +57,33 @@ impl Default for IpamMetrics {
 }
 
 impl IpamMetrics {
-    pub(super) fn list(&self) -> Vec<Listed> {
+    pub(super) fn list(&self) -> Vec<MetricEntry> {
         let Self { contention, lock, lock_call, address, update } = self;
         vec![contention.listed(), lock.listed(), lock_call.listed(), address.listed(), update.listed()]
     }
 
-    /// A lock was asked for.
+    /// Records a claim of a lock.
     pub(crate) fn claimed<T, E>(&self, since: Instant, claimed: &Result<T, E>) {
-        self.lock_call.saw(["create", ok(claimed)], since.elapsed().as_secs_f64());
+        self.lock_call.observe(["create", ok(claimed)], since.elapsed().as_secs_f64());
     }
 
-    /// A lock was given back.
+    /// Records a release of a lock.
     pub(crate) fn released<T, E>(&self, since: Instant, released: &Result<T, E>) {
-        self.lock_call.saw(["delete", ok(released)], since.elapsed().as_secs_f64());
+        self.lock_call.observe(["delete", ok(released)], since.elapsed().as_secs_f64());
     }
 
-    /// An attachment has a lock.
+    /// Records the latency of a lock.
     pub(crate) fn locked(&self, attachment: &NetworkAttachment, subnet: &Subnet) {
         let written =
             [&attachment.extended_metadata, &subnet.extended_metadata].map(|of| of.written(Section::Spec));
         let last = LastWrite::of(written[0], written[1]);
         if let (true, Some(last)) = (attachment.status.ipv4.is_empty(), last) {
             let contention = truth(attachment.status.address_contention);
-            self.lock.saw([last.by.name(), contention], last.until(Timestamp::now()));
+            self.lock.observe([last.by.name(), contention], last.until(Timestamp::now()));
         }
     }
 
-    /// A status was written; what is there now, if it went well.
+    /// Records a status write, and its latency if it is the first with an address.
     pub(crate) fn wrote(
         &self,
         since: Instant,
@@ -91,17 +91,17 @@ impl IpamMetrics {
         written: Result<&NetworkAttachment, &WriteError>,
         has_errors: bool,
     ) {
-        self.update.saw([truth(has_errors), outcome(written)], since.elapsed().as_secs_f64());
+        self.update.observe([truth(has_errors), outcome(written)], since.elapsed().as_secs_f64());
         let Ok(after) = written else { return };
         if !before.status.ipv4.is_empty() || after.status.ipv4.is_empty() {
             return;
         }
         let is_contended = after.status.address_contention;
-        self.contention.saw([], f64::from(u8::from(is_contended)));
+        self.contention.observe([], f64::from(u8::from(is_contended)));
         if let (Some(last), Some(then)) =
             (last_write(after), after.extended_metadata.written(Section::Address))
         {
-            self.address.saw([last.by.name(), truth(is_contended)], last.until(then));
+            self.address.observe([last.by.name(), truth(is_contended)], last.until(then));
         }
     }
 }

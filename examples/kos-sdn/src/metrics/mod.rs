@@ -1,11 +1,12 @@
-//! What is counted and timed, under the names of the original, and a dashboard of it.
+//! Metrics under the names of the original, and a dashboard for them.
 //!
-//! Each part has its numbers as one struct, which lists them; whatever registers or draws them goes by that list.
+//! Each component has a struct that lists its metrics once; registration and dashboard use that
+//! list.
 
 mod agent;
 mod dashboard;
-mod driver;
 mod ipam;
+mod load;
 mod series;
 mod validator;
 
@@ -16,50 +17,50 @@ use machinery::prometheus_client::registry::Registry;
 pub(crate) use agent::last_write;
 pub use agent::{AgentMetrics, AgentNode};
 pub use dashboard::dashboard;
-pub use driver::DriverMetrics;
-pub(crate) use driver::DriverRun;
 pub use ipam::IpamMetrics;
-pub use series::{Described, Shape};
+pub use load::LoadMetrics;
+pub(crate) use load::LoadRunMetrics;
+pub use series::{MetricDescription, MetricShape};
 pub use validator::ValidatorMetrics;
 
-use series::{Levels, Listed};
+use series::{GaugeSeries, MetricEntry};
 
-/// All of it. Cheap to clone.
+/// The metrics of all components. Cheap to clone.
 #[derive(Clone, Debug, Default)]
 pub struct Metrics {
-    /// Of who looks at subnets.
+    /// Of the subnet validator.
     pub validator: ValidatorMetrics,
-    /// Of who gives addresses.
+    /// Of the IPAM controller.
     pub ipam: IpamMetrics,
-    /// Of nodes.
+    /// Of node agents.
     pub agent: AgentMetrics,
-    /// Of loads.
-    pub driver: DriverMetrics,
-    version: Version,
+    /// Of the load generator.
+    pub load: LoadMetrics,
+    version: BuildVersion,
 }
 
-/// Which kos it is, as it was built.
+/// The build version as a metric.
 #[derive(Clone, Debug)]
-struct Version(Levels<2>);
+struct BuildVersion(GaugeSeries<2>);
 
-impl Default for Version {
+impl Default for BuildVersion {
     fn default() -> Self {
-        let version = Levels::gauge("version", "Which it is", &["version", "git_commit"]);
+        let version = GaugeSeries::gauge("version", "The version of kos", &["version", "git_commit"]);
         version.add([env!("CARGO_PKG_VERSION"), option_env!("KOS_GIT_COMMIT").unwrap_or("unknown")], 1);
         Self(version)
     }
 }
 
-/// What all names begin with.
+/// Prefix of all names.
 const PREFIX: &str = "kos";
 
 impl Metrics {
-    /// Shows them on the plane's page `/metrics`.
+    /// Shows the metrics on the plane's page `/metrics`.
     pub fn show(&self, plane: &Plane) {
         plane.register(|registry| self.register(registry));
     }
 
-    /// Puts them into a registry.
+    /// Registers the metrics.
     pub fn register(&self, registry: &mut Registry) {
         let registry = registry.sub_registry_with_prefix(PREFIX);
         for (described, metric) in self.list() {
@@ -67,24 +68,24 @@ impl Metrics {
         }
     }
 
-    /// What there is, part by part.
+    /// Returns the descriptions of all metrics.
     #[must_use]
-    pub fn described(&self) -> Vec<Described> {
+    pub fn described(&self) -> Vec<MetricDescription> {
         self.list().into_iter().map(|(described, _)| described).collect()
     }
 
-    fn list(&self) -> Vec<Listed> {
-        let parts = [self.validator.list(), self.ipam.list(), self.agent.list(), self.driver.list()];
+    fn list(&self) -> Vec<MetricEntry> {
+        let parts = [self.validator.list(), self.ipam.list(), self.agent.list(), self.load.list()];
         parts.into_iter().flatten().chain([self.version.0.listed()]).collect()
     }
 }
 
-/// Whether something went well, as labels say it.
+/// Returns the value of an error label.
 pub(crate) const fn ok<T, E>(result: &Result<T, E>) -> &'static str {
     if result.is_ok() { "ok" } else { "err" }
 }
 
-/// How a write ended, as labels say it: it may be that there is nothing any more.
+/// Returns the value of an error label of a write; a missing object is distinguished.
 pub(crate) const fn outcome<T>(result: Result<T, &WriteError>) -> &'static str
 where
     T: Copy,
@@ -96,9 +97,9 @@ where
     }
 }
 
-/// As labels say it.
-pub(crate) const fn truth(is_so: bool) -> &'static str {
-    if is_so { "true" } else { "false" }
+/// Returns the value of a boolean label.
+pub(crate) const fn truth(value: bool) -> &'static str {
+    if value { "true" } else { "false" }
 }
 
 #[cfg(test)]

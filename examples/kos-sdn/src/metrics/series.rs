@@ -1,4 +1,4 @@
-//! One name, and the numbers under it by label.
+//! Metric families: one name with its label values.
 
 use std::fmt;
 
@@ -10,75 +10,75 @@ use machinery::prometheus_client::metrics::histogram::Histogram;
 use machinery::prometheus_client::metrics::{MetricType, TypedMetric};
 use machinery::prometheus_client::registry::Metric;
 
-/// What a metric is.
+/// The description of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Described {
-    /// Its name, without what all begin with, and without `_total`.
+pub struct MetricDescription {
+    /// Name without prefix and without `_total`.
     pub name: &'static str,
-    /// What it says.
+    /// Help text.
     pub help: &'static str,
-    /// How it is shown.
-    pub shape: Shape,
-    /// By what it is told apart.
+    /// Type and buckets.
+    pub shape: MetricShape,
+    /// Label names.
     pub labels: &'static [&'static str],
 }
 
-/// How a metric is shown.
+/// The type of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Shape {
-    /// Times, in seconds, with these bounds.
+pub enum MetricShape {
+    /// Histogram of seconds with these bounds.
     Seconds(&'static [f64]),
-    /// Sizes of something, with these bounds.
+    /// Histogram of sizes with these bounds.
     Sizes(&'static [f64]),
-    /// What only grows.
+    /// Counter.
     Counter,
-    /// What comes and goes.
+    /// Gauge.
     Gauge,
 }
 
 /// Bounds for a call to a server or a switch.
 pub(super) const CALL: &[f64] = &[-0.125, 0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
-/// From a client's write until something is there. Those below zero show clocks that differ.
+/// Bounds for end-to-end latencies. Negative values reveal clock skew.
 pub(super) const END_TO_END: &[f64] =
     &[-0.125, 0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0, 256.0];
-/// Until there is an address.
+/// Bounds for the time until an address is assigned.
 pub(super) const ADDRESS: &[f64] =
     &[-1.0, 0.0, 0.125, 0.25, 0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0];
-/// Until a subnet counts.
+/// Bounds for the time until a subnet is validated.
 pub(super) const VALIDATED: &[f64] = &[-1.0, 0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0, 64.0];
 
-/// A description and what it is of.
-pub(super) type Listed = (Described, Any);
+/// A description with its metric.
+pub(super) type MetricEntry = (MetricDescription, AnyMetric);
 
-/// A metric of whatever type, for a registry.
+/// A metric of any type, for a registry.
 #[derive(Debug)]
-pub(super) struct Any(Box<dyn Metric>);
+pub(super) struct AnyMetric(Box<dyn Metric>);
 
-type Labels<const N: usize> = [(&'static str, Box<str>); N];
+type LabelSet<const N: usize> = [(&'static str, Box<str>); N];
 
-/// Numbers of one name. Cheap to clone.
+/// A metric family. Cheap to clone.
 pub(super) struct Series<M, const N: usize> {
-    what: Described,
-    family: Family<Labels<N>, M, Make<M>>,
+    what: MetricDescription,
+    family: Family<LabelSet<N>, M, SeriesConstructor<M>>,
 }
 
-/// Makes the number of labels that were not seen before.
-pub(super) struct Make<M>(fn(Shape) -> M, Shape);
+/// Creates the metric of new label values.
+pub(super) struct SeriesConstructor<M>(fn(MetricShape) -> M, MetricShape);
 
-pub(super) type Times<const N: usize> = Series<Histogram, N>;
-pub(super) type Counts<const N: usize> = Series<Counter, N>;
-pub(super) type Levels<const N: usize> = Series<Gauge, N>;
+pub(super) type HistogramSeries<const N: usize> = Series<Histogram, N>;
+pub(super) type CounterSeries<const N: usize> = Series<Counter, N>;
+pub(super) type GaugeSeries<const N: usize> = Series<Gauge, N>;
 
 impl<M, const N: usize> Series<M, N> {
     fn new(
-        make: fn(Shape) -> M,
-        shape: Shape,
+        make: fn(MetricShape) -> M,
+        shape: MetricShape,
         name: &'static str,
         help: &'static str,
         labels: &'static [&'static str; N],
     ) -> Self {
-        let what = Described { name, help, shape, labels };
-        Self { what, family: Family::new_with_constructor(Make(make, shape)) }
+        let what = MetricDescription { name, help, shape, labels };
+        Self { what, family: Family::new_with_constructor(SeriesConstructor(make, shape)) }
     }
 
     fn of<R>(&self, values: [&str; N], see: impl FnOnce(&M) -> R) -> R
@@ -94,12 +94,12 @@ impl<M, const N: usize> Series<M, N>
 where
     M: EncodeMetric + TypedMetric + fmt::Debug + Send + Sync + 'static,
 {
-    pub(super) fn listed(&self) -> Listed {
-        (self.what, Any(Box::new(self.family.clone())))
+    pub(super) fn listed(&self) -> MetricEntry {
+        (self.what, AnyMetric(Box::new(self.family.clone())))
     }
 }
 
-impl EncodeMetric for Any {
+impl EncodeMetric for AnyMetric {
     fn encode(&self, encoder: MetricEncoder<'_>) -> fmt::Result {
         self.0.encode(encoder)
     }
@@ -113,13 +113,13 @@ impl EncodeMetric for Any {
     }
 }
 
-impl<M> MetricConstructor<M> for Make<M> {
+impl<M> MetricConstructor<M> for SeriesConstructor<M> {
     fn new_metric(&self) -> M {
         self.0(self.1)
     }
 }
 
-impl<M> Clone for Make<M> {
+impl<M> Clone for SeriesConstructor<M> {
     fn clone(&self) -> Self {
         Self(self.0, self.1)
     }
@@ -137,14 +137,14 @@ impl<M, const N: usize> fmt::Debug for Series<M, N> {
     }
 }
 
-impl<const N: usize> Times<N> {
+impl<const N: usize> HistogramSeries<N> {
     pub(super) fn seconds(
         name: &'static str,
         help: &'static str,
         bounds: &'static [f64],
         labels: &'static [&'static str; N],
     ) -> Self {
-        Self::new(histogram, Shape::Seconds(bounds), name, help, labels)
+        Self::new(histogram, MetricShape::Seconds(bounds), name, help, labels)
     }
 
     pub(super) fn sizes(
@@ -153,21 +153,21 @@ impl<const N: usize> Times<N> {
         bounds: &'static [f64],
         labels: &'static [&'static str; N],
     ) -> Self {
-        Self::new(histogram, Shape::Sizes(bounds), name, help, labels)
+        Self::new(histogram, MetricShape::Sizes(bounds), name, help, labels)
     }
 
-    pub(super) fn saw(&self, values: [&str; N], value: f64) {
+    pub(super) fn observe(&self, values: [&str; N], value: f64) {
         self.of(values, |histogram| histogram.observe(value));
     }
 }
 
-impl<const N: usize> Counts<N> {
+impl<const N: usize> CounterSeries<N> {
     pub(super) fn counter(
         name: &'static str,
         help: &'static str,
         labels: &'static [&'static str; N],
     ) -> Self {
-        Self::new(|_| Counter::default(), Shape::Counter, name, help, labels)
+        Self::new(|_| Counter::default(), MetricShape::Counter, name, help, labels)
     }
 
     pub(super) fn count(&self, values: [&str; N]) {
@@ -175,9 +175,9 @@ impl<const N: usize> Counts<N> {
     }
 }
 
-impl<const N: usize> Levels<N> {
+impl<const N: usize> GaugeSeries<N> {
     pub(super) fn gauge(name: &'static str, help: &'static str, labels: &'static [&'static str; N]) -> Self {
-        Self::new(|_| Gauge::default(), Shape::Gauge, name, help, labels)
+        Self::new(|_| Gauge::default(), MetricShape::Gauge, name, help, labels)
     }
 
     pub(super) fn add(&self, values: [&str; N], change: i64) {
@@ -185,9 +185,9 @@ impl<const N: usize> Levels<N> {
     }
 }
 
-fn histogram(shape: Shape) -> Histogram {
+fn histogram(shape: MetricShape) -> Histogram {
     match shape {
-        Shape::Seconds(bounds) | Shape::Sizes(bounds) => Histogram::new(bounds.iter().copied()),
-        Shape::Counter | Shape::Gauge => Histogram::new([]),
+        MetricShape::Seconds(bounds) | MetricShape::Sizes(bounds) => Histogram::new(bounds.iter().copied()),
+        MetricShape::Counter | MetricShape::Gauge => Histogram::new([]),
     }
 }

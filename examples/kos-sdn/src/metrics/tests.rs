@@ -2,9 +2,9 @@ use machinery::prometheus_client::encoding::text;
 
 use super::*;
 
-/// The original's dashboards asked for names that were no more.
+/// The original's dashboards queried names that no longer existed.
 #[test]
-fn names_are_those_of_the_original() {
+fn metric_names_match_the_original() {
     let metrics = Metrics::default();
     let mut names: Vec<_> = metrics.described().iter().map(|described| described.name).collect();
     let sorted = {
@@ -36,7 +36,7 @@ fn names_are_those_of_the_original() {
 }
 
 #[test]
-fn what_was_seen_is_on_the_page_with_its_labels() {
+fn observations_are_on_the_page_with_labels() {
     let metrics = Metrics::default();
     let mut registry = Registry::default();
     metrics.register(&mut registry);

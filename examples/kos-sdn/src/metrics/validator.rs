@@ -1,45 +1,45 @@
-//! The numbers of who looks at subnets.
+//! Metrics of the subnet validator.
 
 use machinery::tokio::time::Instant;
 
-use super::series::{CALL, Listed, Times, VALIDATED};
+use super::series::{CALL, HistogramSeries, MetricEntry, VALIDATED};
 use super::{ok, truth};
 use crate::model::{Section, Subnet};
 use crate::plan::seconds;
 
-/// What is seen of subnets. Cheap to clone.
+/// The metrics of subnet validation. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct ValidatorMetrics {
-    validated: Times<1>,
-    update: Times<2>,
-    list: Times<1>,
-    listed: Times<0>,
+    validated: HistogramSeries<1>,
+    update: HistogramSeries<2>,
+    list: HistogramSeries<1>,
+    listed: HistogramSeries<0>,
 }
 
 impl Default for ValidatorMetrics {
     fn default() -> Self {
         Self {
-            validated: Times::seconds(
+            validated: HistogramSeries::seconds(
                 "subnet_validator_subnet_create_to_validated_latency_seconds",
-                "From when the spec of a subnet was written until it is said whether it counts, the first time, by the server's clock",
+                "Time from the write of a subnet's spec until the result of validation, first time only; by the server's clock",
                 VALIDATED,
                 &["statusErr"],
             ),
-            update: Times::seconds(
+            update: HistogramSeries::seconds(
                 "subnet_validator_subnet_update_latency_seconds",
-                "How long writes of the status of a subnet take",
+                "Duration of status writes of subnets",
                 CALL,
                 &["err", "statusErr"],
             ),
-            list: Times::seconds(
+            list: HistogramSeries::seconds(
                 "subnet_validator_live_list_latency_seconds",
-                "How long lists of the subnets of a network take",
+                "Duration of live lists of the subnets of a network",
                 CALL,
                 &["err"],
             ),
-            listed: Times::sizes(
+            listed: HistogramSeries::sizes(
                 "subnet_validator_number_of_subnets_returned_by_live_list",
-                "How many subnets these lists had",
+                "Number of subnets returned by live lists",
                 &[-1.0, 0.0, 32.0, 64.0, 128.0, 256.0, 512.0, 1024.0, 2048.0, 4096.0, 8192.0],
                 &[],
             ),
@@ -48,20 +48,20 @@ impl Default for ValidatorMetrics {
 }
 
 impl ValidatorMetrics {
-    pub(super) fn list(&self) -> Vec<Listed> {
+    pub(super) fn list(&self) -> Vec<MetricEntry> {
         let Self { validated, update, list, listed } = self;
         vec![validated.listed(), update.listed(), list.listed(), listed.listed()]
     }
 
-    /// A network was listed.
+    /// Records a live list.
     pub(crate) fn listed<E>(&self, since: Instant, found: Result<usize, E>) {
-        self.list.saw([ok(&found)], since.elapsed().as_secs_f64());
+        self.list.observe([ok(&found)], since.elapsed().as_secs_f64());
         if let Ok(found) = found {
-            self.listed.saw([], found as f64);
+            self.listed.observe([], found as f64);
         }
     }
 
-    /// A status was written; what is there now, if it went well.
+    /// Records a status write, and its latency if it is the first result.
     pub(crate) fn wrote<E>(
         &self,
         since: Instant,
@@ -70,12 +70,12 @@ impl ValidatorMetrics {
         has_errors: bool,
     ) {
         let has_errors = truth(has_errors);
-        self.update.saw([ok(&written), has_errors], since.elapsed().as_secs_f64());
+        self.update.observe([ok(&written), has_errors], since.elapsed().as_secs_f64());
         let Ok(after) = written else { return };
         let is_first = !before.status.validated && before.status.errors.is_empty();
         let written = |section| after.extended_metadata.written(section);
         if let (true, Some(from), Some(to)) = (is_first, written(Section::Spec), written(Section::Status)) {
-            self.validated.saw([has_errors], seconds(from, to));
+            self.validated.observe([has_errors], seconds(from, to));
         }
     }
 }

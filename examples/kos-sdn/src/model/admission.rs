@@ -1,4 +1,4 @@
-//! Reviews of admission: what a webhook beside another server notes and refuses. Pure: a review in, a review out.
+//! Admission reviews for a webhook that serves a cluster without our API server. Pure.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -8,28 +8,29 @@ use machinery::objects::InvalidField;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::kind::{GROUP, Stored, VERSION};
+use super::kind::{GROUP, KosKind, VERSION};
 use super::stamp::{stamp_attachment, stamp_lock, stamp_subnet};
 use super::validate::{validate_attachment, validate_lock, validate_subnet};
 use super::{IPLock, NetworkAttachment, Subnet};
 
-/// What a review is for.
+/// The step of the admission chain that a review is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Review {
-    /// Section times are noted; a new object has no status.
+pub enum ReviewKind {
+    /// Stamps section times and clears the status of a new object.
     Mutate,
-    /// What is wrong is refused.
+    /// Rejects invalid objects.
     Validate,
 }
 
 /// Answers an `AdmissionReview` of `admission.k8s.io/v1`.
 ///
-/// A write of `/status` is let through as it is: Kubernetes lets a webhook change nothing but the status there.
+/// Writes of `/status` pass unchanged: Kubernetes lets a webhook mutate nothing but the status
+/// there.
 ///
 /// # Errors
-/// It is no review: for whom sent it.
-pub fn review(how: Review, asked: &Value, now: Timestamp) -> Result<Value, String> {
-    let request = &asked["request"];
+/// The body is not an `AdmissionReview`; the text is for the caller.
+pub fn review(kind: ReviewKind, review: &Value, now: Timestamp) -> Result<Value, String> {
+    let request = &review["request"];
     let uid = request["uid"]
         .as_str()
         .ok_or("request.uid is not there: send an AdmissionReview of admission.k8s.io/v1")?;
@@ -38,16 +39,16 @@ pub fn review(how: Review, asked: &Value, now: Timestamp) -> Result<Value, Strin
     let is_write = request["operation"] == "CREATE" || request["operation"] == "UPDATE";
     let mut response = match request["kind"]["kind"].as_str() {
         Some("Subnet") if is_ours && is_write => {
-            reviewed::<Subnet>(how, request, |new, old| stamp_subnet(new, old, now), validate_subnet)
+            reviewed::<Subnet>(kind, request, |new, old| stamp_subnet(new, old, now), validate_subnet)
         }
         Some("NetworkAttachment") if is_ours && is_write => reviewed::<NetworkAttachment>(
-            how,
+            kind,
             request,
             |new, old| stamp_attachment(new, old, now),
             validate_attachment,
         ),
         Some("IPLock") if is_ours && is_write => {
-            reviewed::<IPLock>(how, request, |new, old| stamp_lock(new, old, now), validate_lock)
+            reviewed::<IPLock>(kind, request, |new, old| stamp_lock(new, old, now), validate_lock)
         }
         _ => json!({"allowed": true}),
     };
@@ -55,10 +56,10 @@ pub fn review(how: Review, asked: &Value, now: Timestamp) -> Result<Value, Strin
     Ok(json!({"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "response": response}))
 }
 
-/// The configurations that have a cluster ask: where the webhook is, and what it is verified by, as a file of YAML.
+/// Returns the webhook configurations of a cluster as YAML, with `client` as `clientConfig`.
 ///
 /// # Errors
-/// They cannot be written as YAML.
+/// Serialization fails.
 pub fn webhook_manifests(client: &Value) -> Result<String, serde_saphyr::ser_error::Error> {
     let webhook = |path: &str| {
         let mut client = client.clone();
@@ -93,31 +94,31 @@ pub fn webhook_manifests(client: &Value) -> Result<String, serde_saphyr::ser_err
     Ok(file)
 }
 
-fn reviewed<K: Stored + DeserializeOwned + serde::Serialize>(
-    how: Review,
+fn reviewed<K: KosKind + DeserializeOwned + serde::Serialize>(
+    kind: ReviewKind,
     request: &Value,
     stamp: impl FnOnce(&mut K, Option<&K>),
     validate: impl FnOnce(&K, Option<&K>) -> Vec<Wrong>,
 ) -> Value {
     let mut sent = request["object"].clone();
     let old = &request["oldObject"];
-    if how == Review::Mutate && K::HAS_STATUS && old.is_object() {
-        // The status is another resource's: whatever is sent here is not heard.
+    if kind == ReviewKind::Mutate && K::HAS_STATUS && old.is_object() {
+        // The status is a subresource: the value sent with the main resource is ignored.
         put(&mut sent, "status", old.get("status"));
     }
-    // What the schema says is wrong Kubernetes refuses by itself, after this was asked: it says more.
+    // Schema violations pass: Kubernetes rejects them after this webhook, with better messages.
     let read = |value: &Value| serde_json::from_value::<K>(value.clone());
     let Ok(mut new) = read(&sent) else { return json!({"allowed": true}) };
     let old = if old.is_object() { read(old).ok() } else { None };
-    match how {
-        Review::Validate => refused::<K>(&request["object"], &validate(&new, old.as_ref())),
-        Review::Mutate => {
+    match kind {
+        ReviewKind::Validate => refused::<K>(&request["object"], &validate(&new, old.as_ref())),
+        ReviewKind::Mutate => {
             stamp(&mut new, old.as_ref());
             let stamped = serde_json::to_value(&new).unwrap_or_default();
             let mut patch =
                 vec![patch("extendedMetadata", &request["object"], stamped.get("extendedMetadata"))];
             if K::HAS_STATUS {
-                // A new one has none; one that is there keeps its own, letter by letter.
+                // A new object has no status; an existing one keeps its own, byte for byte.
                 let kept = request["oldObject"].get("status");
                 patch.push(self::patch("status", &request["object"], kept));
             }
@@ -139,21 +140,23 @@ fn put(object: &mut Value, field: &str, value: Option<&Value>) {
     }
 }
 
-/// What makes a field of an object what it is to be.
-fn patch(field: &str, object: &Value, wanted: Option<&Value>) -> Option<Value> {
+/// Returns the JSON Patch operation that gives a field its desired value.
+fn patch(field: &str, object: &Value, desired: Option<&Value>) -> Option<Value> {
     let path = format!("/{field}");
-    match (object.get(field), wanted) {
-        (is, Some(wanted)) if is != Some(wanted) => Some(json!({"op": "add", "path": path, "value": wanted})),
+    match (object.get(field), desired) {
+        (is, Some(desired)) if is != Some(desired) => {
+            Some(json!({"op": "add", "path": path, "value": desired}))
+        }
         (Some(_), None) => Some(json!({"op": "remove", "path": path})),
         _ => None,
     }
 }
 
-fn refused<K: Stored>(object: &Value, wrong: &[Wrong]) -> Value {
-    if wrong.is_empty() {
+fn refused<K: KosKind>(object: &Value, errors: &[Wrong]) -> Value {
+    if errors.is_empty() {
         return json!({"allowed": true});
     }
-    let told = |wrong: &Wrong| match wrong {
+    let describe = |errors: &Wrong| match errors {
         Wrong::Forbidden(InvalidField { field, reason }) => {
             ("FieldValueForbidden", field.clone(), format!("Forbidden: {reason}"))
         }
@@ -163,12 +166,13 @@ fn refused<K: Stored>(object: &Value, wrong: &[Wrong]) -> Value {
         }
         other => ("FieldValueInvalid", String::new(), format!("{other:?}")),
     };
-    let told: Vec<_> = wrong.iter().map(told).collect();
+    let describe: Vec<_> = errors.iter().map(describe).collect();
     let name = object["metadata"]["name"].as_str().unwrap_or_default();
-    let texts: Vec<String> = told.iter().map(|(_, field, message)| format!("{field}: {message}")).collect();
+    let texts: Vec<String> =
+        describe.iter().map(|(_, field, message)| format!("{field}: {message}")).collect();
     let text = if let [one] = &texts[..] { one.clone() } else { format!("[{}]", texts.join(", ")) };
     let kind = K::NAMES.kind;
-    let causes: Vec<Value> = told
+    let causes: Vec<Value> = describe
         .into_iter()
         .map(|(reason, field, message)| json!({"reason": reason, "field": field, "message": message}))
         .collect();
@@ -190,7 +194,7 @@ mod tests {
         Timestamp::from_second(second).unwrap()
     }
 
-    fn asked(kind: &str, object: &Value, old: &Value) -> Value {
+    fn admission_review(kind: &str, object: &Value, old: &Value) -> Value {
         let operation = if old.is_null() { "CREATE" } else { "UPDATE" };
         json!({"request": {
             "uid": "u", "kind": {"group": GROUP, "version": VERSION, "kind": kind}, "operation": operation,
@@ -198,7 +202,7 @@ mod tests {
         }})
     }
 
-    /// As a server carries a patch out: all of ours name a field of the object.
+    /// Applies a patch as a server does; all of ours name top-level fields.
     fn patched(answer: &Value, object: &Value) -> Value {
         let mut object = object.clone();
         assert_eq!((&answer["response"]["allowed"], &answer["response"]["uid"]), (&true.into(), &"u".into()));
@@ -212,12 +216,14 @@ mod tests {
     }
 
     #[test]
-    fn a_new_object_is_stamped_and_has_no_status() {
+    fn new_object_is_stamped_without_status() {
         let new = json!({
             "metadata": {"name": "a", "namespace": "n"}, "spec": {"node": "x", "subnet": "s"},
             "status": {"ipv4": "10.0.0.2"}, "extendedMetadata": {"writes": []}, "unknown": 1,
         });
-        let answer = review(Review::Mutate, &asked("NetworkAttachment", &new, &Value::Null), at(1)).unwrap();
+        let answer =
+            review(ReviewKind::Mutate, &admission_review("NetworkAttachment", &new, &Value::Null), at(1))
+                .unwrap();
         let made = patched(&answer, &new);
         assert_eq!((made.get("status"), &made["unknown"]), (None, &1.into()));
         let writes = &made["extendedMetadata"]["writes"];
@@ -227,31 +233,35 @@ mod tests {
             (&"spec".into(), &"1970-01-01T00:00:01.000000Z".into())
         );
 
-        // The status is the server's own by then.
+        // The stored status is the server's from here on.
         let mut there = made.clone();
         there["status"] = json!({"ipv4": "10.0.0.2", "addressVNI": 1, "of another version": true});
         let mut changed = there.clone();
         changed["spec"]["postDeleteExec"] = json!(["/bin/true"]);
         changed["status"] = json!({});
         changed["extendedMetadata"] = json!({});
-        let answer = review(Review::Mutate, &asked("NetworkAttachment", &changed, &there), at(2)).unwrap();
+        let answer =
+            review(ReviewKind::Mutate, &admission_review("NetworkAttachment", &changed, &there), at(2))
+                .unwrap();
         let made = patched(&answer, &changed);
         let writes = made["extendedMetadata"]["writes"].as_array().unwrap();
-        assert_eq!(writes.len(), 1, "what was sent of the status is no write of it: {writes:?}");
-        assert_eq!(made["status"], there["status"], "letter by letter");
+        assert_eq!(writes.len(), 1, "a status sent with the main resource is no write: {writes:?}");
+        assert_eq!(made["status"], there["status"], "byte for byte");
         assert_eq!(made["extendedMetadata"]["writes"][0]["serverTime"], "1970-01-01T00:00:02.000000Z");
-        let again = review(Review::Mutate, &asked("NetworkAttachment", &made, &made), at(3)).unwrap();
-        assert_eq!(again["response"].get("patch"), None, "what changes nothing is no write");
+        let again =
+            review(ReviewKind::Mutate, &admission_review("NetworkAttachment", &made, &made), at(3)).unwrap();
+        assert_eq!(again["response"].get("patch"), None, "an update without changes is no write");
     }
 
     #[test]
-    fn what_is_wrong_is_refused_with_its_causes() {
+    fn invalid_objects_are_denied_with_causes() {
         let subnet = |vni: u32, ipv4: &str| json!({"metadata": {"name": "a", "namespace": "n"}, "spec": {"vni": vni, "ipv4": ipv4}});
-        let asks = |new: &Value, old: &Value| {
-            review(Review::Validate, &asked("Subnet", new, old), at(1)).unwrap()["response"].clone()
+        let validate_response = |new: &Value, old: &Value| {
+            review(ReviewKind::Validate, &admission_review("Subnet", new, old), at(1)).unwrap()["response"]
+                .clone()
         };
-        assert_eq!(asks(&subnet(1, "10.0.0.0/24"), &Value::Null)["allowed"], true);
-        let refused = asks(&subnet(0, "8.8.8.0/24"), &Value::Null);
+        assert_eq!(validate_response(&subnet(1, "10.0.0.0/24"), &Value::Null)["allowed"], true);
+        let refused = validate_response(&subnet(0, "8.8.8.0/24"), &Value::Null);
         assert_eq!((&refused["allowed"], &refused["status"]["code"]), (&false.into(), &422.into()));
         let message = refused["status"]["message"].as_str().unwrap();
         assert_eq!(
@@ -259,31 +269,31 @@ mod tests {
             "Subnet.network.example.com \"a\" is invalid: [spec.vni: Invalid value: 0: must be in [1,2097151], \
              spec.ipv4: Invalid value: \"8.8.8.0/24\": must be compliant with RFC 1918 and is not]"
         );
-        let refused = asks(&subnet(2, "10.0.0.0/24"), &subnet(1, "10.0.0.0/24"));
+        let refused = validate_response(&subnet(2, "10.0.0.0/24"), &subnet(1, "10.0.0.0/24"));
         assert_eq!(refused["status"]["details"]["causes"][0]["field"], "spec.vni");
         assert!(refused["status"]["message"].as_str().unwrap().contains("attempt to update immutable field"));
     }
 
     #[test]
-    fn what_is_not_for_it_is_let_through_and_what_is_no_review_is_refused() {
-        let mut other = asked("Pod", &json!({}), &Value::Null);
-        assert_eq!(review(Review::Validate, &other, at(1)).unwrap()["response"]["allowed"], true);
+    fn other_requests_are_allowed_and_malformed_reviews_rejected() {
+        let mut other = admission_review("Pod", &json!({}), &Value::Null);
+        assert_eq!(review(ReviewKind::Validate, &other, at(1)).unwrap()["response"]["allowed"], true);
         other["request"]["kind"] = json!({"group": GROUP, "kind": "Subnet"});
         other["request"]["subResource"] = "status".into();
-        assert_eq!(review(Review::Mutate, &other, at(1)).unwrap()["response"]["allowed"], true);
+        assert_eq!(review(ReviewKind::Mutate, &other, at(1)).unwrap()["response"]["allowed"], true);
         other["request"].as_object_mut().unwrap().remove("subResource");
         assert_eq!(
-            review(Review::Mutate, &other, at(1)).unwrap()["response"]["allowed"],
+            review(ReviewKind::Mutate, &other, at(1)).unwrap()["response"]["allowed"],
             true,
-            "the schema says more"
+            "schema violations pass"
         );
-        for wrong in [json!(null), json!({}), json!({"request": {"uid": 7}}), json!([1])] {
-            assert!(review(Review::Mutate, &wrong, at(1)).unwrap_err().contains("AdmissionReview"));
+        for errors in [json!(null), json!({}), json!({"request": {"uid": 7}}), json!([1])] {
+            assert!(review(ReviewKind::Mutate, &errors, at(1)).unwrap_err().contains("AdmissionReview"));
         }
     }
 
     #[test]
-    fn configurations_name_both_ways() {
+    fn webhook_manifests_support_url_and_service() {
         let file = webhook_manifests(&json!({"url": "https://h:1/", "caBundle": "Y2E="})).unwrap();
         for part in ["https://h:1/mutate", "https://h:1/validate", "caBundle: Y2E=", "failurePolicy: Fail"] {
             assert!(file.contains(part), "{part}: {file}");

@@ -1,4 +1,4 @@
-//! Attachments: interfaces on nodes that are in subnets.
+//! `NetworkAttachment`: a network interface on a node, with an address in a subnet.
 
 use machinery::k8s_openapi::apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta, Time};
 use schemars::JsonSchema;
@@ -7,114 +7,114 @@ use serde_json::Value;
 
 use super::definition::schema_of;
 use super::extended::ExtendedMetadata;
-use super::kind::{Names, Stored, stored};
+use super::kind::{KindNames, KosKind, stored};
 
 /// A Linux interface on a node, with an address in a subnet.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NetworkAttachment {
-    /// As of any object.
+    /// Standard object metadata.
     #[schemars(skip)]
     #[serde(deserialize_with = "machinery::kube::slim_metadata")]
     pub metadata: ObjectMeta,
-    /// What the server notes of each write. Who writes it is not heard.
+    /// Times of the latest write of each section, set by the server; client values are ignored.
     #[serde(default)]
     pub extended_metadata: ExtendedMetadata,
-    /// What is wanted.
+    /// The desired state.
     pub spec: AttachmentSpec,
-    /// What it has.
+    /// The observed state.
     #[serde(default)]
     pub status: AttachmentStatus,
 }
 
-/// What is wanted of an attachment.
+/// The desired state of an attachment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AttachmentSpec {
-    /// The node that the interface is on. It never changes.
+    /// Name of the node that carries the interface. Immutable.
     pub node: String,
-    /// The subnet that its address is of, in the same namespace. It never changes.
+    /// Name of the subnet that provides the address, in the same namespace. Immutable.
     pub subnet: String,
-    /// A program that the node's agent runs when it has made the interface, and its arguments, in which ${ifname}, ${ipv4} and ${mac}
-    /// are replaced. It never changes.
+    /// Program, with arguments, that the node agent runs after it created the interface. ${ifname},
+    /// ${ipv4} and ${mac} are expanded in the arguments. Immutable.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub post_create_exec: Vec<String>,
-    /// One that it runs when it has deleted the interface.
+    /// Program that the node agent runs after it deleted the interface.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub post_delete_exec: Vec<String>,
 }
 
-/// What an attachment has.
+/// The observed state of an attachment.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct AttachmentStatus {
-    /// Why it has no address or no interface.
+    /// Reasons for a missing address or interface.
     #[serde(skip_serializing_if = "AttachmentErrors::is_empty")]
     pub errors: AttachmentErrors,
-    /// When the spec of the subnet was written that the address is of.
+    /// Time of the write of the spec of the subnet that provides the address.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subnet_creation_time: Option<MicroTime>,
-    /// Whether it had to wait for an address at some time, because the subnet was full.
+    /// Whether the attachment ever waited for an address because its subnet was full.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub address_contention: bool,
-    /// The UID of the lock that the address is held by.
+    /// UID of the IPLock that holds the address.
     #[serde(rename = "lockUID", skip_serializing_if = "String::is_empty")]
     pub lock_uid: String,
-    /// The network that the address is in; 0 without one.
+    /// VNI of the virtual network; 0 without an address.
     #[serde(rename = "addressVNI")]
     pub address_vni: u32,
-    /// Its address.
+    /// The assigned IPv4 address.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub ipv4: String,
-    /// The MAC address of its interface.
+    /// MAC address of the interface.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub mac_address: String,
-    /// The name of its interface. It is ready when it has one.
+    /// Name of the interface; the attachment is ready once it is set.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub ifc_name: String,
-    /// The address of the node, in the network below.
+    /// Underlay address of the node.
     #[serde(rename = "hostIP", skip_serializing_if = "String::is_empty")]
     pub host_ip: String,
-    /// What became of the program that runs when the interface was made.
+    /// Result of the program in postCreateExec.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub post_create_exec_report: Option<ExecReport>,
 }
 
-/// What is wrong with an attachment, by who found it.
+/// Errors of an attachment, by reporting component.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct AttachmentErrors {
-    /// Who gives addresses.
+    /// Errors reported by the IPAM controller.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ipam: Vec<String>,
-    /// The node's agent.
+    /// Errors reported by the node agent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub host: Vec<String>,
 }
 
-/// What became of a program.
+/// The result of a program.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecReport {
-    /// As it was run.
+    /// The command line after expansion.
     #[serde(default)]
     pub command: Vec<String>,
-    /// As the program ended; negative, if it did not run or was killed.
+    /// Exit status of the program; negative if the program did not run or was killed.
     pub exit_status: i32,
-    /// When it began.
+    /// Start time.
     pub start_time: Time,
-    /// When it ended.
+    /// End time.
     pub stop_time: Time,
-    /// What it wrote.
+    /// Standard output, truncated.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub std_out: String,
-    /// What it complained of.
+    /// Standard error, truncated.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub std_err: String,
 }
 
 impl NetworkAttachment {
-    /// A new one.
+    /// Creates an attachment without status.
     #[must_use]
     pub fn new(namespace: &str, name: &str, node: &str, subnet: &str) -> Self {
         let metadata = ObjectMeta {
@@ -128,7 +128,7 @@ impl NetworkAttachment {
 }
 
 impl AttachmentErrors {
-    /// Whether nothing is wrong.
+    /// Returns true if no component reports an error.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.ipam.is_empty() && self.host.is_empty()
@@ -136,18 +136,19 @@ impl AttachmentErrors {
 }
 
 impl ExecReport {
-    /// Whether two reports say the same: of whatever command, with times to the second.
+    /// Returns true if both reports have the same result: times are compared to the second, the
+    /// command is not compared.
     #[must_use]
-    pub fn says_as(&self, other: &Self) -> bool {
+    pub fn same_result(&self, other: &Self) -> bool {
         let second = |time: &Time| time.0.as_second();
-        let said =
+        let result =
             |report: &Self| (report.exit_status, second(&report.start_time), second(&report.stop_time));
-        said(self) == said(other) && self.std_out == other.std_out && self.std_err == other.std_err
+        result(self) == result(other) && self.std_out == other.std_out && self.std_err == other.std_err
     }
 }
 
-impl Stored for NetworkAttachment {
-    const NAMES: Names = Names {
+impl KosKind for NetworkAttachment {
+    const NAMES: KindNames = KindNames {
         kind: "NetworkAttachment",
         plural: "networkattachments",
         singular: "networkattachment",
@@ -166,17 +167,18 @@ impl Stored for NetworkAttachment {
 
     fn columns() -> &'static [(&'static str, &'static str, &'static str, &'static str)] {
         &[
-            ("Node", "string", ".spec.node", "The node that it is on."),
-            ("Subnet", "string", ".spec.subnet", "The subnet that its address is of."),
-            ("VNI", "integer", ".status.addressVNI", "The network that it is in."),
+            ("Node", "string", ".spec.node", "The node of the interface."),
+            ("Subnet", "string", ".spec.subnet", "The subnet of its address."),
+            ("VNI", "integer", ".status.addressVNI", "The VNI of its network."),
             ("IP", "string", ".status.ipv4", "Its address."),
             ("MAC", "string", ".status.macAddress", "Its MAC address."),
-            ("Ready", "string", ".status.ifcName", "Its interface: it is ready when it has one."),
+            ("Ready", "string", ".status.ifcName", "Name of its interface; ready once set."),
         ]
     }
 
     fn rules() -> &'static [(&'static str, &'static str, &'static str)] {
-        // An optional field may be given or taken away, and its own rules are asked of neither: that one is the spec's.
+        // A transition rule on an optional field does not run when the field is added or removed,
+        // hence the rule on the spec.
         &[
             ("/properties/spec/properties/node", "self == oldSelf", "attempt to update immutable field"),
             ("/properties/spec/properties/subnet", "self == oldSelf", "attempt to update immutable field"),

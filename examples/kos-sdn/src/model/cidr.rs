@@ -1,68 +1,70 @@
-//! Blocks of addresses.
+//! IPv4 address blocks.
 
 use std::fmt;
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 use std::str::FromStr;
 
-/// A block of IPv4 addresses. Bits of the host may be set in its text: `10.0.0.5/24` is `10.0.0.0/24`.
+/// An IPv4 address block. Host bits are masked on parsing: `10.0.0.5/24` is `10.0.0.0/24`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Cidr {
     base: u32,
     length: u8,
 }
 
-/// A text is no block.
+/// The text is not an IPv4 block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CidrError {
-    /// It is not written as one.
+    /// The text is not in CIDR notation.
     #[error("invalid CIDR address: {0}")]
     Text(String),
-    /// It is one of IPv6, or of IPv4 as IPv6 has it.
+    /// An IPv6 block, or an IPv4-mapped one.
     #[error("must be an IPv4 CIDR block, such as 10.1.0.0/16, and {0} is one of IPv6")]
     Ipv6(String),
 }
 
 impl Cidr {
-    /// The block of so many leading bits that an address is in. More than 32 count as 32.
+    /// Returns the block of the given prefix length that contains an address. Lengths above 32
+    /// count as 32.
     #[must_use]
     pub fn new(address: Ipv4Addr, length: u8) -> Self {
         let length = length.min(32);
         Self { base: u32::from(address) & mask(length), length }
     }
 
-    /// Its first address.
+    /// Returns the first address.
     #[must_use]
     pub fn base(&self) -> Ipv4Addr {
         self.base.into()
     }
 
-    /// Its last address.
+    /// Returns the last address.
     #[must_use]
     pub fn last(&self) -> Ipv4Addr {
         self.last_number().into()
     }
 
-    /// How many leading bits its addresses share.
+    /// Returns the prefix length.
     #[must_use]
     pub const fn length(&self) -> u8 {
         self.length
     }
 
-    /// Whether an address is in it.
+    /// Returns true if the block contains the address.
     #[must_use]
     pub fn contains(&self, address: Ipv4Addr) -> bool {
         (self.base..=self.last_number()).contains(&address.into())
     }
 
-    /// Whether an address is in both.
+    /// Returns true if the blocks share an address.
     #[must_use]
     pub const fn overlaps(&self, other: &Self) -> bool {
         self.base <= other.last_number() && other.base <= self.last_number()
     }
 
-    /// Whether all of it is for private use, by RFC 1918: what MAC addresses are unique for.
+    /// Returns true if the whole block is private (RFC 1918); MAC addresses are unique for those
+    /// only.
     #[must_use]
     pub fn is_private(&self) -> bool {
         const PRIVATE: [Cidr; 3] = [
@@ -73,8 +75,9 @@ impl Cidr {
         PRIVATE.iter().any(|block| block.contains(self.base()) && block.contains(self.last()))
     }
 
-    /// The addresses that attachments get: without the network's, the first host's, which a gateway might have, and the one for
-    /// broadcast. A block with four addresses or fewer gives all.
+    /// Returns the addresses available to attachments: all but the network address, the first host
+    /// (usually a gateway) and the broadcast address. A block of at most four addresses is usable
+    /// as a whole.
     #[must_use]
     pub const fn usable(&self) -> RangeInclusive<u32> {
         let last = self.last_number();
@@ -97,15 +100,15 @@ impl FromStr for Cidr {
     type Err = CidrError;
 
     fn from_str(text: &str) -> Result<Self, CidrError> {
-        let wrong = || CidrError::Text(text.into());
-        let (address, length) = text.split_once('/').ok_or_else(wrong)?;
+        let errors = || CidrError::Text(text.into());
+        let (address, length) = text.split_once('/').ok_or_else(errors)?;
         if address.contains(':') {
             return Err(CidrError::Ipv6(text.into()));
         }
         let plain =
             length.bytes().all(|byte| byte.is_ascii_digit()) && (length == "0" || !length.starts_with('0'));
-        let length = length.parse().ok().filter(|length| plain && *length <= 32).ok_or_else(wrong)?;
-        Ok(Self::new(address.parse().map_err(|_| wrong())?, length))
+        let length = length.parse().ok().filter(|length| plain && *length <= 32).ok_or_else(errors)?;
+        Ok(Self::new(address.parse().map_err(|_| errors())?, length))
     }
 }
 
@@ -124,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_read_as_it_is_meant() {
+    fn cidr_parsing_is_strict() {
         let check = |text: &str, expected: &str| assert_eq!(cidr(text).to_string(), expected);
         check("10.0.0.0/24", "10.0.0.0/24");
         check("10.0.0.5/24", "10.0.0.0/24");
@@ -146,9 +149,9 @@ mod tests {
         }
     }
 
-    /// The original looked at the low four bytes, and took all of these for 10.0.0.0/24.
+    /// The original parsed only the low four bytes, and took all of these for 10.0.0.0/24.
     #[test]
-    fn blocks_of_ipv6_are_refused_mapped_ones_too() {
+    fn ipv6_blocks_are_rejected() {
         for text in ["fd00::a00:0/120", "::a00:0/120", "::ffff:10.0.0.0/120", "::/0"] {
             assert_eq!(text.parse::<Cidr>(), Err(CidrError::Ipv6(text.into())));
         }
@@ -184,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_attachments_may_get_is_what_the_block_has_room_for() {
+    fn usable_addresses_exclude_reserved_ones() {
         let check = |text: &str, first: [u8; 4], last: [u8; 4], count: usize| {
             let usable = cidr(text).usable();
             let ends = [*usable.start(), *usable.end()].map(Ipv4Addr::from);

@@ -1,4 +1,4 @@
-//! Definitions of the kinds, for our server and for any cluster.
+//! CustomResourceDefinitions of the kinds, for our server and for any cluster.
 
 use machinery::k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use machinery::kube_core::CustomResourceExt as _;
@@ -7,12 +7,12 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-use super::kind::{GROUP, Stored, VERSION};
+use super::kind::{GROUP, KosKind, VERSION};
 use super::{IPLock, NetworkAttachment, Probe, Subnet};
 
-/// The definition of a kind as a cluster takes it, with what never changes as rules.
+/// Returns the CustomResourceDefinition for any cluster, with immutability as CEL rules.
 #[must_use]
-pub fn manifest<K: Stored>() -> CustomResourceDefinition {
+pub fn manifest<K: KosKind>() -> CustomResourceDefinition {
     let mut definition = definition::<K>();
     let schema = &mut definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
     for (path, rule, message) in K::rules() {
@@ -25,10 +25,10 @@ pub fn manifest<K: Stored>() -> CustomResourceDefinition {
     serde_json::from_value(definition).unwrap_or_default()
 }
 
-/// The definitions of all kinds, as a file of YAML.
+/// Returns all CustomResourceDefinitions as YAML.
 ///
 /// # Errors
-/// They cannot be written as YAML.
+/// Serialization fails.
 pub fn manifests() -> Result<String, serde_saphyr::ser_error::Error> {
     let all = [manifest::<Subnet>(), manifest::<NetworkAttachment>(), manifest::<IPLock>(), Probe::crd()];
     let mut file = String::from("# Made by `kos crds`: for clusters that are not served by `kos` itself.\n");
@@ -39,8 +39,8 @@ pub fn manifests() -> Result<String, serde_saphyr::ser_error::Error> {
     Ok(file)
 }
 
-/// The definition of a kind as our server takes it, which asks [`super::served`] for what else holds.
-pub(super) fn definition<K: Stored>() -> Value {
+/// Returns the definition for our server, where [`super::served`] validates and stamps in code.
+pub(super) fn definition<K: KosKind>() -> Value {
     let names = K::NAMES;
     let column = |(name, of, path, about): &(&str, &str, &str, &str)| json!({"name": name, "type": of, "jsonPath": path, "description": about});
     let mut columns: Vec<Value> = K::columns().iter().map(column).collect();
@@ -79,7 +79,7 @@ pub(super) fn definition<K: Stored>() -> Value {
     })
 }
 
-/// The schema of a type, in the form that definitions have.
+/// Returns the OpenAPI schema of a type in structural form.
 pub(super) fn schema_of<K: JsonSchema>() -> Value {
     let settings = SchemaSettings::openapi3().with(|settings| {
         settings.inline_subschemas = true;

@@ -1,15 +1,15 @@
-//! When the server wrote which part of an object.
+//! Section write times: the part of an object's metadata that records its latest writes.
 
 use jiff::Timestamp;
 use machinery::k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the server notes of an object beside its metadata, whose times are to the second and say nothing of parts.
+/// Write times by section, to the microsecond; `metadata` has seconds and no sections.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ExtendedMetadata {
-    /// When each section was written last, the latest first. Sections that were never written are not there.
+    /// The latest write of each section, most recent first; sections never written are absent.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub writes: Vec<SectionWrite>,
 }
@@ -18,29 +18,29 @@ pub struct ExtendedMetadata {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct SectionWrite {
-    /// Which section.
+    /// Name of the section.
     pub section: String,
-    /// When the server wrote it, by its own clock.
+    /// Time of the write, by the server's clock.
     pub server_time: MicroTime,
 }
 
-/// A part of an object whose writes are noted.
+/// A section of an object; writes are stamped by section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
-    /// What is wanted.
+    /// The spec.
     Spec,
-    /// What is so, of a subnet.
+    /// The status of a subnet.
     Status,
-    /// Which address an attachment has.
+    /// The address part of an attachment's status.
     Address,
-    /// Which interface an attachment has, and where.
+    /// The interface part of an attachment's status.
     Implementation,
-    /// What became of the command that runs when an interface was made.
+    /// The report of the post-create program.
     ExecReport,
 }
 
 impl Section {
-    /// Its name in an object.
+    /// Returns the name used in objects.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -54,22 +54,22 @@ impl Section {
 }
 
 impl ExtendedMetadata {
-    /// Whether nothing is noted.
+    /// Returns true if no write is recorded.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.writes.is_empty()
     }
 
-    /// When a section was written last.
+    /// Returns the time of the latest write of a section.
     #[must_use]
     pub fn written(&self, section: Section) -> Option<Timestamp> {
         self.writes.iter().find(|write| write.section == section.name()).map(|write| write.server_time.0)
     }
 
-    /// Notes that a section is written, which puts it first.
+    /// Records a write of a section and moves the section to the front.
     pub fn write(&mut self, section: Section, now: Timestamp) {
         self.writes.retain(|write| write.section != section.name());
-        // In what an object can hold, so that it is the same when it is read.
+        // Truncated to the precision of the wire format, so that it equals itself when read back.
         let now = Timestamp::from_microsecond(now.as_microsecond()).unwrap_or(now);
         self.writes.insert(0, SectionWrite { section: section.name().into(), server_time: MicroTime(now) });
     }
@@ -81,7 +81,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn the_latest_section_is_first_and_times_are_to_the_microsecond() {
+    fn latest_section_is_first_with_microseconds() {
         let mut extended = ExtendedMetadata::default();
         let at = |nanoseconds: i128| Timestamp::from_nanosecond(nanoseconds).unwrap();
         extended.write(Section::Spec, at(1_000_000_001));

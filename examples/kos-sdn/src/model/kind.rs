@@ -1,50 +1,50 @@
-//! What the three kinds have in common: the fields of their objects, and what they are called.
+//! Names, schema and rules common to the kinds of this API group.
 
 use machinery::kube_core::{CustomResourceExt, Resource};
 use serde_json::Value;
 
-/// The group of the kinds.
+/// API group.
 pub const GROUP: &str = "network.example.com";
-/// Their one version.
+/// API version.
 pub const VERSION: &str = "v1alpha1";
-/// Both, as objects have them.
+/// Group and version, as in `apiVersion`.
 pub const API_VERSION: &str = "network.example.com/v1alpha1";
 
-/// What a kind is called.
+/// Names of a kind.
 #[derive(Clone, Copy, Debug)]
-pub struct Names {
-    /// In an object.
+pub struct KindNames {
+    /// The kind, as in objects.
     pub kind: &'static str,
-    /// In a path.
+    /// The resource name, as in URL paths.
     pub plural: &'static str,
-    /// For people.
+    /// The singular resource name.
     pub singular: &'static str,
-    /// For people in a hurry.
+    /// Short names for kubectl.
     pub short: &'static [&'static str],
 }
 
-/// A kind of ours.
-pub trait Stored: Resource<DynamicType = ()> + CustomResourceExt {
-    /// What it is called.
-    const NAMES: Names;
-    /// What it holds, for people.
+/// A kind of this API group with its definition.
+pub trait KosKind: Resource<DynamicType = ()> + CustomResourceExt {
+    /// The names.
+    const NAMES: KindNames;
+    /// A one-line description.
     const ABOUT: &'static str;
-    /// Whether its status is a part of its own.
+    /// Whether `status` is a subresource.
     const HAS_STATUS: bool;
 
-    /// The schema of its type, but for what only its definition says.
+    /// Returns the OpenAPI schema of the type.
     fn schema() -> Value;
-    /// What can be selected by, as paths in an object.
+    /// Returns the field paths that field selectors support.
     fn selectable() -> &'static [&'static str];
-    /// The columns for people: name, type, path, what it is.
+    /// Returns the printer columns: name, type, JSONPath, description.
     fn columns() -> &'static [(&'static str, &'static str, &'static str, &'static str)];
-    /// What a cluster that is not ours is to hold objects against: a path in the schema, a rule in CEL, what is told.
+    /// Returns the CEL rules for other clusters: schema path, rule, message.
     fn rules() -> &'static [(&'static str, &'static str, &'static str)];
 }
 
-/// What each type of an object needs besides its fields. Its status is left out where it has none.
+/// Implements serialization, `Resource` and `CustomResourceExt` for a kind; the status is optional.
 ///
-/// kube's derive knows no field beside the metadata, the spec and the status, and there is one.
+/// kube's derive supports metadata, spec and status only, and these kinds have `extendedMetadata`.
 macro_rules! stored {
     ($kind:ident { $($field:ident: $name:literal),* } $plural:literal) => {
         impl serde::Serialize for $kind {
@@ -106,7 +106,7 @@ macro_rules! stored {
             }
 
             fn shortnames() -> &'static [&'static str] {
-                <Self as $crate::model::Stored>::NAMES.short
+                <Self as $crate::model::KosKind>::NAMES.short
             }
         }
     };

@@ -1,4 +1,4 @@
-//! Locks on addresses.
+//! `IPLock`: the lock on an address.
 
 use machinery::k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
 use schemars::JsonSchema;
@@ -7,33 +7,33 @@ use serde_json::Value;
 
 use super::definition::schema_of;
 use super::extended::ExtendedMetadata;
-use super::kind::{Names, Stored, stored};
+use super::kind::{KindNames, KosKind, stored};
 
-/// That an address of a network is an attachment's: its name says which address, its owner whose.
+/// A lock on an address of a network: its name states the address, its owner the lock holder.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct IPLock {
-    /// As of any object. The name is `v1-VNI-O1-O2-O3-O4`.
+    /// Standard object metadata. The name is `v1-VNI-O1-O2-O3-O4`.
     #[schemars(skip)]
     #[serde(deserialize_with = "machinery::kube::slim_metadata")]
     pub metadata: ObjectMeta,
-    /// What the server notes of each write. Who writes it is not heard.
+    /// Times of the latest write of each section, set by the server; client values are ignored.
     #[serde(default)]
     pub extended_metadata: ExtendedMetadata,
-    /// What it is besides. It never changes.
+    /// The subnet of the address. Immutable.
     pub spec: LockSpec,
 }
 
-/// What a lock says besides.
+/// The spec of a lock.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct LockSpec {
-    /// The subnet that the address is of.
+    /// Name of the subnet that contains the address.
     pub subnet_name: String,
 }
 
 impl IPLock {
-    /// A new one.
+    /// Creates a lock with an owner.
     #[must_use]
     pub fn new(namespace: &str, name: &str, subnet: &str, owner: OwnerReference) -> Self {
         let metadata = ObjectMeta {
@@ -46,9 +46,10 @@ impl IPLock {
     }
 }
 
-impl Stored for IPLock {
-    const NAMES: Names = Names { kind: "IPLock", plural: "iplocks", singular: "iplock", short: &["ipl"] };
-    const ABOUT: &'static str = "That an address of a network is an attachment's.";
+impl KosKind for IPLock {
+    const NAMES: KindNames =
+        KindNames { kind: "IPLock", plural: "iplocks", singular: "iplock", short: &["ipl"] };
+    const ABOUT: &'static str = "The lock on an address of a network, owned by an attachment.";
     const HAS_STATUS: bool = false;
 
     fn schema() -> Value {
@@ -61,8 +62,13 @@ impl Stored for IPLock {
 
     fn columns() -> &'static [(&'static str, &'static str, &'static str, &'static str)] {
         &[
-            ("Subnet", "string", ".spec.subnetName", "The subnet that the address is of."),
-            ("Attachment", "string", ".metadata.ownerReferences[0].name", "Whose the address is."),
+            ("Subnet", "string", ".spec.subnetName", "The subnet of the address."),
+            (
+                "Attachment",
+                "string",
+                ".metadata.ownerReferences[0].name",
+                "The attachment that holds the address.",
+            ),
         ]
     }
 

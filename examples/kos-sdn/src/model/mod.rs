@@ -1,4 +1,4 @@
-//! The kinds, and what holds of their objects.
+//! The API kinds, and the validation and stamping of their objects.
 
 mod admission;
 mod attachment;
@@ -17,16 +17,16 @@ mod subnet;
 mod validate;
 mod vni;
 
-pub use admission::{Review, review, webhook_manifests};
+pub use admission::{ReviewKind, review, webhook_manifests};
 pub use attachment::{AttachmentErrors, AttachmentSpec, AttachmentStatus, ExecReport, NetworkAttachment};
 pub use cidr::{Cidr, CidrError};
 pub use definition::{manifest, manifests};
 pub use extended::{ExtendedMetadata, Section, SectionWrite};
-pub use guard::{beside, networks, overlap};
-pub use kind::{API_VERSION, GROUP, Names, Stored, VERSION};
+pub use guard::{conflicts_with_others, networks, overlap};
+pub use kind::{API_VERSION, GROUP, KindNames, KosKind, VERSION};
 pub use lock::{IPLock, LockSpec};
-pub use peer::{Moment, Peer, PeerStatus, PeerWrites};
-pub use probe::{Ask, Probe, ProbeSpec, ProbeStatus};
+pub use peer::{MicroTimestamp, Peer, PeerStatus, PeerWrites};
+pub use probe::{Probe, ProbeQuestion, ProbeSpec, ProbeStatus};
 pub use roles::{AGENTS, CONTROLLERS, agent_of, role_manifests, roles};
 pub use served::{ip_locks, network_attachments, probes, subnets};
 pub use stamp::{stamp_attachment, stamp_lock, stamp_subnet};

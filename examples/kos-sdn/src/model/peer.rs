@@ -1,4 +1,4 @@
-//! What nodes need to know of attachments on others.
+//! The projection of attachments that agents cache for other nodes.
 
 use std::borrow::Cow;
 use std::net::Ipv4Addr;
@@ -11,53 +11,53 @@ use serde::{Deserialize, Deserializer};
 use super::extended::Section;
 use super::vni::Vni;
 
-/// An attachment as other nodes see it. All else of the object is skipped as it is read, and takes no memory.
+/// An attachment on another node. All other fields are skipped while decoding.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Peer {
-    /// Its name and its version.
+    /// Key and resourceVersion.
     pub metadata: Identity,
-    /// When what was written.
+    /// Section write times.
     #[serde(default)]
     pub extended_metadata: PeerWrites,
-    /// Where it is.
+    /// The location.
     #[serde(default)]
     pub status: PeerStatus,
 }
 
-/// Where an attachment is.
+/// The location of an attachment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PeerStatus {
-    /// The network that its address is in; 0 without one.
+    /// VNI of its network; 0 without an address.
     #[serde(rename = "addressVNI")]
     pub address_vni: u32,
     /// Its address.
     #[serde(deserialize_with = "address")]
     pub ipv4: Option<Ipv4Addr>,
-    /// The address of its node, in the network below.
+    /// Underlay address of its node.
     #[serde(rename = "hostIP", deserialize_with = "address")]
     pub host_ip: Option<Ipv4Addr>,
-    /// When the spec of its subnet was written.
+    /// Time of the write of the subnet's spec.
     #[serde(deserialize_with = "moment")]
-    pub subnet_creation_time: Moment,
+    pub subnet_creation_time: MicroTimestamp,
 }
 
-/// When sections of an attachment were written.
+/// Section write times of an attachment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PeerWrites {
-    /// The spec.
-    pub spec: Moment,
-    /// What its node says of it.
-    pub implementation: Moment,
+    /// Time of the latest write of the spec.
+    pub spec: MicroTimestamp,
+    /// Time of the latest write of the interface status.
+    pub implementation: MicroTimestamp,
 }
 
-/// A time to the microsecond, or none, in one word.
+/// An optional time to the microsecond, in eight bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Moment(i64);
+pub struct MicroTimestamp(i64);
 
-impl Moment {
-    /// It, if there is one.
+impl MicroTimestamp {
+    /// Returns the time, if there is one.
     #[must_use]
     pub fn time(self) -> Option<Timestamp> {
         Some(self.0).filter(|micros| *micros != 0).and_then(|micros| Timestamp::from_microsecond(micros).ok())
@@ -69,21 +69,21 @@ impl Moment {
 }
 
 impl Peer {
-    /// Its network, its address and its node, if it has all of them.
+    /// Returns VNI, address and underlay address of the node, if all are set.
     #[must_use]
-    pub fn place(&self) -> Option<(Vni, Ipv4Addr, Ipv4Addr)> {
+    pub fn location(&self) -> Option<(Vni, Ipv4Addr, Ipv4Addr)> {
         let PeerStatus { address_vni, ipv4, host_ip, .. } = self.status;
         Some((Vni::new(address_vni).ok()?, ipv4?, host_ip?))
     }
 }
 
-/// What is no address is none: who wrote it is another's matter.
+/// An unparsable address counts as absent: the writer's validation reports it.
 fn address<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Ipv4Addr>, D::Error> {
     Ok(Cow::<str>::deserialize(from)?.parse().ok())
 }
 
-fn moment<'de, D: Deserializer<'de>>(from: D) -> Result<Moment, D::Error> {
-    Ok(Moment::read(&Cow::<str>::deserialize(from)?))
+fn moment<'de, D: Deserializer<'de>>(from: D) -> Result<MicroTimestamp, D::Error> {
+    Ok(MicroTimestamp::read(&Cow::<str>::deserialize(from)?))
 }
 
 impl<'de> Deserialize<'de> for PeerWrites {
@@ -104,7 +104,7 @@ impl<'de> Deserialize<'de> for PeerWrites {
         let Extended { writes } = Extended::deserialize(from)?;
         let of = |section: Section| {
             let write = writes.iter().find(|write| write.section == section.name());
-            write.map(|write| Moment::read(&write.server_time)).unwrap_or_default()
+            write.map(|write| MicroTimestamp::read(&write.server_time)).unwrap_or_default()
         };
         Ok(Self { spec: of(Section::Spec), implementation: of(Section::Implementation) })
     }
@@ -130,7 +130,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_peer_is_what_matters_of_an_attachment() {
+    fn peer_is_decoded_from_an_attachment() {
         let object = json!({
             "apiVersion": "network.example.com/v1alpha1", "kind": "NetworkAttachment",
             "metadata": {"name": "a", "namespace": "n", "uid": "u", "resourceVersion": "7", "labels": {"app": "x"}},
@@ -143,7 +143,10 @@ mod tests {
             ]},
         });
         let peer = Peer::deserialize(&object).unwrap();
-        assert_eq!(peer.place(), Some((Vni::new(17).unwrap(), [10, 1, 0, 2].into(), [192, 0, 2, 1].into())));
+        assert_eq!(
+            peer.location(),
+            Some((Vni::new(17).unwrap(), [10, 1, 0, 2].into(), [192, 0, 2, 1].into()))
+        );
         assert_eq!((peer.key().to_string().as_str(), peer.version()), ("n/a", ResourceVersion::new("7")));
         let times = [
             peer.status.subnet_creation_time,
@@ -152,14 +155,14 @@ mod tests {
         ];
         let micros = times.map(|time| time.time().map(Timestamp::as_microsecond));
         assert_eq!(micros, [Some(1_000_001), Some(2_000_000), Some(3_000_000)]);
-        assert_eq!(Moment::default().time(), None);
+        assert_eq!(MicroTimestamp::default().time(), None);
         assert!(size_of::<Peer>() <= 80, "a node has many: {}", size_of::<Peer>());
-        for wrong in
+        for errors in
             [json!({"addressVNI": 17}), json!({"addressVNI": 17, "ipv4": "x", "hostIP": ""}), json!({})]
         {
             let mut object = object.clone();
-            object["status"] = wrong;
-            assert_eq!(Peer::deserialize(&object).unwrap().place(), None);
+            object["status"] = errors;
+            assert_eq!(Peer::deserialize(&object).unwrap().location(), None);
         }
     }
 }

@@ -1,10 +1,11 @@
-//! Probes: what somebody wants to know of the network, and the node's answer.
+//! `Probe`: a request to a node agent to send or trace frames, and the agent's result.
 
 use super::kind::VERSION;
 
 machinery::kinds! {
-    /// A question to the agent of one node: whether frames of an interface there are answered, or what the node does with them. Who asks
-    /// deletes it when it is answered; what is left over, the agent does after a while.
+    /// A request to the agent of one node: send frames from an interface there, or trace the flows
+    /// for them. The client deletes it after the answer; the agent deletes finished probes after
+    /// ten minutes.
     #[kube(
         group = "network.example.com", version = "v1alpha1", kind = "Probe", namespaced, category = "kos",
         status = "ProbeStatus", selectable = ".spec.node",
@@ -12,54 +13,58 @@ machinery::kinds! {
         printcolumn = r#"{"name": "Finished", "type": "boolean", "jsonPath": ".status.finished"}"#,
     )]
     pub struct ProbeSpec {
-        /// The node whose agent is asked.
+        /// The node that executes the probe.
         pub node: String,
-        /// What it is to do.
-        pub ask: Ask,
-        /// The network of the frames.
+        /// The operation.
+        pub ask: ProbeQuestion,
+        /// VNI of the frames.
         pub vni: u32,
-        /// The address that they are from.
+        /// Source address of the frames.
         pub from: String,
-        /// The address that they go to.
+        /// Destination address of the frames.
         pub to: String,
-        /// The node that they come from through the tunnel. Only of those that arrive.
+        /// Underlay address of the node that sent the frames into the tunnel. Used by Arriving
+        /// only.
         #[serde(default)]
         pub host: String,
-        /// How many frames are sent: from 1 to 100. Only of pings.
+        /// Number of frames to send, from 1 to 100. Used by Ping only.
         #[serde(default)]
         pub count: u16,
     }
 
-    /// What was found.
+    /// The result of a probe.
     #[derive(Default, PartialEq)]
     pub struct ProbeStatus {
-        /// The node has said all that it says.
+        /// Whether the probe is complete.
         #[serde(default)]
         pub finished: bool,
-        /// So many frames were sent.
+        /// Number of frames sent.
         #[serde(default)]
         pub sent: u16,
-        /// The times of those that were answered, in microseconds.
+        /// Round-trip times of answered frames, in microseconds.
         #[serde(default)]
         pub round_trips: Vec<u64>,
-        /// What the node does with the frames, step by step.
+        /// The trace, flow by flow.
         #[serde(default)]
         pub steps: Vec<String>,
-        /// Why there is no more.
+        /// The error that ended the probe.
         #[serde(default)]
         pub error: String,
     }
 
-    /// What a node is asked for.
+    /// The operation that a probe requests.
     #[derive(Copy, Eq, PartialEq)]
-    pub enum Ask {
-        /// Send frames, and wait for answers.
+    pub enum ProbeQuestion {
+        /// Send ICMP echo requests and wait for replies.
         Ping,
-        /// What becomes of a frame that an interface of the node sends?
+        /// Trace a frame sent by an interface of the node.
         Leaving,
-        /// What becomes of one that comes from another node?
+        /// Trace a frame that arrives from another node.
         Arriving,
     }
 }
 
-const _: () = assert!(matches!(VERSION.as_bytes(), b"v1alpha1"), "a derive takes no constant: mend it above");
+const _: () = assert!(
+    matches!(VERSION.as_bytes(), b"v1alpha1"),
+    "derive macros take no constants: adjust the attribute above"
+);

@@ -1,23 +1,23 @@
-//! Who may do what: a role for each component, for our server and for any cluster.
+//! RBAC roles: one per component, for our server and for any cluster.
 
 use serde_json::{Value, json};
 
 use super::kind::GROUP;
 
-/// The user that the controllers are.
+/// The user of the controllers.
 pub const CONTROLLERS: &str = "kos-controllers";
-/// The group that agents are in.
+/// The group of the node agents.
 pub const AGENTS: &str = "kos-agents";
 
-/// The user that the agent of a node is.
+/// Returns the user of a node's agent.
 #[must_use]
 pub fn agent_of(node: &str) -> String {
     format!("kos-agent:{node}")
 }
 
-/// The roles, and who has them: of `rbac.authorization.k8s.io/v1`, for all namespaces.
+/// Returns the ClusterRoles and their bindings (`rbac.authorization.k8s.io/v1`).
 ///
-/// Kubernetes knows no rule by which an agent would change attachments of its own node alone.
+/// RBAC has no rule that limits an agent to the attachments of its own node.
 #[must_use]
 pub fn roles() -> Vec<Value> {
     let read = json!(["get", "list", "watch"]);
@@ -32,7 +32,7 @@ pub fn roles() -> Vec<Value> {
         rule("coordination.k8s.io", &["leases"], &json!(["get", "list", "watch", "create", "update"])),
     ];
     let agents = [
-        // To change one is for its finalizer.
+        // `update` is for the finalizer.
         rule(GROUP, &["networkattachments"], &json!(["get", "list", "watch", "update"])),
         rule(GROUP, &["networkattachments/status"], &json!(["get", "update"])),
         rule(GROUP, &["probes"], &json!(["get", "list", "watch", "delete"])),
@@ -46,10 +46,10 @@ pub fn roles() -> Vec<Value> {
     ]
 }
 
-/// The roles as a file of YAML.
+/// Returns the roles as YAML.
 ///
 /// # Errors
-/// They cannot be written as YAML.
+/// Serialization fails.
 pub fn role_manifests() -> Result<String, serde_saphyr::ser_error::Error> {
     let mut file = String::from(
         "# Made by `kos roles`. On a cluster, name the ServiceAccounts of the components as subjects.\n",
@@ -72,11 +72,11 @@ fn role<'a>(name: &str, rules: impl Iterator<Item = &'a Value>) -> Value {
     })
 }
 
-fn binding(name: &str, kind: &str, whose: &str) -> Value {
+fn binding(name: &str, kind: &str, subject: &str) -> Value {
     json!({
         "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding",
         "metadata": {"name": name},
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": whose}],
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": subject}],
     })
 }

@@ -1,19 +1,21 @@
-//! The kinds as our server has them: with what it notes and refuses.
+//! The kinds as registered with our server: validation, stamping and guard.
 
 use machinery::apiserver::KindOf;
 
 use super::definition::definition;
-use super::guard::{beside, networks};
+use super::guard::{conflicts_with_others, networks};
 use super::stamp::{stamp_attachment, stamp_lock, stamp_subnet};
 use super::validate::{validate_attachment, validate_lock, validate_subnet};
 use super::{IPLock, NetworkAttachment, Probe, Subnet};
 
-/// Subnets. Those of a network are disjoint and in one namespace: who comes second is refused.
+/// Subnets. The guard rejects a subnet that overlaps another of its network or has another
+/// namespace.
 pub fn subnets() -> KindOf<Subnet> {
-    KindOf::defined(definition::<Subnet>())
-        .validating(validate_subnet)
-        .stamping(stamp_subnet)
-        .guard("disjoint", networks, beside)
+    KindOf::defined(definition::<Subnet>()).validating(validate_subnet).stamping(stamp_subnet).guard(
+        "disjoint",
+        networks,
+        conflicts_with_others,
+    )
 }
 
 /// Attachments.
@@ -23,7 +25,7 @@ pub fn network_attachments() -> KindOf<NetworkAttachment> {
         .stamping(stamp_attachment)
 }
 
-/// Locks on addresses.
+/// Address locks.
 pub fn ip_locks() -> KindOf<IPLock> {
     KindOf::defined(definition::<IPLock>()).validating(validate_lock).stamping(stamp_lock)
 }

@@ -1,13 +1,14 @@
-//! What the server notes of a write: which sections it changed, when.
+//! Stamping: records the sections that a write changed, and the time.
 //!
-//! Pure, so that a server of ours and a webhook beside another do the same. `new` has the parts that a request cannot change as they were.
+//! Pure, shared by our server and the webhook. In `new`, the fields that the request cannot change
+//! have their old values.
 
 use jiff::Timestamp;
 
 use super::extended::{ExtendedMetadata, Section};
 use super::{AttachmentStatus, IPLock, NetworkAttachment, Subnet, SubnetStatus};
 
-/// Notes a write of a subnet. A new one has no status.
+/// Stamps a write of a subnet; clears the status of a new one.
 pub fn stamp_subnet(new: &mut Subnet, old: Option<&Subnet>, now: Timestamp) {
     let Some(old) = old else {
         new.status = SubnetStatus::default();
@@ -18,7 +19,7 @@ pub fn stamp_subnet(new: &mut Subnet, old: Option<&Subnet>, now: Timestamp) {
     new.extended_metadata = written(&old.extended_metadata, &changed, now);
 }
 
-/// Notes a write of an attachment. A new one has no status.
+/// Stamps a write of an attachment; clears the status of a new one.
 pub fn stamp_attachment(new: &mut NetworkAttachment, old: Option<&NetworkAttachment>, now: Timestamp) {
     let Some(old) = old else {
         new.status = AttachmentStatus::default();
@@ -34,7 +35,7 @@ pub fn stamp_attachment(new: &mut NetworkAttachment, old: Option<&NetworkAttachm
     new.extended_metadata = written(&old.extended_metadata, &changed, now);
 }
 
-/// Notes a write of a lock.
+/// Stamps a write of a lock.
 pub fn stamp_lock(new: &mut IPLock, old: Option<&IPLock>, now: Timestamp) {
     new.extended_metadata = match old {
         None => created(now),
@@ -63,7 +64,7 @@ fn implementation(status: &AttachmentStatus) -> impl PartialEq {
 
 fn same_report(new: &AttachmentStatus, old: &AttachmentStatus) -> bool {
     match (&new.post_create_exec_report, &old.post_create_exec_report) {
-        (Some(new), Some(old)) => new.says_as(old),
+        (Some(new), Some(old)) => new.same_result(old),
         (new, old) => new.is_none() && old.is_none(),
     }
 }
@@ -83,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_client_says_of_a_new_object_is_not_heard() {
+    fn client_status_and_stamps_of_new_objects_are_ignored() {
         let mut new = Subnet::new("n", "a", 1, "10.0.0.0/24");
         new.status.validated = true;
         new.extended_metadata.write(Section::Status, at(99));
@@ -120,7 +121,7 @@ mod tests {
         for (second, (change, section)) in (2..).zip(changes) {
             let old = object.clone();
             change(&mut object);
-            object.extended_metadata = ExtendedMetadata::default(); // a client's
+            object.extended_metadata = ExtendedMetadata::default(); // sent by a client
             stamp_attachment(&mut object, Some(&old), at(second));
             assert_eq!(sections(&object.extended_metadata)[0], (section, second));
         }
@@ -133,7 +134,7 @@ mod tests {
         let old = object.clone();
         object.status.post_create_exec_report.as_mut().unwrap().command = vec!["other".into()];
         stamp_attachment(&mut object, Some(&old), at(21));
-        assert_eq!(sections(&object.extended_metadata), expected, "the command is not what a report says");
+        assert_eq!(sections(&object.extended_metadata), expected, "the command is not compared");
         object.status.post_create_exec_report = Some(report(6));
         object.status.mac_address = "02:1".into();
         stamp_attachment(&mut object, Some(&old), at(22));

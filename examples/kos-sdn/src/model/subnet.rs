@@ -1,4 +1,4 @@
-//! Subnets: blocks of addresses in networks.
+//! `Subnet`: an address block of a virtual network.
 
 use machinery::k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use schemars::JsonSchema;
@@ -7,49 +7,51 @@ use serde_json::Value;
 
 use super::definition::schema_of;
 use super::extended::ExtendedMetadata;
-use super::kind::{Names, Stored, stored};
+use super::kind::{KindNames, KosKind, stored};
 
-/// A block of addresses in a virtual network. All subnets of a network are disjoint and in one namespace.
+/// A block of addresses in a virtual network. All subnets of a network are disjoint and in one
+/// namespace.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Subnet {
-    /// As of any object.
+    /// Standard object metadata.
     #[schemars(skip)]
     #[serde(deserialize_with = "machinery::kube::slim_metadata")]
     pub metadata: ObjectMeta,
-    /// What the server notes of each write. Who writes it is not heard.
+    /// Times of the latest write of each section, set by the server; client values are ignored.
     #[serde(default)]
     pub extended_metadata: ExtendedMetadata,
-    /// What it is. It never changes.
+    /// The definition of the subnet. Immutable.
     pub spec: SubnetSpec,
-    /// What a validator found.
+    /// The result of validation.
     #[serde(default)]
     pub status: SubnetStatus,
 }
 
-/// What a subnet is.
+/// The definition of a subnet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubnetSpec {
-    /// Its addresses, such as 10.1.0.0/16: for private use, by RFC 1918. Bits of the host may be set.
+    /// The address block in CIDR notation, such as 10.1.0.0/16. It must be private (RFC 1918); host
+    /// bits are masked.
     pub ipv4: String,
-    /// The number of its network, from 1 to 2097151.
+    /// The VNI of the network, from 1 to 2097151.
     pub vni: u32,
 }
 
-/// What a validator found of a subnet: nothing yet; that it is good; or what is in its way.
+/// The result of validation: pending, validated, or the errors.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct SubnetStatus {
-    /// It counts. Once true this stays so.
+    /// Whether the subnet passed validation. Never reverts to false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub validated: bool,
-    /// What is in its way.
+    /// Conflicts and errors that prevent validation.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<String>,
 }
 
 impl Subnet {
-    /// A new one.
+    /// Creates a subnet without status.
     #[must_use]
     pub fn new(namespace: &str, name: &str, vni: u32, ipv4: &str) -> Self {
         let metadata = ObjectMeta {
@@ -62,8 +64,9 @@ impl Subnet {
     }
 }
 
-impl Stored for Subnet {
-    const NAMES: Names = Names { kind: "Subnet", plural: "subnets", singular: "subnet", short: &["sn"] };
+impl KosKind for Subnet {
+    const NAMES: KindNames =
+        KindNames { kind: "Subnet", plural: "subnets", singular: "subnet", short: &["sn"] };
     const ABOUT: &'static str = "A block of addresses in a virtual network.";
     const HAS_STATUS: bool = true;
 
@@ -77,9 +80,9 @@ impl Stored for Subnet {
 
     fn columns() -> &'static [(&'static str, &'static str, &'static str, &'static str)] {
         &[
-            ("VNI", "integer", ".spec.vni", "The number of its network."),
-            ("CIDR", "string", ".spec.ipv4", "Its addresses."),
-            ("Validated", "boolean", ".status.validated", "Whether it counts."),
+            ("VNI", "integer", ".spec.vni", "The VNI of its network."),
+            ("CIDR", "string", ".spec.ipv4", "Its address block."),
+            ("Validated", "boolean", ".status.validated", "Whether it passed validation."),
         ]
     }
 

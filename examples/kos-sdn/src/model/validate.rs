@@ -1,7 +1,7 @@
-//! What is wrong with an object, by itself and beside what it was.
+//! Validation of single objects, on creation and on update.
 //!
-//! Pure, for a server of ours and for a webhook beside another. What a new object was held against it need not be held against again:
-//! it never changes.
+//! Pure, shared by our server and the webhook. An update checks immutable fields only: the other
+//! checks passed on creation.
 
 use std::fmt::Display;
 
@@ -12,69 +12,70 @@ use machinery::objects::{InvalidField, NameRule};
 use super::{Cidr, IPLock, NetworkAttachment, Subnet, Vni};
 use crate::plan::AddressKey;
 
-const NEVER_CHANGES: &str = "attempt to update immutable field";
+const IMMUTABLE: &str = "attempt to update immutable field";
 
-/// What is wrong with a subnet.
+/// Returns the errors of a subnet.
 #[must_use]
 pub fn validate_subnet(new: &Subnet, old: Option<&Subnet>) -> Vec<Wrong> {
-    let (spec, mut wrong) = (&new.spec, Vec::new());
+    let (spec, mut errors) = (&new.spec, Vec::new());
     if let Some(old) = old {
-        never_changes(&mut wrong, "spec.vni", spec.vni == old.spec.vni);
-        never_changes(&mut wrong, "spec.ipv4", spec.ipv4 == old.spec.ipv4);
-        return wrong;
+        immutable(&mut errors, "spec.vni", spec.vni == old.spec.vni);
+        immutable(&mut errors, "spec.ipv4", spec.ipv4 == old.spec.ipv4);
+        return errors;
     }
     if let Err(error) = Vni::new(spec.vni) {
-        wrong.push(invalid("spec.vni", error));
+        errors.push(invalid("spec.vni", error));
     }
     match spec.ipv4.parse::<Cidr>() {
-        Err(error) => wrong.push(invalid("spec.ipv4", error)),
+        Err(error) => errors.push(invalid("spec.ipv4", error)),
         Ok(block) if !block.is_private() => {
-            wrong.push(invalid("spec.ipv4", "must be compliant with RFC 1918 and is not"));
+            errors.push(invalid("spec.ipv4", "must be compliant with RFC 1918 and is not"));
         }
         Ok(_) => {}
     }
-    wrong
+    errors
 }
 
-/// What is wrong with an attachment. Its node and its subnet need not be there, and must have names that such can have.
+/// Returns the errors of an attachment. Its node and its subnet need not exist, but must have valid
+/// names.
 #[must_use]
 pub fn validate_attachment(new: &NetworkAttachment, old: Option<&NetworkAttachment>) -> Vec<Wrong> {
-    let (spec, mut wrong) = (&new.spec, Vec::new());
+    let (spec, mut errors) = (&new.spec, Vec::new());
     if let Some(old) = old {
-        never_changes(&mut wrong, "spec.node", spec.node == old.spec.node);
-        never_changes(&mut wrong, "spec.subnet", spec.subnet == old.spec.subnet);
-        never_changes(&mut wrong, "spec.postCreateExec", spec.post_create_exec == old.spec.post_create_exec);
-        return wrong;
+        immutable(&mut errors, "spec.node", spec.node == old.spec.node);
+        immutable(&mut errors, "spec.subnet", spec.subnet == old.spec.subnet);
+        immutable(&mut errors, "spec.postCreateExec", spec.post_create_exec == old.spec.post_create_exec);
+        return errors;
     }
-    name(&mut wrong, "spec.node", &spec.node);
-    name(&mut wrong, "spec.subnet", &spec.subnet);
-    wrong
+    name(&mut errors, "spec.node", &spec.node);
+    name(&mut errors, "spec.subnet", &spec.subnet);
+    errors
 }
 
-/// What is wrong with a lock.
+/// Returns the errors of a lock.
 #[must_use]
 pub fn validate_lock(new: &IPLock, old: Option<&IPLock>) -> Vec<Wrong> {
-    let mut wrong = Vec::new();
+    let mut errors = Vec::new();
     if let Some(old) = old {
-        never_changes(&mut wrong, "spec.subnetName", new.spec.subnet_name == old.spec.subnet_name);
-        return wrong;
+        immutable(&mut errors, "spec.subnetName", new.spec.subnet_name == old.spec.subnet_name);
+        return errors;
     }
     if let Err(error) = key_of_name::<AddressKey>(new.metadata.name.as_deref().unwrap_or_default()) {
-        wrong.push(invalid("metadata.name", format!("must be v1-VNI-O1-O2-O3-O4: {error}")));
+        errors.push(invalid("metadata.name", format!("must be v1-VNI-O1-O2-O3-O4: {error}")));
     }
-    name(&mut wrong, "spec.subnetName", &new.spec.subnet_name);
-    wrong
+    name(&mut errors, "spec.subnetName", &new.spec.subnet_name);
+    errors
 }
 
-fn never_changes(wrong: &mut Vec<Wrong>, field: &str, same: bool) {
+fn immutable(errors: &mut Vec<Wrong>, field: &str, same: bool) {
     if !same {
-        wrong.push(Wrong::Forbidden(InvalidField { field: field.into(), reason: NEVER_CHANGES.into() }));
+        errors.push(Wrong::Forbidden(InvalidField { field: field.into(), reason: IMMUTABLE.into() }));
     }
 }
 
-fn name(wrong: &mut Vec<Wrong>, field: &str, name: &str) {
+fn name(errors: &mut Vec<Wrong>, field: &str, name: &str) {
     if let Err(error) = NameRule::DnsSubdomain.check(name) {
-        wrong.push(invalid(field, error));
+        errors.push(invalid(field, error));
     }
 }
 

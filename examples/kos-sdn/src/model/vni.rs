@@ -1,29 +1,29 @@
-//! Numbers of networks.
+//! Virtual network identifiers.
 
 use std::fmt;
 
-/// The number of a network: of 21 bits, because a MAC address has room for no more, and not zero.
+/// The VNI of a network: 21 bits, as many as fit into a MAC address, and not zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Vni(u32);
 
-/// It is no number of a network.
+/// The number is not a valid VNI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("must be in [1,{}]", Vni::MAX)]
 pub struct VniError(pub u32);
 
 impl Vni {
-    /// The highest.
+    /// The highest VNI.
     pub const MAX: u32 = (1 << 21) - 1;
 
-    /// That number.
+    /// Creates a VNI.
     ///
     /// # Errors
-    /// It is zero, or has more than 21 bits.
+    /// The number is zero or has more than 21 bits.
     pub const fn new(number: u32) -> Result<Self, VniError> {
         if 1 <= number && number <= Self::MAX { Ok(Self(number)) } else { Err(VniError(number)) }
     }
 
-    /// The number.
+    /// Returns the number.
     #[must_use]
     pub const fn number(self) -> u32 {
         self.0
@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_network_has_a_number_of_21_bits() {
+    fn vni_has_21_bits() {
         let check = |number: u32, good: bool| assert_eq!(Vni::new(number).is_ok(), good, "{number}");
         check(0, false);
         check(1, true);

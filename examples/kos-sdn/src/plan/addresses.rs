@@ -1,44 +1,46 @@
-//! Which addresses are taken, as far as one knows.
+//! A set of taken addresses, stored as runs.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
-/// A set of addresses, as runs: what is taken side by side costs what one costs. Each step costs the logarithm of the number of runs.
+/// A set of addresses as runs of consecutive ones. Each operation costs the logarithm of the number
+/// of runs.
 ///
-/// It is a hint: whose an address is, its lock says.
+/// The set is a hint: the lock of an address is authoritative.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Addresses {
-    /// First to last. No two touch.
+    /// First to last address. No two runs are adjacent.
+    // Not a bitmap: that of a /8 would take two megabytes.
     runs: BTreeMap<u32, u32>,
     count: u64,
 }
 
 impl Addresses {
-    /// How many there are.
+    /// Returns the number of addresses.
     #[must_use]
     pub const fn len(&self) -> u64 {
         self.count
     }
 
-    /// Whether there are none.
+    /// Returns true if the set is empty.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// How many runs there are.
+    /// Returns the number of runs.
     #[must_use]
     pub fn runs(&self) -> usize {
         self.runs.len()
     }
 
-    /// Whether an address is taken.
+    /// Returns true if the address is taken.
     #[must_use]
     pub fn contains(&self, address: u32) -> bool {
         self.run_at(address).is_some()
     }
 
-    /// Takes an address. Whether it was free.
+    /// Takes an address. Returns true if it was free.
     pub fn take(&mut self, address: u32) -> bool {
         if self.contains(address) {
             return false;
@@ -51,7 +53,7 @@ impl Addresses {
         true
     }
 
-    /// Gives an address back. Whether it was taken.
+    /// Releases an address. Returns true if it was taken.
     pub fn release(&mut self, address: u32) -> bool {
         let Some((first, last)) = self.run_at(address) else { return false };
         if first == address {
@@ -66,10 +68,11 @@ impl Addresses {
         true
     }
 
-    /// Takes a free address of a range: the first at or after a place that chance names, around its end if need be. Nothing, if
-    /// all are taken, or the range is empty.
+    /// Takes a free address of a range: the first at or after a random position, wrapping around.
+    /// Returns `None` if the range is full or empty.
     ///
-    /// Chance keeps two who allocate from wanting the same address; the lock decides if they do.
+    /// Random positions make collisions between controllers rare; the lock decides those that
+    /// happen.
     pub fn pick(&mut self, range: &RangeInclusive<u32>, chance: u64) -> Option<u32> {
         let (first, last) = (*range.start(), *range.end());
         let size = u64::from(last.checked_sub(first)?) + 1;
@@ -79,7 +82,7 @@ impl Addresses {
         Some(free)
     }
 
-    /// How many addresses of a range are free, counted up to so many.
+    /// Counts the free addresses of a range, up to `at_most`.
     #[must_use]
     pub fn free(&self, range: &RangeInclusive<u32>, at_most: usize) -> usize {
         let (mut from, last, mut found) = (*range.start(), *range.end(), 0);
@@ -95,7 +98,7 @@ impl Addresses {
         usize::try_from(found).unwrap_or(at_most)
     }
 
-    /// The first free address from one to another.
+    /// Returns the first free address of a range.
     fn free_from(&self, from: u32, to: u32) -> Option<u32> {
         let free = match self.run_at(from) {
             Some((_, last)) => last.checked_add(1)?,
@@ -104,7 +107,7 @@ impl Addresses {
         (free <= to).then_some(free)
     }
 
-    /// The run that an address is in.
+    /// Returns the run that contains an address.
     fn run_at(&self, address: u32) -> Option<(u32, u32)> {
         let (first, last) = self.runs.range(..=address).next_back()?;
         (address <= *last).then_some((*first, *last))
@@ -136,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_full_gives_nothing() {
+    fn full_or_empty_range_yields_none() {
         let mut set = Addresses::default();
         for range in [0..=3, u32::MAX - 3..=u32::MAX] {
             for chance in 0..4 {
@@ -144,37 +147,37 @@ mod tests {
             }
             assert_eq!(set.pick(&range, 0), None);
         }
-        #[allow(clippy::reversed_empty_ranges, reason = "that is what is tried")]
+        #[allow(clippy::reversed_empty_ranges, reason = "the case under test")]
         let reversed = 9..=8;
         assert_eq!(set.pick(&reversed, 0), None);
     }
 
     #[derive(Clone, Copy, Debug)]
-    enum Op {
+    enum AddressOp {
         Take(u32),
         Release(u32),
         Pick(u32, u32, u64),
     }
 
-    fn ops(base: u32) -> impl Strategy<Value = Vec<Op>> {
+    fn ops(base: u32) -> impl Strategy<Value = Vec<AddressOp>> {
         let near = move || (0..64_u32).prop_map(move |low| base + low);
         let op = prop_oneof![
-            1 => near().prop_map(Op::Take),
-            2 => (near(), near(), any::<u64>()).prop_map(|(a, b, chance)| Op::Pick(a, b, chance)),
-            3 => near().prop_map(Op::Release),
+            1 => near().prop_map(AddressOp::Take),
+            2 => (near(), near(), any::<u64>()).prop_map(|(a, b, chance)| AddressOp::Pick(a, b, chance)),
+            3 => near().prop_map(AddressOp::Release),
         ];
         proptest::collection::vec(op, 0..512)
     }
 
     proptest! {
         #[test]
-        fn it_is_the_naive_set(ops in prop_oneof![ops(0), ops(u32::MAX - 63)]) {
+        fn set_matches_the_naive_model(ops in prop_oneof![ops(0), ops(u32::MAX - 63)]) {
             let (mut set, mut naive) = (Addresses::default(), BTreeSet::new());
             for op in ops {
                 match op {
-                    Op::Take(address) => prop_assert_eq!(set.take(address), naive.insert(address)),
-                    Op::Release(address) => prop_assert_eq!(set.release(address), naive.remove(&address)),
-                    Op::Pick(from, to, chance) => {
+                    AddressOp::Take(address) => prop_assert_eq!(set.take(address), naive.insert(address)),
+                    AddressOp::Release(address) => prop_assert_eq!(set.release(address), naive.remove(&address)),
+                    AddressOp::Pick(from, to, chance) => {
                         let free = (from..=to).filter(|address| !naive.contains(address)).count();
                         for at_most in [0, 1, free.saturating_sub(1), free, free + 1] {
                             prop_assert_eq!(set.free(&(from..=to), at_most), free.min(at_most));

@@ -1,134 +1,141 @@
-//! What a node does next about one attachment, from what there is.
+//! The next step of a node agent for one attachment, computed from desired and actual state.
 //!
-//! One step at a time: whoever takes it notes what came of it and asks again, until nothing is left to do. So a crash between two
-//! steps is a question that is asked again, and nothing more.
+//! The caller records the result of a step and calls again until nothing is left to do. A crash
+//! between two steps needs no recovery: the next call recomputes the step.
 
 use std::net::Ipv4Addr;
 
-use super::{Local, Remote};
+use super::{LocalInterface, RemoteInterface};
 use crate::model::{AttachmentStatus, ExecReport, NetworkAttachment, Vni};
 
-/// Keeps an attachment, and with it its address, until its node has no interface of it.
+/// Keeps an attachment, and with it its address, until its node has deleted the interface.
 pub const FINALIZER: &str = "network.example.com/interface";
 
-/// What a node has for an attachment, or should have.
+/// An interface, local or remote, that a node has or should have.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Interface {
-    /// An interface of its own.
-    Local(Local),
-    /// The way to one on another node.
-    Remote(Remote),
+    /// An interface on this node.
+    Local(LocalInterface),
+    /// The flows to an interface on another node.
+    Remote(RemoteInterface),
 }
 
-/// What is known of attachments on other nodes.
+/// The location of an attachment according to the cached peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Elsewhere {
-    /// Nothing that matters here.
-    Nothing,
-    /// It has an address there, on the node with this one.
-    There(Vni, Ipv4Addr, Ipv4Addr),
-    /// Two things, one of them late. The end of that is told.
-    Unclear,
+pub enum PeerLocation {
+    /// No peer of this name with a complete location.
+    Absent,
+    /// The VNI, the address and the underlay address of its node.
+    At(Vni, Ipv4Addr, Ipv4Addr),
+    /// Two keyed informers hold the name; one of them will receive the deletion.
+    Ambiguous,
 }
 
-/// What a node sees of one attachment.
+/// The state of one attachment as the agent of a node sees it.
 #[derive(Clone, Copy, Debug)]
-pub struct Sight<'a> {
-    /// Which node looks: the address of it, in the network below.
+pub struct AgentView<'a> {
+    /// Underlay address of this node.
     pub host: Ipv4Addr,
     /// The attachment, if it is on this node.
     pub here: Option<&'a NetworkAttachment>,
-    /// What is known of it otherwise.
-    pub elsewhere: Elsewhere,
-    /// What the node has for it.
-    pub have: Option<&'a Interface>,
-    /// What became of the program that ran when that was made, or was said of that, if it was found.
+    /// Its location as a peer.
+    pub location: PeerLocation,
+    /// The interface that the node has for it.
+    pub actual: Option<&'a Interface>,
+    /// Report of the program that ran when the interface was created; for an adopted interface, the
+    /// report in the status.
     pub report: Option<&'a ExecReport>,
-    /// What is wrong with it here: with its programs, or with what was tried for it just now.
-    pub wrong: &'a [String],
-    /// Something was tried just now, and failed: it is to be said, and nothing else tried.
+    /// Errors of the attachment on this node: programs not allowed, or the failure of the last
+    /// step.
+    pub errors: &'a [String],
+    /// Whether the last step failed: the error is reported and no other step is tried.
     pub failed: bool,
 }
 
-/// What there is to do next.
+/// The next step for an attachment.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
-    /// Put the finalizer on, before anything is made.
-    Hold,
-    /// Make this.
-    Make(Interface),
-    /// Take this away.
-    Unmake(Interface),
+pub enum AgentStep {
+    /// Add the finalizer, before the interface is created and not earlier: without an agent the
+    /// attachment stays deletable.
+    AddFinalizer,
+    /// Create this interface.
+    Create(Interface),
+    /// Delete this interface.
+    Delete(Interface),
     /// Write this status.
-    Say(Box<AttachmentStatus>),
-    /// Take the finalizer off: nothing is left here.
-    LetGo,
-    /// Nothing.
-    Rest,
+    WriteStatus(Box<AttachmentStatus>),
+    /// Remove the finalizer: the node has no interface.
+    RemoveFinalizer,
+    /// Nothing to do.
+    Done,
 }
 
-/// Says what is next.
+/// Returns the next step.
 #[must_use]
-pub fn next(sight: &Sight<'_>) -> Step {
-    let wanted = match (sight.here, sight.elsewhere) {
-        (Some(here), _) => wanted_here(here),
-        (None, Elsewhere::Nothing) => None,
-        (None, Elsewhere::There(vni, address, host)) => {
-            Some(Interface::Remote(Remote::new(vni, address, host)))
+pub fn next_step(sight: &AgentView<'_>) -> AgentStep {
+    let desired = match (sight.here, sight.location) {
+        (Some(here), _) => desired_local(here),
+        (None, PeerLocation::Absent) => None,
+        (None, PeerLocation::At(vni, address, host)) => {
+            Some(Interface::Remote(RemoteInterface::new(vni, address, host)))
         }
-        (None, Elsewhere::Unclear) => return Step::Rest,
+        (None, PeerLocation::Ambiguous) => return AgentStep::Done,
     };
-    if !sight.failed && wanted.as_ref() != sight.have {
-        return match (sight.have, wanted) {
-            (Some(have), _) => Step::Unmake(have.clone()),
-            (None, Some(Interface::Local(_))) if !sight.here.is_some_and(is_held) => Step::Hold,
-            (None, Some(wanted)) => Step::Make(wanted),
-            (None, None) => Step::Rest,
+    if !sight.failed && desired.as_ref() != sight.actual {
+        return match (sight.actual, desired) {
+            (Some(actual), _) => AgentStep::Delete(actual.clone()),
+            (None, Some(Interface::Local(_))) if !sight.here.is_some_and(has_finalizer) => {
+                AgentStep::AddFinalizer
+            }
+            (None, Some(desired)) => AgentStep::Create(desired),
+            (None, None) => AgentStep::Done,
         };
     }
-    let Some(here) = sight.here else { return Step::Rest };
-    let said = said(here, sight);
-    let is_going = here.metadata.deletion_timestamp.is_some();
-    match sight.have {
-        None if is_going && is_held(here) && !sight.failed => Step::LetGo,
-        _ if said != here.status => Step::Say(Box::new(said)),
-        _ => Step::Rest,
+    let Some(here) = sight.here else { return AgentStep::Done };
+    let desired_status = desired_status(here, sight);
+    let is_deleting = here.metadata.deletion_timestamp.is_some();
+    match sight.actual {
+        None if is_deleting && has_finalizer(here) && !sight.failed => AgentStep::RemoveFinalizer,
+        _ if desired_status != here.status => AgentStep::WriteStatus(Box::new(desired_status)),
+        _ => AgentStep::Done,
     }
 }
 
-/// The network that an attachment makes matter to its node.
+/// Returns the network that an attachment makes its node watch.
 #[must_use]
 pub fn network_of(here: &NetworkAttachment) -> Option<Vni> {
-    match wanted_here(here) {
+    match desired_local(here) {
         Some(Interface::Local(local)) => Some(local.vni),
         _ => None,
     }
 }
 
-/// The interface that an attachment should have on its node: none, as long as it has no address or is going.
-pub fn wanted_here(here: &NetworkAttachment) -> Option<Interface> {
+/// Returns the interface that an attachment should have on its node. An attachment without an
+/// address or being deleted has none.
+pub fn desired_local(here: &NetworkAttachment) -> Option<Interface> {
     let status = &here.status;
     if here.metadata.deletion_timestamp.is_some() || status.lock_uid.is_empty() {
         return None;
     }
     let (vni, address) = (Vni::new(status.address_vni).ok()?, status.ipv4.parse().ok()?);
-    Some(Interface::Local(Local::new(vni, address)))
+    Some(Interface::Local(LocalInterface::new(vni, address)))
 }
 
-/// What the node has to say. It says nothing of an interface that is not there: in the original that stayed for ever.
-fn said(here: &NetworkAttachment, sight: &Sight<'_>) -> AttachmentStatus {
+/// Returns the status to report. Unlike the original's, it never names an interface that does not
+/// exist.
+fn desired_status(here: &NetworkAttachment, sight: &AgentView<'_>) -> AttachmentStatus {
     let mut status = here.status.clone();
-    status.errors.host = sight.wrong.to_vec();
-    match sight.have {
+    status.errors.host = sight.errors.to_vec();
+    match sight.actual {
         Some(Interface::Local(local)) => {
             status.mac_address = local.mac.to_string();
             status.ifc_name.clone_from(&local.name);
             status.host_ip = sight.host.to_string();
-            let is_said = match (&status.post_create_exec_report, sight.report) {
-                (Some(said), Some(report)) => said.says_as(report),
-                (said, report) => said.is_none() && report.is_none(),
+            let is_reported = match (&status.post_create_exec_report, sight.report) {
+                (Some(desired_status), Some(report)) => desired_status.same_result(report),
+                (desired_status, report) => desired_status.is_none() && report.is_none(),
             };
-            if !is_said {
+            if !is_reported {
                 status.post_create_exec_report = sight.report.cloned();
             }
         }
@@ -142,7 +149,7 @@ fn said(here: &NetworkAttachment, sight: &Sight<'_>) -> AttachmentStatus {
     status
 }
 
-fn is_held(here: &NetworkAttachment) -> bool {
+fn has_finalizer(here: &NetworkAttachment) -> bool {
     here.metadata.finalizers.iter().flatten().any(|finalizer| finalizer == FINALIZER)
 }
 

@@ -1,62 +1,66 @@
-//! What must hold of an attachment before frames can come to it, in the order in which it comes to be.
+//! Preconditions of connectivity for an attachment, in the order in which the system establishes
+//! them.
 
 use crate::model::{IPLock, NetworkAttachment, Subnet};
 
-/// One of these things.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Checked {
-    /// It holds.
-    pub is_so: bool,
-    /// What.
-    pub what: String,
+pub struct CheckResult {
+    /// Whether the check passed.
+    pub passed: bool,
+    /// Description of the check.
+    pub text: String,
 }
 
-/// Looks at an attachment beside its subnet and its lock. After the first thing that does not hold nothing more is said.
+/// Checks an attachment, its subnet and its lock. Stops after the first failure.
 #[must_use]
 pub fn checks(
     attachment: Option<&NetworkAttachment>,
     subnet: Option<&Subnet>,
     lock: Option<&IPLock>,
-) -> Vec<Checked> {
+) -> Vec<CheckResult> {
     let mut checked = Vec::new();
-    let mut check = |is_so: bool, what: String| {
-        checked.push(Checked { is_so, what });
-        is_so
+    let mut check = |passed: bool, text: String| {
+        checked.push(CheckResult { passed, text });
+        passed
     };
     let Some(attachment) = attachment else {
-        check(false, "the attachment is there".into());
+        check(false, "the attachment exists".into());
         return checked;
     };
     let (status, name) = (&attachment.status, &attachment.spec.subnet);
     let mut errors = status.errors.ipam.iter().chain(&status.errors.host).map(String::as_str);
-    let said = errors.next().map(|error| format!(": {error}")).unwrap_or_default();
-    let is_going = attachment.metadata.deletion_timestamp.is_some();
-    let _ = check(true, format!("the attachment is there, on {}", attachment.spec.node))
-        && check(!is_going, if is_going { "it is being deleted".into() } else { "it is to stay".into() })
-        && check(subnet.is_some(), format!("its subnet {name} is there"))
+    let error = errors.next().map(|error| format!(": {error}")).unwrap_or_default();
+    let is_deleting = attachment.metadata.deletion_timestamp.is_some();
+    let _ = check(true, format!("the attachment exists, on {}", attachment.spec.node))
+        && check(
+            !is_deleting,
+            if is_deleting { "it is being deleted".into() } else { "it is not being deleted".into() },
+        )
+        && check(subnet.is_some(), format!("its subnet {name} exists"))
         && check(
             subnet.is_some_and(|subnet| subnet.status.validated),
             match subnet {
                 Some(subnet) if !subnet.status.errors.is_empty() => {
-                    format!("its subnet counts: {}", subnet.status.errors.join("; "))
+                    format!("its subnet is validated: {}", subnet.status.errors.join("; "))
                 }
                 Some(subnet) => {
-                    format!("its subnet counts: network {}, {}", subnet.spec.vni, subnet.spec.ipv4)
+                    format!("its subnet is validated: network {}, {}", subnet.spec.vni, subnet.spec.ipv4)
                 }
                 None => String::new(),
             },
         )
-        && check(!status.ipv4.is_empty(), format!("it has an address: {}{said}", status.ipv4))
+        && check(!status.ipv4.is_empty(), format!("it has an address: {}{error}", status.ipv4))
         && check(
             lock.is_some(),
             format!(
-                "the address is its own: lock {}",
+                "the address is locked: {}",
                 lock.and_then(|lock| lock.metadata.name.as_deref()).unwrap_or("missing")
             ),
         )
         && check(
             !status.ifc_name.is_empty(),
-            format!("its node has an interface for it: {} {}{said}", status.ifc_name, status.mac_address),
+            format!("its node has created the interface: {} {}{error}", status.ifc_name, status.mac_address),
         );
     checked
 }
@@ -66,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_thing_that_does_not_hold_is_the_last_that_is_said() {
+    fn checks_stop_at_the_first_failure() {
         let mut attachment = NetworkAttachment::new("n", "a", "node-1", "s");
         let mut subnet = Subnet::new("n", "s", 17, "10.1.0.0/24");
         let lock = IPLock::default();
@@ -74,13 +78,13 @@ mod tests {
             |attachment: Option<&NetworkAttachment>, subnet: Option<&Subnet>, lock: Option<&IPLock>| {
                 let checked = checks(attachment, subnet, lock);
                 let (last, before) = checked.split_last().unwrap();
-                assert!(before.iter().all(|checked| checked.is_so));
-                (last.is_so, last.what.clone())
+                assert!(before.iter().all(|checked| checked.passed));
+                (last.passed, last.text.clone())
             };
-        assert_eq!(last(None, None, None), (false, "the attachment is there".into()));
-        assert_eq!(last(Some(&attachment), None, None), (false, "its subnet s is there".into()));
+        assert_eq!(last(None, None, None), (false, "the attachment exists".into()));
+        assert_eq!(last(Some(&attachment), None, None), (false, "its subnet s exists".into()));
         subnet.status.errors = vec!["10.1.0.0/24 overlaps with n/t's (10.1.0.0/16)".into()];
-        let overlaps = "its subnet counts: 10.1.0.0/24 overlaps with n/t's (10.1.0.0/16)".into();
+        let overlaps = "its subnet is validated: 10.1.0.0/24 overlaps with n/t's (10.1.0.0/16)".into();
         assert_eq!(last(Some(&attachment), Some(&subnet), None), (false, overlaps));
         (subnet.status.errors, subnet.status.validated) = (Vec::new(), true);
         attachment.status.errors.ipam = vec!["Referenced subnet has run out of IPs".into()];

@@ -1,33 +1,34 @@
-//! Programs that agents run for attachments.
+//! Programs that agents run for attachments: permission, arguments and metrics.
 
 use std::collections::BTreeSet;
 
-/// What an interface has, for the arguments of a program.
+/// The values that program arguments may refer to.
 #[derive(Clone, Copy, Debug)]
 pub struct ExecValues<'a> {
-    /// Its name.
+    /// Name of the interface.
     pub ifname: &'a str,
-    /// Its address.
+    /// Its IPv4 address.
     pub ipv4: &'a str,
     /// Its MAC address.
     pub mac: &'a str,
 }
 
-/// Why an agent does not run a program, if that is so: its path is not, letter by letter, one of those that it may run.
+/// Returns an error text unless the program's path is byte for byte one of the allowed ones.
 #[must_use]
-pub fn not_allowed(what: &str, exec: &[String], allowed: &BTreeSet<String>) -> Option<String> {
+pub fn not_allowed(hook: &str, exec: &[String], allowed: &BTreeSet<String>) -> Option<String> {
     let path = exec.first().filter(|path| !allowed.contains(*path))?;
-    Some(format!("{what} specifies non-allowed path {path}"))
+    Some(format!("{hook} specifies non-allowed path {path}"))
 }
 
-/// The command with `${ifname}`, `${ipv4}` and `${mac}` replaced in its arguments, not in its path. What else looks so stays.
+/// Expands `${ifname}`, `${ipv4}` and `${mac}` in the arguments, not in the path. Other references
+/// stay.
 #[must_use]
 pub fn expand(exec: &[String], values: &ExecValues<'_>) -> Vec<String> {
     let path = exec.first().cloned();
     path.into_iter().chain(exec.iter().skip(1).map(|argument| expand_one(argument, values))).collect()
 }
 
-/// In one pass: what is put in is not looked at again.
+/// Expands in one pass: expanded text is not expanded again.
 fn expand_one(argument: &str, values: &ExecValues<'_>) -> String {
     let known = [("${ifname}", values.ifname), ("${ipv4}", values.ipv4), ("${mac}", values.mac)];
     let (mut expanded, mut rest) = (String::new(), argument);
@@ -48,13 +49,13 @@ fn expand_one(argument: &str, values: &ExecValues<'_>) -> String {
     expanded + rest
 }
 
-/// How often a program said `Invalid`.
+/// Counts the occurrences of `Invalid` in the output of a program.
 #[must_use]
 pub fn complaints(output: &str, errors: &str) -> usize {
     output.matches("Invalid").count() + errors.matches("Invalid").count()
 }
 
-/// That, as a label of a metric: the logarithm to the base of two, rounded down, and -1 for none.
+/// Returns the metric label: the base-2 logarithm of the count rounded down, -1 for none.
 #[must_use]
 pub fn complaints_label(complaints: usize) -> i32 {
     complaints.checked_ilog2().and_then(|log| i32::try_from(log).ok()).unwrap_or(-1)
@@ -68,9 +69,9 @@ mod tests {
         texts.map(str::to_owned).into()
     }
 
-    /// The original wrote the values into the object that its cache had.
+    /// The original expanded the values in the cached object itself.
     #[test]
-    fn arguments_are_expanded_and_the_spec_stays_as_it_is() {
+    fn expansion_does_not_modify_the_spec() {
         let values = ExecValues { ifname: "kos0", ipv4: "10.0.0.2", mac: "${ipv4}" };
         let exec =
             texts(["/bin/${ifname}", "${ifname}", "a${ipv4}/24${ipv4}b", "${x}${", "$${ifname}}", "${mac}"]);
@@ -82,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_allowed_is_run() {
+    fn paths_outside_the_allow_list_are_rejected() {
         let allowed = BTreeSet::from(["/bin/a".to_owned()]);
         let check = |exec: &[String], expected: Option<&str>| {
             assert_eq!(not_allowed("postCreate", exec, &allowed).as_deref(), expected);

@@ -1,4 +1,4 @@
-//! Flows: what a switch does with which frames, in the terms of OpenFlow.
+//! OpenFlow flows: match, priority and actions.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -6,70 +6,70 @@ use std::net::Ipv4Addr;
 use super::Mac;
 use crate::model::Vni;
 
-/// One flow of one table. Of those that match, the one with the highest priority counts; two of one priority in one table never match the
-/// same frame.
+/// One flow of one table. The matching flow of highest priority applies; two flows of equal
+/// priority in one table never match the same frame.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Flow {
-    /// Where it is looked up.
+    /// Number of the table.
     pub table: u8,
-    /// Which counts.
+    /// Priority.
     pub priority: u16,
-    /// Whose it is.
+    /// Cookie: identifies the interface that the flow belongs to.
     pub cookie: u64,
-    /// What it is for.
+    /// Match fields.
     pub matches: Match,
-    /// What is done; nothing, to drop it.
+    /// Actions; none drops the frame.
     pub actions: Vec<Action>,
 }
 
-/// A port of a switch, by its number.
+/// A port number of a switch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Port(pub u32);
 
-/// What a frame must have. What is not named may be anything.
+/// The match fields of a flow, named as in OVS. A field of `None` is a wildcard.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Match {
-    /// The port that it came in by.
+    /// Ingress port.
     pub in_port: Option<Port>,
-    /// The network that it is of: from its tunnel, or from an earlier flow. Zero: of none.
+    /// VNI, from the tunnel or set by an earlier flow; zero for none.
     pub tun_id: Option<u32>,
-    /// The node that sent it through the tunnel.
+    /// Tunnel source: underlay address of the sending node.
     pub tun_src: Option<Ipv4Addr>,
-    /// From whom.
+    /// Source MAC address.
     pub dl_src: Option<Mac>,
-    /// To whom.
+    /// Destination MAC address.
     pub dl_dst: Option<Mac>,
-    /// What is in it.
+    /// Ethernet type.
     pub dl_type: Option<EtherType>,
-    /// From which address. Only with [`EtherType::Ipv4`].
+    /// IPv4 source address. Only with [`EtherType::Ipv4`].
     pub nw_src: Option<Ipv4Addr>,
-    /// The MAC address that it says is the sender's. Only with [`EtherType::Arp`].
+    /// ARP sender MAC address. Only with [`EtherType::Arp`].
     pub arp_sha: Option<Mac>,
-    /// The address that it says is the sender's. Only with [`EtherType::Arp`].
+    /// ARP sender address. Only with [`EtherType::Arp`].
     pub arp_spa: Option<Ipv4Addr>,
-    /// The address that it asks for. Only with [`EtherType::Arp`].
+    /// ARP target address. Only with [`EtherType::Arp`].
     pub arp_tpa: Option<Ipv4Addr>,
 }
 
-/// What may be in a frame.
+/// The Ethernet types that flows match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EtherType {
-    /// A packet.
+    /// IPv4.
     Ipv4,
-    /// Who has an address.
+    /// ARP.
     Arp,
 }
 
-/// What is done with a frame.
+/// An action on a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
-    /// It is of that network.
+    /// Sets the VNI.
     SetTunnel(Vni),
-    /// It goes to that node, if it goes through a tunnel.
+    /// Sets the tunnel destination: underlay address of the receiving node.
     SetTunnelTo(Ipv4Addr),
-    /// It goes out by that port, unless it came in there.
+    /// Sends the frame out of a port, except the ingress port.
     Output(Port),
-    /// Another table decides.
+    /// Continues in another table.
     Resubmit(u8),
 }
 
@@ -118,7 +118,7 @@ impl fmt::Display for Action {
     }
 }
 
-/// As `ovs-ofctl add-flow` takes it.
+/// In the syntax of `ovs-ofctl add-flow`.
 impl fmt::Display for Flow {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cookie={:#x},table={},priority={}", self.cookie, self.table, self.priority)?;

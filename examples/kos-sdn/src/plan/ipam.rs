@@ -1,7 +1,8 @@
-//! Which address an attachment gets: decisions about one attachment, from what is known of it.
+//! Address assignment: the decision for one attachment, computed from caches.
 //!
-//! All safety is in the locks: an address is an attachment's because a lock says so, and caches are hints. A crash between the lock and
-//! the status loses nothing: the lock is found by its owner and its address is used.
+//! Safety rests on the locks: an attachment holds an address because a lock says so, and caches are
+//! hints. A crash between the creation of the lock and the write of the status loses nothing: the
+//! next run finds the lock by its owner and uses its address.
 
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
@@ -12,162 +13,170 @@ use machinery::k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use super::{AddressKey, Mac, interface_name};
 use crate::model::{AttachmentStatus, Cidr, NetworkAttachment, Section, Subnet, Vni};
 
-/// What is known of an attachment.
+/// The cached state of one attachment.
 #[derive(Clone, Copy, Debug)]
-pub struct View<'a> {
-    /// It, if it is there.
+pub struct IpamView<'a> {
+    /// The attachment, if it exists.
     pub attachment: Option<&'a NetworkAttachment>,
-    /// The UID of the one that was there and is not, if one saw it go.
+    /// UID of a deleted attachment of this name, if the deletion was observed.
     pub gone: Option<&'a str>,
-    /// The subnet that it refers to, if that is there.
+    /// The subnet that the attachment refers to, if it exists.
     pub subnet: Option<&'a Subnet>,
-    /// All locks whose owner has its name, whatever the UID.
+    /// Locks of owners with the attachment's name and any UID.
     pub locks: &'a [OwnedLock],
 }
 
-/// A lock, and whose it is.
+/// A lock and its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OwnedLock {
-    /// On which address.
+    /// The locked address.
     pub key: AddressKey,
-    /// Its UID.
+    /// UID of the lock.
     pub uid: String,
-    /// The UID of the attachment that has it.
+    /// UID of the owning attachment.
     pub owner_uid: String,
-    /// When it was made.
+    /// Creation time.
     pub created: Option<Timestamp>,
 }
 
-/// What to do.
+/// The decision for one attachment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
-    /// These locks are to be given back, each if it still has its UID.
+pub struct IpamDecision {
+    /// Locks to release, each with its UID as precondition.
     pub release: Vec<OwnedLock>,
-    /// Then this.
-    pub step: Step,
+    /// The step to take afterwards.
+    pub step: IpamStep,
 }
 
-/// What to do about the address.
+/// The step that gives an attachment its address.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Step {
-    /// Nothing: all is as it should be, or nobody wants one any more.
+pub enum IpamStep {
+    /// Nothing to do.
     Done,
-    /// Nothing yet: the subnet is not examined, and its change will come.
+    /// Wait: the subnet is not validated yet, and its change triggers another run.
     Wait,
-    /// It has none, for this reason: to be written, if the status does not say so.
-    None(Trouble),
-    /// It has one: to be written.
-    Write(Address),
-    /// One of these is to be picked and locked.
+    /// Write this failure to the status, unless it is there already.
+    None(AddressFailure),
+    /// Write this address to the status.
+    Write(LockedAddress),
+    /// Allocate an address and lock it.
     Pick {
-        /// In this network.
+        /// VNI of the network.
         vni: Vni,
-        /// Of these.
+        /// Usable addresses.
         range: RangeInclusive<u32>,
     },
 }
 
-/// Why an attachment has no address.
+/// The reason why an attachment has no address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Trouble {
-    /// There is no such subnet.
+pub enum AddressFailure {
+    /// The subnet does not exist.
     #[error("Subnet {0} does not exist")]
     Missing(String),
-    /// Others are in its way.
+    /// The subnet failed validation.
     #[error("Subnet {0} has not passed validation")]
     Failed(String),
-    /// Its block cannot be read.
+    /// The block of the subnet is unparsable.
     #[error("Subnet {0} has malformed IPv4 CIDR block ({1})")]
     Malformed(String, String),
-    /// All its addresses are taken.
+    /// All addresses of the subnet are taken.
     #[error("Referenced subnet has run out of IPs")]
     Full,
 }
 
-/// An address that a lock is held on. There is none without a lock: the original wrote such ones after some errors, and two attachments
-/// shared them.
+/// An address with the lock that holds it. It cannot be constructed without a lock: the original
+/// wrote unlocked addresses after some errors, and two attachments shared them.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Address {
+pub struct LockedAddress {
     key: AddressKey,
     lock_uid: String,
 }
 
-/// Decides.
+/// Returns the decision.
 #[must_use]
-pub fn decide(view: &View<'_>) -> Decision {
-    let nothing = |step| Decision { release: Vec::new(), step };
+pub fn decide(view: &IpamView<'_>) -> IpamDecision {
+    let nothing = |step| IpamDecision { release: Vec::new(), step };
     let Some(attachment) = view.attachment else {
-        // Others of the name may have locks by now: theirs stay. What nobody saw go is collected as garbage.
+        // A recreated attachment may have locks of this name: those stay. Locks of an unobserved
+        // deletion are left to the garbage collector.
         let release =
             view.locks.iter().filter(|lock| Some(lock.owner_uid.as_str()) == view.gone).cloned().collect();
-        return Decision { release, step: Step::Done };
+        return IpamDecision { release, step: IpamStep::Done };
     };
     if attachment.metadata.deletion_timestamp.is_some() {
-        // Its node may still have the interface. When it is gone, the attachment goes, and then its locks.
-        return nothing(Step::Done);
+        // The node may still have the interface. The finalizer keeps the attachment until it is
+        // deleted, then its locks follow.
+        return nothing(IpamStep::Done);
     }
     let name = || attachment.spec.subnet.clone();
-    let Some(subnet) = view.subnet else { return nothing(Step::None(Trouble::Missing(name()))) };
+    let Some(subnet) = view.subnet else { return nothing(IpamStep::None(AddressFailure::Missing(name()))) };
     if !subnet.status.validated {
         let failed = !subnet.status.errors.is_empty();
-        return nothing(if failed { Step::None(Trouble::Failed(name())) } else { Step::Wait });
+        return nothing(if failed { IpamStep::None(AddressFailure::Failed(name())) } else { IpamStep::Wait });
     }
     let (Ok(vni), Ok(block)) = (Vni::new(subnet.spec.vni), subnet.spec.ipv4.parse::<Cidr>()) else {
-        return nothing(Step::None(Trouble::Malformed(name(), subnet.spec.ipv4.clone())));
+        return nothing(IpamStep::None(AddressFailure::Malformed(name(), subnet.spec.ipv4.clone())));
     };
-    of_locks(attachment, vni, &block, view.locks)
+    decide_by_locks(attachment, vni, &block, view.locks)
 }
 
-/// Decides by the locks that an attachment has, where its subnet is good.
-fn of_locks(attachment: &NetworkAttachment, vni: Vni, block: &Cidr, locks: &[OwnedLock]) -> Decision {
+/// Decides by the locks that an attachment holds in a validated subnet.
+fn decide_by_locks(
+    attachment: &NetworkAttachment,
+    vni: Vni,
+    block: &Cidr,
+    locks: &[OwnedLock],
+) -> IpamDecision {
     let uid = attachment.metadata.uid.as_deref().unwrap_or_default();
     let status = &attachment.status;
     let own = locks.iter().filter(|lock| lock.owner_uid == uid);
-    let is_wanted = |lock: &&OwnedLock| lock.key.vni == vni && block.contains(lock.key.address);
-    let (wanted, unwanted): (Vec<&OwnedLock>, Vec<&OwnedLock>) = own.partition(is_wanted);
-    let told =
+    let is_in_block = |lock: &&OwnedLock| lock.key.vni == vni && block.contains(lock.key.address);
+    let (inside, outside): (Vec<&OwnedLock>, Vec<&OwnedLock>) = own.partition(is_in_block);
+    let is_in_status =
         |lock: &&&OwnedLock| lock.uid == status.lock_uid && status.ipv4 == lock.key.address.to_string();
-    let (kept, is_told) = match wanted.iter().find(told) {
+    let (kept, is_written) = match inside.iter().find(is_in_status) {
         Some(lock) => (Some(*lock), true),
-        None => (wanted.iter().copied().min_by(|a, b| best_first(a, b)), false),
+        None => (inside.iter().copied().min_by(|a, b| best_first(a, b)), false),
     };
-    // As long as the status does not tell of the one that is kept, another who decides may be about to tell of a spare one.
-    let spare = wanted.into_iter().filter(|lock| is_told && Some(*lock) != kept);
-    // What the status tells of is not free, nor what the node has an interface of: each says so when it has not.
+    // Until the status names the kept lock, another controller may be about to write a spare one.
+    let spare = inside.into_iter().filter(|lock| is_written && Some(*lock) != kept);
+    // Neither the address in the status nor that of the node's interface is free; each writer
+    // clears its own part.
     let is_used = |lock: &&OwnedLock| {
         lock.uid == status.lock_uid
             || status.ifc_name == interface_name(Mac::of(lock.key.vni, lock.key.address))
     };
-    let release = unwanted.into_iter().chain(spare).filter(|lock| !is_used(lock)).cloned().collect();
-    let is_complete = is_told && status.address_vni == vni.number() && status.errors.ipam.is_empty();
+    let release = outside.into_iter().chain(spare).filter(|lock| !is_used(lock)).cloned().collect();
+    let is_complete = is_written && status.address_vni == vni.number() && status.errors.ipam.is_empty();
     let step = match kept {
-        None => Step::Pick { vni, range: block.usable() },
-        Some(_) if is_complete => Step::Done,
-        Some(lock) => address_of(lock).map_or(Step::Wait, Step::Write),
+        None => IpamStep::Pick { vni, range: block.usable() },
+        Some(_) if is_complete => IpamStep::Done,
+        Some(lock) => locked_address(lock).map_or(IpamStep::Wait, IpamStep::Write),
     };
-    Decision { release, step }
+    IpamDecision { release, step }
 }
 
-/// The oldest; of two of one moment, the one with the greater UID: so that all who decide agree.
+/// Orders by creation time, then by descending UID, so that all controllers choose the same lock.
 fn best_first(one: &OwnedLock, other: &OwnedLock) -> std::cmp::Ordering {
     one.created.cmp(&other.created).then_with(|| other.uid.cmp(&one.uid))
 }
 
-/// The address that a lock is on; nothing, if the lock has no UID and hence was never written.
+/// Returns the address of a lock, or `None` for a lock without UID: it was never written.
 #[must_use]
-pub fn address_of(lock: &OwnedLock) -> Option<Address> {
-    (!lock.uid.is_empty()).then(|| Address { key: lock.key, lock_uid: lock.uid.clone() })
+pub fn locked_address(lock: &OwnedLock) -> Option<LockedAddress> {
+    (!lock.uid.is_empty()).then(|| LockedAddress { key: lock.key, lock_uid: lock.uid.clone() })
 }
 
-impl Address {
-    /// Which it is.
+impl LockedAddress {
+    /// Returns the address.
     #[must_use]
     pub const fn address(&self) -> Ipv4Addr {
         self.key.address
     }
 
-    /// The status of an attachment that has it, of this subnet.
+    /// Returns the status of an attachment with this address.
     #[must_use]
     pub fn written(&self, attachment: &NetworkAttachment, subnet: &Subnet) -> AttachmentStatus {
         let mut status = attachment.status.clone();
@@ -180,8 +189,9 @@ impl Address {
     }
 }
 
-impl Trouble {
-    /// The status of an attachment that has it, and no address. Its locks are kept: a subnet that comes back gives it the address back.
+impl AddressFailure {
+    /// Returns the status of an attachment without an address. Its locks are kept: a subnet that is
+    /// recreated gives the same address.
     #[must_use]
     pub fn written(&self, attachment: &NetworkAttachment) -> AttachmentStatus {
         let mut status = attachment.status.clone();

@@ -1,4 +1,4 @@
-//! Names of locks on addresses.
+//! Names of address locks.
 
 use std::net::Ipv4Addr;
 
@@ -6,16 +6,16 @@ use machinery::controllers::{KeyError, KeyReader, KeyWriter, LockKey};
 
 use crate::model::Vni;
 
-/// An address of a network: what there is to have once. Its lock is called `v1-VNI-O1-O2-O3-O4`.
+/// An address of a network: the key of its lock, which is named `v1-VNI-O1-O2-O3-O4`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct AddressKey {
-    /// The network.
+    /// VNI of the network.
     pub vni: Vni,
-    /// The address in it.
+    /// The address.
     pub address: Ipv4Addr,
 }
 
-/// The form of the names.
+/// The version prefix of the names.
 const FORM: &str = "v1";
 
 impl LockKey for AddressKey {
@@ -39,7 +39,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_lock_is_called_what_it_always_was() {
+    fn lock_name_format_is_stable() {
         let key = AddressKey { vni: Vni::new(66051).unwrap(), address: [10, 1, 2, 3].into() };
         assert_eq!(name_of_key(&key).unwrap(), "v1-66051-10-1-2-3");
         for wrong in [

@@ -1,4 +1,4 @@
-//! MAC addresses of interfaces, and their names.
+//! MAC addresses and names of interfaces.
 
 use std::fmt;
 use std::net::Ipv4Addr;
@@ -10,27 +10,28 @@ use crate::model::Vni;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Mac(pub [u8; 6]);
 
-/// A text is no MAC address.
+/// The text is not a MAC address.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no MAC address: six bytes as two digits each, with colons between them")]
 pub struct MacError(String);
 
 impl Mac {
-    /// To all.
+    /// The broadcast address.
     pub const BROADCAST: Self = Self([0xff; 6]);
 
-    /// The one of an address in a network: locally administered, of one station. No two addresses for private use share one, in
-    /// whatever networks: it has the number of the network, the low 24 bits of the address, and whether that is in 10/8. The second
-    /// octet tells 172.16/12 from 192.168/16.
+    /// Returns the MAC address for an address of a network: locally administered, unicast. It
+    /// encodes the VNI, the low 24 bits of the address and whether that is in 10/8, so private
+    /// addresses of any networks never share one; the second octet distinguishes 172.16/12 from
+    /// 192.168/16.
     #[must_use]
     pub const fn of(vni: Vni, address: Ipv4Addr) -> Self {
         let [_, high, middle, low] = vni.number().to_be_bytes();
         let [first, second, third, fourth] = address.octets();
-        // Five bits of the number, one of the address, then `local` and `one station`.
+        // Five bits of the VNI, one of the address, then locally-administered and unicast.
         Self([(high << 3) | ((first & 2) << 1) | 2, second, third, fourth, middle, low])
     }
 
-    /// As a number of 48 bits.
+    /// Returns the address as a 48-bit number.
     #[must_use]
     pub const fn number(self) -> u64 {
         let [a, b, c, d, e, f] = self.0;
@@ -38,7 +39,8 @@ impl Mac {
     }
 }
 
-/// The name of the interface with a MAC address: as long as Linux allows.
+/// Returns the name of the interface with a MAC address; it has the maximum length that Linux
+/// allows.
 #[must_use]
 pub fn interface_name(mac: Mac) -> String {
     format!("kos{:012x}", mac.number())
@@ -93,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_mac_is_told() {
+    fn malformed_macs_are_rejected() {
         for text in [
             "",
             "02:a8:0a:02:00",
@@ -106,7 +108,7 @@ mod tests {
         }
     }
 
-    /// What it was made of.
+    /// Decodes VNI and address.
     fn read(mac: Mac) -> (u32, Ipv4Addr) {
         let [head, second, third, fourth, middle, low] = mac.0;
         let first = match (head & 4 != 0, second) {
@@ -127,7 +129,7 @@ mod tests {
         #[test]
         fn no_two_addresses_share_a_mac(vni in 1..=Vni::MAX, address in private()) {
             let mac = Mac::of(Vni::new(vni).unwrap(), address);
-            prop_assert_eq!(read(mac), (vni, address), "it can be read back, so no other has it");
+            prop_assert_eq!(read(mac), (vni, address), "it is decodable, so unique");
             prop_assert_eq!(mac.0[0] & 3, 2, "locally administered, of one station");
         }
     }

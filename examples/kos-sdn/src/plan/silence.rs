@@ -1,10 +1,11 @@
-//! Nodes that do not answer. There may be no agent of theirs, and nobody else would ever say so.
+//! Detection of silent nodes: attachments with an address and no report of the node agent.
 
 use std::collections::BTreeSet;
 
 use crate::model::{AttachmentStatus, NetworkAttachment};
 
-/// Whether an attachment has an address, and its node has said nothing of it.
+/// Returns true if the attachment has an address and its node agent has reported neither success
+/// nor error.
 #[must_use]
 pub fn is_unanswered(attachment: &NetworkAttachment) -> bool {
     let status = &attachment.status;
@@ -14,7 +15,7 @@ pub fn is_unanswered(attachment: &NetworkAttachment) -> bool {
         && status.errors.host.is_empty()
 }
 
-/// The status of one that was not answered for a while. Its node says something else as soon as it says anything.
+/// Returns the status that reports the silent node. The agent's first report replaces the error.
 #[must_use]
 pub fn unanswered(attachment: &NetworkAttachment) -> AttachmentStatus {
     let mut status = attachment.status.clone();
@@ -23,19 +24,19 @@ pub fn unanswered(attachment: &NetworkAttachment) -> AttachmentStatus {
     status
 }
 
-/// Who was not answered when one looked last.
+/// The unanswered attachments of the previous check.
 #[derive(Clone, Debug)]
-pub struct Silence<K>(BTreeSet<K>);
+pub struct SilenceTracker<K>(BTreeSet<K>);
 
-impl<K> Default for Silence<K> {
+impl<K> Default for SilenceTracker<K> {
     fn default() -> Self {
         Self(BTreeSet::new())
     }
 }
 
-impl<K: Ord + Clone> Silence<K> {
-    /// Looks again. These were not answered then, and are not now.
-    pub fn look(&mut self, now: BTreeSet<K>) -> Vec<K> {
+impl<K: Ord + Clone> SilenceTracker<K> {
+    /// Records a check. Returns the keys that were unanswered both times.
+    pub fn check(&mut self, now: BTreeSet<K>) -> Vec<K> {
         let silent = self.0.intersection(&now).cloned().collect();
         self.0 = now;
         silent
@@ -49,25 +50,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_silent_at_two_looks_is_silent() {
-        let mut silence = Silence::default();
-        let mut look = |now: &[u32]| silence.look(now.iter().copied().collect());
+    fn key_is_silent_after_two_checks() {
+        let mut silence = SilenceTracker::default();
+        let mut check = |now: &[u32]| silence.check(now.iter().copied().collect());
         for (now, expected) in
             [(&[1, 2][..], &[][..]), (&[2, 3], &[2]), (&[1, 3], &[3]), (&[], &[]), (&[3], &[])]
         {
-            assert_eq!(look(now), expected);
+            assert_eq!(check(now), expected);
         }
     }
 
     #[test]
-    fn it_is_said_once_and_only_of_who_waits_for_its_node() {
+    fn silent_node_is_reported_once() {
         let mut attachment = NetworkAttachment::new("n", "a", "node-9", "s");
         assert!(!is_unanswered(&attachment), "it waits for an address");
         attachment.status.ipv4 = "10.0.0.1".into();
         assert!(is_unanswered(&attachment));
-        let mut going = attachment.clone();
-        going.metadata.deletion_timestamp = Some(Time(jiff::Timestamp::UNIX_EPOCH));
-        assert!(!is_unanswered(&going));
+        let mut deleting = attachment.clone();
+        deleting.metadata.deletion_timestamp = Some(Time(jiff::Timestamp::UNIX_EPOCH));
+        assert!(!is_unanswered(&deleting));
         let mut ready = attachment.clone();
         ready.status.host_ip = "192.0.2.1".into();
         assert!(!is_unanswered(&ready));

@@ -1,65 +1,65 @@
-//! How much of all is as it should be: by subnet, and by node.
+//! Counts of attachments by state, per subnet and per node.
 
 use std::collections::BTreeMap;
 
 use crate::model::{Cidr, NetworkAttachment, Subnet};
 
-/// How the attachments of a subnet or a node are.
+/// Counts of the attachments of a subnet or a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
-    /// So many there are.
+pub struct AttachmentCounts {
+    /// All attachments.
     pub all: usize,
-    /// So many have an address.
+    /// Attachments with an address.
     pub addressed: usize,
-    /// So many have an interface.
+    /// Attachments with an interface.
     pub ready: usize,
-    /// So many are to go.
-    pub going: usize,
-    /// So many say that something is wrong.
-    pub wrong: usize,
-    /// What one of them says.
-    pub says: String,
+    /// Attachments being deleted.
+    pub deleting: usize,
+    /// Attachments with an error.
+    pub failed: usize,
+    /// One of the errors.
+    pub error: String,
 }
 
-/// A subnet, and its attachments.
+/// A subnet with the counts of its attachments.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OfSubnet {
-    /// Its namespace and its name.
+pub struct SubnetSummary {
+    /// Namespace and name.
     pub subnet: String,
-    /// Its network, and its block.
+    /// VNI of its network.
     pub vni: u32,
     /// Its block.
     pub block: String,
-    /// How many addresses it has.
+    /// Number of usable addresses.
     pub size: usize,
-    /// Whether it counts, or why not.
+    /// Result of validation, or the reason for failure.
     pub state: String,
-    /// Its attachments.
-    pub tally: Tally,
+    /// Counts of its attachments.
+    pub tally: AttachmentCounts,
 }
 
-/// All of it.
+/// The summary of all subnets and nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// By subnet; those that are not there, but named, too.
-    pub subnets: Vec<OfSubnet>,
+    /// By subnet, including missing ones that attachments refer to.
+    pub subnets: Vec<SubnetSummary>,
     /// By node.
-    pub nodes: BTreeMap<String, Tally>,
+    pub nodes: BTreeMap<String, AttachmentCounts>,
 }
 
-/// Sums up.
+/// Summarizes subnets and attachments.
 pub fn summary<'a>(
     subnets: impl Iterator<Item = &'a Subnet>,
     attachments: impl Iterator<Item = &'a NetworkAttachment>,
 ) -> Summary {
-    let mut by_subnet: BTreeMap<String, Tally> = BTreeMap::new();
-    let mut nodes: BTreeMap<String, Tally> = BTreeMap::new();
+    let mut by_subnet: BTreeMap<String, AttachmentCounts> = BTreeMap::new();
+    let mut nodes: BTreeMap<String, AttachmentCounts> = BTreeMap::new();
     for one in attachments {
         let namespace = one.metadata.namespace.as_deref().unwrap_or_default();
         by_subnet.entry(format!("{namespace}/{}", one.spec.subnet)).or_default().count(one);
         nodes.entry(one.spec.node.clone()).or_default().count(one);
     }
-    let mut there: Vec<OfSubnet> = subnets
+    let mut rows: Vec<SubnetSummary> = subnets
         .map(|subnet| {
             let [namespace, name] = [&subnet.metadata.namespace, &subnet.metadata.name]
                 .map(|part| part.as_deref().unwrap_or_default());
@@ -72,32 +72,32 @@ pub fn summary<'a>(
             };
             let tally = by_subnet.remove(&name).unwrap_or_default();
             let (vni, block) = (subnet.spec.vni, subnet.spec.ipv4.clone());
-            OfSubnet { subnet: name, vni, block, size, state, tally }
+            SubnetSummary { subnet: name, vni, block, size, state, tally }
         })
         .collect();
-    there.extend(by_subnet.into_iter().map(|(subnet, tally)| OfSubnet {
+    rows.extend(by_subnet.into_iter().map(|(subnet, tally)| SubnetSummary {
         subnet,
         vni: 0,
         block: String::new(),
         size: 0,
-        state: "is not there".into(),
+        state: "does not exist".into(),
         tally,
     }));
-    there.sort_by(|one, other| one.subnet.cmp(&other.subnet));
-    Summary { subnets: there, nodes }
+    rows.sort_by(|one, other| one.subnet.cmp(&other.subnet));
+    Summary { subnets: rows, nodes }
 }
 
-impl Tally {
+impl AttachmentCounts {
     fn count(&mut self, one: &NetworkAttachment) {
         let status = &one.status;
         self.all += 1;
         self.addressed += usize::from(!status.ipv4.is_empty());
         self.ready += usize::from(!status.ifc_name.is_empty());
-        self.going += usize::from(one.metadata.deletion_timestamp.is_some());
+        self.deleting += usize::from(one.metadata.deletion_timestamp.is_some());
         if let Some(error) = status.errors.ipam.iter().chain(&status.errors.host).next() {
-            self.wrong += 1;
-            if self.says.is_empty() {
-                self.says.clone_from(error);
+            self.failed += 1;
+            if self.error.is_empty() {
+                self.error.clone_from(error);
             }
         }
     }
@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_that_is_there_or_named_is_summed_up() {
+    fn missing_subnets_are_summarized() {
         let mut good = Subnet::new("n", "b", 17, "10.0.0.0/30");
         good.status.validated = true;
         let mut bad = Subnet::new("n", "a", 18, "10.0.0.0/24");
@@ -119,20 +119,20 @@ mod tests {
         full.status.errors.ipam = vec!["full".into()];
         let nowhere = NetworkAttachment::new("n", "z", "node-2", "none");
         let summed = summary([&good, &bad].into_iter(), [&ready, &full, &nowhere].into_iter());
-        let told: Vec<_> = summed
+        let rows_shown: Vec<_> = summed
             .subnets
             .iter()
-            .map(|of| (&*of.subnet, of.size, &*of.state, of.tally.all, of.tally.ready, &*of.tally.says))
+            .map(|of| (&*of.subnet, of.size, &*of.state, of.tally.all, of.tally.ready, &*of.tally.error))
             .collect();
         assert_eq!(
-            told,
+            rows_shown,
             [
                 ("n/a", 253, "in the way", 0, 0, ""),
                 ("n/b", 4, "validated", 2, 1, "full"),
-                ("n/none", 0, "is not there", 1, 0, ""),
+                ("n/none", 0, "does not exist", 1, 0, ""),
             ]
         );
-        let nodes: Vec<_> = summed.nodes.iter().map(|(node, of)| (&**node, of.all, of.wrong)).collect();
+        let nodes: Vec<_> = summed.nodes.iter().map(|(node, of)| (&**node, of.all, of.failed)).collect();
         assert_eq!(nodes, [("node-1", 1, 0), ("node-2", 2, 1)]);
     }
 }

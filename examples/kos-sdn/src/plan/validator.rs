@@ -1,159 +1,167 @@
-//! Which subnets count, where no guard keeps them apart: at most one of those in each other's way, with any number of validators.
+//! Subnet validation without the guard: at most one of several conflicting subnets is validated,
+//! with any number of validators.
 //!
-//! It rests on one thing: a subnet is examined after it is made, by a list of what is there now. Of two in each other's way the list of the
-//! later one has the earlier one. A cache would not do: two validators may see two subnets in opposite orders, and bless both.
+//! The argument: a subnet is examined after its creation, against a live list. Of two conflicting
+//! subnets, the list for the later one contains the earlier one. A cache would not do: two
+//! validators may see two subnets in opposite orders and validate both.
 //!
-//! Two that are made at once usually lose both, until one goes. That the older one wins cannot be had from here: nothing that Kubernetes
-//! tells of two objects says in which order they were committed. The guard of our server has it.
+//! Two conflicting subnets created at the same time usually both fail until one is deleted. "Oldest
+//! wins" is impossible here: nothing in two Kubernetes objects states the order of their commits.
+//! The guard of our server has that order.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{Subnet, SubnetStatus, Vni, overlap, validate_subnet};
 
-/// Where a subnet is: its namespace and its name.
-type Place = (String, String);
+/// Namespace and name of a subnet.
+type NamespacedName = (String, String);
 
-/// What one validator remembers: who is in whose way, so that they are looked at again when that goes.
+/// The memory of one validator: conflicts between subnets, so that a deletion triggers examination
+/// of the subnets it blocked.
 ///
-/// It forgets whom nobody waits for, so it holds no more than the subnets that are there.
+/// It drops entries without conflicts, so it never exceeds the number of existing subnets.
 #[derive(Clone, Debug, Default)]
-pub struct Validator {
-    seen: BTreeMap<Place, Seen>,
-    /// In whose way the subnets are that each was found against.
-    against: BTreeMap<Place, BTreeSet<Place>>,
+pub struct SubnetValidator {
+    seen: BTreeMap<NamespacedName, SeenSubnet>,
+    /// For each subnet that failed, the subnets that block it.
+    blocked_by: BTreeMap<NamespacedName, BTreeSet<NamespacedName>>,
 }
 
-/// A subnet that was begun with.
+/// A subnet under examination or examined.
 #[derive(Clone, Debug)]
-struct Seen {
+struct SeenSubnet {
     uid: String,
-    /// Whom it was in the way of.
-    rivals: BTreeSet<Place>,
+    /// The subnets that it blocks.
+    blocks: BTreeSet<NamespacedName>,
 }
 
-/// What to do about a subnet.
+/// The result of beginning with a subnet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Begin {
-    /// These are to be looked at again: what was in their way is gone.
+pub struct BeginOutcome {
+    /// Subnets to examine again: the subnet that blocked them was deleted.
     pub wake: Vec<(String, String)>,
-    /// What to do about the subnet itself.
-    pub examine: Examine,
+    /// The next step for the subnet itself.
+    pub examine: Examination,
 }
 
-/// How a subnet is to be examined.
+/// The examination that a subnet needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Examine {
-    /// Not at all: it is gone, or counts, or all is said.
-    Not,
-    /// The subnets of this network are to be listed, as they are now; then it is to be judged.
+pub enum Examination {
+    /// None: it is deleted, validated or already reported invalid.
+    Skip,
+    /// List the subnets of this network live, then judge.
     List(Vni),
-    /// It can never count, whatever others there are. Its status is to be this, if it is as it was read.
+    /// Write this status, with the version that was read as precondition: the subnet is invalid by
+    /// itself.
     Write(SubnetStatus),
 }
 
-/// What came of it.
+/// The result of judging a subnet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Judged {
-    /// One in its way has not been begun with yet as it is now: nobody would wake this one when that goes. Try again a little later.
+pub enum Verdict {
+    /// A conflicting subnet has not begun examination, so its deletion would not trigger this one.
+    /// Retry after a short delay.
     Early {
-        /// Which.
+        /// The conflicting subnet.
         rival: (String, String),
     },
-    /// Its status says so already.
-    Same,
-    /// Its status is to be this, if it is as it was read.
+    /// The status is up to date.
+    Unchanged,
+    /// Write this status, with the version that was read as precondition.
     Write(SubnetStatus),
 }
 
-impl Validator {
-    /// One that has seen nothing.
+impl SubnetValidator {
+    /// Creates a validator without memory.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Begins with what is at a place, or is there no more.
-    pub fn begin(&mut self, place: &(String, String), found: Option<&Subnet>) -> Begin {
+    /// Begins examination of a subnet, or records its deletion.
+    pub fn begin(&mut self, key: &(String, String), found: Option<&Subnet>) -> BeginOutcome {
         let uid = found.map(uid_of);
         let mut wake = BTreeSet::new();
-        if self.seen.get(place).map(|seen| seen.uid.as_str()) != uid {
-            if let Some(former) = self.seen.remove(place) {
-                wake = former.rivals;
-                wake.remove(place);
+        if self.seen.get(key).map(|seen| seen.uid.as_str()) != uid {
+            if let Some(former) = self.seen.remove(key) {
+                wake = former.blocks;
+                wake.remove(key);
             }
-            self.forget(place);
+            self.forget(key);
         }
         if let Some(subnet) = found {
-            let seen = || Seen { uid: uid_of(subnet).to_owned(), rivals: BTreeSet::new() };
-            self.seen.entry(place.clone()).or_insert_with(seen);
+            let seen = || SeenSubnet { uid: uid_of(subnet).to_owned(), blocks: BTreeSet::new() };
+            self.seen.entry(key.clone()).or_insert_with(seen);
         }
-        Begin { wake: wake.into_iter().collect(), examine: found.map_or(Examine::Not, examined) }
+        BeginOutcome {
+            wake: wake.into_iter().collect(),
+            examine: found.map_or(Examination::Skip, examination),
+        }
     }
 
-    /// Judges a subnet by a list of its network that was made after it was begun with.
-    pub fn judge(&mut self, subnet: &Subnet, listed: &[Subnet]) -> Judged {
-        let place = place_of(subnet);
+    /// Judges a subnet by a live list of its network, taken after [`Self::begin`].
+    pub fn judge(&mut self, subnet: &Subnet, listed: &[Subnet]) -> Verdict {
+        let key = key_of(subnet);
         let others = listed.iter().filter(|other| uid_of(other) != uid_of(subnet));
-        let found: Vec<(Place, Vec<String>)> = others
-            .map(|other| (place_of(other), conflicts(subnet, other)))
+        let found: Vec<(NamespacedName, Vec<String>)> = others
+            .map(|other| (key_of(other), conflicts(subnet, other)))
             .filter(|(_, conflicts)| !conflicts.is_empty())
             .collect();
         let begun =
-            |other: &&Subnet| self.seen.get(&place_of(other)).is_some_and(|seen| seen.uid == uid_of(other));
-        let in_the_way =
-            listed.iter().filter(|other| found.iter().any(|(place, _)| *place == place_of(other)));
+            |other: &&Subnet| self.seen.get(&key_of(other)).is_some_and(|seen| seen.uid == uid_of(other));
+        let in_the_way = listed.iter().filter(|other| found.iter().any(|(key, _)| *key == key_of(other)));
         if let Some(early) =
             in_the_way.filter(|other| uid_of(other) != uid_of(subnet)).find(|other| !begun(other))
         {
-            return Judged::Early { rival: place_of(early) };
+            return Verdict::Early { rival: key_of(early) };
         }
-        self.forget(&place);
+        self.forget(&key);
         for (rival, _) in &found {
             if let Some(seen) = self.seen.get_mut(rival) {
-                seen.rivals.insert(place.clone());
+                seen.blocks.insert(key.clone());
             }
-            self.against.entry(place.clone()).or_default().insert(rival.clone());
+            self.blocked_by.entry(key.clone()).or_default().insert(rival.clone());
         }
         let mut errors: Vec<String> = found.into_iter().flat_map(|(_, conflicts)| conflicts).collect();
         errors.sort();
         let status = SubnetStatus { validated: errors.is_empty(), errors };
-        if status == subnet.status { Judged::Same } else { Judged::Write(status) }
+        if status == subnet.status { Verdict::Unchanged } else { Verdict::Write(status) }
     }
 
-    /// How many it remembers of: subnets, and subnets in the way of others.
+    /// Returns the number of subnets and of conflicts in memory.
     #[must_use]
     pub fn remembered(&self) -> (usize, usize) {
-        (self.seen.len(), self.seen.values().map(|seen| seen.rivals.len()).sum())
+        (self.seen.len(), self.seen.values().map(|seen| seen.blocks.len()).sum())
     }
 
-    /// Nobody is in its way, as far as one knows.
-    fn forget(&mut self, place: &Place) {
-        for rival in self.against.remove(place).into_iter().flatten() {
+    /// Drops the conflicts of a subnet.
+    fn forget(&mut self, key: &NamespacedName) {
+        for rival in self.blocked_by.remove(key).into_iter().flatten() {
             if let Some(seen) = self.seen.get_mut(&rival) {
-                seen.rivals.remove(place);
+                seen.blocks.remove(key);
             }
         }
     }
 }
 
-/// What counts goes on counting. Where nobody refuses what is wrong by itself, it is said here.
-fn examined(subnet: &Subnet) -> Examine {
+/// A validated subnet stays validated. Without our server, nothing else rejects invalid subnets.
+fn examination(subnet: &Subnet) -> Examination {
     let status = SubnetStatus {
         validated: false,
         errors: validate_subnet(subnet, None).into_iter().map(|wrong| wrong.to_string()).collect(),
     };
     match (Vni::new(subnet.spec.vni), status.errors.is_empty()) {
-        _ if subnet.status.validated => Examine::Not,
-        (Ok(vni), true) => Examine::List(vni),
-        _ if subnet.status == status => Examine::Not,
-        _ => Examine::Write(status),
+        _ if subnet.status.validated => Examination::Skip,
+        (Ok(vni), true) => Examination::List(vni),
+        _ if subnet.status == status => Examination::Skip,
+        _ => Examination::Write(status),
     }
 }
 
-/// What one subnet has against another.
+/// Returns the conflicts of a subnet with another.
 #[must_use]
 pub fn conflicts(subnet: &Subnet, other: &Subnet) -> Vec<String> {
-    let (namespace, name) = place_of(other);
+    let (namespace, name) = key_of(other);
     let mut found = Vec::new();
     if subnet.spec.vni != other.spec.vni {
         return found;
@@ -171,7 +179,7 @@ fn uid_of(subnet: &Subnet) -> &str {
     subnet.metadata.uid.as_deref().unwrap_or_default()
 }
 
-fn place_of(subnet: &Subnet) -> Place {
+fn key_of(subnet: &Subnet) -> NamespacedName {
     let metadata = &subnet.metadata;
     (metadata.namespace.clone().unwrap_or_default(), metadata.name.clone().unwrap_or_default())
 }

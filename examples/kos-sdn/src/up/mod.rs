@@ -1,6 +1,6 @@
-//! All of it in one process: server, controllers and the agents of simulated nodes.
+//! A whole cluster in one process: server, controllers and the agents of simulated nodes.
 
-mod reach;
+mod pings;
 mod samples;
 
 use std::net::Ipv4Addr;
@@ -12,76 +12,76 @@ use machinery::objects::{Object as _, WriteError, Written};
 use machinery::tokio::time::timeout;
 use machinery::{Objects, Plane};
 
-pub use reach::{Reached, pairs, reach};
+pub use pings::{PingResult, pairs, ping_pairs};
 
 use crate::agent::{Agent, AgentSettings, ProgramSettings, answer_probes};
-use crate::audit::Auditor;
+use crate::checker::InvariantChecker;
 use crate::controllers::{self, ControllerSettings};
 use crate::drive::sim::{SimLimits, Underlay};
 use crate::drive::{Fabric, LogFabric};
 use crate::metrics::Metrics;
 use crate::model::{self, NetworkAttachment, Subnet};
-use crate::probe::why_not;
-use crate::until::until;
+use crate::probe::pending_reason;
+use crate::wait::wait_until;
 
-/// How much of it.
+/// The settings of a local cluster.
 #[derive(Clone, Debug)]
-pub struct UpSettings {
-    /// So many nodes: node-1, node-2, …
+pub struct LocalClusterSettings {
+    /// The number of nodes: node-1, node-2, …
     pub nodes: usize,
-    /// What moves their frames.
-    pub fabric: Moves,
-    /// Where the objects are kept; in memory, if nowhere.
+    /// The data path of the nodes.
+    pub fabric: ClusterFabric,
+    /// The directory of the objects; `None` keeps them in memory.
     pub data: Option<PathBuf>,
-    /// What agents may run for attachments.
+    /// The programs that attachments may run.
     pub programs: ProgramSettings,
 }
 
-impl Default for UpSettings {
+impl Default for LocalClusterSettings {
     fn default() -> Self {
-        Self { nodes: 1, fabric: Moves::Sim, data: None, programs: ProgramSettings::default() }
+        Self { nodes: 1, fabric: ClusterFabric::Sim, data: None, programs: ProgramSettings::default() }
     }
 }
 
-/// What moves the frames of nodes.
+/// The data path of the nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Moves {
+pub enum ClusterFabric {
     /// Switches in memory.
     Sim,
-    /// Nothing: it is only said what would be done.
+    /// None: calls are only logged.
     Log,
 }
 
-/// All of it, running.
-pub struct Up {
+/// A running cluster.
+pub struct LocalCluster {
     plane: Plane,
     underlay: Underlay,
-    fabric: Moves,
+    fabric: ClusterFabric,
     nodes: Vec<String>,
     agents: Vec<Agent>,
     attachments: Objects<NetworkAttachment>,
     subnets: Objects<Subnet>,
 }
 
-/// So long the cache of this process takes at most, to see what was written here.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Time limit until the cache of this process has caught up with its own writes.
+const TIME_LIMIT: Duration = Duration::from_secs(60);
 
-/// More nodes than any machine has room for.
+/// Maximum number of nodes, above the capacity of any machine.
 pub const NODES: usize = 1 << 14;
 
-impl Up {
-    /// Begins.
+impl LocalCluster {
+    /// Starts the cluster.
     ///
     /// # Errors
-    /// The objects cannot be kept there, or there are too many nodes.
-    pub async fn start(settings: UpSettings) -> machinery::Result<Self> {
-        let UpSettings { nodes, fabric: moves, data, programs } = settings;
+    /// The directory cannot be opened, or the number of nodes is out of range.
+    pub async fn start(settings: LocalClusterSettings) -> machinery::Result<Self> {
+        let LocalClusterSettings { nodes, fabric: fabric_kind, data, programs } = settings;
         if nodes == 0 || nodes > NODES {
-            return Err(format!("{nodes} nodes: from 1 to {NODES} is possible").into());
+            return Err(format!("{nodes} nodes: must be from 1 to {NODES}").into());
         }
-        let begin = data.into_iter().fold(machinery::embedded(), |begin, data| begin.data(data));
-        let begin = begin.kind_of(model::subnets()).kind_of(model::network_attachments());
-        let plane = begin.kind_of(model::ip_locks()).kind_of(model::probes()).start().await?;
+        let builder = data.into_iter().fold(machinery::embedded(), |builder, data| builder.data(data));
+        let builder = builder.kind_of(model::subnets()).kind_of(model::network_attachments());
+        let plane = builder.kind_of(model::ip_locks()).kind_of(model::probes()).start().await?;
         let recorder = plane.recorder("kos");
         let metrics = Metrics::default();
         metrics.show(&plane);
@@ -91,9 +91,9 @@ impl Up {
         let (mut names, mut agents) = (Vec::new(), Vec::new());
         for number in 1..=nodes {
             let (node, host) = (format!("node-{number}"), host(number));
-            let fabric: Arc<dyn Fabric> = match moves {
-                Moves::Sim => Arc::new(underlay.join(host)?),
-                Moves::Log => Arc::new(LogFabric::new()),
+            let fabric: Arc<dyn Fabric> = match fabric_kind {
+                ClusterFabric::Sim => Arc::new(underlay.join(host)?),
+                ClusterFabric::Log => Arc::new(LogFabric::new()),
             };
             let mut settings = AgentSettings::new(&node, host);
             settings.programs.clone_from(&programs);
@@ -103,102 +103,103 @@ impl Up {
             names.push(node);
         }
         let (attachments, subnets) = (plane.objects()?, plane.objects()?);
-        Ok(Self { plane, underlay, fabric: moves, nodes: names, agents, attachments, subnets })
+        Ok(Self { plane, underlay, fabric: fabric_kind, nodes: names, agents, attachments, subnets })
     }
 
-    /// Makes the samples that are not there. Whoever looks after that sees them.
+    /// Creates the samples that are missing, and waits until the cache contains them.
     ///
     /// # Errors
-    /// The server takes them not.
+    /// The server rejects a sample.
     pub async fn make_samples(&self) -> machinery::Result {
         for subnet in samples::subnets() {
-            there(self.subnets.create(&subnet).await)?;
+            existing(self.subnets.create(&subnet).await)?;
         }
         let mut last = None;
         for attachment in samples::attachments(&self.nodes) {
-            last = there(self.attachments.create(&attachment).await)?.or(last);
+            last = existing(self.attachments.create(&attachment).await)?.or(last);
         }
         if let Some(Written { token, .. }) = last {
-            self.attachments.informer().reached(&token, PATIENCE).await?;
+            self.attachments.informer().reached(&token, TIME_LIMIT).await?;
         }
         Ok(())
     }
 
-    /// Waits until each attachment that is there has an interface, and returns them. Tells how many have, as that changes.
+    /// Waits until every attachment has an interface, and returns them. Calls `progress` with the
+    /// number of ready ones and of all.
     ///
     /// # Errors
-    /// Not in time, and which, and why.
+    /// The time limit is reached; the text names an attachment and the reason.
     pub async fn all_ready(
         &self,
-        patience: Duration,
-        mut tell: impl FnMut(usize, usize),
+        time_limit: Duration,
+        mut progress: impl FnMut(usize, usize),
     ) -> machinery::Result<Vec<Arc<NetworkAttachment>>> {
         self.attachments.informer().synced().await?;
-        let all = until(&self.attachments, |attachments| {
+        let all = wait_until(&self.attachments, |attachments| {
             let all: Vec<_> = attachments.read().iter().map(|(_, attachment)| attachment.clone()).collect();
             let ready = all.iter().filter(|one| !one.status.ifc_name.is_empty()).count();
-            tell(ready, all.len());
+            progress(ready, all.len());
             (ready == all.len()).then_some(all)
         });
-        if let Ok(all) = timeout(patience, all).await {
+        if let Ok(all) = timeout(time_limit, all).await {
             return Ok(all.unwrap_or_default());
         }
         let late = self.attachments.read();
         let mut late = late.iter().filter(|(_, one)| one.status.ifc_name.is_empty());
-        let first = late.next().map(|(_, one)| format!("{}: {}", one.key(), why_not(one)));
+        let first = late.next().map(|(_, one)| format!("{}: {}", one.key(), pending_reason(one)));
         Err(format!(
-            "not all have an interface after {patience:?}: {}, and {} more",
+            "not all have an interface after {time_limit:?}: {}, and {} more",
             first.unwrap_or_default(),
             late.count()
         )
         .into())
     }
 
-    /// The plane that all of it runs on.
+    /// Returns the plane.
     #[must_use]
     pub const fn plane(&self) -> &Plane {
         &self.plane
     }
 
-    /// An auditor of all of it, from now on: of the simulated nodes, too.
+    /// Starts an invariant checker of the server and of simulated nodes.
     ///
     /// # Errors
-    /// None that is known.
-    pub fn auditor(&self) -> machinery::Result<Auditor> {
-        let auditor = Auditor::run(&self.plane)?;
-        for (number, node) in (1..).zip(self.nodes.iter().filter(|_| self.fabric == Moves::Sim)) {
-            auditor.looks_at(node, host(number), Arc::new(self.underlay.join(host(number))?));
+    /// None in practice.
+    pub fn checker(&self) -> machinery::Result<InvariantChecker> {
+        let checker = InvariantChecker::run(&self.plane)?;
+        for (number, node) in (1..).zip(self.nodes.iter().filter(|_| self.fabric == ClusterFabric::Sim)) {
+            checker.watch_node(node, host(number), Arc::new(self.underlay.join(host(number))?));
         }
-        Ok(auditor)
+        Ok(checker)
     }
 
-    /// The network below, if frames move.
+    /// Returns the underlay of the simulated nodes.
     #[must_use]
     pub const fn underlay(&self) -> &Underlay {
         &self.underlay
     }
 
-    /// The agents, by node.
+    /// Returns the agents, in the order of their nodes.
     #[must_use]
     pub fn agents(&self) -> &[Agent] {
         &self.agents
     }
 
-    /// The subnets.
+    /// Returns the cached subnets.
     #[must_use]
     pub const fn subnets(&self) -> &Objects<Subnet> {
         &self.subnets
     }
 }
 
-/// The address of a node in the network below: of those that are for tests.
+/// Returns the underlay address of a node, from the block for benchmarks (RFC 2544).
 fn host(number: usize) -> Ipv4Addr {
     let first = u32::from(Ipv4Addr::new(198, 18, 0, 0));
     Ipv4Addr::from(first + u32::try_from(number).unwrap_or(u32::MAX >> 1))
 }
 
-/// Nothing, if it was there before.
-fn there<T>(made: Result<T, WriteError>) -> Result<Option<T>, WriteError> {
+/// Returns `None` if the object existed.
+fn existing<T>(made: Result<T, WriteError>) -> Result<Option<T>, WriteError> {
     match made {
         Ok(made) => Ok(Some(made)),
         Err(WriteError::AlreadyExists { .. }) => Ok(None),

@@ -1,10 +1,10 @@
-//! What `kos up` has to show: two networks, with an attachment of each on every node.
+//! The sample objects of `kos up`: two networks, with an attachment of each on every node.
 
 use crate::model::{NetworkAttachment, Subnet};
 
-/// Where the samples are.
+/// Namespace of the samples.
 pub(super) const NAMESPACE: &str = "default";
-/// The networks: a name, a number, and a block that has room for every node.
+/// The networks: name, VNI and block.
 const NETWORKS: [(&str, u32, &str); 2] = [("blue", 17, "10.1.0.0/16"), ("red", 18, "10.2.0.0/16")];
 
 pub(super) fn subnets() -> impl Iterator<Item = Subnet> {

@@ -1,14 +1,14 @@
-//! Controllers and agents are stopped before and after each thing that they do, all of them, and started again: all comes to the same, and
-//! nothing is left over.
+//! Crash tests: a component is stopped before and after each of its effects and restarted; the
+//! final state is the same and nothing is left over.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use kos::agent::{Agent, AgentSettings};
-use kos::audit::Auditor;
+use kos::checker::InvariantChecker;
 use kos::controllers::{self, ControllerSettings};
 use kos::drive::sim::{SimFabric, SimLimits, Underlay};
-use kos::drive::{Audit, Fabric as _, Listed};
+use kos::drive::{Fabric as _, FlowRepairs, InterfaceList};
 use kos::model::{IPLock, NetworkAttachment, Subnet};
 use machinery::Plane;
 use machinery::objects::{Deletion, ListRequest, ListWatch as _, Writer as _};
@@ -16,20 +16,20 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::gate::{Gate, Gated, Side, plane};
-use crate::server::{Stage, key, stranger};
-use crate::world::{DEADLINE, comes_to_rest, host};
+use crate::harness::{DEADLINE, assert_converges, host};
+use crate::server::{ServerFixture, foreign_server, key};
 
-/// What crashes.
+/// The component that crashes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Component {
     Controllers,
     Agent,
 }
 
-/// A server that stays, what runs on it, and what crashes.
-struct Play {
-    stage: Stage,
-    auditor: Auditor,
+/// A server, the components on it, and the crash gate of one of them.
+struct CrashHarness {
+    fixture: ServerFixture,
+    checker: InvariantChecker,
     tasks: TaskTracker,
     stopping: CancellationToken,
     nodes: [SimFabric; 2],
@@ -39,8 +39,8 @@ struct Play {
     running: Plane,
 }
 
-async fn runs(stage: &Stage, what: Component, gate: &Arc<Gate>, nodes: &[SimFabric; 2]) -> Plane {
-    let plane = plane(&stage.server, gate).await;
+async fn runs(fixture: &ServerFixture, what: Component, gate: &Arc<Gate>, nodes: &[SimFabric; 2]) -> Plane {
+    let plane = plane(&fixture.server, gate).await;
     match what {
         Component::Controllers => drop(controllers::run(&plane, ControllerSettings::default()).unwrap()),
         Component::Agent => agent(&plane, 1, &nodes[0], gate),
@@ -54,40 +54,40 @@ fn agent(plane: &Plane, number: u8, fabric: &SimFabric, gate: &Arc<Gate>) {
     Agent::run(plane, settings, fabric, &plane.recorder("kos")).unwrap();
 }
 
-impl Play {
-    async fn new(stage: Stage, crashes: Component, at: Option<(usize, Side)>) -> Self {
+impl CrashHarness {
+    async fn new(fixture: ServerFixture, crashes: Component, at: Option<(usize, Side)>) -> Self {
         let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
-        let (auditor, audits) = Auditor::on(&stage.server, stopping.clone());
+        let (checker, audits) = InvariantChecker::on(&fixture.server, stopping.clone());
         tasks.spawn(audits);
         let underlay = Underlay::new(SimLimits::default());
         let nodes = [1, 2].map(|number| underlay.join(host(number)).unwrap());
         for (number, node) in (1..).zip(&nodes) {
-            auditor.looks_at(&format!("node-{number}"), host(number), Arc::new(node.clone()));
+            checker.watch_node(&format!("node-{number}"), host(number), Arc::new(node.clone()));
         }
         let free = Gate::crashing(None);
         let other = match crashes {
             Component::Controllers => Component::Agent,
             Component::Agent => Component::Controllers,
         };
-        let second = plane(&stage.server, &free).await;
+        let second = plane(&fixture.server, &free).await;
         agent(&second, 2, &nodes[1], &free);
-        let others = vec![second, runs(&stage, other, &free, &nodes).await];
+        let others = vec![second, runs(&fixture, other, &free, &nodes).await];
         let gate = Gate::crashing(at);
-        let running = runs(&stage, crashes, &gate, &nodes).await;
-        Self { stage, auditor, tasks, stopping, nodes, others, crashes, gate, running }
+        let running = runs(&fixture, crashes, &gate, &nodes).await;
+        Self { fixture, checker, tasks, stopping, nodes, others, crashes, gate, running }
     }
 
-    /// Until all is as said, whatever crashes meanwhile; then it is at rest, as the auditor says.
-    async fn comes_to(&mut self, expected: &str) {
+    /// Waits for the expected state, restarting a crashed component, and for convergence.
+    async fn wait_for_state(&mut self, expected: &str) {
         let so = async {
             loop {
                 if self.gate.has_crashed() {
                     self.running.stop_within(Duration::ZERO).await;
                     self.gate = Gate::crashing(None);
-                    self.running = runs(&self.stage, self.crashes, &self.gate, &self.nodes).await;
+                    self.running = runs(&self.fixture, self.crashes, &self.gate, &self.nodes).await;
                 }
-                if state(&self.stage).await == expected
-                    && self.auditor.at_rest().await.unwrap().is_empty()
+                if state(&self.fixture).await == expected
+                    && self.checker.not_converged().await.unwrap().is_empty()
                     && !self.gate.has_crashed()
                 {
                     return;
@@ -96,36 +96,37 @@ impl Play {
             }
         };
         if tokio::time::timeout(DEADLINE, so).await.is_err() {
-            let wrong = self.auditor.at_rest().await.unwrap();
-            panic!("it comes to {}, and not to {expected}: {wrong:#?}", state(&self.stage).await);
+            let wrong = self.checker.not_converged().await.unwrap();
+            panic!("the state is {}, not {expected}: {wrong:#?}", state(&self.fixture).await);
         }
     }
 
     async fn subnet(&self, name: &str, vni: u32, block: &str) {
-        self.stage.subnets.create(&Subnet::new("n", name, vni, block), None).await.unwrap();
+        self.fixture.subnets.create(&Subnet::new("n", name, vni, block), None).await.unwrap();
     }
 
     async fn attach(&self, name: &str, node: &str) {
-        self.stage.attachments.create(&NetworkAttachment::new("n", name, node, "s"), None).await.unwrap();
+        self.fixture.attachments.create(&NetworkAttachment::new("n", name, node, "s"), None).await.unwrap();
     }
 
     async fn detach(&self, name: &str) {
-        self.stage.attachments.delete(&key("n", name), &Deletion::default()).await.unwrap();
+        self.fixture.attachments.delete(&key("n", name), &Deletion::default()).await.unwrap();
     }
 
     async fn remove_subnet(&self, name: &str) {
-        self.stage.subnets.delete(&key("n", name), &Deletion::default()).await.unwrap();
+        self.fixture.subnets.delete(&key("n", name), &Deletion::default()).await.unwrap();
     }
 
-    /// Nothing is left of what was there. How many effects there were, and whether it crashed.
-    async fn ends(mut self, first: &Arc<Gate>) -> (usize, bool) {
-        self.comes_to("").await;
-        comes_to_rest(&self.auditor).await;
+    /// Checks that nothing is left. Returns the number of effects, and whether the component
+    /// crashed.
+    async fn finish(mut self, first: &Arc<Gate>) -> (usize, bool) {
+        self.wait_for_state("").await;
+        assert_converges(&self.checker).await;
         for node in &self.nodes {
-            assert_eq!(node.list().await.unwrap(), Listed::default());
-            assert_eq!(node.audit().await.unwrap(), Audit::default(), "flows were left");
+            assert_eq!(node.list().await.unwrap(), InterfaceList::default());
+            assert_eq!(node.reconcile_flows().await.unwrap(), FlowRepairs::default(), "flows were left");
         }
-        let locks = self.stage.locks.list(ListRequest::default()).await.unwrap().items;
+        let locks = self.fixture.locks.list(ListRequest::default()).await.unwrap().items;
         assert!(locks.is_empty(), "{locks:?}");
         for plane in self.others.iter().chain([&self.running]) {
             plane.stop().await;
@@ -133,16 +134,16 @@ impl Play {
         self.stopping.cancel();
         self.tasks.close();
         self.tasks.wait().await;
-        self.stage.server.stop().await;
+        self.fixture.server.stop().await;
         (first.effects(), first.has_crashed())
     }
 }
 
-/// What is there, for whoever reads it.
-async fn state(stage: &Stage) -> String {
-    let subnets = stage.subnets.list(ListRequest::default()).await.unwrap().items;
-    let attachments = stage.attachments.list(ListRequest::default()).await.unwrap().items;
-    let locks = stage.locks.list(ListRequest::default()).await.unwrap().items;
+/// Returns the state of the server as text.
+async fn state(fixture: &ServerFixture) -> String {
+    let subnets = fixture.subnets.list(ListRequest::default()).await.unwrap().items;
+    let attachments = fixture.attachments.list(ListRequest::default()).await.unwrap().items;
+    let locks = fixture.locks.list(ListRequest::default()).await.unwrap().items;
     let subnets = subnets.iter().map(|it: &Arc<Subnet>| {
         format!(
             "{} {}",
@@ -169,66 +170,69 @@ async fn state(stage: &Stage) -> String {
 
 const FULL: &str = "Referenced subnet has run out of IPs";
 
-/// Two addresses for three, a network that changes its number, and an end.
-async fn play(crashes: Component, at: Option<(usize, Side)>) -> (usize, bool) {
-    let mut play = Play::new(Stage::new().await, crashes, at).await;
-    let first = play.gate.clone();
-    play.subnet("s", 17, "10.1.0.0/31").await;
-    play.comes_to("s counts").await;
-    play.attach("a", "node-1").await;
-    play.comes_to("s counts; a has in 17 locked").await;
-    play.attach("b", "node-2").await;
-    play.comes_to("s counts; a has in 17 locked; b has in 17 locked").await;
-    play.attach("c", "node-1").await;
-    play.comes_to(&format!("s counts; a has in 17 locked; b has in 17 locked; c waits nothing{FULL}")).await;
-    play.detach("b").await;
-    play.comes_to("s counts; a has in 17 locked; c has in 17 locked").await;
-    play.remove_subnet("s").await;
+/// Three attachments for two addresses, a recreated subnet in another network, and deletion of
+/// everything.
+async fn scenario(crashes: Component, at: Option<(usize, Side)>) -> (usize, bool) {
+    let mut scenario = CrashHarness::new(ServerFixture::new().await, crashes, at).await;
+    let first = scenario.gate.clone();
+    scenario.subnet("s", 17, "10.1.0.0/31").await;
+    scenario.wait_for_state("s counts").await;
+    scenario.attach("a", "node-1").await;
+    scenario.wait_for_state("s counts; a has in 17 locked").await;
+    scenario.attach("b", "node-2").await;
+    scenario.wait_for_state("s counts; a has in 17 locked; b has in 17 locked").await;
+    scenario.attach("c", "node-1").await;
+    scenario
+        .wait_for_state(&format!("s counts; a has in 17 locked; b has in 17 locked; c waits nothing{FULL}"))
+        .await;
+    scenario.detach("b").await;
+    scenario.wait_for_state("s counts; a has in 17 locked; c has in 17 locked").await;
+    scenario.remove_subnet("s").await;
     let missing = "Subnet s does not exist";
-    play.comes_to(&format!("a waits nothing{missing}; c waits nothing{missing}")).await;
-    play.subnet("s", 18, "10.2.0.0/24").await;
-    play.attach("b", "node-2").await;
-    play.comes_to("s counts; a has in 18 locked; b has in 18 locked; c has in 18 locked").await;
+    scenario.wait_for_state(&format!("a waits nothing{missing}; c waits nothing{missing}")).await;
+    scenario.subnet("s", 18, "10.2.0.0/24").await;
+    scenario.attach("b", "node-2").await;
+    scenario.wait_for_state("s counts; a has in 18 locked; b has in 18 locked; c has in 18 locked").await;
     for name in ["a", "b", "c"] {
-        play.detach(name).await;
+        scenario.detach(name).await;
     }
-    play.comes_to("s counts").await;
-    play.remove_subnet("s").await;
-    play.ends(&first).await
+    scenario.wait_for_state("s counts").await;
+    scenario.remove_subnet("s").await;
+    scenario.finish(&first).await
 }
 
-/// Two subnets in each other's way, where no guard keeps them apart: the later one has its turn when the other goes, and the other is too late when it
-/// comes again.
+/// Two conflicting subnets without the guard: the second is validated after deletion of the first;
+/// the first, recreated, comes too late.
 async fn conflict(crashes: Component, at: Option<(usize, Side)>) -> (usize, bool) {
-    let mut play = Play::new(Stage::of(stranger().await).await, crashes, at).await;
-    let first = play.gate.clone();
-    play.subnet("r", 17, "10.1.0.0/24").await;
-    play.comes_to("r counts").await;
-    play.subnet("s", 17, "10.1.0.0/25").await;
-    play.attach("a", "node-1").await;
+    let mut scenario = CrashHarness::new(ServerFixture::of(foreign_server().await).await, crashes, at).await;
+    let first = scenario.gate.clone();
+    scenario.subnet("r", 17, "10.1.0.0/24").await;
+    scenario.wait_for_state("r counts").await;
+    scenario.subnet("s", 17, "10.1.0.0/25").await;
+    scenario.attach("a", "node-1").await;
     let failed = "Subnet s has not passed validation";
-    play.comes_to(&format!("r counts; s waits; a waits nothing{failed}")).await;
-    play.remove_subnet("r").await;
-    play.comes_to("s counts; a has in 17 locked").await;
-    play.subnet("r", 17, "10.1.0.0/24").await;
-    play.comes_to("r waits; s counts; a has in 17 locked").await;
-    play.detach("a").await;
-    play.comes_to("r waits; s counts").await;
-    play.remove_subnet("s").await;
-    play.comes_to("r counts").await;
-    play.remove_subnet("r").await;
-    play.ends(&first).await
+    scenario.wait_for_state(&format!("r counts; s waits; a waits nothing{failed}")).await;
+    scenario.remove_subnet("r").await;
+    scenario.wait_for_state("s counts; a has in 17 locked").await;
+    scenario.subnet("r", 17, "10.1.0.0/24").await;
+    scenario.wait_for_state("r waits; s counts; a has in 17 locked").await;
+    scenario.detach("a").await;
+    scenario.wait_for_state("r waits; s counts").await;
+    scenario.remove_subnet("s").await;
+    scenario.wait_for_state("r counts").await;
+    scenario.remove_subnet("r").await;
+    scenario.finish(&first).await
 }
 
-async fn at_each_effect<F>(play: impl Fn(Option<(usize, Side)>) -> F, at_least: usize)
+async fn at_each_effect<F>(scenario: impl Fn(Option<(usize, Side)>) -> F, at_least: usize)
 where
     F: Future<Output = (usize, bool)>,
 {
-    let (effects, _) = play(None).await;
-    assert!(effects >= at_least, "it has something to do: {effects}");
+    let (effects, _) = scenario(None).await;
+    assert!(effects >= at_least, "too few effects: {effects}");
     for side in [Side::Before, Side::After] {
         let mut nth = 1;
-        while play(Some((nth, side))).await.1 {
+        while scenario(Some((nth, side))).await.1 {
             nth += 1;
         }
         assert!(nth > at_least, "{nth}");
@@ -236,16 +240,16 @@ where
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn controllers_that_are_stopped_at_any_effect_leave_nothing_and_end_up_the_same() {
-    at_each_effect(|at| play(Component::Controllers, at), 12).await;
+async fn controllers_crashing_at_any_effect_converge_to_the_same_state() {
+    at_each_effect(|at| scenario(Component::Controllers, at), 12).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_agent_that_is_stopped_at_any_effect_leaves_nothing_and_ends_up_the_same() {
-    at_each_effect(|at| play(Component::Agent, at), 12).await;
+async fn agent_crashing_at_any_effect_converges_to_the_same_state() {
+    at_each_effect(|at| scenario(Component::Agent, at), 12).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn validators_that_are_stopped_at_any_effect_agree_on_which_subnet_counts() {
+async fn validators_crashing_at_any_effect_agree() {
     at_each_effect(|at| conflict(Component::Controllers, at), 7).await;
 }

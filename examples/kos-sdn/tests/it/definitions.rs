@@ -1,4 +1,4 @@
-//! The definitions of the kinds, for any cluster.
+//! The CustomResourceDefinitions, for any cluster.
 
 use kos::model::{IPLock, NetworkAttachment, Subnet, manifest, manifests, role_manifests};
 use machinery::apiserver::Identity;
@@ -6,14 +6,14 @@ use machinery::kube::kube_client::Client;
 use machinery::objects::{Freshness, Kind, ListWatch as _, Preconditions, Writer as _, Written};
 use serde_json::{Value, json};
 
-use crate::server::{Stage, key, refused, stranger};
+use crate::server::{ServerFixture, foreign_server, key, refused};
 
 const FILE: &str = include_str!("../../deploy/crds.yaml");
 
 #[test]
 fn the_definitions_in_the_tree_are_current() {
     let now = manifests().unwrap();
-    assert!(now == FILE, "write them anew: cargo run -p kos -- crds > examples/kos-sdn/deploy/crds.yaml");
+    assert!(now == FILE, "regenerate them: cargo run -p kos -- crds > examples/kos-sdn/deploy/crds.yaml");
     for rule in ["attempt to update immutable field", "must be in [1,2097151]"] {
         assert!(now.contains(rule));
     }
@@ -24,43 +24,48 @@ fn the_definitions_in_the_tree_are_current() {
 fn the_roles_in_the_tree_are_current() {
     let file = include_str!("../../deploy/roles.yaml");
     let now = role_manifests().unwrap();
-    assert!(now == file, "write them anew: cargo run -p kos -- roles > examples/kos-sdn/deploy/roles.yaml");
+    assert!(now == file, "regenerate them: cargo run -p kos -- roles > examples/kos-sdn/deploy/roles.yaml");
 }
 
-/// As one that nobody but the file knows of takes them.
+/// A server without our code accepts them.
 #[tokio::test]
-async fn a_server_takes_the_definitions() {
-    stranger().await.stop().await;
+async fn server_accepts_the_definitions() {
+    foreign_server().await.stop().await;
 }
 
-/// They are more than the rest of an object, and a program has no use for them.
+/// They are larger than the rest of an object, and unused by programs.
 #[tokio::test]
-async fn nobody_keeps_managed_fields_and_the_server_does() {
-    let stage = Stage::new().await;
+async fn managed_fields_are_stored_but_not_cached() {
+    let fixture = ServerFixture::new().await;
     let subnet = Subnet::new("n", "s", 1, "10.0.0.0/24");
-    stage.subnets.create(&subnet, None).await.unwrap();
+    fixture.subnets.create(&subnet, None).await.unwrap();
     let new = NetworkAttachment::new("n", "a", "x", "s");
-    let mut written = stage.attachments.create(&new, None).await.unwrap().object;
-    let raw = stage.server.handle_of::<Value>(Kind::of::<NetworkAttachment>().unwrap(), Identity::admin());
+    let mut written = fixture.attachments.create(&new, None).await.unwrap().object;
+    let raw = fixture.server.handle_of::<Value>(Kind::of::<NetworkAttachment>().unwrap(), Identity::admin());
     let fields = async || {
         raw.get(&key("n", "a"), Freshness::Newest).await.unwrap().unwrap()["metadata"]["managedFields"]
             .clone()
     };
-    let plane = stage.plane().await;
+    let plane = fixture.plane().await;
     let writer = plane.writer::<NetworkAttachment>().unwrap();
     for lock in ["1", "2"] {
         assert_eq!(written.metadata.managed_fields, None);
         assert!(fields().await[0]["fieldsV1"]["f:spec"].get("f:node").is_some(), "{}", fields().await);
         written.status.lock_uid = lock.into();
         written = match lock {
-            "1" => stage.attachments.update_status(&written, &Preconditions::default()).await.unwrap().object,
+            "1" => {
+                fixture.attachments.update_status(&written, &Preconditions::default()).await.unwrap().object
+            }
             _ => writer.update_status(&written, &Preconditions::default()).await.unwrap().object,
         };
     }
-    let read = stage.attachments.get(&key("n", "a"), Freshness::Newest).await.unwrap().unwrap();
+    let read = fixture.attachments.get(&key("n", "a"), Freshness::Newest).await.unwrap().unwrap();
     assert_eq!((read.metadata.managed_fields.as_ref(), read.status.lock_uid.as_str()), (None, "2"));
-    assert!(fields().await.as_array().is_some_and(|all| all.len() > 1), "who wrote the status is there, too");
-    let subnet = stage.subnets.get(&key("n", "s"), Freshness::Newest).await.unwrap().unwrap();
+    assert!(
+        fields().await.as_array().is_some_and(|all| all.len() > 1),
+        "the manager of the status is recorded"
+    );
+    let subnet = fixture.subnets.get(&key("n", "s"), Freshness::Newest).await.unwrap().unwrap();
     assert_eq!(subnet.metadata.managed_fields, None);
     let lock: IPLock = serde_json::from_value(json!({
         "metadata": {"name": "a", "managedFields": [{"manager": "m"}]}, "spec": {"subnetName": "s"}
@@ -68,11 +73,11 @@ async fn nobody_keeps_managed_fields_and_the_server_does() {
     .unwrap();
     assert_eq!(lock.metadata.managed_fields, None);
     plane.stop().await;
-    stage.server.stop().await;
+    fixture.server.stop().await;
 }
 
 #[test]
-fn a_path_to_each_rule_leads_somewhere() {
+fn every_rule_path_exists_in_the_schema() {
     let definition = serde_json::to_value(manifest::<NetworkAttachment>()).unwrap();
     let spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec";
     let rules =
@@ -82,36 +87,36 @@ fn a_path_to_each_rule_leads_somewhere() {
     assert!(rules("").is_some());
 }
 
-/// On a cluster that has nothing of ours but the definitions.
+/// On a cluster that has only the definitions.
 #[tokio::test]
 async fn the_rules_of_the_definitions_hold() {
-    let stage = Stage::of(stranger().await).await;
+    let fixture = ServerFixture::of(foreign_server().await).await;
     let made = |object: Result<_, _>| refused::<Written<Subnet>>(object);
-    let none = made(stage.subnets.create(&Subnet::new("n", "zero", 0, "10.0.0.0/24"), None).await);
+    let none = made(fixture.subnets.create(&Subnet::new("n", "zero", 0, "10.0.0.0/24"), None).await);
     assert_eq!(none, ["spec.vni: Invalid value: 0: must be in [1,2097151]"]);
     let mut subnet =
-        stage.subnets.create(&Subnet::new("n", "s", 1, "10.0.0.0/24"), None).await.unwrap().object;
+        fixture.subnets.create(&Subnet::new("n", "s", 1, "10.0.0.0/24"), None).await.unwrap().object;
     subnet.spec.vni = 2;
-    let fixed = "attempt to update immutable field";
-    let other = made(stage.subnets.update(&subnet, &Preconditions::default()).await);
-    assert_eq!(other, [format!("spec.vni: Invalid value: 2: {fixed}")]);
+    let default_drop_flows = "attempt to update immutable field";
+    let other = made(fixture.subnets.update(&subnet, &Preconditions::default()).await);
+    assert_eq!(other, [format!("spec.vni: Invalid value: 2: {default_drop_flows}")]);
 
     let new = NetworkAttachment::new("n", "a", "x", "s");
-    let mut attachment = stage.attachments.create(&new, None).await.unwrap().object;
+    let mut attachment = fixture.attachments.create(&new, None).await.unwrap().object;
     attachment.spec.node = "y".into();
     attachment.spec.post_create_exec = vec!["/bin/true".into()];
-    let moved = refused(stage.attachments.update(&attachment, &Preconditions::default()).await);
-    let exec = format!("spec: Invalid value: postCreateExec: {fixed}");
-    assert_eq!(moved, [exec, format!("spec.node: Invalid value: \"y\": {fixed}")]);
-    stage.server.stop().await;
+    let moved = refused(fixture.attachments.update(&attachment, &Preconditions::default()).await);
+    let exec = format!("spec: Invalid value: postCreateExec: {default_drop_flows}");
+    assert_eq!(moved, [exec, format!("spec.node: Invalid value: \"y\": {default_drop_flows}")]);
+    fixture.server.stop().await;
 }
 
-/// As kubectl shows them: beside a server that has our hooks, and beside one that has the definitions only.
+/// As kubectl shows them, on our server and on a server with definitions only.
 #[tokio::test]
-async fn people_see_what_matters_in_columns() {
-    for stage in [Stage::new().await, Stage::of(stranger().await).await] {
-        stage.subnets.create(&Subnet::new("n", "s", 17, "10.0.0.0/24"), None).await.unwrap();
-        let mut one = stage
+async fn printer_columns_show_the_status() {
+    for fixture in [ServerFixture::new().await, ServerFixture::of(foreign_server().await).await] {
+        fixture.subnets.create(&Subnet::new("n", "s", 17, "10.0.0.0/24"), None).await.unwrap();
+        let mut one = fixture
             .attachments
             .create(&NetworkAttachment::new("n", "a", "node-1", "s"), None)
             .await
@@ -121,8 +126,8 @@ async fn people_see_what_matters_in_columns() {
         one.status.ipv4 = "10.0.0.2".into();
         one.status.mac_address = "06:00:00:02:00:11".into();
         one.status.ifc_name = "kos060000020011".into();
-        stage.attachments.update_status(&one, &Preconditions::default()).await.unwrap();
-        let client = Client::new(stage.server.service(Identity::admin()), "n");
+        fixture.attachments.update_status(&one, &Preconditions::default()).await.unwrap();
+        let client = Client::new(fixture.server.service(Identity::admin()), "n");
         let shown = |plural: &'static str| {
             let request =
                 http::Request::get(format!("/apis/network.example.com/v1alpha1/namespaces/n/{plural}"));
@@ -142,6 +147,6 @@ async fn people_see_what_matters_in_columns() {
         let (names, cells) = shown("subnets").await;
         assert_eq!(names, json!(["Name", "VNI", "CIDR", "Validated", "Age"]));
         assert_eq!(cells.as_array().unwrap()[..3], json!(["s", 17, "10.0.0.0/24"]).as_array().unwrap()[..]);
-        stage.server.stop().await;
+        fixture.server.stop().await;
     }
 }

@@ -1,4 +1,5 @@
-//! Where all that a component does goes through, and where it can be stopped: the writes that it sends, and what it does to its node.
+//! A gate for all effects of a component, its writes and its fabric calls, that can simulate a
+//! crash at any of them.
 
 use std::future::pending;
 use std::net::Ipv4Addr;
@@ -7,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use async_trait::async_trait;
 use http::{Method, Request};
-use kos::drive::{Audit, Fabric, FabricError, Listed};
-use kos::plan::{AddressKey, Local, Remote};
+use kos::drive::{Fabric, FabricError, FlowRepairs, InterfaceList};
+use kos::plan::{AddressKey, LocalInterface, RemoteInterface};
 use machinery::Plane;
 use machinery::apiserver::{ApiServer, Identity};
 use machinery::kube::kube_client::Client;
@@ -22,7 +23,7 @@ pub(crate) enum Side {
     After,
 }
 
-/// Counts effects, and lets nothing through from the moment of the crash on.
+/// Counts effects, and blocks all from the crash on.
 #[derive(Default)]
 pub(crate) struct Gate {
     effects: AtomicUsize,
@@ -64,7 +65,7 @@ impl Gate {
     }
 }
 
-/// A plane on a server, whose writes of our kinds go through a gate.
+/// A plane on a server; its writes of our kinds pass a gate.
 pub(crate) async fn plane(server: &ApiServer, gate: &Arc<Gate>) -> Plane {
     let (service, gate) = (server.service(Identity::admin()), gate.clone());
     let gated = service_fn(move |request: Request<Body>| {
@@ -88,28 +89,28 @@ impl<F: Fabric> Fabric for Gated<F> {
         self.0.name()
     }
 
-    async fn create_local(&self, interface: &Local) -> Result<(), FabricError> {
+    async fn create_local(&self, interface: &LocalInterface) -> Result<(), FabricError> {
         self.1.pass(self.0.create_local(interface)).await
     }
 
-    async fn delete_local(&self, interface: &Local) -> Result<(), FabricError> {
+    async fn delete_local(&self, interface: &LocalInterface) -> Result<(), FabricError> {
         self.1.pass(self.0.delete_local(interface)).await
     }
 
-    async fn create_remote(&self, interface: &Remote) -> Result<(), FabricError> {
+    async fn create_remote(&self, interface: &RemoteInterface) -> Result<(), FabricError> {
         self.1.pass(self.0.create_remote(interface)).await
     }
 
-    async fn delete_remote(&self, interface: &Remote) -> Result<(), FabricError> {
+    async fn delete_remote(&self, interface: &RemoteInterface) -> Result<(), FabricError> {
         self.1.pass(self.0.delete_remote(interface)).await
     }
 
-    async fn list(&self) -> Result<Listed, FabricError> {
+    async fn list(&self) -> Result<InterfaceList, FabricError> {
         self.0.list().await
     }
 
-    async fn audit(&self) -> Result<Audit, FabricError> {
-        self.0.audit().await
+    async fn reconcile_flows(&self) -> Result<FlowRepairs, FabricError> {
+        self.0.reconcile_flows().await
     }
 
     async fn ping(&self, from: AddressKey, to: Ipv4Addr, sequence: u16) -> Result<(), FabricError> {

@@ -1,6 +1,6 @@
-//! The crate from outside: one binary, because linking costs more than running.
+//! Integration tests in one binary, because linking costs more than running.
 
-#![allow(clippy::unwrap_used, reason = "a test that is wrong stops")]
+#![allow(clippy::unwrap_used, reason = "tests panic on failure")]
 
 mod agents;
 mod any_cluster;
@@ -8,14 +8,14 @@ mod controllers;
 mod crashes;
 
 mod definitions;
-mod drive;
 mod gate;
-mod hook;
-mod numbers;
+mod harness;
+mod load;
+mod metrics;
 mod processes;
 mod programs;
 mod server;
 mod subnets;
 mod up;
 mod validation;
-mod world;
+mod webhook;

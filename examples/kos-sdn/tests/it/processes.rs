@@ -1,4 +1,4 @@
-//! Each component in a process of its own, over TLS, as one who may do no more than its role says.
+//! Each component in a process of its own, over TLS, with the rights of its role only.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
@@ -10,8 +10,8 @@ use machinery::objects::WriteError;
 use machinery::{Objects, Plane};
 use tempfile::TempDir;
 
+use crate::harness::DEADLINE;
 use crate::server::key;
-use crate::world::DEADLINE;
 
 fn kos(home: &Path, arguments: &[&str]) -> Command {
     let mut kos = Command::new(env!("CARGO_BIN_EXE_kos"));
@@ -23,11 +23,11 @@ fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// One that is killed when it is dropped, if it was not before.
+/// A child process, killed on drop.
 struct Process(Child);
 
 impl Process {
-    /// Until it says that it is up.
+    /// Starts a process and waits until it is ready.
     fn start(home: &Path, arguments: &[&str]) -> Self {
         let mut process = Self(kos(home, arguments).stdout(Stdio::piped()).spawn().unwrap());
         let lines = BufReader::new(process.0.stdout.take().unwrap()).lines();
@@ -44,17 +44,17 @@ impl Drop for Process {
     }
 }
 
-struct Town {
+struct ProcessCluster {
     home: TempDir,
     port: String,
 }
 
-/// Addresses of this machine that nothing else here uses.
+/// Loopback addresses used by this test only.
 const HOSTS: [&str; 2] = ["127.0.71.1", "127.0.71.2"];
 
-impl Town {
+impl ProcessCluster {
     fn new() -> Self {
-        // A port that is free on both.
+        // A UDP port that is free on both addresses.
         let socket = std::net::UdpSocket::bind((HOSTS[0], 0)).unwrap();
         let port = socket.local_addr().unwrap().port().to_string();
         Self { home: tempfile::tempdir().unwrap(), port }
@@ -93,7 +93,7 @@ impl Town {
         kos(self.home.path(), arguments).output().unwrap()
     }
 
-    /// Until a ping is answered: nodes hear of each other a moment later.
+    /// Pings until there is a reply: nodes learn of each other with a delay.
     async fn until_pings(&self, from: &str, to: &str) {
         let so = async {
             loop {
@@ -111,7 +111,7 @@ impl Town {
 
 async fn until_ready(attachments: &Objects<NetworkAttachment>, name: &str) {
     let is_ready = |it: &NetworkAttachment| !it.status.ifc_name.is_empty();
-    let ready = kos::until::until(attachments, |all| {
+    let ready = kos::wait::wait_until(attachments, |all| {
         all.get(&key("default", name)).filter(|it| is_ready(it)).map(drop)
     });
     let waited = tokio::time::timeout(DEADLINE, ready).await;
@@ -119,14 +119,14 @@ async fn until_ready(attachments: &Objects<NetworkAttachment>, name: &str) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_component_is_a_process_that_may_do_what_is_its_own() {
-    let town = Town::new();
-    let data = town.file("data");
+async fn each_component_runs_as_a_process_with_its_own_role() {
+    let cluster = ProcessCluster::new();
+    let data = cluster.file("data");
     let serve = ["apiserver", "--listen", "127.0.0.1:0", "--nodes", "node-1,node-2", "--data-dir", &data];
-    let _server = town.start(&serve);
-    let controllers = town.controllers();
-    let mut agents = [town.agent(1), town.agent(2)];
-    let plane = town.plane("kubeconfig").await;
+    let _server = cluster.start(&serve);
+    let controllers = cluster.controllers();
+    let mut agents = [cluster.agent(1), cluster.agent(2)];
+    let plane = cluster.plane("kubeconfig").await;
     let (subnets, attachments): (Objects<Subnet>, Objects<NetworkAttachment>) =
         (plane.objects().unwrap(), plane.objects().unwrap());
     subnets.create(&Subnet::new("default", "s", 17, "10.1.0.0/24")).await.unwrap();
@@ -137,38 +137,38 @@ async fn each_component_is_a_process_that_may_do_what_is_its_own() {
         until_ready(&attachments, name).await;
     }
     for (from, to) in [("a", "b"), ("b", "a"), ("b", "c")] {
-        town.until_pings(&format!("default/{from}"), &format!("default/{to}")).await;
+        cluster.until_pings(&format!("default/{from}"), &format!("default/{to}")).await;
     }
-    let status = town.ran(&["status", "--once"]);
+    let status = cluster.ran(&["status", "--once"]);
     assert!(status.status.success() && text(&status).contains("3 of 253"), "{}", text(&status));
-    // Without --once it goes on, and tells what changes.
-    let mut live = kos(town.home.path(), &["status"]).stdout(Stdio::piped()).spawn().unwrap();
+    // Without --once it prints changes.
+    let mut live = kos(cluster.home.path(), &["status"]).stdout(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(live.stdout.take().unwrap()).lines().map_while(Result::ok);
     let live = Process(live);
-    assert!(lines.any(|line| line.contains("3 of 253")), "what there is");
+    assert!(lines.any(|line| line.contains("3 of 253")), "the initial state");
     attachments.create(&NetworkAttachment::new("default", "e", "node-1", "s")).await.unwrap();
-    assert!(lines.any(|line| line.contains("4 of 253")), "what there is by now");
+    assert!(lines.any(|line| line.contains("4 of 253")), "the changed state");
     drop(live);
 
-    let trace = town.ran(&["trace", "default/a", "default/b"]);
+    let trace = cluster.ran(&["trace", "default/a", "default/b"]);
     assert!(trace.status.success(), "{}", text(&trace));
 
-    // Another agent of a node does not begin.
-    let arguments = town.agent_arguments(1);
-    let second = town.ran(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    // A second agent of a node exits.
+    let arguments = cluster.agent_arguments(1);
+    let second = cluster.ran(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
     assert!(
         !second.status.success() && text(&second).contains("another agent of node-1"),
         "{}",
         text(&second)
     );
 
-    // Nobody may do what is another's.
+    // No component has the rights of another.
     let forbidden = |found: Result<(), WriteError>| {
         let error = found.unwrap_err().to_string();
         assert!(error.contains("forbidden") || error.contains("Forbidden"), "{error}");
     };
     for file in ["controllers.kubeconfig", "node-1.kubeconfig"] {
-        let plane = town.plane(file).await;
+        let plane = cluster.plane(file).await;
         let (subnets, attachments) =
             (plane.writer::<Subnet>().unwrap(), plane.writer::<NetworkAttachment>().unwrap());
         forbidden(subnets.create(&Subnet::new("default", "x", 18, "10.2.0.0/24"), None).await.map(drop));
@@ -183,17 +183,17 @@ async fn each_component_is_a_process_that_may_do_what_is_its_own() {
         plane.stop().await;
     }
 
-    // Whatever is killed comes again, and all goes on: a switch that was in a process is gone with it.
+    // Killed components recover after a restart; the switch in the agent's process starts empty.
     drop(controllers);
     let [first, _] = &mut agents;
     first.0.kill().unwrap();
     first.0.wait().unwrap();
     attachments.create(&NetworkAttachment::new("default", "d", "node-1", "s")).await.unwrap();
-    agents[0] = town.agent(1);
-    let _controllers = town.controllers();
+    agents[0] = cluster.agent(1);
+    let _controllers = cluster.controllers();
     until_ready(&attachments, "d").await;
     for (from, to) in [("a", "b"), ("d", "c"), ("c", "d")] {
-        town.until_pings(&format!("default/{from}"), &format!("default/{to}")).await;
+        cluster.until_pings(&format!("default/{from}"), &format!("default/{to}")).await;
     }
     plane.stop().await;
 }

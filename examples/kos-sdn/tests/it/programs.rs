@@ -1,4 +1,4 @@
-//! Programs that run for attachments, through an agent.
+//! Programs of attachments, run by an agent.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,25 +10,25 @@ use kos::agent::AgentSettings;
 use kos::model::{ExecReport, NetworkAttachment, Section};
 use tempfile::TempDir;
 
+use crate::harness::{Calls, Harness, InstrumentedFabric, host};
 use crate::server::key;
-use crate::world::{Calls, Watched, World, host};
 
-/// A node, and a program that writes down how it was called.
-struct Node {
-    world: World,
+/// A node, and a program that records its calls.
+struct ProgramNode {
+    harness: Harness,
     directory: TempDir,
 }
 
-impl Node {
+impl ProgramNode {
     async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
-        let mut world = World::without_agents().await;
+        let mut harness = Harness::without_agents().await;
         let mut settings = AgentSettings::new("node-1", host(1));
         settings.programs.allowed.insert(text(&program(directory.path())));
-        let fabric = world.underlay.join(host(1)).unwrap();
-        world.agent_with(settings, fabric);
-        world.subnet("s", 17, "10.1.0.0/24").await;
-        Self { world, directory }
+        let fabric = harness.underlay.join(host(1)).unwrap();
+        harness.agent_with(settings, fabric);
+        harness.subnet("s", 17, "10.1.0.0/24").await;
+        Self { harness, directory }
     }
 
     fn exec(&self, arguments: &[&str]) -> Vec<String> {
@@ -39,26 +39,26 @@ impl Node {
     async fn attach(&self, name: &str, change: impl FnOnce(&mut NetworkAttachment)) {
         let mut attachment = NetworkAttachment::new("default", name, "node-1", "s");
         change(&mut attachment);
-        self.world.attachments.create(&attachment).await.unwrap();
+        self.harness.attachments.create(&attachment).await.unwrap();
     }
 
     fn report(&self, name: &str) -> Option<ExecReport> {
-        self.world.get(name)?.status.post_create_exec_report.clone()
+        self.harness.get(name)?.status.post_create_exec_report.clone()
     }
 
     async fn until_reported(&self, name: &str) -> ExecReport {
-        self.world.until(name, |it| it.is_some_and(|it| it.status.post_create_exec_report.is_some())).await;
+        self.harness.until(name, |it| it.is_some_and(|it| it.status.post_create_exec_report.is_some())).await;
         self.report(name).unwrap()
     }
 
-    /// Who called, line by line.
+    /// Returns the recorded calls.
     fn calls(&self) -> Vec<String> {
         let calls = fs::read_to_string(self.directory.path().join("calls")).unwrap_or_default();
         calls.lines().map(str::to_owned).collect()
     }
 
     async fn until_called(&self, times: usize) {
-        self.world.until_so(|| self.calls().len() >= times).await;
+        self.harness.until_so(|| self.calls().len() >= times).await;
     }
 }
 
@@ -78,27 +78,27 @@ fn text(path: &Path) -> String {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_became_of_a_program_is_said() {
-    let node = Node::new().await;
+async fn program_result_is_reported() {
+    let node = ProgramNode::new().await;
     let exec = node.exec(&["${ifname}", "${ipv4}", "${mac}", "${other}"]);
     node.attach("a", |it| it.spec.post_create_exec = exec).await;
     let report = node.until_reported("a").await;
-    let it = node.world.get("a").unwrap();
+    let it = node.harness.get("a").unwrap();
     let status = &it.status;
-    let said = [&*status.ifc_name, &status.ipv4, &status.mac_address, "${other}"];
-    assert_eq!(report.command[1..], said);
-    assert_eq!(node.calls(), [said.join(" ")]);
+    let expected = [&*status.ifc_name, &status.ipv4, &status.mac_address, "${other}"];
+    assert_eq!(report.command[1..], expected);
+    assert_eq!(node.calls(), [expected.join(" ")]);
     assert_eq!((report.exit_status, &*report.std_err), (3, "Invalid\n"));
     assert_eq!(report.std_out, format!("said {}\n", status.ifc_name));
     assert!(report.start_time.0 <= report.stop_time.0);
     assert!(it.extended_metadata.written(Section::ExecReport).is_some());
     assert!(status.errors.host.is_empty(), "the program failed, not the node");
-    node.world.ends().await;
+    node.harness.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_program_that_may_not_run_does_not_and_it_is_said() {
-    let node = Node::new().await;
+async fn disallowed_program_is_reported_and_not_run() {
+    let node = ProgramNode::new().await;
     let path = format!("{}/./program", node.directory.path().display());
     node.attach("a", |it| {
         it.spec.post_create_exec = vec![path.clone(), "made".into()];
@@ -109,63 +109,63 @@ async fn a_program_that_may_not_run_does_not_and_it_is_said() {
         format!("postCreate specifies non-allowed path {path}"),
         "postDelete specifies non-allowed path /bin/true".into(),
     ];
-    node.world.until_ready("a").await;
-    assert_eq!(node.world.get("a").unwrap().status.errors.host, wrong);
+    node.harness.until_ready("a").await;
+    assert_eq!(node.harness.get("a").unwrap().status.errors.host, wrong);
     node.attach("b", |it| it.spec.post_create_exec = node.exec(&["b"])).await;
     node.until_reported("b").await;
-    node.world.attachments.delete(&key("default", "a")).await.unwrap();
-    node.world.until("a", |it| it.is_none()).await;
+    node.harness.attachments.delete(&key("default", "a")).await.unwrap();
+    node.harness.until("a", |it| it.is_none()).await;
     assert_eq!(node.calls(), ["b"]);
-    node.world.ends().await;
+    node.harness.finish().await;
 }
 
-/// In the original it was the one that was there when the interface was made.
+/// The original ran the program that was in the spec when the interface was created.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_program_at_the_end_is_the_one_that_was_asked_for_last() {
-    let node = Node::new().await;
+async fn post_delete_program_is_the_latest_in_the_spec() {
+    let node = ProgramNode::new().await;
     node.attach("a", |it| it.spec.post_delete_exec = node.exec(&["first"])).await;
-    node.world.until_ready("a").await;
-    let mut it = (*node.world.get("a").unwrap()).clone();
+    node.harness.until_ready("a").await;
+    let mut it = (*node.harness.get("a").unwrap()).clone();
     it.spec.post_delete_exec = node.exec(&["last", "${ipv4}"]);
-    node.world.attachments.update(&it).await.unwrap();
+    node.harness.attachments.update(&it).await.unwrap();
     assert!(node.calls().is_empty());
-    node.world.attachments.delete(&key("default", "a")).await.unwrap();
+    node.harness.attachments.delete(&key("default", "a")).await.unwrap();
     node.until_called(1).await;
     assert_eq!(node.calls(), [format!("last {}", it.status.ipv4)]);
-    node.world.ends().await;
+    node.harness.finish().await;
 }
 
-/// Another interface, of another attachment of the same name: what was said of the first is not said of it.
+/// A recreated attachment has a new interface, and does not inherit the former report.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_interface_has_its_own_run() {
-    let node = Node::new().await;
+async fn each_interface_runs_its_program_once() {
+    let node = ProgramNode::new().await;
     let exec = node.exec(&["again", "${ipv4}"]);
     for times in 1..=3 {
         node.attach("a", |it| it.spec.post_create_exec.clone_from(&exec)).await;
         let report = node.until_reported("a").await;
-        assert_eq!(report.command[2], node.world.get("a").unwrap().status.ipv4);
+        assert_eq!(report.command[2], node.harness.get("a").unwrap().status.ipv4);
         assert_eq!(node.calls().len(), times);
-        node.world.attachments.delete(&key("default", "a")).await.unwrap();
-        node.world.until("a", |it| it.is_none()).await;
+        node.harness.attachments.delete(&key("default", "a")).await.unwrap();
+        node.harness.until("a", |it| it.is_none()).await;
     }
-    node.world.ends().await;
+    node.harness.finish().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn of_an_interface_that_is_found_the_program_does_not_run_again() {
-    let mut world = World::without_agents().await;
+async fn adopted_interface_does_not_rerun_its_program() {
+    let mut harness = Harness::without_agents().await;
     let directory = tempfile::tempdir().unwrap();
-    let fabric = world.underlay.join(host(1)).unwrap();
-    world.subnet("s", 17, "10.1.0.0/24").await;
+    let fabric = harness.underlay.join(host(1)).unwrap();
+    harness.subnet("s", 17, "10.1.0.0/24").await;
     let exec = vec![text(&program(directory.path())), "made".into()];
     let mut attachment = NetworkAttachment::new("default", "a", "node-1", "s");
     attachment.spec.post_create_exec = exec.clone();
-    world.attachments.create(&attachment).await.unwrap();
-    world.until("a", |it| it.is_some_and(|it| !it.status.ipv4.is_empty())).await;
-    // As an agent left it that had made the interface, run the program, and said so.
-    let mut it = (*world.get("a").unwrap()).clone();
+    harness.attachments.create(&attachment).await.unwrap();
+    harness.until("a", |it| it.is_some_and(|it| !it.status.ipv4.is_empty())).await;
+    // The state that an agent left after it created the interface, ran the program and reported it.
+    let mut it = (*harness.get("a").unwrap()).clone();
     let vni = kos::model::Vni::new(17).unwrap();
-    let local = kos::plan::Local::new(vni, it.status.ipv4.parse().unwrap());
+    let local = kos::plan::LocalInterface::new(vni, it.status.ipv4.parse().unwrap());
     kos::drive::Fabric::create_local(&fabric, &local).await.unwrap();
     let now = machinery::k8s_openapi::jiff::Timestamp::now();
     let time = machinery::k8s_openapi::apimachinery::pkg::apis::meta::v1::Time(now);
@@ -177,15 +177,15 @@ async fn of_an_interface_that_is_found_the_program_does_not_run_again() {
         std_out: "of the first life".into(),
         std_err: String::new(),
     });
-    world.attachments.update_status(&it).await.unwrap();
+    harness.attachments.update_status(&it).await.unwrap();
     let mut settings = AgentSettings::new("node-1", host(1));
     settings.programs.allowed.insert(exec[0].clone());
     let calls = Arc::new(Calls::default());
-    world.agent_with(settings, Watched { of: fabric, calls: calls.clone() });
-    world.until_ready("a").await;
-    let report = world.get("a").unwrap().status.post_create_exec_report.clone().unwrap();
+    harness.agent_with(settings, InstrumentedFabric { of: fabric, calls: calls.clone() });
+    harness.until_ready("a").await;
+    let report = harness.get("a").unwrap().status.post_create_exec_report.clone().unwrap();
     assert_eq!((report.exit_status, &*report.std_out), (7, "of the first life"));
     assert_eq!(calls.made.load(Ordering::SeqCst), 0);
-    world.ends().await;
+    harness.finish().await;
     assert!(!directory.path().join("calls").exists());
 }

@@ -1,4 +1,4 @@
-//! A server with the kinds.
+//! An API server with the kinds.
 
 use kos::model::{IPLock, NetworkAttachment, Subnet, ip_locks, manifest, network_attachments, subnets};
 use machinery::Plane;
@@ -11,19 +11,19 @@ use machinery::objects::{
 use machinery::store::{Backend, Memory, Options};
 use serde_json::{Value, json};
 
-pub(crate) struct Stage {
+pub(crate) struct ServerFixture {
     pub(crate) server: ApiServer,
     pub(crate) subnets: Handle<Subnet>,
     pub(crate) attachments: Handle<NetworkAttachment>,
     pub(crate) locks: Handle<IPLock>,
 }
 
-impl Stage {
+impl ServerFixture {
     pub(crate) async fn new() -> Self {
         Self::on(Memory::new(Options::default())).await
     }
 
-    /// One of perhaps several servers of a store, with the namespaces `n` and `m`.
+    /// One of possibly several servers on a store, with the namespaces `n` and `m`.
     pub(crate) async fn on(store: impl Backend) -> Self {
         let builder = ApiServer::builder(store).kind(subnets()).kind(network_attachments()).kind(ip_locks());
         Self::of(builder.start().await.unwrap()).await
@@ -44,12 +44,12 @@ impl Stage {
         Self { server, subnets, attachments, locks }
     }
 
-    /// A plane beside it, over the wire.
+    /// A plane on the server, over the wire.
     pub(crate) async fn plane(&self) -> Plane {
-        plane_beside(&self.server).await
+        plane_on(&self.server).await
     }
 
-    /// The names of the attachments that a field selector selects.
+    /// Returns the names of the attachments that match a field selector.
     pub(crate) async fn selected(&self, fields: &str) -> Vec<String> {
         let filter = Filter { fields: fields.parse().unwrap(), ..Filter::default() };
         let page = self.attachments.list(ListRequest { filter, ..ListRequest::default() }).await.unwrap();
@@ -57,14 +57,14 @@ impl Stage {
     }
 }
 
-/// A plane beside a server, over the wire.
-pub(crate) async fn plane_beside(server: &ApiServer) -> Plane {
+/// A plane on a server, over the wire.
+pub(crate) async fn plane_on(server: &ApiServer) -> Plane {
     let client = Client::new(server.service(Identity::admin()), "n");
     machinery::kube_client(client).start().await.unwrap()
 }
 
-/// A server that knows the definitions only, with their rules: no guard, nothing stamped.
-pub(crate) async fn stranger() -> ApiServer {
+/// A server with only the definitions and their rules: no guard, no stamping.
+pub(crate) async fn foreign_server() -> ApiServer {
     let definitions = [manifest::<Subnet>(), manifest::<NetworkAttachment>(), manifest::<IPLock>()]
         .map(|definition| serde_json::to_value(definition).unwrap());
     let [subnets, attachments, locks] = definitions.map(KindOf::<Value>::defined);
@@ -76,7 +76,7 @@ pub(crate) fn key(namespace: &str, name: &str) -> ObjectKey {
     ObjectKey::new(Some(namespace), name).unwrap()
 }
 
-/// What a validation refused: the fields, and why.
+/// Returns the fields that validation rejected, with reasons.
 #[track_caller]
 pub(crate) fn refused<T: std::fmt::Debug>(found: Result<T, WriteError>) -> Vec<String> {
     let causes = match found {

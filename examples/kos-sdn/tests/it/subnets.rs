@@ -1,14 +1,14 @@
-//! Subnets of a network are disjoint and in one namespace, where the server has their guard.
+//! The guard: subnets of a network are disjoint and in one namespace.
 
 use kos::model::Subnet;
 use machinery::objects::{Conflict, Deletion, WriteError, Writer as _};
 use machinery::store::{Memory, Options};
 use tokio_util::task::TaskTracker;
 
-use crate::server::{Stage, key};
+use crate::server::{ServerFixture, key};
 
 #[track_caller]
-fn in_the_way<T: std::fmt::Debug>(found: Result<T, WriteError>) -> String {
+fn guard_reason<T: std::fmt::Debug>(found: Result<T, WriteError>) -> String {
     match found {
         Err(WriteError::Conflict(Conflict::Guard { guard, reason })) if guard == "disjoint" => reason,
         other => panic!("{other:?}"),
@@ -16,19 +16,19 @@ fn in_the_way<T: std::fmt::Debug>(found: Result<T, WriteError>) -> String {
 }
 
 #[tokio::test]
-async fn subnets_of_a_network_that_overlap_are_refused() {
-    let stage = Stage::new().await;
-    stage.subnets.create(&Subnet::new("n", "a", 1, "10.0.0.0/24"), None).await.unwrap();
-    stage.subnets.create(&Subnet::new("n", "next", 1, "10.0.1.0/24"), None).await.unwrap();
-    stage.subnets.create(&Subnet::new("m", "other", 2, "10.0.0.0/24"), None).await.unwrap();
+async fn overlapping_subnets_are_rejected() {
+    let fixture = ServerFixture::new().await;
+    fixture.subnets.create(&Subnet::new("n", "a", 1, "10.0.0.0/24"), None).await.unwrap();
+    fixture.subnets.create(&Subnet::new("n", "next", 1, "10.0.1.0/24"), None).await.unwrap();
+    fixture.subnets.create(&Subnet::new("m", "other", 2, "10.0.0.0/24"), None).await.unwrap();
 
-    let overlaps = stage.subnets.create(&Subnet::new("n", "b", 1, "10.0.0.128/25"), None).await;
-    let reason = in_the_way(overlaps);
+    let overlaps = fixture.subnets.create(&Subnet::new("n", "b", 1, "10.0.0.128/25"), None).await;
+    let reason = guard_reason(overlaps);
     let why = "spec.ipv4: Forbidden: subnets with same VNI must have disjoint CIDRs, but 10.0.0.128/25 overlaps with n/a's";
     assert!(reason.contains(why), "{reason}");
 
-    let elsewhere = stage.subnets.create(&Subnet::new("m", "b", 1, "10.9.0.0/24"), None).await;
-    let reason = in_the_way(elsewhere);
+    let elsewhere = fixture.subnets.create(&Subnet::new("m", "b", 1, "10.9.0.0/24"), None).await;
+    let reason = guard_reason(elsewhere);
     for rival in ["n/a", "n/next"] {
         let why = format!(
             "spec.vni: Forbidden: subnets with same VNI must be within same namespace, but {rival} has the same VNI and a \
@@ -38,27 +38,27 @@ async fn subnets_of_a_network_that_overlap_are_refused() {
     }
 }
 
-/// The original looked into a cache that might have the former self yet.
+/// The original checked a cache that could still contain the deleted subnet.
 #[tokio::test]
-async fn a_subnet_that_is_deleted_and_made_again_is_never_refused() {
-    let stage = Stage::new().await;
+async fn recreated_subnet_is_never_rejected() {
+    let fixture = ServerFixture::new().await;
     for round in 0..50 {
         let block = if round % 2 == 0 { "10.0.0.0/24" } else { "10.0.0.0/16" };
-        stage.subnets.create(&Subnet::new("n", "a", 1, block), None).await.unwrap();
-        stage.subnets.delete(&key("n", "a"), &Deletion::default()).await.unwrap();
+        fixture.subnets.create(&Subnet::new("n", "a", 1, block), None).await.unwrap();
+        fixture.subnets.delete(&key("n", "a"), &Deletion::default()).await.unwrap();
     }
 }
 
 #[tokio::test]
-async fn of_two_subnets_at_once_one_is_made() {
+async fn one_of_concurrent_conflicting_subnets_is_created() {
     let store = Memory::new(Options::default());
-    let stages = [Stage::on(store.clone()).await, Stage::on(store).await];
+    let fixtures = [ServerFixture::on(store.clone()).await, ServerFixture::on(store).await];
     let tasks = TaskTracker::new();
     for round in 1..=20 {
         let attempts =
-            [(0, "a", "n"), (1, "b", "n"), (0, "c", "m"), (1, "d", "m")].map(|(stage, name, namespace)| {
-                let stage: &Stage = &stages[stage];
-                let subnets = stage.subnets.clone();
+            [(0, "a", "n"), (1, "b", "n"), (0, "c", "m"), (1, "d", "m")].map(|(fixture, name, namespace)| {
+                let fixture: &ServerFixture = &fixtures[fixture];
+                let subnets = fixture.subnets.clone();
                 let subnet = Subnet::new(namespace, &format!("{name}{round}"), round, "10.0.0.0/24");
                 tasks.spawn(async move { subnets.create(&subnet, None).await })
             });
@@ -66,12 +66,12 @@ async fn of_two_subnets_at_once_one_is_made() {
         for attempt in attempts {
             match attempt.await.unwrap() {
                 Ok(_) => made += 1,
-                refused => drop(in_the_way(refused)),
+                refused => drop(guard_reason(refused)),
             }
         }
         assert_eq!(made, 1);
     }
-    let [one, other] = stages;
+    let [one, other] = fixtures;
     one.server.stop().await;
     other.server.stop().await;
 }

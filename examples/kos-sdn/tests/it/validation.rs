@@ -1,18 +1,18 @@
-//! What the server notes and refuses of single objects.
+//! Validation and stamping of single objects by the server.
 
 use kos::model::{AttachmentSpec, IPLock, NetworkAttachment, Section, Subnet};
 use machinery::k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use machinery::objects::{Preconditions, Writer as _};
 
-use crate::server::{Stage, refused};
+use crate::server::{ServerFixture, refused};
 
 const NEVER: &str = "Forbidden: attempt to update immutable field";
 
 #[tokio::test]
-async fn a_subnet_that_cannot_be_is_refused() {
-    let stage = Stage::new().await;
+async fn invalid_subnet_is_rejected() {
+    let fixture = ServerFixture::new().await;
     let check = async |vni: u32, block: &str, expected: &[&str]| {
-        let made = stage.subnets.create(&Subnet::new("n", "a", vni, block), None).await;
+        let made = fixture.subnets.create(&Subnet::new("n", "a", vni, block), None).await;
         assert_eq!(refused(made), expected, "{vni} {block}");
     };
     let range = |vni: u32| format!("spec.vni: Invalid value: {vni}: must be in [1,2097151]");
@@ -26,12 +26,12 @@ async fn a_subnet_that_cannot_be_is_refused() {
     check(1, "::ffff:10.0.0.0/120", &[mapped]).await;
 }
 
-/// The original took whatever was there.
+/// The original accepted any values.
 #[tokio::test]
-async fn an_attachment_without_a_node_or_a_subnet_is_refused() {
-    let stage = Stage::new().await;
+async fn attachment_without_node_or_subnet_is_rejected() {
+    let fixture = ServerFixture::new().await;
     let check = async |node: &str, subnet: &str, fields: &[&str]| {
-        let made = stage.attachments.create(&NetworkAttachment::new("n", "a", node, subnet), None).await;
+        let made = fixture.attachments.create(&NetworkAttachment::new("n", "a", node, subnet), None).await;
         let found: Vec<String> =
             refused(made).iter().map(|why| why.split(':').next().unwrap().to_owned()).collect();
         assert_eq!(found, fields, "{node} {subnet}");
@@ -53,31 +53,31 @@ fn lock(name: &str) -> IPLock {
     IPLock::new("n", name, "s", owner)
 }
 
-/// The original neither looked at a lock nor kept it from changing.
+/// The original neither validated locks nor made them immutable.
 #[tokio::test]
-async fn a_lock_that_locks_nothing_is_refused() {
-    let stage = Stage::new().await;
-    let made = refused(stage.locks.create(&lock("v1-0-10-0-0-2"), None).await);
+async fn lock_with_malformed_name_is_rejected() {
+    let fixture = ServerFixture::new().await;
+    let made = refused(fixture.locks.create(&lock("v1-0-10-0-0-2"), None).await);
     assert_eq!(made.len(), 1);
     assert!(
         made[0].starts_with("metadata.name: Invalid value: \"v1-0-10-0-0-2\": must be v1-VNI-O1-O2-O3-O4"),
         "{made:?}"
     );
-    stage.locks.create(&lock("v1-1-10-0-0-2"), None).await.unwrap();
+    fixture.locks.create(&lock("v1-1-10-0-0-2"), None).await.unwrap();
 }
 
 #[tokio::test]
-async fn what_never_changes_is_forbidden() {
-    let stage = Stage::new().await;
+async fn immutable_fields_cannot_change() {
+    let fixture = ServerFixture::new().await;
     let only_if = Preconditions::default();
-    let made = stage.subnets.create(&Subnet::new("n", "a", 1, "10.0.0.0/24"), None).await.unwrap().object;
+    let made = fixture.subnets.create(&Subnet::new("n", "a", 1, "10.0.0.0/24"), None).await.unwrap().object;
     let mut subnet = made;
     (subnet.spec.vni, subnet.spec.ipv4) = (0, "10.0.1.0/24".into());
     let expected = [format!("spec.vni: {NEVER}"), format!("spec.ipv4: {NEVER}")];
-    assert_eq!(refused(stage.subnets.update(&subnet, &only_if).await), expected);
+    assert_eq!(refused(fixture.subnets.update(&subnet, &only_if).await), expected);
 
     let made =
-        stage.attachments.create(&NetworkAttachment::new("n", "a", "x", "y"), None).await.unwrap().object;
+        fixture.attachments.create(&NetworkAttachment::new("n", "a", "x", "y"), None).await.unwrap().object;
     let mut attachment = made;
     attachment.spec = AttachmentSpec {
         node: "z".into(),
@@ -86,23 +86,23 @@ async fn what_never_changes_is_forbidden() {
         post_delete_exec: vec!["z".into()],
     };
     let expected = ["node", "subnet", "postCreateExec"].map(|field| format!("spec.{field}: {NEVER}"));
-    assert_eq!(refused(stage.attachments.update(&attachment, &only_if).await), expected);
+    assert_eq!(refused(fixture.attachments.update(&attachment, &only_if).await), expected);
 
-    let made = stage.locks.create(&lock("v1-1-10-0-0-2"), None).await.unwrap().object;
+    let made = fixture.locks.create(&lock("v1-1-10-0-0-2"), None).await.unwrap().object;
     let mut lock = made;
     lock.spec.subnet_name = "z".into();
     let expected = [format!("spec.subnetName: {NEVER}")];
-    assert_eq!(refused(stage.locks.update(&lock, &only_if).await), expected);
+    assert_eq!(refused(fixture.locks.update(&lock, &only_if).await), expected);
 }
 
 #[tokio::test]
-async fn each_part_is_written_by_its_own_road_and_noted() {
-    let stage = Stage::new().await;
+async fn spec_and_status_are_written_and_stamped_separately() {
+    let fixture = ServerFixture::new().await;
     let only_if = Preconditions::default();
     let mut sent = NetworkAttachment::new("n", "a", "node-1", "s");
     sent.status.ipv4 = "10.0.0.2".into();
     sent.extended_metadata.write(Section::Status, jiff::Timestamp::UNIX_EPOCH);
-    let made = stage.attachments.create(&sent, None).await.unwrap().object;
+    let made = fixture.attachments.create(&sent, None).await.unwrap().object;
     let sections = |object: &NetworkAttachment| -> Vec<String> {
         object.extended_metadata.writes.iter().map(|write| write.section.clone()).collect()
     };
@@ -113,7 +113,7 @@ async fn each_part_is_written_by_its_own_road_and_noted() {
     changed.status.address_vni = 17;
     changed.status.ipv4 = "10.0.0.2".into();
     changed.spec.post_delete_exec = vec!["/bin/x".into()];
-    let by_status = stage.attachments.update_status(&changed, &only_if).await.unwrap().object;
+    let by_status = fixture.attachments.update_status(&changed, &only_if).await.unwrap().object;
     assert_eq!((by_status.spec.post_delete_exec.len(), by_status.status.address_vni), (0, 17));
     assert_eq!(sections(&by_status), ["status.address", "spec"]);
     assert_eq!(by_status.metadata.generation, Some(1));
@@ -122,7 +122,7 @@ async fn each_part_is_written_by_its_own_road_and_noted() {
     changed.status.ipv4 = "10.0.0.3".into();
     changed.spec.post_delete_exec = vec!["/bin/x".into()];
     changed.extended_metadata = sent.extended_metadata;
-    let by_main = stage.attachments.update(&changed, &only_if).await.unwrap().object;
+    let by_main = fixture.attachments.update(&changed, &only_if).await.unwrap().object;
     assert_eq!((by_main.spec.post_delete_exec.len(), by_main.status.ipv4.as_str()), (1, "10.0.0.2"));
     assert_eq!(sections(&by_main), ["spec", "status.address"]);
     assert_eq!(by_main.metadata.generation, Some(2));
@@ -130,21 +130,21 @@ async fn each_part_is_written_by_its_own_road_and_noted() {
     assert!(written(&by_main, Section::Spec) > written(&made, Section::Spec));
     assert_eq!(written(&by_main, Section::Address), written(&by_status, Section::Address));
 
-    let same = stage.attachments.update_status(&by_main, &only_if).await.unwrap().object;
-    assert_eq!(same.metadata.resource_version, by_main.metadata.resource_version, "that is no write");
+    let same = fixture.attachments.update_status(&by_main, &only_if).await.unwrap().object;
+    assert_eq!(same.metadata.resource_version, by_main.metadata.resource_version, "no change is no write");
 }
 
 #[tokio::test]
-async fn attachments_are_selected_by_what_agents_ask_for() {
-    let stage = Stage::new().await;
+async fn field_selectors_of_agents_match() {
+    let fixture = ServerFixture::new().await;
     for (name, node) in [("a", "node-1"), ("b", "node-2")] {
-        stage.attachments.create(&NetworkAttachment::new("n", name, node, "s"), None).await.unwrap();
+        fixture.attachments.create(&NetworkAttachment::new("n", name, node, "s"), None).await.unwrap();
     }
     let mut b = NetworkAttachment::new("n", "b", "node-2", "s");
     (b.status.address_vni, b.status.ipv4, b.status.host_ip) = (17, "10.0.0.2".into(), "192.0.2.1".into());
-    stage.attachments.update_status(&b, &Preconditions::default()).await.unwrap();
+    fixture.attachments.update_status(&b, &Preconditions::default()).await.unwrap();
     let check =
-        async |fields: &str, names: &[&str]| assert_eq!(stage.selected(fields).await, names, "{fields}");
+        async |fields: &str, names: &[&str]| assert_eq!(fixture.selected(fields).await, names, "{fields}");
     check("spec.node=node-1", &["a"]).await;
     check("spec.node!=node-1,status.addressVNI=17,status.ipv4!=,status.hostIP!=", &["b"]).await;
     check("status.addressVNI=0", &["a"]).await;

@@ -4,32 +4,32 @@ use machinery::tokio::sync::oneshot;
 
 use super::*;
 
-fn programs(change: impl FnOnce(&mut ProgramSettings)) -> Programs {
+fn programs(change: impl FnOnce(&mut ProgramSettings)) -> ProgramRunner {
     let mut settings =
         ProgramSettings { allowed: BTreeSet::from(["/bin/sh".into()]), ..ProgramSettings::default() };
     change(&mut settings);
-    Programs::new(settings, CancellationToken::new())
+    ProgramRunner::new(settings, CancellationToken::new())
 }
 
-fn begun(programs: &Programs, command: &[&str]) -> oneshot::Receiver<ExecReport> {
-    let (tell, told) = oneshot::channel();
+fn started(programs: &ProgramRunner, command: &[&str]) -> oneshot::Receiver<ExecReport> {
+    let (sender, reports) = oneshot::channel();
     let command = command.iter().map(|part| (*part).to_owned()).collect();
-    programs.start(command, async |report| drop(tell.send(report)));
-    told
+    programs.start(command, async |report| drop(sender.send(report)));
+    reports
 }
 
-async fn ran(programs: &Programs, command: &[&str]) -> ExecReport {
-    begun(programs, command).await.unwrap()
+async fn ran(programs: &ProgramRunner, command: &[&str]) -> ExecReport {
+    started(programs, command).await.unwrap()
 }
 
 fn is_running(pid: &str) -> bool {
-    // A zombie that nobody has waited for yet runs no more.
+    // A zombie runs no more.
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
 }
 
 #[tokio::test]
-async fn what_a_program_says_is_reported() {
+async fn program_output_is_reported() {
     let programs = programs(|_| {});
     let report = ran(&programs, &["/bin/sh", "-c", "echo out; echo err >&2; exit 3"]).await;
     assert_eq!((report.exit_status, &*report.std_out, &*report.std_err), (3, "out\n", "err\n"));
@@ -42,13 +42,13 @@ async fn what_a_program_says_is_reported() {
 }
 
 #[tokio::test]
-async fn the_agents_environment_is_its_own() {
+async fn programs_do_not_inherit_the_environment() {
     let report = ran(&programs(|_| {}), &["/usr/bin/env"]).await;
     assert_eq!(report.std_out, format!("PATH={PATH}\n"));
 }
 
 #[tokio::test]
-async fn who_says_too_much_is_cut_and_waits_for_nobody() {
+async fn excess_output_is_truncated_without_blocking() {
     let programs = programs(|settings| settings.output = 100);
     let report =
         ran(&programs, &["/bin/sh", "-c", "head -c 1000000 /dev/zero | tr '\\0' x; echo done >&2"]).await;
@@ -56,13 +56,13 @@ async fn who_says_too_much_is_cut_and_waits_for_nobody() {
     assert_eq!(report.std_out, format!("{}\n[cut after 100 bytes]", "x".repeat(100)));
 }
 
-/// Also if it does not listen to SIGTERM, and has begun others.
+/// Even if it ignores SIGTERM and has started descendants.
 #[tokio::test]
-async fn who_takes_too_long_is_killed_with_all_that_it_began() {
+async fn time_limit_kills_the_process_group() {
     let programs = programs(|settings| settings.time = Duration::from_millis(300));
     let script = "trap '' TERM; sleep 1000 & echo $!; while true; do sleep 0.1; done";
     let report = ran(&programs, &["/bin/sh", "-c", script]).await;
-    assert_eq!(report.exit_status, TOOK_TOO_LONG);
+    assert_eq!(report.exit_status, TIMED_OUT);
     assert!(report.std_err.ends_with("killed, as it ran longer than 300ms"), "{}", report.std_err);
     let began = report.std_out.trim();
     assert!(!began.is_empty());
@@ -70,11 +70,11 @@ async fn who_takes_too_long_is_killed_with_all_that_it_began() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let endless = ran(&programs, &["/usr/bin/yes"]).await;
-    assert_eq!(endless.exit_status, TOOK_TOO_LONG);
+    assert_eq!(endless.exit_status, TIMED_OUT);
 }
 
 #[tokio::test]
-async fn who_leaves_others_behind_with_its_output_ends_all_the_same() {
+async fn inherited_output_does_not_delay_the_report() {
     let report = ran(&programs(|_| {}), &["/bin/sh", "-c", "sleep 1000 & echo $!"]).await;
     assert_eq!(report.exit_status, 0);
     while is_running(report.std_out.trim()) {
@@ -83,12 +83,12 @@ async fn who_leaves_others_behind_with_its_output_ends_all_the_same() {
 }
 
 #[tokio::test]
-async fn so_many_run_at_once_and_so_many_wait() {
+async fn concurrent_and_waiting_programs_are_limited() {
     let programs = programs(|settings| (settings.at_once, settings.waiting) = (1, 1));
     let directory = tempfile::tempdir().unwrap();
     let gate = directory.path().join("gate");
     let wait = format!("until [ -e {0} ]; do sleep 0.02; done", gate.display());
-    let (first, second) = (begun(&programs, &["/bin/sh", "-c", &wait]), begun(&programs, &["/bin/true"]));
+    let (first, second) = (started(&programs, &["/bin/sh", "-c", &wait]), started(&programs, &["/bin/true"]));
     let third = ran(&programs, &["/bin/true"]).await;
     assert_eq!((third.exit_status, &*third.std_err), (DID_NOT_RUN, "1 programs wait on this node already"));
     fs::write(&gate, "").unwrap();
@@ -97,18 +97,18 @@ async fn so_many_run_at_once_and_so_many_wait() {
 }
 
 #[tokio::test]
-async fn who_is_told_to_stop_leaves_nothing_running() {
+async fn shutdown_kills_running_programs() {
     let programs = programs(|_| {});
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("pid");
     let script = format!("echo $$ > {0}.new; mv {0}.new {0}; sleep 1000", file.display());
-    let told = begun(&programs, &["/bin/sh", "-c", &script]);
+    let reports = started(&programs, &["/bin/sh", "-c", &script]);
     while !file.exists() {
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     programs.0.stopping.cancel();
-    programs.ended().await;
-    assert!(told.await.is_err());
+    programs.drained().await;
+    assert!(reports.await.is_err());
     let pid = fs::read_to_string(&file).unwrap();
     while is_running(pid.trim()) {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -116,7 +116,7 @@ async fn who_is_told_to_stop_leaves_nothing_running() {
 }
 
 #[test]
-fn only_what_may_run_may() {
+fn only_allowed_programs_run() {
     let programs = programs(|_| {});
     let exec = |path: &str| programs.not_allowed("postCreate", &[path.to_owned()]);
     assert_eq!(exec("/bin/sh"), None);

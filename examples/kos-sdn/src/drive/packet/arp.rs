@@ -1,22 +1,22 @@
-//! Who has an address.
+//! ARP messages.
 
 use std::net::Ipv4Addr;
 
 use super::{Malformed, Reader};
 use crate::plan::Mac;
 
-/// A question for the MAC address of an address, or an answer.
+/// An ARP request or reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arp {
-    /// It is a question.
-    pub asks: bool,
-    /// The MAC address of who sends it.
+    /// Whether it is a request.
+    pub is_request: bool,
+    /// Sender MAC address.
     pub sender_mac: Mac,
-    /// The address of who sends it.
+    /// Sender IPv4 address.
     pub sender: Ipv4Addr,
-    /// The MAC address of whom it is about; zeroes in a question.
+    /// Target MAC address; zeroes in a request.
     pub target_mac: Mac,
-    /// The address of whom it is about.
+    /// Target IPv4 address.
     pub target: Ipv4Addr,
 }
 
@@ -24,22 +24,22 @@ pub struct Arp {
 const KINDS: [u8; 6] = [0, 1, 8, 0, 6, 4];
 
 impl Arp {
-    /// Reads it. What follows is padding.
+    /// Parses a message. Trailing bytes are padding.
     ///
     /// # Errors
-    /// It is too short, not about IPv4 over Ethernet, or neither a question nor an answer.
+    /// The message is too short, not for IPv4 over Ethernet, or neither request nor reply.
     pub fn read(bytes: &[u8]) -> Result<Self, Malformed> {
-        let mut reader = Reader::new("a message of ARP", bytes);
+        let mut reader = Reader::new("an ARP message", bytes);
         if reader.bytes::<6>()? != KINDS {
-            return Err(Malformed::Field("a message of ARP is not about IPv4 over Ethernet"));
+            return Err(Malformed::Field("an ARP message is not for IPv4 over Ethernet"));
         }
-        let asks = match reader.u16()? {
+        let is_request = match reader.u16()? {
             1 => true,
             2 => false,
-            _ => return Err(Malformed::Field("a message of ARP neither asks nor answers")),
+            _ => return Err(Malformed::Field("an ARP message is neither request nor reply")),
         };
         Ok(Self {
-            asks,
+            is_request,
             sender_mac: reader.mac()?,
             sender: reader.address()?,
             target_mac: reader.mac()?,
@@ -47,10 +47,10 @@ impl Arp {
         })
     }
 
-    /// Writes it.
+    /// Serializes the message.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
-        let operation = if self.asks { [0, 1] } else { [0, 2] };
+        let operation = if self.is_request { [0, 1] } else { [0, 2] };
         let (sender, target) = (self.sender.octets(), self.target.octets());
         [&KINDS[..], &operation, &self.sender_mac.0, &sender, &self.target_mac.0, &target].concat()
     }

@@ -1,18 +1,18 @@
-//! Frames.
+//! Ethernet frames.
 
 use super::{Malformed, Reader};
 use crate::plan::{EtherType, Mac};
 
-/// A frame, without the checksum at its end.
+/// An Ethernet frame without its checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ethernet<'a> {
-    /// To whom.
+    /// Destination MAC address.
     pub to: Mac,
-    /// From whom.
+    /// Source MAC address.
     pub from: Mac,
-    /// What is in it, as a number.
+    /// The Ethernet type as a number.
     pub number: u16,
-    /// What is in it.
+    /// Payload.
     pub payload: &'a [u8],
 }
 
@@ -20,7 +20,7 @@ const IPV4: u16 = 0x0800;
 const ARP: u16 = 0x0806;
 
 impl<'a> Ethernet<'a> {
-    /// One with something that is known here.
+    /// Creates a frame of a known type.
     #[must_use]
     pub const fn new(to: Mac, from: Mac, of: EtherType, payload: &'a [u8]) -> Self {
         let number = match of {
@@ -30,7 +30,7 @@ impl<'a> Ethernet<'a> {
         Self { to, from, number, payload }
     }
 
-    /// What is in it, if that is known here.
+    /// Returns the Ethernet type, if known.
     #[must_use]
     pub const fn of(&self) -> Option<EtherType> {
         match self.number {
@@ -40,17 +40,17 @@ impl<'a> Ethernet<'a> {
         }
     }
 
-    /// Reads it.
+    /// Parses a frame.
     ///
     /// # Errors
-    /// It is too short.
+    /// The frame is too short.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new("a frame", bytes);
         let (to, from, number) = (reader.mac()?, reader.mac()?, reader.u16()?);
         Ok(Self { to, from, number, payload: reader.rest })
     }
 
-    /// Writes it.
+    /// Serializes the frame.
     #[must_use]
     pub fn bytes(&self) -> Vec<u8> {
         [&self.to.0[..], &self.from.0, &self.number.to_be_bytes(), self.payload].concat()

@@ -1,36 +1,37 @@
-//! Packets.
+//! IPv4 packets.
 
 use std::net::Ipv4Addr;
 
 use super::{Malformed, Reader, checksum};
 
-/// A packet, whole: no fragment, without options.
+/// An unfragmented IPv4 packet without options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ipv4<'a> {
-    /// From which address.
+    /// Source address.
     pub from: Ipv4Addr,
-    /// To which address.
+    /// Destination address.
     pub to: Ipv4Addr,
-    /// How many routers it may pass.
+    /// Time to live.
     pub ttl: u8,
-    /// What is in it, as a number.
+    /// Protocol number of the payload.
     pub protocol: u8,
-    /// What is in it.
+    /// Payload.
     pub payload: &'a [u8],
 }
 
-/// Version 4, with five words in the head.
+/// Version 4 and a header of five words.
 const HEAD: u8 = 0x45;
 const LENGTH: u16 = 20;
 
 impl<'a> Ipv4<'a> {
-    /// ICMP, as what is in a packet.
+    /// Protocol number of ICMP.
     pub const ICMP: u8 = 1;
 
-    /// Reads it. What follows its length is padding.
+    /// Parses a packet. Bytes beyond its length are padding; options are skipped.
     ///
     /// # Errors
-    /// It is too short, of another version, has a wrong length or a wrong checksum, or is a fragment. Options are passed over.
+    /// The packet is too short, of another version, has a wrong length or checksum, or is a
+    /// fragment.
     pub fn read(bytes: &'a [u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new("a packet", bytes);
         let (head, _service, length) = (reader.u8()?, reader.u8()?, usize::from(reader.u16()?));
@@ -47,19 +48,20 @@ impl<'a> Ipv4<'a> {
             return Err(Malformed::Field("the checksum of a packet is wrong"));
         }
         if fragment & 0x3fff != 0 {
-            return Err(Malformed::Field("a packet is a fragment, and nobody here puts them together"));
+            return Err(Malformed::Field("a packet is a fragment; reassembly is not supported"));
         }
         Ok(Self { from, to, ttl, protocol, payload: &bytes[words * 4..length] })
     }
 
-    /// Writes it.
+    /// Serializes the packet.
     ///
     /// # Errors
-    /// There is more in it than a packet holds.
+    /// The payload is too long.
     pub fn bytes(&self) -> Result<Vec<u8>, Malformed> {
         let length = u16::try_from(self.payload.len()).ok().and_then(|length| length.checked_add(LENGTH));
-        let length =
-            length.ok_or(Malformed::Field("there is more in a packet than it can hold"))?.to_be_bytes();
+        let length = length
+            .ok_or(Malformed::Field("the payload exceeds the maximum length of a packet"))?
+            .to_be_bytes();
         let mut bytes = vec![HEAD, 0, length[0], length[1], 0, 0, 0x40, 0, self.ttl, self.protocol, 0, 0];
         bytes.extend(self.from.octets());
         bytes.extend(self.to.octets());

@@ -1,6 +1,6 @@
-//! Frames as bytes, as far as networks here carry them: Ethernet with ARP, or with IPv4 and an echo by ICMP in it.
+//! The frames of simulated networks as bytes: Ethernet with ARP, or with IPv4 and ICMP echo.
 //!
-//! What is read is read without copying what is inside, and bytes that are no frame are an error, never a panic.
+//! Parsing borrows payloads; malformed bytes are an error, never a panic.
 
 mod arp;
 mod echo;
@@ -15,26 +15,26 @@ pub use ipv4::Ipv4;
 use crate::plan::Mac;
 use std::net::Ipv4Addr;
 
-/// Bytes are not what they should be.
+/// The bytes are malformed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Malformed {
-    /// There are too few.
+    /// The bytes are too short.
     #[error("{what} has {length} bytes and needs {needs}")]
     Short {
-        /// Of what.
+        /// The message type.
         what: &'static str,
-        /// How many there are.
+        /// Actual length.
         length: usize,
-        /// How many there must be.
+        /// Minimum length.
         needs: usize,
     },
-    /// A field has a value that it cannot have.
+    /// A field has an invalid value.
     #[error("{0}")]
     Field(&'static str),
 }
 
-/// Reads fields one after another.
+/// Reads consecutive fields.
 struct Reader<'a> {
     what: &'static str,
     rest: &'a [u8],
@@ -76,7 +76,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// The checksum of the Internet: of what has its own checksum in it, zero.
+/// Returns the Internet checksum; zero for data that includes its valid checksum.
 fn checksum(bytes: &[u8]) -> u16 {
     let word = |pair: &[u8]| u64::from(u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]));
     let mut sum: u64 = bytes.chunks(2).map(word).sum();

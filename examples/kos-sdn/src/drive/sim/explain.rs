@@ -1,13 +1,13 @@
-//! What a node does with a frame, told flow by flow.
+//! Traces of frames through a simulated node, as text.
 
 use super::guest::Guest;
-use super::node::{Node, TUNNELS};
-use crate::drive::{Arrival, Departure, Tunnel, Way};
-use crate::plan::{AddressKey, Local, Mac};
+use super::node::{SimNode, TUNNELS};
+use crate::drive::{FramePath, IncomingFrame, OutgoingFrame, Tunnel};
+use crate::plan::{AddressKey, LocalInterface, Mac};
 
-/// Follows the two frames that begin each exchange: who has the address, and a packet for it.
-pub(super) fn explain(node: &Node, way: &Way) -> Vec<String> {
-    let Way { from, to, host } = *way;
+/// Traces the first two frames of an exchange: the ARP request, and the packet.
+pub(super) fn explain(node: &SimNode, path: &FramePath) -> Vec<String> {
+    let FramePath { from, to, host } = *path;
     let arrives = match host {
         Some(host) => Some((TUNNELS, Some(Tunnel { vni: from.vni, node: host }))),
         None => node.port(&from).map(|port| (port, None)),
@@ -15,32 +15,32 @@ pub(super) fn explain(node: &Node, way: &Way) -> Vec<String> {
     let Some((port, tunnel)) = arrives else {
         return vec![format!("{} of network {} has no interface here", from.address, from.vni)];
     };
-    let guest = Guest::of(&Local::new(from.vni, from.address));
-    let packet = guest.pings_to(Mac::of(from.vni, to), to);
+    let guest = Guest::of(&LocalInterface::new(from.vni, from.address));
+    let packet = guest.echo_request_to(Mac::of(from.vni, to), to);
     let mut steps = Vec::new();
-    for (what, frame) in [("who has it (ARP)", Some(guest.asks(to))), ("a packet (ICMP)", packet)] {
+    for (what, frame) in [("ARP request", Some(guest.arp_request(to))), ("ICMP packet", packet)] {
         let Some(frame) = frame else { continue };
-        let whence = match tunnel {
+        let origin = match tunnel {
             Some(Tunnel { vni, node }) => format!("from {node} by the tunnel of network {vni}"),
             None => format!("from {} at port {port}", from.address),
         };
-        steps.push(format!("{what} for {to}, {whence}:"));
-        let followed = node.switch.follow(&Arrival { port, tunnel, frame: &frame });
-        steps.extend(followed.flows.iter().map(|flow| format!("  {flow}")));
-        let leaves: Vec<_> =
-            followed.leaves.iter().map(|leaves| where_to(leaves, node.who(leaves.port))).collect();
-        steps.push(match leaves.is_empty() {
+        steps.push(format!("{what} for {to}, {origin}:"));
+        let trace = node.switch.trace(&IncomingFrame { port, tunnel, frame: &frame });
+        steps.extend(trace.flows.iter().map(|flow| format!("  {flow}")));
+        let outputs: Vec<_> =
+            trace.outputs.iter().map(|outputs| output_text(outputs, node.key_at(outputs.port))).collect();
+        steps.push(match outputs.is_empty() {
             true => "  dropped".into(),
-            false => format!("  goes {}", leaves.join(", and ")),
+            false => format!("  goes {}", outputs.join(", and ")),
         });
     }
     steps
 }
 
-fn where_to(leaves: &Departure, who: Option<AddressKey>) -> String {
-    match (leaves.tunnel, who) {
+fn output_text(outputs: &OutgoingFrame, guest: Option<AddressKey>) -> String {
+    match (outputs.tunnel, guest) {
         (Some(Tunnel { vni, node }), _) => format!("to {node}, by the tunnel of network {vni}"),
-        (None, Some(AddressKey { address, .. })) => format!("to {address}, at port {}", leaves.port),
-        (None, None) => format!("out at port {}", leaves.port),
+        (None, Some(AddressKey { address, .. })) => format!("to {address}, at port {}", outputs.port),
+        (None, None) => format!("out at port {}", outputs.port),
     }
 }

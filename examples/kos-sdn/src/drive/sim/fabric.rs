@@ -5,19 +5,20 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::echo_buffer::EchoBuffer;
 use super::explain::explain;
-use super::far::Far;
 use super::underlay::Underlay;
-use crate::drive::{Audit, Fabric, FabricError, Listed, Way};
-use crate::plan::{AddressKey, Local, Remote};
+use crate::drive::{Fabric, FabricError, FlowRepairs, FramePath, InterfaceList};
+use crate::plan::{AddressKey, LocalInterface, RemoteInterface};
 
-/// The fabric of one node of an [`Underlay`], which has all there is of it: another one of the same node finds it as it was.
+/// The fabric of one node of an [`Underlay`], which owns the node's state: a second fabric of the
+/// node finds its interfaces.
 #[derive(Clone, Debug)]
 pub struct SimFabric {
     underlay: Underlay,
     node: Ipv4Addr,
-    /// What comes back from nodes in other processes, if there are such.
-    far: Option<Arc<Far>>,
+    /// Echo replies from nodes in other processes, if there are any.
+    far: Option<Arc<EchoBuffer>>,
 }
 
 impl SimFabric {
@@ -25,7 +26,7 @@ impl SimFabric {
         Self { underlay, node, far: None }
     }
 
-    pub(super) fn with(self, far: Arc<Far>) -> Self {
+    pub(super) fn with(self, far: Arc<EchoBuffer>) -> Self {
         Self { far: Some(far), ..self }
     }
 }
@@ -36,28 +37,28 @@ impl Fabric for SimFabric {
         "sim"
     }
 
-    async fn create_local(&self, interface: &Local) -> Result<(), FabricError> {
+    async fn create_local(&self, interface: &LocalInterface) -> Result<(), FabricError> {
         self.underlay.with(self.node, |node| node.create_local(interface))?
     }
 
-    async fn delete_local(&self, interface: &Local) -> Result<(), FabricError> {
+    async fn delete_local(&self, interface: &LocalInterface) -> Result<(), FabricError> {
         self.underlay.with(self.node, |node| node.delete_local(interface))
     }
 
-    async fn create_remote(&self, interface: &Remote) -> Result<(), FabricError> {
+    async fn create_remote(&self, interface: &RemoteInterface) -> Result<(), FabricError> {
         self.underlay.with(self.node, |node| node.create_remote(interface))?
     }
 
-    async fn delete_remote(&self, interface: &Remote) -> Result<(), FabricError> {
+    async fn delete_remote(&self, interface: &RemoteInterface) -> Result<(), FabricError> {
         self.underlay.with(self.node, |node| node.delete_remote(interface))
     }
 
-    async fn list(&self) -> Result<Listed, FabricError> {
+    async fn list(&self) -> Result<InterfaceList, FabricError> {
         self.underlay.with(self.node, |node| node.listed())
     }
 
-    async fn audit(&self) -> Result<Audit, FabricError> {
-        self.underlay.with(self.node, super::node::Node::audit)
+    async fn reconcile_flows(&self) -> Result<FlowRepairs, FabricError> {
+        self.underlay.with(self.node, super::node::SimNode::reconcile_flows)
     }
 
     async fn ping(&self, from: AddressKey, to: Ipv4Addr, sequence: u16) -> Result<(), FabricError> {
@@ -68,7 +69,7 @@ impl Fabric for SimFabric {
         pinged.map_err(|error| FabricError::Failed { what: "a ping", reason: error.to_string() })
     }
 
-    async fn explain(&self, way: Way) -> Result<Vec<String>, FabricError> {
-        self.underlay.with(self.node, |node| explain(node, &way))
+    async fn explain(&self, path: FramePath) -> Result<Vec<String>, FabricError> {
+        self.underlay.with(self.node, |node| explain(node, &path))
     }
 }

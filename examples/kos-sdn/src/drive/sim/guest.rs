@@ -1,53 +1,54 @@
-//! Whoever uses an interface: a machine that answers ARP and echoes, and asks for them. Pure.
+//! The machine behind an interface: answers ARP and ICMP echo requests, and sends them. Pure.
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
 use crate::drive::packet::{Arp, Echo, Ethernet, Ipv4, Malformed};
-use crate::plan::{EtherType, Local, Mac};
+use crate::plan::{EtherType, LocalInterface, Mac};
 
 /// A machine behind an interface.
 #[derive(Clone, Debug)]
 pub struct Guest {
     mac: Mac,
     address: Ipv4Addr,
-    /// Who has which address, as they said.
+    /// ARP cache.
     known: BTreeMap<Ipv4Addr, Mac>,
 }
 
-/// What a guest makes of a frame.
+/// The reaction of a guest to a frame.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Heard {
-    /// What it answers.
+pub struct GuestResponse {
+    /// The frame that it sends in reply.
     pub answer: Option<Vec<u8>>,
-    /// The echo that it heard: of whom, and of which of its requests.
+    /// The echo reply received: source, identifier and sequence number.
     pub echo: Option<(Ipv4Addr, u16, u16)>,
 }
 
-/// So many addresses are remembered.
+/// Capacity of the ARP cache.
 const KNOWN: usize = 1024;
 const TTL: u8 = 64;
 
 impl Guest {
-    /// The one that uses an interface as it should.
+    /// Creates a guest with the addresses of an interface.
     #[must_use]
-    pub const fn of(interface: &Local) -> Self {
+    pub const fn of(interface: &LocalInterface) -> Self {
         Self { mac: interface.mac, address: interface.address, known: BTreeMap::new() }
     }
 
-    /// Its frame to all: who has an address?
+    /// Returns an ARP request.
     #[must_use]
-    pub fn asks(&self, target: Ipv4Addr) -> Vec<u8> {
+    pub fn arp_request(&self, target: Ipv4Addr) -> Vec<u8> {
         let nobody = Mac([0; 6]);
-        let arp = Arp { asks: true, sender_mac: self.mac, sender: self.address, target_mac: nobody, target };
+        let arp =
+            Arp { is_request: true, sender_mac: self.mac, sender: self.address, target_mac: nobody, target };
         Ethernet::new(Mac::BROADCAST, self.mac, EtherType::Arp, &arp.bytes()).bytes()
     }
 
-    /// Its request for an echo; nothing, if it does not know who has the address.
+    /// Returns an ICMP echo request, or `None` if the ARP cache lacks the address.
     ///
     /// # Errors
-    /// There is more data than a packet holds.
-    pub fn pings(
+    /// The payload is too long.
+    pub fn echo_request(
         &self,
         to: Ipv4Addr,
         id: u16,
@@ -55,64 +56,65 @@ impl Guest {
         data: &[u8],
     ) -> Result<Option<Vec<u8>>, Malformed> {
         let Some(mac) = self.known.get(&to) else { return Ok(None) };
-        self.sends(*mac, to, &Echo { asks: true, id, sequence, data }).map(Some)
+        self.packet(*mac, to, &Echo { is_request: true, id, sequence, data }).map(Some)
     }
 
-    /// A request for an echo to whom it is said to be.
-    pub(super) fn pings_to(&self, mac: Mac, to: Ipv4Addr) -> Option<Vec<u8>> {
-        self.sends(mac, to, &Echo { asks: true, id: 0, sequence: 0, data: b"" }).ok()
+    /// Returns an ICMP echo request to a given MAC address.
+    pub(super) fn echo_request_to(&self, mac: Mac, to: Ipv4Addr) -> Option<Vec<u8>> {
+        self.packet(mac, to, &Echo { is_request: true, id: 0, sequence: 0, data: b"" }).ok()
     }
 
-    /// Forgets who has which address.
-    pub fn forgets(&mut self) {
+    /// Clears the ARP cache.
+    pub fn clear_arp_cache(&mut self) {
         self.known.clear();
     }
 
-    /// Hears a frame. What is not for it, or is none, it leaves alone.
-    pub fn hears(&mut self, frame: &[u8]) -> Heard {
-        let Ok(frame) = Ethernet::read(frame) else { return Heard::default() };
+    /// Processes a frame. Malformed frames and frames for others are ignored.
+    pub fn receive(&mut self, frame: &[u8]) -> GuestResponse {
+        let Ok(frame) = Ethernet::read(frame) else { return GuestResponse::default() };
         if frame.to != self.mac && frame.to != Mac::BROADCAST {
-            return Heard::default();
+            return GuestResponse::default();
         }
         match frame.of() {
-            Some(EtherType::Arp) => Heard { answer: self.hears_arp(frame.payload), echo: None },
-            Some(EtherType::Ipv4) if frame.to == self.mac => self.hears_packet(frame.from, frame.payload),
-            _ => Heard::default(),
+            Some(EtherType::Arp) => GuestResponse { answer: self.receive_arp(frame.payload), echo: None },
+            Some(EtherType::Ipv4) if frame.to == self.mac => self.receive_packet(frame.from, frame.payload),
+            _ => GuestResponse::default(),
         }
     }
 
-    fn hears_arp(&mut self, payload: &[u8]) -> Option<Vec<u8>> {
+    fn receive_arp(&mut self, payload: &[u8]) -> Option<Vec<u8>> {
         let arp = Arp::read(payload).ok().filter(|arp| arp.target == self.address)?;
         if self.known.len() >= KNOWN && !self.known.contains_key(&arp.sender) {
             self.known.pop_first();
         }
         self.known.insert(arp.sender, arp.sender_mac);
         let answer = Arp {
-            asks: false,
+            is_request: false,
             sender_mac: self.mac,
             sender: self.address,
             target_mac: arp.sender_mac,
             target: arp.sender,
         };
-        arp.asks.then(|| Ethernet::new(arp.sender_mac, self.mac, EtherType::Arp, &answer.bytes()).bytes())
+        arp.is_request
+            .then(|| Ethernet::new(arp.sender_mac, self.mac, EtherType::Arp, &answer.bytes()).bytes())
     }
 
-    fn hears_packet(&self, from: Mac, payload: &[u8]) -> Heard {
+    fn receive_packet(&self, from: Mac, payload: &[u8]) -> GuestResponse {
         let packet = Ipv4::read(payload)
             .ok()
             .filter(|packet| packet.to == self.address && packet.protocol == Ipv4::ICMP);
-        let Some(packet) = packet else { return Heard::default() };
+        let Some(packet) = packet else { return GuestResponse::default() };
         match Echo::read(packet.payload) {
-            Ok(echo) if echo.asks => Heard {
-                answer: self.sends(from, packet.from, &Echo { asks: false, ..echo }).ok(),
+            Ok(echo) if echo.is_request => GuestResponse {
+                answer: self.packet(from, packet.from, &Echo { is_request: false, ..echo }).ok(),
                 echo: None,
             },
-            Ok(echo) => Heard { answer: None, echo: Some((packet.from, echo.id, echo.sequence)) },
-            Err(_) => Heard::default(),
+            Ok(echo) => GuestResponse { answer: None, echo: Some((packet.from, echo.id, echo.sequence)) },
+            Err(_) => GuestResponse::default(),
         }
     }
 
-    fn sends(&self, mac: Mac, to: Ipv4Addr, echo: &Echo<'_>) -> Result<Vec<u8>, Malformed> {
+    fn packet(&self, mac: Mac, to: Ipv4Addr, echo: &Echo<'_>) -> Result<Vec<u8>, Malformed> {
         let echo = echo.bytes();
         let packet = Ipv4 { from: self.address, to, ttl: TTL, protocol: Ipv4::ICMP, payload: &echo };
         Ok(Ethernet::new(mac, self.mac, EtherType::Ipv4, &packet.bytes()?).bytes())

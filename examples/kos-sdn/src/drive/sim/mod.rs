@@ -1,12 +1,15 @@
-//! A network in memory: nodes with switches that run the flows of [`crate::plan`], guests at their ports, and the wires between.
+//! A network in memory: nodes with switches that run the flows of [`crate::plan`], guests at their
+//! ports, and the underlay between them.
 //!
-//! Nodes may be in several processes: then frames go between them by UDP, in VXLAN's own form ([`Wire`]).
+//! Nodes may be in several processes: then frames travel over UDP, encapsulated in VXLAN
+//! ([`Wire`]).
 //!
-//! No root and no kernel is needed, and what passes are frames: a flow that is wrong shows here as it would in a network.
+//! It needs neither root nor kernel support, and carries real frames: a wrong flow shows here as it
+//! would in a network.
 
+mod echo_buffer;
 mod explain;
 mod fabric;
-mod far;
 mod guest;
 mod node;
 #[cfg(test)]
@@ -16,6 +19,6 @@ mod vxlan;
 mod wire;
 
 pub use fabric::SimFabric;
-pub use guest::{Guest, Heard};
-pub use underlay::{Delivered, Lost, PingError, SimLimits, Underlay};
+pub use guest::{Guest, GuestResponse};
+pub use underlay::{DeliveredFrame, PingError, SendError, SimLimits, Underlay};
 pub use wire::Wire;

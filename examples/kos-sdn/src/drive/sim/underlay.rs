@@ -1,4 +1,4 @@
-//! The nodes, and what is between them.
+//! The underlay: nodes, and the delivery of frames between them.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -8,10 +8,10 @@ use std::sync::Arc;
 use machinery::sync::Mutex;
 
 use super::fabric::SimFabric;
-use super::guest::Heard;
-use super::node::{Node, TUNNELS};
+use super::guest::GuestResponse;
+use super::node::{SimNode, TUNNELS};
 use crate::drive::packet::Malformed;
-use crate::drive::{Arrival, FabricError, Tunnel};
+use crate::drive::{FabricError, IncomingFrame, Tunnel};
 use crate::plan::{AddressKey, Port};
 
 /// A network in memory. Cheap to clone.
@@ -20,82 +20,83 @@ pub struct Underlay(Arc<Inner>);
 
 struct Inner {
     limits: SimLimits,
-    /// Held while frames go round, which is bounded, and for nothing that waits.
-    nodes: Mutex<BTreeMap<Ipv4Addr, Node>>,
-    /// Where frames go that are for nodes which are not here.
-    out: Option<Out>,
+    /// Held during the delivery of a frame, which is bounded, and never across an await.
+    nodes: Mutex<BTreeMap<Ipv4Addr, SimNode>>,
+    /// Sends frames to nodes of other processes.
+    out: Option<RemoteSender>,
 }
 
-/// Sends a frame through a tunnel, of which it is said what the other end sees, to a node elsewhere; and does not wait.
-pub(super) type Out = Box<dyn Fn(Tunnel, Ipv4Addr, &[u8]) + Send + Sync>;
+/// Sends a frame to a node of another process without blocking; the tunnel is as the receiver sees
+/// it.
+pub(super) type RemoteSender = Box<dyn Fn(Tunnel, Ipv4Addr, &[u8]) + Send + Sync>;
 
-/// How much there may be.
+/// Limits of a simulated network.
 #[derive(Clone, Copy, Debug)]
 pub struct SimLimits {
-    /// So many nodes.
+    /// Maximum number of nodes.
     pub nodes: usize,
-    /// So many interfaces on each, and on others as it knows them.
+    /// Maximum number of interfaces per node, local and remote.
     pub interfaces: usize,
-    /// So many steps that one frame and the answers to it take.
+    /// Maximum number of forwarding steps of a frame and the replies to it.
     pub steps: usize,
 }
 
-/// A frame that came to a guest.
+/// A frame delivered to a guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Delivered {
-    /// On which node.
+pub struct DeliveredFrame {
+    /// The node of the guest.
     pub node: Ipv4Addr,
-    /// To whom.
+    /// The guest.
     pub to: AddressKey,
-    /// Its bytes.
+    /// The bytes of the frame.
     pub frame: Vec<u8>,
-    /// What was made of it.
-    pub heard: Heard,
+    /// The reaction of the guest.
+    pub response: GuestResponse,
 }
 
-/// No frame could be sent.
+/// The reason why a frame was not sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Lost {
-    /// There is no such interface.
+pub enum SendError {
+    /// The interface does not exist.
     #[error("there is no interface {} of network {} on {node}", to.address, to.vni)]
     NoInterface {
-        /// On this node.
+        /// The node.
         node: Ipv4Addr,
-        /// Which.
+        /// The interface.
         to: AddressKey,
     },
-    /// There is no such node.
+    /// The node does not exist.
     #[error("there is no node {0}")]
     NoNode(Ipv4Addr),
-    /// Answers and answers to them go round without an end.
-    #[error("a frame and the answers to it took {limit} steps and more")]
+    /// Replies to replies exceed the limit of steps.
+    #[error("a frame and the replies to it exceeded {limit} steps")]
     Storm {
-        /// How many.
+        /// The limit.
         limit: usize,
     },
 }
 
-/// A ping was not answered.
+/// The reason why a ping failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PingError {
-    /// Nobody said that the address is theirs.
-    #[error("nobody answers who has {0}")]
-    NobodyThere(Ipv4Addr),
-    /// Nobody echoed.
+    /// No ARP reply for the address.
+    #[error("no ARP reply for {0}")]
+    NoArpReply(Ipv4Addr),
+    /// No echo reply.
     #[error("{0} does not answer")]
-    NoAnswer(Ipv4Addr),
-    /// It was not sent.
+    NoEchoReply(Ipv4Addr),
+    /// The frame was not sent.
     #[error(transparent)]
-    Lost(#[from] Lost),
-    /// There is too much in it.
+    SendError(#[from] SendError),
+    /// The payload is too long.
     #[error(transparent)]
     Malformed(#[from] Malformed),
 }
 
-/// A frame on its way.
-struct Underway {
+/// A frame to be forwarded.
+struct FrameInFlight {
     node: Ipv4Addr,
     port: Port,
     tunnel: Option<Tunnel>,
@@ -109,49 +110,49 @@ impl Default for SimLimits {
 }
 
 impl Underlay {
-    /// One without nodes.
+    /// Creates a network without nodes.
     #[must_use]
     pub fn new(limits: SimLimits) -> Self {
         Self(Arc::new(Inner { limits, nodes: Mutex::default(), out: None }))
     }
 
-    /// A part of one, whose other nodes are elsewhere.
-    pub(super) fn part(limits: SimLimits, out: Out) -> Self {
+    /// Creates the part of a network that is in this process.
+    pub(super) fn part(limits: SimLimits, out: RemoteSender) -> Self {
         Self(Arc::new(Inner { limits, nodes: Mutex::default(), out: Some(out) }))
     }
 
-    /// The fabric of a node, which is there from now on; one that was there is as it was.
+    /// Returns the fabric of a node, which is created if missing.
     ///
     /// # Errors
-    /// There are too many.
+    /// The limit of nodes is reached.
     pub fn join(&self, node: Ipv4Addr) -> Result<SimFabric, FabricError> {
         let SimLimits { nodes: limit, interfaces, .. } = self.0.limits;
         let mut nodes = self.0.nodes.lock();
         if !nodes.contains_key(&node) && nodes.len() >= limit {
-            let reason = format!("the simulated network has {limit} nodes, and takes no more");
+            let reason = format!("the simulated network has reached its limit of {limit} nodes");
             return Err(FabricError::Failed { what: "joining", reason });
         }
-        nodes.entry(node).or_insert_with(|| Node::new(interfaces));
+        nodes.entry(node).or_insert_with(|| SimNode::new(interfaces));
         drop(nodes);
         Ok(SimFabric::new(self.clone(), node))
     }
 
-    /// Does something to a node.
+    /// Calls a function with a node.
     pub(super) fn with<T>(
         &self,
         node: Ipv4Addr,
-        then: impl FnOnce(&mut Node) -> T,
+        then: impl FnOnce(&mut SimNode) -> T,
     ) -> Result<T, FabricError> {
         match self.0.nodes.lock().get_mut(&node) {
             Some(node) => Ok(then(node)),
-            None => Err(FabricError::Unavailable { reason: Lost::NoNode(node).to_string() }),
+            None => Err(FabricError::Unavailable { reason: SendError::NoNode(node).to_string() }),
         }
     }
 
-    /// A real exchange: who has the address, and an echo from it.
+    /// Exchanges ARP and ICMP echo with an address.
     ///
     /// # Errors
-    /// It did not come to be, and why.
+    /// There was no reply, or a frame was not sent.
     pub fn ping(
         &self,
         node: Ipv4Addr,
@@ -160,65 +161,82 @@ impl Underlay {
         sequence: u16,
     ) -> Result<(), PingError> {
         const ID: u16 = 0x6b6f;
-        self.asks(node, from, to)?;
-        let delivered = self.pings(node, from, to, (ID, sequence))?.ok_or(PingError::NobodyThere(to))?;
-        let answered = |one: &Delivered| one.to == from && one.heard.echo == Some((to, ID, sequence));
-        delivered.iter().any(answered).then_some(()).ok_or(PingError::NoAnswer(to))
+        self.send_arp_request(node, from, to)?;
+        let delivered =
+            self.send_echo_request(node, from, to, (ID, sequence))?.ok_or(PingError::NoArpReply(to))?;
+        let answered = |one: &DeliveredFrame| one.to == from && one.response.echo == Some((to, ID, sequence));
+        delivered.iter().any(answered).then_some(()).ok_or(PingError::NoEchoReply(to))
     }
 
-    /// Lets a guest ask who has an address.
-    pub(super) fn asks(&self, node: Ipv4Addr, from: AddressKey, to: Ipv4Addr) -> Result<(), Lost> {
-        let asks = self.guest(node, from, |guest| guest.asks(to))?;
-        self.send(node, from, asks).map(drop)
+    /// Sends an ARP request from a guest.
+    pub(super) fn send_arp_request(
+        &self,
+        node: Ipv4Addr,
+        from: AddressKey,
+        to: Ipv4Addr,
+    ) -> Result<(), SendError> {
+        let is_request = self.guest(node, from, |guest| guest.arp_request(to))?;
+        self.send(node, from, is_request).map(drop)
     }
 
-    /// Lets a guest ask for an echo: what came of it here. Nothing, if it does not know who has the address.
-    pub(super) fn pings(
+    /// Sends an ICMP echo request from a guest, and returns the local deliveries; `None` if the ARP
+    /// cache lacks the address.
+    pub(super) fn send_echo_request(
         &self,
         node: Ipv4Addr,
         from: AddressKey,
         to: Ipv4Addr,
         (id, sequence): (u16, u16),
-    ) -> Result<Option<Vec<Delivered>>, PingError> {
-        let pings = self.guest(node, from, |guest| guest.pings(to, id, sequence, b"kos"))??;
-        Ok(pings.map(|frame| self.send(node, from, frame)).transpose()?)
+    ) -> Result<Option<Vec<DeliveredFrame>>, PingError> {
+        let request = self.guest(node, from, |guest| guest.echo_request(to, id, sequence, b"kos"))??;
+        Ok(request.map(|frame| self.send(node, from, frame)).transpose()?)
     }
 
-    /// Sends a frame from a guest, whatever it is, and lets the guests answer: who heard what.
+    /// Sends any frame from a guest, and the replies of guests. Returns the deliveries.
     ///
     /// # Errors
-    /// There is no such guest, or there is no end to the answers.
-    pub fn send(&self, node: Ipv4Addr, from: AddressKey, frame: Vec<u8>) -> Result<Vec<Delivered>, Lost> {
+    /// The guest does not exist, or the limit of steps is reached.
+    pub fn send(
+        &self,
+        node: Ipv4Addr,
+        from: AddressKey,
+        frame: Vec<u8>,
+    ) -> Result<Vec<DeliveredFrame>, SendError> {
         let mut nodes = self.0.nodes.lock();
-        let port = nodes.get(&node).ok_or(Lost::NoNode(node))?.port(&from);
-        let port = port.ok_or(Lost::NoInterface { node, to: from })?;
-        self.run(&mut nodes, Underway { node, port, tunnel: None, frame })
+        let port = nodes.get(&node).ok_or(SendError::NoNode(node))?.port(&from);
+        let port = port.ok_or(SendError::NoInterface { node, to: from })?;
+        self.run(&mut nodes, FrameInFlight { node, port, tunnel: None, frame })
     }
 
-    /// Lets a frame come out of a tunnel at a node, from whoever sent it there: who heard what.
+    /// Delivers a frame from a tunnel to a node. Returns the deliveries.
     ///
     /// # Errors
-    /// There is no such node, or there is no end to the answers.
-    pub fn arrive(&self, node: Ipv4Addr, tunnel: Tunnel, frame: Vec<u8>) -> Result<Vec<Delivered>, Lost> {
+    /// The node does not exist, or the limit of steps is reached.
+    pub fn deliver(
+        &self,
+        node: Ipv4Addr,
+        tunnel: Tunnel,
+        frame: Vec<u8>,
+    ) -> Result<Vec<DeliveredFrame>, SendError> {
         let mut nodes = self.0.nodes.lock();
         if !nodes.contains_key(&node) {
-            return Err(Lost::NoNode(node));
+            return Err(SendError::NoNode(node));
         }
-        self.run(&mut nodes, Underway { node, port: TUNNELS, tunnel: Some(tunnel), frame })
+        self.run(&mut nodes, FrameInFlight { node, port: TUNNELS, tunnel: Some(tunnel), frame })
     }
 
-    /// Cuts the wire of a node, or mends it.
+    /// Disconnects a node from the underlay, or reconnects it.
     ///
     /// # Errors
-    /// There is no such node.
-    pub fn cut(&self, node: Ipv4Addr, is_cut: bool) -> Result<(), FabricError> {
-        self.with(node, |node| node.is_cut = is_cut)
+    /// The node does not exist.
+    pub fn disconnect(&self, node: Ipv4Addr, is_disconnected: bool) -> Result<(), FabricError> {
+        self.with(node, |node| node.is_disconnected = is_disconnected)
     }
 
-    /// The switch of a node begins anew, and has no flows: as when its program is restarted.
+    /// Replaces the switch of a node by one without flows, as a restart does.
     ///
     /// # Errors
-    /// There is no such node.
+    /// The node does not exist.
     pub fn restart_switch(&self, node: Ipv4Addr) -> Result<(), FabricError> {
         self.with(node, |node| node.switch = crate::drive::Switch::new(TUNNELS))
     }
@@ -226,23 +244,27 @@ impl Underlay {
     fn guest<T>(
         &self,
         node: Ipv4Addr,
-        who: AddressKey,
+        key: AddressKey,
         then: impl FnOnce(&mut super::Guest) -> T,
-    ) -> Result<T, Lost> {
+    ) -> Result<T, SendError> {
         let mut nodes = self.0.nodes.lock();
-        let at = nodes.get_mut(&node).ok_or(Lost::NoNode(node))?;
-        let guest = at.port(&who).and_then(|port| at.guest(port));
-        guest.map(|(_, guest)| then(guest)).ok_or(Lost::NoInterface { node, to: who })
+        let at = nodes.get_mut(&node).ok_or(SendError::NoNode(node))?;
+        let guest = at.port(&key).and_then(|port| at.guest(port));
+        guest.map(|(_, guest)| then(guest)).ok_or(SendError::NoInterface { node, to: key })
     }
 }
 
 impl Underlay {
-    /// Lets a frame go where it goes, and the answers to it.
-    fn run(&self, nodes: &mut BTreeMap<Ipv4Addr, Node>, first: Underway) -> Result<Vec<Delivered>, Lost> {
+    /// Forwards a frame and the replies to it.
+    fn run(
+        &self,
+        nodes: &mut BTreeMap<Ipv4Addr, SimNode>,
+        first: FrameInFlight,
+    ) -> Result<Vec<DeliveredFrame>, SendError> {
         let limit = self.0.limits.steps;
-        let (mut underway, mut delivered) = (VecDeque::from([first]), Vec::new());
+        let (mut in_flight, mut delivered) = (VecDeque::from([first]), Vec::new());
         for _ in 0..limit {
-            let Some(Underway { node: here, port, tunnel, frame }) = underway.pop_front() else {
+            let Some(FrameInFlight { node: here, port, tunnel, frame }) = in_flight.pop_front() else {
                 return Ok(delivered);
             };
             let Some(node) = nodes.get_mut(&here) else {
@@ -251,15 +273,15 @@ impl Underlay {
                 }
                 continue;
             };
-            let is_cut = node.is_cut;
-            if is_cut && port == TUNNELS {
+            let is_disconnected = node.is_disconnected;
+            if is_disconnected && port == TUNNELS {
                 continue;
             }
-            for leaves in node.switch.step(&Arrival { port, tunnel, frame: &frame }) {
-                match leaves.tunnel {
-                    Some(Tunnel { vni, node: there }) if !is_cut => {
+            for outputs in node.switch.forward(&IncomingFrame { port, tunnel, frame: &frame }) {
+                match outputs.tunnel {
+                    Some(Tunnel { vni, node: there }) if !is_disconnected => {
                         let tunnel = Some(Tunnel { vni, node: here });
-                        underway.push_back(Underway {
+                        in_flight.push_back(FrameInFlight {
                             node: there,
                             port: TUNNELS,
                             tunnel,
@@ -268,22 +290,22 @@ impl Underlay {
                     }
                     Some(_) => {}
                     None => {
-                        let Some((to, guest)) = node.guest(leaves.port) else { continue };
-                        let heard = guest.hears(&frame);
-                        if let Some(answer) = heard.answer.clone() {
-                            underway.push_back(Underway {
+                        let Some((to, guest)) = node.guest(outputs.port) else { continue };
+                        let response = guest.receive(&frame);
+                        if let Some(answer) = response.answer.clone() {
+                            in_flight.push_back(FrameInFlight {
                                 node: here,
-                                port: leaves.port,
+                                port: outputs.port,
                                 tunnel: None,
                                 frame: answer,
                             });
                         }
-                        delivered.push(Delivered { node: here, to, frame: frame.clone(), heard });
+                        delivered.push(DeliveredFrame { node: here, to, frame: frame.clone(), response });
                     }
                 }
             }
         }
-        if underway.is_empty() { Ok(delivered) } else { Err(Lost::Storm { limit }) }
+        if in_flight.is_empty() { Ok(delivered) } else { Err(SendError::Storm { limit }) }
     }
 }
 

@@ -1,12 +1,12 @@
-//! Frames as VXLAN carries them (RFC 7348): eight bytes before each say of which network it is. Pure.
+//! VXLAN encapsulation (RFC 7348): an eight-byte header with the VNI. Pure.
 
 use crate::model::Vni;
 
 const HEADER: usize = 8;
-/// It is said of which network the frame is.
+/// The I flag: the VNI is valid.
 const HAS_VNI: u8 = 0x08;
 
-/// What goes over the wire.
+/// Encapsulates a frame.
 pub(super) fn wrapped(vni: Vni, frame: &[u8]) -> Vec<u8> {
     let [_, high, middle, low] = vni.number().to_be_bytes();
     let mut bytes = Vec::with_capacity(HEADER + frame.len());
@@ -15,7 +15,7 @@ pub(super) fn wrapped(vni: Vni, frame: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What came, if it is that.
+/// Decapsulates a datagram; `None` if it is malformed.
 pub(super) fn unwrapped(bytes: &[u8]) -> Option<(Vni, &[u8])> {
     let (header, frame) = bytes.split_at_checked(HEADER)?;
     if header[0] & HAS_VNI == 0 {
@@ -30,15 +30,15 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// The example of a header: flags, reserved, the number in 24 bits, reserved.
+    /// The header of the RFC: flags, reserved, 24-bit VNI, reserved.
     #[test]
-    fn a_header_is_that_of_the_rfc() {
+    fn vxlan_header_matches_the_rfc() {
         let vni = Vni::new(0x0a_0b0c).unwrap();
         assert_eq!(wrapped(vni, b"xy"), [8, 0, 0, 0, 0x0a, 0x0b, 0x0c, 0, b'x', b'y']);
     }
 
     #[test]
-    fn what_is_none_is_let_go() {
+    fn malformed_vxlan_is_ignored() {
         let reserved_is_ignored = [0xff, 1, 2, 3, 0, 0, 17, 9];
         assert_eq!(unwrapped(&reserved_is_ignored), Some((Vni::new(17).unwrap(), &[][..])));
         for bytes in [&[8, 0, 0, 0, 0, 0, 17][..], &[0, 0, 0, 0, 0, 0, 17, 0], &[8, 0, 0, 0, 0, 0, 0, 0], &[]]
@@ -49,7 +49,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_wrapped_is_unwrapped(number in 1..=Vni::MAX, frame in proptest::collection::vec(any::<u8>(), 0..64)) {
+        fn vxlan_round_trips(number in 1..=Vni::MAX, frame in proptest::collection::vec(any::<u8>(), 0..64)) {
             let vni = Vni::new(number).unwrap();
             let bytes = wrapped(vni, &frame);
             prop_assert_eq!(unwrapped(&bytes), Some((vni, &frame[..])));

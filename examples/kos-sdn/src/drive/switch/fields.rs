@@ -1,19 +1,19 @@
-//! What a frame has, in the terms of flows.
+//! Extraction of match fields from frames.
 
 use std::net::Ipv4Addr;
 
-use super::Arrival;
+use super::IncomingFrame;
 use crate::drive::packet::{Arp, Ethernet, Ipv4};
 use crate::plan::{EtherType, Match};
 
-/// All that can be matched of a frame; nothing, if it is none. What is in it and cannot be read has no fields, so no flow that asks for them
-/// is for it.
-pub(super) fn fields_of(arrival: &Arrival<'_>) -> Option<Match> {
-    let frame = Ethernet::read(arrival.frame).ok()?;
+/// Returns the match fields of a frame, or `None` for a malformed frame. A malformed payload has no
+/// fields, so no flow that matches them applies.
+pub(super) fn fields_of(incoming: &IncomingFrame<'_>) -> Option<Match> {
+    let frame = Ethernet::read(incoming.frame).ok()?;
     let mut fields = Match {
-        in_port: Some(arrival.port),
-        tun_id: Some(arrival.tunnel.map_or(0, |tunnel| tunnel.vni.number())),
-        tun_src: Some(arrival.tunnel.map_or(Ipv4Addr::UNSPECIFIED, |tunnel| tunnel.node)),
+        in_port: Some(incoming.port),
+        tun_id: Some(incoming.tunnel.map_or(0, |tunnel| tunnel.vni.number())),
+        tun_src: Some(incoming.tunnel.map_or(Ipv4Addr::UNSPECIFIED, |tunnel| tunnel.node)),
         dl_src: Some(frame.from),
         dl_dst: Some(frame.to),
         dl_type: frame.of(),

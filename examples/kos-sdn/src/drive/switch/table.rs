@@ -1,31 +1,31 @@
-//! One table of flows.
+//! A flow table with tuple space search.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use crate::plan::{Flow, Match};
 
-/// The flows of a table, by priority and by what they ask for: a frame is looked up once for each set of fields that flows ask for, however many
-/// flows there are.
+/// The flows of a table, grouped by priority and set of matched fields: a look-up costs one probe
+/// per group, regardless of the number of flows (tuple space search, as in OVS).
 #[derive(Debug, Default)]
 pub(super) struct Table {
-    groups: BTreeMap<(Reverse<u16>, Asked), BTreeMap<Match, Flow>>,
+    groups: BTreeMap<(Reverse<u16>, FieldMask), BTreeMap<Match, Flow>>,
 }
 
-/// Which fields a flow asks for, in the order of [`Match`].
+/// The fields that a flow matches, in the order of [`Match`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Asked([bool; 10]);
+struct FieldMask([bool; 10]);
 
 impl Table {
-    /// Puts a flow where it belongs, and returns the one that was there.
+    /// Inserts a flow. Returns the flow that it replaces.
     pub(super) fn put(&mut self, flow: Flow) -> Option<Flow> {
-        let group = (Reverse(flow.priority), Asked::by(&flow.matches));
+        let group = (Reverse(flow.priority), FieldMask::by(&flow.matches));
         self.groups.entry(group).or_default().insert(flow.matches.clone(), flow)
     }
 
-    /// Takes the flow of a priority and match away.
+    /// Removes the flow of a priority and match.
     pub(super) fn take(&mut self, priority: u16, matches: &Match) -> Option<Flow> {
-        let group = (Reverse(priority), Asked::by(matches));
+        let group = (Reverse(priority), FieldMask::by(matches));
         let flows = self.groups.get_mut(&group)?;
         let flow = flows.remove(matches);
         if flows.is_empty() {
@@ -34,9 +34,9 @@ impl Table {
         flow
     }
 
-    /// The flow for a frame with these fields.
+    /// Returns the matching flow of highest priority.
     pub(super) fn find(&self, fields: &Match) -> Option<&Flow> {
-        self.groups.iter().find_map(|((_, asked), flows)| flows.get(&asked.of(fields)))
+        self.groups.iter().find_map(|((_, mask), flows)| flows.get(&mask.of(fields)))
     }
 
     pub(super) fn flows(&self) -> impl Iterator<Item = &Flow> {
@@ -48,7 +48,7 @@ impl Table {
     }
 }
 
-impl Asked {
+impl FieldMask {
     fn by(matches: &Match) -> Self {
         let Match { in_port, tun_id, tun_src, dl_src, dl_dst, dl_type, nw_src, arp_sha, arp_spa, arp_tpa } =
             matches;
@@ -66,7 +66,7 @@ impl Asked {
         ])
     }
 
-    /// What a frame has of these.
+    /// Returns the values of these fields, and wildcards for the others.
     fn of(&self, fields: &Match) -> Match {
         let [in_port, tun_id, tun_src, dl_src, dl_dst, dl_type, nw_src, arp_sha, arp_spa, arp_tpa] = self.0;
         Match {

@@ -3,7 +3,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::drive::packet::{Arp, Ethernet, Ipv4};
 use crate::plan::{
-    EtherType, Local, Mac, Remote, difference, fixed, local_cookie, local_flows, remote_cookie, remote_flows,
+    EtherType, LocalInterface, Mac, RemoteInterface, default_drop_flows, flow_difference, local_cookie,
+    local_flows, remote_cookie, remote_flows,
 };
 
 const TUNNELS: Port = Port(1);
@@ -12,19 +13,19 @@ fn vni(number: u32) -> Vni {
     Vni::new(number).unwrap()
 }
 
-fn local(low: u8) -> Local {
-    Local::new(vni(1), [10, 0, 0, low].into())
+fn local(low: u8) -> LocalInterface {
+    LocalInterface::new(vni(1), [10, 0, 0, low].into())
 }
 
-fn remote(low: u8) -> Remote {
-    Remote::new(vni(1), [10, 0, 0, low].into(), [192, 0, 2, low].into())
+fn remote(low: u8) -> RemoteInterface {
+    RemoteInterface::new(vni(1), [10, 0, 0, low].into(), [192, 0, 2, low].into())
 }
 
 fn switch() -> Switch {
     let mut switch = Switch::new(TUNNELS);
     let here = [2, 3].map(|low| local_flows(&local(low), Port(u32::from(low))));
     let there = [8, 9].map(|low| remote_flows(&remote(low), TUNNELS));
-    fixed()
+    default_drop_flows()
         .into_iter()
         .chain(here.into_iter().flatten())
         .chain(there.into_iter().flatten())
@@ -33,18 +34,18 @@ fn switch() -> Switch {
 }
 
 #[test]
-fn flows_come_and_go_by_their_cookie() {
+fn flows_are_removed_by_cookie() {
     let mut switch = switch();
-    let mut wanted = switch.flows();
-    assert_eq!(wanted.len(), 18);
+    let mut expected = switch.flows();
+    assert_eq!(expected.len(), 18);
     switch.remove_all(local_cookie(local(2).mac));
     switch.remove_all(remote_cookie(remote(9).mac));
     switch.remove_all(local_cookie(local(2).mac));
     for flow in local_flows(&local(2), Port(2)).iter().chain(&remote_flows(&remote(9), TUNNELS)) {
-        assert!(wanted.remove(flow));
+        assert!(expected.remove(flow));
     }
-    assert_eq!(difference(&wanted, &switch.flows()), Default::default());
-    for flow in wanted {
+    assert_eq!(flow_difference(&expected, &switch.flows()), Default::default());
+    for flow in expected {
         let again = Flow { cookie: 17, ..flow.clone() };
         switch.add(again.clone());
         switch.remove_all(flow.cookie);
@@ -55,31 +56,35 @@ fn flows_come_and_go_by_their_cookie() {
 }
 
 #[test]
-fn a_flow_that_leads_back_to_itself_ends() {
+fn resubmit_loops_are_bounded() {
     let mut switch = Switch::new(TUNNELS);
     let actions = vec![Action::Output(Port(9)), Action::Resubmit(0)];
     switch.add(Flow { table: 0, priority: 1, cookie: 0, matches: Match::default(), actions });
     let frame = Ethernet::new(Mac::BROADCAST, Mac::BROADCAST, EtherType::Arp, &[]).bytes();
-    assert_eq!(switch.step(&Arrival { port: Port(2), tunnel: None, frame: &frame }).len(), TURNS);
-    assert_eq!(switch.step(&Arrival { port: Port(9), tunnel: None, frame: &frame }), []);
+    assert_eq!(
+        switch.forward(&IncomingFrame { port: Port(2), tunnel: None, frame: &frame }).len(),
+        MAX_LOOKUPS
+    );
+    assert_eq!(switch.forward(&IncomingFrame { port: Port(9), tunnel: None, frame: &frame }), []);
 }
 
-/// By looking at all flows, one after another.
+/// A linear search of all flows.
 fn naive<'a>(flows: &'a BTreeSet<Flow>, table: u8, fields: &Match) -> Option<&'a Flow> {
-    let asks = |wanted: &Match| {
-        let is = |same: bool, asked: bool| same || !asked;
-        is(wanted.in_port == fields.in_port, wanted.in_port.is_some())
-            && is(wanted.tun_id == fields.tun_id, wanted.tun_id.is_some())
-            && is(wanted.tun_src == fields.tun_src, wanted.tun_src.is_some())
-            && is(wanted.dl_src == fields.dl_src, wanted.dl_src.is_some())
-            && is(wanted.dl_dst == fields.dl_dst, wanted.dl_dst.is_some())
-            && is(wanted.dl_type == fields.dl_type, wanted.dl_type.is_some())
-            && is(wanted.nw_src == fields.nw_src, wanted.nw_src.is_some())
-            && is(wanted.arp_sha == fields.arp_sha, wanted.arp_sha.is_some())
-            && is(wanted.arp_spa == fields.arp_spa, wanted.arp_spa.is_some())
-            && is(wanted.arp_tpa == fields.arp_tpa, wanted.arp_tpa.is_some())
+    let matches = |expected: &Match| {
+        let is = |same: bool, required: bool| same || !required;
+        is(expected.in_port == fields.in_port, expected.in_port.is_some())
+            && is(expected.tun_id == fields.tun_id, expected.tun_id.is_some())
+            && is(expected.tun_src == fields.tun_src, expected.tun_src.is_some())
+            && is(expected.dl_src == fields.dl_src, expected.dl_src.is_some())
+            && is(expected.dl_dst == fields.dl_dst, expected.dl_dst.is_some())
+            && is(expected.dl_type == fields.dl_type, expected.dl_type.is_some())
+            && is(expected.nw_src == fields.nw_src, expected.nw_src.is_some())
+            && is(expected.arp_sha == fields.arp_sha, expected.arp_sha.is_some())
+            && is(expected.arp_spa == fields.arp_spa, expected.arp_spa.is_some())
+            && is(expected.arp_tpa == fields.arp_tpa, expected.arp_tpa.is_some())
     };
-    let found: Vec<&Flow> = flows.iter().filter(|flow| flow.table == table && asks(&flow.matches)).collect();
+    let found: Vec<&Flow> =
+        flows.iter().filter(|flow| flow.table == table && matches(&flow.matches)).collect();
     let highest = found.iter().map(|flow| flow.priority).max()?;
     let mut of_it = found.into_iter().filter(|flow| flow.priority == highest);
     let one = of_it.next();
@@ -97,9 +102,10 @@ fn address() -> impl Strategy<Value = Ipv4Addr> {
 }
 
 fn frame() -> impl Strategy<Value = Vec<u8>> {
-    let arp = (mac(), address(), address(), any::<bool>()).prop_map(|(sender_mac, sender, target, asks)| {
-        (EtherType::Arp, Arp { asks, sender_mac, sender, target_mac: Mac([0; 6]), target }.bytes())
-    });
+    let arp =
+        (mac(), address(), address(), any::<bool>()).prop_map(|(sender_mac, sender, target, is_request)| {
+            (EtherType::Arp, Arp { is_request, sender_mac, sender, target_mac: Mac([0; 6]), target }.bytes())
+        });
     let packet = (address(), address(), proptest::collection::vec(any::<u8>(), 0..30)).prop_map(
         |(from, to, payload)| {
             let packet = Ipv4 { from, to, ttl: 9, protocol: 1, payload: &payload };
@@ -121,7 +127,7 @@ fn frame() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
-fn arrival() -> impl Strategy<Value = (Port, Option<Tunnel>)> {
+fn incoming() -> impl Strategy<Value = (Port, Option<Tunnel>)> {
     prop_oneof![
         (2..5_u32).prop_map(|port| (Port(port), None)),
         (1..3_u32, 7..11_u8).prop_map(|(number, low)| {
@@ -133,21 +139,21 @@ fn arrival() -> impl Strategy<Value = (Port, Option<Tunnel>)> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2048))]
     #[test]
-    fn no_frame_harms_a_switch((port, tunnel) in arrival(), whole in frame(), wild in proptest::collection::vec(any::<u8>(), 0..60)) {
+    fn arbitrary_frames_follow_the_flows((port, tunnel) in incoming(), whole in frame(), wild in proptest::collection::vec(any::<u8>(), 0..60)) {
         let switch = switch();
         for frame in [&whole, &wild] {
-            let arrival = Arrival { port, tunnel, frame };
-            let leaves = switch.step(&arrival);
-            prop_assert!(leaves.len() <= 1, "to one, or to nobody");
-            prop_assert!(leaves.iter().all(|leaves| leaves.port != port), "never back");
-            let Some(fields) = fields_of(&arrival) else { continue };
+            let incoming = IncomingFrame { port, tunnel, frame };
+            let outputs = switch.forward(&incoming);
+            prop_assert!(outputs.len() <= 1, "at most one output");
+            prop_assert!(outputs.iter().all(|outputs| outputs.port != port), "never back");
+            let Some(fields) = fields_of(&incoming) else { continue };
             let flows = switch.flows();
             for table in [0, 1] {
                 let found = switch.tables[&table].find(&fields);
                 prop_assert_eq!(found, naive(&flows, table, &fields));
             }
-            if !leaves.is_empty() {
-                prop_assert!(fields.nw_src.or(fields.arp_spa).is_some(), "what cannot be read goes nowhere");
+            if !outputs.is_empty() {
+                prop_assert!(fields.nw_src.or(fields.arp_spa).is_some(), "malformed frames are dropped");
             }
         }
     }

@@ -21,145 +21,145 @@ fn addressed() -> NetworkAttachment {
     here
 }
 
-/// A node that does what it is told, and what it has in the end.
+/// A node that executes each step.
 #[derive(Default)]
-struct Node {
-    have: Option<Interface>,
+struct ModelNode {
+    actual: Option<Interface>,
     steps: Vec<String>,
 }
 
-impl Node {
-    fn comes_to_rest(&mut self, here: &mut Option<NetworkAttachment>, elsewhere: Elsewhere) {
+impl ModelNode {
+    fn run_to_completion(&mut self, here: &mut Option<NetworkAttachment>, location: PeerLocation) {
         for _ in 0..10 {
-            let sight = Sight {
+            let sight = AgentView {
                 host: HOST,
                 here: here.as_ref(),
-                elsewhere,
-                have: self.have.as_ref(),
+                location,
+                actual: self.actual.as_ref(),
                 report: None,
-                wrong: &[],
+                errors: &[],
                 failed: false,
             };
-            let step = next(&sight);
-            let said = match step {
-                Step::Rest => return,
-                Step::Hold => {
+            let step = next_step(&sight);
+            let desired_status = match step {
+                AgentStep::Done => return,
+                AgentStep::AddFinalizer => {
                     here.as_mut().unwrap().metadata.finalizers = Some(vec![FINALIZER.into()]);
-                    "hold"
+                    "add finalizer"
                 }
-                Step::Make(interface) => {
-                    assert!(self.have.replace(interface).is_none(), "one for each");
-                    "make"
+                AgentStep::Create(interface) => {
+                    assert!(self.actual.replace(interface).is_none(), "one interface per attachment");
+                    "create"
                 }
-                Step::Unmake(interface) => {
-                    assert_eq!(self.have.take(), Some(interface), "it takes away what is there");
-                    "unmake"
+                AgentStep::Delete(interface) => {
+                    assert_eq!(self.actual.take(), Some(interface), "it deletes the existing interface");
+                    "delete"
                 }
-                Step::Say(status) => {
+                AgentStep::WriteStatus(status) => {
                     here.as_mut().unwrap().status = *status;
-                    "say"
+                    "write status"
                 }
-                Step::LetGo => {
-                    assert!(self.have.is_none(), "nothing is left");
+                AgentStep::RemoveFinalizer => {
+                    assert!(self.actual.is_none(), "the interface is deleted");
                     *here = None;
-                    "let go"
+                    "remove finalizer"
                 }
             };
-            self.steps.push(said.into());
+            self.steps.push(desired_status.into());
         }
-        panic!("it never rests: {:?}", self.steps);
+        panic!("no end of steps: {:?}", self.steps);
     }
 
-    fn took(&mut self) -> Vec<String> {
+    fn take_steps(&mut self) -> Vec<String> {
         std::mem::take(&mut self.steps)
     }
 }
 
 #[test]
-fn nothing_is_made_before_it_is_held_and_nothing_is_let_go_before_it_is_gone() {
-    let (mut node, mut here) = (Node::default(), Some(addressed()));
-    node.comes_to_rest(&mut here, Elsewhere::Nothing);
-    assert_eq!(node.took(), ["hold", "make", "say"]);
+fn finalizer_spans_the_life_of_the_interface() {
+    let (mut node, mut here) = (ModelNode::default(), Some(addressed()));
+    node.run_to_completion(&mut here, PeerLocation::Absent);
+    assert_eq!(node.take_steps(), ["add finalizer", "create", "write status"]);
     let status = &here.as_ref().unwrap().status;
     assert_eq!((&*status.ifc_name, &*status.host_ip), ("kos060100020011", "192.0.2.1"));
 
     here.as_mut().unwrap().metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
-    node.comes_to_rest(&mut here, Elsewhere::Nothing);
-    assert_eq!(node.took(), ["unmake", "let go"]);
-    assert!(here.is_none() && node.have.is_none());
+    node.run_to_completion(&mut here, PeerLocation::Absent);
+    assert_eq!(node.take_steps(), ["delete", "remove finalizer"]);
+    assert!(here.is_none() && node.actual.is_none());
 }
 
-/// In the original the status told of an interface that was no more.
+/// The original's status named an interface that no longer existed.
 #[test]
-fn who_loses_its_address_loses_its_interface_and_it_is_said() {
-    let (mut node, mut here) = (Node::default(), Some(addressed()));
-    node.comes_to_rest(&mut here, Elsewhere::Nothing);
-    let _ = node.took();
+fn lost_address_deletes_the_interface_and_clears_the_status() {
+    let (mut node, mut here) = (ModelNode::default(), Some(addressed()));
+    node.run_to_completion(&mut here, PeerLocation::Absent);
+    let _ = node.take_steps();
     let status = &mut here.as_mut().unwrap().status;
     (status.lock_uid, status.ipv4, status.address_vni) = (String::new(), String::new(), 0);
-    node.comes_to_rest(&mut here, Elsewhere::Nothing);
-    assert_eq!(node.took(), ["unmake", "say"]);
+    node.run_to_completion(&mut here, PeerLocation::Absent);
+    assert_eq!(node.take_steps(), ["delete", "write status"]);
     assert_eq!(here.unwrap().status, AttachmentStatus::default());
 }
 
 #[test]
-fn who_moves_to_another_network_gets_another_interface() {
-    let (mut node, mut here) = (Node::default(), Some(addressed()));
-    node.comes_to_rest(&mut here, Elsewhere::Nothing);
-    let _ = node.took();
+fn changed_network_replaces_the_interface() {
+    let (mut node, mut here) = (ModelNode::default(), Some(addressed()));
+    node.run_to_completion(&mut here, PeerLocation::Absent);
+    let _ = node.take_steps();
     assert_eq!(network_of(here.as_ref().unwrap()), Some(vni()));
     here.as_mut().unwrap().status.address_vni = 18;
-    node.comes_to_rest(&mut here, Elsewhere::Nothing);
-    assert_eq!(node.took(), ["unmake", "make", "say"]);
-    assert_eq!(node.have, Some(Interface::Local(Local::new(Vni::new(18).unwrap(), ADDRESS))));
+    node.run_to_completion(&mut here, PeerLocation::Absent);
+    assert_eq!(node.take_steps(), ["delete", "create", "write status"]);
+    assert_eq!(node.actual, Some(Interface::Local(LocalInterface::new(Vni::new(18).unwrap(), ADDRESS))));
 }
 
 #[test]
-fn the_way_to_one_elsewhere_is_made_follows_it_and_goes() {
-    let (mut node, mut here) = (Node::default(), None);
-    node.comes_to_rest(&mut here, Elsewhere::There(vni(), ADDRESS, OTHER));
-    assert_eq!(node.have, Some(Interface::Remote(Remote::new(vni(), ADDRESS, OTHER))));
-    node.comes_to_rest(&mut here, Elsewhere::Unclear);
-    assert_eq!(node.took(), ["make"], "what is unclear stays as it is");
+fn remote_interface_follows_its_peer() {
+    let (mut node, mut here) = (ModelNode::default(), None);
+    node.run_to_completion(&mut here, PeerLocation::At(vni(), ADDRESS, OTHER));
+    assert_eq!(node.actual, Some(Interface::Remote(RemoteInterface::new(vni(), ADDRESS, OTHER))));
+    node.run_to_completion(&mut here, PeerLocation::Ambiguous);
+    assert_eq!(node.take_steps(), ["create"], "an ambiguous location changes nothing");
     let third = Ipv4Addr::new(192, 0, 2, 3);
-    node.comes_to_rest(&mut here, Elsewhere::There(vni(), ADDRESS, third));
-    assert_eq!(node.took(), ["unmake", "make"]);
-    node.comes_to_rest(&mut here, Elsewhere::Nothing);
-    assert_eq!((node.took(), node.have), (vec!["unmake".into()], None));
+    node.run_to_completion(&mut here, PeerLocation::At(vni(), ADDRESS, third));
+    assert_eq!(node.take_steps(), ["delete", "create"]);
+    node.run_to_completion(&mut here, PeerLocation::Absent);
+    assert_eq!((node.take_steps(), node.actual), (vec!["delete".into()], None));
 }
 
-/// In the original a fabric's errors were repeated for ever, and told to nobody.
+/// The original retried fabric errors forever without reporting them.
 #[test]
-fn what_fails_is_said_once_and_nothing_else_is_tried() {
+fn failed_step_is_reported_once_and_stops() {
     let mut here = addressed();
     here.metadata.finalizers = Some(vec![FINALIZER.into()]);
-    let wrong = ["the switch cannot be reached".to_owned()];
+    let errors = ["the switch cannot be reached".to_owned()];
     let of = |here: &NetworkAttachment| {
-        let elsewhere = Elsewhere::Nothing;
-        next(&Sight {
+        let location = PeerLocation::Absent;
+        next_step(&AgentView {
             host: HOST,
             here: Some(here),
-            elsewhere,
-            have: None,
+            location,
+            actual: None,
             report: None,
-            wrong: &wrong,
+            errors: &errors,
             failed: true,
         })
     };
-    let Step::Say(said) = of(&here) else { panic!("it is said") };
-    assert_eq!(said.errors.host, wrong);
-    here.status = *said;
-    assert_eq!(of(&here), Step::Rest);
+    let AgentStep::WriteStatus(desired_status) = of(&here) else { panic!("no status is written") };
+    assert_eq!(desired_status.errors.host, errors);
+    here.status = *desired_status;
+    assert_eq!(of(&here), AgentStep::Done);
     here.metadata.deletion_timestamp = Some(Time(Timestamp::UNIX_EPOCH));
-    assert_eq!(of(&here), Step::Rest, "who knows what is left");
+    assert_eq!(of(&here), AgentStep::Done, "the interface may still exist");
 }
 
-/// An address without a lock is somebody's mistake.
+/// An address without a lock is an error of its writer.
 #[test]
-fn an_address_without_a_lock_makes_nothing() {
+fn unlocked_address_creates_no_interface() {
     let mut here = addressed();
     here.status.lock_uid.clear();
-    let (mut node, mut here) = (Node::default(), Some(here));
-    node.comes_to_rest(&mut here, Elsewhere::Nothing);
-    assert!(node.have.is_none() && node.took().is_empty());
+    let (mut node, mut here) = (ModelNode::default(), Some(here));
+    node.run_to_completion(&mut here, PeerLocation::Absent);
+    assert!(node.actual.is_none() && node.take_steps().is_empty());
 }

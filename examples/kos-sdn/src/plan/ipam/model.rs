@@ -1,43 +1,44 @@
-//! One who gives addresses, whose caches lag and who crashes, beside clients who come and go as they like.
+//! A model of the IPAM controller with lagging caches and crashes, beside clients that create and
+//! delete attachments.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use proptest::prelude::*;
 
 use super::*;
-use crate::plan::{Addresses, WaitLists};
+use crate::plan::{Addresses, WaitQueues};
 
 const NAMES: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 const BLOCKS: [&str; 2] = ["10.0.0.0/30", "10.0.1.0/30"];
 
 #[derive(Clone, Debug)]
-enum Op {
+enum IpamOp {
     Create(usize),
     Delete(usize),
     Subnet(Option<usize>),
-    Hear(usize),
+    Receive(usize),
     Work(u8),
     Collect,
     Crash,
     Settle,
 }
 
-fn op() -> impl Strategy<Value = Op> {
+fn op() -> impl Strategy<Value = IpamOp> {
     prop_oneof![
-        4 => (0..NAMES.len()).prop_map(Op::Create),
-        3 => (0..NAMES.len()).prop_map(Op::Delete),
-        2 => proptest::option::weighted(0.8, 0..BLOCKS.len()).prop_map(Op::Subnet),
-        12 => (0..3_usize).prop_map(Op::Hear),
-        20 => any::<u8>().prop_map(Op::Work),
-        1 => Just(Op::Collect),
-        1 => Just(Op::Crash),
-        2 => Just(Op::Settle),
+        4 => (0..NAMES.len()).prop_map(IpamOp::Create),
+        3 => (0..NAMES.len()).prop_map(IpamOp::Delete),
+        2 => proptest::option::weighted(0.8, 0..BLOCKS.len()).prop_map(IpamOp::Subnet),
+        12 => (0..3_usize).prop_map(IpamOp::Receive),
+        20 => any::<u8>().prop_map(IpamOp::Work),
+        1 => Just(IpamOp::Collect),
+        1 => Just(IpamOp::Crash),
+        2 => Just(IpamOp::Settle),
     ]
 }
 
-/// What is there.
+/// The objects of the server.
 #[derive(Clone, Debug, Default)]
-struct Store {
+struct ObjectStore {
     subnet: Option<Subnet>,
     attachments: BTreeMap<String, NetworkAttachment>,
     /// With the name of the owner.
@@ -45,41 +46,41 @@ struct Store {
 }
 
 #[derive(Debug)]
-enum News {
+enum CacheEvent {
     Subnet(Option<Box<Subnet>>),
     Attachment(String, Option<Box<NetworkAttachment>>),
     Lock(AddressKey, Option<(String, OwnedLock)>),
 }
 
-/// One who gives addresses.
+/// The controller.
 #[derive(Debug)]
-struct Ipam {
-    cache: Store,
-    /// Of subnets, attachments and locks: each in order, and in no order among them.
-    news: [VecDeque<News>; 3],
+struct IpamModel {
+    cache: ObjectStore,
+    /// Of subnets, attachments and locks: ordered within a kind, unordered between kinds.
+    pending_events: [VecDeque<CacheEvent>; 3],
     queue: VecDeque<String>,
     gone: BTreeMap<String, String>,
     taken: Addresses,
-    lines: WaitLists<(), String>,
-    at: Option<(String, Decided)>,
+    queues: WaitQueues<(), String>,
+    at: Option<(String, PendingDecision)>,
 }
 
-/// What it decided, and on what.
+/// A decision that is not executed yet, and its input.
 #[derive(Debug)]
-struct Decided {
-    decision: Decision,
+struct PendingDecision {
+    decision: IpamDecision,
     attachment: Option<NetworkAttachment>,
     subnet: Option<Subnet>,
 }
 
-struct World {
-    store: Store,
+struct IpamSystem {
+    store: ObjectStore,
     revision: u64,
-    ipam: Ipam,
+    ipam: IpamModel,
 }
 
-impl Ipam {
-    fn begin(store: &Store) -> Self {
+impl IpamModel {
+    fn begin(store: &ObjectStore) -> Self {
         let owners = store.locks.values().map(|(owner, _)| owner.clone());
         let queue: BTreeSet<String> = store.attachments.keys().cloned().chain(owners).collect();
         let mut taken = Addresses::default();
@@ -88,29 +89,29 @@ impl Ipam {
         }
         Self {
             cache: store.clone(),
-            news: Default::default(),
+            pending_events: Default::default(),
             queue: queue.into_iter().collect(),
             gone: BTreeMap::new(),
             taken,
-            lines: WaitLists::new(NAMES.len()),
+            queues: WaitQueues::new(NAMES.len()),
             at: None,
         }
     }
 
-    fn hear(&mut self, kind: usize) -> bool {
-        match self.news[kind].pop_front() {
+    fn receive(&mut self, kind: usize) -> bool {
+        match self.pending_events[kind].pop_front() {
             None => return false,
-            Some(News::Subnet(subnet)) => {
+            Some(CacheEvent::Subnet(subnet)) => {
                 self.cache.subnet = subnet.map(|subnet| *subnet);
                 self.queue.extend(self.cache.attachments.keys().cloned());
             }
-            Some(News::Attachment(name, now)) => {
+            Some(CacheEvent::Attachment(name, now)) => {
                 let uid = |of: &NetworkAttachment| of.metadata.uid.clone().unwrap();
                 let before = self.cache.attachments.get(&name).map(uid);
                 if let Some(before) = before.filter(|before| now.as_deref().map(uid).as_ref() != Some(before))
                 {
                     self.gone.insert(name.clone(), before);
-                    self.queue.extend(self.lines.leave(&name));
+                    self.queue.extend(self.queues.leave(&name));
                 }
                 match now {
                     Some(now) => drop(self.cache.attachments.insert(name.clone(), *now)),
@@ -118,14 +119,14 @@ impl Ipam {
                 }
                 self.queue.push_back(name);
             }
-            Some(News::Lock(key, Some((owner, lock)))) => {
+            Some(CacheEvent::Lock(key, Some((owner, lock)))) => {
                 self.taken.take(key.address.into());
                 self.cache.locks.insert(key, (owner.clone(), lock));
                 self.queue.push_back(owner);
             }
-            Some(News::Lock(key, None)) => {
+            Some(CacheEvent::Lock(key, None)) => {
                 self.taken.release(key.address.into());
-                self.queue.extend(self.lines.freed(&()));
+                self.queue.extend(self.queues.freed(&()));
                 self.queue.extend(self.cache.locks.remove(&key).map(|(owner, _)| owner));
             }
         }
@@ -133,10 +134,10 @@ impl Ipam {
     }
 }
 
-impl World {
+impl IpamSystem {
     fn new() -> Self {
-        let store = Store::default();
-        Self { ipam: Ipam::begin(&store), store, revision: 0 }
+        let store = ObjectStore::default();
+        Self { ipam: IpamModel::begin(&store), store, revision: 0 }
     }
 
     fn uid(&mut self) -> String {
@@ -150,7 +151,8 @@ impl World {
             attachment.metadata.resource_version = Some(self.revision.to_string());
             attachment
         });
-        self.ipam.news[1].push_back(News::Attachment(name.into(), attachment.clone().map(Box::new)));
+        self.ipam.pending_events[1]
+            .push_back(CacheEvent::Attachment(name.into(), attachment.clone().map(Box::new)));
         match attachment {
             Some(attachment) => drop(self.store.attachments.insert(name.into(), attachment)),
             None => drop(self.store.attachments.remove(name)),
@@ -159,7 +161,7 @@ impl World {
     }
 
     fn lock(&mut self, key: AddressKey, lock: Option<(String, OwnedLock)>) {
-        self.ipam.news[2].push_back(News::Lock(key, lock.clone()));
+        self.ipam.pending_events[2].push_back(CacheEvent::Lock(key, lock.clone()));
         match lock {
             Some(lock) => drop(self.store.locks.insert(key, lock)),
             None => drop(self.store.locks.remove(&key)),
@@ -173,11 +175,11 @@ impl World {
             subnet.status.validated = true;
             subnet
         });
-        self.ipam.news[0].push_back(News::Subnet(subnet.clone().map(Box::new)));
+        self.ipam.pending_events[0].push_back(CacheEvent::Subnet(subnet.clone().map(Box::new)));
         self.store.subnet = subnet;
     }
 
-    /// Locks of those that are gone go.
+    /// Deletes a lock of a deleted owner.
     fn collect(&mut self) -> bool {
         let lives = |owner: &str| {
             self.store
@@ -190,7 +192,7 @@ impl World {
         of_nobody.map(|key| self.lock(key, None)).is_some()
     }
 
-    /// An address that a status tells is held by the lock that it tells, and hence nobody else's.
+    /// The address in a status is held by the lock named there, so by nobody else.
     fn check(&self) {
         for (name, attachment) in &self.store.attachments {
             let status = &attachment.status;
@@ -198,8 +200,7 @@ impl World {
                 continue;
             }
             let lock = self.store.locks.values().find(|(_, lock)| lock.uid == status.lock_uid);
-            let (owner, lock) =
-                lock.unwrap_or_else(|| panic!("{name} tells of {} without a lock", status.ipv4));
+            let (owner, lock) = lock.unwrap_or_else(|| panic!("{name} has {} without a lock", status.ipv4));
             assert_eq!((owner, Some(&lock.owner_uid)), (name, attachment.metadata.uid.as_ref()));
             assert_eq!(
                 (lock.key.address.to_string(), lock.key.vni.number()),
@@ -214,33 +215,34 @@ impl World {
             if self.store.locks.get(&lock.key).is_some_and(|(_, there)| there.uid == lock.uid) {
                 self.lock(lock.key, None);
             }
-            // What it gave back it does not see any more when it runs again.
-            while self.ipam.hear(2) {}
+            // The cache catches up with the controller's own releases before the next run.
+            while self.ipam.receive(2) {}
         }
         match (view.decision.step, view.attachment, view.subnet) {
-            (Step::Pick { vni, range }, Some(attachment), _) => {
+            (IpamStep::Pick { vni, range }, Some(attachment), _) => {
                 match self.ipam.taken.pick(&range, chance.into()) {
                     Some(address) => {
                         self.claim(&name, &attachment, AddressKey { vni, address: address.into() })
                     }
                     None => {
-                        assert!(self.ipam.lines.wait(&(), &name, None));
-                        // Who went meanwhile was told to be gone before it waited: nobody else takes it out of the line.
+                        assert!(self.ipam.queues.wait(&(), &name, None));
+                        // The deletion event may precede the queueing: no other event would dequeue
+                        // the waiter.
                         if !self.ipam.cache.attachments.contains_key(&name) {
-                            self.ipam.queue.extend(self.ipam.lines.leave(&name));
+                            self.ipam.queue.extend(self.ipam.queues.leave(&name));
                         }
-                        let status = Trouble::Full.written(&attachment);
+                        let status = AddressFailure::Full.written(&attachment);
                         self.write(&name, attachment, status);
                     }
                 }
             }
-            (Step::Write(address), Some(attachment), Some(subnet)) => {
-                self.ipam.lines.served(&name);
+            (IpamStep::Write(address), Some(attachment), Some(subnet)) => {
+                self.ipam.queues.served(&name);
                 let status = address.written(&attachment, &subnet);
                 self.write(&name, attachment, status);
             }
-            (Step::None(trouble), Some(attachment), _) => {
-                self.ipam.queue.extend(self.ipam.lines.leave(&name));
+            (IpamStep::None(trouble), Some(attachment), _) => {
+                self.ipam.queue.extend(self.ipam.queues.leave(&name));
                 let status = trouble.written(&attachment);
                 self.write(&name, attachment, status);
             }
@@ -256,13 +258,13 @@ impl World {
         let locks: Vec<OwnedLock> =
             cache.locks.values().filter(|(owner, _)| *owner == name).map(|(_, lock)| lock.clone()).collect();
         let gone = if attachment.is_none() { self.ipam.gone.remove(&name) } else { None };
-        let view = View {
+        let view = IpamView {
             attachment: attachment.as_ref(),
             gone: gone.as_deref(),
             subnet: subnet.as_ref(),
             locks: &locks,
         };
-        self.ipam.at = Some((name, Decided { decision: decide(&view), attachment, subnet }));
+        self.ipam.at = Some((name, PendingDecision { decision: decide(&view), attachment, subnet }));
         true
     }
 
@@ -275,8 +277,8 @@ impl World {
         let created = Timestamp::from_second(i64::try_from(self.revision / 4).unwrap()).ok();
         let owner_uid = attachment.metadata.uid.clone().unwrap();
         self.lock(key, Some((name.into(), OwnedLock { key, uid, owner_uid, created })));
-        // What it wrote it reads before it runs again.
-        while self.ipam.hear(2) {}
+        // The cache catches up with the controller's own writes before the next run.
+        while self.ipam.receive(2) {}
     }
 
     fn write(&mut self, name: &str, attachment: NetworkAttachment, status: AttachmentStatus) {
@@ -289,32 +291,32 @@ impl World {
             return;
         }
         self.put(name, Some(NetworkAttachment { status, ..attachment }));
-        while self.ipam.hear(1) {}
+        while self.ipam.receive(1) {}
     }
 
     fn settle(&mut self) {
         for turn in 0..20_000_u32 {
-            let heard = (0..3).any(|kind| self.ipam.hear(kind));
-            if !heard && !self.work(turn.to_le_bytes()[0]) && !self.collect() {
+            let received = (0..3).any(|kind| self.ipam.receive(kind));
+            if !received && !self.work(turn.to_le_bytes()[0]) && !self.collect() {
                 return self.is_settled();
             }
         }
-        panic!("it never comes to an end");
+        panic!("no end is reachable");
     }
 
     fn is_settled(&self) {
         let all = self.store.attachments.values();
-        let have = all.clone().filter(|attachment| !attachment.status.ipv4.is_empty()).count();
+        let holding = all.clone().filter(|attachment| !attachment.status.ipv4.is_empty()).count();
         let Some(subnet) = &self.store.subnet else {
-            assert_eq!(have, 0);
+            assert_eq!(holding, 0);
             return;
         };
         let usable = subnet.spec.ipv4.parse::<Cidr>().unwrap().usable().count();
-        assert_eq!(have, usable.min(self.store.attachments.len()), "{:#?}", self.store);
-        assert_eq!(self.store.locks.len(), have, "no lock is left over");
+        assert_eq!(holding, usable.min(self.store.attachments.len()), "{:#?}", self.store);
+        assert_eq!(self.store.locks.len(), holding, "no lock is left over");
         for without in all.filter(|attachment| attachment.status.ipv4.is_empty()) {
             assert!(without.status.address_contention);
-            assert_eq!(without.status.errors.ipam, [Trouble::Full.to_string()]);
+            assert_eq!(without.status.errors.ipam, [AddressFailure::Full.to_string()]);
         }
     }
 }
@@ -322,24 +324,24 @@ impl World {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
     #[test]
-    fn whoever_has_an_address_has_it_alone_and_whoever_can_have_one_gets_it(ops in proptest::collection::vec(op(), 0..300)) {
-        let mut world = World::new();
+    fn addresses_are_exclusive_and_eventually_assigned(ops in proptest::collection::vec(op(), 0..300)) {
+        let mut world = IpamSystem::new();
         for op in ops {
             match op {
-                Op::Create(which) if !world.store.attachments.contains_key(NAMES[which]) => {
+                IpamOp::Create(which) if !world.store.attachments.contains_key(NAMES[which]) => {
                     let uid = world.uid();
                     let mut new = NetworkAttachment::new("n", NAMES[which], "node-1", "s");
                     new.metadata.uid = Some(uid);
                     world.put(NAMES[which], Some(new));
                 }
-                Op::Delete(which) if world.store.attachments.contains_key(NAMES[which]) => world.put(NAMES[which], None),
-                Op::Create(_) | Op::Delete(_) => {}
-                Op::Subnet(block) => world.subnet(block),
-                Op::Hear(kind) => drop(world.ipam.hear(kind)),
-                Op::Work(chance) => drop(world.work(chance)),
-                Op::Collect => drop(world.collect()),
-                Op::Crash => world.ipam = Ipam::begin(&world.store),
-                Op::Settle => world.settle(),
+                IpamOp::Delete(which) if world.store.attachments.contains_key(NAMES[which]) => world.put(NAMES[which], None),
+                IpamOp::Create(_) | IpamOp::Delete(_) => {}
+                IpamOp::Subnet(block) => world.subnet(block),
+                IpamOp::Receive(kind) => drop(world.ipam.receive(kind)),
+                IpamOp::Work(chance) => drop(world.work(chance)),
+                IpamOp::Collect => drop(world.collect()),
+                IpamOp::Crash => world.ipam = IpamModel::begin(&world.store),
+                IpamOp::Settle => world.settle(),
             }
         }
         world.settle();

@@ -1,70 +1,72 @@
-//! Two who give addresses want the same one, while whoever has it goes, and others take it by hand.
+//! Two IPAM controllers allocate the same address while its holder is deleted and locks are created
+//! by hand.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use super::{Race, Short, fails, holds, wanders};
+use super::{Abbreviated, Race, assert_fails, assert_holds, assert_random_walks};
 use crate::model::{NetworkAttachment, Subnet, Vni};
 use crate::plan::{
-    Address, AddressKey, Decision, OwnedLock, Step as Todo, Trouble, View, address_of, decide,
+    AddressFailure, AddressKey, IpamDecision, IpamStep, IpamView, LockedAddress, OwnedLock, decide,
+    locked_address,
 };
 
 /// A lock, and the name of its owner.
 type Locked = (&'static str, OwnedLock);
 
 #[derive(Clone, Debug)]
-struct World {
-    clients: VecDeque<Client>,
+struct AddressRace {
+    clients: VecDeque<AttachmentAction>,
     subnet: Subnet,
-    attachments: BTreeMap<&'static str, Short<NetworkAttachment>>,
+    attachments: BTreeMap<&'static str, Abbreviated<NetworkAttachment>>,
     locks: BTreeMap<AddressKey, Locked>,
-    /// How often each was written: what others did makes no other state.
+    /// Number of writes of each object: versions that do not depend on other objects.
     written: BTreeMap<&'static str, u32>,
-    ipams: Vec<Ipam>,
-    mistake: Option<Mistake>,
+    ipams: Vec<RacingIpam>,
+    mistake: Option<IpamMistake>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Mistake {
-    /// They write what is free as far as they know, whether they can lock it or not.
+enum IpamMistake {
+    /// Writes an address that the cache shows as free, even if locking it fails.
     WritesFirst,
-    /// They give back what they see, whatever is there by now.
+    /// Releases the lock of a name without checking its UID.
     ReleasesByName,
 }
 
 #[derive(Clone, Debug)]
-enum Client {
+enum AttachmentAction {
     Attach(&'static str),
     Detach(&'static str),
 }
 
-/// One who gives addresses, and what it has heard of: of each object any state that there was, and of the next the one that is then. What it
-/// remembers besides is left out: hints decide nothing.
+/// A controller and its caches. A cache may skip states of an object, but not go back. Allocation
+/// hints are left out: they decide nothing.
 #[derive(Clone, Debug, Default)]
-struct Ipam {
-    attachments: BTreeMap<&'static str, Short<NetworkAttachment>>,
+struct RacingIpam {
+    attachments: BTreeMap<&'static str, Abbreviated<NetworkAttachment>>,
     locks: BTreeMap<AddressKey, Locked>,
     gone: BTreeMap<&'static str, String>,
     due: VecDeque<&'static str>,
-    at: At,
+    at: RacePhase,
 }
 
 #[derive(Clone, Debug, Default)]
-enum At {
+enum RacePhase {
     #[default]
     Nothing,
-    Decided(&'static str, Option<Short<NetworkAttachment>>, Box<Decision>),
-    /// A lock was made, and is to be told of.
-    Locked(&'static str, Short<NetworkAttachment>, Address),
+    Decided(&'static str, Option<Abbreviated<NetworkAttachment>>, Box<IpamDecision>),
+    /// A lock was created; its address is not written yet.
+    Locked(&'static str, Abbreviated<NetworkAttachment>, LockedAddress),
 }
 
-/// So many locks are made before news must be heard: more would be the same again.
+/// Number of locks created before events must be delivered; more would repeat the same states.
 const LOCKS: u32 = 1;
 
 #[derive(Clone, Debug)]
-enum Step {
-    Client,
-    HearAttachment(usize, &'static str),
-    HearLock(usize),
+enum AddressRaceStep {
+    AttachmentAction,
+    ReceiveAttachment(usize, &'static str),
+    ReceiveLock(usize),
     Work(usize),
     Collect,
 }
@@ -73,8 +75,8 @@ fn address() -> AddressKey {
     AddressKey { vni: Vni::new(1).unwrap(), address: [10, 0, 0, 0].into() }
 }
 
-impl World {
-    fn new(ipams: usize, clients: impl IntoIterator<Item = Client>) -> Self {
+impl AddressRace {
+    fn new(ipams: usize, clients: impl IntoIterator<Item = AttachmentAction>) -> Self {
         let mut subnet = Subnet::new("n", "s", 1, "10.0.0.0/32");
         subnet.status.validated = true;
         Self {
@@ -83,7 +85,7 @@ impl World {
             attachments: BTreeMap::new(),
             locks: BTreeMap::new(),
             written: BTreeMap::new(),
-            ipams: vec![Ipam::default(); ipams],
+            ipams: vec![RacingIpam::default(); ipams],
             mistake: None,
         }
     }
@@ -95,7 +97,7 @@ impl World {
             attachment
         });
         match attachment {
-            Some(attachment) => drop(self.attachments.insert(name, Short(attachment))),
+            Some(attachment) => drop(self.attachments.insert(name, Abbreviated(attachment))),
             None => drop(self.attachments.remove(name)),
         }
     }
@@ -113,54 +115,54 @@ impl World {
         }
     }
 
-    /// A lock whose owner is gone.
+    /// Returns a lock of a deleted owner.
     fn garbage(&self) -> Option<AddressKey> {
         let lives = |uid: &str| self.attachments.values().any(|one| one.metadata.uid.as_deref() == Some(uid));
         self.locks.values().find(|(_, lock)| !lives(&lock.owner_uid)).map(|(_, lock)| lock.key)
     }
 
-    fn work(&mut self, who: usize) {
-        match std::mem::take(&mut self.ipams[who].at) {
-            At::Nothing => self.decide(who),
-            At::Decided(name, attachment, decision) => {
-                self.act(who, name, attachment.map(|one| one.0), *decision)
+    fn work(&mut self, index: usize) {
+        match std::mem::take(&mut self.ipams[index].at) {
+            RacePhase::Nothing => self.decide(index),
+            RacePhase::Decided(name, attachment, decision) => {
+                self.act(index, name, attachment.map(|one| one.0), *decision)
             }
-            At::Locked(name, attachment, address) => {
+            RacePhase::Locked(name, attachment, address) => {
                 let status = address.written(&attachment, &self.subnet);
-                self.write(who, name, NetworkAttachment { status, ..attachment.0 });
+                self.write(index, name, NetworkAttachment { status, ..attachment.0 });
             }
         }
     }
 
-    fn decide(&mut self, who: usize) {
-        let ipam = &mut self.ipams[who];
+    fn decide(&mut self, index: usize) {
+        let ipam = &mut self.ipams[index];
         let Some(name) = ipam.due.pop_front() else { return };
         let attachment = ipam.attachments.get(name).map(|one| one.0.clone());
         let locks: Vec<_> =
             ipam.locks.values().filter(|(owner, _)| *owner == name).map(|(_, lock)| lock.clone()).collect();
         let gone = if attachment.is_none() { ipam.gone.remove(name) } else { None };
-        let view = View {
+        let view = IpamView {
             attachment: attachment.as_ref(),
             gone: gone.as_deref(),
             subnet: Some(&self.subnet),
             locks: &locks,
         };
         let decision = decide(&view);
-        if decision.step != Todo::Done || !decision.release.is_empty() {
-            ipam.at = At::Decided(name, attachment.map(Short), Box::new(decision));
+        if decision.step != IpamStep::Done || !decision.release.is_empty() {
+            ipam.at = RacePhase::Decided(name, attachment.map(Abbreviated), Box::new(decision));
         }
     }
 
     fn act(
         &mut self,
-        who: usize,
+        index: usize,
         name: &'static str,
         attachment: Option<NetworkAttachment>,
-        decision: Decision,
+        decision: IpamDecision,
     ) {
         for lock in decision.release {
             let is_it = |(_, there): &(_, OwnedLock)| {
-                there.uid == lock.uid || self.mistake == Some(Mistake::ReleasesByName)
+                there.uid == lock.uid || self.mistake == Some(IpamMistake::ReleasesByName)
             };
             if self.locks.get(&lock.key).is_some_and(is_it) {
                 self.lock(lock.key, None);
@@ -168,55 +170,58 @@ impl World {
         }
         let Some(attachment) = attachment else { return };
         match decision.step {
-            Todo::Pick { .. } => self.pick(who, name, attachment),
-            Todo::Write(address) => self.ipams[who].at = At::Locked(name, Short(attachment), address),
-            Todo::None(_) | Todo::Wait | Todo::Done => {}
+            IpamStep::Pick { .. } => self.pick(index, name, attachment),
+            IpamStep::Write(address) => {
+                self.ipams[index].at = RacePhase::Locked(name, Abbreviated(attachment), address)
+            }
+            IpamStep::None(_) | IpamStep::Wait | IpamStep::Done => {}
         }
     }
 
-    fn pick(&mut self, who: usize, name: &'static str, attachment: NetworkAttachment) {
+    fn pick(&mut self, index: usize, name: &'static str, attachment: NetworkAttachment) {
         let key = address();
-        let (is_known, is_there) = (self.ipams[who].locks.contains_key(&key), self.locks.contains_key(&key));
-        let writes_first = self.mistake == Some(Mistake::WritesFirst) && !is_known;
+        let (is_known, exists) = (self.ipams[index].locks.contains_key(&key), self.locks.contains_key(&key));
+        let writes_first = self.mistake == Some(IpamMistake::WritesFirst) && !is_known;
         if is_known {
-            let status = Trouble::Full.written(&attachment);
+            let status = AddressFailure::Full.written(&attachment);
             if status != attachment.status {
-                self.write(who, name, NetworkAttachment { status, ..attachment });
+                self.write(index, name, NetworkAttachment { status, ..attachment });
             }
             return;
         }
-        // Whose it is it has not heard yet: it tries again until it has, or it is free.
-        if is_there && !writes_first {
-            return self.ipams[who].wants(name);
+        // The cache lacks the lock: the controller retries until it shows the lock or the address
+        // is free.
+        if exists && !writes_first {
+            return self.ipams[index].enqueue(name);
         }
         let owner_uid = attachment.metadata.uid.clone().unwrap();
         let uid = format!("lock-{}", self.version("lock"));
         let new = OwnedLock { key, uid, owner_uid, created: None };
-        let address = address_of(&new).unwrap();
-        if !is_there {
+        let address = locked_address(&new).unwrap();
+        if !exists {
             self.lock(key, Some((name, new)));
         }
-        self.ipams[who].at = At::Locked(name, Short(attachment), address);
+        self.ipams[index].at = RacePhase::Locked(name, Abbreviated(attachment), address);
     }
 
-    /// Written, if it is as it was read; else it is looked at again.
-    fn write(&mut self, who: usize, name: &'static str, says: NetworkAttachment) {
+    /// Writes an attachment if its version is unchanged; otherwise requeues it.
+    fn write(&mut self, index: usize, name: &'static str, written: NetworkAttachment) {
         let now = self.attachments.get(name).and_then(|now| now.metadata.resource_version.clone());
-        match now == says.metadata.resource_version {
-            true => self.put(name, Some(says)),
-            false => self.ipams[who].wants(name),
+        match now == written.metadata.resource_version {
+            true => self.put(name, Some(written)),
+            false => self.ipams[index].enqueue(name),
         }
     }
 }
 
-impl Ipam {
-    fn wants(&mut self, name: &'static str) {
+impl RacingIpam {
+    fn enqueue(&mut self, name: &'static str) {
         if !self.due.contains(&name) {
             self.due.push_back(name);
         }
     }
 
-    fn hear_attachment(&mut self, name: &'static str, now: Option<&Short<NetworkAttachment>>) {
+    fn receive_attachment(&mut self, name: &'static str, now: Option<&Abbreviated<NetworkAttachment>>) {
         let uid = |of: &NetworkAttachment| of.metadata.uid.clone();
         let before = self.attachments.get(name).and_then(|before| uid(before));
         if let Some(before) = before.filter(|before| now.and_then(|now| uid(now)).as_ref() != Some(before)) {
@@ -226,11 +231,11 @@ impl Ipam {
             Some(now) => drop(self.attachments.insert(name, now.clone())),
             None => drop(self.attachments.remove(name)),
         }
-        self.wants(name);
+        self.enqueue(name);
     }
 
-    /// Whoever waits is woken when a lock goes; the owner always.
-    fn hear_lock(&mut self, now: Option<&Locked>) {
+    /// The deletion of a lock wakes all waiters; each lock event wakes the owner.
+    fn receive_lock(&mut self, now: Option<&Locked>) {
         let before = self.locks.remove(&address());
         self.locks.extend(now.map(|now| (address(), now.clone())));
         let freed = before.is_some() && now.is_none();
@@ -239,63 +244,65 @@ impl Ipam {
         let mut woken = BTreeSet::new();
         woken.extend(waiting.chain(owners));
         for name in woken {
-            self.wants(name);
+            self.enqueue(name);
         }
     }
 }
 
-impl Race for World {
-    type Step = Step;
+impl Race for AddressRace {
+    type Step = AddressRaceStep;
 
-    fn steps(&self) -> Vec<Step> {
+    fn steps(&self) -> Vec<AddressRaceStep> {
         let mut steps = Vec::new();
         if !self.clients.is_empty() {
-            steps.push(Step::Client);
+            steps.push(AddressRaceStep::AttachmentAction);
         }
         let made = self.written.get("lock").copied().unwrap_or_default();
-        for (who, ipam) in self.ipams.iter().enumerate() {
+        for (index, ipam) in self.ipams.iter().enumerate() {
             let names =
                 self.attachments.keys().chain(ipam.attachments.keys()).copied().collect::<BTreeSet<_>>();
-            let news =
+            let events =
                 names.into_iter().filter(|name| ipam.attachments.get(name) != self.attachments.get(name));
-            let news: Vec<_> = news.map(|name| Step::HearAttachment(who, name)).collect();
-            if !news.is_empty() {
-                steps.extend(news);
-                // It may lock for who is gone again and again, until it hears so: in the end it does.
+            let events: Vec<_> = events.map(|name| AddressRaceStep::ReceiveAttachment(index, name)).collect();
+            if !events.is_empty() {
+                steps.extend(events);
+                // It may lock for a deleted attachment repeatedly until the deletion is delivered.
                 if made >= LOCKS {
                     continue;
                 }
             }
             if ipam.locks != self.locks {
-                steps.push(Step::HearLock(who));
+                steps.push(AddressRaceStep::ReceiveLock(index));
             }
-            if !ipam.due.is_empty() || !matches!(ipam.at, At::Nothing) {
-                steps.push(Step::Work(who));
+            if !ipam.due.is_empty() || !matches!(ipam.at, RacePhase::Nothing) {
+                steps.push(AddressRaceStep::Work(index));
             }
         }
         if self.garbage().is_some() {
-            steps.push(Step::Collect);
+            steps.push(AddressRaceStep::Collect);
         }
         steps
     }
 
-    fn take(&mut self, step: &Step) {
+    fn take(&mut self, step: &AddressRaceStep) {
         match step {
-            Step::Client => match self.clients.pop_front() {
-                Some(Client::Attach(name)) => {
+            AddressRaceStep::AttachmentAction => match self.clients.pop_front() {
+                Some(AttachmentAction::Attach(name)) => {
                     let mut new = NetworkAttachment::new("n", name, "node-1", "s");
                     new.metadata.uid = Some(format!("{name}-{}", self.version(name)));
                     self.put(name, Some(new));
                 }
-                Some(Client::Detach(name)) => self.put(name, None),
+                Some(AttachmentAction::Detach(name)) => self.put(name, None),
                 None => {}
             },
-            Step::HearAttachment(who, name) => {
-                self.ipams[*who].hear_attachment(name, self.attachments.get(name));
+            AddressRaceStep::ReceiveAttachment(index, name) => {
+                self.ipams[*index].receive_attachment(name, self.attachments.get(name));
             }
-            Step::HearLock(who) => self.ipams[*who].hear_lock(self.locks.get(&address())),
-            Step::Work(who) => self.work(*who),
-            Step::Collect => {
+            AddressRaceStep::ReceiveLock(index) => {
+                self.ipams[*index].receive_lock(self.locks.get(&address()))
+            }
+            AddressRaceStep::Work(index) => self.work(*index),
+            AddressRaceStep::Collect => {
                 if let Some(key) = self.garbage() {
                     self.lock(key, None);
                 }
@@ -303,8 +310,8 @@ impl Race for World {
         }
     }
 
-    /// Who tells of an address has the lock on it, and hence nobody else.
-    fn wrong(&self) -> Option<String> {
+    /// An attachment with an address in its status holds the lock, so nobody else does.
+    fn violation(&self) -> Option<String> {
         self.attachments.iter().find_map(|(name, one)| {
             let status = &one.status;
             if status.ipv4.is_empty() {
@@ -315,61 +322,70 @@ impl Race for World {
                     && lock.uid == status.lock_uid
                     && Some(&lock.owner_uid) == one.metadata.uid.as_ref()
             });
-            lock.is_none().then(|| format!("{name} tells of an address that it has not"))
+            lock.is_none().then(|| format!("{name} has an address without its lock"))
         })
     }
 
-    fn wrong_at_the_end(&self) -> Option<String> {
-        let having = self.attachments.values().filter(|one| !one.status.ipv4.is_empty()).count();
-        if having != self.attachments.len().min(1) {
-            return Some(format!("{having} have the address"));
+    fn violation_at_end(&self) -> Option<String> {
+        let holders = self.attachments.values().filter(|one| !one.status.ipv4.is_empty()).count();
+        if holders != self.attachments.len().min(1) {
+            return Some(format!("{holders} have the address"));
         }
-        let full = [Trouble::Full.to_string()];
-        let told =
-            |one: &&Short<NetworkAttachment>| one.status.ipv4.is_empty() && one.status.errors.ipam != full;
-        let untold = self.attachments.values().find(told).map(|one| format!("{one:?} is not told"));
-        untold.or_else(|| (self.locks.len() != having).then(|| "a lock is left".into()))
+        let full = [AddressFailure::Full.to_string()];
+        let unreported = |one: &&Abbreviated<NetworkAttachment>| {
+            one.status.ipv4.is_empty() && one.status.errors.ipam != full
+        };
+        let unreported_waiter =
+            self.attachments.values().find(unreported).map(|one| format!("{one:?} reports no error"));
+        unreported_waiter.or_else(|| (self.locks.len() != holders).then(|| "a lock is left".into()))
     }
 }
 
-const TWO: [Client; 2] = [Client::Attach("a"), Client::Attach("b")];
+const TWO: [AttachmentAction; 2] = [AttachmentAction::Attach("a"), AttachmentAction::Attach("b")];
 
 #[test]
-fn of_two_who_want_one_address_one_has_it() {
-    holds(World::new(1, TWO), 100);
-    holds(World::new(2, TWO), 1000);
+fn one_of_two_claimants_gets_the_address() {
+    assert_holds(AddressRace::new(1, TWO), 100);
+    assert_holds(AddressRace::new(2, TWO), 1000);
 }
 
 #[test]
-fn who_waits_has_it_when_whoever_had_it_goes() {
-    let clients = [Client::Attach("a"), Client::Attach("b"), Client::Detach("a")];
-    holds(World::new(1, clients), 500);
+fn waiter_gets_the_released_address() {
+    let clients =
+        [AttachmentAction::Attach("a"), AttachmentAction::Attach("b"), AttachmentAction::Detach("a")];
+    assert_holds(AddressRace::new(1, clients), 500);
 }
 
 #[test]
-fn an_attachment_that_is_made_again_has_nothing_of_the_former() {
-    let clients = [Client::Attach("a"), Client::Detach("a"), Client::Attach("a")];
-    holds(World::new(1, clients), 100);
+fn recreated_attachment_inherits_nothing() {
+    let clients =
+        [AttachmentAction::Attach("a"), AttachmentAction::Detach("a"), AttachmentAction::Attach("a")];
+    assert_holds(AddressRace::new(1, clients), 100);
 }
 
 #[test]
-fn with_two_who_give_addresses_it_is_the_same() {
-    let [attach, again, detach] = [Client::Attach("a"), Client::Attach("a"), Client::Detach("a")];
-    wanders(&World::new(2, [attach.clone(), Client::Attach("b"), detach.clone()]), 5000);
-    wanders(&World::new(2, [attach, detach, again, Client::Attach("b")]), 5000);
+fn two_controllers_assign_exclusively() {
+    let [attach, again, detach] =
+        [AttachmentAction::Attach("a"), AttachmentAction::Attach("a"), AttachmentAction::Detach("a")];
+    assert_random_walks(
+        &AddressRace::new(2, [attach.clone(), AttachmentAction::Attach("b"), detach.clone()]),
+        5000,
+    );
+    assert_random_walks(&AddressRace::new(2, [attach, detach, again, AttachmentAction::Attach("b")]), 5000);
 }
 
 #[test]
-fn who_writes_before_it_locks_is_found() {
-    let mut wrong = World::new(2, TWO);
-    wrong.mistake = Some(Mistake::WritesFirst);
-    fails(wrong, "that it has not");
+fn write_before_lock_is_detected() {
+    let mut wrong = AddressRace::new(2, TWO);
+    wrong.mistake = Some(IpamMistake::WritesFirst);
+    assert_fails(wrong, "without its lock");
 }
 
 #[test]
-fn who_gives_back_by_name_is_found() {
-    let clients = [Client::Attach("a"), Client::Detach("a"), Client::Attach("a")];
-    let mut wrong = World::new(2, clients);
-    wrong.mistake = Some(Mistake::ReleasesByName);
-    fails(wrong, "that it has not");
+fn release_by_name_is_detected() {
+    let clients =
+        [AttachmentAction::Attach("a"), AttachmentAction::Detach("a"), AttachmentAction::Attach("a")];
+    let mut wrong = AddressRace::new(2, clients);
+    wrong.mistake = Some(IpamMistake::ReleasesByName);
+    assert_fails(wrong, "without its lock");
 }

@@ -1,7 +1,9 @@
-//! The races of the talk that this system comes from, each in every order in which its steps can happen: not some, all. Of what is made and deleted beside
-//! two who decide there are too many orders: some thousands are taken by lot, the same ones each time.
+//! The races of the talk that this system comes from, explored in every interleaving of their
+//! steps. Races between two controllers with creations and deletions have too many interleavings:
+//! some thousands are sampled, the same ones each time.
 //!
-//! Each is also run with the mistake that makes it a race, and that is found: so what is not found is not there.
+//! Each race is also run with the mistake that causes it, and the mistake must be found: this shows
+//! that the exploration would notice.
 
 mod addresses;
 mod moves;
@@ -13,27 +15,27 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::ops::Deref;
 
 use crate::model::NetworkAttachment;
-use crate::plan::Chance;
+use crate::plan::SplitMix64;
 
-/// A world in which several things may happen next.
+/// A system in which several steps may happen next.
 trait Race: Clone + Debug {
     type Step: Clone + Debug;
 
-    /// All that may happen next. Nothing is the end.
+    /// Returns all possible next steps; none at an end.
     fn steps(&self) -> Vec<Self::Step>;
-    /// It happens.
+    /// Executes a step.
     fn take(&mut self, step: &Self::Step);
-    /// What must never be, and is.
-    fn wrong(&self) -> Option<String>;
-    /// What must not be at the end, and is.
-    fn wrong_at_the_end(&self) -> Option<String>;
+    /// Returns the violation of an invariant of every state.
+    fn violation(&self) -> Option<String>;
+    /// Returns the violation of an invariant of end states.
+    fn violation_at_end(&self) -> Option<String>;
 }
 
-/// An object, with as much of its text as tells two states of it apart.
+/// An object with abbreviated `Debug` output, which still distinguishes its states.
 #[derive(Clone, PartialEq)]
-struct Short<T>(T);
+struct Abbreviated<T>(T);
 
-impl<T> Deref for Short<T> {
+impl<T> Deref for Abbreviated<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -41,7 +43,7 @@ impl<T> Deref for Short<T> {
     }
 }
 
-impl Debug for Short<NetworkAttachment> {
+impl Debug for Abbreviated<NetworkAttachment> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let NetworkAttachment { metadata, status, .. } = &self.0;
         let (uid, version) = (&metadata.uid, &metadata.resource_version);
@@ -49,44 +51,44 @@ impl Debug for Short<NetworkAttachment> {
     }
 }
 
-/// How many states there are, and how many of them are ends.
+/// Numbers of states and of end states.
 #[derive(Debug)]
 struct Explored {
     states: usize,
     ends: usize,
 }
 
-/// What is wrong, and by which steps it comes to that.
+/// A violation, and the steps that lead to it.
 type Wrong<S> = (String, Vec<S>);
 
-/// More than any race here has.
+/// Above the number of states of any race here.
 const STATES: usize = 300_000;
 
-/// More than any way has that comes to an end.
+/// Above the length of any terminating run.
 const STEPS: usize = 1000;
 
-/// Looks at each state that can be reached. From each an end can be reached, too.
+/// Visits each reachable state, and checks that an end is reachable from each.
 fn explore<R: Race>(start: R) -> Result<Explored, Wrong<R::Step>> {
     let mut seen: BTreeMap<u128, usize> = BTreeMap::new();
     let mut before: Vec<Vec<usize>> = Vec::new();
-    let mut came: Vec<Option<(usize, R::Step)>> = Vec::new();
+    let mut reached_by: Vec<Option<(usize, R::Step)>> = Vec::new();
     let mut ends = Vec::new();
-    let mut ahead = VecDeque::from([(start, None::<(usize, R::Step)>)]);
-    while let Some((state, from)) = ahead.pop_front() {
+    let mut frontier = VecDeque::from([(start, None::<(usize, R::Step)>)]);
+    while let Some((state, from)) = frontier.pop_front() {
         let print = fingerprint(&state);
         if let Some(known) = seen.get(&print) {
             before[*known].extend(from.map(|(from, _)| from));
             continue;
         }
-        let number = came.len();
+        let number = reached_by.len();
         assert!(number < STATES, "there is no end to the states");
         seen.insert(print, number);
         before.push(from.iter().map(|(from, _)| *from).collect());
-        came.push(from);
+        reached_by.push(from);
         let steps = state.steps();
-        let at_the_end = if steps.is_empty() { state.wrong_at_the_end() } else { None };
-        if let Some(wrong) = state.wrong().or(at_the_end) {
-            return Err((wrong, way(&came, number)));
+        let at_the_end = if steps.is_empty() { state.violation_at_end() } else { None };
+        if let Some(wrong) = state.violation().or(at_the_end) {
+            return Err((wrong, path(&reached_by, number)));
         }
         if steps.is_empty() {
             ends.push(number);
@@ -94,18 +96,18 @@ fn explore<R: Race>(start: R) -> Result<Explored, Wrong<R::Step>> {
         for step in steps {
             let mut next = state.clone();
             next.take(&step);
-            ahead.push_back((next, Some((number, step))));
+            frontier.push_back((next, Some((number, step))));
         }
     }
     let count = ends.len();
-    let mut can_end = vec![false; before.len()];
+    let mut reaches_end = vec![false; before.len()];
     while let Some(state) = ends.pop() {
-        if !std::mem::replace(&mut can_end[state], true) {
+        if !std::mem::replace(&mut reaches_end[state], true) {
             ends.extend(&before[state]);
         }
     }
-    match can_end.iter().position(|can| !can) {
-        Some(state) => Err(("it never comes to an end".into(), way(&came, state))),
+    match reaches_end.iter().position(|can| !can) {
+        Some(state) => Err(("no end is reachable".into(), path(&reached_by, state))),
         None => Ok(Explored { states: before.len(), ends: count }),
     }
 }
@@ -121,53 +123,53 @@ fn fingerprint(state: &impl Debug) -> u128 {
     half(0) << 64 | half(1)
 }
 
-fn way<S: Clone>(came: &[Option<(usize, S)>], to: usize) -> Vec<S> {
-    let mut way = Vec::new();
+fn path<S: Clone>(reached_by: &[Option<(usize, S)>], to: usize) -> Vec<S> {
+    let mut path = Vec::new();
     let mut at = to;
-    while let Some((from, step)) = &came[at] {
-        way.push(step.clone());
+    while let Some((from, step)) = &reached_by[at] {
+        path.push(step.clone());
         at = *from;
     }
-    way.reverse();
-    way
+    path.reverse();
+    path
 }
 
-/// In no order anything goes wrong.
+/// Asserts that no interleaving violates an invariant.
 #[track_caller]
-fn holds<R: Race>(start: R, at_least: usize) {
+fn assert_holds<R: Race>(start: R, at_least: usize) {
     match explore(start) {
         Ok(Explored { states, ends }) => {
             assert!(states >= at_least && ends > 0, "{states} states, {ends} ends")
         }
-        Err((wrong, way)) => panic!("{wrong}, by {way:#?}"),
+        Err((wrong, path)) => panic!("{wrong}, by {path:#?}"),
     }
 }
 
-/// Of what is too large to look at all of it: so many ways through it, in each of which whatever may happen next is as likely.
+/// Takes a number of random runs through a system too large to explore.
 #[track_caller]
-fn wanders<R: Race>(start: &R, ways: usize) {
-    let mut chance = Chance::new(0);
-    for _ in 0..ways {
-        let (mut state, mut way) = (start.clone(), Vec::new());
+fn assert_random_walks<R: Race>(start: &R, runs: usize) {
+    let mut chance = SplitMix64::new(0);
+    for _ in 0..runs {
+        let (mut state, mut path) = (start.clone(), Vec::new());
         loop {
             let steps = state.steps();
-            let at_the_end = if steps.is_empty() { state.wrong_at_the_end() } else { None };
-            if let Some(wrong) = state.wrong().or(at_the_end) {
-                panic!("{wrong}, by {way:#?}");
+            let at_the_end = if steps.is_empty() { state.violation_at_end() } else { None };
+            if let Some(wrong) = state.violation().or(at_the_end) {
+                panic!("{wrong}, by {path:#?}");
             }
             let Some(step) = steps.get(chance.below(steps.len())) else { break };
-            assert!(way.len() < STEPS, "it never comes to an end, by {way:#?}");
+            assert!(path.len() < STEPS, "no end of steps: {path:#?}");
             state.take(step);
-            way.push(step.clone());
+            path.push(step.clone());
         }
     }
 }
 
-/// In some order it does.
+/// Asserts that some interleaving violates an invariant.
 #[track_caller]
-fn fails<R: Race>(start: R, what: &str) {
+fn assert_fails<R: Race>(start: R, what: &str) {
     match explore(start) {
         Ok(explored) => panic!("the mistake is not found in {explored:?}"),
-        Err((wrong, way)) => assert!(wrong.contains(what), "{wrong}, by {way:#?}"),
+        Err((wrong, path)) => assert!(wrong.contains(what), "{wrong}, by {path:#?}"),
     }
 }

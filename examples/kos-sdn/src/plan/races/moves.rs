@@ -1,76 +1,80 @@
-//! An attachment changes its network while a node hears of each network by a stream of its own, as long as that matters to it.
+//! An attachment changes its network while a node watches each network by a stream of its own.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::Ipv4Addr;
 
-use super::{Race, fails, holds};
+use super::{Race, assert_fails, assert_holds};
 use crate::model::{NetworkAttachment, Vni};
-use crate::plan::{AgentStep, Elsewhere, Interface, Local, Remote, Sight, next};
+use crate::plan::{
+    AgentStep, AgentView, Interface, LocalInterface, PeerLocation, RemoteInterface, next_step,
+};
 
 const HERE: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 
-/// Where the attachment is: in which network, with which address, on which node.
-type Where = (Vni, Ipv4Addr, Ipv4Addr);
+/// Location of the attachment: network, address, node.
+type Location = (Vni, Ipv4Addr, Ipv4Addr);
 
-fn at(vni: u32, low: u8, node: u8) -> Option<Where> {
+fn at(vni: u32, low: u8, node: u8) -> Option<Location> {
     Some((Vni::new(vni).unwrap(), [10, 0, 0, low].into(), [192, 0, 2, node].into()))
 }
 
 #[derive(Clone, Debug)]
-struct World {
-    /// Where it is to be, one after the other; nowhere is that it is deleted.
-    moves: VecDeque<Option<Where>>,
-    /// Which networks stop mattering to the node, or matter again, one after the other.
-    turns: VecDeque<(u32, bool)>,
-    now: Option<Where>,
-    was: Vec<Where>,
-    agent: Agent,
-    mistake: Option<Mistake>,
+struct MoveRace {
+    /// The locations to move to, in order; `None` deletes the attachment.
+    moves: VecDeque<Option<Location>>,
+    /// Networks that the node stops or resumes watching, in order.
+    watch_changes: VecDeque<(u32, bool)>,
+    now: Option<Location>,
+    former_locations: Vec<Location>,
+    agent: AgentModel,
+    mistake: Option<AgentMistake>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Mistake {
-    /// As the original did before it had a map across its informers: whatever is told last is so.
+enum AgentMistake {
+    /// Trusts the last event of any stream, as the original did before it had a map across its
+    /// informers.
     BelievesTheLast,
-    /// What was heard of a network that matters no more is kept.
+    /// Keeps cached peers of a network that it no longer watches.
     KeepsWhatItHeard,
 }
 
-/// A node with attachments in both networks, so both matter, and what it hears of another one.
+/// A node with attachments in both networks, and its view of another attachment.
 #[derive(Clone, Debug, Default)]
-struct Agent {
-    /// Of each network in order, and in no order among them. The one of the node itself is 0.
-    news: BTreeMap<u32, VecDeque<Option<Where>>>,
-    knows: BTreeMap<u32, Where>,
-    /// It does not listen to these.
-    deaf: BTreeSet<u32>,
+struct AgentModel {
+    /// Events by stream: ordered within a stream, unordered between streams. Stream 0 is the node's
+    /// own attachments.
+    events: BTreeMap<u32, VecDeque<Option<Location>>>,
+    cached: BTreeMap<u32, Location>,
+    /// Streams that are not watched.
+    ignored: BTreeSet<u32>,
     is_due: bool,
-    have: Option<Interface>,
-    /// Held, as far as the finalizer goes.
-    is_held: bool,
+    actual: Option<Interface>,
+    /// Whether the finalizer is set.
+    has_finalizer: bool,
 }
 
 #[derive(Clone, Debug)]
-enum Step {
+enum MoveStep {
     Move,
-    Turn,
-    Hear(u32),
+    ChangeWatch,
+    Receive(u32),
     Run,
 }
 
-/// The stream that tells of a place: the node's own attachments have one of their own.
-fn stream(place: &Where) -> u32 {
+/// Returns the stream that reports a location: the node's own attachments have stream 0.
+fn stream(place: &Location) -> u32 {
     if place.2 == HERE { 0 } else { place.0.number() }
 }
 
-impl World {
-    fn new(moves: impl IntoIterator<Item = Option<Where>>) -> Self {
+impl MoveRace {
+    fn new(moves: impl IntoIterator<Item = Option<Location>>) -> Self {
         Self {
             moves: moves.into_iter().collect(),
-            turns: VecDeque::new(),
+            watch_changes: VecDeque::new(),
             now: None,
-            was: Vec::new(),
-            agent: Agent::default(),
+            former_locations: Vec::new(),
+            agent: AgentModel::default(),
             mistake: None,
         }
     }
@@ -78,190 +82,198 @@ impl World {
     fn moves(&mut self) {
         let Some(to) = self.moves.pop_front() else { return };
         let before = std::mem::replace(&mut self.now, to);
-        self.was.extend(to);
+        self.former_locations.extend(to);
         if let Some(before) = before.filter(|before| to.as_ref().map(stream) != Some(stream(before))) {
-            self.agent.told(stream(&before), None);
+            self.agent.notify(stream(&before), None);
         }
         if let Some(to) = to {
-            self.agent.told(stream(&to), Some(to));
+            self.agent.notify(stream(&to), Some(to));
         }
     }
 
-    /// A stream that ends takes along what it told, and what it had to tell. One that begins tells what there is.
-    fn turns(&mut self) {
-        let Some((network, matters)) = self.turns.pop_front() else { return };
-        let Agent { news, knows, deaf, is_due, .. } = &mut self.agent;
-        if matters {
-            deaf.remove(&network);
-            self.agent.told(network, self.now.filter(|now| stream(now) == network));
+    /// Ending a stream drops its cached objects and pending events. A new stream begins with the
+    /// current state.
+    fn watch_changes(&mut self) {
+        let Some((network, is_watched)) = self.watch_changes.pop_front() else { return };
+        let AgentModel { events, cached, ignored, is_due, .. } = &mut self.agent;
+        if is_watched {
+            ignored.remove(&network);
+            self.agent.notify(network, self.now.filter(|now| stream(now) == network));
             return;
         }
-        deaf.insert(network);
-        news.remove(&network);
-        if self.mistake != Some(Mistake::KeepsWhatItHeard) {
-            knows.remove(&network);
+        ignored.insert(network);
+        events.remove(&network);
+        if self.mistake != Some(AgentMistake::KeepsWhatItHeard) {
+            cached.remove(&network);
         }
         *is_due = true;
     }
 
-    /// What the node is to have.
-    fn wanted(&self) -> Option<Interface> {
-        self.now.filter(|now| !self.agent.deaf.contains(&stream(now))).map(as_wanted)
+    /// Returns the interface that the node should have.
+    fn desired(&self) -> Option<Interface> {
+        self.now.filter(|now| !self.agent.ignored.contains(&stream(now))).map(desired_interface)
     }
 }
 
-impl Agent {
-    fn told(&mut self, stream: u32, news: Option<Where>) {
-        if !self.deaf.contains(&stream) {
-            self.news.entry(stream).or_default().push_back(news);
+impl AgentModel {
+    fn notify(&mut self, stream: u32, events: Option<Location>) {
+        if !self.ignored.contains(&stream) {
+            self.events.entry(stream).or_default().push_back(events);
         }
     }
 
-    fn hear(&mut self, stream: u32, mistake: Option<Mistake>) {
-        let Some(told) = self.news.get_mut(&stream).and_then(VecDeque::pop_front) else { return };
-        if mistake == Some(Mistake::BelievesTheLast) {
-            self.have = told.map(|(vni, address, host)| Interface::Remote(Remote::new(vni, address, host)));
+    fn receive(&mut self, stream: u32, mistake: Option<AgentMistake>) {
+        let Some(notify) = self.events.get_mut(&stream).and_then(VecDeque::pop_front) else { return };
+        if mistake == Some(AgentMistake::BelievesTheLast) {
+            self.actual = notify
+                .map(|(vni, address, host)| Interface::Remote(RemoteInterface::new(vni, address, host)));
             return;
         }
-        match told {
-            Some(place) => drop(self.knows.insert(stream, place)),
-            None => drop(self.knows.remove(&stream)),
+        match notify {
+            Some(place) => drop(self.cached.insert(stream, place)),
+            None => drop(self.cached.remove(&stream)),
         }
         self.is_due = true;
     }
 
-    /// As a run of the agent does: steps until there is nothing to do.
+    /// Runs the agent's steps until nothing is left to do.
     fn run(&mut self) {
         self.is_due = false;
-        let here = self.knows.get(&0).map(|(vni, address, _)| {
+        let here = self.cached.get(&0).map(|(vni, address, _)| {
             let mut here = NetworkAttachment::new("n", "a", "node-1", "s");
             here.status.lock_uid = "lock".into();
             here.status.address_vni = vni.number();
             here.status.ipv4 = address.to_string();
             here
         });
-        let elsewhere: Vec<_> = self.knows.iter().filter(|(stream, _)| **stream != 0).collect();
+        let elsewhere: Vec<_> = self.cached.iter().filter(|(stream, _)| **stream != 0).collect();
         let elsewhere = match elsewhere[..] {
-            [] => Elsewhere::Nothing,
-            [(_, &(vni, address, host))] => Elsewhere::There(vni, address, host),
-            _ => Elsewhere::Unclear,
+            [] => PeerLocation::Absent,
+            [(_, &(vni, address, host))] => PeerLocation::At(vni, address, host),
+            _ => PeerLocation::Ambiguous,
         };
         for _ in 0..8 {
             let mut here = here.clone();
-            if let (Some(here), true) = (&mut here, self.is_held) {
+            if let (Some(here), true) = (&mut here, self.has_finalizer) {
                 here.metadata.finalizers = Some(vec![crate::plan::FINALIZER.into()]);
             }
-            let step = next(&Sight {
+            let step = next_step(&AgentView {
                 host: HERE,
                 here: here.as_ref(),
-                elsewhere,
-                have: self.have.as_ref(),
+                location: elsewhere,
+                actual: self.actual.as_ref(),
                 report: None,
-                wrong: &[],
+                errors: &[],
                 failed: false,
             });
             match step {
-                AgentStep::Make(interface) => assert!(self.have.replace(interface).is_none(), "one for each"),
-                AgentStep::Unmake(interface) => assert_eq!(self.have.take(), Some(interface)),
-                AgentStep::Hold => self.is_held = true,
-                // What it says is not what this is about.
-                AgentStep::Say(_) | AgentStep::LetGo | AgentStep::Rest => return,
+                AgentStep::Create(interface) => {
+                    assert!(self.actual.replace(interface).is_none(), "one interface per attachment")
+                }
+                AgentStep::Delete(interface) => assert_eq!(self.actual.take(), Some(interface)),
+                AgentStep::AddFinalizer => self.has_finalizer = true,
+                // Status and finalizer removal are not modelled.
+                AgentStep::WriteStatus(_) | AgentStep::RemoveFinalizer | AgentStep::Done => return,
             }
         }
         panic!("its steps have no end");
     }
 }
 
-fn as_wanted(place: Where) -> Interface {
+fn desired_interface(place: Location) -> Interface {
     match stream(&place) {
-        0 => Interface::Local(Local::new(place.0, place.1)),
-        _ => Interface::Remote(Remote::new(place.0, place.1, place.2)),
+        0 => Interface::Local(LocalInterface::new(place.0, place.1)),
+        _ => Interface::Remote(RemoteInterface::new(place.0, place.1, place.2)),
     }
 }
 
-impl Race for World {
-    type Step = Step;
+impl Race for MoveRace {
+    type Step = MoveStep;
 
-    fn steps(&self) -> Vec<Step> {
-        let told = self.agent.news.iter().filter(|(_, news)| !news.is_empty()).map(|(stream, _)| *stream);
-        let mut steps: Vec<Step> = told.map(Step::Hear).collect();
-        steps.extend((!self.moves.is_empty()).then_some(Step::Move));
-        steps.extend((!self.turns.is_empty()).then_some(Step::Turn));
-        steps.extend(self.agent.is_due.then_some(Step::Run));
+    fn steps(&self) -> Vec<MoveStep> {
+        let notify =
+            self.agent.events.iter().filter(|(_, events)| !events.is_empty()).map(|(stream, _)| *stream);
+        let mut steps: Vec<MoveStep> = notify.map(MoveStep::Receive).collect();
+        steps.extend((!self.moves.is_empty()).then_some(MoveStep::Move));
+        steps.extend((!self.watch_changes.is_empty()).then_some(MoveStep::ChangeWatch));
+        steps.extend(self.agent.is_due.then_some(MoveStep::Run));
         steps
     }
 
-    fn take(&mut self, step: &Step) {
+    fn take(&mut self, step: &MoveStep) {
         match step {
-            Step::Move => self.moves(),
-            Step::Turn => self.turns(),
-            Step::Hear(stream) => self.agent.hear(*stream, self.mistake),
-            Step::Run => self.agent.run(),
+            MoveStep::Move => self.moves(),
+            MoveStep::ChangeWatch => self.watch_changes(),
+            MoveStep::Receive(stream) => self.agent.receive(*stream, self.mistake),
+            MoveStep::Run => self.agent.run(),
         }
     }
 
-    fn wrong(&self) -> Option<String> {
-        let have = self.agent.have.as_ref()?;
-        let ever = self.was.iter().any(|was| as_wanted(*was) == *have);
-        (!ever).then(|| format!("it has {have:?}, where the attachment never was"))
+    fn violation(&self) -> Option<String> {
+        let actual = self.agent.actual.as_ref()?;
+        let ever = self
+            .former_locations
+            .iter()
+            .any(|former_locations| desired_interface(*former_locations) == *actual);
+        (!ever).then(|| format!("it has {actual:?}, where the attachment never was"))
     }
 
-    fn wrong_at_the_end(&self) -> Option<String> {
-        let (have, wanted) = (&self.agent.have, self.wanted());
-        (*have != wanted).then(|| format!("it has {have:?} at the end, and not {wanted:?}"))
+    fn violation_at_end(&self) -> Option<String> {
+        let (actual, desired) = (&self.agent.actual, self.desired());
+        (*actual != desired).then(|| format!("it has {actual:?} at the end, and not {desired:?}"))
     }
 }
 
 #[test]
-fn who_changes_its_network_is_where_it_is_in_the_end() {
+fn moved_attachment_converges() {
     for moves in [
         vec![at(1, 2, 2), at(2, 2, 2)],
         vec![at(1, 2, 2), at(2, 3, 2), at(1, 2, 2)],
         vec![at(1, 2, 2), at(2, 2, 2), at(1, 4, 2), at(2, 5, 3)],
         vec![at(1, 2, 2), None, at(2, 2, 3), None],
     ] {
-        holds(World::new(moves), 8);
+        assert_holds(MoveRace::new(moves), 8);
     }
 }
 
-/// Deleted and made again under its name on another node, this one among them.
+/// Deleted and recreated under the same name on another node.
 #[test]
-fn who_is_made_again_elsewhere_is_where_it_is_in_the_end() {
+fn recreated_attachment_converges() {
     for moves in [
         vec![at(1, 2, 1), None, at(1, 2, 2)],
         vec![at(1, 2, 2), None, at(2, 2, 1), None, at(1, 3, 3)],
         vec![at(1, 2, 1), None, at(2, 2, 1)],
     ] {
-        holds(World::new(moves), 8);
+        assert_holds(MoveRace::new(moves), 8);
     }
 }
 
-/// Networks stop mattering to the node, and matter again, at any moment of that.
+/// The node stops and resumes watching networks at any time during the moves.
 #[test]
-fn a_network_that_stops_mattering_takes_its_ways_along() {
-    for (moves, turns) in [
+fn unwatched_network_drops_its_remote_interfaces() {
+    for (moves, watch_changes) in [
         (vec![at(1, 2, 2), at(2, 2, 2)], vec![(1, false)]),
         (vec![at(1, 2, 2), at(2, 2, 2)], vec![(2, false), (2, true)]),
         (vec![at(1, 2, 2), at(2, 3, 2), at(1, 4, 2)], vec![(1, false), (2, false), (1, true)]),
         (vec![at(1, 2, 2), None, at(2, 2, 1), None, at(1, 3, 3)], vec![(1, false), (1, true), (1, false)]),
     ] {
-        let mut world = World::new(moves);
-        world.turns = turns.into();
-        holds(world, 8);
+        let mut world = MoveRace::new(moves);
+        world.watch_changes = watch_changes.into();
+        assert_holds(world, 8);
     }
 }
 
 #[test]
-fn an_agent_that_believes_whatever_is_told_last_is_found() {
-    let mut wrong = World::new([at(1, 2, 2), at(2, 2, 2)]);
-    wrong.mistake = Some(Mistake::BelievesTheLast);
-    fails(wrong, "at the end");
+fn trusting_the_last_event_is_detected() {
+    let mut wrong = MoveRace::new([at(1, 2, 2), at(2, 2, 2)]);
+    wrong.mistake = Some(AgentMistake::BelievesTheLast);
+    assert_fails(wrong, "at the end");
 }
 
 #[test]
-fn an_agent_that_keeps_what_it_heard_of_a_network_is_found() {
-    let mut wrong = World::new([at(1, 2, 2)]);
-    wrong.turns = [(1, false)].into();
-    wrong.mistake = Some(Mistake::KeepsWhatItHeard);
-    fails(wrong, "at the end");
+fn keeping_unwatched_peers_is_detected() {
+    let mut wrong = MoveRace::new([at(1, 2, 2)]);
+    wrong.watch_changes = [(1, false)].into();
+    wrong.mistake = Some(AgentMistake::KeepsWhatItHeard);
+    assert_fails(wrong, "at the end");
 }

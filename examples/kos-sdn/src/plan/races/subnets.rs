@@ -1,43 +1,44 @@
-//! Two subnets in each other's way that are made at once, and validators that hear of them in opposite orders.
+//! Conflicting subnets created at the same time, and validators that receive their events in
+//! opposite orders.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::{Race, fails, holds, wanders};
+use super::{Race, assert_fails, assert_holds, assert_random_walks};
 use crate::model::{Subnet, SubnetStatus};
-use crate::plan::{Examine, Judged, Validator, conflicts};
+use crate::plan::{Examination, SubnetValidator, Verdict, conflicts};
 
-type Place = (String, String);
+type SubnetName = (String, String);
 
 #[derive(Clone, Debug)]
-struct World {
-    /// What clients do, in this order, at any time.
-    clients: VecDeque<Client>,
-    there: BTreeMap<Place, Subnet>,
-    /// How often each was written: what others did makes no other state.
-    written: BTreeMap<Place, u32>,
-    validators: Vec<Working>,
-    /// The mistake: they judge by what they have heard of.
+struct SubnetRace {
+    /// Client actions, executed in this order at any time.
+    clients: VecDeque<SubnetAction>,
+    stored: BTreeMap<SubnetName, Subnet>,
+    /// Number of writes of each object: versions that do not depend on other objects.
+    written: BTreeMap<SubnetName, u32>,
+    validators: Vec<RacingValidator>,
+    /// The mistake: judge by the cache instead of a live list.
     by_cache: bool,
 }
 
 #[derive(Clone, Debug)]
-enum Client {
+enum SubnetAction {
     Create(&'static str, &'static str),
     Delete(&'static str),
 }
 
 #[derive(Clone, Debug, Default)]
-struct Working {
-    validator: Validator,
-    /// Of each subnet in order, and in no order among them.
-    news: BTreeMap<Place, VecDeque<Option<Subnet>>>,
-    cache: BTreeMap<Place, Subnet>,
-    queue: VecDeque<Place>,
-    at: At,
+struct RacingValidator {
+    validator: SubnetValidator,
+    /// Events by subnet: ordered within one, unordered between subnets.
+    events: BTreeMap<SubnetName, VecDeque<Option<Subnet>>>,
+    cache: BTreeMap<SubnetName, Subnet>,
+    queue: VecDeque<SubnetName>,
+    at: RacingPhase,
 }
 
 #[derive(Clone, Debug, Default)]
-enum At {
+enum RacingPhase {
     #[default]
     Nothing,
     List(Subnet),
@@ -46,28 +47,28 @@ enum At {
 }
 
 #[derive(Clone, Debug)]
-enum Step {
-    Client,
-    Hear(usize, Place),
+enum SubnetRaceStep {
+    SubnetAction,
+    Receive(usize, SubnetName),
     Work(usize),
 }
 
-fn place(name: &str) -> Place {
+fn place(name: &str) -> SubnetName {
     ("n".into(), name.into())
 }
 
-impl World {
-    fn new(validators: usize, clients: impl IntoIterator<Item = Client>) -> Self {
+impl SubnetRace {
+    fn new(validators: usize, clients: impl IntoIterator<Item = SubnetAction>) -> Self {
         Self {
             clients: clients.into_iter().collect(),
-            there: BTreeMap::new(),
+            stored: BTreeMap::new(),
             written: BTreeMap::new(),
-            validators: vec![Working::default(); validators],
+            validators: vec![RacingValidator::default(); validators],
             by_cache: false,
         }
     }
 
-    fn put(&mut self, place: Place, subnet: Option<Subnet>) {
+    fn put(&mut self, place: SubnetName, subnet: Option<Subnet>) {
         let version = self.written.entry(place.clone()).or_default();
         *version += 1;
         let subnet = subnet.map(|mut subnet| {
@@ -75,158 +76,159 @@ impl World {
             subnet
         });
         for validator in &mut self.validators {
-            validator.news.entry(place.clone()).or_default().push_back(subnet.clone());
+            validator.events.entry(place.clone()).or_default().push_back(subnet.clone());
         }
         match subnet {
-            Some(subnet) => drop(self.there.insert(place, subnet)),
-            None => drop(self.there.remove(&place)),
+            Some(subnet) => drop(self.stored.insert(place, subnet)),
+            None => drop(self.stored.remove(&place)),
         }
     }
 
-    fn work(&mut self, who: usize) {
-        let working = &mut self.validators[who];
-        let (next, write) = match std::mem::take(&mut working.at) {
-            At::Nothing => {
-                let Some(place) = working.queue.pop_front() else { return };
-                let found = working.cache.get(&place).cloned();
-                let begin = working.validator.begin(&place, found.as_ref());
-                working.queue.extend(begin.wake);
+    fn work(&mut self, index: usize) {
+        let validator = &mut self.validators[index];
+        let (next, write) = match std::mem::take(&mut validator.at) {
+            RacingPhase::Nothing => {
+                let Some(place) = validator.queue.pop_front() else { return };
+                let found = validator.cache.get(&place).cloned();
+                let begin = validator.validator.begin(&place, found.as_ref());
+                validator.queue.extend(begin.wake);
                 match (found, begin.examine) {
-                    (Some(subnet), Examine::List(_)) => (At::List(subnet), None),
-                    (Some(subnet), Examine::Write(status)) => (At::Write(subnet, status), None),
-                    _ => (At::Nothing, None),
+                    (Some(subnet), Examination::List(_)) => (RacingPhase::List(subnet), None),
+                    (Some(subnet), Examination::Write(status)) => (RacingPhase::Write(subnet, status), None),
+                    _ => (RacingPhase::Nothing, None),
                 }
             }
-            At::List(subnet) => {
-                let listed = if self.by_cache { &working.cache } else { &self.there };
-                (At::Judge(subnet, listed.values().cloned().collect()), None)
+            RacingPhase::List(subnet) => {
+                let listed = if self.by_cache { &validator.cache } else { &self.stored };
+                (RacingPhase::Judge(subnet, listed.values().cloned().collect()), None)
             }
-            At::Judge(subnet, listed) => match working.validator.judge(&subnet, &listed) {
-                Judged::Early { .. } => {
-                    working.queue.push_back(place_of(&subnet));
-                    (At::Nothing, None)
+            RacingPhase::Judge(subnet, listed) => match validator.validator.judge(&subnet, &listed) {
+                Verdict::Early { .. } => {
+                    validator.queue.push_back(key_of(&subnet));
+                    (RacingPhase::Nothing, None)
                 }
-                Judged::Same => (At::Nothing, None),
-                Judged::Write(status) => (At::Write(subnet, status), None),
+                Verdict::Unchanged => (RacingPhase::Nothing, None),
+                Verdict::Write(status) => (RacingPhase::Write(subnet, status), None),
             },
-            At::Write(subnet, status) => (At::Nothing, Some((subnet, status))),
+            RacingPhase::Write(subnet, status) => (RacingPhase::Nothing, Some((subnet, status))),
         };
-        working.at = next;
+        validator.at = next;
         let Some((subnet, status)) = write else { return };
-        let place = place_of(&subnet);
-        let now = self.there.get(&place).and_then(|now| now.metadata.resource_version.clone());
+        let place = key_of(&subnet);
+        let now = self.stored.get(&place).and_then(|now| now.metadata.resource_version.clone());
         match now == subnet.metadata.resource_version {
             true => self.put(place, Some(Subnet { status, ..subnet })),
-            false => self.validators[who].queue.push_back(place),
+            false => self.validators[index].queue.push_back(place),
         }
     }
 
-    fn in_the_way(&self, of: &Subnet) -> bool {
-        self.there
+    fn conflicting(&self, of: &Subnet) -> bool {
+        self.stored
             .values()
             .any(|other| other.metadata.uid != of.metadata.uid && !conflicts(of, other).is_empty())
     }
 }
 
-impl Race for World {
-    type Step = Step;
+impl Race for SubnetRace {
+    type Step = SubnetRaceStep;
 
-    fn steps(&self) -> Vec<Step> {
+    fn steps(&self) -> Vec<SubnetRaceStep> {
         let mut steps = Vec::new();
         if !self.clients.is_empty() {
-            steps.push(Step::Client);
+            steps.push(SubnetRaceStep::SubnetAction);
         }
-        for (who, working) in self.validators.iter().enumerate() {
-            steps.extend(working.news.keys().map(|place| Step::Hear(who, place.clone())));
-            if !working.queue.is_empty() || !matches!(working.at, At::Nothing) {
-                steps.push(Step::Work(who));
+        for (index, validator) in self.validators.iter().enumerate() {
+            steps.extend(validator.events.keys().map(|place| SubnetRaceStep::Receive(index, place.clone())));
+            if !validator.queue.is_empty() || !matches!(validator.at, RacingPhase::Nothing) {
+                steps.push(SubnetRaceStep::Work(index));
             }
         }
         steps
     }
 
-    fn take(&mut self, step: &Step) {
+    fn take(&mut self, step: &SubnetRaceStep) {
         match step {
-            Step::Client => match self.clients.pop_front() {
-                Some(Client::Create(name, block)) => {
+            SubnetRaceStep::SubnetAction => match self.clients.pop_front() {
+                Some(SubnetAction::Create(name, block)) => {
                     let mut subnet = Subnet::new("n", name, 1, block);
                     subnet.metadata.uid =
                         Some(format!("{name}-{}", self.written.get(&place(name)).unwrap_or(&0)));
                     self.put(place(name), Some(subnet));
                 }
-                Some(Client::Delete(name)) => self.put(place(name), None),
+                Some(SubnetAction::Delete(name)) => self.put(place(name), None),
                 None => {}
             },
-            Step::Hear(who, place) => {
-                let working = &mut self.validators[*who];
-                let told = working.news.get_mut(place).and_then(VecDeque::pop_front);
-                working.news.retain(|_, news| !news.is_empty());
-                match told {
-                    Some(Some(subnet)) => drop(working.cache.insert(place.clone(), subnet)),
-                    _ => drop(working.cache.remove(place)),
+            SubnetRaceStep::Receive(index, place) => {
+                let validator = &mut self.validators[*index];
+                let reported = validator.events.get_mut(place).and_then(VecDeque::pop_front);
+                validator.events.retain(|_, events| !events.is_empty());
+                match reported {
+                    Some(Some(subnet)) => drop(validator.cache.insert(place.clone(), subnet)),
+                    _ => drop(validator.cache.remove(place)),
                 }
-                // One entry for each.
-                if !working.queue.contains(place) {
-                    working.queue.push_back(place.clone());
+                // One queue entry per key.
+                if !validator.queue.contains(place) {
+                    validator.queue.push_back(place.clone());
                 }
             }
-            Step::Work(who) => self.work(*who),
+            SubnetRaceStep::Work(index) => self.work(*index),
         }
     }
 
-    fn wrong(&self) -> Option<String> {
-        let counting: Vec<_> = self.there.values().filter(|one| one.status.validated).collect();
+    fn violation(&self) -> Option<String> {
+        let counting: Vec<_> = self.stored.values().filter(|one| one.status.validated).collect();
         let both = |one: &&&Subnet| {
             counting
                 .iter()
                 .any(|other| other.metadata.uid != one.metadata.uid && !conflicts(one, other).is_empty())
         };
-        counting.iter().any(|one| both(&one)).then(|| "two count in each other's way".into())
+        counting.iter().any(|one| both(&one)).then(|| "two conflicting subnets are validated".into())
     }
 
-    fn wrong_at_the_end(&self) -> Option<String> {
-        self.there.values().find_map(|one| match (one.status.validated, self.in_the_way(one)) {
-            (false, false) => Some(format!("nothing is in the way of {one:?}, and it does not count")),
-            (false, true) if one.status.errors.is_empty() => Some(format!("{one:?} is not told why")),
+    fn violation_at_end(&self) -> Option<String> {
+        self.stored.values().find_map(|one| match (one.status.validated, self.conflicting(one)) {
+            (false, false) => Some(format!("{one:?} has no conflict and is not validated")),
+            (false, true) if one.status.errors.is_empty() => Some(format!("{one:?} has no errors")),
             _ => None,
         })
     }
 }
 
-fn place_of(subnet: &Subnet) -> Place {
+fn key_of(subnet: &Subnet) -> SubnetName {
     place(subnet.metadata.name.as_deref().unwrap_or_default())
 }
 
-const AT_ONCE: [Client; 2] = [Client::Create("a", "10.0.0.0/24"), Client::Create("b", "10.0.0.0/25")];
+const AT_ONCE: [SubnetAction; 2] =
+    [SubnetAction::Create("a", "10.0.0.0/24"), SubnetAction::Create("b", "10.0.0.0/25")];
 
 #[test]
-fn of_two_subnets_at_once_never_both_count() {
-    holds(World::new(1, AT_ONCE), 100);
-    holds(World::new(1, AT_ONCE.into_iter().chain([Client::Delete("a")])), 200);
+fn conflicting_subnets_are_never_both_validated() {
+    assert_holds(SubnetRace::new(1, AT_ONCE), 100);
+    assert_holds(SubnetRace::new(1, AT_ONCE.into_iter().chain([SubnetAction::Delete("a")])), 200);
 }
 
 #[test]
-fn two_validators_that_hear_in_opposite_orders_never_let_both_count() {
-    holds(World::new(2, AT_ONCE), 1000);
+fn opposite_event_orders_never_validate_both() {
+    assert_holds(SubnetRace::new(2, AT_ONCE), 1000);
 }
 
-/// A third comes when one goes: it may count instead.
+/// A third subnet is created when one is deleted: it may be validated instead.
 #[test]
-fn who_comes_when_another_goes_is_judged_by_what_is_there() {
+fn created_subnet_is_judged_by_the_live_list() {
     let clients = [
-        Client::Create("a", "10.0.0.0/24"),
-        Client::Delete("a"),
-        Client::Create("a", "10.0.1.0/24"),
-        Client::Create("b", "10.0.0.0/25"),
+        SubnetAction::Create("a", "10.0.0.0/24"),
+        SubnetAction::Delete("a"),
+        SubnetAction::Create("a", "10.0.1.0/24"),
+        SubnetAction::Create("b", "10.0.0.0/25"),
     ];
-    holds(World::new(1, clients.clone()), 500);
-    wanders(&World::new(2, clients), 5000);
-    wanders(&World::new(2, AT_ONCE.into_iter().chain([Client::Delete("a")])), 5000);
+    assert_holds(SubnetRace::new(1, clients.clone()), 500);
+    assert_random_walks(&SubnetRace::new(2, clients), 5000);
+    assert_random_walks(&SubnetRace::new(2, AT_ONCE.into_iter().chain([SubnetAction::Delete("a")])), 5000);
 }
 
 #[test]
-fn validators_that_trust_their_caches_are_found() {
-    let mut wrong = World::new(2, AT_ONCE);
+fn judging_by_cache_is_detected() {
+    let mut wrong = SubnetRace::new(2, AT_ONCE);
     wrong.by_cache = true;
-    fails(wrong, "two count");
+    assert_fails(wrong, "two conflicting");
 }

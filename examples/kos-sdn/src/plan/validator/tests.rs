@@ -12,50 +12,50 @@ fn subnet(name: &str, uid: &str, ipv4: &str) -> Subnet {
     subnet
 }
 
-fn place(name: &str) -> Place {
+fn place(name: &str) -> NamespacedName {
     let (namespace, name) = name.split_once('/').unwrap();
     (namespace.into(), name.into())
 }
 
-fn list() -> Examine {
-    Examine::List(Vni::new(1).unwrap())
+fn list() -> Examination {
+    Examination::List(Vni::new(1).unwrap())
 }
 
-fn good() -> Judged {
-    Judged::Write(SubnetStatus { validated: true, errors: Vec::new() })
+fn good() -> Verdict {
+    Verdict::Write(SubnetStatus { validated: true, errors: Vec::new() })
 }
 
-fn bad(errors: &[&str]) -> Judged {
+fn bad(errors: &[&str]) -> Verdict {
     let errors = errors.iter().map(|error| (*error).to_owned()).collect();
-    Judged::Write(SubnetStatus { validated: false, errors })
+    Verdict::Write(SubnetStatus { validated: false, errors })
 }
 
 #[test]
-fn who_is_alone_counts() {
-    let mut validator = Validator::new();
+fn subnet_without_conflict_is_validated() {
+    let mut validator = SubnetValidator::new();
     let (a, b) = (subnet("n/a", "1", "10.0.0.0/24"), subnet("n/b", "2", "10.0.1.0/24"));
     let begin = validator.begin(&place("n/a"), Some(&a));
-    assert_eq!(begin, Begin { wake: vec![], examine: list() });
+    assert_eq!(begin, BeginOutcome { wake: vec![], examine: list() });
     assert_eq!(validator.judge(&a, &[a.clone(), b]), good());
 }
 
 #[test]
-fn what_counts_is_not_looked_at_again() {
+fn validated_subnet_is_not_examined() {
     let mut a = subnet("n/a", "1", "10.0.0.0/24");
     a.status.validated = true;
-    assert_eq!(Validator::new().begin(&place("n/a"), Some(&a)).examine, Examine::Not);
+    assert_eq!(SubnetValidator::new().begin(&place("n/a"), Some(&a)).examine, Examination::Skip);
 }
 
 #[test]
-fn what_can_never_count_is_told_so_once() {
-    let mut validator = Validator::new();
-    let check = |subnet: Subnet, why: &str, validator: &mut Validator| {
-        let Examine::Write(status) = validator.begin(&place("n/a"), Some(&subnet)).examine else {
+fn invalid_subnet_is_reported_once() {
+    let mut validator = SubnetValidator::new();
+    let check = |subnet: Subnet, why: &str, validator: &mut SubnetValidator| {
+        let Examination::Write(status) = validator.begin(&place("n/a"), Some(&subnet)).examine else {
             panic!("{why}");
         };
         assert_eq!((status.validated, &*status.errors), (false, &[why.to_owned()][..]));
-        let told = Subnet { status, ..subnet };
-        assert_eq!(validator.begin(&place("n/a"), Some(&told)).examine, Examine::Not);
+        let reported = Subnet { status, ..subnet };
+        assert_eq!(validator.begin(&place("n/a"), Some(&reported)).examine, Examination::Skip);
     };
     let mut unnumbered = subnet("n/a", "1", "10.0.0.0/24");
     unnumbered.spec.vni = 0;
@@ -68,44 +68,48 @@ fn what_can_never_count_is_told_so_once() {
 }
 
 #[test]
-fn two_in_each_others_way_are_told_of_each_other() {
-    let mut validator = Validator::new();
+fn conflicting_subnets_report_each_other() {
+    let mut validator = SubnetValidator::new();
     let (a, b) = (subnet("n/a", "1", "10.0.0.0/24"), subnet("m/b", "2", "10.0.0.128/25"));
     for one in [&a, &b] {
-        validator.begin(&place_of(one), Some(one));
+        validator.begin(&key_of(one), Some(one));
     }
     let all = [a.clone(), b.clone()];
-    let told = ["CIDR overlaps with m/b's (10.0.0.128/25)", "same VNI but different namespace wrt m/b"];
-    assert_eq!(validator.judge(&a, &all), bad(&told));
-    let told = ["CIDR overlaps with n/a's (10.0.0.0/24)", "same VNI but different namespace wrt n/a"];
+    let reported = ["CIDR overlaps with m/b's (10.0.0.128/25)", "same VNI but different namespace wrt m/b"];
+    assert_eq!(validator.judge(&a, &all), bad(&reported));
+    let reported = ["CIDR overlaps with n/a's (10.0.0.0/24)", "same VNI but different namespace wrt n/a"];
     let judged = validator.judge(&b, &all);
-    assert_eq!(judged, bad(&told));
+    assert_eq!(judged, bad(&reported));
 
-    let Judged::Write(status) = judged else { unreachable!() };
-    let told = Subnet { status, ..b.clone() };
-    assert_eq!(validator.judge(&told, &all), Judged::Same);
+    let Verdict::Write(status) = judged else { unreachable!() };
+    let reported = Subnet { status, ..b.clone() };
+    assert_eq!(validator.judge(&reported, &all), Verdict::Unchanged);
     let begin = validator.begin(&place("n/a"), None);
-    assert_eq!(begin.wake, [place("m/b")], "what was in its way is gone");
-    assert_eq!(validator.judge(&told, &[b]), good());
+    assert_eq!(begin.wake, [place("m/b")], "the blocking subnet is deleted");
+    assert_eq!(validator.judge(&reported, &[b]), good());
 }
 
 #[test]
-fn who_was_not_begun_with_would_wake_nobody() {
-    let mut validator = Validator::new();
+fn conflict_before_begin_is_early() {
+    let mut validator = SubnetValidator::new();
     let (a, b) = (subnet("n/a", "1", "10.0.0.0/24"), subnet("n/b", "2", "10.0.0.0/24"));
     validator.begin(&place("n/a"), Some(&a));
     let all = [a.clone(), b.clone()];
-    assert_eq!(validator.judge(&a, &all), Judged::Early { rival: place("n/b") });
+    assert_eq!(validator.judge(&a, &all), Verdict::Early { rival: place("n/b") });
     validator.begin(&place("n/b"), Some(&subnet("n/b", "0", "10.0.0.0/24")));
-    assert_eq!(validator.judge(&a, &all), Judged::Early { rival: place("n/b") }, "it was another then");
+    assert_eq!(
+        validator.judge(&a, &all),
+        Verdict::Early { rival: place("n/b") },
+        "another subnet had the name"
+    );
     validator.begin(&place("n/b"), Some(&b));
     assert_eq!(validator.judge(&a, &all), bad(&["CIDR overlaps with n/b's (10.0.0.0/24)"]));
 }
 
-/// The original kept them for ever, some of them several times.
+/// The original kept conflicts forever, some of them several times.
 #[test]
-fn rivals_are_forgotten_with_what_they_were_rivals_of() {
-    let mut validator = Validator::new();
+fn conflicts_are_dropped_with_their_subnet() {
+    let mut validator = SubnetValidator::new();
     let a = subnet("n/a", "1", "10.0.0.0/24");
     validator.begin(&place("n/a"), Some(&a));
     for round in 0..100 {
@@ -120,24 +124,24 @@ fn rivals_are_forgotten_with_what_they_were_rivals_of() {
     }
 }
 
-/// The subnets that are there, and two validators that hear of them late.
-struct World {
-    there: BTreeMap<Place, Subnet>,
+/// The existing subnets, and two validators with lagging caches.
+struct ValidatorSystem {
+    stored: BTreeMap<NamespacedName, Subnet>,
     revision: u64,
-    validators: [Working; 2],
+    validators: [LaggingValidator; 2],
 }
 
 #[derive(Default)]
-struct Working {
-    validator: Validator,
-    news: VecDeque<(Place, Option<Subnet>)>,
-    cache: BTreeMap<Place, Subnet>,
-    queue: VecDeque<Place>,
-    at: At,
+struct LaggingValidator {
+    validator: SubnetValidator,
+    events: VecDeque<(NamespacedName, Option<Subnet>)>,
+    cache: BTreeMap<NamespacedName, Subnet>,
+    queue: VecDeque<NamespacedName>,
+    at: LaggingPhase,
 }
 
 #[derive(Default)]
-enum At {
+enum LaggingPhase {
     #[default]
     Nothing,
     List(Subnet),
@@ -146,39 +150,39 @@ enum At {
 }
 
 #[derive(Clone, Debug)]
-enum Op {
+enum ValidatorOp {
     Create { place: u8, block: u8 },
     Delete(Index),
-    Hear(bool),
+    Receive(bool),
     Work(bool),
     Settle,
 }
 
-fn op() -> impl Strategy<Value = Op> {
+fn op() -> impl Strategy<Value = ValidatorOp> {
     prop_oneof![
-        1 => (0..6_u8, 0..6_u8).prop_map(|(place, block)| Op::Create { place, block }),
-        1 => any::<Index>().prop_map(Op::Delete),
-        4 => any::<bool>().prop_map(Op::Hear),
-        6 => any::<bool>().prop_map(Op::Work),
-        1 => Just(Op::Settle),
+        1 => (0..6_u8, 0..6_u8).prop_map(|(place, block)| ValidatorOp::Create { place, block }),
+        1 => any::<Index>().prop_map(ValidatorOp::Delete),
+        4 => any::<bool>().prop_map(ValidatorOp::Receive),
+        6 => any::<bool>().prop_map(ValidatorOp::Work),
+        1 => Just(ValidatorOp::Settle),
     ]
 }
 
-impl World {
+impl ValidatorSystem {
     fn new() -> Self {
-        Self { there: BTreeMap::new(), revision: 0, validators: Default::default() }
+        Self { stored: BTreeMap::new(), revision: 0, validators: Default::default() }
     }
 
     fn put(&mut self, mut subnet: Subnet) {
         self.revision += 1;
         subnet.metadata.resource_version = Some(self.revision.to_string());
-        self.tell(&place_of(&subnet), Some(&subnet));
-        self.there.insert(place_of(&subnet), subnet);
+        self.notify(&key_of(&subnet), Some(&subnet));
+        self.stored.insert(key_of(&subnet), subnet);
     }
 
-    fn tell(&mut self, place: &Place, subnet: Option<&Subnet>) {
-        for working in &mut self.validators {
-            working.news.push_back((place.clone(), subnet.cloned()));
+    fn notify(&mut self, place: &NamespacedName, subnet: Option<&Subnet>) {
+        for validator in &mut self.validators {
+            validator.events.push_back((place.clone(), subnet.cloned()));
         }
     }
 
@@ -187,83 +191,85 @@ impl World {
         let block =
             ["10.0.0.0/24", "10.0.0.0/25", "10.0.0.128/25", "10.0.1.0/24", "10.0.0.0/16", "10.0.2.0/24"]
                 [usize::from(block)];
-        if !self.there.contains_key(&place(name)) {
+        if !self.stored.contains_key(&place(name)) {
             self.put(subnet(name, &format!("uid-{}", self.revision), block));
         }
     }
 
     fn delete(&mut self, which: &Index) {
-        if !self.there.is_empty() {
-            let place = self.there.keys().nth(which.index(self.there.len())).unwrap().clone();
-            self.there.remove(&place);
+        if !self.stored.is_empty() {
+            let place = self.stored.keys().nth(which.index(self.stored.len())).unwrap().clone();
+            self.stored.remove(&place);
             self.revision += 1;
-            self.tell(&place, None);
+            self.notify(&place, None);
         }
     }
 
-    fn hear(&mut self, who: usize) -> bool {
-        let working = &mut self.validators[who];
-        let Some((place, subnet)) = working.news.pop_front() else { return false };
+    fn receive(&mut self, index: usize) -> bool {
+        let validator = &mut self.validators[index];
+        let Some((place, subnet)) = validator.events.pop_front() else { return false };
         let uid = |subnet: Option<&Subnet>| subnet.map(|subnet| uid_of(subnet).to_owned());
-        if uid(working.cache.get(&place)) != uid(subnet.as_ref()) {
-            working.queue.push_back(place.clone());
+        if uid(validator.cache.get(&place)) != uid(subnet.as_ref()) {
+            validator.queue.push_back(place.clone());
         }
         match subnet {
-            Some(subnet) => drop(working.cache.insert(place, subnet)),
-            None => drop(working.cache.remove(&place)),
+            Some(subnet) => drop(validator.cache.insert(place, subnet)),
+            None => drop(validator.cache.remove(&place)),
         }
         true
     }
 
-    /// One step of what one validator is at.
-    fn work(&mut self, who: usize) -> bool {
-        let working = &mut self.validators[who];
-        let next = match std::mem::take(&mut working.at) {
-            At::Nothing => {
-                let Some(place) = working.queue.pop_front() else { return false };
-                let found = working.cache.get(&place).cloned();
-                let begin = working.validator.begin(&place, found.as_ref());
-                working.queue.extend(begin.wake);
+    /// Executes one step of a validator.
+    fn work(&mut self, index: usize) -> bool {
+        let validator = &mut self.validators[index];
+        let next = match std::mem::take(&mut validator.at) {
+            LaggingPhase::Nothing => {
+                let Some(place) = validator.queue.pop_front() else { return false };
+                let found = validator.cache.get(&place).cloned();
+                let begin = validator.validator.begin(&place, found.as_ref());
+                validator.queue.extend(begin.wake);
                 match (found, begin.examine) {
-                    (Some(subnet), Examine::List(_)) => At::List(subnet),
-                    _ => At::Nothing,
+                    (Some(subnet), Examination::List(_)) => LaggingPhase::List(subnet),
+                    _ => LaggingPhase::Nothing,
                 }
             }
-            At::List(subnet) => At::Judge(subnet, self.there.values().cloned().collect()),
-            At::Judge(subnet, listed) => match working.validator.judge(&subnet, &listed) {
-                Judged::Early { .. } => {
-                    working.queue.push_back(place_of(&subnet));
-                    At::Nothing
+            LaggingPhase::List(subnet) => {
+                LaggingPhase::Judge(subnet, self.stored.values().cloned().collect())
+            }
+            LaggingPhase::Judge(subnet, listed) => match validator.validator.judge(&subnet, &listed) {
+                Verdict::Early { .. } => {
+                    validator.queue.push_back(key_of(&subnet));
+                    LaggingPhase::Nothing
                 }
-                Judged::Same => At::Nothing,
-                Judged::Write(status) => At::Write(subnet, status),
+                Verdict::Unchanged => LaggingPhase::Nothing,
+                Verdict::Write(status) => LaggingPhase::Write(subnet, status),
             },
-            At::Write(subnet, status) => {
-                let place = place_of(&subnet);
-                let now = self.there.get(&place);
+            LaggingPhase::Write(subnet, status) => {
+                let place = key_of(&subnet);
+                let now = self.stored.get(&place);
                 let is_as_read =
                     now.is_some_and(|now| now.metadata.resource_version == subnet.metadata.resource_version);
                 if is_as_read {
                     self.put(Subnet { status, ..subnet });
                 } else {
-                    working.queue.push_back(place);
+                    validator.queue.push_back(place);
                 }
-                At::Nothing
+                LaggingPhase::Nothing
             }
         };
-        self.validators[who].at = next;
+        self.validators[index].at = next;
         true
     }
 
     fn conflicting(&self, one: &Subnet) -> Vec<&Subnet> {
-        self.there
+        self.stored
             .values()
             .filter(|other| uid_of(other) != uid_of(one) && !conflicts(one, other).is_empty())
             .collect()
     }
 
     fn check(&self) {
-        for one in self.there.values().filter(|one| one.status.validated) {
+        for one in self.stored.values().filter(|one| one.status.validated) {
             let both: Vec<_> =
                 self.conflicting(one).into_iter().filter(|other| other.status.validated).collect();
             assert!(both.is_empty(), "{one:?} and {both:?}");
@@ -273,39 +279,39 @@ impl World {
     fn settle(&mut self) {
         for _ in 0..10_000 {
             let mut busy = false;
-            for who in 0..2 {
-                busy |= self.hear(who) | self.work(who);
+            for index in 0..2 {
+                busy |= self.receive(index) | self.work(index);
                 self.check();
             }
             if !busy {
                 return;
             }
         }
-        panic!("they never come to an end");
+        panic!("no end is reachable");
     }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
     #[test]
-    fn two_validators_never_validate_two_in_each_others_way(ops in proptest::collection::vec(op(), 0..200)) {
-        let mut world = World::new();
+    fn two_validators_never_validate_conflicting_subnets(ops in proptest::collection::vec(op(), 0..200)) {
+        let mut world = ValidatorSystem::new();
         for op in ops {
             match op {
-                Op::Create { place, block } => world.create(place, block),
-                Op::Delete(which) => world.delete(&which),
-                Op::Hear(who) => drop(world.hear(usize::from(who))),
-                Op::Work(who) => drop(world.work(usize::from(who))),
-                Op::Settle => world.settle(),
+                ValidatorOp::Create { place, block } => world.create(place, block),
+                ValidatorOp::Delete(which) => world.delete(&which),
+                ValidatorOp::Receive(index) => drop(world.receive(usize::from(index))),
+                ValidatorOp::Work(index) => drop(world.work(usize::from(index))),
+                ValidatorOp::Settle => world.settle(),
             }
             world.check();
         }
         world.settle();
-        for one in world.there.values() {
-            let in_the_way = world.conflicting(one);
-            match (one.status.validated, in_the_way.is_empty()) {
+        for one in world.stored.values() {
+            let conflicting = world.conflicting(one);
+            match (one.status.validated, conflicting.is_empty()) {
                 (true, _) => {}
-                (false, true) => panic!("nothing is in the way of {one:?}, and it does not count"),
+                (false, true) => panic!("{one:?} has no conflict and is not validated"),
                 (false, false) => prop_assert!(!one.status.errors.is_empty()),
             }
         }

@@ -1,0 +1,202 @@
+//! Settings and start of a node agent.
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures::future::join3;
+use machinery::Plane;
+use machinery::controllers::{Controller, Recorder};
+use machinery::informers::{Informer, KeyedInformers};
+use machinery::objects::{FieldTerm, Filter, InterestBy, ObjectKey, ObjectRef, Writer};
+use machinery::sync::Mutex;
+use machinery::tokio::sync::mpsc;
+use machinery::tokio_util::sync::CancellationToken;
+
+use super::address_locks::AddressLocks;
+use super::attachment_programs::AttachmentPrograms;
+use super::networks::NetworkInterests;
+use super::programs::ProgramSettings;
+use crate::drive::Fabric;
+use crate::metrics::{AgentMetrics, AgentNode};
+use crate::model::{NetworkAttachment, Peer};
+use crate::plan::Interface;
+
+/// The settings of a node agent.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct AgentSettings {
+    /// Name of the node, as in attachments.
+    pub node: String,
+    /// Underlay address of the node.
+    pub host: Ipv4Addr,
+    /// Interval of flow reconciliation.
+    pub reconcile_interval: Duration,
+    /// Uses one watch per network, as on any Kubernetes, even if the server supports one watch with
+    /// an interest.
+    pub per_key: bool,
+    /// Programs that the agent may run for attachments; none by default.
+    pub programs: ProgramSettings,
+    /// Metrics of the agent.
+    pub metrics: AgentMetrics,
+}
+
+impl AgentSettings {
+    /// Returns the default settings for a node.
+    #[must_use]
+    pub fn new(node: &str, host: Ipv4Addr) -> Self {
+        Self {
+            node: node.into(),
+            host,
+            reconcile_interval: Duration::from_secs(10),
+            per_key: false,
+            programs: ProgramSettings::default(),
+            metrics: AgentMetrics::default(),
+        }
+    }
+}
+
+/// The agent of a node. Cheap to clone.
+#[derive(Clone)]
+pub struct Agent(pub(super) Arc<Inner>);
+
+pub(super) struct Inner {
+    pub(super) settings: AgentSettings,
+    pub(super) fabric: Arc<dyn Fabric>,
+    pub(super) here: Informer<NetworkAttachment>,
+    pub(super) peers: KeyedInformers<u32, Peer>,
+    pub(super) writer: Arc<dyn Writer<NetworkAttachment>>,
+    pub(super) recorder: Recorder,
+    pub(super) networks: Mutex<NetworkInterests>,
+    pub(super) have: Mutex<BTreeMap<ObjectKey, Interface>>,
+    pub(super) address_locks: AddressLocks,
+    pub(super) programs: AttachmentPrograms,
+    pub(super) metrics: AgentNode,
+    pub(super) repaired: AtomicU64,
+    pub(super) is_ready: AtomicBool,
+}
+
+impl Agent {
+    /// Runs an agent until the plane stops.
+    ///
+    /// # Errors
+    /// The plane has stopped or has an agent of this node already.
+    pub fn run(
+        plane: &Plane,
+        settings: AgentSettings,
+        fabric: Arc<dyn Fabric>,
+        recorder: &Recorder,
+    ) -> machinery::Result<Self> {
+        let node = &settings.node;
+        let mut here = plane.informer::<NetworkAttachment>()?;
+        here.filter(selects([FieldTerm::equals("spec.node", node)?]));
+        let here = here.build();
+        plane.run_informer(&format!("attachments on {node}"), &here)?;
+        let elsewhere = [
+            FieldTerm::differs("spec.node", node)?,
+            FieldTerm::differs("status.ipv4", "")?,
+            FieldTerm::differs("status.hostIP", "")?,
+        ];
+        let by = InterestBy::Field("status.addressVNI".into());
+        let peers = plane
+            .keyed_parts::<NetworkAttachment, _, _>(by, |peer: &Peer| Some(peer.status.address_vni))?
+            .filter(selects(elsewhere));
+        let peers = if settings.per_key { peers.per_key() } else { peers }.build();
+        plane.run_keyed(&format!("peers of {node}"), &peers)?;
+        let metrics = settings.metrics.of(node, fabric.name());
+        let stopping = plane.stopping().clone();
+        let (programs, reported) =
+            AttachmentPrograms::new(settings.programs.clone(), metrics.clone(), stopping);
+        let agent = Self(Arc::new(Inner {
+            networks: Mutex::new(NetworkInterests::new(peers.clone())),
+            settings,
+            fabric,
+            here,
+            peers,
+            writer: plane.writer::<NetworkAttachment>()?,
+            recorder: recorder.clone(),
+            have: Mutex::default(),
+            address_locks: AddressLocks::default(),
+            programs,
+            metrics,
+            repaired: AtomicU64::new(0),
+            is_ready: AtomicBool::new(false),
+        }));
+        let (runs, controller) = (agent.clone(), agent.controller(plane)?);
+        let stopping = plane.stopping().clone();
+        plane.spawn(async move {
+            let ran = runs.runs(controller, reported, stopping).await;
+            runs.0.programs.drained().await;
+            ran
+        });
+        Ok(agent)
+    }
+
+    async fn runs(
+        &self,
+        controller: Controller<ObjectKey, ObjectKey>,
+        mut reported: mpsc::Receiver<ObjectKey>,
+        stopping: CancellationToken,
+    ) -> machinery::Result<()> {
+        if stopping.run_until_cancelled(self.adopt_existing()).await.is_none() {
+            return Ok(());
+        }
+        self.0.is_ready.store(true, Ordering::Relaxed);
+        let side_tasks = stopping.child_token();
+        let reports = async {
+            while let Some(key) = reported.recv().await {
+                controller.request(key, &"its program ended").await;
+            }
+        };
+        let (ended, _, _) = join3(
+            async {
+                let ended = controller.run(self.clone(), stopping).await;
+                side_tasks.cancel();
+                ended
+            },
+            side_tasks.run_until_cancelled(self.reconcile_flows()),
+            side_tasks.run_until_cancelled(reports),
+        )
+        .await;
+        Ok(ended.map(drop)?)
+    }
+
+    /// Returns the number of networks that the node watches.
+    #[must_use]
+    pub fn networks(&self) -> usize {
+        self.0.networks.lock().len()
+    }
+
+    /// Returns the interfaces of the node, by attachment.
+    #[must_use]
+    pub fn interfaces(&self) -> BTreeMap<ObjectKey, Interface> {
+        self.0.have.lock().clone()
+    }
+
+    /// Returns true once the existing interfaces of the node are adopted; no interface is created
+    /// before.
+    #[must_use]
+    pub fn is_ready(&self) -> bool {
+        self.0.is_ready.load(Ordering::Relaxed)
+    }
+
+    /// Returns the number of flows repaired by flow reconciliation.
+    #[must_use]
+    pub fn repaired(&self) -> u64 {
+        self.0.repaired.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn object_ref(&self, attachment: &NetworkAttachment) -> ObjectRef {
+        ObjectRef {
+            kind: self.0.writer_kind(),
+            key: machinery::objects::Object::key(attachment),
+            uid: attachment.metadata.uid.as_deref().and_then(machinery::objects::Uid::new),
+        }
+    }
+}
+
+fn selects(terms: impl IntoIterator<Item = FieldTerm>) -> Filter {
+    Filter { fields: terms.into_iter().collect(), ..Filter::default() }
+}

@@ -1,0 +1,190 @@
+//! The invariant checker: verifies every committed change of a server against the rules of KOS.
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::future::join;
+use machinery::apiserver::{ApiServer, Handle, Identity};
+use machinery::objects::{
+    Filter, Freshness, ListRequest, ListWatch, Object, ObjectKey, WatchEvent, WatchFrom, WatchRequest,
+};
+use machinery::sync::Mutex;
+use machinery::tokio::time::{Instant, sleep};
+use machinery::tokio_util::sync::CancellationToken;
+use machinery::{ObjectType, Plane};
+
+use crate::drive::Fabric;
+use crate::model::{IPLock, NetworkAttachment, Subnet};
+use crate::plan::{Invariants, NodeInterfaces, Violation, converged_violations};
+
+/// Interval of checks for convergence.
+const CHECK_INTERVAL: Duration = Duration::from_millis(20);
+
+/// Watches the commits of a server one by one, and checks the interfaces of nodes after each. Its
+/// memory grows with history: for tests. Cheap to clone.
+#[derive(Clone)]
+pub struct InvariantChecker(Arc<Inner>);
+
+struct Inner {
+    attachments: Handle<NetworkAttachment>,
+    subnets: Handle<Subnet>,
+    locks: Handle<IPLock>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    invariants: Invariants,
+    nodes: Vec<(String, Ipv4Addr, Arc<dyn Fabric>)>,
+    /// Interfaces not justified by changes observed so far: an agent may receive a change before
+    /// the checker.
+    suspects: Vec<NodeInterfaces>,
+    found: Vec<Violation>,
+}
+
+impl State {
+    fn add_suspects(&mut self, seen: Vec<NodeInterfaces>) {
+        self.suspects.extend(seen);
+        let Self { invariants, suspects, .. } = self;
+        suspects.retain(|seen| !invariants.node(seen).is_empty());
+    }
+}
+
+impl InvariantChecker {
+    /// Checks the server of a plane until the plane stops.
+    ///
+    /// # Errors
+    /// The server is in another process.
+    pub fn run(plane: &Plane) -> machinery::Result<Self> {
+        let server = plane.server().ok_or("the invariant checker needs a server in this process")?;
+        let (auditor, watching) = Self::on(server, plane.stopping().clone());
+        plane.spawn(async move {
+            watching.await;
+            Ok(())
+        });
+        Ok(auditor)
+    }
+
+    /// Returns a checker of a server, and the future that runs it until cancelled.
+    pub fn on(
+        server: &ApiServer,
+        stopping: CancellationToken,
+    ) -> (Self, impl Future<Output = ()> + Send + use<>) {
+        let auditor = Self(Arc::new(Inner {
+            attachments: server.handle(Identity::admin()),
+            subnets: server.handle(Identity::admin()),
+            locks: server.handle(Identity::admin()),
+            state: Mutex::default(),
+        }));
+        let watches = auditor.clone();
+        let watching = async move {
+            let Inner { attachments, subnets, .. } = &*watches.0;
+            let attached =
+                watches.watch(attachments, |state, key, now| state.invariants.attachment(key, now));
+            let subnetted = watches.watch(subnets, |state, key, now| state.invariants.subnet(key, now));
+            stopping.run_until_cancelled(join(attached, subnetted)).await;
+        };
+        (auditor, watching)
+    }
+
+    /// Adds a node. Its fabric must not change anything in `list`.
+    pub fn watch_node(&self, node: &str, host: Ipv4Addr, fabric: Arc<dyn Fabric>) {
+        self.0.state.lock().nodes.push((node.into(), host, fabric));
+    }
+
+    /// Returns all violations so far; complete once the system is quiescent.
+    #[must_use]
+    pub fn violations(&self) -> Vec<Violation> {
+        let state = self.0.state.lock();
+        let unexpected = state.suspects.iter().flat_map(|seen| state.invariants.node(seen));
+        state.found.iter().cloned().chain(unexpected).collect()
+    }
+
+    /// Returns the violations of a state that should have converged.
+    ///
+    /// # Errors
+    /// The state cannot be read.
+    pub async fn not_converged(&self) -> machinery::Result<Vec<Violation>> {
+        let nodes = self.seen().await?;
+        let Inner { attachments, subnets, locks, state } = &*self.0;
+        let (attachments, subnets, locks) = (all(attachments).await?, all(subnets).await?, all(locks).await?);
+        let mut wrong = converged_violations(&attachments, &locks, &nodes);
+        if !state.lock().invariants.has_observed(&attachments, &subnets) {
+            wrong.push(Violation::NotConverged("not all changes have been observed yet".into()));
+        }
+        Ok(wrong)
+    }
+
+    /// Waits until there are no violations, at most `time_limit`. Returns the remaining ones,
+    /// including all former ones.
+    ///
+    /// # Errors
+    /// The state cannot be read.
+    pub async fn wait_converged(&self, time_limit: Duration) -> machinery::Result<Vec<Violation>> {
+        let until = Instant::now() + time_limit;
+        loop {
+            let mut wrong = self.not_converged().await?;
+            wrong.extend(self.violations());
+            if wrong.is_empty() || Instant::now() >= until {
+                return Ok(wrong);
+            }
+            sleep(CHECK_INTERVAL).await;
+        }
+    }
+
+    async fn watch<K: ObjectType>(
+        &self,
+        of: &Handle<K>,
+        judge: impl Fn(&mut State, &ObjectKey, Option<&K>) -> Option<Violation>,
+    ) {
+        let request = WatchRequest {
+            filter: Filter::default(),
+            from: WatchFrom::State(Freshness::Newest),
+            bookmarks: false,
+            timeout: None,
+        };
+        let mut changes = match of.watch(request).await {
+            Ok(changes) => changes,
+            Err(error) => return self.report(Violation::WatchLost(error.to_string())),
+        };
+        while let Some(change) = changes.next().await {
+            let (object, exists) = match change {
+                Ok(WatchEvent::Added(object) | WatchEvent::Modified(object)) => (object, true),
+                Ok(WatchEvent::Deleted(object) | WatchEvent::Left(object)) => (object, false),
+                Ok(WatchEvent::Bookmark { .. }) => continue,
+                Ok(_) => return self.report(Violation::WatchLost("an object cannot be decoded".into())),
+                Err(error) => return self.report(Violation::WatchLost(error.to_string())),
+            };
+            let found = judge(&mut self.0.state.lock(), &object.key(), exists.then_some(&object));
+            found.into_iter().for_each(|found| self.report(found));
+            match self.seen().await {
+                Ok(seen) => self.0.state.lock().add_suspects(seen),
+                Err(error) => self.report(Violation::WatchLost(error.to_string())),
+            }
+        }
+        self.report(Violation::WatchLost("the server ended the watch".into()));
+    }
+
+    async fn seen(&self) -> machinery::Result<Vec<NodeInterfaces>> {
+        let nodes = self.0.state.lock().nodes.clone();
+        let mut seen = Vec::new();
+        for (node, host, fabric) in nodes {
+            seen.push(NodeInterfaces { node, host, interfaces: fabric.list().await? });
+        }
+        Ok(seen)
+    }
+
+    fn report(&self, finding: Violation) {
+        let found = &mut self.0.state.lock().found;
+        if !found.contains(&finding) {
+            tracing::error!(%finding, "invariant violated");
+            found.push(finding);
+        }
+    }
+}
+
+async fn all<K: ObjectType>(of: &Handle<K>) -> machinery::Result<Vec<Arc<K>>> {
+    Ok(of.list(ListRequest::default()).await?.items)
+}

@@ -1,0 +1,72 @@
+//! Metrics and the dashboard.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+use std::time::Duration;
+
+use kos::metrics::Metrics;
+use kos::up::{LocalCluster, LocalClusterSettings, pairs, ping_pairs};
+use serde_json::Value;
+
+const DASHBOARD: &str = include_str!("../../deploy/dashboard.json");
+
+fn exprs(dashboard: &Value) -> BTreeSet<String> {
+    let panels = dashboard["panels"].as_array().unwrap().iter();
+    let targets = panels.flat_map(|panel| panel["targets"].as_array().into_iter().flatten());
+    targets.map(|target| target["expr"].as_str().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn the_dashboard_in_the_tree_is_current() {
+    let printed = Command::new(env!("CARGO_BIN_EXE_kos")).arg("dashboard").output().unwrap();
+    let now: Value = serde_json::from_slice(&printed.stdout).unwrap();
+    let file: Value = serde_json::from_str(DASHBOARD).unwrap();
+    let (now, file) = (exprs(&now), exprs(&file));
+    let differ: Vec<_> = now.symmetric_difference(&file).collect();
+    assert!(
+        differ.is_empty(),
+        "regenerate it: cargo run -p kos -- dashboard > examples/kos-sdn/deploy/dashboard.json: {differ:#?}"
+    );
+}
+
+/// Each latency is observed exactly once per attachment, on two nodes with two networks.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_latency_is_observed_once() {
+    let up = LocalCluster::start(LocalClusterSettings { nodes: 2, ..LocalClusterSettings::default() })
+        .await
+        .unwrap();
+    let checker = up.checker().unwrap();
+    up.make_samples().await.unwrap();
+    let all = up.all_ready(Duration::from_secs(60), |_, _| {}).await.unwrap();
+    // Once frames arrive, each node has its peers.
+    let asks = kos::probe::Prober::new(up.plane(), Duration::from_secs(60)).unwrap();
+    ping_pairs(&asks, &all, &pairs(&all), Duration::from_secs(60)).await;
+    let page = up.plane().metrics();
+    let sum = |name: &str| -> f64 {
+        let lines = page
+            .lines()
+            .filter(|line| line.strip_prefix(name).is_some_and(|rest| rest.starts_with(['{', ' '])));
+        lines.map(|line| line.rsplit(' ').next().unwrap().parse::<f64>().unwrap()).sum()
+    };
+    let attachments = all.len() as f64;
+    for (name, expected) in [
+        ("kos_subnet_validator_subnet_create_to_validated_latency_seconds_count", 2.0),
+        ("kos_ipam_last_client_write_to_lock_latency_seconds_count", attachments),
+        ("kos_ipam_last_client_write_to_address_latency_seconds_count", attachments),
+        ("kos_ipam_address_contention_count", attachments),
+        ("kos_ipam_address_contention_sum", 0.0),
+        ("kos_agent_last_client_write_to_local_ifc_latency_seconds_count", attachments),
+        ("kos_agent_last_client_write_to_status_update_latency_seconds_count", attachments),
+        ("kos_agent_last_client_write_to_remote_ifc_latency_seconds_count", attachments),
+        ("kos_agent_local_attachments", attachments),
+        ("kos_agent_remote_attachments", attachments),
+        ("kos_agent_fabric_count", 2.0),
+    ] {
+        assert_eq!(sum(name), expected, "{name}\n{page}");
+    }
+    assert!(
+        Metrics::default().described().iter().filter(|described| page.contains(described.name)).count() > 10
+    );
+    crate::harness::assert_converges(&checker).await;
+    up.plane().stop().await;
+}
