@@ -54,7 +54,7 @@ pub async fn at_needs_an_entry(subject: &mut dyn Subject) {
 }
 
 /// A key that went and came back with the same value is another one: `At` and `Unchanged` notice.
-pub async fn what_came_back_is_not_what_was(subject: &mut dyn Subject) {
+pub async fn a_recreated_key_fails_conditions_on_the_old_one(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let put = store.put("a", "1").await;
     store.delete("a").await;
@@ -156,7 +156,7 @@ pub async fn unchanged_since_the_future_does_not_hold(subject: &mut dyn Subject)
 }
 
 /// Of several conditions the first that fails is told.
-pub async fn the_first_condition_that_fails_is_told(subject: &mut dyn Subject) {
+pub async fn the_first_failed_condition_is_reported(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let a = store.put("a", "1").await;
     store.put("b", "1").await;

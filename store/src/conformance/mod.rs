@@ -6,16 +6,16 @@
 //!
 //! ```
 //! # use std::sync::Arc;
-//! use machinery_store::conformance::{Facts, Subject};
+//! use machinery_store::conformance::{Capabilities, Subject};
 //! use machinery_store::{Backend, Limits};
-//! # use machinery_store::model::Naive;
+//! # use machinery_store::model::NaiveBackend;
 //!
 //! struct Mine;
 //!
 //! #[async_trait::async_trait]
 //! impl Subject for Mine {
 //!     async fn open(&mut self, limits: Limits) -> Arc<dyn Backend> {
-//!         Arc::new(Naive::new(limits))
+//!         Arc::new(NaiveBackend::new(limits))
 //!     }
 //! }
 //!
@@ -52,7 +52,7 @@ pub use progress::*;
 pub use reads::*;
 pub use reopen::*;
 pub use slow::*;
-pub use subject::{Facts, Subject};
+pub use subject::{Capabilities, Subject};
 pub use transactions::*;
 pub use watches::*;
 pub use writes::*;

@@ -4,17 +4,17 @@ use machinery_objects::Revision;
 
 use super::reads::eight_writes;
 use super::subject::Subject;
-use super::tools::{Store, fresh, tx};
-use crate::{Range, ReadError, Span, WatchError};
+use super::tools::{TestStore, fresh, tx};
+use crate::{KeySpan, Range, ReadError, WatchError};
 
 /// What was committed is there again: keys, values, revisions.
-pub async fn a_reopened_store_holds_what_it_held(subject: &mut dyn Subject) {
+pub async fn a_reopened_store_has_all_entries(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     eight_writes(&store).await;
-    let before = (store.now().await, store.page(Range::of(Span::all())).await);
+    let before = (store.now().await, store.page(Range::of(KeySpan::all())).await);
     drop(store);
-    let Some(store) = subject.reopen().await.map(Store) else { return };
-    assert_eq!((store.now().await, store.page(Range::of(Span::all())).await), before);
+    let Some(store) = subject.reopen().await.map(TestStore) else { return };
+    assert_eq!((store.now().await, store.page(Range::of(KeySpan::all())).await), before);
 }
 
 /// An empty store is reopened empty, at the revision that it had.
@@ -22,24 +22,24 @@ pub async fn an_empty_store_is_reopened_empty(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
     drop(store);
-    let Some(store) = subject.reopen().await.map(Store) else { return };
+    let Some(store) = subject.reopen().await.map(TestStore) else { return };
     assert_eq!((store.now().await, store.list("").await), (first, vec![]));
     assert!(store.put("a", "1").await > first);
 }
 
 /// History is there too: reads at every revision answer the same, and watches resume from every one.
-pub async fn a_reopened_store_knows_its_history(subject: &mut dyn Subject) {
+pub async fn a_reopened_store_has_its_history(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
     let states = eight_writes(&store).await;
     let now = store.now().await;
-    let told = store.follow(Span::all(), first).await.until(now).await;
+    let told = store.follow(KeySpan::all(), first).await.until(now).await;
     drop(store);
-    let Some(store) = subject.reopen().await.map(Store) else { return };
+    let Some(store) = subject.reopen().await.map(TestStore) else { return };
     for (seen, (revision, state)) in states.iter().enumerate() {
         assert_eq!(store.list_at("/p/", *revision).await, *state, "at {revision}");
         assert_eq!(
-            store.follow(Span::all(), *revision).await.until(now).await,
+            store.follow(KeySpan::all(), *revision).await.until(now).await,
             told[seen..],
             "after {revision}"
         );
@@ -49,13 +49,13 @@ pub async fn a_reopened_store_knows_its_history(subject: &mut dyn Subject) {
 /// A watch that the end cut off is resumed behind it, and hears each change once.
 pub async fn a_watch_resumes_in_the_reopened_store(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
-    let mut watch = store.follow(Span::all(), store.now().await).await;
+    let mut watch = store.follow(KeySpan::all(), store.now().await).await;
     let heard = store.put("a", "1").await;
     assert_eq!(watch.next().await.0, heard);
     let missed = store.put("a", "2").await;
     drop((watch, store));
-    let Some(store) = subject.reopen().await.map(Store) else { return };
-    let mut watch = store.follow(Span::all(), heard).await;
+    let Some(store) = subject.reopen().await.map(TestStore) else { return };
+    let mut watch = store.follow(KeySpan::all(), heard).await;
     assert_eq!(watch.next().await, (missed, "~a=2".to_string()));
     let deleted = store.delete("a").await;
     assert_eq!(watch.next().await, (deleted, "-a".to_string()));
@@ -63,7 +63,7 @@ pub async fn a_watch_resumes_in_the_reopened_store(subject: &mut dyn Subject) {
 
 /// Revisions go on behind those that were used, however often the store is reopened.
 pub async fn no_revision_is_used_again(subject: &mut dyn Subject) {
-    let gapless = subject.facts().gapless;
+    let gapless = subject.capabilities().gapless;
     let mut store = fresh(subject).await;
     let mut last = store.now().await;
     for round in 0..4 {
@@ -74,7 +74,7 @@ pub async fn no_revision_is_used_again(subject: &mut dyn Subject) {
         last = deleted;
         drop(store);
         let Some(reopened) = subject.reopen().await else { return };
-        store = Store(reopened);
+        store = TestStore(reopened);
         assert_eq!(store.now().await, last);
     }
 }
@@ -96,7 +96,7 @@ pub async fn a_compaction_does_not_take_the_revision_back(subject: &mut dyn Subj
         }
         drop(store);
         let Some(reopened) = subject.reopen().await else { return };
-        store = Store(reopened);
+        store = TestStore(reopened);
         assert_eq!(store.now().await, last);
         assert_eq!(store.list("").await, [""; 0]);
         assert!(store.put("x", "1").await > last);
@@ -105,33 +105,33 @@ pub async fn a_compaction_does_not_take_the_revision_back(subject: &mut dyn Subj
 }
 
 /// What was compacted stays so, and what was not stays readable.
-pub async fn a_compaction_outlives_the_end(subject: &mut dyn Subject) {
+pub async fn a_compaction_survives_a_reopen(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let states = eight_writes(&store).await;
     let compacted = states[5].0;
     store.compacted(compacted).await;
     drop(store);
-    let Some(store) = subject.reopen().await.map(Store) else { return };
-    let asked = states[4].0;
+    let Some(store) = subject.reopen().await.map(TestStore) else { return };
+    let requested = states[4].0;
     assert_eq!(
-        store.unreadable(Range::of(Span::all()).at(asked)).await,
-        ReadError::Compacted { asked, compacted }
+        store.unreadable(Range::of(KeySpan::all()).at(requested)).await,
+        ReadError::Compacted { requested, compacted }
     );
-    assert_eq!(store.unwatchable(asked).await, WatchError::Compacted { after: asked, compacted });
+    assert_eq!(store.unwatchable(requested).await, WatchError::Compacted { after: requested, compacted });
     for (revision, state) in &states[5..] {
         assert_eq!(store.list_at("/p/", *revision).await, *state, "at {revision}");
     }
-    assert_eq!(store.follow(Span::all(), compacted).await.next().await.0, states[6].0);
+    assert_eq!(store.follow(KeySpan::all(), compacted).await.next().await.0, states[6].0);
 }
 
 /// Conditions mean the same: by revision, by absence, unchanged since before the end.
-pub async fn conditions_hold_over_the_end(subject: &mut dyn Subject) {
+pub async fn conditions_work_after_a_reopen(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let a = store.put("a", "1").await;
     let gone = store.put("gone", "1").await;
     store.delete("gone").await;
     drop(store);
-    let Some(store) = subject.reopen().await.map(Store) else { return };
+    let Some(store) = subject.reopen().await.map(TestStore) else { return };
     store.conflict(tx().if_at("a", Revision(a.0 + 1)).put("b", *b"1")).await;
     store.conflict(tx().if_unchanged("gone", gone).put("b", *b"1")).await;
     store
@@ -146,7 +146,7 @@ pub async fn conditions_hold_over_the_end(subject: &mut dyn Subject) {
 }
 
 /// Transactions of every size are reopened whole.
-pub async fn large_and_small_transactions_outlive_the_end(subject: &mut dyn Subject) {
+pub async fn large_and_small_transactions_survive_a_reopen(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
     for size in [1, 10, 1000, 5000, 100_000] {
@@ -155,11 +155,11 @@ pub async fn large_and_small_transactions_outlive_the_end(subject: &mut dyn Subj
         store.done(several.delete("none")).await;
     }
     let now = store.now().await;
-    let before = store.page(Range::of(Span::all())).await.entries;
+    let before = store.page(Range::of(KeySpan::all())).await.entries;
     drop(store);
-    let Some(store) = subject.reopen().await.map(Store) else { return };
-    assert!(store.page(Range::of(Span::all())).await.entries == before, "all values are what they were");
-    let mut watch = store.follow(Span::all(), first).await;
+    let Some(store) = subject.reopen().await.map(TestStore) else { return };
+    assert!(store.page(Range::of(KeySpan::all())).await.entries == before, "all values are what they were");
+    let mut watch = store.follow(KeySpan::all(), first).await;
     let mut seen = first;
     while seen < now {
         let (revision, events) = watch.changes().await;

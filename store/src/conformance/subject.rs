@@ -19,14 +19,14 @@ pub trait Subject: Send {
     }
 
     /// What to expect of the stores.
-    fn facts(&self) -> Facts {
-        Facts::default()
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
     }
 }
 
 /// What differs between backends that are all right.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Facts {
+pub struct Capabilities {
     /// A commit's revision is one more than the one before it.
     pub gapless: bool,
     /// The store enforces [`Limits::quota_bytes`].
@@ -37,7 +37,7 @@ pub struct Facts {
     pub buffered_revisions: usize,
 }
 
-impl Default for Facts {
+impl Default for Capabilities {
     fn default() -> Self {
         Self { gapless: true, quota: true, counts_watches: true, buffered_revisions: 0 }
     }

@@ -7,17 +7,17 @@ use machinery_objects::Revision;
 
 use super::subject::Subject;
 use crate::{
-    Backend, Change, Commit, CommitError, Conflict, Entry, Event, Limits, Page, Range, ReadError, Seen, Span,
-    Transaction, Watch, WatchError,
+    Backend, Change, Commit, CommitError, Conflict, Entry, Event, KeySpan, Limits, Page, Range, ReadError,
+    Transaction, Watch, WatchError, WatchItem,
 };
 
 /// A backend, with answers that are as expected.
 #[derive(Clone)]
-pub(super) struct Store(pub(super) Arc<dyn Backend>);
+pub(super) struct TestStore(pub(super) Arc<dyn Backend>);
 
 /// A fresh store with the default limits.
-pub(super) async fn fresh(subject: &mut dyn Subject) -> Store {
-    Store(subject.open(Limits::default()).await)
+pub(super) async fn fresh(subject: &mut dyn Subject) -> TestStore {
+    TestStore(subject.open(Limits::default()).await)
 }
 
 pub(super) fn tx() -> Transaction {
@@ -28,7 +28,7 @@ pub(super) fn bytes(text: &str) -> Arc<[u8]> {
     text.as_bytes().into()
 }
 
-impl Deref for Store {
+impl Deref for TestStore {
     type Target = dyn Backend;
 
     fn deref(&self) -> &Self::Target {
@@ -36,7 +36,7 @@ impl Deref for Store {
     }
 }
 
-impl Store {
+impl TestStore {
     pub(super) async fn now(&self) -> Revision {
         self.revision().await.expect("the revision can be read")
     }
@@ -80,27 +80,27 @@ impl Store {
     }
 
     pub(super) async fn entry(&self, key: &str) -> Option<Arc<Entry>> {
-        self.page(Range::of(Span::one(key))).await.entries.pop()
+        self.page(Range::of(KeySpan::one(key))).await.entries.pop()
     }
 
     /// `key=value` of all that begin with `prefix`.
     pub(super) async fn list(&self, prefix: &str) -> Vec<String> {
-        texts(&self.page(Range::of(Span::prefix(prefix))).await)
+        texts(&self.page(Range::of(KeySpan::prefix(prefix))).await)
     }
 
     pub(super) async fn list_at(&self, prefix: &str, at: Revision) -> Vec<String> {
-        let page = self.page(Range::of(Span::prefix(prefix)).at(at)).await;
+        let page = self.page(Range::of(KeySpan::prefix(prefix)).at(at)).await;
         assert_eq!(page.at, at, "a page is of the revision that was asked for");
         texts(&page)
     }
 
-    pub(super) async fn follow(&self, span: Span, after: Revision) -> Follower {
-        Follower(self.watch(span, after).await.expect("the watch begins"))
+    pub(super) async fn follow(&self, span: KeySpan, after: Revision) -> WatchReader {
+        WatchReader(self.watch(span, after).await.expect("the watch begins"))
     }
 
     /// Why a watch cannot begin. It may say so as its first word.
     pub(super) async fn unwatchable(&self, after: Revision) -> WatchError {
-        match self.watch(Span::all(), after).await {
+        match self.watch(KeySpan::all(), after).await {
             Err(error) => error,
             Ok(mut watch) => watch.next().await.expect_err("the watch cannot begin"),
         }
@@ -122,15 +122,15 @@ fn text(entry: &Entry) -> String {
 }
 
 /// A watch, with answers that are as expected.
-pub(super) struct Follower(pub(super) Watch);
+pub(super) struct WatchReader(pub(super) Watch);
 
-impl Follower {
+impl WatchReader {
     /// The next changes: their revision, and what they are.
     pub(super) async fn changes(&mut self) -> (Revision, Vec<Event>) {
         loop {
             match self.0.next().await.expect("the watch goes on") {
-                Seen::Changes { revision, events } => return (revision, events),
-                Seen::Progress(_) => {}
+                WatchItem::Changes { revision, events } => return (revision, events),
+                WatchItem::Progress(_) => {}
             }
         }
     }
@@ -138,7 +138,7 @@ impl Follower {
     /// The next changes, as [`told`] tells them.
     pub(super) async fn next(&mut self) -> (Revision, String) {
         let (revision, events) = self.changes().await;
-        (revision, told(&events))
+        (revision, describe(&events))
     }
 
     /// All changes up to `revision`, and nothing later: asks for a mark and reads until one says so.
@@ -147,9 +147,9 @@ impl Follower {
         self.0.request_progress();
         loop {
             match self.0.next().await.expect("the watch goes on") {
-                Seen::Changes { revision, events } => all.push((revision, told(&events))),
-                Seen::Progress(mark) if mark >= revision => return all,
-                Seen::Progress(_) => {}
+                WatchItem::Changes { revision, events } => all.push((revision, describe(&events))),
+                WatchItem::Progress(mark) if mark >= revision => return all,
+                WatchItem::Progress(_) => {}
             }
         }
     }
@@ -160,9 +160,9 @@ impl Follower {
         self.0.request_progress();
         loop {
             match self.0.next().await {
-                Ok(Seen::Changes { revision, events }) => all.push((revision, told(&events))),
-                Ok(Seen::Progress(mark)) if mark >= revision => return (all, None),
-                Ok(Seen::Progress(_)) => {}
+                Ok(WatchItem::Changes { revision, events }) => all.push((revision, describe(&events))),
+                Ok(WatchItem::Progress(mark)) if mark >= revision => return (all, None),
+                Ok(WatchItem::Progress(_)) => {}
                 Err(error) => return (all, Some(error)),
             }
         }
@@ -170,7 +170,7 @@ impl Follower {
 }
 
 /// What happened: `+` created, `~` put over, `-` deleted.
-pub(super) fn told(events: &[Event]) -> String {
+pub(super) fn describe(events: &[Event]) -> String {
     let tell = |event: &Event| match &event.change {
         Change::Put(entry) if event.is_create() => format!("+{}", text(entry)),
         Change::Put(entry) => format!("~{}", text(entry)),

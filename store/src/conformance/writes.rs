@@ -1,28 +1,28 @@
 //! One key at a time: what a write does and answers.
 
 use super::subject::Subject;
-use super::tools::{Store, bytes, fresh, tx};
-use crate::{Limits, Range, Span};
+use super::tools::{TestStore, bytes, fresh, tx};
+use crate::{KeySpan, Limits, Range};
 
 /// A new store holds nothing, and its revision is one that can be read and watched from.
 pub async fn a_new_store_is_empty(subject: &mut dyn Subject) {
-    let gapless = subject.facts().gapless;
+    let gapless = subject.capabilities().gapless;
     let store = fresh(subject).await;
     let first = store.now().await;
     assert!(first.0 >= 1, "zero is the revision of nothing");
     assert!(!gapless || first.0 == 1, "a new store is at revision 1");
-    let page = store.page(Range::of(Span::all()).counted()).await;
+    let page = store.page(Range::of(KeySpan::all()).counted()).await;
     assert_eq!((page.at, page.current, page.entries, page.next), (first, first, vec![], None));
     assert_eq!(page.remaining, Some(0));
     assert_eq!(store.list_at("", first).await, [""; 0]);
-    assert_eq!(store.follow(Span::all(), first).await.until(first).await, []);
+    assert_eq!(store.follow(KeySpan::all(), first).await.until(first).await, []);
 }
 
 /// Two stores of one subject share nothing.
 pub async fn a_new_store_shares_nothing_with_an_older_one(subject: &mut dyn Subject) {
     let older = fresh(subject).await;
     older.put("a", "1").await;
-    let newer = Store(subject.open(Limits::default()).await);
+    let newer = TestStore(subject.open(Limits::default()).await);
     assert_eq!(newer.list("").await, [""; 0]);
 }
 
@@ -40,7 +40,7 @@ pub async fn create_if_absent_creates(subject: &mut dyn Subject) {
 }
 
 /// A create of what exists is refused, with what is there and when it was looked at.
-pub async fn create_of_what_exists_is_refused_with_what_is_there(subject: &mut dyn Subject) {
+pub async fn create_of_an_existing_key_returns_the_current_entry(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     store.put("a", "1").await;
     store.put("b", "1").await;
@@ -81,12 +81,12 @@ pub async fn a_put_of_the_same_value_takes_a_revision(subject: &mut dyn Subject)
     let second = store.put("a", "1").await;
     assert!(second > first);
     assert_eq!(store.entry("a").await.expect("it is there").modified, second);
-    let told = store.follow(Span::all(), first).await.until(second).await;
+    let told = store.follow(KeySpan::all(), first).await.until(second).await;
     assert_eq!(told, [(second, "~a=1".to_string())]);
 }
 
 /// A delete takes a revision, and answers the last state.
-pub async fn a_delete_answers_the_last_state(subject: &mut dyn Subject) {
+pub async fn a_delete_returns_the_last_state(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let put = store.put("a", "1").await;
     let last = store.entry("a").await;
@@ -98,7 +98,7 @@ pub async fn a_delete_answers_the_last_state(subject: &mut dyn Subject) {
 }
 
 /// A delete of what is absent is done at once: it changes nothing, takes no revision and is no error.
-pub async fn a_delete_of_what_is_absent_takes_no_revision(subject: &mut dyn Subject) {
+pub async fn a_delete_of_an_absent_key_takes_no_revision(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let put = store.put("a", "1").await;
     let commit = store.done(tx().delete("b").delete("c")).await;
@@ -106,12 +106,12 @@ pub async fn a_delete_of_what_is_absent_takes_no_revision(subject: &mut dyn Subj
     assert_eq!(commit.before, [None, None]);
     assert_eq!(store.now().await, put);
     let next = store.put("a", "2").await;
-    let told = store.follow(Span::all(), put).await.until(next).await;
+    let told = store.follow(KeySpan::all(), put).await.until(next).await;
     assert_eq!(told, [(next, "~a=2".to_string())], "nobody hears of what changed nothing");
 }
 
 /// A transaction without operations changes nothing, and its conditions are looked at all the same.
-pub async fn a_transaction_without_operations_is_a_question(subject: &mut dyn Subject) {
+pub async fn a_transaction_without_operations_only_checks_conditions(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let put = store.put("a", "1").await;
     let commit = store.done(tx()).await;
@@ -123,7 +123,7 @@ pub async fn a_transaction_without_operations_is_a_question(subject: &mut dyn Su
 
 /// Revisions rise with each commit; by one, where there is no gap.
 pub async fn revisions_rise(subject: &mut dyn Subject) {
-    let gapless = subject.facts().gapless;
+    let gapless = subject.capabilities().gapless;
     let store = fresh(subject).await;
     let mut last = store.now().await;
     for step in 0..20 {
@@ -177,7 +177,7 @@ pub async fn any_text_is_a_key(subject: &mut dyn Subject) {
     }
     let mut sorted = keys.to_vec();
     sorted.sort_unstable();
-    let page = store.page(Range::of(Span::all())).await;
+    let page = store.page(Range::of(KeySpan::all())).await;
     let listed: Vec<&str> = page.entries.iter().map(|entry| &*entry.key).collect();
     assert_eq!(listed, sorted, "in the order of their bytes");
 }

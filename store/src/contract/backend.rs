@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use machinery_objects::Revision;
 
 use super::error::{CommitError, CompactError, ReadError, WatchError};
-use super::key::Span;
+use super::key::KeySpan;
 use super::range::{Page, Range};
 use super::transaction::{Commit, Transaction};
 use super::watch::Watch;
@@ -36,7 +36,7 @@ pub trait Backend: Send + Sync + 'static {
 
     /// Yields every change to `span` after the revision `after`, and goes on as they happen. A list at a revision and a
     /// watch after it leave nothing out.
-    async fn watch(&self, span: Span, after: Revision) -> Result<Watch, WatchError>;
+    async fn watch(&self, span: KeySpan, after: Revision) -> Result<Watch, WatchError>;
 
     /// Gives up all that was before `to`: reads below it and watches after a revision below it are refused from then on.
     /// What can be read at `to` and later is untouched. Compacting to where it was compacted already does nothing.

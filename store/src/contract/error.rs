@@ -14,21 +14,21 @@ use super::key::Key;
 pub enum ReadError {
     /// The revision has been compacted.
     #[error(
-        "revision {asked} is compacted: the oldest that can be read is {compacted}; read the newest, or one from there on"
+        "revision {requested} is compacted: the oldest that can be read is {compacted}; read the newest, or one from there on"
     )]
     Compacted {
-        /// What was asked for.
-        asked: Revision,
+        /// What was requested for.
+        requested: Revision,
         /// The oldest that can be read.
         compacted: Revision,
     },
     /// The revision has not happened.
     #[error(
-        "revision {asked} has not happened: the newest is {current}; was the store restored, or is this another one?"
+        "revision {requested} has not happened: the newest is {current}; was the store restored, or is this another one?"
     )]
     Future {
-        /// What was asked for.
-        asked: Revision,
+        /// What was requested for.
+        requested: Revision,
         /// The newest.
         current: Revision,
     },
@@ -166,10 +166,10 @@ pub enum WatchError {
 #[non_exhaustive]
 pub enum CompactError {
     /// The revision has not happened.
-    #[error("revision {asked} has not happened: the newest is {current}")]
+    #[error("revision {requested} has not happened: the newest is {current}")]
     Future {
-        /// What was asked for.
-        asked: Revision,
+        /// What was requested for.
+        requested: Revision,
         /// The newest.
         current: Revision,
     },
@@ -179,7 +179,7 @@ pub enum CompactError {
         /// Why, and what to do.
         why: Arc<str>,
     },
-    /// Whether the compaction happened is not known. It may be asked for again.
+    /// Whether the compaction happened is not known. It may be requested for again.
     #[error("the compaction may or may not have happened: {why}; ask again")]
     Unknown {
         /// What failed.

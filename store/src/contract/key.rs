@@ -10,7 +10,7 @@ pub type Value = Arc<[u8]>;
 
 /// The keys that a read or a watch is about.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Span {
+pub enum KeySpan {
     /// This key and no other.
     One(Key),
     /// Every key that begins with these bytes; all of them, if it is empty. `/pods/a` is a prefix of `/pods/ab`: who
@@ -18,7 +18,7 @@ pub enum Span {
     Prefix(Key),
 }
 
-impl Span {
+impl KeySpan {
     /// One key.
     pub fn one(key: impl Into<Key>) -> Self {
         Self::One(key.into())

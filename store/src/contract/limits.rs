@@ -25,11 +25,11 @@ pub struct Limits {
 
 impl Limits {
     /// By how much a value may grow beyond the quota.
-    const MARK_BYTES: usize = 4096;
+    const RESERVE_GROWTH: usize = 4096;
 
     /// Whether a value of `bytes` instead of the one that is there, if one is, is what the reserve is for.
-    pub(crate) fn is_mark(bytes: usize, there: Option<usize>) -> bool {
-        there.is_some_and(|there| bytes <= there + Self::MARK_BYTES)
+    pub(crate) fn fits_reserve(bytes: usize, there: Option<usize>) -> bool {
+        there.is_some_and(|there| bytes <= there + Self::RESERVE_GROWTH)
     }
 
     /// Bytes that the store may hold, the reserve included.
@@ -38,7 +38,7 @@ impl Limits {
     }
 
     /// What files have room for.
-    pub(crate) fn that_fit(self) -> Self {
+    pub(crate) fn clamped_to_format(self) -> Self {
         const GIGABYTE: usize = 1 << 30;
         Self {
             operations: self.operations.min(u16::MAX.into()),

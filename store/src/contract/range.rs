@@ -6,13 +6,13 @@ use std::sync::Arc;
 use machinery_objects::Revision;
 
 use super::entry::Entry;
-use super::key::{Key, Span};
+use super::key::{Key, KeySpan};
 
 /// Which entries to read, and as of when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
     /// Which keys.
-    pub span: Span,
+    pub span: KeySpan,
     /// As of when: none is now, which includes every commit that was acknowledged before the call.
     pub at: Option<Revision>,
     /// Begins behind this key.
@@ -26,7 +26,7 @@ pub struct Range {
 impl Range {
     /// All entries of `span`, as of now, in one page.
     #[must_use]
-    pub const fn of(span: Span) -> Self {
+    pub const fn of(span: KeySpan) -> Self {
         Self { span, at: None, after: None, limit: None, count: false }
     }
 

@@ -12,7 +12,7 @@ use super::error::WatchError;
 
 /// What a watch yields.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum WatchItem {
     /// All that one revision did to the keys of the span, in the order of the transaction's operations.
     Changes {
         /// The revision; greater than every one before it in this watch.
@@ -25,12 +25,12 @@ pub enum Seen {
 }
 
 /// A running watch. Dropping it ends it.
-pub struct Watch(Box<dyn Watching>);
+pub struct Watch(Box<dyn WatchStream>);
 
 /// What a backend implements under a [`Watch`].
-pub trait Watching: Send {
+pub trait WatchStream: Send {
     /// The next thing seen. After an error it is not called again.
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Seen, WatchError>>;
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<WatchItem, WatchError>>;
 
     /// See [`Watch::request_progress`].
     fn request_progress(&mut self);
@@ -38,7 +38,7 @@ pub trait Watching: Send {
 
 impl Watch {
     /// Wraps a backend's own watch.
-    pub fn new(watching: impl Watching + 'static) -> Self {
+    pub fn new(watching: impl WatchStream + 'static) -> Self {
         Self(Box::new(watching))
     }
 
@@ -46,18 +46,18 @@ impl Watch {
     /// repeats the error.
     ///
     /// Dropping this future loses nothing: the next call goes on where it was.
-    pub async fn next(&mut self) -> Result<Seen, WatchError> {
+    pub async fn next(&mut self) -> Result<WatchItem, WatchError> {
         poll_fn(|cx| self.0.poll_next(cx)).await
     }
 
-    /// Asks for one [`Seen::Progress`], which comes after all changes that were committed before this call.
+    /// Asks for one [`WatchItem::Progress`], which comes after all changes that were committed before this call.
     pub fn request_progress(&mut self) {
         self.0.request_progress();
     }
 }
 
 impl Stream for Watch {
-    type Item = Result<Seen, WatchError>;
+    type Item = Result<WatchItem, WatchError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.0.poll_next(cx).map(Some)

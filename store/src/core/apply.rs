@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use machinery_objects::Revision;
 
-use super::history::Revised;
-use super::table::{Loading, Newest, Table};
+use super::history::RevisionChanges;
+use super::table::{NewestVersions, Table, TableLoader};
 use super::version::{State, Version};
 use crate::contract::{
     Commit, CommitError, Condition, Conflict, Entry, Key, Limits, Operation, Transaction, Value,
@@ -27,10 +27,10 @@ pub(crate) struct Core<N = Arc<Table>> {
 #[derive(Debug)]
 pub(crate) struct Applied {
     pub(crate) commit: Commit,
-    pub(crate) revised: Option<Revised>,
+    pub(crate) revised: Option<RevisionChanges>,
 }
 
-impl<N: Newest> Core<N> {
+impl<N: NewestVersions> Core<N> {
     pub(crate) fn new(newest: N, head: Revision, compacted: Revision, used: u64, limits: &Limits) -> Self {
         Self { newest, head, compacted, used, quota: limits.quota_bytes }
     }
@@ -46,9 +46,9 @@ impl<N: Newest> Core<N> {
     /// Does all of `transaction`, or, after an error, nothing.
     pub(crate) fn apply(&mut self, transaction: Transaction) -> Result<Applied, CommitError> {
         for (place, condition) in transaction.conditions.iter().enumerate() {
-            self.hold(place, condition)?;
+            self.check_condition(place, condition)?;
         }
-        self.fit(&transaction.operations)?;
+        self.check_quota(&transaction.operations)?;
         let revision = self.head.next();
         let mut before = Vec::with_capacity(transaction.operations.len());
         let mut versions = Vec::new();
@@ -65,12 +65,15 @@ impl<N: Newest> Core<N> {
         if changed {
             self.head = revision;
         }
-        let revised = changed.then(|| Revised { revision, versions: versions.into() });
+        let revised = changed.then(|| RevisionChanges { revision, versions: versions.into() });
         Ok(Applied { commit: Commit { revision: self.head, changed, before }, revised })
     }
 
     /// Does again what a transaction changed once; none if it cannot have.
-    pub(crate) fn replay(&mut self, operations: impl ExactSizeIterator<Item = Operation>) -> Option<Revised> {
+    pub(crate) fn replay(
+        &mut self,
+        operations: impl ExactSizeIterator<Item = Operation>,
+    ) -> Option<RevisionChanges> {
         let revision = self.head.next();
         let mut versions = Vec::with_capacity(operations.len());
         for operation in operations {
@@ -86,11 +89,11 @@ impl<N: Newest> Core<N> {
             versions.push(version);
         }
         self.head = revision;
-        (!versions.is_empty()).then(|| Revised { revision, versions: versions.into() })
+        (!versions.is_empty()).then(|| RevisionChanges { revision, versions: versions.into() })
     }
 
     /// Gives up what the versions in `gone` replaced, and the keys that were deleted by them and not put since.
-    pub(crate) fn forget(&mut self, gone: Vec<Revised>) {
+    pub(crate) fn forget(&mut self, gone: Vec<RevisionChanges>) {
         for revised in gone {
             self.compacted = self.compacted.max(revised.revision);
             for version in revised.versions() {
@@ -104,7 +107,7 @@ impl<N: Newest> Core<N> {
         }
     }
 
-    fn hold(&self, place: usize, condition: &Condition) -> Result<(), CommitError> {
+    fn check_condition(&self, place: usize, condition: &Condition) -> Result<(), CommitError> {
         let key = condition.key();
         let newest = self.newest.newest(key);
         let current = newest.as_ref().and_then(|version| version.entry());
@@ -137,15 +140,16 @@ impl<N: Newest> Core<N> {
         }
     }
 
-    fn fit(&self, operations: &[Operation]) -> Result<(), CommitError> {
+    fn check_quota(&self, operations: &[Operation]) -> Result<(), CommitError> {
         let added = operations.iter().map(|operation| match operation {
             Operation::Put(key, value) => (key.len() + value.len()) as u64,
             Operation::Delete(_) => 0,
         });
         let added: u64 = added.sum();
         let used = self.used + added;
-        let has_room =
-            || used <= Limits::with_reserve(self.quota) && operations.iter().all(|one| self.is_mark(one));
+        let has_room = || {
+            used <= Limits::with_reserve(self.quota) && operations.iter().all(|one| self.fits_reserve(one))
+        };
         if added > 0 && used > self.quota && !has_room() {
             return Err(CommitError::QuotaExceeded { used, quota: self.quota });
         }
@@ -153,13 +157,13 @@ impl<N: Newest> Core<N> {
     }
 
     /// Whether an operation may use what is behind the quota.
-    fn is_mark(&self, operation: &Operation) -> bool {
+    fn fits_reserve(&self, operation: &Operation) -> bool {
         let Operation::Put(key, value) = operation else { return true };
         let there = self.newest.newest(key).and_then(|newest| newest.entry().map(|entry| entry.value.len()));
-        Limits::is_mark(value.len(), there)
+        Limits::fits_reserve(value.len(), there)
     }
 
-    fn put(&mut self, key: Key, value: Value, revision: Revision, place: u16) -> Change {
+    fn put(&mut self, key: Key, value: Value, revision: Revision, place: u16) -> AppliedOperation {
         let older = self.newest.newest(&key);
         let before = older.as_ref().and_then(|version| version.entry().cloned());
         let created = before.as_ref().map_or(revision, |entry| entry.created);
@@ -169,7 +173,7 @@ impl<N: Newest> Core<N> {
         (before, Some(self.record(State::Present(entry), place, older)))
     }
 
-    fn delete(&mut self, key: Key, revision: Revision, place: u16) -> Change {
+    fn delete(&mut self, key: Key, revision: Revision, place: u16) -> AppliedOperation {
         let Some(older) = self.newest.newest(&key) else { return (None, None) };
         let Some(before) = older.entry().cloned() else { return (None, None) };
         let gone = State::Gone(Arc::clone(&before.key), revision);
@@ -184,7 +188,7 @@ impl<N: Newest> Core<N> {
     }
 }
 
-impl Core<Loading<'_>> {
+impl Core<TableLoader<'_>> {
     /// The writer of `table`, which was loaded.
     pub(crate) fn finish(self, table: Arc<Table>) -> Core {
         let Self { newest, head, compacted, used, quota } = self;
@@ -194,4 +198,4 @@ impl Core<Loading<'_>> {
 }
 
 /// What was there, and what is now, if that is another state.
-type Change = (Option<Arc<Entry>>, Option<Arc<Version>>);
+type AppliedOperation = (Option<Arc<Entry>>, Option<Arc<Version>>);

@@ -10,7 +10,7 @@ use super::version::Version;
 
 /// All that one revision changed; never empty.
 #[derive(Clone, Debug)]
-pub(crate) struct Revised {
+pub(crate) struct RevisionChanges {
     pub(crate) revision: Revision,
     pub(crate) versions: Versions,
 }
@@ -22,7 +22,7 @@ pub(crate) enum Versions {
     Many(Arc<[Arc<Version>]>),
 }
 
-impl Revised {
+impl RevisionChanges {
     pub(crate) fn versions(&self) -> &[Arc<Version>] {
         match &self.versions {
             Versions::One(version) => std::slice::from_ref(version),
@@ -42,12 +42,12 @@ impl From<Vec<Arc<Version>>> for Versions {
 
 /// The changes after `compacted`, one element a revision, without a gap: a revision's place follows from its number.
 #[derive(Debug)]
-pub(crate) struct History {
+pub(crate) struct ChangeHistory {
     compacted: Revision,
-    revised: VecDeque<Revised>,
+    revised: VecDeque<RevisionChanges>,
 }
 
-impl History {
+impl ChangeHistory {
     pub(crate) fn new(compacted: Revision) -> Self {
         Self { compacted, revised: VecDeque::new() }
     }
@@ -60,13 +60,13 @@ impl History {
         Revision(self.compacted.0 + self.revised.len() as u64)
     }
 
-    pub(crate) fn push(&mut self, revised: Revised) {
+    pub(crate) fn push(&mut self, revised: RevisionChanges) {
         assert_eq!(revised.revision, self.newest().next(), "the history has no gap");
         self.revised.push_back(revised);
     }
 
     /// The changes of these revisions; those that are not in the history are left out.
-    pub(crate) fn range(&self, revisions: Range<Revision>) -> impl Iterator<Item = &Revised> {
+    pub(crate) fn range(&self, revisions: Range<Revision>) -> impl Iterator<Item = &RevisionChanges> {
         let place = |revision: Revision| {
             (revision.0.saturating_sub(self.compacted.0 + 1) as usize).min(self.revised.len())
         };
@@ -75,7 +75,7 @@ impl History {
     }
 
     /// Gives up the changes up to and including `to`, and returns them.
-    pub(crate) fn compact(&mut self, to: Revision) -> Vec<Revised> {
+    pub(crate) fn compact(&mut self, to: Revision) -> Vec<RevisionChanges> {
         assert!(to <= self.newest(), "what has not happened cannot be compacted");
         let gone = to.0.saturating_sub(self.compacted.0) as usize;
         self.compacted = self.compacted.max(to);

@@ -27,10 +27,10 @@ impl Table {
     }
 
     /// Lets an empty table be filled before anybody reads it.
-    pub(crate) fn load(&self) -> Loading<'_> {
+    pub(crate) fn load(&self) -> TableLoader<'_> {
         let mut writer = self.map.write();
         writer.index_last();
-        Loading(writer)
+        TableLoader(writer)
     }
 
     /// Everything as of now.
@@ -44,7 +44,7 @@ impl Table {
 }
 
 /// Where the newest version of each key is.
-pub(crate) trait Newest {
+pub(crate) trait NewestVersions {
     fn newest(&self, key: &str) -> Option<Arc<Version>>;
 
     /// In place of the one before it of the same key.
@@ -59,7 +59,7 @@ pub(crate) trait Newest {
     }
 }
 
-impl Newest for Arc<Table> {
+impl NewestVersions for Arc<Table> {
     fn newest(&self, key: &str) -> Option<Arc<Version>> {
         Table::newest(self, key)
     }
@@ -74,9 +74,9 @@ impl Newest for Arc<Table> {
 }
 
 /// What becomes the table when all of it is there. It has no order before that: to keep one costs several times as much.
-pub(crate) struct Loading<'a>(Writer<'a, Key, Arc<Version>>);
+pub(crate) struct TableLoader<'a>(Writer<'a, Key, Arc<Version>>);
 
-impl Loading<'_> {
+impl TableLoader<'_> {
     /// With all of these.
     pub(crate) fn all(mut self, versions: Vec<Arc<Version>>) -> Self {
         self.0.extend(versions.into_iter().map(|version| (Arc::clone(version.key()), version)));
@@ -88,7 +88,7 @@ impl Loading<'_> {
     }
 }
 
-impl Newest for Loading<'_> {
+impl NewestVersions for TableLoader<'_> {
     fn newest(&self, key: &str) -> Option<Arc<Version>> {
         self.0.get(key).cloned()
     }

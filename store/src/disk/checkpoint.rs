@@ -11,10 +11,10 @@ use std::io;
 
 use machinery_objects::Revision;
 
-use super::format::{FORMAT, HEADER, Header, Kind, checksum};
-use super::names::{Name, UNFINISHED};
+use super::file_name::{FileName, UNFINISHED};
+use super::format::{FORMAT, FileKind, HEADER, Header, checksum};
+use super::maintenance::SYNC_CHUNK;
 use super::record::write_bytes;
-use super::upkeep::GULP;
 use crate::core::{Version, View};
 use crate::files::{File, Files};
 
@@ -28,7 +28,7 @@ pub(super) const GONE: u8 = 2;
 pub(super) const SAME_KEY: u8 = 16;
 
 /// Writes the checkpoint of `revision`, the newest one in `view` that is published. `compacted` is asked when all is written, for
-/// what is compacted meanwhile may be missing. `breathe` is called now and then, and may end it. Fails if one is being written under
+/// what is compacted meanwhile may be missing. `throttle` is called now and then, and may end it. Fails if one is being written under
 /// that name; when it fails later, nothing is left.
 pub(crate) fn write(
     files: &dyn Files,
@@ -36,11 +36,11 @@ pub(crate) fn write(
     view: &View,
     revision: Revision,
     compacted: impl FnOnce() -> Revision,
-    breathe: impl Fn() -> io::Result<()>,
+    throttle: impl Fn() -> io::Result<()>,
 ) -> io::Result<()> {
     let unfinished = format!("{name}{UNFINISHED}");
     let file = files.create(&unfinished)?;
-    let made = fill(files, &*file, view, revision, compacted, breathe)
+    let made = fill(files, &*file, view, revision, compacted, throttle)
         .and_then(|()| files.rename(&unfinished, name));
     if made.is_err() {
         let _ = files.remove(&unfinished);
@@ -55,7 +55,7 @@ fn fill(
     view: &View,
     revision: Revision,
     compacted: impl FnOnce() -> Revision,
-    breathe: impl Fn() -> io::Result<()>,
+    throttle: impl Fn() -> io::Result<()>,
 ) -> io::Result<()> {
     let mut blocks = Blocks { file, salt: files.salt()?, end: HEADER as u64, block: vec![0; HEAD] };
     let mut count = 0;
@@ -64,7 +64,7 @@ fn fill(
         let mut next = newest.at(revision).map(|version| (version, 0));
         while let Some((version, same)) = next {
             if blocks.add(&version, same)? {
-                breathe()?;
+                throttle()?;
             }
             count += 1;
             next = version.older().map(|older| (older, SAME_KEY));
@@ -72,8 +72,14 @@ fn fill(
     }
     blocks.flush()?;
     let from = compacted().min(revision).0;
-    let header =
-        Header { format: FORMAT, kind: Kind::Checkpoint, salt: blocks.salt, number: revision.0, from, count };
+    let header = Header {
+        format: FORMAT,
+        kind: FileKind::Checkpoint,
+        salt: blocks.salt,
+        number: revision.0,
+        from,
+        count,
+    };
     file.write_at(&header.encode(), 0)?;
     file.sync()
 }
@@ -121,7 +127,7 @@ impl Blocks<'_> {
         self.file.write_at(&self.block, self.end)?;
         let end = self.end + self.block.len() as u64;
         // A sync of the log would wait for all that is not synced here.
-        let gulped = self.end / GULP != end / GULP;
+        let gulped = self.end / SYNC_CHUNK != end / SYNC_CHUNK;
         if gulped {
             self.file.sync()?;
         }
@@ -133,5 +139,5 @@ impl Blocks<'_> {
 
 /// The name of the checkpoint of `revision`.
 pub(crate) fn name(revision: Revision) -> String {
-    Name::Checkpoint(revision).to_string()
+    FileName::Checkpoint(revision).to_string()
 }

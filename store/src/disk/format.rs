@@ -29,7 +29,7 @@ const MAGIC: &[u8; 8] = b"machstor";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) format: u32,
-    pub(crate) kind: Kind,
+    pub(crate) kind: FileKind,
     pub(crate) salt: u64,
     pub(crate) number: u64,
     pub(crate) from: u64,
@@ -37,7 +37,7 @@ pub(crate) struct Header {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FileKind {
     Log = 1,
     Checkpoint = 2,
 }
@@ -57,7 +57,11 @@ impl Header {
     }
 
     /// Reads the header of `file`, which is `path` for people.
-    pub(crate) fn read(file: &dyn File, path: impl Fn() -> PathBuf, kind: Kind) -> Result<Self, OpenError> {
+    pub(crate) fn read(
+        file: &dyn File,
+        path: impl Fn() -> PathBuf,
+        kind: FileKind,
+    ) -> Result<Self, OpenError> {
         let size = file.size().map_err(|error| OpenError::of("reading", path(), error))?;
         let mut bytes = [0; HEADER];
         let whole = size.min(HEADER as u64) as usize;

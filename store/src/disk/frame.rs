@@ -25,22 +25,22 @@ const MAGIC: &[u8; 4] = b"fram";
 const ALIGN: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FrameKind {
     Batch = 1,
     Seal = 2,
     Turn = 3,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Head {
-    pub(crate) kind: Kind,
+pub(crate) struct FrameHead {
+    pub(crate) kind: FrameKind,
     pub(crate) revision: Revision,
     pub(crate) length: usize,
     sum: u32,
 }
 
 /// Makes `frame`, whose first 32 bytes are free and whose rest is a payload, into a frame.
-pub(crate) fn finish(frame: &mut Vec<u8>, kind: Kind, revision: Revision, salt: u64) {
+pub(crate) fn finish(frame: &mut Vec<u8>, kind: FrameKind, revision: Revision, salt: u64) {
     let length = frame.len() - FRAME;
     let sum = checksum(salt, &frame[FRAME..]);
     let head = &mut frame[..FRAME];
@@ -55,7 +55,7 @@ pub(crate) fn finish(frame: &mut Vec<u8>, kind: Kind, revision: Revision, salt: 
     frame.resize(frame.len().next_multiple_of(ALIGN), 0);
 }
 
-impl Head {
+impl FrameHead {
     /// Reads a frame's head; none if these bytes are not one.
     pub(crate) fn read(bytes: &[u8], salt: u64) -> Option<Self> {
         let head = bytes.get(..FRAME)?;
@@ -63,9 +63,9 @@ impl Head {
             return None;
         }
         let kind = match u32::from_le_bytes(array(head, 4)) {
-            1 => Kind::Batch,
-            2 => Kind::Seal,
-            3 => Kind::Turn,
+            1 => FrameKind::Batch,
+            2 => FrameKind::Seal,
+            3 => FrameKind::Turn,
             _ => return None,
         };
         let number = |place| u32::from_le_bytes(array(head, place));
@@ -88,5 +88,5 @@ impl Head {
 /// Whether a frame begins in these bytes, which begin where one may.
 pub(crate) fn is_in(bytes: &[u8], salt: u64) -> bool {
     let mut places = (0..bytes.len().saturating_sub(FRAME - 1)).step_by(ALIGN);
-    places.any(|place| Head::read(&bytes[place..], salt).is_some())
+    places.any(|place| FrameHead::read(&bytes[place..], salt).is_some())
 }

@@ -2,9 +2,9 @@
 
 use machinery_objects::Revision;
 
-use super::format::{FORMAT, Header, Kind as FileKind};
-use super::frame::{self, FRAME, Kind};
-use super::names::Name;
+use super::file_name::FileName;
+use super::format::{FORMAT, FileKind, Header};
+use super::frame::{self, FRAME, FrameKind};
 use super::recover::recover;
 use crate::contract::Limits;
 use crate::faulty;
@@ -23,7 +23,7 @@ const SAMPLE: &[(&str, &[u8])] = &[
 /// checksums stop. Odd: they are what a batch says, behind checksums that are right.
 pub fn recovery(bytes: &[u8]) {
     let Some((choice, rest)) = bytes.split_first() else { return };
-    let disk = faulty::Disk::new();
+    let disk = faulty::FaultyDisk::new();
     if choice % 2 == 0 {
         let mut files: Vec<_> = SAMPLE.iter().map(|(name, bytes)| (*name, bytes.to_vec())).collect();
         for patch in rest.chunks_exact(4) {
@@ -33,7 +33,7 @@ pub fn recovery(bytes: &[u8]) {
         }
         files.iter().for_each(|(name, bytes)| disk.put(name, bytes));
     } else {
-        disk.put(&Name::Log(1).to_string(), &log(rest));
+        disk.put(&FileName::Log(1).to_string(), &log(rest));
     }
     // Refused or opened; what was opened can be opened again.
     if recover(&disk, &Limits::default(), 0).is_ok() {
@@ -47,7 +47,7 @@ fn log(payload: &[u8]) -> Vec<u8> {
     let header = Header { format: FORMAT, kind: FileKind::Log, salt, number: 1, from, count: from };
     let mut batch = vec![0; FRAME];
     batch.extend_from_slice(payload);
-    frame::finish(&mut batch, Kind::Batch, Revision(from), salt);
+    frame::finish(&mut batch, FrameKind::Batch, Revision(from), salt);
     let mut bytes = header.encode().to_vec();
     bytes.append(&mut batch);
     bytes.resize(bytes.len() + FRAME, 0);

@@ -7,15 +7,15 @@ use machinery_objects::Revision;
 use machinery_sync::Mutex;
 
 use super::checkpoint::remove_if_there;
-use super::format::{FORMAT, HEADER, Header, Kind as FileKind};
-use super::frame::{self, FRAME, Kind};
-use super::names::Name;
+use super::file_name::FileName;
+use super::format::{FORMAT, FileKind, HEADER, Header};
+use super::frame::{self, FRAME, FrameKind};
 use crate::files::{File, Files};
 
 /// The open segment of the log.
 pub(crate) struct Log {
     files: Arc<dyn Files>,
-    spares: Arc<Spares>,
+    spares: Arc<SpareSegments>,
     segment: Segment,
     /// A segment that is this long is followed by another one.
     segment_bytes: u64,
@@ -35,14 +35,14 @@ pub(crate) struct Segment {
 
 /// Why no room was made.
 #[derive(Debug)]
-pub(crate) enum NoRoom {
+pub(crate) enum SpaceError {
     /// The disk is full. The log is as it was.
     Full(io::Error),
     /// Something else: what the disk holds is not known.
     Failed(io::Error),
 }
 
-impl NoRoom {
+impl SpaceError {
     fn of(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full(error),
@@ -56,12 +56,12 @@ const STEP: u64 = 1 << 20;
 
 /// Files that are written already, so that writing them again changes no metadata: half the time of a sync.
 #[derive(Default)]
-pub(crate) struct Spares(Mutex<Vec<String>>);
+pub(crate) struct SpareSegments(Mutex<Vec<String>>);
 
 /// More than this is given back to the system.
 pub(crate) const SPARES: usize = 8;
 
-impl Spares {
+impl SpareSegments {
     pub(crate) fn put(&self, name: String) {
         self.0.lock().push(name);
     }
@@ -79,7 +79,7 @@ impl Log {
     /// Goes on at the end of `segment`.
     pub(crate) fn new(
         files: Arc<dyn Files>,
-        spares: Arc<Spares>,
+        spares: Arc<SpareSegments>,
         segment: Segment,
         segment_bytes: u64,
     ) -> Self {
@@ -93,12 +93,12 @@ impl Log {
 
     /// Sees to it that a batch whose frame has up to `bytes`, and follows `revision` and `compacted`, asks the disk for no more
     /// room. It may begin another segment for that. What there was room for before, there is room for after any lack of it.
-    pub(crate) fn make_room(
+    pub(crate) fn reserve(
         &mut self,
         bytes: usize,
         revision: Revision,
         compacted: Revision,
-    ) -> Result<(), NoRoom> {
+    ) -> Result<(), SpaceError> {
         let needed = (bytes.next_multiple_of(8) + FRAME) as u64;
         if self.segment.end > HEADER as u64 && self.segment.end + needed > self.segment_bytes {
             return self.turn(needed, revision, compacted);
@@ -108,7 +108,7 @@ impl Log {
 
     /// Makes a batch durable for which there is room: `frame` has its payload behind 32 free bytes, and follows `revision`.
     pub(crate) fn append(&mut self, frame: &mut Vec<u8>, revision: Revision) -> io::Result<()> {
-        frame::finish(frame, Kind::Batch, revision, self.segment.salt);
+        frame::finish(frame, FrameKind::Batch, revision, self.segment.salt);
         let end = self.segment.end + frame.len() as u64;
         debug_assert!(
             end + FRAME as u64 <= self.segment.size,
@@ -121,26 +121,26 @@ impl Log {
     }
 
     /// Goes on in a new segment with room for `needed` bytes.
-    fn turn(&mut self, needed: u64, revision: Revision, compacted: Revision) -> Result<(), NoRoom> {
+    fn turn(&mut self, needed: u64, revision: Revision, compacted: Revision) -> Result<(), SpaceError> {
         let number = self.segment.number + 1;
         let size = (HEADER as u64 + needed).max(STEP.min(self.segment_bytes));
         let next = begin_with(&*self.files, self.spares.take(), number, revision, compacted, size)
-            .map_err(NoRoom::of)?;
+            .map_err(SpaceError::of)?;
         // Behind this a missing file is missed.
-        self.mark(Kind::Turn, revision).map_err(NoRoom::Failed)?;
-        self.segment.file.sync().map_err(NoRoom::Failed)?;
+        self.mark(FrameKind::Turn, revision).map_err(SpaceError::Failed)?;
+        self.segment.file.sync().map_err(SpaceError::Failed)?;
         self.segment = next;
         Ok(())
     }
 
     /// Makes room for `needed` bytes. That the file is so long is durable before anything is written there.
-    fn grow(&mut self, needed: u64) -> Result<(), NoRoom> {
+    fn grow(&mut self, needed: u64) -> Result<(), SpaceError> {
         let Segment { file, end, size, .. } = &mut self.segment;
         if *end + needed > *size {
             let step = STEP.min(self.segment_bytes.saturating_sub(*size)).max(*end + needed - *size);
             // What comes of them before it fails is behind the end, and zero, and written again the next time.
-            file.write_at(&vec![0; step as usize], *size).map_err(NoRoom::of)?;
-            file.sync().map_err(NoRoom::Failed)?;
+            file.write_at(&vec![0; step as usize], *size).map_err(SpaceError::of)?;
+            file.sync().map_err(SpaceError::Failed)?;
             *size += step;
         }
         Ok(())
@@ -153,10 +153,10 @@ impl Log {
 
     /// Says behind the last batch that it was durable, and that the log ends at `revision`. The next batch takes its place.
     pub(crate) fn seal(&mut self, revision: Revision) -> io::Result<()> {
-        self.mark(Kind::Seal, revision)
+        self.mark(FrameKind::Seal, revision)
     }
 
-    fn mark(&mut self, kind: Kind, revision: Revision) -> io::Result<()> {
+    fn mark(&mut self, kind: FrameKind, revision: Revision) -> io::Result<()> {
         self.mark.clear();
         self.mark.resize(FRAME, 0);
         frame::finish(&mut self.mark, kind, revision, self.segment.salt);
@@ -194,7 +194,7 @@ fn begin_with(
     let (name, file) = match spare {
         Some(spare) => spare,
         None => {
-            let name = Name::Spare(number).to_string();
+            let name = FileName::Spare(number).to_string();
             remove_if_there(files, &name)?;
             let file = files.create(&name)?;
             (name, file)
@@ -228,7 +228,7 @@ fn name_log(
     }
     // A sync that failed is never a mere lack of room, whatever it says.
     file.sync().map_err(io::Error::other)?;
-    files.rename(name, &Name::Log(header.number).to_string())?;
+    files.rename(name, &FileName::Log(header.number).to_string())?;
     files.sync().map_err(io::Error::other)?;
     Ok((salt, long.max(least)))
 }

@@ -13,22 +13,22 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::batch_queue::BatchQueue;
 use super::error::OpenError;
+use super::file_name::LOCK;
 use super::format::FORMAT;
-use super::keeper::{Keeper, State};
 use super::log::Log;
-use super::names::LOCK;
+use super::maintenance::Maintenance;
 use super::options::DiskOptions;
-use super::pace::Queue;
 use super::recover::{Recovered, inspect, recover};
+use super::scheduler::{MaintenanceScheduler, State};
 use super::upgrade::upgrade;
-use super::upkeep::Upkeep;
 use super::writer::{Request, Writer};
 use crate::contract::{
-    Backend, Commit, CommitError, CompactError, Limits, Page, Range, ReadError, Span, Transaction, Watch,
+    Backend, Commit, CommitError, CompactError, KeySpan, Limits, Page, Range, ReadError, Transaction, Watch,
     WatchError,
 };
-use crate::core::{Retaining, View, check};
+use crate::core::{RetentionTracker, View, check};
 use crate::files::{Directory, Files};
 use crate::options::Usage;
 use crate::shared::Shared;
@@ -67,7 +67,7 @@ impl Disk {
 
     /// Opens the store in `files`, whatever they are.
     pub fn open_on(files: Arc<dyn Files>, mut options: DiskOptions) -> Result<Self, OpenError> {
-        options.store.limits = options.store.limits.that_fit();
+        options.store.limits = options.store.limits.clamped_to_format();
         inspect(&*files)?;
         let lock = files.lock().map_err(|error| OpenError::of("locking", files.path(LOCK), error))?;
         let lock = lock.ok_or_else(|| OpenError::InUse { path: files.path("") })?;
@@ -94,21 +94,27 @@ impl Disk {
         let Recovered { table, core, history, segment, others, log_bytes, .. } = recovered;
         let shared = Shared::new(table, history, core.used(), store.limits, store.seed);
         let state = State::new(background);
-        let upkeep =
-            Upkeep::new(Arc::clone(&files), Arc::clone(&shared), segment_bytes, others, Arc::clone(&state));
-        let log = Log::new(Arc::clone(&files), Arc::clone(&upkeep.spares), segment, segment_bytes);
-        let keeper = Keeper::new(upkeep, background, checkpoint_bytes, log_bytes).map_err(&failed)?;
+        let worker = Maintenance::new(
+            Arc::clone(&files),
+            Arc::clone(&shared),
+            segment_bytes,
+            others,
+            Arc::clone(&state),
+        );
+        let log = Log::new(Arc::clone(&files), Arc::clone(&worker.spares), segment, segment_bytes);
+        let maintenance =
+            MaintenanceScheduler::new(worker, background, checkpoint_bytes, log_bytes).map_err(&failed)?;
         let (requests, receiver) = mpsc::channel(store.limits.waiting_commits.max(1));
         let writer = Writer {
             core,
             shared: Arc::clone(&shared),
-            retaining: Retaining::new(store.retention),
+            retaining: RetentionTracker::new(store.retention),
             files,
             log,
-            keeper,
+            maintenance,
             poisoned: None,
-            missed: 0,
-            queue: Queue::new(receiver),
+            shortfall: 0,
+            queue: BatchQueue::new(receiver),
             frame: Vec::new(),
         };
         let ended = CancellationToken::new();
@@ -123,7 +129,7 @@ impl Disk {
                     shared.close(&why);
                     state.note_poison(&why);
                 }
-                // What the writer had is dropped by now, and upkeep has ended.
+                // What the writer had is dropped by now, and worker has ended.
                 drop(lock);
                 drop(ended);
             }
@@ -214,7 +220,7 @@ impl Backend for Disk {
         answer.await.unwrap_or_else(|_| Err(lost()))
     }
 
-    async fn watch(&self, span: Span, after: Revision) -> Result<Watch, WatchError> {
+    async fn watch(&self, span: KeySpan, after: Revision) -> Result<Watch, WatchError> {
         self.0.shared.watch(span, after)
     }
 

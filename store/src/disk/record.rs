@@ -11,11 +11,11 @@ use machinery_objects::Revision;
 
 use super::format::array;
 use crate::contract::{Key, Operation};
-use crate::core::{Revised, State};
+use crate::core::{RevisionChanges, State};
 
 /// One thing that happened.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Record {
+pub(crate) enum LogRecord {
     /// The next so many operations. Never none.
     Transaction(u16),
     Compaction(Revision),
@@ -27,7 +27,7 @@ const PUT: u8 = 1;
 const DELETE: u8 = 2;
 
 /// Writes down what a transaction changed.
-pub(crate) fn write_transaction(buffer: &mut Vec<u8>, revised: &Revised) {
+pub(crate) fn write_transaction(buffer: &mut Vec<u8>, revised: &RevisionChanges) {
     buffer.push(TRANSACTION);
     buffer.extend_from_slice(&(revised.versions().len() as u16).to_le_bytes());
     for version in revised.versions() {
@@ -74,23 +74,26 @@ pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {
     /// The next record; its operations go behind `operations`. None at the end; an error where the bytes are none.
-    pub(crate) fn record(&mut self, operations: &mut Vec<Operation>) -> Option<Result<Record, &'static str>> {
+    pub(crate) fn record(
+        &mut self,
+        operations: &mut Vec<Operation>,
+    ) -> Option<Result<LogRecord, &'static str>> {
         if self.0.is_empty() {
             return None;
         }
         Some(self.read(operations).ok_or("a record is not one"))
     }
 
-    fn read(&mut self, operations: &mut Vec<Operation>) -> Option<Record> {
+    fn read(&mut self, operations: &mut Vec<Operation>) -> Option<LogRecord> {
         match self.byte()? {
             TRANSACTION => {
                 let count = u16::from_le_bytes(array(self.take(2)?, 0));
                 for _ in 0..count {
                     operations.push(self.operation()?);
                 }
-                (count > 0).then_some(Record::Transaction(count))
+                (count > 0).then_some(LogRecord::Transaction(count))
             }
-            COMPACTION => self.number().map(|to| Record::Compaction(Revision(to))),
+            COMPACTION => self.number().map(|to| LogRecord::Compaction(Revision(to))),
             _ => None,
         }
     }

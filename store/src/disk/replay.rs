@@ -7,31 +7,31 @@ use std::vec::IntoIter;
 use machinery_objects::Revision;
 
 use super::error::OpenError;
+use super::file_name::FileName;
 use super::format::Header;
 use super::frame::FRAME;
-use super::load::Loaded;
+use super::load::LoadedCheckpoint;
 use super::log::Segment;
-use super::names::Name;
-use super::record::Record;
-use super::scan::{Content, Frame, Part, Read, Records, Tail};
+use super::record::LogRecord;
+use super::scan::{BatchRecords, DecodedFrames, Frame, FrameContent, LogPart, LogTail};
 use crate::contract::{Limits, Operation};
-use crate::core::{Core, History, Loading, Table};
+use crate::core::{ChangeHistory, Core, Table, TableLoader};
 use crate::files::Files;
 
 /// A store that is being made out of a checkpoint and the logs after it.
-pub(crate) struct Replay<'t> {
-    core: Core<Loading<'t>>,
-    history: History,
+pub(crate) struct LogReplay<'t> {
+    core: Core<TableLoader<'t>>,
+    history: ChangeHistory,
     /// The revision up to which the log has been read; lower than the state's while it repeats what the checkpoint holds.
     reached: Revision,
     log_bytes: u64,
 }
 
 /// What logs are read as.
-pub(crate) type Parts = Receiver<Part<Read>>;
+pub(crate) type LogParts = Receiver<LogPart<DecodedFrames>>;
 
 /// Why the batches of a log end.
-enum End {
+enum LogEnd {
     /// With a seal.
     Sealed,
     /// Because the log goes on in another file.
@@ -40,16 +40,16 @@ enum End {
     Torn,
 }
 
-impl<'t> Replay<'t> {
+impl<'t> LogReplay<'t> {
     /// Begins with a checkpoint, which goes into `table`.
-    pub(crate) fn new(loaded: Loaded, table: &'t Table, limits: &Limits) -> Self {
-        let Loaded { revision, newest, history, used, .. } = loaded;
+    pub(crate) fn new(loaded: LoadedCheckpoint, table: &'t Table, limits: &Limits) -> Self {
+        let LoadedCheckpoint { revision, newest, history, used, .. } = loaded;
         let core = Core::new(table.load().all(newest), revision, history.compacted(), used, limits);
         Self { core, history, reached: Revision::ZERO, log_bytes: 0 }
     }
 
     /// The store, and how many bytes of logs it was made of.
-    pub(crate) fn finish(self, table: Arc<Table>) -> (Core, History, u64) {
+    pub(crate) fn finish(self, table: Arc<Table>) -> (Core, ChangeHistory, u64) {
         (self.core.finish(table), self.history, self.log_bytes)
     }
 
@@ -62,7 +62,7 @@ impl<'t> Replay<'t> {
         &mut self,
         files: &dyn Files,
         logs: &[Header],
-        parts: &Parts,
+        parts: &LogParts,
     ) -> Result<Option<Segment>, OpenError> {
         let mut segment = None;
         for (place, header) in logs.iter().enumerate() {
@@ -76,31 +76,31 @@ impl<'t> Replay<'t> {
         files: &dyn Files,
         header: &Header,
         next: Option<&Header>,
-        parts: &Parts,
+        parts: &LogParts,
     ) -> Result<Segment, OpenError> {
-        let path = || files.path(&Name::Log(header.number).to_string());
+        let path = || files.path(&FileName::Log(header.number).to_string());
         let damaged = |at, what| OpenError::damaged(path(), at, what);
         let failed = |error| OpenError::of("reading", path(), error);
         self.begin(header).map_err(|what| damaged(0, what))?;
-        let mut end = End::Torn;
+        let mut end = LogEnd::Torn;
         let tail = loop {
             match parts.recv() {
-                Ok(Part::Frames(Read { frames, operations })) => {
+                Ok(LogPart::Frames(DecodedFrames { frames, operations })) => {
                     let mut operations = operations.into_iter();
                     for Frame { at, revision, content } in frames {
                         let done = self.frame(revision, content, &mut operations);
                         end = done.map_err(|what| damaged(at, what))?;
                     }
                 }
-                Ok(Part::End(tail)) => break tail,
-                Ok(Part::Failed(error)) => return Err(failed(error)),
+                Ok(LogPart::End(tail)) => break tail,
+                Ok(LogPart::Failed(error)) => return Err(failed(error)),
                 Err(_) => return Err(failed(std::io::Error::other("who reads it has ended"))),
             }
         };
         self.log_bytes += tail.end;
         self.end(&end, &tail, next).map_err(|what| damaged(tail.end, what))?;
         if next.is_none() {
-            tail.settle().map_err(failed)?;
+            tail.make_durable().map_err(failed)?;
         }
         Ok(Segment {
             number: header.number,
@@ -128,30 +128,30 @@ impl<'t> Replay<'t> {
     fn frame(
         &mut self,
         revision: Revision,
-        content: Content<Records>,
+        content: FrameContent<BatchRecords>,
         operations: &mut IntoIter<Operation>,
-    ) -> Result<End, &'static str> {
+    ) -> Result<LogEnd, &'static str> {
         if revision != self.reached {
             return Err("batches before this place are missing");
         }
         match content {
-            Content::Batch(records) => self.records(records?, operations).map(|()| End::Torn),
-            Content::Seal => Ok(End::Sealed),
-            Content::Turn => Ok(End::Turned),
-            Content::Torn => Ok(End::Torn),
-            Content::Wrong(what) => Err(what),
+            FrameContent::Batch(records) => self.records(records?, operations).map(|()| LogEnd::Torn),
+            FrameContent::Seal => Ok(LogEnd::Sealed),
+            FrameContent::Turn => Ok(LogEnd::Turned),
+            FrameContent::Torn => Ok(LogEnd::Torn),
+            FrameContent::Wrong(what) => Err(what),
         }
     }
 
     fn records(
         &mut self,
-        records: Vec<Record>,
+        records: Vec<LogRecord>,
         operations: &mut IntoIter<Operation>,
     ) -> Result<(), &'static str> {
         for record in records {
             let repeats = self.reached < self.revision();
             match record {
-                Record::Transaction(count) => {
+                LogRecord::Transaction(count) => {
                     let operations = operations.take(count.into());
                     if repeats {
                         operations.for_each(drop);
@@ -161,24 +161,24 @@ impl<'t> Replay<'t> {
                     }
                     self.reached = self.reached.next();
                 }
-                Record::Compaction(_) if repeats => {}
-                Record::Compaction(to) if to > self.reached => {
+                LogRecord::Compaction(_) if repeats => {}
+                LogRecord::Compaction(to) if to > self.reached => {
                     return Err("a compaction is ahead of its time");
                 }
-                Record::Compaction(to) => self.core.forget(self.history.compact(to)),
+                LogRecord::Compaction(to) => self.core.forget(self.history.compact(to)),
             }
         }
         Ok(())
     }
 
     /// Sees whether a log may end so, and what comes next may come next.
-    fn end(&self, end: &End, tail: &Tail, next: Option<&Header>) -> Result<(), &'static str> {
+    fn end(&self, end: &LogEnd, tail: &LogTail, next: Option<&Header>) -> Result<(), &'static str> {
         match end {
             _ if tail.size < tail.end + FRAME as u64 => return Err("the file was cut"),
-            End::Turned if next.is_none() => {
+            LogEnd::Turned if next.is_none() => {
                 return Err("the log goes on in another file, which is missing");
             }
-            End::Torn if tail.is_followed => {
+            LogEnd::Torn if tail.is_followed => {
                 return Err("a batch is not what was written, and later ones are there");
             }
             _ => {}

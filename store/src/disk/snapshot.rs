@@ -9,9 +9,9 @@ use thiserror::Error;
 
 use super::checkpoint;
 use super::error::OpenError;
+use super::file_name::{UNFINISHED, is_neutral};
 use super::load::load;
 use super::log;
-use super::names::{UNFINISHED, is_neutral};
 use super::open::Disk;
 use crate::core::{Table, View};
 use crate::files::{Directory, Files};

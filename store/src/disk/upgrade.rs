@@ -4,8 +4,8 @@ use std::io;
 
 use super::checkpoint::{self, remove_if_there};
 use super::error::OpenError;
+use super::file_name::{FileName, UNFINISHED};
 use super::log;
-use super::names::{Name, UNFINISHED};
 use super::recover::Recovered;
 use crate::files::Files;
 
@@ -21,7 +21,7 @@ pub(crate) fn upgrade(files: &dyn Files, recovered: Recovered) -> Result<(), Ope
         .iter()
         .copied()
         .chain([segment.number])
-        .map(|number| Name::Log(number).to_string())
+        .map(|number| FileName::Log(number).to_string())
         .collect();
     let checkpoints: Vec<_> = others.checkpoints.iter().copied().map(checkpoint::name).collect();
     for name in logs.iter().chain(&checkpoints) {
@@ -70,7 +70,7 @@ mod tests {
 
     use super::super::format::{FORMAT, HEADER};
     use super::super::{Disk, DiskOptions};
-    use crate::contract::{Backend, Range, Span, Transaction};
+    use crate::contract::{Backend, KeySpan, Range, Transaction};
 
     /// Format 0 was never released. It is format 1 by another number: what tests take for an older one.
     fn age(path: &std::path::Path) {
@@ -99,7 +99,7 @@ mod tests {
         disk.commit(Transaction::new().put("a", *b"1")).await.unwrap();
         disk.checkpoint().await.unwrap();
         disk.commit(Transaction::new().put("b", *b"2").delete("a")).await.unwrap();
-        let before = disk.range(Range::of(Span::all())).await.unwrap();
+        let before = disk.range(Range::of(KeySpan::all())).await.unwrap();
         disk.close().await.unwrap();
         let old: Vec<_> =
             names(path).into_iter().filter(|name| name.starts_with(['l', 'c']) && name != "lock").collect();
@@ -107,8 +107,8 @@ mod tests {
         let bytes: Vec<_> = old.iter().map(|name| fs::read(path.join(name)).unwrap()).collect();
 
         let disk = Disk::open(path, DiskOptions::default()).unwrap();
-        assert_eq!(disk.range(Range::of(Span::all())).await.unwrap(), before);
-        disk.watch(Span::all(), before.at).await.unwrap();
+        assert_eq!(disk.range(Range::of(KeySpan::all())).await.unwrap(), before);
+        disk.watch(KeySpan::all(), before.at).await.unwrap();
         disk.commit(Transaction::new().put("c", *b"3")).await.unwrap();
         disk.close().await.unwrap();
         for (name, bytes) in old.iter().zip(bytes) {
@@ -121,6 +121,6 @@ mod tests {
             assert_eq!(format, FORMAT, "{name}");
         }
         let disk = Disk::open(path, DiskOptions::default()).unwrap();
-        assert_eq!(disk.range(Range::of(Span::prefix("c"))).await.unwrap().entries.len(), 1);
+        assert_eq!(disk.range(Range::of(KeySpan::prefix("c"))).await.unwrap().entries.len(), 1);
     }
 }

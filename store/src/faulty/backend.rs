@@ -12,13 +12,13 @@ use machinery_sync::{Mutex, Notify};
 
 use super::dice::Dice;
 use crate::contract::{
-    self, Commit, CommitError, CompactError, Page, Range, ReadError, Seen, Span, Transaction, Watch,
-    WatchError, Watching,
+    self, Commit, CommitError, CompactError, KeySpan, Page, Range, ReadError, Transaction, Watch, WatchError,
+    WatchItem, WatchStream,
 };
 
 /// How often each fault happens, in a thousand calls; none by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Odds {
+pub struct FaultOdds {
     /// A call fails before anything is done: a read or a watch is unavailable, a commit or a compaction is refused.
     pub unavailable: u16,
     /// A call is done and its answer is lost: a read is unavailable, a commit or a compaction is unknown.
@@ -37,8 +37,8 @@ pub struct Odds {
 
 /// How often each fault has happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields of `Odds`")]
-pub struct Fired {
+#[expect(missing_docs, reason = "the fields of `FaultOdds`")]
+pub struct FaultCounts {
     pub unavailable: u64,
     pub lost: u64,
     pub compaction: u64,
@@ -52,58 +52,58 @@ pub struct Fired {
 ///
 /// Without odds it does what the backend in it does. Clones are the same.
 #[derive(Debug)]
-pub struct Backend<B> {
+pub struct FaultyBackend<B> {
     inner: Arc<B>,
-    line: Arc<Line>,
+    line: Arc<Link>,
 }
 
-/// Stops all calls of a [`Backend`] until it is dropped.
+/// Stops all calls of a [`FaultyBackend`] until it is dropped.
 #[derive(Debug)]
-pub struct Hold(Arc<Line>);
+pub struct HoldGuard(Arc<Link>);
 
 #[derive(Debug)]
-struct Line {
+struct Link {
     state: Mutex<State>,
     released: Notify,
 }
 
 #[derive(Debug)]
 struct State {
-    odds: Odds,
+    odds: FaultOdds,
     dice: Dice,
     holds: usize,
-    fired: Fired,
+    fired: FaultCounts,
 }
 
-enum Fault {
+enum CallFault {
     None,
     Before,
     After,
 }
 
-impl<B: contract::Backend> Backend<B> {
+impl<B: contract::Backend> FaultyBackend<B> {
     /// Puts `inner` behind a line with these odds.
-    pub fn new(inner: B, odds: Odds, seed: u64) -> Self {
-        let state = State { odds, dice: Dice::new(seed), holds: 0, fired: Fired::default() };
-        let line = Line { state: Mutex::new(state), released: Notify::new() };
+    pub fn new(inner: B, odds: FaultOdds, seed: u64) -> Self {
+        let state = State { odds, dice: Dice::new(seed), holds: 0, fired: FaultCounts::default() };
+        let line = Link { state: Mutex::new(state), released: Notify::new() };
         Self { inner: Arc::new(inner), line: Arc::new(line) }
     }
 
-    /// Changes the odds; `Odds::default()` makes the line good again.
-    pub fn set(&self, odds: Odds) {
+    /// Changes the odds; `FaultOdds::default()` makes the line good again.
+    pub fn set(&self, odds: FaultOdds) {
         self.line.state.lock().odds = odds;
     }
 
     /// Stops all calls that begin from now on, until what is returned is dropped.
     #[must_use]
-    pub fn hold(&self) -> Hold {
+    pub fn hold(&self) -> HoldGuard {
         self.line.state.lock().holds += 1;
-        Hold(self.line.clone())
+        HoldGuard(self.line.clone())
     }
 
     /// How often each fault has happened.
     #[must_use]
-    pub fn fired(&self) -> Fired {
+    pub fn fired(&self) -> FaultCounts {
         self.line.state.lock().fired
     }
 
@@ -115,14 +115,14 @@ impl<B: contract::Backend> Backend<B> {
 
     async fn read<T>(&self, call: impl Future<Output = Result<T, ReadError>>) -> Result<T, ReadError> {
         let fault = self.line.meet().await;
-        if matches!(fault, Fault::Before) {
+        if matches!(fault, CallFault::Before) {
             return Err(ReadError::Unavailable { why: why() });
         }
         self.race().await;
         let answer = call.await;
         self.line.delay().await;
         match fault {
-            Fault::After => Err(ReadError::Unavailable { why: why() }),
+            CallFault::After => Err(ReadError::Unavailable { why: why() }),
             _ => answer,
         }
     }
@@ -137,14 +137,14 @@ impl<B: contract::Backend> Backend<B> {
     }
 }
 
-impl<B> Clone for Backend<B> {
+impl<B> Clone for FaultyBackend<B> {
     fn clone(&self) -> Self {
         Self { inner: self.inner.clone(), line: self.line.clone() }
     }
 }
 
 #[async_trait]
-impl<B: contract::Backend> contract::Backend for Backend<B> {
+impl<B: contract::Backend> contract::Backend for FaultyBackend<B> {
     async fn revision(&self) -> Result<Revision, ReadError> {
         self.read(self.inner.revision()).await
     }
@@ -155,48 +155,48 @@ impl<B: contract::Backend> contract::Backend for Backend<B> {
 
     async fn commit(&self, transaction: Transaction) -> Result<Commit, CommitError> {
         let fault = self.line.meet().await;
-        if matches!(fault, Fault::Before) {
+        if matches!(fault, CallFault::Before) {
             return Err(CommitError::Refused { why: why() });
         }
         let answer = self.inner.commit(transaction).await;
         self.line.delay().await;
         match fault {
-            Fault::After => Err(CommitError::Unknown { why: why() }),
+            CallFault::After => Err(CommitError::Unknown { why: why() }),
             _ => answer,
         }
     }
 
-    async fn watch(&self, span: Span, after: Revision) -> Result<Watch, WatchError> {
+    async fn watch(&self, span: KeySpan, after: Revision) -> Result<Watch, WatchError> {
         let fault = self.line.meet().await;
-        if matches!(fault, Fault::Before) {
+        if matches!(fault, CallFault::Before) {
             return Err(WatchError::Unavailable { why: why() });
         }
         self.race().await;
         let watch = self.inner.watch(span, after).await;
         self.line.delay().await;
         match fault {
-            Fault::After => Err(WatchError::Unavailable { why: why() }),
-            _ => watch.map(|inner| Watch::new(Ending { inner, line: self.line.clone(), ended: false })),
+            CallFault::After => Err(WatchError::Unavailable { why: why() }),
+            _ => watch.map(|inner| Watch::new(EndingWatch { inner, line: self.line.clone(), ended: false })),
         }
     }
 
     async fn compact(&self, to: Revision) -> Result<(), CompactError> {
         let fault = self.line.meet().await;
-        if matches!(fault, Fault::Before) {
+        if matches!(fault, CallFault::Before) {
             return Err(CompactError::Refused { why: why() });
         }
         let answer = self.inner.compact(to).await;
         self.line.delay().await;
         match fault {
-            Fault::After => Err(CompactError::Unknown { why: why() }),
+            CallFault::After => Err(CompactError::Unknown { why: why() }),
             _ => answer,
         }
     }
 }
 
-impl Line {
+impl Link {
     /// Waits as long as the line is held or slow, then says what happens to the call.
-    async fn meet(&self) -> Fault {
+    async fn meet(&self) -> CallFault {
         let mut counted = false;
         loop {
             let listener = self.released.listen();
@@ -213,12 +213,12 @@ impl Line {
         let state = &mut *self.state.lock();
         if state.dice.chance(state.odds.unavailable) {
             state.fired.unavailable += 1;
-            Fault::Before
+            CallFault::Before
         } else if state.dice.chance(state.odds.lost) {
             state.fired.lost += 1;
-            Fault::After
+            CallFault::After
         } else {
-            Fault::None
+            CallFault::None
         }
     }
 
@@ -246,7 +246,7 @@ impl State {
     }
 }
 
-impl Drop for Hold {
+impl Drop for HoldGuard {
     fn drop(&mut self) {
         self.0.state.lock().holds -= 1;
         self.0.released.notify_all();
@@ -254,14 +254,14 @@ impl Drop for Hold {
 }
 
 /// A watch that may end before its next item.
-struct Ending {
+struct EndingWatch {
     inner: Watch,
-    line: Arc<Line>,
+    line: Arc<Link>,
     ended: bool,
 }
 
-impl Watching for Ending {
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Seen, WatchError>> {
+impl WatchStream for EndingWatch {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<WatchItem, WatchError>> {
         if !self.ended {
             let seen = ready!(Pin::new(&mut self.inner).poll_next(cx)).expect("a watch ends with an error");
             let state = &mut *self.line.state.lock();

@@ -5,17 +5,17 @@
 //! fault it is about did occur.
 //!
 //! ```
-//! use machinery_store::faulty::{Disk, Lost};
+//! use machinery_store::faulty::{FaultyDisk, PowerLoss};
 //! use machinery_store::files::{File, Files};
 //!
-//! let disk = Disk::new();
+//! let disk = FaultyDisk::new();
 //! let file = disk.create("notes")?;
 //! file.write_at(b"kept", 0)?;
 //! file.sync()?;
 //! disk.sync()?;
 //! file.write_at(b"lost", 0)?;
 //! assert_eq!(disk.contents()["notes"], b"lost");
-//! assert_eq!(disk.crash(Lost::Everything, 1).contents()["notes"], b"kept");
+//! assert_eq!(disk.crash(PowerLoss::Everything, 1).contents()["notes"], b"kept");
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
@@ -24,7 +24,7 @@ mod dice;
 mod disk;
 mod gate;
 
-pub use backend::{Backend, Fired, Hold, Odds};
+pub use backend::{FaultCounts, FaultOdds, FaultyBackend, HoldGuard};
 pub use dice::Dice;
-pub use disk::{Call, Damage, Disk, Effect, Fault, Lost, SECTOR};
+pub use disk::{CrashDamage, DiskCall, DiskFault, FaultEffect, FaultyDisk, PowerLoss, SECTOR};
 pub use gate::Gate;

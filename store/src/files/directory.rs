@@ -56,15 +56,15 @@ impl Files for Directory {
     fn create(&self, name: &str) -> io::Result<Box<dyn File>> {
         let mut options = fs::OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(OWNERS_FILE);
-        Ok(Box::new(Open(options.open(self.path(name))?)))
+        Ok(Box::new(DirectoryFile(options.open(self.path(name))?)))
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn File>> {
-        Ok(Box::new(Open(fs::OpenOptions::new().read(true).write(true).open(self.path(name))?)))
+        Ok(Box::new(DirectoryFile(fs::OpenOptions::new().read(true).write(true).open(self.path(name))?)))
     }
 
     fn open_to_read(&self, name: &str) -> io::Result<Box<dyn File>> {
-        Ok(Box::new(Open(fs::File::open(self.path(name))?)))
+        Ok(Box::new(DirectoryFile(fs::File::open(self.path(name))?)))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -92,7 +92,7 @@ impl Files for Directory {
         options.write(true).create(true).truncate(false).mode(OWNERS_FILE);
         let file = options.open(self.path(LOCK))?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Box::new(Lock(file)))),
+            Ok(()) => Ok(Some(Box::new(DirectoryLock(file)))),
             Err(fs::TryLockError::WouldBlock) => Ok(None),
             Err(fs::TryLockError::Error(error)) => Err(error),
         }
@@ -109,18 +109,18 @@ impl Files for Directory {
     }
 }
 
-struct Lock(fs::File);
+struct DirectoryLock(fs::File);
 
 /// To close the file is not enough: a process that is being started has it, too, for a moment.
-impl Drop for Lock {
+impl Drop for DirectoryLock {
     fn drop(&mut self) {
         let _ = self.0.unlock();
     }
 }
 
-struct Open(fs::File);
+struct DirectoryFile(fs::File);
 
-impl File for Open {
+impl File for DirectoryFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         self.0.read_exact_at(buffer, offset)
     }

@@ -1,5 +1,5 @@
 //! The port to the disk: one flat directory of files. All that a store does to a disk goes through here, so a test can
-//! put a disk that fails under it ([`faulty::Disk`](crate::faulty)).
+//! put a disk that fails under it ([`faulty::FaultyDisk`](crate::faulty)).
 
 mod directory;
 

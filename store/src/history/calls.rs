@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use machinery_objects::Revision;
 
 use super::violation::Violation;
-use crate::{Commit, CommitError, CompactError, Page, Range, ReadError, Seen, Span, Transaction, WatchError};
+use crate::{
+    Commit, CommitError, CompactError, KeySpan, Page, Range, ReadError, Transaction, WatchError, WatchItem,
+};
 
 /// All that was recorded. Times are places in one order of all calls and answers.
 #[derive(Clone, Debug, Default)]
@@ -13,14 +15,14 @@ pub struct History {
     /// The store's revision at the beginning, when it was empty.
     pub first: Revision,
     /// The calls, in the order in which they were made.
-    pub calls: Vec<Call>,
+    pub calls: Vec<CallRecord>,
     /// The watches, in the order in which they were asked for.
-    pub watches: Vec<Watched>,
+    pub watches: Vec<WatchRecord>,
 }
 
 /// One call and its answer.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct CallRecord {
     /// Whose.
     pub client: usize,
     /// When it was made.
@@ -46,11 +48,11 @@ pub enum Exchange {
 
 /// One watch, from its call to the last thing that it told.
 #[derive(Clone, Debug)]
-pub struct Watched {
+pub struct WatchRecord {
     /// Whose.
     pub client: usize,
     /// What of.
-    pub span: Span,
+    pub span: KeySpan,
     /// From where.
     pub after: Revision,
     /// When it was asked for.
@@ -60,12 +62,12 @@ pub struct Watched {
     /// When marks were asked for.
     pub requests: Vec<u64>,
     /// What it told, and when.
-    pub seen: Vec<(u64, Seen)>,
+    pub seen: Vec<(u64, WatchItem)>,
     /// Why it ended or did not begin, if the store said so.
     pub end: Option<WatchError>,
 }
 
-impl Call {
+impl CallRecord {
     /// A revision that was the newest at some moment of the call, by its answer.
     pub(super) fn newest(&self) -> Option<Revision> {
         match &self.exchange {
@@ -122,7 +124,7 @@ pub(super) fn assume(history: &History) -> Result<(), Violation> {
             )));
         }
     }
-    match history.calls.last().map(Call::newest) {
+    match history.calls.last().map(CallRecord::newest) {
         Some(Some(_)) => Ok(()),
         _ => Err(Violation::Assumption("the last call of a record reads the store, and succeeds".into())),
     }

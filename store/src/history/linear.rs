@@ -14,8 +14,8 @@ use std::sync::Arc;
 use machinery_objects::Revision;
 
 use super::calls::History;
-use super::replay::{Moment, Replay, page_of};
-use super::steps::{Says, Step, evidence, guarded, steps};
+use super::linearization::{Linearization, RevisionState, page_of};
+use super::steps::{Observation, SearchStep, evidence, guarded, steps};
 use super::violation::Violation;
 use crate::{Commit, Condition, Key, Operation, Transaction, Value};
 
@@ -23,12 +23,12 @@ use crate::{Commit, Condition, Key, Operation, Transaction, Value};
 const STEPS: usize = 5_000_000;
 
 /// The order that explains `history`.
-pub(super) fn explain(history: &History) -> Result<Replay, Violation> {
+pub(super) fn explain(history: &History) -> Result<Linearization, Violation> {
     Search::new(history)?.run()
 }
 
 struct Search<'h> {
-    steps: Vec<Step<'h>>,
+    steps: Vec<SearchStep<'h>>,
     /// Which step made a revision, where that was acknowledged.
     makers: BTreeMap<Revision, usize>,
     /// Something that a revision put, as a reader saw it.
@@ -42,16 +42,16 @@ struct Search<'h> {
     unknown: BTreeSet<usize>,
     /// How many are to be placed.
     left: usize,
-    replay: Replay,
+    replay: Linearization,
     /// In the order of placing: the step, and whether it made a revision.
     order: Vec<(usize, bool)>,
 }
 
 /// What is left of the unknown, what is held, and when each guarded key that is absent came and went.
-type Place = (BTreeSet<usize>, Vec<(Key, Revision, Revision, Value)>, Vec<Vec<usize>>);
+type SearchState = (BTreeSet<usize>, Vec<(Key, Revision, Revision, Value)>, Vec<Vec<usize>>);
 
 /// Where there was a choice: how much was placed then, and what has not been tried.
-struct Fork {
+struct SearchFork {
     placed: usize,
     choices: Vec<usize>,
 }
@@ -62,14 +62,14 @@ impl<'h> Search<'h> {
         steps.sort_by_key(|step| step.called);
         let mut makers = BTreeMap::new();
         for (place, step) in steps.iter().enumerate() {
-            if let Says::Done(_, Commit { revision, changed: true, .. }) = step.says
+            if let Observation::Done(_, Commit { revision, changed: true, .. }) = step.says
                 && let Some(other) = makers.insert(*revision, place)
             {
                 let (first, second) = (steps[other].call, step.call);
                 return Err(Violation::RevisionReused { revision: *revision, first, second });
             }
         }
-        let is_unknown = |step: &Step<'_>| matches!(step.says, Says::Unknown(_));
+        let is_unknown = |step: &SearchStep<'_>| matches!(step.says, Observation::Unknown(_));
         let unknown: BTreeSet<usize> = (0..steps.len()).filter(|place| is_unknown(&steps[*place])).collect();
         Ok(Self {
             makers,
@@ -79,14 +79,14 @@ impl<'h> Search<'h> {
             low: 0,
             left: steps.len() - unknown.len(),
             unknown,
-            replay: Replay::new(history.first),
+            replay: Linearization::new(history.first),
             order: Vec::new(),
             steps,
         })
     }
 
-    fn run(mut self) -> Result<Replay, Violation> {
-        let mut forks: Vec<Fork> = Vec::new();
+    fn run(mut self) -> Result<Linearization, Violation> {
+        let mut forks: Vec<SearchFork> = Vec::new();
         let mut been = BTreeSet::new();
         let mut furthest = (Revision::ZERO, None);
         for _ in 0..STEPS {
@@ -94,11 +94,11 @@ impl<'h> Search<'h> {
                 return Ok(self.replay);
             }
             let horizon = self.horizon();
-            if self.place_what_can_be(horizon) {
+            if self.place_fixed_steps(horizon) {
                 continue;
             }
             let mut choices = self.choices(horizon);
-            if choices.len() > 1 && !been.insert(self.place_in_the_search()) {
+            if choices.len() > 1 && !been.insert(self.state_key()) {
                 choices.clear();
             }
             loop {
@@ -106,7 +106,7 @@ impl<'h> Search<'h> {
                 if let Some(choice) = choices.pop() {
                     if self.make(choice) {
                         if !choices.is_empty() {
-                            forks.push(Fork { placed, choices });
+                            forks.push(SearchFork { placed, choices });
                         }
                         break;
                     }
@@ -121,7 +121,7 @@ impl<'h> Search<'h> {
                     return Err(stuck);
                 };
                 while self.order.len() > fork.placed {
-                    self.take_back();
+                    self.undo_last();
                 }
                 choices = fork.choices;
             }
@@ -136,21 +136,21 @@ impl<'h> Search<'h> {
         match self.makers.get(&next) {
             Some(maker) => Some(*maker).filter(is_due).into_iter().collect(),
             None => {
-                let fits = |place: &usize| is_due(place) && self.may_be(*place, next);
+                let fits = |place: &usize| is_due(place) && self.may_have_made(*place, next);
                 self.unknown.iter().copied().filter(fits).collect()
             }
         }
     }
 
     /// All that decides how things can go on: where two ways lead to the same, the second need not be gone.
-    fn place_in_the_search(&self) -> Place {
+    fn state_key(&self) -> SearchState {
         let held = &self.replay.moments[self.replay.moments.len() - 1].held;
         let entries = held.values();
         let entries = entries
             .map(|entry| (Arc::clone(&entry.key), entry.created, entry.modified, Arc::clone(&entry.value)));
         // Of what is absent, `Unchanged` may ask whether it was before.
         let absent = self.guarded.iter().filter(|key| !held.contains_key(*key)).map(|key| {
-            let there = |moment: &Moment| moment.held.contains_key(key);
+            let there = |moment: &RevisionState| moment.held.contains_key(key);
             let moments = &self.replay.moments;
             (1..moments.len()).filter(|at| there(&moments[*at]) != there(&moments[*at - 1])).collect()
         });
@@ -177,13 +177,13 @@ impl<'h> Search<'h> {
     }
 
     /// Places everything that tells the revision where the order is.
-    fn place_what_can_be(&mut self, horizon: u64) -> bool {
+    fn place_fixed_steps(&mut self, horizon: u64) -> bool {
         let mut any = false;
         for place in self.low..self.steps.len() {
             if self.steps[place].called > horizon {
                 break;
             }
-            if !self.placed[place] && self.why_not(place).is_none() {
+            if !self.placed[place] && self.contradiction(place).is_none() {
                 self.place(place, false);
                 any = true;
             }
@@ -192,24 +192,26 @@ impl<'h> Search<'h> {
     }
 
     /// Why a step that changes nothing cannot be here.
-    fn why_not(&self, place: usize) -> Option<String> {
+    fn contradiction(&self, place: usize) -> Option<String> {
         let now = self.replay.last();
         let step = &self.steps[place];
         let held = &self.replay.moments[self.replay.moments.len() - 1].held;
         let elsewhere = |said: Revision| (said != now).then(|| format!("it tells of revision {said}"));
         match step.says {
-            Says::Newest(revision) => elsewhere(revision),
-            Says::Held(range, page) => elsewhere(page.at).or_else(|| {
+            Observation::Newest(revision) => elsewhere(revision),
+            Observation::Held(range, page) => elsewhere(page.at).or_else(|| {
                 (page_of(held, range).0 != page.entries).then(|| "it read what was not there".to_string())
             }),
-            Says::Done(_, commit) if commit.changed => Some(format!("it made revision {}", commit.revision)),
-            Says::Done(transaction, commit) => elsewhere(commit.revision).or_else(|| {
+            Observation::Done(_, commit) if commit.changed => {
+                Some(format!("it made revision {}", commit.revision))
+            }
+            Observation::Done(transaction, commit) => elsewhere(commit.revision).or_else(|| {
                 let (moment, before) = self.replay.apply(transaction, step.called);
                 let is_so = moment.events.is_empty() && before == commit.before;
                 self.fails(transaction, step.compacted)
                     .or_else(|| (!is_so).then(|| "it would have changed something".to_string()))
             }),
-            Says::Refused(transaction, conflict) => elsewhere(conflict.revision).or_else(|| {
+            Observation::Refused(transaction, conflict) => elsewhere(conflict.revision).or_else(|| {
                 let (holding, rest) =
                     transaction.conditions.split_at(conflict.condition.min(transaction.conditions.len()));
                 let failed = rest.first()?;
@@ -222,7 +224,7 @@ impl<'h> Search<'h> {
                         .then(|| format!("it was refused for {:?}, and told {:?}", failed, conflict.current))
                 })
             }),
-            Says::Unknown(_) => Some("nobody knows whether it happened".to_string()),
+            Observation::Unknown(_) => Some("nobody knows whether it happened".to_string()),
         }
     }
 
@@ -232,8 +234,8 @@ impl<'h> Search<'h> {
     }
 
     /// Whether an unknown commit may have made `revision`.
-    fn may_be(&self, place: usize, revision: Revision) -> bool {
-        let Says::Unknown(transaction) = self.steps[place].says else { return false };
+    fn may_have_made(&self, place: usize, revision: Revision) -> bool {
+        let Observation::Unknown(transaction) = self.steps[place].says else { return false };
         let put = |key: &Key, value: &Value| {
             let is_it = |operation: &Operation| matches!(operation, Operation::Put(name, put) if name == key && put == value);
             transaction.operations.iter().any(is_it)
@@ -245,8 +247,8 @@ impl<'h> Search<'h> {
     fn make(&mut self, place: usize) -> bool {
         let step = &self.steps[place];
         let (transaction, said) = match step.says {
-            Says::Done(transaction, commit) => (transaction, Some(commit)),
-            Says::Unknown(transaction) => (transaction, None),
+            Observation::Done(transaction, commit) => (transaction, Some(commit)),
+            Observation::Unknown(transaction) => (transaction, None),
             _ => return false,
         };
         if self.fails(transaction, step.compacted).is_some() {
@@ -269,13 +271,13 @@ impl<'h> Search<'h> {
         self.order.push((place, makes));
     }
 
-    fn take_back(&mut self) {
+    fn undo_last(&mut self) {
         let Some((place, makes)) = self.order.pop() else { return };
         self.placed[place] = false;
         if makes {
             self.replay.moments.pop();
         }
-        if matches!(self.steps[place].says, Says::Unknown(_)) {
+        if matches!(self.steps[place].says, Observation::Unknown(_)) {
             self.unknown.insert(place);
         } else {
             self.left += 1;
@@ -289,13 +291,13 @@ impl<'h> Search<'h> {
         let candidates = waiting.take_while(|place| self.steps[*place].called < horizon).take(12);
         let tell = |place: usize| {
             let why = match self.steps[place].says {
-                Says::Done(transaction, commit)
+                Observation::Done(transaction, commit)
                     if commit.changed && commit.revision == self.replay.last().next() =>
                 {
                     self.fails(transaction, self.steps[place].compacted)
                         .or(Some("it found what was not there".into()))
                 }
-                _ => self.why_not(place),
+                _ => self.contradiction(place),
             };
             format!("call {}: {}", self.steps[place].call, why.unwrap_or_default())
         };

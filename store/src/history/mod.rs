@@ -16,10 +16,10 @@
 
 mod calls;
 mod linear;
-mod load;
+mod linearization;
 mod reads;
 mod recorder;
-mod replay;
+mod stats;
 mod steps;
 mod traffic;
 mod violation;
@@ -27,15 +27,15 @@ mod watcher;
 pub mod watches;
 mod worker;
 
-pub use calls::{Call, Exchange, History, Watched};
-pub use load::{Load, TooLittle};
+pub use calls::{CallRecord, Exchange, History, WatchRecord};
+pub use linearization::Linearization;
 pub use recorder::{Client, Recorder};
-pub use replay::Replay;
-pub use traffic::{Plan, traffic};
+pub use stats::{InsufficientTraffic, TrafficStats};
+pub use traffic::{TrafficPlan, traffic};
 pub use violation::Violation;
 
 /// Judges `history`: the order that explains it, or everything that is wrong with it.
-pub fn check(history: &History) -> Result<Replay, Vec<Violation>> {
+pub fn check(history: &History) -> Result<Linearization, Vec<Violation>> {
     let replay =
         calls::assume(history).and_then(|()| linear::explain(history)).map_err(|wrong| vec![wrong])?;
     let wrong: Vec<Violation> = reads::all(history, &replay).chain(watches::all(history, &replay)).collect();

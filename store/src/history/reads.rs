@@ -3,12 +3,15 @@
 use machinery_objects::Revision;
 
 use super::calls::{Compactions, Exchange, History};
-use super::replay::{Replay, page_of};
+use super::linearization::{Linearization, page_of};
 use super::violation::Violation;
 use crate::{Page, Range, ReadError, WatchError};
 
 /// Everything that is wrong with reads, and with how watches began and ended.
-pub(super) fn all<'h>(history: &'h History, replay: &'h Replay) -> impl Iterator<Item = Violation> + 'h {
+pub(super) fn all<'h>(
+    history: &'h History,
+    replay: &'h Linearization,
+) -> impl Iterator<Item = Violation> + 'h {
     let compactions = Compactions::of(history);
     let calls = history.calls.iter().enumerate().filter_map({
         let compactions = Compactions::of(history);
@@ -54,7 +57,12 @@ pub(super) fn all<'h>(history: &'h History, replay: &'h Replay) -> impl Iterator
     calls.chain(watches)
 }
 
-fn wrong_page(range: &Range, page: &Page, replay: &Replay, compacted: Option<Revision>) -> Option<String> {
+fn wrong_page(
+    range: &Range,
+    page: &Page,
+    replay: &Linearization,
+    compacted: Option<Revision>,
+) -> Option<String> {
     if range.at.is_some_and(|at| at != page.at) || page.at > page.current {
         return Some(format!("asked for {:?}, answered with {} of {}", range.at, page.at, page.current));
     }
@@ -79,10 +87,10 @@ fn wrong_page(range: &Range, page: &Page, replay: &Replay, compacted: Option<Rev
 
 fn wrong_refusal(range: &Range, error: &ReadError, compacted_by: Option<Revision>) -> Option<String> {
     let is_so = match error {
-        ReadError::Compacted { asked, compacted } => {
-            range.at == Some(*asked) && asked < compacted && Some(*compacted) <= compacted_by
+        ReadError::Compacted { requested, compacted } => {
+            range.at == Some(*requested) && requested < compacted && Some(*compacted) <= compacted_by
         }
-        ReadError::Future { asked, current } => range.at == Some(*asked) && asked > current,
+        ReadError::Future { requested, current } => range.at == Some(*requested) && requested > current,
         ReadError::Unavailable { .. } => true,
     };
     (!is_so).then(|| format!("refused without reason: {error}"))

@@ -9,19 +9,19 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use super::calls::History;
-use super::load::{Load, TooLittle};
 use super::recorder::{Client, Recorder};
-use super::watcher::Watcher;
-use super::worker::Worker;
+use super::stats::{InsufficientTraffic, TrafficStats};
+use super::watcher::WatchClient;
+use super::worker::WriteClient;
 use crate::faulty::Dice;
-use crate::{Backend, Range, Span, Transaction};
+use crate::{Backend, KeySpan, Range, Transaction};
 
 /// So often the last calls are made, if the store fails.
 const TRIES: usize = 100;
 
 /// How much of it there is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct TrafficPlan {
     /// Decides everything that the clients do, but not who comes first.
     pub seed: u64,
     /// Clients that write and read.
@@ -40,7 +40,7 @@ pub struct Plan {
     pub given_up_per_mille: u16,
 }
 
-impl Default for Plan {
+impl Default for TrafficPlan {
     fn default() -> Self {
         Self {
             seed: 1,
@@ -56,22 +56,22 @@ impl Default for Plan {
 }
 
 /// Lets clients loose on `backend`, which is empty, and returns the record of it.
-pub async fn traffic(backend: Arc<dyn Backend>, plan: Plan) -> Result<History, TooLittle> {
+pub async fn traffic(backend: Arc<dyn Backend>, plan: TrafficPlan) -> Result<History, InsufficientTraffic> {
     let first = backend.revision().await.unwrap_or(Revision::ZERO);
     let recorder = Recorder::new(backend, first);
     let mut dice = Dice::new(plan.seed);
-    let pace = Arc::new(Pace::default());
+    let pace = Arc::new(CompactionPacer::default());
     let (finish, finished) = watch::channel(None);
 
     let mut clients = JoinSet::new();
     for number in 0..plan.clients {
         let worker =
-            Worker::new(recorder.client(), Dice::new(dice.roll()), plan, first, format!("c{number}"));
+            WriteClient::new(recorder.client(), Dice::new(dice.roll()), plan, first, format!("c{number}"));
         clients.spawn(worker.run(Arc::clone(&pace)));
     }
     let mut others = JoinSet::new();
     for _ in 0..plan.watchers {
-        let watcher = Watcher::new(recorder.client(), Dice::new(dice.roll()), plan, first);
+        let watcher = WatchClient::new(recorder.client(), Dice::new(dice.roll()), plan, first);
         others.spawn(watcher.run(Arc::clone(&pace), finished.clone()));
     }
     others.spawn(compact(recorder.client(), Dice::new(dice.roll()), plan, pace, finished));
@@ -89,13 +89,13 @@ pub async fn traffic(backend: Arc<dyn Backend>, plan: Plan) -> Result<History, T
     finish.send_replace(Some(end));
     join(&mut others).await;
     for _ in 0..TRIES {
-        if last.range(Range::of(Span::all())).await.is_ok() {
+        if last.range(Range::of(KeySpan::all())).await.is_ok() {
             break;
         }
     }
 
     let history = recorder.history();
-    Load::of(&history).suffices(&plan)?;
+    TrafficStats::of(&history).suffices(&plan)?;
     Ok(history)
 }
 
@@ -112,7 +112,7 @@ pub(super) fn around(dice: &mut Dice, now: Revision) -> Revision {
 
 /// How many steps all clients have made, that it is time to compact, that this was done, and to where it was compacted last.
 #[derive(Default)]
-pub(super) struct Pace {
+pub(super) struct CompactionPacer {
     pub(super) steps: AtomicU64,
     pub(super) due: Notify,
     /// It was compacted, or that was refused.
@@ -124,8 +124,8 @@ pub(super) struct Pace {
 async fn compact(
     client: Client,
     mut dice: Dice,
-    plan: Plan,
-    pace: Arc<Pace>,
+    plan: TrafficPlan,
+    pace: Arc<CompactionPacer>,
     mut finished: watch::Receiver<Option<Revision>>,
 ) {
     let mut clock = tokio::time::interval(plan.compact_every);

@@ -8,24 +8,28 @@ use tokio::sync::watch;
 use tokio::task::yield_now;
 
 use super::recorder::Client;
-use super::traffic::{Pace, Plan, around};
+use super::traffic::{CompactionPacer, TrafficPlan, around};
 use crate::faulty::Dice;
-use crate::{Backend, Seen, Span, Watch};
+use crate::{Backend, KeySpan, Watch, WatchItem};
 
-pub(super) struct Watcher {
+pub(super) struct WatchClient {
     client: Client,
     dice: Dice,
-    plan: Plan,
+    plan: TrafficPlan,
     /// Where it would go on.
     seen: Revision,
 }
 
-impl Watcher {
-    pub(super) fn new(client: Client, dice: Dice, plan: Plan, seen: Revision) -> Self {
+impl WatchClient {
+    pub(super) fn new(client: Client, dice: Dice, plan: TrafficPlan, seen: Revision) -> Self {
         Self { client, dice, plan, seen }
     }
 
-    pub(super) async fn run(mut self, pace: Arc<Pace>, mut finished: watch::Receiver<Option<Revision>>) {
+    pub(super) async fn run(
+        mut self,
+        pace: Arc<CompactionPacer>,
+        mut finished: watch::Receiver<Option<Revision>>,
+    ) {
         while finished.borrow().is_none() {
             let after = match self.dice.below(6) {
                 0 | 1 => match self.client.revision().await {
@@ -36,9 +40,9 @@ impl Watcher {
                 _ => self.seen,
             };
             let span = match self.dice.below(8) {
-                0 => Span::one(format!("/k/{}", self.dice.below(self.plan.keys))),
-                1 => Span::prefix("/k/1"),
-                _ => Span::all(),
+                0 => KeySpan::one(format!("/k/{}", self.dice.below(self.plan.keys))),
+                1 => KeySpan::prefix("/k/1"),
+                _ => KeySpan::all(),
             };
             match self.client.watch(span, after).await {
                 Ok(watch) => self.follow(watch, &mut finished).await,
@@ -63,7 +67,7 @@ impl Watcher {
                 }
             };
             self.seen = match seen {
-                Ok(Seen::Changes { revision, .. } | Seen::Progress(revision)) => revision,
+                Ok(WatchItem::Changes { revision, .. } | WatchItem::Progress(revision)) => revision,
                 Err(_) => {
                     self.seen = self.client.revision().await.unwrap_or(self.seen);
                     return;

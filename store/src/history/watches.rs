@@ -4,13 +4,16 @@ use std::collections::BTreeSet;
 
 use machinery_objects::Revision;
 
-use super::calls::{Call, History, Watched};
-use super::replay::Replay;
+use super::calls::{CallRecord, History, WatchRecord};
+use super::linearization::Linearization;
 use super::violation::Violation;
-use crate::{Event, Seen, WatchError};
+use crate::{Event, WatchError, WatchItem};
 
 /// Everything that is wrong with what the watches of `history` told.
-pub(super) fn all<'h>(history: &'h History, replay: &'h Replay) -> impl Iterator<Item = Violation> + 'h {
+pub(super) fn all<'h>(
+    history: &'h History,
+    replay: &'h Linearization,
+) -> impl Iterator<Item = Violation> + 'h {
     history.watches.iter().enumerate().flat_map(move |(watch, watched)| {
         let one = [
             filter(watch, watched),
@@ -27,19 +30,19 @@ pub(super) fn all<'h>(history: &'h History, replay: &'h Replay) -> impl Iterator
     })
 }
 
-fn changes(watched: &Watched) -> impl Iterator<Item = (u64, Revision, &[Event])> {
+fn changes(watched: &WatchRecord) -> impl Iterator<Item = (u64, Revision, &[Event])> {
     watched.seen.iter().filter_map(|(time, seen)| match seen {
-        Seen::Changes { revision, events } => Some((*time, *revision, &events[..])),
-        Seen::Progress(_) => None,
+        WatchItem::Changes { revision, events } => Some((*time, *revision, &events[..])),
+        WatchItem::Progress(_) => None,
     })
 }
 
-fn events(watched: &Watched) -> impl Iterator<Item = (Revision, &Event)> {
+fn events(watched: &WatchRecord) -> impl Iterator<Item = (Revision, &Event)> {
     changes(watched).flat_map(|(_, revision, events)| events.iter().map(move |event| (revision, event)))
 }
 
 /// Filter: every event is of what the watch is about, and something is told whenever something is said.
-pub fn filter(watch: usize, watched: &Watched) -> Result<(), Violation> {
+pub fn filter(watch: usize, watched: &WatchRecord) -> Result<(), Violation> {
     for (_, revision, events) in changes(watched) {
         let outside = events.iter().map(Event::key).find(|key| !watched.span.contains(key));
         if let Some(key) = outside.map(|key| key.to_string()).or(events.is_empty().then(String::new)) {
@@ -50,7 +53,7 @@ pub fn filter(watch: usize, watched: &Watched) -> Result<(), Violation> {
 }
 
 /// Ordered: revisions do not go back, and are behind where the watch began.
-pub fn ordered(watch: usize, watched: &Watched) -> Result<(), Violation> {
+pub fn ordered(watch: usize, watched: &WatchRecord) -> Result<(), Violation> {
     let mut before = watched.after.next();
     for (_, revision, _) in changes(watched) {
         if revision < before {
@@ -62,7 +65,7 @@ pub fn ordered(watch: usize, watched: &Watched) -> Result<(), Violation> {
 }
 
 /// Unique: no revision tells twice of one key.
-pub fn unique(watch: usize, watched: &Watched) -> Result<(), Violation> {
+pub fn unique(watch: usize, watched: &WatchRecord) -> Result<(), Violation> {
     let mut told = BTreeSet::new();
     for (revision, event) in events(watched) {
         if !told.insert((revision, event.key())) {
@@ -73,7 +76,7 @@ pub fn unique(watch: usize, watched: &Watched) -> Result<(), Violation> {
 }
 
 /// Atomic: what one revision did is told at once.
-pub fn atomic(watch: usize, watched: &Watched) -> Result<(), Violation> {
+pub fn atomic(watch: usize, watched: &WatchRecord) -> Result<(), Violation> {
     let mut told = BTreeSet::new();
     for (_, revision, _) in changes(watched) {
         if !told.insert(revision) {
@@ -87,33 +90,35 @@ pub fn atomic(watch: usize, watched: &Watched) -> Result<(), Violation> {
 /// store had reached, and comes behind everything that was committed before it was asked for.
 pub fn bookmarkable(
     watch: usize,
-    watched: &Watched,
+    watched: &WatchRecord,
     history: &History,
-    replay: &Replay,
+    replay: &Linearization,
 ) -> Result<(), Violation> {
     let (mut marked, mut told) = (Revision::ZERO, watched.after);
     let mut marks = 0;
     for (time, seen) in &watched.seen {
         let wrong = |mark, why| Err(Violation::Bookmarkable { watch, mark, why });
         match seen {
-            Seen::Changes { revision, .. } if *revision <= marked => {
+            WatchItem::Changes { revision, .. } if *revision <= marked => {
                 return wrong(marked, "a change at or before it was told after it");
             }
-            Seen::Changes { revision, .. } => told = told.max(*revision),
-            Seen::Progress(mark) if *mark < marked => return wrong(*mark, "it is before an earlier one"),
-            Seen::Progress(mark) if *mark < told => return wrong(*mark, "it is before what was told"),
-            Seen::Progress(mark) if replay.moment(*mark).is_none_or(|moment| moment.called > *time) => {
+            WatchItem::Changes { revision, .. } => told = told.max(*revision),
+            WatchItem::Progress(mark) if *mark < marked => {
+                return wrong(*mark, "it is before an earlier one");
+            }
+            WatchItem::Progress(mark) if *mark < told => return wrong(*mark, "it is before what was told"),
+            WatchItem::Progress(mark) if replay.moment(*mark).is_none_or(|moment| moment.called > *time) => {
                 return wrong(*mark, "the store had not reached it");
             }
-            Seen::Progress(mark) => (marked, marks) = (*mark, marks + 1),
+            WatchItem::Progress(mark) => (marked, marks) = (*mark, marks + 1),
         }
     }
     // As many marks as were asked for: the last one answers the last request.
     if let Some(asked) = watched.requests.last()
         && marks >= watched.requests.len()
     {
-        let is_earlier = |call: &&Call| call.answered.is_some_and(|answered| answered < *asked);
-        let reached = history.calls.iter().filter(is_earlier).filter_map(Call::newest).max();
+        let is_earlier = |call: &&CallRecord| call.answered.is_some_and(|answered| answered < *asked);
+        let reached = history.calls.iter().filter(is_earlier).filter_map(CallRecord::newest).max();
         if reached.is_some_and(|reached| marked < reached) {
             let why = "what was committed before it was asked for lies behind it";
             return Err(Violation::Bookmarkable { watch, mark: marked, why });
@@ -123,7 +128,7 @@ pub fn bookmarkable(
 }
 
 /// Resumable: what is told first is what comes first behind where the watch began.
-pub fn resumable(watch: usize, watched: &Watched, replay: &Replay) -> Result<(), Violation> {
+pub fn resumable(watch: usize, watched: &WatchRecord, replay: &Linearization) -> Result<(), Violation> {
     let Some((_, told, _)) = changes(watched).next() else { return Ok(()) };
     match expected(watched, replay).next() {
         Some((expected, _)) if expected != told => {
@@ -134,9 +139,9 @@ pub fn resumable(watch: usize, watched: &Watched, replay: &Replay) -> Result<(),
 }
 
 /// Reliable: what was told, up to the last change, mark, or how far the watch was told that it had come, is what happened.
-pub fn reliable(watch: usize, watched: &Watched, replay: &Replay) -> Result<(), Violation> {
+pub fn reliable(watch: usize, watched: &WatchRecord, replay: &Linearization) -> Result<(), Violation> {
     let reached = watched.seen.iter().map(|(_, seen)| match seen {
-        Seen::Changes { revision, .. } | Seen::Progress(revision) => *revision,
+        WatchItem::Changes { revision, .. } | WatchItem::Progress(revision) => *revision,
     });
     let ended = match watched.end {
         Some(WatchError::TooSlow { seen, .. }) => Some(seen),
@@ -162,7 +167,7 @@ pub fn reliable(watch: usize, watched: &Watched, replay: &Replay) -> Result<(), 
 }
 
 /// Before: each event tells the state that was there before it.
-pub fn before(watch: usize, watched: &Watched, replay: &Replay) -> Result<(), Violation> {
+pub fn before(watch: usize, watched: &WatchRecord, replay: &Linearization) -> Result<(), Violation> {
     for (revision, event) in events(watched) {
         let then = revision.0.checked_sub(1).and_then(|before| replay.moment(Revision(before)));
         if then.is_some_and(|then| then.held.get(event.key()) != event.before.as_ref()) {
@@ -173,7 +178,7 @@ pub fn before(watch: usize, watched: &Watched, replay: &Replay) -> Result<(), Vi
 }
 
 /// IsCreate: an event says that it created its key if it did.
-pub fn is_create(watch: usize, watched: &Watched, replay: &Replay) -> Result<(), Violation> {
+pub fn is_create(watch: usize, watched: &WatchRecord, replay: &Linearization) -> Result<(), Violation> {
     for (revision, event) in events(watched) {
         let then = replay
             .moment(revision)
@@ -187,7 +192,10 @@ pub fn is_create(watch: usize, watched: &Watched, replay: &Replay) -> Result<(),
 }
 
 /// What a watch should tell.
-fn expected<'r>(watched: &'r Watched, replay: &'r Replay) -> impl Iterator<Item = (Revision, &'r Event)> {
+fn expected<'r>(
+    watched: &'r WatchRecord,
+    replay: &'r Linearization,
+) -> impl Iterator<Item = (Revision, &'r Event)> {
     let all = replay.behind(watched.after);
     let told = all.flat_map(|(revision, moment)| moment.events.iter().map(move |event| (revision, event)));
     told.filter(|(_, event)| watched.span.contains(event.key()))

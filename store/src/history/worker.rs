@@ -9,14 +9,14 @@ use machinery_sync::atomic::Ordering;
 use tokio::task::yield_now;
 
 use super::recorder::Client;
-use super::traffic::{Pace, Plan, around};
+use super::traffic::{CompactionPacer, TrafficPlan, around};
 use crate::faulty::Dice;
-use crate::{Backend, CommitError, Key, Operation, Range, Span, Transaction};
+use crate::{Backend, CommitError, Key, KeySpan, Operation, Range, Transaction};
 
-pub(super) struct Worker {
+pub(super) struct WriteClient {
     client: Client,
     dice: Dice,
-    plan: Plan,
+    plan: TrafficPlan,
     /// The revisions of what it has read, and none for what was absent.
     known: BTreeMap<Key, Option<Revision>>,
     newest: Revision,
@@ -24,18 +24,18 @@ pub(super) struct Worker {
     written: u64,
 }
 
-impl Worker {
-    pub(super) fn new(client: Client, dice: Dice, plan: Plan, newest: Revision, name: String) -> Self {
+impl WriteClient {
+    pub(super) fn new(client: Client, dice: Dice, plan: TrafficPlan, newest: Revision, name: String) -> Self {
         Self { client, dice, plan, known: BTreeMap::new(), newest, name, written: 0 }
     }
 
-    pub(super) async fn run(mut self, pace: Arc<Pace>) {
+    pub(super) async fn run(mut self, pace: Arc<CompactionPacer>) {
         for _ in 0..self.plan.steps {
             match self.dice.below(100) {
                 0..60 => self.write_one().await,
                 60..72 => self.write_several().await,
                 72..76 => self.put_anyway().await,
-                76..82 => self.read(Range::of(Span::all())).await,
+                76..82 => self.read(Range::of(KeySpan::all())).await,
                 82..86 => self.read_pages().await,
                 86..94 => self.read_around().await,
                 94..97 => self.read_one().await,
@@ -143,12 +143,12 @@ impl Worker {
 
     async fn read_one(&mut self) {
         let key = self.key();
-        self.read(Range::of(Span::One(key))).await;
+        self.read(Range::of(KeySpan::One(key))).await;
     }
 
     async fn read_pages(&mut self) {
         let limit = 1 + self.dice.below(4) as usize;
-        let range = || Range::of(Span::prefix("/k/")).limit(limit);
+        let range = || Range::of(KeySpan::prefix("/k/")).limit(limit);
         let mut next = self.client.range(range().counted()).await.ok().and_then(|page| page.next);
         while let Some(cursor) = next {
             yield_now().await;
@@ -158,7 +158,7 @@ impl Worker {
 
     async fn read_around(&mut self) {
         let at = around(&mut self.dice, self.newest);
-        let range = Range::of(Span::all()).at(at).limit(self.dice.below(5) as usize);
+        let range = Range::of(KeySpan::all()).at(at).limit(self.dice.below(5) as usize);
         let _ = self.client.range(range).await;
     }
 }

@@ -7,14 +7,14 @@ use async_trait::async_trait;
 use machinery_objects::Revision;
 use tokio::task::coop::consume_budget;
 
-use super::error::Unopened;
-use super::form::{self, Salt};
+use super::error::UnsealError;
+use super::format::{self, Salt};
 use super::growth::Growth;
-use super::ring::{Ring, open};
-use super::watch::Opening;
+use super::key_ring::{KeyRing, open};
+use super::watch::UnsealingWatch;
 use crate::contract::{
-    Backend, Change, Commit, CommitError, CompactError, Entry, Event, Operation, Page, Range, ReadError,
-    Span, Transaction, Value, Watch, WatchError,
+    Backend, Change, Commit, CommitError, CompactError, Entry, Event, KeySpan, Operation, Page, Range,
+    ReadError, Transaction, Value, Watch, WatchError,
 };
 
 /// A [`Backend`] that keeps values sealed in the one below. Clones are the same.
@@ -32,19 +32,19 @@ pub struct Sealed<B: ?Sized> {
 
 /// Which values are sealed, and with what chance.
 pub(super) struct Sealing {
-    choose: Choose,
-    random: Chance,
+    choose: ChooseRing,
+    random: FillRandom,
 }
 
-type Choose = Box<dyn Fn(&str) -> Option<Ring> + Send + Sync>;
-type Chance = Box<dyn Fn(&mut [u8]) + Send + Sync>;
+type ChooseRing = Box<dyn Fn(&str) -> Option<KeyRing> + Send + Sync>;
+type FillRandom = Box<dyn Fn(&mut [u8]) + Send + Sync>;
 
 impl<B: Backend + ?Sized> Sealed<B> {
     /// Seals values in `below`. `choose` gives the ring of a key of the store, or none: what is put there is not sealed. It answers the same
     /// for ever. `random` fills with what nobody can guess.
     pub fn new(
         below: Arc<B>,
-        choose: impl Fn(&str) -> Option<Ring> + Send + Sync + 'static,
+        choose: impl Fn(&str) -> Option<KeyRing> + Send + Sync + 'static,
         random: impl Fn(&mut [u8]) + Send + Sync + 'static,
     ) -> Self {
         let sealing = Sealing { choose: Box::new(choose), random: Box::new(random) };
@@ -59,7 +59,7 @@ impl<B: Backend + ?Sized> Sealed<B> {
 }
 
 impl Sealing {
-    pub(super) fn ring(&self, key: &str) -> Option<Ring> {
+    pub(super) fn ring(&self, key: &str) -> Option<KeyRing> {
         (self.choose)(key)
     }
 
@@ -71,11 +71,11 @@ impl Sealing {
         };
         match self.ring(key) {
             Some(ring) => ring.seal(key, value, salt),
-            None => form::plain(value),
+            None => format::plain(value),
         }
     }
 
-    pub(super) fn open(&self, entry: Arc<Entry>) -> Result<Arc<Entry>, Unopened> {
+    pub(super) fn open(&self, entry: Arc<Entry>) -> Result<Arc<Entry>, UnsealError> {
         let value = open(self.ring(&entry.key).as_ref(), &entry.key, &entry.value)?;
         if Arc::ptr_eq(&value, &entry.value) {
             return Ok(entry);
@@ -84,7 +84,7 @@ impl Sealing {
         Ok(Arc::new(Entry { key: key.clone(), value, created: *created, modified: *modified }))
     }
 
-    pub(super) fn open_event(&self, event: Event) -> Result<Event, Unopened> {
+    pub(super) fn open_event(&self, event: Event) -> Result<Event, UnsealError> {
         let before = event.before.map(|entry| self.open(entry)).transpose()?;
         let change = match event.change {
             Change::Put(entry) => Change::Put(self.open(entry)?),
@@ -139,8 +139,8 @@ impl<B: Backend + ?Sized> Backend for Sealed<B> {
     async fn commit(&self, mut transaction: Transaction) -> Result<Commit, CommitError> {
         let growth = self.sealing.seal_all(&mut transaction.operations);
         let done = self.below.commit(transaction).await;
-        let commit = done.map_err(|error| self.sealing.open_error(growth.told(error)))?;
-        let before: Result<_, Unopened> = commit
+        let commit = done.map_err(|error| self.sealing.open_error(growth.adjust(error)))?;
+        let before: Result<_, UnsealError> = commit
             .before
             .into_iter()
             .map(|entry| entry.map(|entry| self.sealing.open(entry)).transpose())
@@ -155,9 +155,9 @@ impl<B: Backend + ?Sized> Backend for Sealed<B> {
         Ok(Commit { before, ..commit })
     }
 
-    async fn watch(&self, span: Span, after: Revision) -> Result<Watch, WatchError> {
+    async fn watch(&self, span: KeySpan, after: Revision) -> Result<Watch, WatchError> {
         let watch = self.below.watch(span, after).await?;
-        Ok(Watch::new(Opening::new(watch, self.sealing.clone())))
+        Ok(Watch::new(UnsealingWatch::new(watch, self.sealing.clone())))
     }
 
     async fn compact(&self, to: Revision) -> Result<(), CompactError> {

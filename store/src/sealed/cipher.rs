@@ -11,14 +11,14 @@ use hkdf::Hkdf;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use super::form::{Salt, Tag};
+use super::format::{AuthTag, Salt};
 use crate::contract::Value;
 
 /// What the keys are for: they are of no use for anything else that is made of a sealing key.
 const PURPOSE: &[u8] = b"machinery: the AES-256-GCM key of one value";
 
 /// Encrypts in place.
-pub(super) fn encrypt(secret: &[u8], salt: &Salt, about: &[u8], value: &mut [u8]) -> Tag {
+pub(super) fn encrypt(secret: &[u8], salt: &Salt, about: &[u8], value: &mut [u8]) -> AuthTag {
     let cipher = cipher(secret, salt);
     let tag = cipher.encrypt_inout_detached(&Nonce::default(), about, value.into());
     tag.expect("a value is smaller than 64 GiB").into()
@@ -30,7 +30,7 @@ pub(super) fn decrypt(
     salt: &Salt,
     about: &[u8],
     encrypted: &[u8],
-    tag: &Tag,
+    tag: &AuthTag,
 ) -> Option<Value> {
     let mut value: Value = encrypted.into();
     let bytes = Arc::get_mut(&mut value).expect("nobody else has it yet");
@@ -52,7 +52,7 @@ mod tests {
 
     /// Made by Python's `cryptography` (OpenSSL) from the same numbers: what is written is AES-256-GCM under HKDF-SHA256, and stays so.
     #[test]
-    fn others_would_encrypt_it_so() {
+    fn encryption_matches_openssl() {
         let (secret, salt): ([u8; 32], Salt) = (std::array::from_fn(|at| at as u8), [0xa5; 32]);
         let mut value = *b"a value of one entry";
         let tag = encrypt(&secret, &salt, b"about", &mut value);

@@ -9,7 +9,7 @@ use crate::contract::{CommitError, Key, ReadError};
 /// Why a value cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Unopened {
+pub enum UnsealError {
     /// It is sealed by a key that is not given.
     #[error(
         "`{key}` is sealed by the key {name:?}, which is not given for it: give that key again, behind the first, until all is sealed anew"
@@ -60,7 +60,7 @@ pub enum Unopened {
 /// Why keys were not taken.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum RingError {
+pub enum KeyRingError {
     /// A sealing key of this many bytes.
     #[error("the key {name:?} has {bytes} bytes: give it 32, of randomness; 16 and 24 are taken, too")]
     Length {
@@ -94,7 +94,7 @@ pub enum RingError {
 pub enum ResealError {
     /// A value cannot be opened. If it was so from the beginning, nothing was rewritten.
     #[error(transparent)]
-    Unopened(#[from] Unopened),
+    Unseal(#[from] UnsealError),
     /// The store cannot be read.
     #[error("the values that are to be sealed cannot be read: {0}")]
     Read(#[from] ReadError),

@@ -8,7 +8,7 @@ use tokio::task::coop::consume_budget;
 
 use super::backend::Sealed;
 use super::error::ResealError;
-use crate::contract::{Backend, CommitError, Entry, Key, Operation, Range, ReadError, Span, Transaction};
+use crate::contract::{Backend, CommitError, Entry, Key, KeySpan, Operation, Range, ReadError, Transaction};
 
 /// Entries that are read at once.
 const PAGE: usize = 500;
@@ -36,7 +36,7 @@ impl<B: Backend + ?Sized> Sealed<B> {
     pub async fn reseal(&self) -> Result<Resealed, ResealError> {
         let mut done = Resealed::default();
         let mut stale = false;
-        let mut pages = Pages::default();
+        let mut pages = EntryPages::default();
         while let Some(entries) = pages.next(self).await? {
             for entry in &entries {
                 // Many values are opened in turns with what others do.
@@ -49,10 +49,10 @@ impl<B: Backend + ?Sized> Sealed<B> {
         if !stale {
             return Ok(done);
         }
-        let mut pages = Pages::default();
+        let mut pages = EntryPages::default();
         while let Some(entries) = pages.next(self).await? {
             let stale = entries.into_iter().filter(|entry| self.is_stale(entry));
-            let written = stream::iter(stale).map(|entry| self.renew(entry)).buffer_unordered(AT_ONCE);
+            let written = stream::iter(stale).map(|entry| self.reseal_entry(entry)).buffer_unordered(AT_ONCE);
             done.rewritten += written.try_fold(0, |sum, one| async move { Ok(sum + u64::from(one)) }).await?;
         }
         Ok(done)
@@ -63,7 +63,7 @@ impl<B: Backend + ?Sized> Sealed<B> {
     }
 
     /// Writes an entry anew, unless somebody does, or it goes. Whether it was written here.
-    async fn renew(&self, mut entry: Arc<Entry>) -> Result<bool, ResealError> {
+    async fn reseal_entry(&self, mut entry: Arc<Entry>) -> Result<bool, ResealError> {
         for _ in 0..TRIES {
             let opened = self.sealing.open(entry.clone())?;
             let value = self.sealing.seal(&entry.key, opened.value.clone());
@@ -84,18 +84,18 @@ impl<B: Backend + ?Sized> Sealed<B> {
     }
 
     async fn read(&self, key: &Key) -> Result<Option<Arc<Entry>>, ReadError> {
-        Ok(self.below.range(Range::of(Span::One(key.clone()))).await?.entries.pop())
+        Ok(self.below.range(Range::of(KeySpan::One(key.clone()))).await?.entries.pop())
     }
 }
 
 /// All entries, a page at a time, each page as of when it is read: no history is needed, however long it takes.
 #[derive(Default)]
-struct Pages {
+struct EntryPages {
     after: Option<Key>,
     over: bool,
 }
 
-impl Pages {
+impl EntryPages {
     async fn next<B: Backend + ?Sized>(
         &mut self,
         of: &Sealed<B>,
@@ -104,7 +104,7 @@ impl Pages {
             return Ok(None);
         }
         let range =
-            Range { after: self.after.take(), limit: NonZeroUsize::new(PAGE), ..Range::of(Span::all()) };
+            Range { after: self.after.take(), limit: NonZeroUsize::new(PAGE), ..Range::of(KeySpan::all()) };
         let page = of.below.range(range).await?;
         self.over = page.next.is_none();
         self.after = page.entries.last().map(|entry| entry.key.clone());

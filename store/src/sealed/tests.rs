@@ -4,24 +4,24 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::form::Salt;
-use super::ring::open;
-use super::{Provider, Ring, RingError, SealingKey, Unopened};
+use super::format::Salt;
+use super::key_ring::open;
+use super::{KeyRing, KeyRingError, Provider, SealingKey, UnsealError};
 use crate::contract::{Key, Value};
 
 fn key(name: &str, fill: u8) -> Provider {
     Provider::Key(SealingKey::new(name, &[fill; 32]).expect("32 bytes"))
 }
 
-fn ring(providers: impl IntoIterator<Item = Provider>) -> Ring {
-    Ring::new(providers).expect("there are some, of different names")
+fn ring(providers: impl IntoIterator<Item = Provider>) -> KeyRing {
+    KeyRing::new(providers).expect("there are some, of different names")
 }
 
-fn sealed(by: &Ring, path: &str, value: &[u8], salt: Salt) -> Value {
+fn sealed(by: &KeyRing, path: &str, value: &[u8], salt: Salt) -> Value {
     by.seal(path, value.into(), || salt)
 }
 
-fn opened(by: &Ring, path: &str, kept: &[u8]) -> Result<Value, Unopened> {
+fn opened(by: &KeyRing, path: &str, kept: &[u8]) -> Result<Value, UnsealError> {
     open(Some(by), &path.into(), &kept.into())
 }
 
@@ -29,7 +29,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_is_sealed_is_opened(
+    fn a_sealed_value_is_opened(
         value in prop::collection::vec(any::<u8>(), 0..300),
         path in "\\PC{1,20}",
         name in "\\PC{1,20}",
@@ -46,7 +46,7 @@ proptest! {
 
     /// Every bit, every shorter length, one byte more, and the name of every other entry.
     #[test]
-    fn what_is_changed_cut_or_moved_is_refused(
+    fn a_changed_cut_or_moved_value_is_refused(
         value in prop::collection::vec(any::<u8>(), 0..40),
         path in "[a-c/]{1,6}",
         other in "[a-c/]{1,6}",
@@ -89,14 +89,14 @@ fn two_seals_of_one_value_have_nothing_in_common() {
 
 /// Each way of keeping a value, under each ring.
 #[test]
-fn it_is_opened_by_every_key_and_by_no_other() {
+fn a_value_is_opened_only_by_rings_that_have_its_key() {
     let path: Key = "core/secrets/a".into();
     let (old, new) = (ring([key("old", 1)]), ring([key("new", 2)]));
     let kept = sealed(&old, &path, b"value", [3; 32]);
     let both = ring([key("new", 2), key("old", 1)]);
     assert_eq!(opened(&both, &path, &kept).as_deref(), Ok(&b"value"[..]));
     assert!(old.is_first(&kept) && !both.is_first(&kept));
-    let missing = Unopened::MissingKey { key: path.clone(), name: "old".into() };
+    let missing = UnsealError::MissingKey { key: path.clone(), name: "old".into() };
     assert_eq!(opened(&new, &path, &kept), Err(missing.clone()));
     assert_eq!(open(None, &path, &kept), Err(missing.clone()));
     let said = missing.to_string();
@@ -108,13 +108,13 @@ fn it_is_opened_by_every_key_and_by_no_other() {
     let forged = ring([key("old", 9)]);
     assert_eq!(
         opened(&forged, &path, &kept),
-        Err(Unopened::Changed { key: path.clone(), name: "old".into() })
+        Err(UnsealError::Changed { key: path.clone(), name: "old".into() })
     );
 
     let begin = ring([key("new", 2), Provider::Identity]);
     assert_eq!(opened(&begin, &path, b"plain").as_deref(), Ok(&b"plain"[..]));
     assert!(!begin.is_first(b"plain"));
-    assert_eq!(opened(&new, &path, b"plain"), Err(Unopened::NotSealed { key: path.clone() }));
+    assert_eq!(opened(&new, &path, b"plain"), Err(UnsealError::NotSealed { key: path.clone() }));
     assert_eq!(open(None, &path, &Arc::from(*b"plain")).as_deref(), Ok(&b"plain"[..]));
 
     let back = ring([Provider::Identity, key("old", 1)]);
@@ -125,20 +125,20 @@ fn it_is_opened_by_every_key_and_by_no_other() {
     let looks = sealed(&back, &path, &kept, [3; 32]);
     assert_eq!(opened(&back, &path, &looks).as_deref(), Ok(&*kept));
     assert!(back.is_first(&looks));
-    let later = Unopened::LaterFormat { key: path.clone(), found: 7 };
+    let later = UnsealError::LaterFormat { key: path.clone(), found: 7 };
     assert_eq!(opened(&back, &path, b"\xffsealed\xff\x07"), Err(later));
 }
 
 #[test]
-fn keys_that_are_none_are_refused() {
+fn invalid_keys_are_refused() {
     let made = |name: &str, bytes: usize| SealingKey::new(name, &vec![0; bytes]).map(|_| ());
-    assert_eq!(made("k", 31), Err(RingError::Length { name: "k".into(), bytes: 31 }));
-    assert_eq!(made("", 32), Err(RingError::Name { bytes: 0, limit: 255 }));
-    assert_eq!(made(&"k".repeat(256), 32), Err(RingError::Name { bytes: 256, limit: 255 }));
+    assert_eq!(made("k", 31), Err(KeyRingError::Length { name: "k".into(), bytes: 31 }));
+    assert_eq!(made("", 32), Err(KeyRingError::Name { bytes: 0, limit: 255 }));
+    assert_eq!(made(&"k".repeat(256), 32), Err(KeyRingError::Name { bytes: 256, limit: 255 }));
     assert_eq!(made(&"k".repeat(255), 16), Ok(()));
-    assert_eq!(Ring::new([]).unwrap_err(), RingError::Empty);
-    let twice = Ring::new([key("k", 1), Provider::Identity, key("k", 2)]).unwrap_err();
-    assert_eq!(twice, RingError::Repeated { name: "k".into() });
+    assert_eq!(KeyRing::new([]).unwrap_err(), KeyRingError::Empty);
+    let twice = KeyRing::new([key("k", 1), Provider::Identity, key("k", 2)]).unwrap_err();
+    assert_eq!(twice, KeyRingError::Repeated { name: "k".into() });
 }
 
 /// Made by Python's `cryptography` as the form and the cipher say: what was sealed once is opened for ever.
@@ -156,5 +156,5 @@ fn the_first_format_is_written_and_opened() {
 #[test]
 fn no_key_is_printed() {
     let ring = ring([key("mine", 0xab), Provider::Identity]);
-    assert_eq!(format!("{ring:?}"), "Ring([Key(SealingKey(\"mine\")), Identity])");
+    assert_eq!(format!("{ring:?}"), "KeyRing([Key(SealingKey(\"mine\")), Identity])");
 }

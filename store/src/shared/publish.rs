@@ -7,13 +7,13 @@ use machinery_objects::Revision;
 use machinery_sync::Mutex;
 use machinery_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::watch::Watches;
+use super::watch::WatchRegistry;
 use crate::contract::Limits;
-use crate::core::{History, Revised, Table};
+use crate::core::{ChangeHistory, RevisionChanges, Table};
 use crate::options::Usage;
 
 /// So many revisions are given up under one lock.
-const TURN: u64 = 4096;
+const STEP: u64 = 4096;
 
 /// The store as readers see it.
 ///
@@ -31,9 +31,9 @@ pub(crate) struct Shared {
 
 /// Those who wait for what was published.
 #[must_use = "they wait"]
-pub(crate) struct Wakes(Vec<Waker>);
+pub(crate) struct PendingWakes(Vec<Waker>);
 
-impl Wakes {
+impl PendingWakes {
     pub(crate) fn wake(self) {
         self.0.into_iter().for_each(Waker::wake);
     }
@@ -41,8 +41,8 @@ impl Wakes {
 
 /// Guarded by one lock, which is held for no wake.
 pub(super) struct Published {
-    pub(super) history: History,
-    pub(super) watches: Watches,
+    pub(super) history: ChangeHistory,
+    pub(super) watches: WatchRegistry,
     /// Why nothing is published any more.
     pub(super) closed: Option<Arc<str>>,
 }
@@ -50,14 +50,14 @@ pub(super) struct Published {
 impl Shared {
     pub(crate) fn new(
         table: Arc<Table>,
-        history: History,
+        history: ChangeHistory,
         used: u64,
         limits: Limits,
         seed: u64,
     ) -> Arc<Self> {
         let current = AtomicU64::new(history.newest().0);
         let compacted = AtomicU64::new(history.compacted().0);
-        let published = Mutex::new(Published { history, watches: Watches::new(seed), closed: None });
+        let published = Mutex::new(Published { history, watches: WatchRegistry::new(seed), closed: None });
         Arc::new(Self {
             table,
             published,
@@ -97,8 +97,8 @@ impl Shared {
     }
 
     /// Shows `revised` to everybody. Whom it interests is to be woken once the caller holds no lock.
-    pub(crate) fn publish(&self, revised: impl IntoIterator<Item = Revised>) -> Wakes {
-        let mut wakes = Wakes(Vec::new());
+    pub(crate) fn publish(&self, revised: impl IntoIterator<Item = RevisionChanges>) -> PendingWakes {
+        let mut wakes = PendingWakes(Vec::new());
         let mut published = self.published.lock();
         let Published { history, watches, .. } = &mut *published;
         for revised in revised {
@@ -111,11 +111,11 @@ impl Shared {
 
     /// Refuses what is before `to` from now on. Hands over the changes that nobody can ask for any more, a turn's worth at a
     /// time, so that no reader waits for all of them.
-    pub(crate) fn compact_in_turns(&self, to: Revision, mut forget: impl FnMut(Vec<Revised>)) {
+    pub(crate) fn compact_in_steps(&self, to: Revision, mut forget: impl FnMut(Vec<RevisionChanges>)) {
         loop {
             let gone = {
                 let mut published = self.published.lock();
-                let turn = to.min(Revision(published.history.compacted().0 + TURN));
+                let turn = to.min(Revision(published.history.compacted().0 + STEP));
                 let gone = published.history.compact(turn);
                 self.compacted.store(published.history.compacted().0, Ordering::Release);
                 gone

@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use machinery_store::faulty::{self, Dice, Lost};
+use machinery_store::faulty::{self, Dice, PowerLoss};
 use machinery_store::{Backend, CommitError, Disk, DiskOptions, OpenError, Transaction};
 
 use crate::crash::options;
@@ -45,7 +45,7 @@ fn says(error: &OpenError, path: &Path) {
 async fn real_store(directory: &Path) -> Witness {
     let (store, mut witness) = (Disk::open(directory, options()).unwrap(), Witness::new());
     for _ in 0..10 {
-        witness.go_on(&store).await;
+        witness.write_next(&store).await;
     }
     store.close().await.unwrap();
     witness
@@ -100,7 +100,7 @@ async fn a_store_of_a_newer_format() {
 }
 
 /// Each file cut at each length, or gone.
-async fn cut_short(disk: &faulty::Disk, witness: &Witness, what: &str) {
+async fn cut_short(disk: &faulty::FaultyDisk, witness: &Witness, what: &str) {
     let (mut found, mut harmless) = (0, BTreeMap::<String, usize>::new());
     let files = disk.contents();
     for (name, bytes) in &files {
@@ -130,7 +130,7 @@ async fn cut_short(disk: &faulty::Disk, witness: &Witness, what: &str) {
 async fn a_truncated_file_of_a_closed_store() {
     let (disk, store, witness) = flips::store().await;
     store.close().await.unwrap();
-    cut_short(&disk.crash(Lost::Everything, 0), &witness, "closed").await;
+    cut_short(&disk.crash(PowerLoss::Everything, 0), &witness, "closed").await;
 }
 
 #[tokio::test]
@@ -251,10 +251,10 @@ async fn a_second_process_on_the_same_directory() {
 #[tokio::test]
 async fn a_disk_that_is_full_or_read_only_from_the_beginning() {
     for store in [false, true] {
-        let (disk, mut witness) = (faulty::Disk::new(), Witness::new());
+        let (disk, mut witness) = (faulty::FaultyDisk::new(), Witness::new());
         if store {
             let store = crate::crash::open(&disk).unwrap();
-            witness.go_on(&store).await;
+            witness.write_next(&store).await;
         }
         let before = disk.contents();
         disk.set_read_only(true);
@@ -282,23 +282,23 @@ async fn a_disk_that_is_full_or_read_only_from_the_beginning() {
 
 /// Calls that fail while a store is opened: each is an error or of no consequence, and the next attempt finds all.
 #[tokio::test]
-async fn an_opening_that_fails_anywhere_changes_nothing_of_what_is_there() {
-    use faulty::{Call, Effect, Fault};
+async fn a_failed_open_changes_no_file() {
+    use faulty::{DiskCall, DiskFault, FaultEffect};
     use std::io::ErrorKind;
     let (disk, store, witness) = flips::store().await;
     store.close().await.unwrap();
     let calls = [
-        Call::Read,
-        Call::OpenToRead,
-        Call::Open,
-        Call::List,
-        Call::Lock,
-        Call::Write,
-        Call::Sync,
-        Call::SyncNames,
-        Call::Remove,
-        Call::Rename,
-        Call::Create,
+        DiskCall::Read,
+        DiskCall::OpenToRead,
+        DiskCall::Open,
+        DiskCall::List,
+        DiskCall::Lock,
+        DiskCall::Write,
+        DiskCall::Sync,
+        DiskCall::SyncNames,
+        DiskCall::Remove,
+        DiskCall::Rename,
+        DiskCall::Create,
     ];
     let (mut failed, mut opened) = (0, 0);
     for call in calls {
@@ -307,7 +307,7 @@ async fn an_opening_that_fails_anywhere_changes_nothing_of_what_is_there() {
         {
             for after in 0.. {
                 let trying = disk.kill();
-                trying.inject(Fault::new(call, Effect::Fail(kind)).after(after));
+                trying.inject(DiskFault::new(call, FaultEffect::Fail(kind)).after(after));
                 let _at = At(|| format!("{call:?} number {after}: {kind}"));
                 match flips::open(&trying) {
                     Ok(store) => {
@@ -371,7 +371,7 @@ async fn mounted() {
     assert!(mount(&["-o", "remount,rw,size=1m"]));
     let store = Disk::open(directory, options()).unwrap();
     witness.check(&store).await;
-    witness.go_on(&store).await;
+    witness.write_next(&store).await;
     witness.check(&store).await;
     let transaction = Transaction::new().put("k", *b"more");
     assert!(!matches!(store.commit(transaction).await, Err(CommitError::Refused { .. })));
@@ -422,7 +422,7 @@ async fn a_directory_with_directories_is_not_empty_and_a_link_is_a_file() {
 
 /// The root of a file system may be a store.
 #[tokio::test]
-async fn what_a_file_system_puts_into_its_root_is_nobodys() {
+async fn lost_and_found_is_ignored() {
     let place = tempfile::tempdir().unwrap();
     std::fs::create_dir(place.path().join("lost+found")).unwrap();
     Disk::open(place.path(), options()).unwrap().close().await.unwrap();
@@ -430,7 +430,7 @@ async fn what_a_file_system_puts_into_its_root_is_nobodys() {
 
 /// Files have two bytes for a number of operations.
 #[tokio::test]
-async fn limits_that_files_have_no_room_for_are_lower() {
+async fn limits_beyond_the_file_format_are_clamped() {
     let place = tempfile::tempdir().unwrap();
     let mut options = DiskOptions::default();
     options.store.limits.operations = 100_000;
@@ -447,8 +447,8 @@ async fn limits_that_files_have_no_room_for_are_lower() {
 /// A checkpoint that is damaged, an older one that should have been removed, and no logs that lead from that one: what is said
 /// is the damage.
 #[tokio::test]
-async fn a_damaged_checkpoint_is_named_rather_than_a_log_that_was_rightly_removed() {
-    let disk = faulty::Disk::new();
+async fn a_damaged_checkpoint_is_reported_and_not_the_logs_it_replaced() {
+    let disk = faulty::FaultyDisk::new();
     let store = flips::open(&disk).unwrap();
     let mut old = BTreeMap::new();
     for round in 0..20_u8 {

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use machinery_objects::Revision;
 use machinery_store::{
-    Backend, Change, Commit, CommitError, CompactError, Entry, Event, Key, Operation, Range, ReadError, Seen,
-    Span, Transaction, Value, WatchError,
+    Backend, Change, Commit, CommitError, CompactError, Entry, Event, Key, KeySpan, Operation, Range,
+    ReadError, Transaction, Value, WatchError, WatchItem,
 };
 
 /// What a revision did, in its order: puts, and deletes of what was there.
 pub(crate) type Effects = Vec<(Key, Option<Value>)>;
 
-type State = BTreeMap<Key, Arc<Entry>>;
+type Contents = BTreeMap<Key, Arc<Entry>>;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Witness {
@@ -80,7 +80,7 @@ impl Witness {
             Ok(commit) if commit.changed => {
                 let effects = transaction.operations.iter().zip(&commit.before);
                 let effects = effects.filter_map(|(operation, before)| effect(operation, before.is_some()));
-                self.know(commit.revision, effects.collect());
+                self.record_commit(commit.revision, effects.collect());
                 true
             }
             Ok(_) => true,
@@ -109,13 +109,13 @@ impl Witness {
     }
 
     /// Takes note of what a watch over everything yielded.
-    pub(crate) fn saw(&mut self, seen: &Seen) {
-        if let Seen::Changes { revision, events } = seen {
-            self.know(*revision, events.iter().map(effect_of).collect());
+    pub(crate) fn observe(&mut self, seen: &WatchItem) {
+        if let WatchItem::Changes { revision, events } = seen {
+            self.record_commit(*revision, events.iter().map(effect_of).collect());
         }
     }
 
-    fn know(&mut self, revision: Revision, effects: Effects) {
+    fn record_commit(&mut self, revision: Revision, effects: Effects) {
         let known = self.known.entry(revision).or_insert_with(|| effects.clone());
         assert_eq!(*known, effects, "revision {revision} is used twice");
     }
@@ -127,7 +127,7 @@ impl Witness {
         let current = store.revision().await.unwrap();
         assert!(current >= self.newest(), "the store is at {current}, and {} was known", self.newest());
 
-        let mut state = State::new();
+        let mut state = Contents::new();
         let mut watched = watched(store, compacted, current).await.into_iter();
         for revision in (FIRST.0..=current.0).map(Revision) {
             if revision > FIRST {
@@ -136,18 +136,18 @@ impl Witness {
                 self.step(&mut state, revision, events);
             }
             if revision >= compacted {
-                let page = store.range(Range::of(Span::all()).at(revision)).await.unwrap();
+                let page = store.range(Range::of(KeySpan::all()).at(revision)).await.unwrap();
                 assert_eq!((page.at, page.current, page.next), (revision, current, None));
                 assert!(page.entries.iter().eq(state.values()), "at {revision}: {:?}", page.entries);
             }
         }
-        let page = store.range(Range::of(Span::all())).await.unwrap();
+        let page = store.range(Range::of(KeySpan::all())).await.unwrap();
         assert!(page.entries.iter().eq(state.values()), "{:?}", page.entries);
         self.unknown.clear();
     }
 
     async fn check_compaction(&mut self, store: &impl Backend) -> Revision {
-        let compacted = match store.range(Range::of(Span::all()).at(FIRST)).await {
+        let compacted = match store.range(Range::of(KeySpan::all()).at(FIRST)).await {
             Ok(_) => FIRST,
             Err(ReadError::Compacted { compacted, .. }) => compacted,
             Err(error) => panic!("{error}"),
@@ -161,9 +161,9 @@ impl Witness {
         );
         if compacted > FIRST {
             let before = Revision(compacted.0 - 1);
-            let refused = store.range(Range::of(Span::all()).at(before)).await.unwrap_err();
-            assert_eq!(refused, ReadError::Compacted { asked: before, compacted });
-            let refused = store.watch(Span::all(), before).await.unwrap_err();
+            let refused = store.range(Range::of(KeySpan::all()).at(before)).await.unwrap_err();
+            assert_eq!(refused, ReadError::Compacted { requested: before, compacted });
+            let refused = store.watch(KeySpan::all(), before).await.unwrap_err();
             assert_eq!(refused, WatchError::Compacted { after: before, compacted });
         }
         self.compacted = compacted;
@@ -172,7 +172,7 @@ impl Witness {
     }
 
     /// Replays one revision, and compares what a watch says of it.
-    fn step(&mut self, state: &mut State, revision: Revision, seen: Option<(Revision, Vec<Event>)>) {
+    fn step(&mut self, state: &mut Contents, revision: Revision, seen: Option<(Revision, Vec<Event>)>) {
         if let Some((at, events)) = &seen {
             assert_eq!(*at, revision, "a watch leaves nothing out");
             if !self.known.contains_key(&revision) {
@@ -186,7 +186,7 @@ impl Witness {
                 let found = self.unknown.iter().position(may_be);
                 let found = found.unwrap_or_else(|| panic!("{revision} is nobody's: {events:?}"));
                 self.unknown.remove(found);
-                self.know(revision, effects);
+                self.record_commit(revision, effects);
             }
         }
         let effects = self.known.get(&revision).unwrap_or_else(|| panic!("nobody knows {revision}"));
@@ -197,7 +197,7 @@ impl Witness {
     }
 
     /// Writes once more, and checks that it has the next revision.
-    pub(crate) async fn go_on(&mut self, store: &impl Backend) {
+    pub(crate) async fn write_next(&mut self, store: &impl Backend) {
         let next = store.revision().await.unwrap().next();
         let transaction = Transaction::new().put("again", self.count().to_string().into_bytes());
         let commit = store.commit(transaction.clone()).await.unwrap();
@@ -223,14 +223,14 @@ async fn watched(
     compacted: Revision,
     current: Revision,
 ) -> Vec<(Revision, Vec<Event>)> {
-    let mut watch = store.watch(Span::all(), compacted).await.unwrap();
+    let mut watch = store.watch(KeySpan::all(), compacted).await.unwrap();
     watch.request_progress();
     let mut all = Vec::new();
     loop {
         match watch.next().await.unwrap() {
-            Seen::Changes { revision, events } => all.push((revision, events)),
-            Seen::Progress(revision) if revision == current => return all,
-            Seen::Progress(_) => {}
+            WatchItem::Changes { revision, events } => all.push((revision, events)),
+            WatchItem::Progress(revision) if revision == current => return all,
+            WatchItem::Progress(_) => {}
         }
     }
 }
@@ -246,7 +246,7 @@ fn effect_of(event: &Event) -> (Key, Option<Value>) {
     (event.key().clone(), event.after().map(|entry| entry.value.clone()))
 }
 
-fn apply(state: &mut State, modified: Revision, (key, value): &(Key, Option<Value>)) -> Event {
+fn apply(state: &mut Contents, modified: Revision, (key, value): &(Key, Option<Value>)) -> Event {
     let before = state.remove(key);
     let change = match value {
         None => Change::Deleted(key.clone()),

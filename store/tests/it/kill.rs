@@ -12,7 +12,8 @@ use futures::future::try_join_all;
 use machinery_objects::Revision;
 use machinery_store::faulty::Dice;
 use machinery_store::{
-    Backend, Disk, DiskOptions, Event, Options, Range, ReadError, Retention, Seen, Span, Transaction, Watch,
+    Backend, Disk, DiskOptions, Event, KeySpan, Options, Range, ReadError, Retention, Transaction, Watch,
+    WatchItem,
 };
 
 /// Tells the child where its store is.
@@ -34,22 +35,22 @@ fn open(directory: &Path) -> Disk {
 async fn child() {
     let Some(directory) = std::env::var_os(DIRECTORY) else { return };
     let seed: u64 = std::env::var(SEED).unwrap().parse().unwrap();
-    say("opens");
+    report("opens");
     let store = open(directory.as_ref());
     let opened = store.revision().await.unwrap();
-    say(format_args!("opened {opened}"));
-    let mut watch = store.watch(Span::all(), compacted(&store).await).await.unwrap();
+    report(format_args!("opened {opened}"));
+    let mut watch = store.watch(KeySpan::all(), compacted(&store).await).await.unwrap();
     watch.request_progress();
-    tell(&mut watch, Some(opened)).await;
+    report_events(&mut watch, Some(opened)).await;
     let tasks = (0..TASKS).map(|task| writer(&store, task, Dice::new(seed + task)));
-    let (written, ()) = futures::join!(try_join_all(tasks), tell(&mut watch, None));
+    let (written, ()) = futures::join!(try_join_all(tasks), report_events(&mut watch, None));
     written.unwrap();
 }
 
 /// Commits for ever: what it puts under its keys is a number that counts up, the same under all of them.
 async fn writer(store: &Disk, task: u64, mut dice: Dice) -> Result<(), machinery_store::CommitError> {
     let keys = PARTS.map(|part| format!("{task}/{part}"));
-    let now = store.range(Range::of(Span::one(&*keys[0]))).await.unwrap();
+    let now = store.range(Range::of(KeySpan::one(&*keys[0]))).await.unwrap();
     let mut count = now.entries.first().map_or(0, |entry| number(&entry.value));
     loop {
         count += 1;
@@ -62,19 +63,19 @@ async fn writer(store: &Disk, task: u64, mut dice: Dice) -> Result<(), machinery
             _ => transaction.if_absent(format!("{task}/odd")).put(format!("{task}/odd"), &*value),
         };
         let commit = store.commit(transaction).await?;
-        say(format_args!("told {} {task} {count}", commit.revision));
+        report(format_args!("told {} {task} {count}", commit.revision));
     }
 }
 
 /// Says what a watch shows, up to the progress mark at `end`.
-async fn tell(watch: &mut Watch, end: Option<Revision>) {
+async fn report_events(watch: &mut Watch, end: Option<Revision>) {
     while let Ok(seen) = watch.next().await {
         match seen {
-            Seen::Progress(at) if Some(at) == end => return,
-            Seen::Progress(_) => {}
-            Seen::Changes { revision, events } => {
+            WatchItem::Progress(at) if Some(at) == end => return,
+            WatchItem::Progress(_) => {}
+            WatchItem::Changes { revision, events } => {
                 let (task, count) = whole(&changes(&events));
-                say(format_args!("shown {revision} {task} {count}"));
+                report(format_args!("shown {revision} {task} {count}"));
             }
         }
     }
@@ -85,7 +86,7 @@ fn changes(events: &[Event]) -> BTreeMap<&str, Option<u64>> {
 }
 
 async fn compacted(store: &Disk) -> Revision {
-    match store.range(Range::of(Span::all()).at(Revision(1))).await {
+    match store.range(Range::of(KeySpan::all()).at(Revision(1))).await {
         Ok(_) => Revision(1),
         Err(ReadError::Compacted { compacted, .. }) => compacted,
         Err(error) => panic!("{error}"),
@@ -93,7 +94,7 @@ async fn compacted(store: &Disk) -> Revision {
 }
 
 /// One write, so a line is whole or not there.
-fn say(what: impl std::fmt::Display) {
+fn report(what: impl std::fmt::Display) {
     let line = format!("{MARK}{what}\n");
     let mut out = std::io::stdout().lock();
     out.write_all(line.as_bytes()).and_then(|()| out.flush()).unwrap();
@@ -120,25 +121,27 @@ fn whole(changes: &BTreeMap<&str, Option<u64>>) -> (u64, u64) {
 /// What the children said, over all their lives: what each revision was, and which of a task's transactions is the last that
 /// is known to have happened.
 #[derive(Default)]
-struct Known {
+struct ObservedCommits {
     revisions: BTreeMap<u64, (u64, u64)>,
     opened: u64,
 }
 
-impl Known {
-    fn hear(&mut self, line: &str) {
+impl ObservedCommits {
+    fn observe(&mut self, line: &str) {
         let mut words = line.split(' ');
         let what = words.next().unwrap();
         let mut numbers = words.map(|word| word.parse::<u64>().unwrap());
         match (what, numbers.next(), numbers.next(), numbers.next()) {
             ("opens", None, None, None) => {}
             ("opened", Some(revision), None, None) => self.opened = revision,
-            ("told" | "shown", Some(revision), Some(task), Some(count)) => self.know(revision, (task, count)),
+            ("told" | "shown", Some(revision), Some(task), Some(count)) => {
+                self.record_commit(revision, (task, count))
+            }
             _ => panic!("a child said {line:?}"),
         }
     }
 
-    fn know(&mut self, revision: u64, what: (u64, u64)) {
+    fn record_commit(&mut self, revision: u64, what: (u64, u64)) {
         let known = *self.revisions.entry(revision).or_insert(what);
         assert_eq!(known, what, "revision {revision} is used twice");
     }
@@ -150,16 +153,16 @@ impl Known {
         assert!(current >= newest, "the store is at {current}, and {newest} was known");
         assert!(current <= newest + TASKS, "a task has one transaction under way at the most");
         let compacted = compacted(store).await;
-        let mut watch = store.watch(Span::all(), compacted).await.unwrap();
+        let mut watch = store.watch(KeySpan::all(), compacted).await.unwrap();
         for revision in compacted.0 + 1..=current {
-            let Seen::Changes { revision: seen, events } = watch.next().await.unwrap() else {
+            let WatchItem::Changes { revision: seen, events } = watch.next().await.unwrap() else {
                 panic!("not asked for")
             };
             assert_eq!(seen.0, revision, "revisions have no gap");
-            self.know(revision, whole(&changes(&events)));
+            self.record_commit(revision, whole(&changes(&events)));
         }
         // The newest of each task, as it is read.
-        let page = store.range(Range::of(Span::all())).await.unwrap();
+        let page = store.range(Range::of(KeySpan::all())).await.unwrap();
         for task in 0..TASKS {
             let prefix = format!("{task}/");
             let own = page.entries.iter().filter(|entry| entry.key.starts_with(&prefix));
@@ -184,7 +187,7 @@ impl Known {
 }
 
 /// Starts a child, kills it when it has said so many lines, not counting what it was shown, and hears the rest.
-fn life(directory: &Path, seed: u64, lines: u64, known: &mut Known) -> u64 {
+fn life(directory: &Path, seed: u64, lines: u64, known: &mut ObservedCommits) -> u64 {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "kill::child", "--nocapture", "--test-threads", "1"])
         .env(DIRECTORY, directory)
@@ -192,7 +195,7 @@ fn life(directory: &Path, seed: u64, lines: u64, known: &mut Known) -> u64 {
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
         .spawn()
-        .map(Killed)
+        .map(ChildGuard)
         .unwrap();
     let mut output = BufReader::new(child.0.stdout.take().unwrap());
     let (mut said, mut line) = (0, String::new());
@@ -205,23 +208,23 @@ fn life(directory: &Path, seed: u64, lines: u64, known: &mut Known) -> u64 {
             assert!(said >= lines, "a child ended before it was killed");
             return said;
         }
-        said += hear(&line, known);
+        said += observe_line(&line, known);
     }
 }
 
 /// What the test program itself says on the same output is passed over, as is a line that was cut.
-fn hear(line: &str, known: &mut Known) -> u64 {
+fn observe_line(line: &str, known: &mut ObservedCommits) -> u64 {
     let said = line.find(MARK).map(|at| &line[at + MARK.len()..]);
     let Some(said) = said.and_then(|said| said.strip_suffix('\n')) else { return 0 };
-    known.hear(said);
+    known.observe(said);
     // What is shown comes beside it, and at first for what earlier lives did.
     u64::from(!said.starts_with("shown"))
 }
 
-/// Killed and waited for at the latest when the test ends.
-struct Killed(Child);
+/// ChildGuard and waited for at the latest when the test ends.
+struct ChildGuard(Child);
 
-impl Drop for Killed {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -242,7 +245,7 @@ async fn a_hundred_kills_under_load_lose_nothing() {
     let kills = std::env::var("STORE_KILLS").map_or(100, |text| text.parse().unwrap());
     let place = tempfile::tempdir().unwrap();
     let directory = place.path().join("store");
-    let (mut dice, mut known, mut said) = (Dice::new(41), Known::default(), 0);
+    let (mut dice, mut known, mut said) = (Dice::new(41), ObservedCommits::default(), 0);
     for kill in 0..kills {
         // Some are killed while they open the store.
         let lines = if kill % 8 == 7 { dice.below(3) } else { 3 + dice.below(60) };

@@ -11,7 +11,7 @@ mod faulty_backend;
 mod flaws;
 mod flips;
 mod history;
-mod history_judge;
+mod history_check;
 mod kill;
 mod large;
 mod model;

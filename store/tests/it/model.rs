@@ -4,18 +4,19 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use machinery_objects::Revision;
-use machinery_store::faulty::{self, Lost};
-use machinery_store::model::Naive;
+use machinery_store::faulty::{self, PowerLoss};
+use machinery_store::model::NaiveBackend;
 use machinery_store::{
-    Backend, Condition, Disk, DiskOptions, Key, Memory, Operation, Options, Range, Retention, Seen, Span,
-    Transaction, Watch, WatchError,
+    Backend, Condition, Disk, DiskOptions, Key, KeySpan, Memory, Operation, Options, Range, Retention,
+    Transaction, Watch, WatchError, WatchItem,
 };
 use proptest::prelude::*;
 
 /// Some are prefixes of others.
 const KEYS: [&str; 7] = ["a", "ab", "b", "b/", "b/c", "b/cd", "é"];
 
-const LOST: [Lost; 5] = [Lost::Everything, Lost::Nothing, Lost::After, Lost::Some, Lost::Torn];
+const LOST: [PowerLoss; 5] =
+    [PowerLoss::Everything, PowerLoss::Nothing, PowerLoss::After, PowerLoss::Some, PowerLoss::Torn];
 
 /// Revisions are counted back from the newest: a negative one is in the future.
 type Back = i64;
@@ -23,7 +24,7 @@ type Back = i64;
 #[derive(Clone, Debug)]
 enum Op {
     /// Conditions, and puts of so many of a byte or deletes.
-    Commit(Vec<(usize, Ask)>, Vec<(usize, Option<(u8, usize)>)>),
+    Commit(Vec<(usize, TestCondition)>, Vec<(usize, Option<(u8, usize)>)>),
     Range {
         span: (bool, usize),
         back: Option<Back>,
@@ -41,7 +42,7 @@ enum Op {
 }
 
 #[derive(Clone, Debug)]
-enum Ask {
+enum TestCondition {
     Absent,
     At(Back),
     Unchanged(Back),
@@ -54,16 +55,16 @@ enum Restart {
     PowerCut(u64),
 }
 
-struct World {
-    naive: Naive,
+struct Backends {
+    naive: NaiveBackend,
     memory: Memory,
-    files: faulty::Disk,
+    files: faulty::FaultyDisk,
     disk: Disk,
-    watches: Vec<Watched>,
+    watches: Vec<WatchTriple>,
 }
 
-struct Watched {
-    span: Span,
+struct WatchTriple {
+    span: KeySpan,
     seen: Revision,
     /// Of the model, of memory, of the disk.
     running: [Watch; 3],
@@ -75,11 +76,11 @@ fn options() -> DiskOptions {
     DiskOptions { store, segment_bytes: 4096, checkpoint_bytes: 8192, ..DiskOptions::default() }
 }
 
-fn span((is_one, key): (bool, usize)) -> Span {
+fn span((is_one, key): (bool, usize)) -> KeySpan {
     match KEYS.get(key) {
-        Some(key) if is_one => Span::one(*key),
-        Some(key) => Span::prefix(*key),
-        None => Span::all(),
+        Some(key) if is_one => KeySpan::one(*key),
+        Some(key) => KeySpan::prefix(*key),
+        None => KeySpan::all(),
     }
 }
 
@@ -87,12 +88,12 @@ fn key(index: usize) -> Key {
     KEYS[index].into()
 }
 
-impl World {
+impl Backends {
     fn new() -> Self {
-        let files = faulty::Disk::new();
+        let files = faulty::FaultyDisk::new();
         let disk = Disk::open_on(Arc::new(files.clone()), options()).expect("a new store is opened");
         let memory = Memory::new(options().store);
-        Self { naive: Naive::default(), memory, files, disk, watches: Vec::new() }
+        Self { naive: NaiveBackend::default(), memory, files, disk, watches: Vec::new() }
     }
 
     fn all(&self) -> [&dyn Backend; 3] {
@@ -136,13 +137,13 @@ impl World {
         }
     }
 
-    async fn commit(&self, asks: Vec<(usize, Ask)>, changes: Vec<(usize, Option<(u8, usize)>)>) {
+    async fn commit(&self, asks: Vec<(usize, TestCondition)>, changes: Vec<(usize, Option<(u8, usize)>)>) {
         let mut transaction = Transaction::new();
         for (index, ask) in asks {
             transaction = transaction.when(match ask {
-                Ask::Absent => Condition::Absent(key(index)),
-                Ask::At(back) => Condition::At(key(index), self.back(back).await),
-                Ask::Unchanged(back) => Condition::Unchanged(key(index), self.back(back).await),
+                TestCondition::Absent => Condition::Absent(key(index)),
+                TestCondition::At(back) => Condition::At(key(index), self.back(back).await),
+                TestCondition::Unchanged(back) => Condition::Unchanged(key(index), self.back(back).await),
             });
         }
         for (index, value) in changes {
@@ -164,13 +165,13 @@ impl World {
         assert_eq!(disk.range(range.clone()).await, expected, "disk: {range:?}");
     }
 
-    async fn watch(&mut self, span: Span, after: Revision) {
+    async fn watch(&mut self, span: KeySpan, after: Revision) {
         let [naive, memory, disk] = self.all();
         let expected = naive.watch(span.clone(), after).await;
         let (memory, disk) = (memory.watch(span.clone(), after).await, disk.watch(span.clone(), after).await);
         match (expected, memory, disk) {
             (Ok(naive), Ok(memory), Ok(disk)) => {
-                self.watches.push(Watched { span, seen: after, running: [naive, memory, disk] });
+                self.watches.push(WatchTriple { span, seen: after, running: [naive, memory, disk] });
             }
             (expected, memory, disk) => {
                 assert_eq!(memory.err(), expected.as_ref().err().cloned(), "memory");
@@ -238,8 +239,8 @@ impl World {
         }
         for revision in 0..=now.0 + 1 {
             let revision = Revision(revision);
-            self.range(Range::of(Span::all()).at(revision)).await;
-            self.watch(Span::all(), revision).await;
+            self.range(Range::of(KeySpan::all()).at(revision)).await;
+            self.watch(KeySpan::all(), revision).await;
         }
         for which in (0..self.watches.len()).rev() {
             self.drain(which).await;
@@ -247,12 +248,12 @@ impl World {
     }
 }
 
-async fn drain(watch: &mut Watch) -> (Vec<Seen>, Option<WatchError>) {
+async fn drain(watch: &mut Watch) -> (Vec<WatchItem>, Option<WatchError>) {
     let mut told = Vec::new();
     watch.request_progress();
     loop {
         match watch.next().await {
-            Ok(Seen::Progress(_)) => return (told, None),
+            Ok(WatchItem::Progress(_)) => return (told, None),
             Ok(seen) => told.push(seen),
             Err(error) => return (told, Some(error)),
         }
@@ -264,9 +265,9 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     let back = prop_oneof![4 => 0..12_i64, 1 => -3..0_i64];
     let of = (any::<bool>(), 0..KEYS.len() + 1);
     let ask = prop_oneof![
-        1 => Just(Ask::Absent),
-        2 => back.clone().prop_map(Ask::At),
-        2 => back.clone().prop_map(Ask::Unchanged),
+        1 => Just(TestCondition::Absent),
+        2 => back.clone().prop_map(TestCondition::At),
+        2 => back.clone().prop_map(TestCondition::Unchanged),
     ];
     let bytes = prop_oneof![8 => 0..20_usize, 1 => 500..3000_usize];
     let value = (any::<u8>(), bytes);
@@ -294,7 +295,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 fn run(ops: Vec<Op>) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     runtime.block_on(async {
-        let mut world = World::new();
+        let mut world = Backends::new();
         for op in ops {
             world.step(op).await;
         }
@@ -306,7 +307,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1024, ..ProptestConfig::default() })]
 
     #[test]
-    fn memory_and_disk_are_the_model(ops in ops()) {
+    fn memory_and_disk_match_the_model(ops in ops()) {
         run(ops);
     }
 }

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use machinery_sync::Mutex;
 
 use super::super::dice::Dice;
-use super::cut::{Damage, Lost};
-use super::plan::{Call, Fault, Plan};
+use super::cut::{CrashDamage, PowerLoss};
+use super::plan::{DiskCall, DiskFault, FaultPlan};
 use super::platter::Platter;
 
 /// A directory of files in memory: a page cache, what is durable under it, and a plan of faults.
@@ -20,39 +20,39 @@ use super::platter::Platter;
 ///
 /// Clones are the same disk. It has no thread, and blocks only at a [`Gate`](crate::faulty::Gate).
 #[derive(Clone)]
-pub struct Disk(pub(super) Arc<Mutex<State>>);
+pub struct FaultyDisk(pub(super) Arc<Mutex<State>>);
 
 pub(super) struct State {
     pub(super) platter: Platter,
-    pub(super) plan: Plan,
+    pub(super) plan: FaultPlan,
     pub(super) locked: bool,
     /// For salts, and for what a sync forgets.
     pub(super) dice: Dice,
     /// What the power cut did that this disk came out of.
-    damage: Damage,
+    damage: CrashDamage,
 }
 
-impl Disk {
+impl FaultyDisk {
     /// An empty disk.
     #[must_use]
     pub fn new() -> Self {
-        Self::of(Platter::default(), Dice::new(0), Damage::default())
+        Self::of(Platter::default(), Dice::new(0), CrashDamage::default())
     }
 
-    fn of(platter: Platter, dice: Dice, damage: Damage) -> Self {
-        let state = State { platter, plan: Plan::default(), locked: false, dice, damage };
+    fn of(platter: Platter, dice: Dice, damage: CrashDamage) -> Self {
+        let state = State { platter, plan: FaultPlan::default(), locked: false, dice, damage };
         Self(Arc::new(Mutex::new(state)))
     }
 
     /// Adds a fault to the plan. Of those that fit a call, the first that is due happens.
-    pub fn inject(&self, fault: Fault) {
+    pub fn inject(&self, fault: DiskFault) {
         self.0.lock().plan.faults.push(fault);
     }
 
     /// Takes all faults back: the disk is well from now on.
     pub fn heal(&self) {
         let mut state = self.0.lock();
-        state.plan = Plan { trace: std::mem::take(&mut state.plan.trace), ..Plan::default() };
+        state.plan = FaultPlan { trace: std::mem::take(&mut state.plan.trace), ..FaultPlan::default() };
     }
 
     /// Stops the disk before its step `step`: that one and every call after it fails.
@@ -78,13 +78,13 @@ impl Disk {
 
     /// The steps that were taken, each with the file it was about.
     #[must_use]
-    pub fn trace(&self) -> Vec<(Call, String)> {
+    pub fn trace(&self) -> Vec<(DiskCall, String)> {
         self.0.lock().plan.trace.clone()
     }
 
     /// How often each effect happened, by the call it happened to and its name.
     #[must_use]
-    pub fn fired(&self) -> BTreeMap<(Call, &'static str), u64> {
+    pub fn fired(&self) -> BTreeMap<(DiskCall, &'static str), u64> {
         self.0.lock().plan.fired.clone()
     }
 
@@ -106,7 +106,7 @@ impl Disk {
 
     /// The disk as it is after a power cut of this moment. This one is left as it is.
     #[must_use]
-    pub fn crash(&self, lost: Lost, seed: u64) -> Self {
+    pub fn crash(&self, lost: PowerLoss, seed: u64) -> Self {
         let mut dice = Dice::new(seed);
         let (platter, damage) = self.0.lock().platter.cut(lost, &mut dice);
         Self::of(platter, dice, damage)
@@ -116,12 +116,12 @@ impl Disk {
     #[must_use]
     pub fn kill(&self) -> Self {
         let state = self.0.lock();
-        Self::of(state.platter.clone(), state.dice.clone(), Damage::default())
+        Self::of(state.platter.clone(), state.dice.clone(), CrashDamage::default())
     }
 
     /// What the power cut did that this disk came out of.
     #[must_use]
-    pub fn damage(&self) -> Damage {
+    pub fn damage(&self) -> CrashDamage {
         self.0.lock().damage
     }
 
@@ -145,13 +145,13 @@ impl Disk {
     }
 }
 
-impl Default for Disk {
+impl Default for FaultyDisk {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl fmt::Debug for Disk {
+impl fmt::Debug for FaultyDisk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Disk")
             .field("steps", &self.steps())

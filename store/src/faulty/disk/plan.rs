@@ -8,7 +8,7 @@ use super::super::gate::{Door, Gate};
 
 /// What is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Call {
+pub enum DiskCall {
     /// [`File::write_at`](crate::files::File::write_at).
     Write,
     /// [`File::sync`](crate::files::File::sync).
@@ -35,7 +35,7 @@ pub enum Call {
 
 /// What happens to a call.
 #[derive(Clone, Debug)]
-pub enum Effect {
+pub enum FaultEffect {
     /// It fails, and has done nothing.
     Fail(io::ErrorKind),
     /// A write fails after so many bytes.
@@ -49,40 +49,40 @@ pub enum Effect {
     Flip(usize),
     /// It waits at a gate, and is done then.
     #[doc(hidden)]
-    Hold(Held),
+    Hold(GateHandle),
 }
 
 /// The side of a gate where calls wait.
 #[derive(Clone, Debug)]
-pub struct Held(pub(super) Arc<Door>);
+pub struct GateHandle(pub(super) Arc<Door>);
 
 /// A fault: an effect on the calls that it is about.
 #[derive(Clone, Debug)]
-pub struct Fault {
-    call: Call,
+pub struct DiskFault {
+    call: DiskCall,
     part: String,
     skip: u64,
     times: u64,
-    effect: Effect,
+    effect: FaultEffect,
 }
 
-impl Fault {
+impl DiskFault {
     /// The next such call fails so.
     #[must_use]
-    pub const fn new(call: Call, effect: Effect) -> Self {
+    pub const fn new(call: DiskCall, effect: FaultEffect) -> Self {
         Self { call, part: String::new(), skip: 0, times: 1, effect }
     }
 
     /// The next such call fails with an error of this kind.
     #[must_use]
-    pub const fn error(call: Call, kind: io::ErrorKind) -> Self {
-        Self::new(call, Effect::Fail(kind))
+    pub const fn error(call: DiskCall, kind: io::ErrorKind) -> Self {
+        Self::new(call, FaultEffect::Fail(kind))
     }
 
     /// The next such call waits at `gate`.
     #[must_use]
-    pub fn hold(call: Call, gate: &Gate) -> Self {
-        Self::new(call, Effect::Hold(Held(gate.door())))
+    pub fn hold(call: DiskCall, gate: &Gate) -> Self {
+        Self::new(call, FaultEffect::Hold(GateHandle(gate.door())))
     }
 
     /// Lets `calls` of them pass before.
@@ -107,7 +107,7 @@ impl Fault {
     }
 
     /// Its effect, if it is its turn.
-    fn meet(&mut self, call: Call, name: &str) -> Option<Effect> {
+    fn meet(&mut self, call: DiskCall, name: &str) -> Option<FaultEffect> {
         if self.call != call || !name.contains(&self.part) || self.times == 0 {
             return None;
         }
@@ -120,7 +120,7 @@ impl Fault {
     }
 }
 
-impl Call {
+impl DiskCall {
     /// Whether it changes something, or makes it durable: whether it is a step.
     const fn is_step(self) -> bool {
         !matches!(self, Self::Read | Self::Open | Self::OpenToRead | Self::List | Self::Lock)
@@ -132,7 +132,7 @@ impl Call {
     }
 }
 
-impl Effect {
+impl FaultEffect {
     const fn name(&self) -> &'static str {
         match self {
             Self::Fail(_) => "fail",
@@ -147,27 +147,27 @@ impl Effect {
 
 /// All that is to go wrong, and what did.
 #[derive(Default)]
-pub(super) struct Plan {
-    pub(super) faults: Vec<Fault>,
+pub(super) struct FaultPlan {
+    pub(super) faults: Vec<DiskFault>,
     /// The step that is not taken any more, and how much of it is if it is a write.
     pub(super) stop: Option<(usize, usize)>,
     pub(super) stopped: bool,
     pub(super) limit: Option<u64>,
     pub(super) read_only: bool,
-    pub(super) trace: Vec<(Call, String)>,
-    pub(super) fired: BTreeMap<(Call, &'static str), u64>,
+    pub(super) trace: Vec<(DiskCall, String)>,
+    pub(super) fired: BTreeMap<(DiskCall, &'static str), u64>,
 }
 
-impl Plan {
+impl FaultPlan {
     /// What is to happen to this call; nothing, if it is simply to be done.
-    pub(super) fn meet(&mut self, call: Call, name: &str) -> io::Result<Option<Effect>> {
+    pub(super) fn meet(&mut self, call: DiskCall, name: &str) -> io::Result<Option<FaultEffect>> {
         self.check()?;
         if call.is_step() {
             if let Some((step, bytes)) = self.stop
                 && step == self.trace.len()
             {
                 self.stopped = true;
-                return Ok(Some(Effect::Short(bytes, io::ErrorKind::Other)));
+                return Ok(Some(FaultEffect::Short(bytes, io::ErrorKind::Other)));
             }
             self.trace.push((call, name.to_owned()));
         }
@@ -190,7 +190,7 @@ impl Plan {
         }
     }
 
-    pub(super) fn count(&mut self, call: Call, effect: &'static str) {
+    pub(super) fn count(&mut self, call: DiskCall, effect: &'static str) {
         *self.fired.entry((call, effect)).or_default() += 1;
     }
 }

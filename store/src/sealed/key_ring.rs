@@ -6,8 +6,8 @@ use std::sync::Arc;
 use zeroize::Zeroizing;
 
 use super::cipher;
-use super::error::{RingError, Unopened};
-use super::form::{self, Form, NAME_BYTES, Salt, Seal};
+use super::error::{KeyRingError, UnsealError};
+use super::format::{self, NAME_BYTES, Salt, SealedParts, StoredValue};
 use crate::contract::{Key, Value};
 
 /// A secret that values are sealed by, and its name, which stands before each of them. It is wiped from memory when it is dropped.
@@ -30,18 +30,18 @@ pub enum Provider {
 /// `[new, old]` is a rotation. With [`Provider::Identity`] behind, what was never sealed is read; with it before, nothing is sealed any more.
 /// Clones are the same.
 #[derive(Clone, Debug)]
-pub struct Ring(Arc<[Provider]>);
+pub struct KeyRing(Arc<[Provider]>);
 
 impl SealingKey {
     /// Keeps a copy of `secret`: 32 bytes that nobody can guess, or 16 or 24.
     ///
     /// A name is for one secret for ever: it is how the key of a value is found.
-    pub fn new(name: &str, secret: &[u8]) -> Result<Self, RingError> {
+    pub fn new(name: &str, secret: &[u8]) -> Result<Self, KeyRingError> {
         if name.is_empty() || name.len() > NAME_BYTES {
-            return Err(RingError::Name { bytes: name.len(), limit: NAME_BYTES });
+            return Err(KeyRingError::Name { bytes: name.len(), limit: NAME_BYTES });
         }
         if ![16, 24, 32].contains(&secret.len()) {
-            return Err(RingError::Length { name: name.into(), bytes: secret.len() });
+            return Err(KeyRingError::Length { name: name.into(), bytes: secret.len() });
         }
         Ok(Self { name: name.into(), secret: Zeroizing::new(secret.to_vec()) })
     }
@@ -60,15 +60,15 @@ impl Debug for SealingKey {
     }
 }
 
-impl Ring {
+impl KeyRing {
     /// In this order. At least one, and no name twice.
-    pub fn new(providers: impl IntoIterator<Item = Provider>) -> Result<Self, RingError> {
+    pub fn new(providers: impl IntoIterator<Item = Provider>) -> Result<Self, KeyRingError> {
         let ring = Self(providers.into_iter().collect());
         let mut names: Vec<&Arc<str>> = ring.keys().map(|key| &key.name).collect();
         names.sort_unstable();
         match names.windows(2).find(|pair| pair[0] == pair[1]) {
-            Some(pair) => Err(RingError::Repeated { name: pair[0].clone() }),
-            None if ring.0.is_empty() => Err(RingError::Empty),
+            Some(pair) => Err(KeyRingError::Repeated { name: pair[0].clone() }),
+            None if ring.0.is_empty() => Err(KeyRingError::Empty),
             None => Ok(ring),
         }
     }
@@ -78,22 +78,22 @@ impl Ring {
         match self.0.first() {
             Some(Provider::Key(first)) => {
                 let salt = salt();
-                let mut kept = form::header(&first.name, &salt);
+                let mut kept = format::header(&first.name, &salt);
                 let (about, begin) = (about(&kept, key), kept.len());
                 kept.extend_from_slice(&value);
                 let tag = cipher::encrypt(&first.secret, &salt, &about, &mut kept[begin..]);
                 kept.extend_from_slice(&tag);
                 kept.into()
             }
-            _ => form::plain(value),
+            _ => format::plain(value),
         }
     }
 
     /// Whether `kept` is what [`seal`](Self::seal) makes today.
     pub(super) fn is_first(&self, kept: &[u8]) -> bool {
-        match (self.0.first(), form::read(kept)) {
-            (Some(Provider::Key(first)), Form::Sealed(seal)) => *first.name == *seal.name,
-            (Some(Provider::Identity), Form::Plain(_)) => true,
+        match (self.0.first(), format::read(kept)) {
+            (Some(Provider::Key(first)), StoredValue::Sealed(seal)) => *first.name == *seal.name,
+            (Some(Provider::Identity), StoredValue::Plain(_)) => true,
             _ => false,
         }
     }
@@ -111,26 +111,26 @@ impl Ring {
 }
 
 /// What was put under `key`, of what is `kept` there. Without a ring nothing is sealed there.
-pub(super) fn open(ring: Option<&Ring>, key: &Key, kept: &Value) -> Result<Value, Unopened> {
-    match form::read(kept) {
-        Form::Plain(_) if ring.is_some_and(|ring| !ring.takes_plain()) => {
-            Err(Unopened::NotSealed { key: key.clone() })
+pub(super) fn open(ring: Option<&KeyRing>, key: &Key, kept: &Value) -> Result<Value, UnsealError> {
+    match format::read(kept) {
+        StoredValue::Plain(_) if ring.is_some_and(|ring| !ring.takes_plain()) => {
+            Err(UnsealError::NotSealed { key: key.clone() })
         }
-        Form::Plain(0) => Ok(kept.clone()),
-        Form::Plain(begin) => Ok(kept[begin..].into()),
-        Form::Sealed(seal) => unseal(ring, key, &seal),
-        Form::Later(found) => Err(Unopened::LaterFormat { key: key.clone(), found }),
-        Form::Cut => Err(Unopened::Cut { key: key.clone() }),
+        StoredValue::Plain(0) => Ok(kept.clone()),
+        StoredValue::Plain(begin) => Ok(kept[begin..].into()),
+        StoredValue::Sealed(seal) => unseal(ring, key, &seal),
+        StoredValue::Later(found) => Err(UnsealError::LaterFormat { key: key.clone(), found }),
+        StoredValue::Cut => Err(UnsealError::Cut { key: key.clone() }),
     }
 }
 
-fn unseal(ring: Option<&Ring>, key: &Key, seal: &Seal<'_>) -> Result<Value, Unopened> {
+fn unseal(ring: Option<&KeyRing>, key: &Key, seal: &SealedParts<'_>) -> Result<Value, UnsealError> {
     let named = ring.and_then(|ring| ring.keys().find(|one| *one.name == *seal.name));
     let Some(named) = named else {
-        return Err(Unopened::MissingKey { key: key.clone(), name: seal.name.into() });
+        return Err(UnsealError::MissingKey { key: key.clone(), name: seal.name.into() });
     };
     cipher::decrypt(&named.secret, seal.salt, &about(seal.header, key), seal.encrypted, seal.tag)
-        .ok_or_else(|| Unopened::Changed { key: key.clone(), name: named.name.clone() })
+        .ok_or_else(|| UnsealError::Changed { key: key.clone(), name: named.name.clone() })
 }
 
 /// What must be as it was, besides the value. The header says itself how long it is.

@@ -7,13 +7,13 @@ use tokio::sync::mpsc::Receiver;
 use tokio::time::Instant;
 
 /// As many requests are taken into one batch at most.
-const BATCH: usize = 1024;
+const MAX_BATCH: usize = 1024;
 /// The part of a sync's time that is spent on waiting.
-const PART: u32 = 4;
+const WAIT_FRACTION: u32 = 4;
 /// No wait is longer, however long the last sync took: it may have been one that nobody will see again.
-const MOST: Duration = Duration::from_millis(5);
+const MAX_WAIT: Duration = Duration::from_millis(5);
 /// A wait that is shorter than this is spent on giving way to other threads: to sleep takes longer.
-const NAP: Duration = Duration::from_micros(200);
+const SLEEP_THRESHOLD: Duration = Duration::from_micros(200);
 
 /// The requests, by batches.
 ///
@@ -22,7 +22,7 @@ const NAP: Duration = Duration::from_micros(200);
 ///
 /// So a batch waits until as many are in it as both were, but only for a part of what a sync takes. Whoever is alone waits
 /// for nobody. What has come is worked on meanwhile.
-pub(crate) struct Queue<T> {
+pub(crate) struct BatchQueue<T> {
     requests: Receiver<T>,
     /// What the batch begins with.
     first: Option<T>,
@@ -35,7 +35,7 @@ pub(crate) struct Queue<T> {
     sync: Duration,
 }
 
-impl<T> Queue<T> {
+impl<T> BatchQueue<T> {
     pub(crate) fn new(requests: Receiver<T>) -> Self {
         let (first, begun, sync) = (None, Instant::now(), Duration::ZERO);
         Self { requests, first, taken: 0, begun, expected: 0, sync }
@@ -52,7 +52,7 @@ impl<T> Queue<T> {
     /// The next request of this batch. `None`: it has all, or what is still to come is not worth the wait.
     pub(crate) fn next(&mut self) -> Option<T> {
         let next = match self.first.take() {
-            None if self.taken < BATCH => self.requests.try_recv().ok().or_else(|| self.wait(pause)),
+            None if self.taken < MAX_BATCH => self.requests.try_recv().ok().or_else(|| self.wait(pause)),
             first => first,
         };
         self.taken += usize::from(next.is_some());
@@ -60,7 +60,7 @@ impl<T> Queue<T> {
     }
 
     fn wait(&mut self, mut pause: impl FnMut(Duration)) -> Option<T> {
-        let limit = (self.sync / PART).min(MOST);
+        let limit = (self.sync / WAIT_FRACTION).min(MAX_WAIT);
         while self.taken < self.expected && self.begun.elapsed() < limit {
             pause(limit);
             if let Ok(request) = self.requests.try_recv() {
@@ -87,8 +87,8 @@ impl<T> Queue<T> {
 }
 
 fn pause(limit: Duration) {
-    if limit > NAP {
-        thread::park_timeout(NAP / 4);
+    if limit > SLEEP_THRESHOLD {
+        thread::park_timeout(SLEEP_THRESHOLD / 4);
     } else {
         thread::yield_now();
     }
@@ -99,24 +99,24 @@ mod tests {
     use super::*;
     use tokio::sync::mpsc::{Sender, channel};
 
-    fn queue(waiting: usize) -> (Sender<usize>, Queue<usize>) {
-        let (sender, receiver) = channel(2 * BATCH);
+    fn queue(waiting: usize) -> (Sender<usize>, BatchQueue<usize>) {
+        let (sender, receiver) = channel(2 * MAX_BATCH);
         for request in 0..waiting {
             sender.try_send(request).expect("there is room");
         }
-        (sender, Queue::new(receiver))
+        (sender, BatchQueue::new(receiver))
     }
 
-    fn batch(queue: &mut Queue<usize>) -> Vec<usize> {
+    fn batch(queue: &mut BatchQueue<usize>) -> Vec<usize> {
         assert!(queue.begin());
         std::iter::from_fn(|| queue.next()).collect()
     }
 
     #[test]
-    fn a_batch_is_what_has_come_up_to_its_limit() {
-        let (sender, mut queue) = queue(BATCH + 2);
-        assert!(batch(&mut queue).into_iter().eq(0..BATCH));
-        assert_eq!(batch(&mut queue), [BATCH, BATCH + 1]);
+    fn a_batch_takes_queued_requests_up_to_its_limit() {
+        let (sender, mut queue) = queue(MAX_BATCH + 2);
+        assert!(batch(&mut queue).into_iter().eq(0..MAX_BATCH));
+        assert_eq!(batch(&mut queue), [MAX_BATCH, MAX_BATCH + 1]);
         sender.try_send(7).expect("there is room");
         queue.close();
         assert_eq!(batch(&mut queue), [7], "what was asked before is still answered");
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_waits_for_those_whom_the_last_one_answered() {
+    fn a_batch_waits_for_the_clients_of_the_last_one() {
         let (sender, mut queue) = queue(2);
         assert_eq!(batch(&mut queue), [0, 1]);
         sender.try_send(2).expect("there is room");
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_waits_for_a_part_of_a_sync_and_not_for_ever() {
+    fn a_batch_waits_at_most_a_fraction_of_a_sync() {
         let (sender, mut queue) = queue(1);
         queue.synced(64, Duration::from_millis(1));
         assert_eq!(batch(&mut queue), [0]);

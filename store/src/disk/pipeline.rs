@@ -11,22 +11,22 @@ use std::thread;
 const WAITING: usize = 32;
 
 /// Gives a part to the next step. False: nobody wants any more.
-pub(crate) type Give<'a, T> = dyn Fn(T) -> bool + 'a;
+pub(crate) type Emit<'a, T> = dyn Fn(T) -> bool + 'a;
 
 /// Does all three, and returns what was made. When `make` returns, the steps before it end.
-pub(crate) fn ahead<T: Send, U: Send, R: Send>(
-    read: impl FnOnce(&Give<'_, T>) + Send,
-    take_apart: impl Fn(T) -> U,
+pub(crate) fn pipeline<T: Send, U: Send, R: Send>(
+    read: impl FnOnce(&Emit<'_, T>) + Send,
+    decode: impl Fn(T) -> U,
     make: impl FnOnce(Receiver<U>) -> R + Send,
 ) -> io::Result<R> {
     let thread = |name: &str| thread::Builder::new().name(format!("machinery-store-{name}"));
     thread::scope(|scope| {
-        let (give, bytes) = sync_channel(WAITING);
+        let (emit, bytes) = sync_channel(WAITING);
         let (pass, parts) = sync_channel(WAITING);
-        thread("read").spawn_scoped(scope, move || read(&|part| give.send(part).is_ok()))?;
+        thread("read").spawn_scoped(scope, move || read(&|part| emit.send(part).is_ok()))?;
         let made = thread("load").spawn_scoped(scope, move || make(parts))?;
         for part in bytes {
-            if pass.send(take_apart(part)).is_err() {
+            if pass.send(decode(part)).is_err() {
                 break;
             }
         }
@@ -41,15 +41,18 @@ mod tests {
 
     #[test]
     fn all_steps_end_with_the_last_one() {
-        let sum =
-            ahead(|give| while give(1) {}, |one| one * 2, |parts| parts.into_iter().take(100).sum::<u64>());
+        let sum = pipeline(
+            |emit| while emit(1) {},
+            |one| one * 2,
+            |parts| parts.into_iter().take(100).sum::<u64>(),
+        );
         assert_eq!(sum.expect("threads can be started"), 200);
     }
 
     #[test]
-    fn every_part_comes_in_its_order() {
-        let give_all = |give: &Give<'_, u64>| (0..100).for_each(|part| assert!(give(part)));
-        let all = ahead(give_all, |part| part + 1, |parts| parts.into_iter().collect::<Vec<_>>());
+    fn parts_keep_their_order() {
+        let emit_all = |emit: &Emit<'_, u64>| (0..100).for_each(|part| assert!(emit(part)));
+        let all = pipeline(emit_all, |part| part + 1, |parts| parts.into_iter().collect::<Vec<_>>());
         assert_eq!(all.expect("threads can be started"), (1..=100).collect::<Vec<_>>());
     }
 }

@@ -26,14 +26,14 @@ pub(super) const NAME_BYTES: usize = u8::MAX as usize;
 pub(super) type Salt = [u8; 32];
 
 /// What shows that nothing was changed.
-pub(super) type Tag = [u8; 16];
+pub(super) type AuthTag = [u8; 16];
 
 /// A value, as the backend below has it.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Form<'a> {
+pub(super) enum StoredValue<'a> {
     /// As it was put, from this byte on.
     Plain(usize),
-    Sealed(Seal<'a>),
+    Sealed(SealedParts<'a>),
     /// Of a later format than ours.
     Later(u8),
     /// It begins like a sealed one, and is cut.
@@ -42,34 +42,34 @@ pub(super) enum Form<'a> {
 
 /// The parts of a sealed value.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Seal<'a> {
+pub(super) struct SealedParts<'a> {
     /// Of the sealing key.
     pub(super) name: &'a str,
     pub(super) salt: &'a Salt,
     /// All before the encrypted value.
     pub(super) header: &'a [u8],
     pub(super) encrypted: &'a [u8],
-    pub(super) tag: &'a Tag,
+    pub(super) tag: &'a AuthTag,
 }
 
 /// Looks at what a value begins with.
-pub(super) fn read(value: &[u8]) -> Form<'_> {
-    let Some(rest) = value.strip_prefix(MARK) else { return Form::Plain(0) };
+pub(super) fn read(value: &[u8]) -> StoredValue<'_> {
+    let Some(rest) = value.strip_prefix(MARK) else { return StoredValue::Plain(0) };
     match rest.first() {
-        Some(&PLAIN) => Form::Plain(MARK.len() + 1),
-        Some(&SEALED) => parts(value).map_or(Form::Cut, Form::Sealed),
-        Some(&later) => Form::Later(later),
-        None => Form::Cut,
+        Some(&PLAIN) => StoredValue::Plain(MARK.len() + 1),
+        Some(&SEALED) => parts(value).map_or(StoredValue::Cut, StoredValue::Sealed),
+        Some(&later) => StoredValue::Later(later),
+        None => StoredValue::Cut,
     }
 }
 
-fn parts(value: &[u8]) -> Option<Seal<'_>> {
+fn parts(value: &[u8]) -> Option<SealedParts<'_>> {
     let name = usize::from(*value.get(NAME - 1)?);
     let (header, rest) = value.split_at_checked(NAME + name + size_of::<Salt>())?;
     let (encrypted, tag) = rest.split_last_chunk()?;
     let (before, salt) = header.split_last_chunk()?;
     let name = std::str::from_utf8(&before[NAME..]).ok().filter(|name| !name.is_empty())?;
-    Some(Seal { name, salt, header, encrypted, tag })
+    Some(SealedParts { name, salt, header, encrypted, tag })
 }
 
 /// What stands before a value that is sealed by the key of this name, which is no longer than names may be.
@@ -91,36 +91,36 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_written_header_is_parsed() {
         let salt = [9; 32];
         for name in ["k", "kä", &"x".repeat(NAME_BYTES)] {
             let header = header(name, &salt);
             let value = [&header[..], b"value", &[7; 16]].concat();
-            let seal = Seal { name, salt: &salt, header: &header, encrypted: b"value", tag: &[7; 16] };
-            assert_eq!(read(&value), Form::Sealed(seal));
+            let seal = SealedParts { name, salt: &salt, header: &header, encrypted: b"value", tag: &[7; 16] };
+            assert_eq!(read(&value), StoredValue::Sealed(seal));
             for cut in MARK.len() + 1..header.len() + 16 {
-                assert_eq!(read(&value[..cut]), Form::Cut, "{cut}");
+                assert_eq!(read(&value[..cut]), StoredValue::Cut, "{cut}");
             }
         }
     }
 
     #[test]
-    fn what_is_not_sealed_is_as_it_was_put() {
+    fn plain_values_round_trip() {
         for value in [&b""[..], b"{}", b"\xffsealed", b"\xffsealed\xfe", MARK, b"\xffsealed\xff\x01\x01k"] {
             let kept = plain(value.into());
-            let Form::Plain(begin) = read(&kept) else { panic!("{value:?}") };
+            let StoredValue::Plain(begin) = read(&kept) else { panic!("{value:?}") };
             assert_eq!(&kept[begin..], value);
             assert_eq!(begin > 0, value.starts_with(MARK));
         }
     }
 
     #[test]
-    fn what_is_neither_is_told() {
-        assert_eq!(read(b"\xffsealed\xff"), Form::Cut);
-        assert_eq!(read(b"\xffsealed\xff\x02anything"), Form::Later(2));
+    fn malformed_and_later_formats_are_reported() {
+        assert_eq!(read(b"\xffsealed\xff"), StoredValue::Cut);
+        assert_eq!(read(b"\xffsealed\xff\x02anything"), StoredValue::Later(2));
         let nameless = [MARK, &[SEALED, 0][..], &[0; 48]].concat();
-        assert_eq!(read(&nameless), Form::Cut);
+        assert_eq!(read(&nameless), StoredValue::Cut);
         let no_text = [MARK, &[SEALED, 1, 0xff][..], &[0; 48]].concat();
-        assert_eq!(read(&no_text), Form::Cut);
+        assert_eq!(read(&no_text), StoredValue::Cut);
     }
 }

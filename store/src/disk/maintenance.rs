@@ -6,26 +6,26 @@ use std::sync::Arc;
 use machinery_objects::Revision;
 
 use super::checkpoint;
-use super::keeper::State;
-use super::log::{SPARES, Spares};
-use super::names::Name;
-use super::recover::Others;
+use super::file_name::FileName;
+use super::log::{SPARES, SpareSegments};
+use super::recover::InactiveFiles;
+use super::scheduler::State;
 use crate::core::View;
 use crate::files::{File, Files};
 use crate::shared::Shared;
 
 /// One thing to do.
-pub(crate) enum Job {
+pub(crate) enum MaintenanceJob {
     /// Write a segment ahead of time, if there are too few.
     Spare,
     /// This log has its full length: the next checkpoint replaces it.
     Rotated(u64),
     /// Make a checkpoint.
-    Checkpoint(Checkpoint),
+    Checkpoint(CheckpointJob),
 }
 
 /// Everything that a checkpoint is made of.
-pub(crate) struct Checkpoint {
+pub(crate) struct CheckpointJob {
     pub(crate) view: View,
     pub(crate) revision: Revision,
     /// Told how it went.
@@ -33,10 +33,10 @@ pub(crate) struct Checkpoint {
 }
 
 /// Does the jobs. Has no thread of its own.
-pub(crate) struct Upkeep {
+pub(crate) struct Maintenance {
     files: Arc<dyn Files>,
     shared: Arc<Shared>,
-    pub(crate) spares: Arc<Spares>,
+    pub(crate) spares: Arc<SpareSegments>,
     pub(crate) state: Arc<State>,
     segment_bytes: u64,
     checkpoints: Vec<Revision>,
@@ -46,43 +46,43 @@ pub(crate) struct Upkeep {
 }
 
 /// So many bytes are written and synced at once.
-pub(crate) const GULP: u64 = 1 << 20;
+pub(crate) const SYNC_CHUNK: u64 = 1 << 20;
 
-/// Spares of logs have the log's number; others count from here.
+/// SpareSegments of logs have the log's number; others count from here.
 const FRESH: u64 = 1 << 63;
 
-impl Upkeep {
+impl Maintenance {
     /// Takes over the files that are there.
     pub(crate) fn new(
         files: Arc<dyn Files>,
         shared: Arc<Shared>,
         segment_bytes: u64,
-        others: Others,
+        others: InactiveFiles,
         state: Arc<State>,
     ) -> Self {
         for name in &others.unfinished {
             // If it cannot be removed it is in nobody's way.
             let _ = files.remove(name);
         }
-        let Others { logs, checkpoints, spares, .. } = others;
+        let InactiveFiles { logs, checkpoints, spares, .. } = others;
         let next_spare = spares.iter().copied().max().unwrap_or(0).clamp(FRESH, u64::MAX / 4 * 3) + 1;
         let kept = Arc::default();
         let upkeep =
             Self { files, shared, spares: kept, state, segment_bytes, checkpoints, logs, next_spare };
         for number in spares {
-            upkeep.recycle(&Name::Spare(number).to_string(), number);
+            upkeep.recycle(&FileName::Spare(number).to_string(), number);
         }
         upkeep
     }
 
-    pub(crate) fn run(&mut self, job: Job) {
+    pub(crate) fn run(&mut self, job: MaintenanceJob) {
         match job {
-            Job::Spare => {
+            MaintenanceJob::Spare => {
                 // Without one the next segment is made when it is needed, which is slower and no more.
                 let _ = self.make_spare();
             }
-            Job::Rotated(number) => self.logs.push(number),
-            Job::Checkpoint(checkpoint) => self.checkpoint(checkpoint),
+            MaintenanceJob::Rotated(number) => self.logs.push(number),
+            MaintenanceJob::Checkpoint(checkpoint) => self.checkpoint(checkpoint),
         }
     }
 
@@ -90,7 +90,7 @@ impl Upkeep {
         if self.spares.len() > 0 {
             return Ok(());
         }
-        let name = Name::Spare(self.next_spare).to_string();
+        let name = FileName::Spare(self.next_spare).to_string();
         self.next_spare += 1;
         let file = self.files.create(&name)?;
         match self.fill(&*file) {
@@ -105,24 +105,24 @@ impl Upkeep {
 
     /// Writes zeros, a little at a time: syncs of the log go between.
     fn fill(&self, file: &dyn File) -> io::Result<()> {
-        let zeros = vec![0; self.segment_bytes.min(GULP) as usize];
+        let zeros = vec![0; self.segment_bytes.min(SYNC_CHUNK) as usize];
         let mut at = 0;
         while at < self.segment_bytes {
-            let gulp = (self.segment_bytes - at).min(GULP);
+            let gulp = (self.segment_bytes - at).min(SYNC_CHUNK);
             file.write_at(&zeros[..gulp as usize], at)?;
             file.sync()?;
             at += gulp;
-            self.state.breathe()?;
+            self.state.throttle()?;
         }
         Ok(())
     }
 
-    fn checkpoint(&mut self, job: Checkpoint) {
-        let Checkpoint { view, revision, done } = job;
+    fn checkpoint(&mut self, job: CheckpointJob) {
+        let CheckpointJob { view, revision, done } = job;
         let name = checkpoint::name(revision);
         let compacted = || self.shared.compacted();
         let made =
-            checkpoint::write(&*self.files, &name, &view, revision, compacted, || self.state.breathe());
+            checkpoint::write(&*self.files, &name, &view, revision, compacted, || self.state.throttle());
         drop(view);
         if made.is_ok() {
             self.remove_replaced(revision);
@@ -139,13 +139,13 @@ impl Upkeep {
             }
         }
         for number in std::mem::take(&mut self.logs) {
-            self.recycle(&Name::Log(number).to_string(), number);
+            self.recycle(&FileName::Log(number).to_string(), number);
         }
     }
 
     /// Keeps a file as a spare, or removes it.
     fn recycle(&self, name: &str, number: u64) {
-        let spare = Name::Spare(number).to_string();
+        let spare = FileName::Spare(number).to_string();
         let fits = || {
             self.files
                 .open_to_read(name)

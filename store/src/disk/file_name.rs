@@ -14,7 +14,7 @@ pub(crate) fn is_neutral(name: &str) -> bool {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Name {
+pub(crate) enum FileName {
     /// The log with this number.
     Log(u64),
     /// The state at this revision.
@@ -25,7 +25,7 @@ pub(crate) enum Name {
     Unfinished(Revision),
 }
 
-impl Name {
+impl FileName {
     pub(crate) fn parse(name: &str) -> Option<Self> {
         let (stem, whole) = name.strip_suffix(UNFINISHED).map_or((name, true), |stem| (stem, false));
         let (kind, number) = stem.split_once('-')?;
@@ -41,7 +41,7 @@ impl Name {
     }
 }
 
-impl std::fmt::Display for Name {
+impl std::fmt::Display for FileName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Log(number) => write!(f, "log-{number:016x}"),

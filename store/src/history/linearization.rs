@@ -8,27 +8,27 @@ use machinery_objects::Revision;
 use crate::{Change, Condition, Entry, Event, Key, Operation, Range, Transaction};
 
 /// What a store holds.
-pub(super) type Held = BTreeMap<Key, Arc<Entry>>;
+pub(super) type StoreContents = BTreeMap<Key, Arc<Entry>>;
 
 /// One state and one list of events for each revision.
 #[derive(Clone, Debug)]
-pub struct Replay {
+pub struct Linearization {
     pub(super) first: Revision,
-    pub(super) moments: Vec<Moment>,
+    pub(super) moments: Vec<RevisionState>,
 }
 
 /// One revision.
 #[derive(Clone, Debug)]
-pub(super) struct Moment {
-    pub(super) held: Arc<Held>,
+pub(super) struct RevisionState {
+    pub(super) held: Arc<StoreContents>,
     pub(super) events: Arc<Vec<Event>>,
     /// When the commit was called that made it.
     pub(super) called: u64,
 }
 
-impl Replay {
+impl Linearization {
     pub(super) fn new(first: Revision) -> Self {
-        let begin = Moment { held: Arc::default(), events: Arc::default(), called: 0 };
+        let begin = RevisionState { held: Arc::default(), events: Arc::default(), called: 0 };
         Self { first, moments: vec![begin] }
     }
 
@@ -38,12 +38,12 @@ impl Replay {
         Revision(self.first.0 + self.moments.len() as u64 - 1)
     }
 
-    pub(super) fn moment(&self, revision: Revision) -> Option<&Moment> {
+    pub(super) fn moment(&self, revision: Revision) -> Option<&RevisionState> {
         self.moments.get(revision.0.checked_sub(self.first.0)? as usize)
     }
 
     /// The revisions after one, each with what it did.
-    pub(super) fn behind(&self, after: Revision) -> impl Iterator<Item = (Revision, &Moment)> {
+    pub(super) fn behind(&self, after: Revision) -> impl Iterator<Item = (Revision, &RevisionState)> {
         let from = after.0.saturating_sub(self.first.0) as usize + 1;
         let numbered = self.moments.iter().enumerate().skip(from);
         numbered.map(|(place, moment)| (Revision(self.first.0 + place as u64), moment))
@@ -66,7 +66,11 @@ impl Replay {
     }
 
     /// What `transaction` does at the end: the moment that it makes, and what was before each operation.
-    pub(super) fn apply(&self, transaction: &Transaction, called: u64) -> (Moment, Vec<Option<Arc<Entry>>>) {
+    pub(super) fn apply(
+        &self,
+        transaction: &Transaction,
+        called: u64,
+    ) -> (RevisionState, Vec<Option<Arc<Entry>>>) {
         let revision = self.last().next();
         let mut held = (*self.moments[self.moments.len() - 1].held).clone();
         let (mut events, mut befores) = (Vec::new(), Vec::new());
@@ -91,12 +95,12 @@ impl Replay {
             };
             befores.push(before);
         }
-        (Moment { held: Arc::new(held), events: Arc::new(events), called }, befores)
+        (RevisionState { held: Arc::new(held), events: Arc::new(events), called }, befores)
     }
 }
 
 /// The entries of `held` that a page of `range` has, and how many lie behind.
-pub(super) fn page_of(held: &Held, range: &Range) -> (Vec<Arc<Entry>>, usize) {
+pub(super) fn page_of(held: &StoreContents, range: &Range) -> (Vec<Arc<Entry>>, usize) {
     let behind = |key: &Key| range.after.as_ref().is_none_or(|after| key > after);
     let all = held.iter().filter(|(key, _)| range.span.contains(key) && behind(key));
     let mut entries: Vec<Arc<Entry>> = all.map(|(_, entry)| Arc::clone(entry)).collect();

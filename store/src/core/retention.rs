@@ -13,13 +13,13 @@ const MOMENTS: u32 = 16;
 
 /// Applies a [`Retention`]. Pure: it is told the time.
 #[derive(Debug)]
-pub(crate) struct Retaining {
+pub(crate) struct RetentionTracker {
     policy: Retention,
     /// Which revision was the newest when.
     moments: VecDeque<(Instant, Revision)>,
 }
 
-impl Retaining {
+impl RetentionTracker {
     pub(crate) fn new(policy: Retention) -> Self {
         Self { policy, moments: VecDeque::new() }
     }
@@ -59,8 +59,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn by_count_keeps_so_many() {
-        let mut retaining = Retaining::new(Retention { age: None, revisions: Some(80) });
+    fn by_count_keeps_the_configured_revisions() {
+        let mut retaining = RetentionTracker::new(Retention { age: None, revisions: Some(80) });
         let now = Instant::now();
         assert_eq!(retaining.step(now, Revision(91), Revision(1)), None);
         assert_eq!(retaining.step(now, Revision(92), Revision(1)), Some(Revision(12)));
@@ -68,8 +68,9 @@ mod tests {
     }
 
     #[test]
-    fn by_age_keeps_that_long_and_a_sixteenth() {
-        let mut retaining = Retaining::new(Retention { age: Some(Duration::from_secs(16)), revisions: None });
+    fn by_age_keeps_at_most_a_sixteenth_longer() {
+        let mut retaining =
+            RetentionTracker::new(Retention { age: Some(Duration::from_secs(16)), revisions: None });
         let start = Instant::now();
         let mut compacted = Revision(1);
         for second in 0..100 {
