@@ -1,4 +1,4 @@
-//! What every backend promises, in types: the trait, what goes in, what comes out, and what can go wrong.
+//! The contract of every backend: the trait, its requests, answers and errors.
 
 mod backend;
 mod entry;

@@ -1,4 +1,4 @@
-//! The writer's side: one transaction after the other, each against the state that the one before left.
+//! Applies transactions one after the other, each to the state that the previous one left.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::contract::{
     Commit, CommitError, Condition, Conflict, Entry, Key, Limits, Operation, Transaction, Value,
 };
 
-/// What writing needs to know. Exactly one writer has it.
+/// The writer's state. Exactly one writer owns it.
 #[derive(Debug)]
 pub(crate) struct Core<N = Arc<Table>> {
     newest: N,
@@ -23,7 +23,7 @@ pub(crate) struct Core<N = Arc<Table>> {
     quota: u64,
 }
 
-/// What a transaction did, and what to publish of it.
+/// The result of a transaction, and the changes to publish.
 #[derive(Debug)]
 pub(crate) struct Applied {
     pub(crate) commit: Commit,
@@ -43,7 +43,7 @@ impl<N: NewestVersions> Core<N> {
         self.used
     }
 
-    /// Does all of `transaction`, or, after an error, nothing.
+    /// Applies all of `transaction`, or on an error nothing.
     pub(crate) fn apply(&mut self, transaction: Transaction) -> Result<Applied, CommitError> {
         for (place, condition) in transaction.conditions.iter().enumerate() {
             self.check_condition(place, condition)?;
@@ -69,7 +69,8 @@ impl<N: NewestVersions> Core<N> {
         Ok(Applied { commit: Commit { revision: self.head, changed, before }, revised })
     }
 
-    /// Does again what a transaction changed once; none if it cannot have.
+    /// Reapplies the operations of a logged transaction; `None` if they contradict the current
+    /// state.
     pub(crate) fn replay(
         &mut self,
         operations: impl ExactSizeIterator<Item = Operation>,
@@ -92,7 +93,7 @@ impl<N: NewestVersions> Core<N> {
         (!versions.is_empty()).then(|| RevisionChanges { revision, versions: versions.into() })
     }
 
-    /// Gives up what the versions in `gone` replaced, and the keys that were deleted by them and not put since.
+    /// Drops the versions replaced by those in `gone`, and the keys last deleted by them.
     pub(crate) fn forget(&mut self, gone: Vec<RevisionChanges>) {
         for revised in gone {
             self.compacted = self.compacted.max(revised.revision);
@@ -131,7 +132,8 @@ impl<N: NewestVersions> Core<N> {
         match newest {
             _ if since > self.head => false,
             Some(version) if version.revision() <= since => true,
-            // Put or deleted since. That shows in the state, unless it was absent then and is now.
+            // Put or deleted since. The state differs, unless the key was absent then and is absent
+            // now.
             Some(version) => {
                 let absent_then = || version.at(since).is_none_or(|then| then.entry().is_none());
                 version.entry().is_none() && since >= self.compacted && absent_then()
@@ -156,7 +158,7 @@ impl<N: NewestVersions> Core<N> {
         Ok(())
     }
 
-    /// Whether an operation may use what is behind the quota.
+    /// Returns whether an operation may use the reserve beyond the quota.
     fn fits_reserve(&self, operation: &Operation) -> bool {
         let Operation::Put(key, value) = operation else { return true };
         let there = self.newest.newest(key).and_then(|newest| newest.entry().map(|entry| entry.value.len()));
@@ -167,7 +169,7 @@ impl<N: NewestVersions> Core<N> {
         let older = self.newest.newest(&key);
         let before = older.as_ref().and_then(|version| version.entry().cloned());
         let created = before.as_ref().map_or(revision, |entry| entry.created);
-        // One text for all versions of a key.
+        // All versions of a key share one string.
         let key = older.as_ref().map_or(key, |version| Arc::clone(version.key()));
         let entry = Arc::new(Entry { key, value, created, modified: revision });
         (before, Some(self.record(State::Present(entry), place, older)))
@@ -189,7 +191,7 @@ impl<N: NewestVersions> Core<N> {
 }
 
 impl Core<TableLoader<'_>> {
-    /// The writer of `table`, which was loaded.
+    /// Returns the writer of the loaded `table`.
     pub(crate) fn finish(self, table: Arc<Table>) -> Core {
         let Self { newest, head, compacted, used, quota } = self;
         newest.finish();
@@ -197,5 +199,5 @@ impl Core<TableLoader<'_>> {
     }
 }
 
-/// What was there, and what is now, if that is another state.
+/// The previous entry, and the new version if the state changed.
 type AppliedOperation = (Option<Arc<Entry>>, Option<Arc<Version>>);

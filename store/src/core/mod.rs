@@ -1,4 +1,4 @@
-//! Every decision of the store, without lock, clock or await: what a transaction does, and what compaction gives up.
+//! The store's decisions, without locks, clocks or awaits: applying transactions and compacting.
 
 mod apply;
 mod check;

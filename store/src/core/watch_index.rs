@@ -1,4 +1,4 @@
-//! Who wants to hear of a key: looked up, not searched for.
+//! An index from keys to the watches of spans that contain them.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use hashbrown::HashMap;
 
 use crate::contract::KeySpan;
 
-/// Numbers of watches by their spans. Finding those that a key index costs a lookup for each length that a watched
-/// prefix has, whatever the number of watches.
+/// Watch numbers by span. Finding the watches of a key takes one lookup per distinct length of a
+/// watched prefix, whatever the number of watches.
 #[derive(Debug)]
 pub(crate) struct WatchIndex {
     seed: FixedState,
@@ -49,7 +49,7 @@ impl WatchIndex {
         }
     }
 
-    /// The watches whose spans contain `key`.
+    /// Returns the watches of spans that contain `key`.
     pub(crate) fn of<'a>(&'a self, key: &'a str) -> impl Iterator<Item = u32> + 'a {
         let key = key.as_bytes();
         let prefixes =

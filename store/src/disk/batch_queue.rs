@@ -1,4 +1,4 @@
-//! What a batch is made of: everything that is asked by the time that its sync begins, and how long that waits for company.
+//! Batches of requests for one sync: queued requests, and those that arrive during a short wait.
 
 use std::thread;
 use std::time::Duration;
@@ -6,32 +6,34 @@ use std::time::Duration;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::Instant;
 
-/// As many requests are taken into one batch at most.
+/// Maximum number of requests in a batch.
 const MAX_BATCH: usize = 1024;
-/// The part of a sync's time that is spent on waiting.
+/// The wait is at most the duration of a sync divided by this.
 const WAIT_FRACTION: u32 = 4;
-/// No wait is longer, however long the last sync took: it may have been one that nobody will see again.
+/// Maximum wait: the last sync may have been unusually long.
 const MAX_WAIT: Duration = Duration::from_millis(5);
-/// A wait that is shorter than this is spent on giving way to other threads: to sleep takes longer.
+/// Shorter waits yield to other threads instead of sleeping, which would take longer.
 const SLEEP_THRESHOLD: Duration = Duration::from_micros(200);
 
-/// The requests, by batches.
+/// The queue of requests, taken in batches.
 ///
-/// Those whom the last batch answered are about to ask again, and those who came during its sync wait already. A batch of the
-/// second alone leaves two groups that take turns, each waiting for two syncs; at worst half of all syncs are for one.
+/// Clients answered by the last batch are about to send their next request, and clients that
+/// arrived during its sync are already queued. A batch of the second group alone would leave two
+/// groups that alternate, each waiting for two syncs; at worst half of all syncs are for one
+/// request.
 ///
-/// So a batch waits until as many are in it as both were, but only for a part of what a sync takes. Whoever is alone waits
-/// for nobody. What has come is worked on meanwhile.
+/// So a batch waits until it has as many requests as both groups together, but only for a fraction
+/// of a sync. A single client never waits. Requests are processed while the batch fills.
 pub(crate) struct BatchQueue<T> {
     requests: Receiver<T>,
-    /// What the batch begins with.
+    /// The first request of the batch.
     first: Option<T>,
-    /// How many the batch has.
+    /// Number of requests taken.
     taken: usize,
     begun: Instant,
-    /// How many may come for it.
+    /// Number of requests expected.
     expected: usize,
-    /// What the last sync took.
+    /// Duration of the last sync.
     sync: Duration,
 }
 
@@ -41,7 +43,7 @@ impl<T> BatchQueue<T> {
         Self { requests, first, taken: 0, begun, expected: 0, sync }
     }
 
-    /// Begins a batch with the next request, and waits for it. False: nobody can ask for anything more.
+    /// Waits for the first request of a batch. False: all senders are gone.
     pub(crate) fn begin(&mut self) -> bool {
         self.first = self.requests.blocking_recv();
         self.taken = 0;
@@ -49,7 +51,8 @@ impl<T> BatchQueue<T> {
         self.first.is_some()
     }
 
-    /// The next request of this batch. `None`: it has all, or what is still to come is not worth the wait.
+    /// Returns the next request of this batch, or `None` if it is complete or not worth a longer
+    /// wait.
     pub(crate) fn next(&mut self) -> Option<T> {
         let next = match self.first.take() {
             None if self.taken < MAX_BATCH => self.requests.try_recv().ok().or_else(|| self.wait(pause)),
@@ -70,7 +73,7 @@ impl<T> BatchQueue<T> {
         None
     }
 
-    /// The batch, of so many transactions, was made durable in this time.
+    /// Records that the batch was synced in `took`.
     pub(crate) fn synced(&mut self, transactions: usize, took: Duration) {
         self.expected = transactions + self.requests.len();
         self.sync = took;
@@ -80,7 +83,7 @@ impl<T> BatchQueue<T> {
         self.requests.is_empty()
     }
 
-    /// Nobody can ask any more. What was asked is still to be taken.
+    /// Refuses new requests. Queued ones are still taken.
     pub(crate) fn close(&mut self) {
         self.requests.close();
     }

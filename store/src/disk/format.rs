@@ -1,4 +1,4 @@
-//! The first bytes of every file: what it is, in which format, and with which salt.
+//! The header of every file: its kind, format and salt.
 //!
 //! ```text
 //! 0   8  "machstor"                     the same in every format, for ever
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use super::error::OpenError;
 use crate::files::File;
 
-/// The format that is written.
+/// The current format.
 pub(crate) const FORMAT: u32 = 1;
 
 /// Bytes of a header.
@@ -56,7 +56,7 @@ impl Header {
         bytes
     }
 
-    /// Reads the header of `file`, which is `path` for people.
+    /// Reads the header of `file`. Errors name `path`.
     pub(crate) fn read(
         file: &dyn File,
         path: impl Fn() -> PathBuf,
@@ -87,7 +87,8 @@ impl Header {
     }
 }
 
-/// A checksum that only who knows the file's salt can make, so that no stored value can look like a record.
+/// Computes a checksum that depends on the file's salt, so that no client can store a value that
+/// looks like a record.
 pub(crate) fn checksum(salt: u64, bytes: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&salt.to_le_bytes());
@@ -95,7 +96,7 @@ pub(crate) fn checksum(salt: u64, bytes: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// `N` bytes at `place`, which are there.
+/// Returns the `N` bytes at `place`, which must exist.
 pub(crate) fn array<const N: usize>(bytes: &[u8], place: usize) -> [u8; N] {
     bytes[place..place + N].try_into().expect("a slice of N bytes is an array of N bytes")
 }

@@ -1,4 +1,4 @@
-//! Bytes from anywhere, as the files of a store.
+//! Fuzzing of recovery: arbitrary bytes as the files of a store.
 
 use machinery_objects::Revision;
 
@@ -10,17 +10,18 @@ use crate::contract::Limits;
 use crate::faulty;
 use crate::memory::FIRST;
 
-/// A store that was written by format 1.
+/// A store in format 1.
 const SAMPLE: &[(&str, &[u8])] = &[
     ("checkpoint-0000000000000029", include_bytes!("../../samples/v1/store/checkpoint-0000000000000029")),
     ("log-0000000000000002", include_bytes!("../../samples/v1/store/log-0000000000000002")),
     ("log-0000000000000003", include_bytes!("../../samples/v1/store/log-0000000000000003")),
 ];
 
-/// Opens a store that these bytes were made into. It must not panic, whatever they are.
+/// Opens a store made of these bytes. It must not panic.
 ///
-/// The first byte chooses. Even: the others are patches of a whole store (file, two bytes of place, value), which
-/// checksums stop. Odd: they are what a batch says, behind checksums that are right.
+/// The first byte selects the mode. Even: the rest patches a valid store (file, two bytes of
+/// offset, value), which checksums detect. Odd: the rest is the payload of a batch with valid
+/// checksums.
 pub fn recovery(bytes: &[u8]) {
     let Some((choice, rest)) = bytes.split_first() else { return };
     let disk = faulty::FaultyDisk::new();
@@ -35,13 +36,13 @@ pub fn recovery(bytes: &[u8]) {
     } else {
         disk.put(&FileName::Log(1).to_string(), &log(rest));
     }
-    // Refused or opened; what was opened can be opened again.
+    // Either result is allowed, but a store that opened must open again.
     if recover(&disk, &Limits::default(), 0).is_ok() {
         recover(&disk, &Limits::default(), 0).expect("what was read once is read again");
     }
 }
 
-/// A log with one batch.
+/// Returns a log with one batch.
 fn log(payload: &[u8]) -> Vec<u8> {
     let (salt, from) = (7, FIRST.0);
     let header = Header { format: FORMAT, kind: FileKind::Log, salt, number: 1, from, count: from };

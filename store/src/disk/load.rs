@@ -1,4 +1,4 @@
-//! Reads a checkpoint.
+//! Loads a checkpoint.
 
 use std::io;
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use crate::core::{ChangeHistory, RevisionChanges, State, Version};
 use crate::files::{File, Files};
 use crate::memory::FIRST;
 
-/// What a checkpoint holds.
+/// The content of a checkpoint.
 pub(crate) struct LoadedCheckpoint {
     pub(crate) revision: Revision,
-    /// The newest version of each key, in order.
+    /// The newest version of each key, in key order.
     pub(crate) newest: Vec<Arc<Version>>,
     pub(crate) history: ChangeHistory,
     /// Bytes of keys and values.
@@ -28,7 +28,7 @@ pub(crate) struct LoadedCheckpoint {
 }
 
 impl LoadedCheckpoint {
-    /// A store that was not written yet.
+    /// Returns the content of a new store.
     pub(crate) fn nothing() -> Self {
         Self {
             revision: FIRST,
@@ -40,7 +40,7 @@ impl LoadedCheckpoint {
     }
 }
 
-/// Reads a checkpoint.
+/// Loads a checkpoint.
 pub(crate) fn load(files: &dyn Files, name: &str) -> Result<LoadedCheckpoint, OpenError> {
     let path = || files.path(name);
     let failed = |error| OpenError::of("reading", path(), error);
@@ -63,26 +63,26 @@ pub(crate) fn load(files: &dyn Files, name: &str) -> Result<LoadedCheckpoint, Op
     }
 }
 
-/// What is read ahead of what is made of it.
+/// An element of the reading pipeline.
 enum CheckpointPart<B> {
-    /// Where a block begins, and its records.
+    /// The offset of a block, and its records.
     Block(u64, B),
     End(LoadFailure),
 }
 
-/// Why it cannot be read.
+/// A checkpoint that cannot be read.
 enum LoadFailure {
     Failed(io::Error),
     Damaged(u64, &'static str),
 }
 
-/// One state of a key.
+/// A version of a key.
 struct CheckpointRecord {
-    /// None: that of the record before.
+    /// The key; `None` repeats that of the previous record.
     key: Option<Key>,
     revision: Revision,
     place: u16,
-    /// With the revision that created it, if it was there.
+    /// The creating revision and the value; `None` for a deletion.
     value: Option<(Revision, Value)>,
 }
 
@@ -154,7 +154,7 @@ struct CheckpointLoader {
     count: u64,
     used: u64,
     newest: Vec<Arc<Version>>,
-    /// The states of the key that is being read, newest first.
+    /// The versions of the current key, newest first.
     states: Vec<(State, u16)>,
     changes: Vec<Arc<Version>>,
 }
@@ -213,7 +213,8 @@ impl CheckpointLoader {
         (falls && revision <= self.revision).then_some(())
     }
 
-    /// Links the states of a key, without those that compaction made unreadable while the checkpoint was written.
+    /// Links the versions of a key, without those that were compacted while the checkpoint was
+    /// written.
     fn finish_key(&mut self) {
         let readable = self.states.iter().position(|(state, _)| revision_of(state) <= self.compacted);
         self.states.truncate(readable.map_or(usize::MAX, |last| last + 1));

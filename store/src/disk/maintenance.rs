@@ -1,4 +1,5 @@
-//! What is done beside the writing: segments made ahead of time, checkpoints, and the removal of what they replace.
+//! Background maintenance: preallocates segments, makes checkpoints, and removes the files that
+//! they replace.
 
 use std::io;
 use std::sync::Arc;
@@ -14,25 +15,25 @@ use crate::core::View;
 use crate::files::{File, Files};
 use crate::shared::Shared;
 
-/// One thing to do.
+/// A maintenance job.
 pub(crate) enum MaintenanceJob {
-    /// Write a segment ahead of time, if there are too few.
+    /// Preallocate a segment, if there are too few.
     Spare,
-    /// This log has its full length: the next checkpoint replaces it.
+    /// A log segment is full; the next checkpoint replaces it.
     Rotated(u64),
     /// Make a checkpoint.
     Checkpoint(CheckpointJob),
 }
 
-/// Everything that a checkpoint is made of.
+/// The input of a checkpoint.
 pub(crate) struct CheckpointJob {
     pub(crate) view: View,
     pub(crate) revision: Revision,
-    /// Told how it went.
+    /// Called with the result.
     pub(crate) done: Box<dyn FnOnce(io::Result<()>) + Send>,
 }
 
-/// Does the jobs. Has no thread of its own.
+/// Executes maintenance jobs, on the thread of the caller.
 pub(crate) struct Maintenance {
     files: Arc<dyn Files>,
     shared: Arc<Shared>,
@@ -40,19 +41,19 @@ pub(crate) struct Maintenance {
     pub(crate) state: Arc<State>,
     segment_bytes: u64,
     checkpoints: Vec<Revision>,
-    /// Logs before the one that is written.
+    /// Log segments before the open one.
     logs: Vec<u64>,
     next_spare: u64,
 }
 
-/// So many bytes are written and synced at once.
+/// Bytes written between syncs.
 pub(crate) const SYNC_CHUNK: u64 = 1 << 20;
 
-/// SpareSegments of logs have the log's number; others count from here.
+/// Recycled spares have their log's number; new ones count from here.
 const FRESH: u64 = 1 << 63;
 
 impl Maintenance {
-    /// Takes over the files that are there.
+    /// Takes over the existing files.
     pub(crate) fn new(
         files: Arc<dyn Files>,
         shared: Arc<Shared>,
@@ -61,7 +62,7 @@ impl Maintenance {
         state: Arc<State>,
     ) -> Self {
         for name in &others.unfinished {
-            // If it cannot be removed it is in nobody's way.
+            // A file that cannot be removed is harmless.
             let _ = files.remove(name);
         }
         let InactiveFiles { logs, checkpoints, spares, .. } = others;
@@ -78,7 +79,7 @@ impl Maintenance {
     pub(crate) fn run(&mut self, job: MaintenanceJob) {
         match job {
             MaintenanceJob::Spare => {
-                // Without one the next segment is made when it is needed, which is slower and no more.
+                // Without a spare the next segment is created on demand, which is only slower.
                 let _ = self.make_spare();
             }
             MaintenanceJob::Rotated(number) => self.logs.push(number),
@@ -103,7 +104,7 @@ impl Maintenance {
         Ok(())
     }
 
-    /// Writes zeros, a little at a time: syncs of the log go between.
+    /// Writes zeros in chunks, so that syncs of the log can run between them.
     fn fill(&self, file: &dyn File) -> io::Result<()> {
         let zeros = vec![0; self.segment_bytes.min(SYNC_CHUNK) as usize];
         let mut at = 0;
@@ -130,8 +131,8 @@ impl Maintenance {
         done(made);
     }
 
-    /// The checkpoint and its name are durable, so what is older is of no use. What cannot be removed now is found and
-    /// passed over when the store is opened.
+    /// Removes the files that a durable checkpoint replaces. Those that cannot be removed now are
+    /// ignored at the next open.
     fn remove_replaced(&mut self, revision: Revision) {
         for old in std::mem::replace(&mut self.checkpoints, vec![revision]) {
             if old != revision {
@@ -143,7 +144,7 @@ impl Maintenance {
         }
     }
 
-    /// Keeps a file as a spare, or removes it.
+    /// Keeps a file as a spare segment, or removes it.
     fn recycle(&self, name: &str, number: u64) {
         let spare = FileName::Spare(number).to_string();
         let fits = || {

@@ -1,4 +1,5 @@
-//! A store on disk: the core of the one in memory, over a log that is synced before anything is shown or answered.
+//! The disk backend: the core of the in-memory one, over a log that is synced before a commit is
+//! visible or acknowledged.
 
 mod batch_queue;
 mod checkpoint;

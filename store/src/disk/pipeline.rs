@@ -1,19 +1,20 @@
-//! Reading in three steps at once: a thread reads bytes and checks them, the one that asked takes them apart, and another thread
-//! makes a store of the parts. The one that asked makes what lasts, because common allocators are slow with what a short-lived
-//! thread leaves behind.
+//! Recovery as a pipeline of three stages: a thread reads and verifies bytes, the calling thread
+//! decodes them, and another thread builds the store. The caller allocates all lasting data,
+//! because common allocators are slow with memory of short-lived threads.
 
 use std::io;
 use std::panic::resume_unwind;
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread;
 
-/// So many parts may wait for the next step. Most have some 64 KiB; one has as much as the largest batch.
+/// Capacity of each channel, in parts. Most parts have some 64 KiB; one may have the size of the
+/// largest batch.
 const WAITING: usize = 32;
 
-/// Gives a part to the next step. False: nobody wants any more.
+/// Sends a part to the next stage. False: the receiver is gone, so stop.
 pub(crate) type Emit<'a, T> = dyn Fn(T) -> bool + 'a;
 
-/// Does all three, and returns what was made. When `make` returns, the steps before it end.
+/// Runs the three stages and returns the result of `make`. When `make` returns, the others stop.
 pub(crate) fn pipeline<T: Send, U: Send, R: Send>(
     read: impl FnOnce(&Emit<'_, T>) + Send,
     decode: impl Fn(T) -> U,

@@ -1,4 +1,4 @@
-//! What a directory holds: the newest whole checkpoint, and the log after it.
+//! Recovery: the newest valid checkpoint, and the log after it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -20,31 +20,31 @@ use crate::core::{ChangeHistory, Core, Table};
 use crate::files::Files;
 use crate::memory::FIRST;
 
-/// A store as it was when its process ended.
+/// A recovered store.
 pub(crate) struct Recovered {
     pub(crate) table: Arc<Table>,
     pub(crate) core: Core,
     pub(crate) history: ChangeHistory,
-    /// Where the log goes on.
+    /// The open segment.
     pub(crate) segment: Segment,
     pub(crate) others: InactiveFiles,
-    /// Bytes of the log after it.
+    /// Bytes of the log after the checkpoint.
     pub(crate) log_bytes: u64,
-    /// The oldest format among the files.
+    /// The oldest format of the files.
     pub(crate) format: u32,
 }
 
-/// The files that are not written any more.
+/// Files other than the open segment.
 pub(crate) struct InactiveFiles {
-    /// The logs before the one that is written.
+    /// Earlier log segments.
     pub(crate) logs: Vec<u64>,
     pub(crate) checkpoints: Vec<Revision>,
     pub(crate) spares: Vec<u64>,
-    /// Checkpoints that were cut short.
+    /// Incomplete checkpoints.
     pub(crate) unfinished: Vec<String>,
 }
 
-/// The files of a store, by what they are.
+/// The files of a store, by kind.
 #[derive(Default)]
 struct StoreFiles {
     logs: BTreeMap<u64, Header>,
@@ -53,16 +53,17 @@ struct StoreFiles {
     unfinished: Vec<String>,
 }
 
-/// Looks whether `files` are a store, or empty, without changing anything.
+/// Checks that `files` are a store or empty, without changing them.
 pub(crate) fn inspect(files: &dyn Files) -> Result<(), OpenError> {
     find(files).map(drop)
 }
 
-/// Reads the store that `files` hold, and begins one where they are empty.
+/// Recovers the store in `files`, or creates one if they are empty.
 pub(crate) fn recover(files: &dyn Files, limits: &Limits, seed: u64) -> Result<Recovered, OpenError> {
     let found = find(files)?;
     let (loaded, damage) = newest(files, &found)?;
-    // Logs that are missing behind an older checkpoint were removed for a newer one.
+    // Logs missing after an older checkpoint were removed for a newer, damaged one: report that
+    // one.
     let logs = chain(files, &found, loaded.revision).map_err(|error| damage.unwrap_or(error))?;
     let format = loaded.format;
     let table = Arc::new(Table::new(seed));
@@ -81,7 +82,7 @@ pub(crate) fn recover(files: &dyn Files, limits: &Limits, seed: u64) -> Result<R
             log::begin(files, None, 1, history.newest(), history.compacted()).map_err(failed)?
         }
     };
-    // The names that were read may be in the system's memory only.
+    // The directory entries may not be durable yet.
     files.sync().map_err(|error| OpenError::of("syncing", files.path(""), error))?;
     let format = found.logs.values().map(|header| header.format).fold(format, u32::min);
     let StoreFiles { logs, checkpoints, spares, unfinished } = found;
@@ -124,7 +125,7 @@ fn find(files: &dyn Files) -> Result<StoreFiles, OpenError> {
     }
 }
 
-/// The header of a file; none if the file is gone by now.
+/// Returns the header of a file, or `None` if the file was removed meanwhile.
 fn header(files: &dyn Files, name: &str, kind: FileKind) -> Result<Option<Header>, OpenError> {
     let path = || files.path(name);
     match files.open_to_read(name) {
@@ -142,8 +143,9 @@ fn header(files: &dyn Files, name: &str, kind: FileKind) -> Result<Option<Header
     }
 }
 
-/// Reads the newest checkpoint that is whole, and says what is wrong with a newer one. That one is damaged matters only if an
-/// older one, or none, and the logs do not lead to the same state; then the chain of logs has a gap.
+/// Loads the newest valid checkpoint, and returns the damage of a newer one. That damage matters
+/// only if an older checkpoint and the logs do not lead to the same state; the chain of logs then
+/// has a gap.
 fn newest(files: &dyn Files, found: &StoreFiles) -> Result<(LoadedCheckpoint, Option<OpenError>), OpenError> {
     let first_log = found.logs.values().map(|header| header.from).min();
     let mut damage = None;
@@ -159,7 +161,7 @@ fn newest(files: &dyn Files, found: &StoreFiles) -> Result<(LoadedCheckpoint, Op
     }
 }
 
-/// The logs that lead on from `revision`, in their order.
+/// Returns the logs after `revision`, in order.
 fn chain(files: &dyn Files, found: &StoreFiles, revision: Revision) -> Result<Vec<Header>, OpenError> {
     let first =
         found.logs.iter().rev().find(|(_, header)| header.from <= revision.0).map(|(number, _)| *number);

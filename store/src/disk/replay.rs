@@ -1,4 +1,4 @@
-//! Does again what logs say, and sees whether they can have said it. No I/O, but for the last batch, which is made durable.
+//! Replays logs and verifies their consistency. No I/O, except that the last batch is made durable.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -18,37 +18,38 @@ use crate::contract::{Limits, Operation};
 use crate::core::{ChangeHistory, Core, Table, TableLoader};
 use crate::files::Files;
 
-/// A store that is being made out of a checkpoint and the logs after it.
+/// A store being rebuilt from a checkpoint and the logs after it.
 pub(crate) struct LogReplay<'t> {
     core: Core<TableLoader<'t>>,
     history: ChangeHistory,
-    /// The revision up to which the log has been read; lower than the state's while it repeats what the checkpoint holds.
+    /// The revision up to which the log is read; below that of the state while the log repeats
+    /// commits of the checkpoint.
     reached: Revision,
     log_bytes: u64,
 }
 
-/// What logs are read as.
+/// The decoded logs.
 pub(crate) type LogParts = Receiver<LogPart<DecodedFrames>>;
 
-/// Why the batches of a log end.
+/// The end of the batches of a log.
 enum LogEnd {
-    /// With a seal.
+    /// A seal.
     Sealed,
-    /// Because the log goes on in another file.
+    /// A turn: the log continues in the next file.
     Turned,
-    /// Behind the last one is no whole frame.
+    /// No valid frame follows the last batch.
     Torn,
 }
 
 impl<'t> LogReplay<'t> {
-    /// Begins with a checkpoint, which goes into `table`.
+    /// Starts with a checkpoint, loaded into `table`.
     pub(crate) fn new(loaded: LoadedCheckpoint, table: &'t Table, limits: &Limits) -> Self {
         let LoadedCheckpoint { revision, newest, history, used, .. } = loaded;
         let core = Core::new(table.load().all(newest), revision, history.compacted(), used, limits);
         Self { core, history, reached: Revision::ZERO, log_bytes: 0 }
     }
 
-    /// The store, and how many bytes of logs it was made of.
+    /// Returns the store, and the number of bytes of its logs.
     pub(crate) fn finish(self, table: Arc<Table>) -> (Core, ChangeHistory, u64) {
         (self.core.finish(table), self.history, self.log_bytes)
     }
@@ -57,7 +58,7 @@ impl<'t> LogReplay<'t> {
         self.history.newest()
     }
 
-    /// Does again what all of these logs say, which are read elsewhere. Returns where the last one goes on.
+    /// Replays `logs`, which the pipeline reads. Returns the last segment, open for appending.
     pub(crate) fn logs(
         &mut self,
         files: &dyn Files,
@@ -117,14 +118,15 @@ impl<'t> LogReplay<'t> {
         if compacted > self.reached {
             return Err("more is compacted in it than had happened");
         }
-        // The record of that may be in a log that is not read: behind the checkpoint, and at its revision.
+        // The compaction's record may be in a log that is not read, at the revision of the
+        // checkpoint.
         if compacted > self.history.compacted() {
             self.core.forget(self.history.compact(compacted));
         }
         Ok(())
     }
 
-    /// Returns why the batches end, if this is the last frame.
+    /// Replays a frame. Returns how the log ends if this is the last frame.
     fn frame(
         &mut self,
         revision: Revision,
@@ -171,7 +173,7 @@ impl<'t> LogReplay<'t> {
         Ok(())
     }
 
-    /// Sees whether a log may end so, and what comes next may come next.
+    /// Verifies that a log may end this way, and that `next` follows it.
     fn end(&self, end: &LogEnd, tail: &LogTail, next: Option<&Header>) -> Result<(), &'static str> {
         match end {
             _ if tail.size < tail.end + FRAME as u64 => return Err("the file was cut"),
@@ -190,8 +192,8 @@ impl<'t> LogReplay<'t> {
         }
     }
 
-    /// Whether the log that begins with `next` goes on where this one ended. More may be compacted than when it was begun: a
-    /// checkpoint knows what was compacted while it was made.
+    /// Returns whether `next` continues this log. More may be compacted than its header says, since
+    /// a checkpoint includes compactions made while it was written.
     fn leads_to(&self, next: &Header) -> bool {
         let repeats = self.reached < self.revision();
         next.from == self.reached.0 && (repeats || next.count <= self.history.compacted().0)

@@ -1,4 +1,4 @@
-//! Takes a log apart into its frames, and looks how it ends. What they mean together is for others to say.
+//! Splits a log into frames and finds its end. `replay` interprets them.
 
 use std::io;
 use std::ops::Range;
@@ -14,70 +14,71 @@ use super::window::FileWindow;
 use crate::contract::Operation;
 use crate::files::{File, Files};
 
-/// A part of a log, or of the one after it.
+/// An element of the pipeline: frames of a log, or its end.
 pub(crate) enum LogPart<F> {
     Frames(F),
-    /// Nothing more is read of this log.
+    /// The end of this log.
     End(LogTail),
     Failed(io::Error),
 }
 
-/// Frames, and the payloads that they point at.
+/// Frames, and the payloads that they refer to.
 #[derive(Default)]
 pub(crate) struct RawFrames {
     frames: Vec<Frame<Range<usize>>>,
     payloads: Vec<u8>,
 }
 
-/// Frames, and what they say.
+/// Decoded frames.
 #[derive(Default)]
 pub(crate) struct DecodedFrames {
     pub(crate) frames: Vec<Frame<BatchRecords>>,
-    /// Of all their records, in their order: in one list, because to drop in one thread what another one made is slow.
+    /// Operations of all records, in order. One vector, since freeing memory of another thread is
+    /// slow.
     pub(crate) operations: Vec<Operation>,
 }
 
-/// What a batch says, or why it says nothing.
+/// The records of a batch, or the reason why they are invalid.
 pub(crate) type BatchRecords = Result<Vec<LogRecord>, &'static str>;
 
-/// A frame whose head is whole. Only a whole batch is followed by another one.
+/// A frame with a valid header. Only a valid batch is followed by another frame.
 pub(crate) struct Frame<B> {
-    /// Where it begins.
+    /// The offset.
     pub(crate) at: u64,
-    /// What its head says came before it.
+    /// The previous revision, by its header.
     pub(crate) revision: Revision,
     pub(crate) content: FrameContent<B>,
 }
 
 pub(crate) enum FrameContent<B> {
     Batch(B),
-    /// The end.
+    /// The end of the log.
     Seal,
-    /// The end of this file.
+    /// The end of this file; the log continues in the next.
     Turn,
-    /// A payload that is not what was written.
+    /// A payload with a wrong checksum.
     Torn,
-    /// What cannot be.
+    /// An impossible frame.
     Wrong(&'static str),
 }
 
-/// How a log ends.
+/// The end of a log.
 pub(crate) struct LogTail {
     pub(crate) file: Box<dyn File>,
     pub(crate) size: u64,
-    /// Where its last whole batch begins and ends, or its header ends.
+    /// The offset of the last valid batch, or the end of the header.
     pub(crate) last: u64,
     pub(crate) end: u64,
-    /// The bytes of that batch.
+    /// The bytes of the last batch.
     pub(crate) batch: Vec<u8>,
-    /// Whether there is a frame behind what is no whole frame.
+    /// Whether a frame follows the first invalid one.
     pub(crate) is_followed: bool,
 }
 
-/// Frames are handed over when they have so many bytes.
+/// Bytes of frames per part.
 const PART: u64 = 64 * 1024;
 
-/// Reads these logs, one after the other.
+/// Reads `logs`, one after the other.
 pub(crate) fn scan(files: &dyn Files, logs: &[Header], emit: &Emit<'_, LogPart<RawFrames>>) {
     for header in logs {
         let wanted = match log(files, header, emit) {
@@ -153,7 +154,7 @@ fn content(
     Ok(FrameContent::Batch(payloads.len() - payload.len()..payloads.len()))
 }
 
-/// Looks from a place on for a frame.
+/// Returns whether any frame header follows `from`.
 fn has_frame(window: &mut FileWindow<'_>, mut from: u64, salt: u64) -> io::Result<bool> {
     while from + FRAME as u64 <= window.size() {
         let bytes = window.get(from..from + PART)?;
@@ -166,7 +167,7 @@ fn has_frame(window: &mut FileWindow<'_>, mut from: u64, salt: u64) -> io::Resul
 }
 
 impl LogPart<RawFrames> {
-    /// Reads the records.
+    /// Decodes the records.
     pub(crate) fn decode(self) -> LogPart<DecodedFrames> {
         match self {
             Self::Frames(RawFrames { frames, payloads }) => {
@@ -197,8 +198,8 @@ impl Frame<Range<usize>> {
 }
 
 impl LogTail {
-    /// Makes the last batch durable before anybody reads it. It may only be in the system's memory; and where a sync failed
-    /// before, the system may think that it is durable, and is told again.
+    /// Makes the last batch durable before any read. It may be in the page cache only, and after a
+    /// failed sync the system may take it for durable, so it is rewritten first.
     pub(crate) fn make_durable(&self) -> io::Result<()> {
         if self.batch.len() >= FRAME {
             self.file.write_at(&self.batch, self.last)?;

@@ -1,4 +1,4 @@
-//! Decides when a checkpoint is due, and hands jobs to worker: in a thread of its own, or here and now.
+//! Schedules maintenance: decides when a checkpoint is due, and runs jobs in a thread or inline.
 
 use std::io;
 use std::sync::Arc;
@@ -14,16 +14,17 @@ use super::maintenance::{CheckpointJob, Maintenance, MaintenanceJob};
 use crate::core::Core;
 use crate::shared::Shared;
 
-/// Jobs that may wait. One that finds no place is not done, which costs time or room and nothing else.
+/// Capacity of the job queue. A job that does not fit is skipped, which costs time or disk space
+/// only.
 const JOB_CAPACITY: usize = 64;
 
 pub(crate) struct MaintenanceScheduler {
     executor: Executor,
     state: Arc<State>,
-    /// Bytes of log since the last checkpoint was begun.
+    /// Bytes of log since the last checkpoint was started.
     log_bytes: u64,
     checkpoint_bytes: u64,
-    /// Whether a spare was asked for since the last log was full.
+    /// Whether a spare segment was requested since the last segment was full.
     has_spare: bool,
 }
 
@@ -32,28 +33,28 @@ enum Executor {
     Inline(Box<Maintenance>),
 }
 
-/// What the one who keeps and the one who asks both see.
+/// State shared by the scheduler and the worker.
 #[derive(Default)]
 pub(crate) struct State {
     status: Mutex<MaintenanceStatus>,
-    /// Ends what is being made.
+    /// Aborts the running job.
     cancelled: AtomicBool,
-    /// How long worker rests after each gulp.
+    /// Pause of the worker after each chunk.
     pause: Duration,
 }
 
 #[derive(Default)]
 struct MaintenanceStatus {
     running: bool,
-    /// Why nothing is written any more.
+    /// The failed write after which the store accepts no more writes.
     poison: Option<Arc<str>>,
-    /// Why nothing can be written at the moment.
+    /// The reason why commits are refused at the moment: a full disk.
     full: Option<Arc<str>>,
-    /// Why the last checkpoint failed.
+    /// The failure of the last checkpoint.
     failure: Option<Arc<str>>,
 }
 
-/// Rest of a thread of worker: about as long as a gulp takes.
+/// Pause of a background worker: about as long as writing a chunk takes.
 const PAUSE: Duration = Duration::from_millis(2);
 
 impl State {
@@ -61,7 +62,7 @@ impl State {
         Arc::new(Self { pause: if background { PAUSE } else { Duration::ZERO }, ..Self::default() })
     }
 
-    /// What goes wrong and needs somebody to look, if anything does.
+    /// Returns the condition that needs an operator, if any.
     pub(crate) fn trouble(&self) -> Option<Arc<str>> {
         let status = self.status.lock();
         status.poison.clone().or_else(|| status.full.clone()).or_else(|| status.failure.clone())
@@ -71,7 +72,7 @@ impl State {
         self.status.lock().poison = Some(Arc::clone(why));
     }
 
-    /// Lets others at the disk, unless it is time to end.
+    /// Pauses to leave the disk to commits; fails once the store is closing.
     pub(crate) fn throttle(&self) -> io::Result<()> {
         std::thread::park_timeout(self.pause);
         if self.cancelled.load(Ordering::Relaxed) {
@@ -82,7 +83,7 @@ impl State {
 }
 
 impl MaintenanceScheduler {
-    /// `log_bytes` are there after the newest checkpoint.
+    /// Starts the worker. `log_bytes` is the size of the log after the newest checkpoint.
     pub(crate) fn new(
         mut worker: Maintenance,
         background: bool,
@@ -102,12 +103,12 @@ impl MaintenanceScheduler {
         Ok(Self { executor, state, log_bytes, checkpoint_bytes, has_spare: false })
     }
 
-    /// Nothing is written any more.
+    /// Records that the store accepts no more writes.
     pub(crate) fn note_poison(&self, why: &Arc<str>) {
         self.state.note_poison(why);
     }
 
-    /// There is no room for what comes, or there is again.
+    /// Records that the disk is full, or no longer full.
     pub(crate) fn note_full(&self, why: Option<Arc<str>>) {
         self.state.status.lock().full = why;
     }
@@ -116,13 +117,13 @@ impl MaintenanceScheduler {
         self.log_bytes += bytes;
     }
 
-    /// A log has its full length.
+    /// Records that a log segment is full.
     pub(crate) fn rotated(&mut self, number: u64) {
         self.has_spare = false;
         self.submit(MaintenanceJob::Rotated(number));
     }
 
-    /// The next segment should be made.
+    /// Requests a spare segment.
     pub(crate) fn request_spare(&mut self) {
         if !self.has_spare {
             self.has_spare = true;
@@ -130,8 +131,8 @@ impl MaintenanceScheduler {
         }
     }
 
-    /// Begins a checkpoint if it is time. It writes all that is held: more than the log, and the disk would work for checkpoints
-    /// mostly.
+    /// Starts a checkpoint if the log is longer than `checkpoint_bytes` and than the store's data:
+    /// the disk would otherwise write checkpoints mostly.
     pub(crate) fn checkpoint_if_due(&mut self, core: &Core, shared: &Arc<Shared>) {
         let is_due = self.log_bytes > self.checkpoint_bytes.max(core.used());
         if is_due && !self.state.status.lock().running && core.head() == shared.current() {
@@ -139,7 +140,7 @@ impl MaintenanceScheduler {
         }
     }
 
-    /// Makes a checkpoint of what is published, which is all that is in the table.
+    /// Starts a checkpoint of the published state, which must be all that is in the table.
     pub(crate) fn checkpoint(
         &mut self,
         shared: &Arc<Shared>,
@@ -170,7 +171,7 @@ impl MaintenanceScheduler {
         self.submit(MaintenanceJob::Checkpoint(checkpoint));
     }
 
-    /// Ends what is being done, and waits for it.
+    /// Aborts the running job, and waits for it.
     pub(crate) fn end(&mut self) {
         self.state.cancelled.store(true, Ordering::Relaxed);
         if let Executor::Thread(sender, thread) = &mut self.executor {
@@ -198,7 +199,7 @@ impl MaintenanceScheduler {
 }
 
 impl Drop for MaintenanceScheduler {
-    /// Maintenance must not go on with a directory that may be somebody else's by now.
+    /// Stops the worker: another process may take over the directory next.
     fn drop(&mut self) {
         self.end();
     }

@@ -1,4 +1,4 @@
-//! A store of an older format: copied aside, and written anew.
+//! Upgrade of an older format: copies the files, then rewrites the store.
 
 use std::io;
 
@@ -9,11 +9,12 @@ use super::log;
 use super::recover::Recovered;
 use crate::files::Files;
 
-/// So many bytes are copied at once.
+/// Bytes copied at once.
 const CHUNK: usize = 1 << 20;
 
-/// Writes what was `recovered` in the format of today. Before that every file is copied to `format-N-…`, which no store reads
-/// and nothing removes: that is the way back. What is interrupted is begun again when the store is opened the next time.
+/// Rewrites a recovered store in the current format. Before that, copies every file to
+/// `format-N-…`, which the store neither reads nor removes, so that a downgrade is possible. The
+/// next open repeats an interrupted upgrade.
 pub(crate) fn upgrade(files: &dyn Files, recovered: Recovered) -> Result<(), OpenError> {
     let Recovered { table, history, segment, others, format, .. } = recovered;
     let logs: Vec<_> = others
@@ -42,7 +43,7 @@ pub(crate) fn upgrade(files: &dyn Files, recovered: Recovered) -> Result<(), Ope
     files.sync().map_err(failed)
 }
 
-/// A copy has its name only when it is whole.
+/// Copies a file. The copy gets its name only when it is complete.
 fn copy(files: &dyn Files, from: &str, to: &str) -> io::Result<()> {
     if files.list()?.iter().any(|name| name == to) {
         return Ok(());
@@ -72,7 +73,7 @@ mod tests {
     use super::super::{Disk, DiskOptions};
     use crate::contract::{Backend, KeySpan, Range, Transaction};
 
-    /// Format 0 was never released. It is format 1 by another number: what tests take for an older one.
+    /// Marks a file as format 0, which was never released and stands for an older format in tests.
     fn age(path: &std::path::Path) {
         let file = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
         let mut header = [0; HEADER];

@@ -1,19 +1,19 @@
-//! A file, read piece by piece from its beginning to its end.
+//! Sequential reading of a file in chunks.
 
 use std::io;
 use std::ops::Range;
 
 use crate::files::File;
 
-/// So much is read at once.
+/// Bytes read at once.
 const CHUNK: usize = 1 << 20;
 
-/// The part of a file that is in memory. It moves on with what is asked for.
+/// A buffered part of a file, which moves forward with the reads.
 pub(crate) struct FileWindow<'a> {
     file: &'a dyn File,
     size: u64,
     bytes: Vec<u8>,
-    /// Where these bytes begin.
+    /// Offset of `bytes` in the file.
     start: u64,
 }
 
@@ -22,12 +22,12 @@ impl<'a> FileWindow<'a> {
         Ok(Self { file, size: file.size()?, bytes: Vec::new(), start: 0 })
     }
 
-    /// Of the whole file.
+    /// Returns the size of the file.
     pub(crate) fn size(&self) -> u64 {
         self.size
     }
 
-    /// These bytes, or those of them that are in the file. To go back costs reading again.
+    /// Returns the bytes of `range` that exist. Going back rereads the file.
     pub(crate) fn get(&mut self, range: Range<u64>) -> io::Result<&[u8]> {
         let range = range.start.min(self.size)..range.end.min(self.size);
         let end = self.start + self.bytes.len() as u64;

@@ -1,4 +1,5 @@
-//! The one writer: takes all transactions that wait, makes them durable together, and shows and answers them after.
+//! The writer thread: commits all waiting transactions with one sync, then publishes and
+//! acknowledges them.
 
 use std::io;
 use std::sync::Arc;
@@ -17,17 +18,17 @@ use crate::core::{Core, RetentionTracker, RevisionChanges, View};
 use crate::files::Files;
 use crate::shared::Shared;
 
-/// What the writer is asked to do.
+/// A request to the writer.
 pub(crate) enum Request {
     Commit(Transaction, Instant, oneshot::Sender<Answer>),
     Compact(Revision, oneshot::Sender<Result<(), CompactError>>),
-    /// Everything as of the newest revision.
+    /// A snapshot at the newest revision.
     View(oneshot::Sender<(View, Revision)>),
     Checkpoint(oneshot::Sender<io::Result<()>>),
     Close(oneshot::Sender<io::Result<()>>),
 }
 
-/// As many bytes are written at once, at most, but for what one transaction has.
+/// Maximum bytes of a batch, except for a single larger transaction.
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
 
 pub(crate) struct Writer {
@@ -37,24 +38,25 @@ pub(crate) struct Writer {
     pub(crate) files: Arc<dyn Files>,
     pub(crate) log: Log,
     pub(crate) maintenance: MaintenanceScheduler,
-    /// Why nothing is written any more. What is on the disk behind the last batch that was acknowledged is not known then.
+    /// The failed write, after which nothing more is written: the state of the disk after the last
+    /// acknowledged batch is unknown.
     pub(crate) poisoned: Option<Arc<str>>,
-    /// Bytes for which there was no room. Nothing is, or there was room for all.
+    /// Bytes that could not be reserved on a full disk; zero if the last reservation succeeded.
     pub(crate) shortfall: usize,
     pub(crate) queue: BatchQueue<Request>,
-    /// The batch as bytes; kept for its room.
+    /// The encoded batch; a reused buffer.
     pub(crate) frame: Vec<u8>,
 }
 
 type Answer = Result<Commit, CommitError>;
 
-/// A batch on its way to the disk.
+/// A batch being written.
 #[derive(Default)]
 struct Batch {
-    /// What it follows.
+    /// The revision before the batch.
     before: Revision,
     compacted: Revision,
-    /// What became of the disk when room was made.
+    /// The I/O error of a failed reservation.
     failed: Option<io::Error>,
     revised: Vec<RevisionChanges>,
     compact: Option<Revision>,
@@ -63,13 +65,13 @@ struct Batch {
 }
 
 impl Writer {
-    /// Works until nobody can ask for anything more.
+    /// Runs until all senders are gone or the store is closed.
     pub(crate) fn run(mut self) {
         let mut closing = Vec::new();
         while self.queue.begin() {
             self.batch(&mut closing);
             if !closing.is_empty() {
-                // Whoever asked before this is still answered.
+                // Requests sent before this one are still answered.
                 self.queue.close();
             }
         }
@@ -91,7 +93,7 @@ impl Writer {
         self.log.sync()
     }
 
-    /// Takes requests until the batch is full, and does them.
+    /// Takes requests until the batch is full, and commits them.
     fn batch(&mut self, closing: &mut Vec<oneshot::Sender<io::Result<()>>>) {
         let (before, compacted) = (self.core.head(), self.shared.compacted());
         let mut batch = Batch { before, compacted, ..Batch::default() };
@@ -133,7 +135,7 @@ impl Writer {
         if let Some(why) = &self.poisoned {
             return Err(CommitError::Refused { why: Arc::clone(why) });
         }
-        // What is applied cannot be taken back, so there is room for it before.
+        // An applied transaction cannot be undone, so reserve space first.
         self.reserve(transaction_bytes(&transaction.operations), batch)
             .map_err(|why| CommitError::Refused { why })?;
         let applied = self.core.apply(transaction)?;
@@ -144,8 +146,9 @@ impl Writer {
         Ok(applied.commit)
     }
 
-    /// Makes room for `bytes` more of the batch, and for a compaction. While the disk is full, as much is asked for as was shortfall:
-    /// what is refused does not change with every size.
+    /// Reserves space for `bytes` more of the batch, and for a compaction. While the disk is full,
+    /// it reserves at least as much as last failed, so that refusals do not depend on each
+    /// transaction's size.
     fn reserve(&mut self, bytes: usize, batch: &mut Batch) -> Result<(), Arc<str>> {
         if let Some(failed) = &batch.failed {
             return Err(failed.to_string().into());
@@ -192,7 +195,8 @@ impl Writer {
         }
     }
 
-    /// Makes the batch durable, then shows it, then answers. Refusals wait as well: they rest on what is not durable yet.
+    /// Makes the batch durable, then publishes it, then replies. Conflicts wait too: they may
+    /// depend on commits of this batch.
     fn finish(&mut self, mut batch: Batch) {
         let compacted = batch.compacted;
         batch.compact = batch.compact.filter(|to| *to > compacted);
@@ -240,7 +244,8 @@ impl Writer {
             self.maintenance.request_spare();
         }
         if self.queue.is_empty() {
-            // It only helps to tell damage from a torn end. A disk that fails here fails the next batch.
+            // The seal only helps to distinguish damage from a torn end. If writing it fails, so
+            // will the next batch.
             let _ = self.log.seal(self.core.head());
         }
         Ok(())
@@ -267,7 +272,7 @@ impl Writer {
         }
     }
 
-    /// Answers what is asked of a moment when everything that was applied is published.
+    /// Answers requests that need every applied commit to be published.
     fn serve(&mut self, request: Request) {
         match request {
             Request::View(reply) => drop(reply.send((self.shared.table().view(), self.shared.current()))),

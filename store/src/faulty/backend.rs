@@ -1,4 +1,4 @@
-//! A backend behind a bad line.
+//! A backend behind an unreliable connection.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -16,26 +16,30 @@ use crate::contract::{
     WatchItem, WatchStream,
 };
 
-/// How often each fault happens, in a thousand calls; none by default.
+/// Fault probabilities, per thousand calls; zero by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FaultOdds {
-    /// A call fails before anything is done: a read or a watch is unavailable, a commit or a compaction is refused.
+    /// A call fails without effect: a read or a watch is unavailable, a commit or a compaction is
+    /// refused.
     pub unavailable: u16,
-    /// A call is done and its answer is lost: a read is unavailable, a commit or a compaction is unknown.
+    /// A call is executed and its answer is lost: a read is unavailable, a commit or a compaction
+    /// is unknown.
     pub lost: u16,
-    /// Somebody else compacts before a read or a watch, up to some revision that is at most `window` old.
+    /// Another client compacts before a read or a watch, up to a revision at most `window` below
+    /// the newest.
     pub compaction: u16,
     /// See [`compaction`](Self::compaction).
     pub window: u64,
-    /// A watch ends where its next item would come.
+    /// A watch ends instead of yielding its next item.
     pub ending: u16,
-    /// A call takes up to `longest`, before it is done and again after that. Needs tokio's clock.
+    /// A call is delayed by up to `longest`, before its execution and again after it. Needs tokio's
+    /// clock.
     pub delay: u16,
     /// See [`delay`](Self::delay).
     pub longest: Duration,
 }
 
-/// How often each fault has happened.
+/// Counts of the faults that happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the fields of `FaultOdds`")]
 pub struct FaultCounts {
@@ -47,17 +51,17 @@ pub struct FaultCounts {
     pub held: u64,
 }
 
-/// A backend that fails as one behind a network does, and never in a way that the contract does not allow: it invents no
-/// refusal, loses no change, and reorders nothing.
+/// A backend that fails like one behind a network, within the contract: it invents no conflict,
+/// loses no change, and reorders nothing.
 ///
-/// Without odds it does what the backend in it does. Clones are the same.
+/// With default odds it behaves like the inner backend. Clones share it.
 #[derive(Debug)]
 pub struct FaultyBackend<B> {
     inner: Arc<B>,
     line: Arc<Link>,
 }
 
-/// Stops all calls of a [`FaultyBackend`] until it is dropped.
+/// Blocks all calls of a [`FaultyBackend`] until it is dropped.
 #[derive(Debug)]
 pub struct HoldGuard(Arc<Link>);
 
@@ -82,32 +86,32 @@ enum CallFault {
 }
 
 impl<B: contract::Backend> FaultyBackend<B> {
-    /// Puts `inner` behind a line with these odds.
+    /// Wraps `inner` with these fault probabilities.
     pub fn new(inner: B, odds: FaultOdds, seed: u64) -> Self {
         let state = State { odds, dice: Dice::new(seed), holds: 0, fired: FaultCounts::default() };
         let line = Link { state: Mutex::new(state), released: Notify::new() };
         Self { inner: Arc::new(inner), line: Arc::new(line) }
     }
 
-    /// Changes the odds; `FaultOdds::default()` makes the line good again.
+    /// Changes the probabilities; the default disables all faults.
     pub fn set(&self, odds: FaultOdds) {
         self.line.state.lock().odds = odds;
     }
 
-    /// Stops all calls that begin from now on, until what is returned is dropped.
+    /// Blocks all calls that begin from now on, until the returned guard is dropped.
     #[must_use]
     pub fn hold(&self) -> HoldGuard {
         self.line.state.lock().holds += 1;
         HoldGuard(self.line.clone())
     }
 
-    /// How often each fault has happened.
+    /// Returns the counts of the faults that happened.
     #[must_use]
     pub fn fired(&self) -> FaultCounts {
         self.line.state.lock().fired
     }
 
-    /// The backend behind the line.
+    /// Returns the inner backend.
     #[must_use]
     pub fn inner(&self) -> &B {
         &self.inner
@@ -127,11 +131,11 @@ impl<B: contract::Backend> FaultyBackend<B> {
         }
     }
 
-    /// Somebody else compacts, perhaps.
+    /// Compacts with the configured probability, as another client would.
     async fn race(&self) {
         let Some(back) = self.line.state.lock().compaction() else { return };
         if let Ok(now) = self.inner.revision().await {
-            // It fails when it is behind another one, which is as good.
+            // Another compaction may be ahead of it, which is as good.
             let _ = self.inner.compact(Revision(now.0.saturating_sub(back))).await;
         }
     }
@@ -195,7 +199,7 @@ impl<B: contract::Backend> contract::Backend for FaultyBackend<B> {
 }
 
 impl Link {
-    /// Waits as long as the line is held or slow, then says what happens to the call.
+    /// Waits while the connection is held or delayed, then draws the fault of the call.
     async fn meet(&self) -> CallFault {
         let mut counted = false;
         loop {

@@ -1,8 +1,9 @@
-//! Faults as an input: a disk that loses and tears what is not synced, and a backend that fails as a network does.
+//! Fault injection: a disk that loses and tears unsynced data, and a backend that fails like one
+//! behind a network.
 //!
-//! Every fault here is one that the contract allows ([`Files`](crate::files::Files), [`Backend`](crate::Backend)): code
-//! that fails under it is wrong. Chance comes from a seed, and what happened is counted, so a test can insist that the
-//! fault it is about did occur.
+//! The contracts of [`Files`](crate::files::Files) and [`Backend`](crate::Backend) allow every
+//! fault here: code that fails under them is wrong. A seed determines all randomness, and faults
+//! are counted, so that a test can require that its fault did occur.
 //!
 //! ```
 //! use machinery_store::faulty::{FaultyDisk, PowerLoss};

@@ -1,11 +1,12 @@
-//! The search for an order of all calls that explains every answer.
+//! The search for an order of all calls that explains every answer (linearizability).
 //!
-//! It goes forward, call by call. A call can be next if no call that is not yet placed was answered before it was made.
-//! What tells a revision without changing it (reads, refusals, commits that changed nothing) is placed as soon as it
-//! can be: a store has one state for each revision, so nothing is lost by it. The commit that was acknowledged with the next
-//! revision comes next. So there is a choice only where nobody was told who made a revision: between the commits whose
-//! outcome is unknown, less those that did not put what readers found at that revision. There the search goes back if
-//! it has to, and does not try twice what it has found to lead nowhere. It ends in an answer or in
+//! The search goes forward, call by call. A call can be next if no unplaced call was answered
+//! before it was made. A call that reports a revision without changing it (reads, conflicts,
+//! commits without effect) is placed as early as possible: a store has one state per revision, so
+//! this excludes no order. The commit acknowledged with the next revision comes next. A choice
+//! exists only where no answer names the maker of a revision: between commits with an unknown
+//! outcome, without those that contradict the entries that clients read at that revision. The
+//! search backtracks over these choices, and visits no state twice. It ends with an order or with
 //! [`Violation::TooHard`], which is a failure too.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,38 +20,39 @@ use super::steps::{Observation, SearchStep, evidence, guarded, steps};
 use super::violation::Violation;
 use crate::{Commit, Condition, Key, Operation, Transaction, Value};
 
-/// The search is given up after so many steps.
+/// Maximum number of steps of the search.
 const STEPS: usize = 5_000_000;
 
-/// The order that explains `history`.
+/// Finds an order that explains `history`.
 pub(super) fn explain(history: &History) -> Result<Linearization, Violation> {
     Search::new(history)?.run()
 }
 
 struct Search<'h> {
     steps: Vec<SearchStep<'h>>,
-    /// Which step made a revision, where that was acknowledged.
+    /// The step that made a revision, where a commit was acknowledged with it.
     makers: BTreeMap<Revision, usize>,
-    /// Something that a revision put, as a reader saw it.
+    /// An entry that a revision put, as a client read it.
     evidence: BTreeMap<Revision, (Key, Value)>,
     placed: Vec<bool>,
-    /// All steps before this one are placed, or unknown.
+    /// All steps before this one are placed or unknown.
     low: usize,
-    /// Keys that some transaction asks to be unchanged.
+    /// Keys with an `Unchanged` condition.
     guarded: BTreeSet<Key>,
-    /// Steps whose outcome is unknown, and that are not placed.
+    /// Unplaced steps with an unknown outcome.
     unknown: BTreeSet<usize>,
-    /// How many are to be placed.
+    /// Number of steps with a known outcome that are not placed.
     left: usize,
     replay: Linearization,
-    /// In the order of placing: the step, and whether it made a revision.
+    /// The placed steps in order, and whether each made a revision.
     order: Vec<(usize, bool)>,
 }
 
-/// What is left of the unknown, what is held, and when each guarded key that is absent came and went.
+/// Key of a search state: the unknown steps, the contents, and the revisions at which each absent
+/// guarded key was created and deleted.
 type SearchState = (BTreeSet<usize>, Vec<(Key, Revision, Revision, Value)>, Vec<Vec<usize>>);
 
-/// Where there was a choice: how much was placed then, and what has not been tried.
+/// A choice point: the number of placed steps, and the untried choices.
 struct SearchFork {
     placed: usize,
     choices: Vec<usize>,
@@ -129,7 +131,8 @@ impl<'h> Search<'h> {
         Err(Violation::TooHard { steps: STEPS })
     }
 
-    /// What may make the next revision: who was acknowledged with it, or else whoever is unknown.
+    /// Returns the candidates for the next revision: the commit acknowledged with it, or else the
+    /// unknown commits.
     fn choices(&self, horizon: u64) -> Vec<usize> {
         let next = self.replay.last().next();
         let is_due = |place: &usize| self.steps[*place].called < horizon;
@@ -142,13 +145,14 @@ impl<'h> Search<'h> {
         }
     }
 
-    /// All that decides how things can go on: where two ways lead to the same, the second need not be gone.
+    /// Returns the key of the current search state: two paths to the same state need not both be
+    /// continued.
     fn state_key(&self) -> SearchState {
         let held = &self.replay.moments[self.replay.moments.len() - 1].held;
         let entries = held.values();
         let entries = entries
             .map(|entry| (Arc::clone(&entry.key), entry.created, entry.modified, Arc::clone(&entry.value)));
-        // Of what is absent, `Unchanged` may ask whether it was before.
+        // An `Unchanged` condition depends on whether an absent key existed before.
         let absent = self.guarded.iter().filter(|key| !held.contains_key(*key)).map(|key| {
             let there = |moment: &RevisionState| moment.held.contains_key(key);
             let moments = &self.replay.moments;
@@ -157,7 +161,8 @@ impl<'h> Search<'h> {
         (self.unknown.clone(), entries.collect(), absent.collect())
     }
 
-    /// The first answer of a step that is not placed: what was called after it cannot come before it.
+    /// Returns the earliest answer of an unplaced step: no call made after it can be placed before
+    /// it.
     fn horizon(&mut self) -> u64 {
         while self.low < self.steps.len()
             && (self.placed[self.low] || self.steps[self.low].answered == u64::MAX)
@@ -176,7 +181,7 @@ impl<'h> Search<'h> {
         horizon
     }
 
-    /// Places everything that tells the revision where the order is.
+    /// Places every step that reports the current revision and changes nothing.
     fn place_fixed_steps(&mut self, horizon: u64) -> bool {
         let mut any = false;
         for place in self.low..self.steps.len() {
@@ -191,7 +196,7 @@ impl<'h> Search<'h> {
         any
     }
 
-    /// Why a step that changes nothing cannot be here.
+    /// Returns the reason why a step that changes nothing cannot be placed here.
     fn contradiction(&self, place: usize) -> Option<String> {
         let now = self.replay.last();
         let step = &self.steps[place];
@@ -233,7 +238,7 @@ impl<'h> Search<'h> {
         transaction.conditions.iter().find(fails).map(|condition| format!("{condition:?} does not hold"))
     }
 
-    /// Whether an unknown commit may have made `revision`.
+    /// Returns whether an unknown commit may have made `revision`.
     fn may_have_made(&self, place: usize, revision: Revision) -> bool {
         let Observation::Unknown(transaction) = self.steps[place].says else { return false };
         let put = |key: &Key, value: &Value| {
@@ -243,7 +248,7 @@ impl<'h> Search<'h> {
         self.evidence.get(&revision).is_none_or(|(key, value)| put(key, value))
     }
 
-    /// Places a step that makes the next revision, if it can.
+    /// Places a step that makes the next revision, if possible.
     fn make(&mut self, place: usize) -> bool {
         let step = &self.steps[place];
         let (transaction, said) = match step.says {

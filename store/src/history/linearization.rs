@@ -1,4 +1,4 @@
-//! The order that explains a record, and what the store held at each of its moments.
+//! An order of commits that explains a history, with the contents at each revision.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,22 +7,22 @@ use machinery_objects::Revision;
 
 use crate::{Change, Condition, Entry, Event, Key, Operation, Range, Transaction};
 
-/// What a store holds.
+/// The contents of a store.
 pub(super) type StoreContents = BTreeMap<Key, Arc<Entry>>;
 
-/// One state and one list of events for each revision.
+/// An order of commits: the contents and the events of each revision.
 #[derive(Clone, Debug)]
 pub struct Linearization {
     pub(super) first: Revision,
     pub(super) moments: Vec<RevisionState>,
 }
 
-/// One revision.
+/// A revision.
 #[derive(Clone, Debug)]
 pub(super) struct RevisionState {
     pub(super) held: Arc<StoreContents>,
     pub(super) events: Arc<Vec<Event>>,
-    /// When the commit was called that made it.
+    /// The time of the commit's call.
     pub(super) called: u64,
 }
 
@@ -32,7 +32,7 @@ impl Linearization {
         Self { first, moments: vec![begin] }
     }
 
-    /// The newest revision.
+    /// Returns the newest revision.
     #[must_use]
     pub fn last(&self) -> Revision {
         Revision(self.first.0 + self.moments.len() as u64 - 1)
@@ -42,14 +42,15 @@ impl Linearization {
         self.moments.get(revision.0.checked_sub(self.first.0)? as usize)
     }
 
-    /// The revisions after one, each with what it did.
+    /// Returns the revisions after `after`, each with its state.
     pub(super) fn behind(&self, after: Revision) -> impl Iterator<Item = (Revision, &RevisionState)> {
         let from = after.0.saturating_sub(self.first.0) as usize + 1;
         let numbered = self.moments.iter().enumerate().skip(from);
         numbered.map(|(place, moment)| (Revision(self.first.0 + place as u64), moment))
     }
 
-    /// Whether `condition` holds at the end. None, if that depends on what compaction has left, which is up to `compacted`.
+    /// Returns whether `condition` holds at the newest revision; `None` if that depends on a
+    /// compaction, which may have reached `compacted`.
     pub(super) fn holds(&self, condition: &Condition, compacted: Option<Revision>) -> Option<bool> {
         let now = &self.moments[self.moments.len() - 1].held;
         let entry = now.get(condition.key());
@@ -65,7 +66,8 @@ impl Linearization {
         }
     }
 
-    /// What `transaction` does at the end: the moment that it makes, and what was before each operation.
+    /// Returns the revision that `transaction` would make next, and the previous entry of each
+    /// operation.
     pub(super) fn apply(
         &self,
         transaction: &Transaction,
@@ -99,7 +101,7 @@ impl Linearization {
     }
 }
 
-/// The entries of `held` that a page of `range` has, and how many lie behind.
+/// Returns the entries of a page of `range`, and the number of entries after it.
 pub(super) fn page_of(held: &StoreContents, range: &Range) -> (Vec<Arc<Entry>>, usize) {
     let behind = |key: &Key| range.after.as_ref().is_none_or(|after| key > after);
     let all = held.iter().filter(|(key, _)| range.span.contains(key) && behind(key));

@@ -1,4 +1,4 @@
-//! Reads at a revision, and what compaction refuses.
+//! Checks of reads at a revision, and of refusals.
 
 use machinery_objects::Revision;
 
@@ -7,7 +7,7 @@ use super::linearization::{Linearization, page_of};
 use super::violation::Violation;
 use crate::{Page, Range, ReadError, WatchError};
 
-/// Everything that is wrong with reads, and with how watches began and ended.
+/// Returns the violations of reads, and of starts and ends of watches.
 pub(super) fn all<'h>(
     history: &'h History,
     replay: &'h Linearization,
@@ -46,7 +46,7 @@ pub(super) fn all<'h>(
             Some(WatchError::Compacted { .. } | WatchError::Future { .. }) => {
                 Some("refused after it had begun")
             }
-            // Perhaps it never began.
+            // The watch may never have started.
             Some(WatchError::Unavailable { .. } | WatchError::TooMany { .. }) if told.is_none() => None,
             _ if is_compacted => Some("began after a revision that was compacted"),
             _ if is_future => Some("began after a revision that had not happened"),

@@ -1,4 +1,4 @@
-//! Writing down what is said to a store and by it.
+//! Recording of calls to a backend and its answers.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -14,7 +14,7 @@ use crate::{
     WatchError, WatchItem, WatchStream,
 };
 
-/// Makes clients of one store, and records what they say and hear.
+/// Creates clients of a backend, and records their calls and answers.
 #[derive(Clone)]
 pub struct Recorder {
     backend: Arc<dyn Backend>,
@@ -35,21 +35,21 @@ impl Recording {
     }
 }
 
-/// One client, which makes one call after the other: a [`Backend`] that is recorded.
+/// A client with at most one call at a time: a recorded [`Backend`].
 pub struct Client {
     recorder: Recorder,
     number: usize,
 }
 
 impl Recorder {
-    /// Records what happens at `backend`, which is empty and at revision `first`.
+    /// Records calls to `backend`, which is empty and at revision `first`.
     pub fn new(backend: Arc<dyn Backend>, first: Revision) -> Self {
         let history = History { first, ..History::default() };
         let record = Recording { history, ..Recording::default() };
         Self { backend, record: Arc::new(Mutex::new(record)) }
     }
 
-    /// The next client.
+    /// Creates the next client.
     #[must_use]
     pub fn client(&self) -> Client {
         let mut record = self.record.lock();
@@ -57,7 +57,7 @@ impl Recorder {
         Client { recorder: self.clone(), number: record.clients - 1 }
     }
 
-    /// What was recorded so far.
+    /// Returns the history recorded so far.
     #[must_use]
     pub fn history(&self) -> History {
         self.record.lock().history.clone()

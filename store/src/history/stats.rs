@@ -1,4 +1,4 @@
-//! What came about, and whether it is enough to show something.
+//! Statistics of a recorded run, and the minimum for a conclusive one.
 
 use thiserror::Error;
 
@@ -6,51 +6,51 @@ use super::calls::{Exchange, History};
 use super::traffic::TrafficPlan;
 use crate::{CommitError, ReadError, WatchError, WatchItem};
 
-/// What came about.
+/// Statistics of a recorded run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrafficStats {
     /// Commits that made a revision.
     pub commits: usize,
-    /// Commits that were refused for a condition.
+    /// Commits that failed a condition.
     pub conflicts: usize,
-    /// Reads that were answered.
+    /// Successful reads.
     pub reads: usize,
-    /// Of these, at a revision before the newest.
+    /// Successful reads at a past revision.
     pub past_reads: usize,
-    /// Reads and watches that were refused because of compaction.
+    /// Reads and watches refused for a compacted revision.
     pub compacted: usize,
-    /// Reads and watches that were refused because they asked for the future.
+    /// Reads and watches refused for a future revision.
     pub future: usize,
     /// Compactions.
     pub compactions: usize,
-    /// Watches that told something.
+    /// Watches that yielded changes.
     pub watches: usize,
-    /// Of these, such as began in the past.
+    /// Watches resumed from a past revision.
     pub resumed: usize,
-    /// Changes that were told.
+    /// Items of changes.
     pub changes: usize,
-    /// Marks that were told.
+    /// Items of progress.
     pub marks: usize,
 }
 
-/// A run that did not load the store is no evidence.
+/// The run had too little traffic to be conclusive.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("seed {seed}: {count} {kind}, and a conclusive run has at least {minimum}: {load:?}")]
 pub struct InsufficientTraffic {
-    /// The run's.
+    /// The seed of the run.
     pub seed: u64,
-    /// What is missing.
+    /// The kind of traffic.
     pub kind: &'static str,
-    /// How many there were.
+    /// The count.
     pub count: usize,
-    /// How many there should have been.
+    /// The minimum count.
     pub minimum: usize,
-    /// Everything that came about.
+    /// The statistics of the run.
     pub load: Box<TrafficStats>,
 }
 
 impl TrafficStats {
-    /// What came about in `history`.
+    /// Computes the statistics of `history`.
     #[must_use]
     pub fn of(history: &History) -> Self {
         let mut load = Self::default();

@@ -1,4 +1,4 @@
-//! What the answers say about the order of the calls.
+//! Evidence of the answers about the order of the calls.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::{
     WatchError,
 };
 
-/// A call, as far as the search is about it.
+/// A call, as input of the search.
 pub(super) struct SearchStep<'h> {
     pub(super) call: usize,
     pub(super) called: u64,
@@ -21,13 +21,13 @@ pub(super) struct SearchStep<'h> {
 }
 
 pub(super) enum Observation<'h> {
-    /// The newest revision was this.
+    /// The newest revision.
     Newest(Revision),
-    /// And the store held this.
+    /// The newest revision and a page of entries.
     Held(&'h Range, &'h Page),
     Done(&'h Transaction, &'h Commit),
     Refused(&'h Transaction, &'h Conflict),
-    /// May have happened.
+    /// A commit with an unknown outcome.
     Unknown(&'h Transaction),
 }
 
@@ -91,7 +91,7 @@ pub(super) fn guarded(steps: &[SearchStep<'_>]) -> BTreeSet<Key> {
     guarded.map(|condition| Arc::clone(condition.key())).collect()
 }
 
-/// What readers saw of each revision's puts.
+/// Returns an entry put by each revision, as read by a client.
 pub(super) fn evidence(history: &History) -> BTreeMap<Revision, (Key, Value)> {
     let mut evidence = BTreeMap::new();
     let mut note = |entry: &Arc<Entry>| {

@@ -1,4 +1,4 @@
-//! A client that watches.
+//! A watching client.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ pub(super) struct WatchClient {
     client: Client,
     dice: Dice,
     plan: TrafficPlan,
-    /// Where it would go on.
+    /// The revision to resume from.
     seen: Revision,
 }
 
@@ -46,14 +46,14 @@ impl WatchClient {
             };
             match self.client.watch(span, after).await {
                 Ok(watch) => self.follow(watch, &mut finished).await,
-                // Too old, too new: where the store is now will do.
+                // Compacted or future: continue at the newest revision.
                 Err(_) => self.seen = self.client.revision().await.unwrap_or(self.seen),
             }
             yield_now().await;
         }
     }
 
-    /// Reads for a while, now quickly and now slowly.
+    /// Reads some items at a varying pace.
     async fn follow(&mut self, mut watch: Watch, finished: &mut watch::Receiver<Option<Revision>>) {
         let (mut left, mut end) = (self.dice.below(80), None);
         while left > 0 || end.is_some() {

@@ -1,4 +1,4 @@
-//! The nine guarantees of a watch, each a function that looks for what breaks it.
+//! Validators of the nine guarantees of a watch.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::linearization::Linearization;
 use super::violation::Violation;
 use crate::{Event, WatchError, WatchItem};
 
-/// Everything that is wrong with what the watches of `history` told.
+/// Returns the violations of the watches of `history`.
 pub(super) fn all<'h>(
     history: &'h History,
     replay: &'h Linearization,
@@ -41,7 +41,7 @@ fn events(watched: &WatchRecord) -> impl Iterator<Item = (Revision, &Event)> {
     changes(watched).flat_map(|(_, revision, events)| events.iter().map(move |event| (revision, event)))
 }
 
-/// Filter: every event is of what the watch is about, and something is told whenever something is said.
+/// Filter: every event is in the span, and no item is empty.
 pub fn filter(watch: usize, watched: &WatchRecord) -> Result<(), Violation> {
     for (_, revision, events) in changes(watched) {
         let outside = events.iter().map(Event::key).find(|key| !watched.span.contains(key));
@@ -52,7 +52,7 @@ pub fn filter(watch: usize, watched: &WatchRecord) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Ordered: revisions do not go back, and are behind where the watch began.
+/// Ordered: revisions increase, from the start revision on.
 pub fn ordered(watch: usize, watched: &WatchRecord) -> Result<(), Violation> {
     let mut before = watched.after.next();
     for (_, revision, _) in changes(watched) {
@@ -64,7 +64,7 @@ pub fn ordered(watch: usize, watched: &WatchRecord) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Unique: no revision tells twice of one key.
+/// Unique: no revision has two events of one key.
 pub fn unique(watch: usize, watched: &WatchRecord) -> Result<(), Violation> {
     let mut told = BTreeSet::new();
     for (revision, event) in events(watched) {
@@ -75,7 +75,7 @@ pub fn unique(watch: usize, watched: &WatchRecord) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Atomic: what one revision did is told at once.
+/// Atomic: the events of a revision are in one item.
 pub fn atomic(watch: usize, watched: &WatchRecord) -> Result<(), Violation> {
     let mut told = BTreeSet::new();
     for (_, revision, _) in changes(watched) {
@@ -86,8 +86,8 @@ pub fn atomic(watch: usize, watched: &WatchRecord) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Bookmarkable: a mark lags nothing that was told, passes nothing that will be, does not go back, is of a revision that the
-/// store had reached, and comes behind everything that was committed before it was asked for.
+/// Bookmarkable: a progress revision is at or after earlier items, before later changes, never
+/// decreases, was reached by the store, and follows every commit acknowledged before its request.
 pub fn bookmarkable(
     watch: usize,
     watched: &WatchRecord,
@@ -113,7 +113,7 @@ pub fn bookmarkable(
             WatchItem::Progress(mark) => (marked, marks) = (*mark, marks + 1),
         }
     }
-    // As many marks as were asked for: the last one answers the last request.
+    // One progress item per request: the last item answers the last request.
     if let Some(asked) = watched.requests.last()
         && marks >= watched.requests.len()
     {
@@ -127,7 +127,7 @@ pub fn bookmarkable(
     Ok(())
 }
 
-/// Resumable: what is told first is what comes first behind where the watch began.
+/// Resumable: the first item is the first change after the start revision.
 pub fn resumable(watch: usize, watched: &WatchRecord, replay: &Linearization) -> Result<(), Violation> {
     let Some((_, told, _)) = changes(watched).next() else { return Ok(()) };
     match expected(watched, replay).next() {
@@ -138,7 +138,8 @@ pub fn resumable(watch: usize, watched: &WatchRecord, replay: &Linearization) ->
     }
 }
 
-/// Reliable: what was told, up to the last change, mark, or how far the watch was told that it had come, is what happened.
+/// Reliable: the events equal the committed changes up to the last item, or up to the revision in
+/// the final error.
 pub fn reliable(watch: usize, watched: &WatchRecord, replay: &Linearization) -> Result<(), Violation> {
     let reached = watched.seen.iter().map(|(_, seen)| match seen {
         WatchItem::Changes { revision, .. } | WatchItem::Progress(revision) => *revision,
@@ -166,7 +167,7 @@ pub fn reliable(watch: usize, watched: &WatchRecord, replay: &Linearization) -> 
     }
 }
 
-/// Before: each event tells the state that was there before it.
+/// Before: each event has the previous state of its key.
 pub fn before(watch: usize, watched: &WatchRecord, replay: &Linearization) -> Result<(), Violation> {
     for (revision, event) in events(watched) {
         let then = revision.0.checked_sub(1).and_then(|before| replay.moment(Revision(before)));
@@ -177,7 +178,7 @@ pub fn before(watch: usize, watched: &WatchRecord, replay: &Linearization) -> Re
     Ok(())
 }
 
-/// IsCreate: an event says that it created its key if it did.
+/// IsCreate: an event reports a creation if and only if it created its key.
 pub fn is_create(watch: usize, watched: &WatchRecord, replay: &Linearization) -> Result<(), Violation> {
     for (revision, event) in events(watched) {
         let then = replay
@@ -191,7 +192,7 @@ pub fn is_create(watch: usize, watched: &WatchRecord, replay: &Linearization) ->
     Ok(())
 }
 
-/// What a watch should tell.
+/// Returns the changes that a watch should yield.
 fn expected<'r>(
     watched: &'r WatchRecord,
     replay: &'r Linearization,

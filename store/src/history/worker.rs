@@ -17,7 +17,7 @@ pub(super) struct WriteClient {
     client: Client,
     dice: Dice,
     plan: TrafficPlan,
-    /// The revisions of what it has read, and none for what was absent.
+    /// The revisions of the entries it has read; `None` for absent keys.
     known: BTreeMap<Key, Option<Revision>>,
     newest: Revision,
     name: String,
@@ -47,7 +47,7 @@ impl WriteClient {
             }
             if (pace.steps.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(self.plan.compact_steps) {
                 pace.due.notify_one();
-                // However busy the machine is, the others do not get away from it.
+                // Wait for the compaction, so that it keeps up on a busy machine.
                 pace.done.notified().await;
             }
             if self.dice.chance(800) {
@@ -60,13 +60,13 @@ impl WriteClient {
         format!("/k/{}", self.dice.below(self.plan.keys)).into()
     }
 
-    /// No two values are the same, so that a value tells who put it.
+    /// Returns a unique value, so that a read identifies its writer.
     fn value(&mut self) -> Vec<u8> {
         self.written += 1;
         format!("{}-{}", self.name, self.written).into_bytes()
     }
 
-    /// Nine updates in ten, and as many deletes as creates, each on what was last seen.
+    /// Mostly updates, and as many deletes as creates, each conditional on the last read.
     async fn write_one(&mut self) {
         let key = self.key();
         let value = self.value();
@@ -78,7 +78,7 @@ impl WriteClient {
         self.commit(transaction).await;
     }
 
-    /// Two to four keys, guarded by what they were when they were read.
+    /// Writes two to four keys, conditional on their last reads.
     async fn write_several(&mut self) {
         let mut transaction = Transaction::new();
         let (mut keys, count) = (BTreeSet::new(), 2 + self.dice.below(3));

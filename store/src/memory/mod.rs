@@ -1,4 +1,4 @@
-//! A store in memory: the core and nothing under it.
+//! The in-memory backend: the core without persistence.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ use crate::shared::Shared;
 /// The revision of a store before its first commit.
 pub(crate) const FIRST: Revision = Revision(1);
 
-/// A [`Backend`] that is gone when its last clone is dropped. Its watches end then.
+/// An in-memory [`Backend`]. Its watches end when the last clone is dropped.
 #[derive(Clone)]
 pub struct Memory(Arc<Inner>);
 
@@ -28,14 +28,14 @@ struct Inner {
     options: Options,
 }
 
-/// Its lock is taken before that of what is published.
+/// The writer's state. Lock order: before [`Shared`]'s published state.
 struct WriterState {
     core: Core,
     retaining: RetentionTracker,
 }
 
 impl Memory {
-    /// An empty store, at revision 1.
+    /// Creates an empty store at revision 1.
     #[must_use]
     pub fn new(options: Options) -> Self {
         let options = Options { limits: options.limits.clamped_to_format(), ..options };
@@ -46,13 +46,13 @@ impl Memory {
         Self(Arc::new(Inner { writing, shared, options }))
     }
 
-    /// How much it holds.
+    /// Returns the size of the store.
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.0.shared.usage()
     }
 
-    /// Everything as of one revision.
+    /// Returns a snapshot of the table and its revision.
     pub(crate) fn view(&self) -> (View, Revision) {
         let _nothing_is_written = self.0.writing.lock();
         (self.0.shared.table().view(), self.0.shared.current())
@@ -73,7 +73,7 @@ impl Inner {
             Err(error) => (Err(error), None),
         };
         let wakes = self.shared.publish(revised);
-        // Also after a refusal: what is compacted may be what there was no room for.
+        // Also after a refusal: compaction may free the quota that the transaction exceeded.
         if !retaining.is_manual()
             && let Some(to) = retaining.step(Instant::now(), core.head(), self.shared.compacted())
         {

@@ -1,4 +1,4 @@
-//! A backend that is wrong in one way: reads and writes.
+//! A backend with one flaw: reads and writes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -16,26 +16,26 @@ use crate::{
     Transaction, Watch, WatchError,
 };
 
-/// A [`Backend`] with one [`Flaw`], in front of one without.
+/// A [`Backend`] with one [`Flaw`], over a correct one.
 pub struct FlawedBackend {
     pub(super) inner: Arc<dyn Backend>,
     pub(super) flaw: Flaw,
     pub(super) known: Arc<Mutex<FlawState>>,
 }
 
-/// What the flaws need to know of what passed through.
+/// The state that the flaws need.
 #[derive(Debug)]
 pub(super) struct FlawState {
     pub(super) newest: Revision,
     pub(super) compacted: Revision,
-    /// Entries that are kept from readers, by key and revision.
+    /// Entries hidden from readers, by key and revision.
     hidden: BTreeSet<(Key, Revision)>,
     every: u64,
     chances: u64,
 }
 
 impl FlawState {
-    /// Whether the flaw shows this time.
+    /// Returns whether the flaw shows this time.
     pub(super) fn now(&mut self) -> bool {
         self.chances += 1;
         self.chances.is_multiple_of(self.every)
@@ -43,7 +43,7 @@ impl FlawState {
 }
 
 impl FlawedBackend {
-    /// Makes `inner` wrong at every `every`th chance.
+    /// Wraps `inner`; the flaw shows at every `every`th opportunity.
     pub fn new(inner: Arc<dyn Backend>, flaw: Flaw, every: u64) -> Self {
         let (newest, compacted) = (Revision(1), Revision(1));
         let known = FlawState { newest, compacted, hidden: BTreeSet::new(), every, chances: 0 };
@@ -58,7 +58,7 @@ impl FlawedBackend {
         self.flaw == flaw
     }
 
-    /// Answers for `at` with what is there at `instead`.
+    /// Answers a read at `at` with the state at `instead`.
     async fn pretend(
         &self,
         range: Range,
@@ -126,7 +126,7 @@ impl FlawedBackend {
             Flaw::AppliesRefused => {
                 let refused = self.inner.commit(transaction).await;
                 if matches!(refused, Err(CommitError::Conflict(_))) && self.now() {
-                    // Half of it, as a store would that stops in the middle.
+                    // Applies half of it, like a store that stops in the middle.
                     let half = operations.into_iter().take(1).collect();
                     self.inner.commit(Transaction { conditions: vec![], operations: half }).await?;
                 }

@@ -1,4 +1,4 @@
-//! A backend that is wrong in one way: watches.
+//! A backend with one flaw: watches.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -19,15 +19,15 @@ pub(super) struct FlawedWatch {
     flaw: Flaw,
     known: Arc<Mutex<FlawState>>,
     span: KeySpan,
-    /// What the watch has told up to.
+    /// The revision of the last item.
     told: Revision,
-    /// Ready to be told.
+    /// Items to yield next.
     ready: VecDeque<WatchItem>,
-    /// Kept back until the next one was told.
+    /// An item held back until the next one is yielded.
     held: Option<WatchItem>,
-    /// Leaves out the first revision.
+    /// Whether to drop the first revision.
     skips: bool,
-    /// Leaves out the deletes of the first revision.
+    /// Whether to drop the deletes of the first revision.
     skips_deletes: bool,
 }
 
@@ -132,7 +132,7 @@ impl FlawedWatch {
         }
     }
 
-    /// Begins anew behind what was missed, as if nothing had been.
+    /// Restarts the watch after the gap.
     fn skip_gap(&mut self, compacted: Revision) -> bool {
         match self.backend.watch(self.span.clone(), compacted).now_or_never() {
             Some(Ok(watch)) => {

@@ -1,4 +1,4 @@
-//! A map for each revision, in a list.
+//! The model backend: one map per revision.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use crate::{
     WatchStream,
 };
 
-/// A backend that is slow and obviously right. Clones are the same store.
+/// A backend that is slow and obviously correct. Clones share it.
 #[derive(Clone, Debug)]
 pub struct NaiveBackend(Arc<Mutex<State>>);
 
-/// `states[r]` is what the store held at revision `r`, `events[r]` what that revision did. Compaction drops nothing; it
-/// only moves the line below which one may not look.
+/// `states[r]` is the content at revision `r`, and `events[r]` are its changes. Compaction drops
+/// nothing and only raises `compacted`.
 #[derive(Debug)]
 struct State {
     limits: Limits,
@@ -185,7 +185,7 @@ impl State {
         Ok(Commit { revision: new, changed: true, before })
     }
 
-    /// Refuses what no state of the store would allow.
+    /// Checks limits that do not depend on the state.
     fn admit(&self, transaction: &Transaction) -> Result<(), CommitError> {
         let limits = &self.limits;
         let count = transaction.conditions.len() + transaction.operations.len();
@@ -224,7 +224,7 @@ impl State {
         }
     }
 
-    /// Bytes of keys and values in the states that can be read.
+    /// Returns the bytes of keys and values at readable revisions.
     fn held(&self) -> u64 {
         let oldest = self.compacted.0 as usize;
         let kept = self.states[oldest].values().map(|entry| entry.key.len() + entry.value.len());
@@ -241,7 +241,7 @@ fn fits(what: &'static str, bytes: usize, limit: usize) -> Result<usize, CommitE
     if bytes > limit { Err(CommitError::TooLarge { what, bytes, limit }) } else { Ok(bytes) }
 }
 
-/// All up to `seen` has been yielded.
+/// A watch that has yielded every change up to `seen`.
 struct NaiveWatch {
     state: Arc<Mutex<State>>,
     span: KeySpan,

@@ -1,4 +1,4 @@
-//! The backend around another one.
+//! The encrypting backend.
 
 use std::fmt::{Debug, Formatter, Result as Written};
 use std::sync::Arc;
@@ -17,20 +17,23 @@ use crate::contract::{
     ReadError, Transaction, Value, Watch, WatchError,
 };
 
-/// A [`Backend`] that keeps values sealed in the one below. Clones are the same.
+/// A [`Backend`] that seals (encrypts) values before it stores them in the backend below. Clones
+/// share it.
 ///
-/// Values grow by 58 bytes and the sealing key's name, so that the limits of the backend below are that much lower for them; an error says
-/// the size that was put, and the limit that this leaves. A value is opened each time that it is read: whoever reads one often keeps it.
+/// A sealed value is larger by 58 bytes and the length of the sealing key's name; limits of the
+/// backend below are reported minus that growth, with the size that was put. Each read decrypts the
+/// value: cache values that are read often.
 ///
-/// A value that cannot be opened is an error of the whole call, which names the entry and the sealing key: [`ReadError::Unavailable`],
-/// [`WatchError::Unavailable`]. A commit that loses to such a value is [`CommitError::Refused`]; one that has replaced it did
-/// happen, and is [`CommitError::Unknown`].
+/// A value that cannot be unsealed fails the whole call with an error that names the entry and the
+/// sealing key: [`ReadError::Unavailable`], [`WatchError::Unavailable`]. If a commit conflicts with
+/// such a value, the error is [`CommitError::Refused`]; if a commit has replaced one, it was
+/// applied, and the error is [`CommitError::Unknown`].
 pub struct Sealed<B: ?Sized> {
     pub(super) below: Arc<B>,
     pub(super) sealing: Arc<Sealing>,
 }
 
-/// Which values are sealed, and with what chance.
+/// The choice of key rings, and the source of randomness.
 pub(super) struct Sealing {
     choose: ChooseRing,
     random: FillRandom,
@@ -40,8 +43,9 @@ type ChooseRing = Box<dyn Fn(&str) -> Option<KeyRing> + Send + Sync>;
 type FillRandom = Box<dyn Fn(&mut [u8]) + Send + Sync>;
 
 impl<B: Backend + ?Sized> Sealed<B> {
-    /// Seals values in `below`. `choose` gives the ring of a key of the store, or none: what is put there is not sealed. It answers the same
-    /// for ever. `random` fills with what nobody can guess.
+    /// Seals values in `below`. `choose` returns the key ring of a store key, or `None` to store
+    /// its value in plain; its result must never change. `random` fills a buffer with
+    /// cryptographically secure random bytes.
     pub fn new(
         below: Arc<B>,
         choose: impl Fn(&str) -> Option<KeyRing> + Send + Sync + 'static,
@@ -51,7 +55,7 @@ impl<B: Backend + ?Sized> Sealed<B> {
         Self { below, sealing: Arc::new(sealing) }
     }
 
-    /// The backend below.
+    /// Returns the backend below.
     #[must_use]
     pub fn below(&self) -> &B {
         &self.below
@@ -105,7 +109,7 @@ impl Sealing {
         growth
     }
 
-    /// The error with what was there opened; it cannot be said what was there, if that cannot be.
+    /// Unseals the current entry of a conflict; the error is `Refused` if that fails.
     fn open_error(&self, error: CommitError) -> CommitError {
         let CommitError::Conflict(mut conflict) = error else { return error };
         match conflict.current.map(|entry| self.open(entry)).transpose() {
@@ -128,7 +132,7 @@ impl<B: Backend + ?Sized> Backend for Sealed<B> {
         let page = self.below.range(range).await?;
         let mut entries = Vec::with_capacity(page.entries.len());
         for entry in page.entries {
-            // A long page is worked on in turns with others.
+            // Yields to other tasks while a long page is decrypted.
             consume_budget().await;
             let opened = self.sealing.open(entry);
             entries.push(opened.map_err(|why| ReadError::Unavailable { why: why.to_string().into() })?);

@@ -1,58 +1,59 @@
-//! The form of a sealed value.
+//! The stored form of a value.
 //!
 //! ```text
 //! 0   8  ff "sealed" ff                 no text has these bytes
-//! 8   1  1: sealed · 0: what follows is as it was put
+//! 8   1  1: sealed · 0: the plain value follows
 //! 9   1  k: bytes of the sealing key's name, at least 1
 //! 10  k  that name
-//! …  32  salt: of it and the sealing key the value's own key is made
+//! …  32  salt: the value's key is derived from it and the sealing key
 //! …   n  the value, encrypted
-//! …  16  tag: over the value, all that is before it, and the name of the entry
+//! …  16  tag: over the value, all bytes before it, and the name of the entry
 //! ```
-//! A value that is not sealed is as it was put; if it begins with the eight bytes, behind these and a zero.
+//! A plain value is stored as it is; one that begins with the eight bytes is escaped by these and a
+//! zero.
 
 use crate::contract::Value;
 
 const MARK: &[u8; 8] = b"\xffsealed\xff";
 const PLAIN: u8 = 0;
 const SEALED: u8 = 1;
-/// Where the name begins.
+/// Offset of the name.
 const NAME: usize = MARK.len() + 2;
 
-/// Bytes that a name may have.
+/// Maximum bytes of a key's name.
 pub(super) const NAME_BYTES: usize = u8::MAX as usize;
 
-/// What a value's own key is made of, besides the sealing key.
+/// Input of the key derivation, besides the sealing key.
 pub(super) type Salt = [u8; 32];
 
-/// What shows that nothing was changed.
+/// The GCM authentication tag.
 pub(super) type AuthTag = [u8; 16];
 
-/// A value, as the backend below has it.
+/// The stored form of a value.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum StoredValue<'a> {
-    /// As it was put, from this byte on.
+    /// Plain; the value begins at this offset.
     Plain(usize),
     Sealed(SealedParts<'a>),
-    /// Of a later format than ours.
+    /// Of this later format.
     Later(u8),
-    /// It begins like a sealed one, and is cut.
+    /// Truncated: it has the prefix of a sealed value.
     Cut,
 }
 
 /// The parts of a sealed value.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct SealedParts<'a> {
-    /// Of the sealing key.
+    /// The name of the sealing key.
     pub(super) name: &'a str,
     pub(super) salt: &'a Salt,
-    /// All before the encrypted value.
+    /// The bytes before the encrypted value.
     pub(super) header: &'a [u8],
     pub(super) encrypted: &'a [u8],
     pub(super) tag: &'a AuthTag,
 }
 
-/// Looks at what a value begins with.
+/// Parses a stored value.
 pub(super) fn read(value: &[u8]) -> StoredValue<'_> {
     let Some(rest) = value.strip_prefix(MARK) else { return StoredValue::Plain(0) };
     match rest.first() {
@@ -72,13 +73,13 @@ fn parts(value: &[u8]) -> Option<SealedParts<'_>> {
     Some(SealedParts { name, salt, header, encrypted, tag })
 }
 
-/// What stands before a value that is sealed by the key of this name, which is no longer than names may be.
+/// Returns the header of a value sealed by the key `name`, of at most [`NAME_BYTES`].
 pub(super) fn header(name: &str, salt: &Salt) -> Vec<u8> {
     let length = u8::try_from(name.len()).expect("a longer name is refused where keys are made");
     [MARK, &[SEALED, length][..], name.as_bytes(), salt].concat()
 }
 
-/// A value that is not to be sealed.
+/// Returns the stored form of a plain value.
 pub(super) fn plain(value: Value) -> Value {
     match value.starts_with(MARK) {
         true => [MARK, &[PLAIN][..], &value].concat().into(),

@@ -1,8 +1,8 @@
-//! Limits, in the numbers of who put the values: sealed ones are larger.
+//! Translates size limits of the backend below to sizes before sealing.
 
 use crate::contract::CommitError;
 
-/// By how much the values of one transaction grew, in the order of its operations.
+/// The growth of each value of a transaction, in the order of its operations.
 #[derive(Debug, Default)]
 pub(super) struct Growth(Vec<ValueGrowth>);
 
@@ -17,7 +17,7 @@ impl Growth {
         self.0.push(ValueGrowth { kept, by: kept - put });
     }
 
-    /// The error, as it would be if nothing had grown and the limit were as much lower.
+    /// Returns the error with the growth subtracted from size and limit.
     pub(super) fn adjust(&self, error: CommitError) -> CommitError {
         let CommitError::TooLarge { what, bytes, limit } = error else { return error };
         let by = match what {

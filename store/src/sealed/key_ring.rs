@@ -1,4 +1,4 @@
-//! Keys in their order: the first seals, all open.
+//! Key rings: the first provider seals, all unseal.
 
 use std::fmt::{Debug, Formatter, Result as Written};
 use std::sync::Arc;
@@ -10,32 +10,33 @@ use super::error::{KeyRingError, UnsealError};
 use super::format::{self, NAME_BYTES, Salt, SealedParts, StoredValue};
 use crate::contract::{Key, Value};
 
-/// A secret that values are sealed by, and its name, which stands before each of them. It is wiped from memory when it is dropped.
+/// A named secret that seals values. Each sealed value is stored with the key's name. The secret is
+/// zeroed on drop.
 pub struct SealingKey {
     name: Arc<str>,
     secret: Zeroizing<Vec<u8>>,
 }
 
-/// One way to keep a value.
+/// A way to store a value.
 #[derive(Debug)]
 pub enum Provider {
-    /// Sealed by this key.
+    /// Sealed with this key.
     Key(SealingKey),
-    /// As it is put.
+    /// In plain.
     Identity,
 }
 
-/// How the values under some keys are kept: the first way for what is put, all of them for what is there.
+/// An ordered list of providers: the first stores new values, all are tried for existing ones.
 ///
-/// `[new, old]` is a rotation. With [`Provider::Identity`] behind, what was never sealed is read; with it before, nothing is sealed any more.
-/// Clones are the same.
+/// `[new, old]` is a key rotation. With [`Provider::Identity`] last, existing plain values are
+/// readable; with it first, new values are stored in plain. Clones share the ring.
 #[derive(Clone, Debug)]
 pub struct KeyRing(Arc<[Provider]>);
 
 impl SealingKey {
-    /// Keeps a copy of `secret`: 32 bytes that nobody can guess, or 16 or 24.
+    /// Copies `secret`: 32 random bytes, or 16 or 24.
     ///
-    /// A name is for one secret for ever: it is how the key of a value is found.
+    /// A name must always mean the same secret: a value's key is found by name.
     pub fn new(name: &str, secret: &[u8]) -> Result<Self, KeyRingError> {
         if name.is_empty() || name.len() > NAME_BYTES {
             return Err(KeyRingError::Name { bytes: name.len(), limit: NAME_BYTES });
@@ -46,14 +47,14 @@ impl SealingKey {
         Ok(Self { name: name.into(), secret: Zeroizing::new(secret.to_vec()) })
     }
 
-    /// Its name.
+    /// Returns the key's name.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 }
 
-/// Shows the name alone: it goes into logs.
+/// Prints the name only, since it may be logged.
 impl Debug for SealingKey {
     fn fmt(&self, f: &mut Formatter<'_>) -> Written {
         write!(f, "SealingKey({:?})", self.name)
@@ -61,7 +62,7 @@ impl Debug for SealingKey {
 }
 
 impl KeyRing {
-    /// In this order. At least one, and no name twice.
+    /// Creates a ring of `providers`. It needs at least one, and distinct names.
     pub fn new(providers: impl IntoIterator<Item = Provider>) -> Result<Self, KeyRingError> {
         let ring = Self(providers.into_iter().collect());
         let mut names: Vec<&Arc<str>> = ring.keys().map(|key| &key.name).collect();
@@ -73,7 +74,7 @@ impl KeyRing {
         }
     }
 
-    /// `value` as it is kept under `key`. The salt is drawn if it is sealed.
+    /// Returns `value` as stored under `key`. Calls `salt` only if it is sealed.
     pub(super) fn seal(&self, key: &str, value: Value, salt: impl FnOnce() -> Salt) -> Value {
         match self.0.first() {
             Some(Provider::Key(first)) => {
@@ -89,7 +90,7 @@ impl KeyRing {
         }
     }
 
-    /// Whether `kept` is what [`seal`](Self::seal) makes today.
+    /// Returns whether the first provider made `kept`.
     pub(super) fn is_first(&self, kept: &[u8]) -> bool {
         match (self.0.first(), format::read(kept)) {
             (Some(Provider::Key(first)), StoredValue::Sealed(seal)) => *first.name == *seal.name,
@@ -110,7 +111,7 @@ impl KeyRing {
     }
 }
 
-/// What was put under `key`, of what is `kept` there. Without a ring nothing is sealed there.
+/// Returns the value of the stored form `kept`. Without a ring only plain values are accepted.
 pub(super) fn open(ring: Option<&KeyRing>, key: &Key, kept: &Value) -> Result<Value, UnsealError> {
     match format::read(kept) {
         StoredValue::Plain(_) if ring.is_some_and(|ring| !ring.takes_plain()) => {
@@ -133,7 +134,7 @@ fn unseal(ring: Option<&KeyRing>, key: &Key, seal: &SealedParts<'_>) -> Result<V
         .ok_or_else(|| UnsealError::Changed { key: key.clone(), name: named.name.clone() })
 }
 
-/// What must be as it was, besides the value. The header says itself how long it is.
+/// Returns the associated data: the header, which states its own length, and the entry's key.
 fn about(header: &[u8], key: &str) -> Vec<u8> {
     [header, key.as_bytes()].concat()
 }

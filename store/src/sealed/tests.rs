@@ -1,4 +1,4 @@
-//! One value, sealed and opened.
+//! Tests of sealing and unsealing one value.
 
 use std::sync::Arc;
 
@@ -44,7 +44,8 @@ proptest! {
         prop_assert_eq!(&*opened(&ring, &path, &kept).expect("it is whole"), &value[..]);
     }
 
-    /// Every bit, every shorter length, one byte more, and the name of every other entry.
+    /// Flips every bit, truncates to every length, appends a byte, and moves the value to another
+    /// key.
     #[test]
     fn a_changed_cut_or_moved_value_is_refused(
         value in prop::collection::vec(any::<u8>(), 0..40),
@@ -64,7 +65,7 @@ proptest! {
         }
         prop_assert!(opened(&ring, &path, &[&kept[..], b"x"].concat()).is_err());
         prop_assert_eq!(opened(&ring, &other, &kept).is_ok(), other == path);
-        // What belongs to the name of the entry, and what to the value, cannot be taken for each other.
+        // A byte moved between the entry's key and the value is detected.
         prop_assert!(opened(&ring, &path[1..], &[&kept[..], &path.as_bytes()[..1]].concat()).is_err());
     }
 
@@ -82,12 +83,12 @@ fn two_seals_of_one_value_have_nothing_in_common() {
     let (one, other) = (sealed(&ring, "a", &[0; 4096], [1; 32]), sealed(&ring, "a", &[0; 4096], [2; 32]));
     let behind = |kept: &Value| kept[11 + 32..].to_vec();
     let same = behind(&one).iter().zip(behind(&other)).filter(|(a, b)| **a == *b).count();
-    // Of random bytes one in 256 is the same: 16 of 4096.
+    // Of random bytes one in 256 is equal: 16 of 4096.
     assert!(same < 64, "{same}");
     assert_ne!(sealed(&ring, "a", &[0; 4096], [1; 32])[43..], sealed(&ring, "b", &[0; 4096], [1; 32])[43..]);
 }
 
-/// Each way of keeping a value, under each ring.
+/// Each provider, under each ring.
 #[test]
 fn a_value_is_opened_only_by_rings_that_have_its_key() {
     let path: Key = "core/secrets/a".into();
@@ -104,7 +105,7 @@ fn a_value_is_opened_only_by_rings_that_have_its_key() {
         said.contains("`core/secrets/a`") && said.contains("\"old\"") && said.contains("give that key again"),
         "{said}"
     );
-    // The name is the same, and the secret another one.
+    // The same name with another secret.
     let forged = ring([key("old", 9)]);
     assert_eq!(
         opened(&forged, &path, &kept),
@@ -121,7 +122,7 @@ fn a_value_is_opened_only_by_rings_that_have_its_key() {
     assert_eq!(&*sealed(&back, &path, b"value", [3; 32]), b"value");
     assert_eq!(opened(&back, &path, &kept).as_deref(), Ok(&b"value"[..]));
     assert!(back.is_first(b"value") && !back.is_first(&kept));
-    // What looks like a sealed value is a value like others.
+    // A plain value that looks sealed is escaped.
     let looks = sealed(&back, &path, &kept, [3; 32]);
     assert_eq!(opened(&back, &path, &looks).as_deref(), Ok(&*kept));
     assert!(back.is_first(&looks));
@@ -141,7 +142,7 @@ fn invalid_keys_are_refused() {
     assert_eq!(twice, KeyRingError::Repeated { name: "k".into() });
 }
 
-/// Made by Python's `cryptography` as the form and the cipher say: what was sealed once is opened for ever.
+/// Expected bytes are from Python's `cryptography`: the first format must stay readable.
 #[test]
 fn the_first_format_is_written_and_opened() {
     let kept = "ff7365616c6564ff010432303236a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5\

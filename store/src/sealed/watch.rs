@@ -1,4 +1,4 @@
-//! A watch whose events are opened.
+//! A watch that unseals its events.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::backend::Sealing;
 use super::error::UnsealError;
 use crate::contract::{Watch, WatchError, WatchItem, WatchStream};
 
-/// Ends at what cannot be opened, and then repeats why.
+/// Ends at the first value that cannot be unsealed, and repeats that error.
 pub(super) struct UnsealingWatch {
     below: Watch,
     sealing: Arc<Sealing>,

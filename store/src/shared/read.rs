@@ -1,4 +1,4 @@
-//! Reading as of a published revision.
+//! Reads at a published revision.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use tokio::task::yield_now;
 use super::publish::Shared;
 use crate::contract::{Cursor, Entry, KeySpan, Page, Range, ReadError};
 
-/// So many entries are looked at before other tasks have a turn.
+/// Entries scanned between yields to other tasks.
 const STEP: usize = 4096;
 
 impl Shared {
-    /// The newest revision, if the store is open.
+    /// Returns the newest revision, if the store is open.
     pub(crate) fn revision(&self) -> Result<Revision, ReadError> {
         match self.closed() {
             Some(why) => Err(ReadError::Unavailable { why }),
@@ -40,7 +40,7 @@ impl Shared {
             if range.at.is_some() {
                 return Err(ReadError::Compacted { requested: at, compacted });
             }
-            // What was the newest was compacted meanwhile, so there is a newer one.
+            // The newest revision was compacted during the read, so there is a newer one: retry.
         }
     }
 

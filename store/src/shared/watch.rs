@@ -1,4 +1,4 @@
-//! WatchRegistry: each a place in the shared history and an entry in an index, with no buffer of its own.
+//! Watches: each a position in the shared history and an entry in an index, without a buffer.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -9,11 +9,11 @@ use super::publish::{Published, Shared};
 use crate::contract::{KeySpan, Watch, WatchError, WatchItem, WatchStream};
 use crate::core::{RevisionChanges, WatchIndex};
 
-/// So many revisions are looked at under one lock.
+/// Revisions scanned under one lock.
 const STEP: u64 = 256;
 
 impl Shared {
-    /// Begins a watch after a revision.
+    /// Starts a watch after a revision.
     pub(crate) fn watch(self: &Arc<Self>, span: KeySpan, after: Revision) -> Result<Watch, WatchError> {
         let mut published = self.published.lock();
         let (current, compacted) = (published.history.newest(), published.history.compacted());
@@ -45,8 +45,8 @@ pub(super) struct WatchRegistry {
 
 #[derive(Default)]
 struct WatchSlot {
-    /// The first revision that may interest the watch and that it has not looked at. None: all that is published has
-    /// been yielded, or does not interest it.
+    /// The first unread revision that may change a key of the span. `None`: the watch has caught
+    /// up.
     pending: Option<Revision>,
     progress: bool,
     waker: Option<Waker>,
@@ -77,7 +77,7 @@ impl WatchRegistry {
         std::mem::take(&mut self.slots[number as usize])
     }
 
-    /// Marks those whom `revised` index, and adds whom to wake.
+    /// Marks the watches that `revised` affects, and adds their wakers to `wake`.
     pub(super) fn note(&mut self, revised: &RevisionChanges, wake: &mut Vec<Waker>) {
         for version in revised.versions() {
             for number in self.index.of(version.key()) {
@@ -97,14 +97,14 @@ struct HistoryWatch {
     shared: Arc<Shared>,
     span: KeySpan,
     number: u32,
-    /// All changes up to here have been yielded.
+    /// Every change up to here has been yielded.
     seen: Revision,
 }
 
 enum PollStep {
     Found(WatchItem),
     Ended(WatchError),
-    /// A turn's worth of revisions held nothing; there are more.
+    /// One step found no event; there are more revisions.
     Continue,
     Idle,
 }
@@ -181,7 +181,7 @@ impl HistoryWatch {
 
 impl Drop for HistoryWatch {
     fn drop(&mut self) {
-        // The slot's waker is dropped behind the lock: what it drops may come back here.
+        // The waker is dropped after the lock is released: its drop may reenter this module.
         let _slot = self.shared.published.lock().watches.remove(&self.span, self.number);
     }
 }

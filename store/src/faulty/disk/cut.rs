@@ -1,39 +1,40 @@
-//! What a power cut takes.
+//! The effect of a power cut.
 
 use std::sync::Arc;
 
 use super::super::dice::Dice;
 use super::platter::{FileBytes, PendingChange, Platter};
 
-/// How much of what was not durable is lost in a power cut. Things are counted in the order in which they were done.
+/// The unsynced changes that a power cut loses. Changes are numbered in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PowerLoss {
-    /// All of it.
+    /// All changes.
     Everything,
-    /// None of it.
+    /// No change.
     Nothing,
-    /// All but this one.
+    /// All changes but this one.
     AllBut(usize),
-    /// This one, and no other.
+    /// This change only.
     Only(usize),
-    /// All from somewhere on; what comes there is torn.
+    /// All changes after a random one, which is torn.
     After,
-    /// Some of it.
+    /// A random subset.
     Some,
-    /// Any sector, and any half of a rename. What a file grew by may hold what other files held.
+    /// Any sectors, and either half of a rename. The grown part of a file may hold data of other
+    /// files.
     Torn,
 }
 
-/// What a power cut did.
+/// Counts of the effects of a power cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CrashDamage {
-    /// Writes and changes of names that arrived whole.
+    /// Writes and directory changes that persisted whole.
     pub arrived: u64,
-    /// Those of which nothing arrived.
+    /// Those that were lost.
     pub lost: u64,
-    /// Those of which a part arrived.
+    /// Those that persisted in part.
     pub torn: u64,
-    /// Files that grew, and hold zeros or what others held where nothing arrived.
+    /// Files that grew and hold zeros or stale data.
     pub hollow: u64,
 }
 
@@ -44,7 +45,7 @@ enum Fate {
 }
 
 impl Platter {
-    /// What is there when the power is back.
+    /// Returns the disk after a power cut.
     pub(super) fn cut(&self, lost: PowerLoss, dice: &mut Dice) -> (Self, CrashDamage) {
         let mut after = Self { pending: Vec::new(), ..self.clone() };
         let mut damage = CrashDamage::default();
@@ -74,7 +75,7 @@ impl Platter {
         (after, damage)
     }
 
-    /// Gives some of the files that grew their new length, though not yet their bytes.
+    /// Gives some grown files their new length, without their new data.
     fn grow(&mut self, stale: bool, dice: &mut Dice, damage: &mut CrashDamage) {
         for file in 0..self.files.len() {
             let FileBytes { cached, durable } = &self.files[file];

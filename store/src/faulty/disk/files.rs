@@ -1,4 +1,4 @@
-//! The disk as the store sees it.
+//! The [`Files`] port of the faulty disk.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use super::platter::{FileNumber, Platter};
 use crate::files::{File, Files};
 
 impl FaultyDisk {
-    /// What is to happen to this call. Whoever meets a gate waits here, with nothing locked.
+    /// Returns the effect planned for a call. Waits at a gate without holding a lock.
     fn meet(&self, call: DiskCall, name: &str) -> io::Result<Option<FaultEffect>> {
         let effect = self.0.lock().plan.meet(call, name)?;
         match effect {
@@ -25,7 +25,7 @@ impl FaultyDisk {
         }
     }
 
-    /// Changes names, as far as the plan allows.
+    /// Changes the directory, subject to the plan.
     fn change(
         &self,
         call: DiskCall,
@@ -117,7 +117,7 @@ impl Files for FaultyDisk {
     }
 }
 
-/// Holds the directory for the one who has it.
+/// The lock on the directory.
 struct FaultyLock(Arc<Mutex<State>>);
 
 impl Drop for FaultyLock {
@@ -132,7 +132,7 @@ struct FaultyFile {
 }
 
 impl FaultyFile {
-    /// The name that it has now; nothing, if it was removed.
+    /// Returns the current name; empty if the file was removed.
     fn name(&self) -> String {
         let state = self.disk.0.lock();
         let name = state.platter.names.iter().find(|(_, number)| **number == self.number);
@@ -201,7 +201,7 @@ impl File for FaultyFile {
 }
 
 impl State {
-    /// How many of `bytes` bytes at `offset` a write finds room for.
+    /// Returns the number of bytes that a write can store.
     fn room(&self, file: FileNumber, offset: usize, bytes: usize) -> usize {
         let Some(limit) = self.plan.limit else { return bytes };
         let free = usize::try_from(limit.saturating_sub(self.platter.used())).unwrap_or(usize::MAX);

@@ -1,4 +1,4 @@
-//! A disk in memory that keeps apart what is cached and what is durable, and fails on request.
+//! A disk in memory that distinguishes cached from durable data, and fails on request.
 
 mod cut;
 mod files;

@@ -1,4 +1,4 @@
-//! Which call fails, and how.
+//! The plan of faults: calls and their effects.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::super::gate::{Door, Gate};
 
-/// What is called.
+/// A call to the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DiskCall {
     /// [`File::write_at`](crate::files::File::write_at).
@@ -33,30 +33,30 @@ pub enum DiskCall {
     Lock,
 }
 
-/// What happens to a call.
+/// The effect of a fault on a call.
 #[derive(Clone, Debug)]
 pub enum FaultEffect {
-    /// It fails, and has done nothing.
+    /// Fails without effect.
     Fail(io::ErrorKind),
-    /// A write fails after so many bytes.
+    /// A write fails after this many bytes.
     Short(usize, io::ErrorKind),
-    /// A sync fails, and what it should have made durable is forgotten, but for some sectors: a later sync succeeds, and
-    /// it is lost all the same, though it can be read until then.
+    /// A sync fails and drops the dirty state of its data, except for some sectors: a later sync
+    /// succeeds, and a power cut still loses the data, which is readable until then.
     Forget(io::ErrorKind),
-    /// It says that it is done, and is, until the power is cut; no later sync helps.
+    /// Reports success, but the change is never durable, whatever is synced later.
     Lie,
-    /// A read yields this bit, counted over what was asked for, turned over.
+    /// A read returns this bit of its buffer flipped.
     Flip(usize),
-    /// It waits at a gate, and is done then.
+    /// Waits at a gate, then executes.
     #[doc(hidden)]
     Hold(GateHandle),
 }
 
-/// The side of a gate where calls wait.
+/// The side of a gate at which calls wait.
 #[derive(Clone, Debug)]
 pub struct GateHandle(pub(super) Arc<Door>);
 
-/// A fault: an effect on the calls that it is about.
+/// A fault: an effect on matching calls.
 #[derive(Clone, Debug)]
 pub struct DiskFault {
     call: DiskCall,
@@ -67,46 +67,46 @@ pub struct DiskFault {
 }
 
 impl DiskFault {
-    /// The next such call fails so.
+    /// Applies `effect` to the next `call`.
     #[must_use]
     pub const fn new(call: DiskCall, effect: FaultEffect) -> Self {
         Self { call, part: String::new(), skip: 0, times: 1, effect }
     }
 
-    /// The next such call fails with an error of this kind.
+    /// Fails the next `call` with an error of `kind`.
     #[must_use]
     pub const fn error(call: DiskCall, kind: io::ErrorKind) -> Self {
         Self::new(call, FaultEffect::Fail(kind))
     }
 
-    /// The next such call waits at `gate`.
+    /// Holds the next `call` at `gate`.
     #[must_use]
     pub fn hold(call: DiskCall, gate: &Gate) -> Self {
         Self::new(call, FaultEffect::Hold(GateHandle(gate.door())))
     }
 
-    /// Lets `calls` of them pass before.
+    /// Skips the first `calls` matching calls.
     #[must_use]
     pub const fn after(mut self, calls: u64) -> Self {
         self.skip = calls;
         self
     }
 
-    /// Every such call from then on.
+    /// Applies to every later matching call.
     #[must_use]
     pub const fn for_ever(mut self) -> Self {
         self.times = u64::MAX;
         self
     }
 
-    /// Only calls about files whose names contain `part`. What is renamed has the name it had.
+    /// Matches only files with `part` in their names. A rename has the old name.
     #[must_use]
     pub fn of(mut self, part: impl Into<String>) -> Self {
         self.part = part.into();
         self
     }
 
-    /// Its effect, if it is its turn.
+    /// Returns the effect if the fault is due.
     fn meet(&mut self, call: DiskCall, name: &str) -> Option<FaultEffect> {
         if self.call != call || !name.contains(&self.part) || self.times == 0 {
             return None;
@@ -121,12 +121,12 @@ impl DiskFault {
 }
 
 impl DiskCall {
-    /// Whether it changes something, or makes it durable: whether it is a step.
+    /// Returns whether the call is a step: it changes something or makes it durable.
     const fn is_step(self) -> bool {
         !matches!(self, Self::Read | Self::Open | Self::OpenToRead | Self::List | Self::Lock)
     }
 
-    /// Whether a file system that is mounted read-only refuses it.
+    /// Returns whether a read-only file system refuses the call.
     const fn needs_write(self) -> bool {
         !matches!(self, Self::Read | Self::OpenToRead | Self::List | Self::Sync | Self::SyncNames)
     }
@@ -145,11 +145,11 @@ impl FaultEffect {
     }
 }
 
-/// All that is to go wrong, and what did.
+/// The planned faults, and those that happened.
 #[derive(Default)]
 pub(super) struct FaultPlan {
     pub(super) faults: Vec<DiskFault>,
-    /// The step that is not taken any more, and how much of it is if it is a write.
+    /// The step at which the disk stops, and the bytes it writes if it is a write.
     pub(super) stop: Option<(usize, usize)>,
     pub(super) stopped: bool,
     pub(super) limit: Option<u64>,
@@ -159,7 +159,7 @@ pub(super) struct FaultPlan {
 }
 
 impl FaultPlan {
-    /// What is to happen to this call; nothing, if it is simply to be done.
+    /// Returns the effect on a call, or `None` to execute it.
     pub(super) fn meet(&mut self, call: DiskCall, name: &str) -> io::Result<Option<FaultEffect>> {
         self.check()?;
         if call.is_step() {
@@ -182,7 +182,7 @@ impl FaultPlan {
         Ok(effect)
     }
 
-    /// Fails if the power is off.
+    /// Fails if the disk is stopped.
     pub(super) fn check(&self) -> io::Result<()> {
         match self.stopped {
             true => Err(io::Error::other("the power is off")),

@@ -1,4 +1,4 @@
-//! What a disk holds: cached, durable, and between them what a power cut may take.
+//! The data of a disk: cached, durable, and the pending changes between them.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,38 +6,38 @@ use std::sync::Arc;
 
 use super::super::dice::Dice;
 
-/// How many bytes a disk writes whole or not at all.
+/// Size of a sector, which is written atomically.
 pub const SECTOR: usize = 512;
 
-/// A file by its number. Its names may change.
+/// Number of a file. Its names may change.
 pub(super) type FileNumber = usize;
 
 #[derive(Clone, Default)]
 pub(super) struct Platter {
-    /// Every file there ever was: what a removed one held may turn up again in a new one.
+    /// Every file ever created: data of a removed file may reappear in a new one.
     pub(super) files: Vec<FileBytes>,
     pub(super) names: BTreeMap<String, FileNumber>,
     pub(super) durable_names: BTreeMap<String, FileNumber>,
-    /// In the order in which it was done.
+    /// In the order of the changes.
     pub(super) pending: Vec<PendingChange>,
 }
 
-/// One file's bytes. Shared, because a disk is copied for each way to crash.
+/// The data of a file. Shared, because a disk is copied for each way to crash.
 #[derive(Clone, Default)]
 pub(super) struct FileBytes {
     pub(super) cached: Arc<Vec<u8>>,
     pub(super) durable: Arc<Vec<u8>>,
 }
 
-/// What is done, and not durable.
+/// A change that is not durable.
 #[derive(Clone)]
 pub(super) enum PendingChange {
-    /// Sectors of a file as they were right after a write. A cache writes sectors whole: one that arrives brings with it
-    /// all that was written to it before.
+    /// The sectors of a file after a write. A cache writes whole sectors: one that persists
+    /// includes all earlier writes to it.
     Sectors { file: FileNumber, first: usize, image: Arc<Vec<u8>> },
-    /// The name means this file; if it had another name, that one is gone.
+    /// The name refers to this file; its former name is removed.
     Named { name: String, file: FileNumber, before: Option<String> },
-    /// The name means nothing.
+    /// The name is removed.
     Removed { name: String },
 }
 
@@ -50,7 +50,7 @@ impl Platter {
         self.names.iter().map(|(name, file)| (name.clone(), self.files[*file].cached.to_vec())).collect()
     }
 
-    /// FileBytes of all files that have a name.
+    /// Returns the bytes of all named files.
     pub(super) fn used(&self) -> u64 {
         self.names.values().map(|file| self.files[*file].cached.len() as u64).sum()
     }
@@ -103,7 +103,7 @@ impl Platter {
         }
         let cached = Arc::make_mut(&mut self.files[file].cached);
         let end = offset + bytes.len();
-        // What a file grows by is written with it, also the hole before the bytes.
+        // The grown part is written too, with the hole before the bytes.
         let from = offset.min(cached.len()) / SECTOR * SECTOR;
         if cached.len() < end {
             cached.resize(end, 0);
@@ -124,12 +124,12 @@ impl Platter {
         Ok(())
     }
 
-    /// Makes a file's bytes durable.
+    /// Makes a file's data durable.
     pub(super) fn sync(&mut self, file: FileNumber) {
         self.settle(file, || true);
     }
 
-    /// Takes a file's bytes for durable, though only some sectors are.
+    /// Treats a file's data as durable, although only some sectors are.
     pub(super) fn forget(&mut self, file: FileNumber, dice: &mut Dice) {
         self.settle(file, || dice.coin());
     }
@@ -146,7 +146,7 @@ impl Platter {
         }
     }
 
-    /// Makes names durable.
+    /// Makes directory changes durable.
     pub(super) fn sync_names(&mut self) {
         let pending = std::mem::take(&mut self.pending);
         for pending in pending {
@@ -159,7 +159,7 @@ impl Platter {
 }
 
 impl FileBytes {
-    /// Makes those sectors of an image durable that `arrives` says.
+    /// Makes the sectors of an image durable for which `arrives` returns true.
     pub(super) fn arrive(&mut self, first: usize, image: &[u8], mut arrives: impl FnMut() -> bool) {
         for (at, sector) in image.chunks(SECTOR).enumerate().filter(|_| arrives()) {
             let start = (first + at) * SECTOR;
@@ -173,7 +173,7 @@ impl FileBytes {
 }
 
 impl PendingChange {
-    /// Does to the names what this did. If it is not `whole`, a file that got another name keeps the old one, too.
+    /// Applies a directory change. If not `whole`, a renamed file also keeps its old name.
     pub(super) fn name(&self, names: &mut BTreeMap<String, FileNumber>, whole: bool) {
         match self {
             Self::Sectors { .. } => {}
