@@ -1,4 +1,4 @@
-//! Forgetting what was: never what is, never in silence.
+//! Compaction: it drops history only, and reads and watches notice.
 
 use machinery_objects::Revision;
 use tokio::task::{JoinSet, yield_now};
@@ -8,7 +8,8 @@ use super::subject::Subject;
 use super::tools::{describe, fresh, tx};
 use crate::{CompactError, KeySpan, Range, ReadError, WatchError, WatchItem};
 
-/// Below the compacted revision reads are refused, with what is compacted; at it and behind it nothing has changed.
+/// Reads below the compacted revision are refused with that revision; reads at it and above are
+/// unaffected.
 pub async fn reads_below_a_compaction_are_refused(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let states = eight_writes(&store).await;
@@ -29,7 +30,7 @@ pub async fn reads_below_a_compaction_are_refused(subject: &mut dyn Subject) {
     }
 }
 
-/// Compaction takes no revision, and nobody hears of it.
+/// Compaction takes no revision, and watches yield nothing for it.
 pub async fn a_compaction_is_not_a_change(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let put = store.put("a", "1").await;
@@ -40,7 +41,7 @@ pub async fn a_compaction_is_not_a_change(subject: &mut dyn Subject) {
     assert_eq!(watch.until(next).await, [(next, "~a=2".to_string())]);
 }
 
-/// What lives survives any compaction, however old it is, with the revisions that it had.
+/// Live entries survive any compaction, with their revisions, however old they are.
 pub async fn compaction_never_removes_a_live_entry(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     store.put("old", "1").await;
@@ -59,7 +60,7 @@ pub async fn compaction_never_removes_a_live_entry(subject: &mut dyn Subject) {
     }
 }
 
-/// To compact again to the same revision, or to one before, does nothing and is no error.
+/// Compacting again to the same revision or below does nothing and succeeds.
 pub async fn a_compaction_can_be_repeated(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
@@ -78,7 +79,7 @@ pub async fn a_compaction_can_be_repeated(subject: &mut dyn Subject) {
     }
 }
 
-/// What has not happened cannot be compacted.
+/// A future revision cannot be compacted.
 pub async fn the_future_cannot_be_compacted(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let current = store.put("a", "1").await;
@@ -88,7 +89,7 @@ pub async fn the_future_cannot_be_compacted(subject: &mut dyn Subject) {
     assert_eq!(store.list_at("", current).await, ["a=1"]);
 }
 
-/// A compaction to the newest revision leaves one state to read, and the store goes on from there.
+/// A compaction to the newest revision leaves one readable state, and writes continue from it.
 pub async fn the_whole_history_can_be_compacted(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let states = eight_writes(&store).await;
@@ -100,8 +101,8 @@ pub async fn the_whole_history_can_be_compacted(subject: &mut dyn Subject) {
     assert_eq!(store.follow(KeySpan::all(), *last).await.until(put).await, [(put, "+/p/z=1".to_string())]);
 }
 
-/// A compaction at a delete (etcd #18089): the key is absent at that revision, a running watch hears of the delete or is
-/// told that it cannot, and the key's next put is a creation.
+/// A compaction at a delete (etcd #18089): the key is absent at that revision, a running watch
+/// yields the delete or ends as too slow, and the next put creates the key.
 pub async fn a_compaction_on_a_delete_loses_no_delete(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let put = store.put("a", "1").await;
@@ -126,7 +127,8 @@ pub async fn a_compaction_on_a_delete_loses_no_delete(subject: &mut dyn Subject)
     assert_eq!(store.follow(KeySpan::all(), deleted).await.next().await, (again, "+a=2".to_string()));
 }
 
-/// A watch that begins at the compacted revision (etcd #19179) hears of the delete right behind it, with the last state.
+/// A watch that starts at the compacted revision (etcd #19179) yields the delete right after it,
+/// with the last state.
 pub async fn a_watch_at_the_compaction_yields_the_next_delete(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     store.put("b", "1").await;
@@ -140,13 +142,13 @@ pub async fn a_watch_at_the_compaction_yields_the_next_delete(subject: &mut dyn 
     assert_eq!((revision, describe(&events)), (deleted, "-a".to_string()));
     assert_eq!(events[0].before, last, "compaction does not take the state that a later event needs");
     assert_eq!(watch.next().await, (also, "-b".to_string()));
-    // One further: now the delete itself is what the watch begins behind.
+    // One revision further: now the watch starts at the delete itself.
     store.compacted(deleted).await;
     assert_eq!(store.follow(KeySpan::all(), deleted).await.next().await, (also, "-b".to_string()));
     assert_eq!(store.unwatchable(put).await, WatchError::Compacted { after: put, compacted: deleted });
 }
 
-/// Behind a compaction every event still tells the state before it.
+/// After a compaction every event still has the previous state.
 pub async fn events_after_a_compaction_have_the_state_before(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
@@ -165,8 +167,8 @@ pub async fn events_after_a_compaction_have_the_state_before(subject: &mut dyn S
     }
 }
 
-/// Compaction while watches lag (etcd #17529): with a store that writes, compacts and is watched by quick and by slow
-/// readers, each hears every change without a gap, or is ended and knows it.
+/// Compaction while watches lag (etcd #17529): with concurrent writes and compactions, fast and
+/// slow watches yield every change without a gap, or end as too slow.
 pub async fn compaction_while_watches_lag_makes_no_gap(subject: &mut dyn Subject) {
     const WRITES: usize = 120;
     let store = fresh(subject).await;
@@ -212,7 +214,7 @@ pub async fn compaction_while_watches_lag_makes_no_gap(subject: &mut dyn Subject
     }
 }
 
-/// Marks during compaction (etcd #15220): a mark never passes a change that has not been told.
+/// Progress during compaction (etcd #15220): a progress item never precedes an earlier change.
 pub async fn progress_stays_ordered_during_compaction(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
@@ -222,7 +224,7 @@ pub async fn progress_stays_ordered_during_compaction(subject: &mut dyn Subject)
         store.put("/other", "1").await;
         let put = store.put("/w", &round.to_string()).await;
         watch.0.request_progress();
-        // Not beyond what the watch has heard: it is not slow, and goes on.
+        // Not beyond the revision of the watch, so that it is not too slow.
         store.compacted(marked).await;
         let mut heard = Vec::new();
         loop {
@@ -239,7 +241,7 @@ pub async fn progress_stays_ordered_during_compaction(subject: &mut dyn Subject)
     }
 }
 
-/// Reads at a revision while it is compacted are right or refused, never a mixture.
+/// A read at a revision that is being compacted returns the exact state or is refused.
 pub async fn a_read_beside_a_compaction_is_right_or_refused(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let mut states = Vec::new();

@@ -1,4 +1,4 @@
-//! Many at once.
+//! Concurrent clients.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::subject::Subject;
 use super::tools::{TestStore, fresh, tx};
 use crate::{CommitError, KeySpan, Range, WatchItem};
 
-/// Reads the number under `key`, and adds one to it if it is still what was read; until that succeeds.
+/// Increments the number under `key` by optimistic writes until one succeeds.
 async fn increment(store: &TestStore, key: &str) -> Revision {
     loop {
         let seen = store.entry(key).await.expect("the counter is there");
@@ -26,7 +26,7 @@ async fn increment(store: &TestStore, key: &str) -> Revision {
     }
 }
 
-/// Eight clients count up together, each on what it read, and no step is lost.
+/// Eight clients increment a counter optimistically, and no increment is lost.
 pub async fn concurrent_increments_lose_no_update(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     store.put("n", "0").await;
@@ -51,7 +51,7 @@ pub async fn concurrent_increments_lose_no_update(subject: &mut dyn Subject) {
     assert_eq!(revisions.len(), 80, "each step has its own revision");
 }
 
-/// Of many that create one key, one does; the others are told what is there.
+/// Of many clients that create one key, one succeeds; the others receive its entry.
 pub async fn one_of_many_creators_wins(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     for round in 0..10 {
@@ -65,7 +65,7 @@ pub async fn one_of_many_creators_wins(subject: &mut dyn Subject) {
                 match store.commit(tx().if_absent(key.as_str()).put(key.as_str(), [client])).await {
                     Ok(commit) => (Some(commit.revision), client),
                     Err(CommitError::Conflict(conflict)) => {
-                        let there = conflict.current.expect("who came too late is told what is there");
+                        let there = conflict.current.expect("the conflict has the entry");
                         (None, there.value[0])
                     }
                     Err(other) => panic!("{other}"),
@@ -82,7 +82,8 @@ pub async fn one_of_many_creators_wins(subject: &mut dyn Subject) {
     }
 }
 
-/// Sixty-four clients write at once: every acknowledged write is there, with a revision that no other has.
+/// Sixty-four clients write concurrently: every acknowledged write is stored, with a revision of
+/// its own.
 pub async fn sixty_four_clients_lose_nothing(subject: &mut dyn Subject) {
     let gapless = subject.capabilities().gapless;
     let store = fresh(subject).await;
@@ -114,7 +115,7 @@ pub async fn sixty_four_clients_lose_nothing(subject: &mut dyn Subject) {
     assert_eq!(store.list("").await.len(), 512);
 }
 
-/// Money that moves between accounts is neither made nor lost, at any moment that a reader sees.
+/// Transfers between accounts keep the sum constant at every revision that a client reads.
 pub async fn readers_see_whole_transactions(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let accounts = ["a", "b", "c", "d"];
@@ -172,7 +173,7 @@ async fn transfer(store: &TestStore, from: &str, to: &str) {
     }
 }
 
-/// What one client was acknowledged, another one that is told of it reads.
+/// A client reads a write that was acknowledged to another client.
 pub async fn an_acknowledged_write_is_visible_to_others(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let (tell, mut hear) = tokio::sync::mpsc::channel(1);
@@ -194,7 +195,7 @@ pub async fn an_acknowledged_write_is_visible_to_others(subject: &mut dyn Subjec
     clients.join_next().await.expect("there is a writer").expect("the writer is done");
 }
 
-/// A commit whose caller went away is done whole or not at all, and the store goes on.
+/// A cancelled commit is applied whole or not at all, and the store continues.
 pub async fn a_cancelled_commit_is_applied_whole_or_not(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
@@ -219,14 +220,14 @@ pub async fn a_cancelled_commit_is_applied_whole_or_not(subject: &mut dyn Subjec
     }
 }
 
-/// Two thousand keys are listed in order, counted, and each found.
+/// Two thousand keys are listed in order, counted, and found individually.
 pub async fn many_keys_are_listed_and_found(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let mut keys = Vec::new();
     for block in 0..20_u32 {
         let mut many = tx();
         for index in 0..100 {
-            // Scattered, so that the order of writing is not the order of keys.
+            // Scattered: the order of writes differs from the order of keys.
             let key = format!("/{:08x}", (block * 100 + index).wrapping_mul(2_654_435_761));
             many = many.put(key.as_str(), key.as_bytes());
             keys.push(key);
@@ -246,7 +247,7 @@ pub async fn many_keys_are_listed_and_found(subject: &mut dyn Subject) {
     }
 }
 
-/// A read or a watch that is given up harms nobody.
+/// A cancelled read, watch or compaction has no effect on others.
 pub async fn cancelled_reads_and_watches_are_harmless(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;

@@ -1,4 +1,4 @@
-//! How much is too much, and what then.
+//! Limits, and the errors of exceeding them.
 
 use super::subject::Subject;
 use super::tools::{TestStore, fresh, tx};
@@ -10,7 +10,7 @@ fn ops(conditions: usize, puts: usize, deletes: usize) -> Transaction {
     (0..deletes).fold(tx, |tx, index| tx.delete(format!("d{index}")))
 }
 
-/// A hundred conditions and operations in all are taken, however they are mixed.
+/// A hundred conditions and operations, in any mix, are accepted.
 pub async fn operations_up_to_the_limit_are_accepted(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     for (conditions, puts, deletes) in [(100, 0, 0), (0, 100, 0), (0, 0, 100), (40, 30, 30)] {
@@ -19,7 +19,7 @@ pub async fn operations_up_to_the_limit_are_accepted(subject: &mut dyn Subject) 
     assert_eq!(Limits::default().operations, 100);
 }
 
-/// One more is refused by an error that tells how many there are and how many there may be.
+/// One more is refused with an error that states the count and the limit.
 pub async fn operations_beyond_the_limit_are_refused(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     for (conditions, puts, deletes) in [(101, 0, 0), (0, 101, 0), (0, 0, 101), (41, 30, 30)] {
@@ -29,7 +29,7 @@ pub async fn operations_beyond_the_limit_are_refused(subject: &mut dyn Subject) 
     assert_eq!(store.list("").await, [""; 0]);
 }
 
-/// An empty key is refused wherever it stands.
+/// An empty key is refused in every position.
 pub async fn an_empty_key_is_refused(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
@@ -45,7 +45,7 @@ pub async fn an_empty_key_is_refused(subject: &mut dyn Subject) {
     assert_eq!(store.list("").await, [""; 0]);
 }
 
-/// A key of the limit is taken, and one of a byte more refused.
+/// A key of the maximum size is accepted; one byte more is refused.
 pub async fn too_large_a_key_is_refused(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let limit = Limits::default().key_bytes;
@@ -58,7 +58,7 @@ pub async fn too_large_a_key_is_refused(subject: &mut dyn Subject) {
     assert_eq!(store.entry(&fits).await.expect("it is there").key.len(), limit);
 }
 
-/// A value of the limit is taken and comes back whole, and one of a byte more is refused.
+/// A value of the maximum size is stored unchanged; one byte more is refused.
 pub async fn too_large_a_value_is_refused(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let limit = Limits::default().value_bytes;
@@ -69,7 +69,7 @@ pub async fn too_large_a_value_is_refused(subject: &mut dyn Subject) {
     assert!(*store.entry("a").await.expect("it is there").value == fits[..], "it comes back whole");
 }
 
-/// All keys and values of a transaction together have a limit of their own.
+/// The keys and values of a transaction have a limit together.
 pub async fn too_large_a_transaction_is_refused(subject: &mut dyn Subject) {
     let limits = Limits { transaction_bytes: 1000, ..Limits::default() };
     let store = TestStore(subject.open(limits).await);
@@ -80,7 +80,8 @@ pub async fn too_large_a_transaction_is_refused(subject: &mut dyn Subject) {
     assert_eq!(store.entry("b").await.expect("it is there").value.len(), 498);
 }
 
-/// The quota refuses what adds, by an error of its own; reads, deletes and compaction work on, and are the way out.
+/// The quota refuses growth with an error of its own; reads, deletes and compaction still work, and
+/// free space.
 pub async fn the_quota_has_a_way_out(subject: &mut dyn Subject) {
     if !subject.capabilities().quota {
         return;
@@ -115,7 +116,8 @@ pub async fn the_quota_has_a_way_out(subject: &mut dyn Subject) {
     assert_eq!(store.list("").await.len(), count - 4);
 }
 
-/// Beyond the quota what is there can be changed, for a while, as long as it hardly grows; nothing new comes, whatever comes with it.
+/// Beyond the quota, existing entries can be changed within the reserve if they hardly grow; new
+/// keys are refused.
 pub async fn existing_entries_can_be_marked_beyond_the_quota(subject: &mut dyn Subject) {
     if !subject.capabilities().quota {
         return;
@@ -158,7 +160,7 @@ pub async fn existing_entries_can_be_marked_beyond_the_quota(subject: &mut dyn S
     store.done(tx().put("new", value(10_000))).await;
 }
 
-/// Old versions count: a key that is put over and over reaches the quota, and compaction alone makes room.
+/// Old versions count: repeated puts of one key reach the quota, and compaction alone frees space.
 pub async fn old_versions_count_for_the_quota(subject: &mut dyn Subject) {
     if !subject.capabilities().quota {
         return;
@@ -175,7 +177,7 @@ pub async fn old_versions_count_for_the_quota(subject: &mut dyn Subject) {
     store.done(put()).await;
 }
 
-/// More watches than may run are refused, and there is room again when one is dropped.
+/// Watches beyond the limit are refused, and accepted again after one is dropped.
 pub async fn watches_beyond_the_limit_are_refused(subject: &mut dyn Subject) {
     if !subject.capabilities().counts_watches {
         return;

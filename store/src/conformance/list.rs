@@ -1,4 +1,4 @@
-//! The list of all behaviours, from which tests are made.
+//! The list of all behaviours, which tests are generated from.
 
 use std::future::Future;
 use std::time::Duration;
@@ -7,16 +7,20 @@ use futures::future::BoxFuture;
 
 use super::subject::Subject;
 
-/// One behaviour: its name, and the function that looks for it and panics if it is not there.
+/// A behaviour of the suite: its name and its check.
 #[derive(Clone, Copy)]
 pub struct Behaviour {
-    /// What it says.
+    /// The name of its function.
     pub name: &'static str,
-    /// Looks.
+    /// The check; panics if the behaviour is missing.
     pub check: for<'a> fn(&'a mut dyn Subject) -> BoxFuture<'a, ()>,
 }
 
-/// Waits for `check`, and panics instead of waiting for ever.
+/// Runs `check` with a timeout.
+///
+/// # Panics
+///
+/// After two minutes.
 pub async fn within(check: impl Future<Output = ()>) {
     let limit = Duration::from_secs(120);
     tokio::time::timeout(limit, check)
@@ -24,8 +28,8 @@ pub async fn within(check: impl Future<Output = ()>) {
         .expect("a behaviour hangs: it is far behind any time it may need");
 }
 
-/// Makes a tokio test of each behaviour, over the [`Subject`] that the expression makes. The crate that uses it depends on
-/// tokio, with its runtime for several threads and its macros.
+/// Generates a tokio test of each behaviour, over the [`Subject`] that the expression creates. The
+/// calling crate needs tokio with its multi-threaded runtime and macros.
 #[macro_export]
 macro_rules! conformance_tests {
     ($subject:expr) => {
@@ -58,7 +62,7 @@ macro_rules! conformance_behaviours {
     };
 }
 
-// The one list. A test holds it against the functions there are.
+// The only list; a test compares it with the functions.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! conformance_list {

@@ -1,8 +1,8 @@
-//! A suite that every backend passes: one function per behaviour.
+//! A conformance suite for backends: one function per behaviour.
 //!
-//! Each function makes a fresh store through a [`Subject`], and panics if the behaviour is not there.
-//! [`conformance_tests!`](crate::conformance_tests) makes a test of each; [`BEHAVIOURS`] is the list of them, for whoever
-//! wants to run them otherwise.
+//! Each function opens a new store through a [`Subject`], and panics if the behaviour is missing.
+//! [`conformance_tests!`](crate::conformance_tests) generates a test of each; [`BEHAVIOURS`] lists
+//! them for other runners.
 //!
 //! ```
 //! # use std::sync::Arc;

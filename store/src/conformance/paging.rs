@@ -1,4 +1,4 @@
-//! A list in several answers, all of one moment.
+//! Paged lists, all pages at one revision.
 
 use super::subject::Subject;
 use super::tools::{TestStore, fresh, texts, tx};
@@ -22,7 +22,7 @@ async fn pages(store: &TestStore, limit: usize) -> Vec<Page> {
     pages
 }
 
-/// Pages are full but for the last, and the last one says that it is, also when it is full.
+/// All pages but the last are full, and the last one has no cursor, even if it is full.
 pub async fn a_list_has_as_many_pages_as_it_needs(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     letters(&store).await;
@@ -36,7 +36,7 @@ pub async fn a_list_has_as_many_pages_as_it_needs(subject: &mut dyn Subject) {
     assert_eq!(store.page(by(0)).await.entries.len(), 5, "zero is no limit");
 }
 
-/// A page that asks for it hears how many entries lie behind, and one that does not, does not.
+/// The entries after a page are counted if requested.
 pub async fn entries_after_a_page_are_counted(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     letters(&store).await;
@@ -51,7 +51,7 @@ pub async fn entries_after_a_page_are_counted(subject: &mut dyn Subject) {
     assert_eq!(store.page(by(2).resume(cursor).counted()).await.remaining, Some(1));
 }
 
-/// All pages are of the first one's revision, while everything in it is put over, deleted and added to.
+/// All pages are of the first one's revision, while its keys are put, deleted and added.
 pub async fn pages_are_of_one_revision_during_writes(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     letters(&store).await;
@@ -71,7 +71,7 @@ pub async fn pages_are_of_one_revision_during_writes(subject: &mut dyn Subject) 
     assert_eq!(listed, ["/a=1", "/b=1", "/c=1", "/d=1", "/e=1"]);
 }
 
-/// A cursor goes on behind its key, also when that key is gone, and can be used twice.
+/// A cursor continues after its key, even if that is deleted, and can be reused.
 pub async fn a_cursor_outlives_its_key(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     letters(&store).await;
@@ -83,7 +83,8 @@ pub async fn a_cursor_outlives_its_key(subject: &mut dyn Subject) {
     }
 }
 
-/// A cursor whose revision was compacted is refused, and the list can begin anew behind it, as of now.
+/// A cursor at a compacted revision is refused, and the list can restart after its key at the
+/// newest revision.
 pub async fn a_cursor_that_was_compacted_is_refused(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     letters(&store).await;
@@ -97,7 +98,7 @@ pub async fn a_cursor_that_was_compacted_is_refused(subject: &mut dyn Subject) {
     assert_eq!((page.at, texts(&page)), (last, vec!["/c=1".to_string(), "/d=2".to_string()]));
 }
 
-/// A cursor goes on at the compacted revision itself.
+/// A cursor at the compacted revision works.
 pub async fn a_cursor_at_the_compaction_goes_on(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     letters(&store).await;
@@ -107,7 +108,7 @@ pub async fn a_cursor_at_the_compaction_goes_on(subject: &mut dyn Subject) {
     assert_eq!(texts(&store.page(by(9).resume(cursor)).await), ["/c=1", "/d=1", "/e=1"]);
 }
 
-/// A range may begin behind any key, there or not, in the span or not.
+/// A range may start after any key, existing or not, in the span or not.
 pub async fn a_range_begins_behind_any_key(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     letters(&store).await;
@@ -130,7 +131,7 @@ pub async fn a_range_begins_behind_any_key(subject: &mut dyn Subject) {
     assert_eq!(store.page(one("/b")).await.entries, []);
 }
 
-/// One that matches among a thousand that do not is found in one page, with nothing behind it.
+/// One match among a thousand other keys is returned in one page, without a cursor.
 pub async fn a_rare_key_is_one_page(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     for block in 0..10 {
@@ -145,7 +146,7 @@ pub async fn a_rare_key_is_one_page(subject: &mut dyn Subject) {
     assert_eq!((page.entries.len(), page.next, page.remaining), (1000, next, Some(1)));
 }
 
-/// Keys that exist only at other revisions neither fill a page nor stand behind it.
+/// Keys that exist only at other revisions neither fill a page nor count after it.
 pub async fn keys_of_other_revisions_do_not_count(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     for key in ["/a", "/b", "/c", "/d"] {

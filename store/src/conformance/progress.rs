@@ -1,4 +1,4 @@
-//! Marks: everything up to here has been told.
+//! Progress items: every change up to a revision has been yielded.
 
 use machinery_objects::Revision;
 use tokio::task::{JoinSet, yield_now};
@@ -16,7 +16,7 @@ async fn mark(watch: &mut WatchReader) -> Revision {
     }
 }
 
-/// A watch that has heard nothing gets the mark it asks for, at the store's revision.
+/// An idle watch yields the requested progress, at the store's revision.
 pub async fn an_idle_watch_gets_requested_progress(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let mut watch = store.follow(KeySpan::prefix("/quiet"), store.now().await).await;
@@ -27,7 +27,7 @@ pub async fn an_idle_watch_gets_requested_progress(subject: &mut dyn Subject) {
     }
 }
 
-/// A watch that has waited in vain gets the mark that it asks for then.
+/// A watch that is pending yields progress requested afterwards.
 pub async fn progress_follows_a_pending_wait(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let now = store.put("a", "1").await;
@@ -36,7 +36,7 @@ pub async fn progress_follows_a_pending_wait(subject: &mut dyn Subject) {
     assert_eq!(mark(&mut watch).await, now);
 }
 
-/// A mark comes after all changes that were committed before it was asked for.
+/// Progress follows all changes that were committed before its request.
 pub async fn progress_follows_all_earlier_changes(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let mut watch = store.follow(KeySpan::all(), store.now().await).await;
@@ -62,7 +62,7 @@ pub async fn progress_follows_all_earlier_changes(subject: &mut dyn Subject) {
     }
 }
 
-/// Marks do not go back, and what is told after one is later than it: while others write, at any time it is asked for.
+/// Progress never decreases, and later changes have later revisions, during concurrent writes.
 pub async fn progress_is_ordered_with_the_changes(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
@@ -75,12 +75,15 @@ pub async fn progress_is_ordered_with_the_changes(subject: &mut dyn Subject) {
             while marked.0 < first.0 + 100 {
                 match watch.0.next().await.expect("the watch goes on") {
                     WatchItem::Changes { revision, .. } => {
-                        assert!(revision > marked, "{revision} is told after the mark {marked}");
-                        assert!(revision > told, "{revision} is told after {told}");
+                        assert!(revision > marked, "{revision} is yielded after the progress {marked}");
+                        assert!(revision > told, "{revision} is yielded after {told}");
                         told = revision;
                     }
                     WatchItem::Progress(mark) => {
-                        assert!(mark >= marked && mark >= told, "{mark} is marked after {marked} and {told}");
+                        assert!(
+                            mark >= marked && mark >= told,
+                            "{mark} is reported after {marked} and {told}"
+                        );
                         (marked, marks) = (mark, marks + 1);
                         assert!(marks < 300_000, "{marks} marks, and the writes do not come");
                         watch.0.request_progress();
@@ -101,7 +104,7 @@ pub async fn progress_is_ordered_with_the_changes(subject: &mut dyn Subject) {
     }
 }
 
-/// A watch resumed from a mark hears only of what came later, though the span was quiet for long.
+/// A watch resumed from progress yields later changes only, even if its span was idle for long.
 pub async fn a_watch_resumes_from_progress(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let mut watch = store.follow(KeySpan::prefix("/quiet"), store.now().await).await;
@@ -116,7 +119,7 @@ pub async fn a_watch_resumes_from_progress(subject: &mut dyn Subject) {
     assert_eq!(resumed.until(put).await, [(put, "~/quiet/a=2".to_string())]);
 }
 
-/// A mark that is asked for many times before the watch is read is still in its place.
+/// Many progress requests before the first read do not reorder items.
 pub async fn repeated_progress_requests_are_harmless(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let mut watch = store.follow(KeySpan::all(), store.now().await).await;

@@ -1,4 +1,4 @@
-//! Reading what is, and what was.
+//! Reads of the newest and of past revisions.
 
 use machinery_objects::Revision;
 
@@ -6,7 +6,7 @@ use super::subject::Subject;
 use super::tools::{TestStore, fresh, texts, tx};
 use crate::{KeySpan, Range, ReadError};
 
-/// Eight writes of every kind, and what the store holds under `/p/` after each.
+/// Makes eight writes of every kind; returns the entries under `/p/` after each.
 pub(super) async fn eight_writes(store: &TestStore) -> Vec<(Revision, Vec<&'static str>)> {
     let first = store.now().await;
     let mut states = vec![(first, vec![])];
@@ -22,7 +22,7 @@ pub(super) async fn eight_writes(store: &TestStore) -> Vec<(Revision, Vec<&'stat
     states
 }
 
-/// A list at each of eight writes is what the store held then.
+/// A list at each revision returns the entries of that revision.
 pub async fn a_list_at_each_revision_matches_the_past_state(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     for (revision, state) in eight_writes(&store).await {
@@ -30,7 +30,7 @@ pub async fn a_list_at_each_revision_matches_the_past_state(subject: &mut dyn Su
     }
 }
 
-/// With a limit, and going on page by page, it is the same.
+/// A list at each revision returns the same in pages.
 pub async fn a_list_at_each_revision_is_the_same_in_pages(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     for (revision, state) in eight_writes(&store).await {
@@ -50,7 +50,7 @@ pub async fn a_list_at_each_revision_is_the_same_in_pages(subject: &mut dyn Subj
     }
 }
 
-/// One key at each of eight writes is what it was then, with the revisions that it had.
+/// One key at each revision has the entry and revisions of that time.
 pub async fn a_key_at_each_revision_matches_the_past_state(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let revisions: Vec<Revision> =
@@ -67,7 +67,7 @@ pub async fn a_key_at_each_revision_matches_the_past_state(subject: &mut dyn Sub
     assert_eq!(seen, expected);
 }
 
-/// What was read at a revision is read again the same, whatever is written later.
+/// Repeated reads at a revision return the same, whatever is written later.
 pub async fn a_read_at_a_revision_is_the_same_for_ever(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     eight_writes(&store).await;
@@ -79,7 +79,7 @@ pub async fn a_read_at_a_revision_is_the_same_for_ever(subject: &mut dyn Subject
     }
 }
 
-/// A read of what has not happened is refused, with how far the store is.
+/// A read of a future revision is refused with the newest revision.
 pub async fn a_read_of_the_future_is_refused(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let current = store.put("a", "1").await;
@@ -90,7 +90,7 @@ pub async fn a_read_of_the_future_is_refused(subject: &mut dyn Subject) {
     assert_eq!(store.list_at("", current).await, ["a=1"]);
 }
 
-/// A read of now tells which revision now is, and a read of the past tells that too.
+/// A page has its own revision and the newest one.
 pub async fn a_page_has_its_revision_and_the_newest(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let old = store.put("a", "1").await;
@@ -101,7 +101,7 @@ pub async fn a_page_has_its_revision_and_the_newest(subject: &mut dyn Subject) {
     assert_eq!((page.at, page.current), (old, new));
 }
 
-/// A list of nothing is as new as every write before it: of a prefix without keys too.
+/// An empty list is at a revision that includes every earlier write.
 pub async fn an_empty_list_is_at_the_newest_revision(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     for index in 0..10 {
@@ -111,7 +111,7 @@ pub async fn an_empty_list_is_at_the_newest_revision(subject: &mut dyn Subject) 
     }
 }
 
-/// A read after an acknowledged write sees it, each time.
+/// A read after an acknowledged write returns it.
 pub async fn a_read_sees_every_write_before_it(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     for index in 0..50 {
@@ -121,7 +121,7 @@ pub async fn a_read_sees_every_write_before_it(subject: &mut dyn Subject) {
     }
 }
 
-/// One key is that key: not what it is a prefix of, and not what is a prefix of it.
+/// A span of one key excludes its prefixes and its extensions.
 pub async fn one_key_is_not_a_prefix(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     for key in ["/pods", "/pods/foo", "/pods/foobar", "/pods/foo/x"] {
@@ -133,7 +133,7 @@ pub async fn one_key_is_not_a_prefix(subject: &mut dyn Subject) {
     assert_eq!(store.page(Range::of(KeySpan::one(""))).await.entries, []);
 }
 
-/// A prefix is bytes: `/pods/foo` is one of `/pods/foobar`, and `/pods/foo/` is not.
+/// A prefix is compared by bytes: `/pods/foobar` has the prefix `/pods/foo`, but not `/pods/foo/`.
 pub async fn a_prefix_ends_where_it_ends(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let keys = [
@@ -161,7 +161,7 @@ pub async fn a_prefix_ends_where_it_ends(subject: &mut dyn Subject) {
     assert_eq!(under("").await, keys);
 }
 
-/// A prefix that ends in the highest character of its length still ends: what comes behind is not in it.
+/// A prefix that ends in the highest character of its length excludes later keys.
 pub async fn a_prefix_of_high_bytes_ends_too(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let keys =
@@ -177,7 +177,7 @@ pub async fn a_prefix_of_high_bytes_ends_too(subject: &mut dyn Subject) {
     }
 }
 
-/// What was deleted is not listed, and is still there at the revisions at which it was.
+/// A deleted key is not listed, and is readable at the revisions at which it existed.
 pub async fn a_deleted_key_is_readable_at_past_revisions(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let put = store.put("a", "1").await;

@@ -1,4 +1,4 @@
-//! What outlives the store's end. Nothing here is looked at where nothing does.
+//! Durability over a reopen. Skipped for backends without one.
 
 use machinery_objects::Revision;
 
@@ -7,7 +7,7 @@ use super::subject::Subject;
 use super::tools::{TestStore, fresh, tx};
 use crate::{KeySpan, Range, ReadError, WatchError};
 
-/// What was committed is there again: keys, values, revisions.
+/// A reopened store has all keys, values and revisions.
 pub async fn a_reopened_store_has_all_entries(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     eight_writes(&store).await;
@@ -17,7 +17,7 @@ pub async fn a_reopened_store_has_all_entries(subject: &mut dyn Subject) {
     assert_eq!((store.now().await, store.page(Range::of(KeySpan::all())).await), before);
 }
 
-/// An empty store is reopened empty, at the revision that it had.
+/// An empty store is reopened empty, at its revision.
 pub async fn an_empty_store_is_reopened_empty(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
@@ -27,7 +27,7 @@ pub async fn an_empty_store_is_reopened_empty(subject: &mut dyn Subject) {
     assert!(store.put("a", "1").await > first);
 }
 
-/// History is there too: reads at every revision answer the same, and watches resume from every one.
+/// A reopened store has its history: reads and watches at every revision return the same.
 pub async fn a_reopened_store_has_its_history(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
@@ -46,7 +46,7 @@ pub async fn a_reopened_store_has_its_history(subject: &mut dyn Subject) {
     }
 }
 
-/// A watch that the end cut off is resumed behind it, and hears each change once.
+/// A watch resumes in the reopened store, and yields each change once.
 pub async fn a_watch_resumes_in_the_reopened_store(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let mut watch = store.follow(KeySpan::all(), store.now().await).await;
@@ -61,7 +61,7 @@ pub async fn a_watch_resumes_in_the_reopened_store(subject: &mut dyn Subject) {
     assert_eq!(watch.next().await, (deleted, "-a".to_string()));
 }
 
-/// Revisions go on behind those that were used, however often the store is reopened.
+/// Revisions continue after the used ones, over any number of reopens.
 pub async fn no_revision_is_used_again(subject: &mut dyn Subject) {
     let gapless = subject.capabilities().gapless;
     let mut store = fresh(subject).await;
@@ -79,7 +79,8 @@ pub async fn no_revision_is_used_again(subject: &mut dyn Subject) {
     }
 }
 
-/// A revision does not go back when the store ends with or in a compaction (etcd #17780): not when nothing lives either.
+/// The revision never decreases when the store closes after or during a compaction (etcd #17780),
+/// even without live entries.
 pub async fn a_compaction_does_not_take_the_revision_back(subject: &mut dyn Subject) {
     let mut store = fresh(subject).await;
     for round in 0..3 {
@@ -91,7 +92,7 @@ pub async fn a_compaction_does_not_take_the_revision_back(subject: &mut dyn Subj
         if round < 2 {
             store.compacted(last).await;
         } else {
-            // Polled and given up: it may have happened, or not.
+            // Polled and dropped: it may be applied or not.
             let _ = futures::poll!(store.compact(last));
         }
         drop(store);
@@ -104,7 +105,7 @@ pub async fn a_compaction_does_not_take_the_revision_back(subject: &mut dyn Subj
     }
 }
 
-/// What was compacted stays so, and what was not stays readable.
+/// Compacted revisions stay compacted, and others readable.
 pub async fn a_compaction_survives_a_reopen(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let states = eight_writes(&store).await;
@@ -124,7 +125,8 @@ pub async fn a_compaction_survives_a_reopen(subject: &mut dyn Subject) {
     assert_eq!(store.follow(KeySpan::all(), compacted).await.next().await.0, states[6].0);
 }
 
-/// Conditions mean the same: by revision, by absence, unchanged since before the end.
+/// Conditions work as before: by revision, by absence, and unchanged since a revision before the
+/// reopen.
 pub async fn conditions_work_after_a_reopen(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let a = store.put("a", "1").await;
@@ -145,7 +147,7 @@ pub async fn conditions_work_after_a_reopen(subject: &mut dyn Subject) {
         .await;
 }
 
-/// Transactions of every size are reopened whole.
+/// Transactions of every size are recovered whole.
 pub async fn large_and_small_transactions_survive_a_reopen(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;

@@ -1,4 +1,4 @@
-//! Watches that are read too slowly, or not at all.
+//! Watches that are read slowly or not at all.
 
 use futures::FutureExt;
 use machinery_objects::Revision;
@@ -8,7 +8,7 @@ use super::subject::{Capabilities, Subject};
 use super::tools::{TestStore, fresh, tx};
 use crate::{KeySpan, WatchError};
 
-/// Puts `a` so often that no watch can hold it all; what a watch of it is told.
+/// Puts `a` more often than any watch buffers; returns the expected events.
 async fn flood(store: &TestStore, capabilities: Capabilities) -> Vec<(Revision, String)> {
     let mut told = Vec::new();
     for index in 0..capabilities.buffered_revisions + 50 {
@@ -18,7 +18,7 @@ async fn flood(store: &TestStore, capabilities: Capabilities) -> Vec<(Revision, 
     told
 }
 
-/// A watch that is read late gets everything, in order, as long as nothing was compacted.
+/// A watch that is read late yields every change in order, if nothing was compacted.
 pub async fn a_late_reader_gets_everything(subject: &mut dyn Subject) {
     let capabilities = subject.capabilities();
     let store = fresh(subject).await;
@@ -27,7 +27,7 @@ pub async fn a_late_reader_gets_everything(subject: &mut dyn Subject) {
     assert_eq!(watch.rest(store.now().await).await, (expected, None));
 }
 
-/// A watch that did not read what was compacted is ended by an error that says how far it came; there is never a gap.
+/// A watch behind the compaction ends with an error that has its revision, and never has a gap.
 pub async fn a_slow_watch_is_ended_and_has_no_gap(subject: &mut dyn Subject) {
     let capabilities = subject.capabilities();
     let store = fresh(subject).await;
@@ -39,18 +39,18 @@ pub async fn a_slow_watch_is_ended_and_has_no_gap(subject: &mut dyn Subject) {
     let now = store.now().await;
     store.compacted(now).await;
     let (told, error) = watch.rest(now).await;
-    assert_eq!(told, expected[..told.len()], "what is told has no gap");
+    assert_eq!(told, expected[..told.len()], "the yielded changes have no gap");
     let reached = told.last().map_or(early, |last| last.0);
     match error {
         Some(WatchError::TooSlow { seen, compacted }) => {
-            assert!(seen >= reached && seen < now, "seen {seen}, told up to {reached}");
+            assert!(seen >= reached && seen < now, "seen {seen}, yielded up to {reached}");
             assert_eq!(compacted, now);
         }
         other => panic!("the watch is too slow, and not: {other:?}"),
     }
 }
 
-/// A watch that is ended for being slow can list and begin anew.
+/// After a watch has ended as too slow, a list and a new watch work.
 pub async fn a_slow_watch_can_relist_and_restart(subject: &mut dyn Subject) {
     let capabilities = subject.capabilities();
     let store = fresh(subject).await;
@@ -65,7 +65,7 @@ pub async fn a_slow_watch_can_relist_and_restart(subject: &mut dyn Subject) {
     assert_eq!(anew.next().await, (put, "+b=1".to_string()));
 }
 
-/// A slow watch is nobody else's loss: one that reads beside it hears everything, through every compaction.
+/// A slow watch does not affect another one, which yields every change through all compactions.
 pub async fn a_slow_watch_does_not_affect_other_watches(subject: &mut dyn Subject) {
     let capabilities = subject.capabilities();
     let store = fresh(subject).await;
@@ -83,7 +83,7 @@ pub async fn a_slow_watch_does_not_affect_other_watches(subject: &mut dyn Subjec
     assert!(matches!(error, Some(WatchError::TooSlow { .. })), "{error:?}");
 }
 
-/// Fifty watches that nobody reads block neither the writers nor the one that is read.
+/// Fifty unread watches block neither writers nor a watch that is read.
 pub async fn fifty_unread_watches_block_nobody(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
@@ -102,10 +102,10 @@ pub async fn fifty_unread_watches_block_nobody(subject: &mut dyn Subject) {
     }
 }
 
-/// A watch that has heard everything of its span outlives any compaction: being quiet is not being slow.
+/// A watch that has caught up survives any compaction: idle is not slow.
 pub async fn an_idle_watch_outlives_compaction(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
-    // Nothing of a watch that is gone is mistaken for this one's.
+    // A dropped watch leaves no state that this one could inherit.
     drop(store.follow(KeySpan::prefix("/loud"), store.now().await).await);
     let mut caught_up = store.follow(KeySpan::prefix("/quiet"), store.now().await).await;
     let put = store.put("/quiet/a", "1").await;
@@ -122,7 +122,7 @@ pub async fn an_idle_watch_outlives_compaction(subject: &mut dyn Subject) {
     assert_eq!(caught_up.next().await, (put, "~/quiet/a=2".to_string()));
 }
 
-/// Watches that lag by different lengths are each told without a gap, or ended: those ahead of the compaction go on.
+/// Watches with different lags yield changes without a gap; only those behind the compaction end.
 pub async fn only_watches_behind_the_compaction_end(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;

@@ -1,4 +1,4 @@
-//! What the behaviours are written with.
+//! Helpers of the behaviours.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::{
     Transaction, Watch, WatchError, WatchItem,
 };
 
-/// A backend, with answers that are as expected.
+/// A backend; unexpected answers panic.
 #[derive(Clone)]
 pub(super) struct TestStore(pub(super) Arc<dyn Backend>);
 
@@ -83,7 +83,7 @@ impl TestStore {
         self.page(Range::of(KeySpan::one(key))).await.entries.pop()
     }
 
-    /// `key=value` of all that begin with `prefix`.
+    /// Returns `key=value` of all entries with `prefix`.
     pub(super) async fn list(&self, prefix: &str) -> Vec<String> {
         texts(&self.page(Range::of(KeySpan::prefix(prefix))).await)
     }
@@ -98,7 +98,7 @@ impl TestStore {
         WatchReader(self.watch(span, after).await.expect("the watch begins"))
     }
 
-    /// Why a watch cannot begin. It may say so as its first word.
+    /// Returns the error of a watch that must be refused, by the call or by its first item.
     pub(super) async fn unwatchable(&self, after: Revision) -> WatchError {
         match self.watch(KeySpan::all(), after).await {
             Err(error) => error,
@@ -106,13 +106,13 @@ impl TestStore {
         }
     }
 
-    /// Sets `compacted` forward to `to`.
+    /// Compacts to `to`.
     pub(super) async fn compacted(&self, to: Revision) {
         self.compact(to).await.expect("the store compacts");
     }
 }
 
-/// What a page holds: `key=value` for each entry.
+/// Returns `key=value` of each entry of a page.
 pub(super) fn texts(page: &Page) -> Vec<String> {
     page.entries.iter().map(|entry| text(entry)).collect()
 }
@@ -121,11 +121,11 @@ fn text(entry: &Entry) -> String {
     format!("{}={}", entry.key, String::from_utf8_lossy(&entry.value))
 }
 
-/// A watch, with answers that are as expected.
+/// A watch; unexpected answers panic.
 pub(super) struct WatchReader(pub(super) Watch);
 
 impl WatchReader {
-    /// The next changes: their revision, and what they are.
+    /// Returns the next changes and their revision.
     pub(super) async fn changes(&mut self) -> (Revision, Vec<Event>) {
         loop {
             match self.0.next().await.expect("the watch goes on") {
@@ -135,13 +135,13 @@ impl WatchReader {
         }
     }
 
-    /// The next changes, as [`told`] tells them.
+    /// Returns the next changes as text (see [`describe`]).
     pub(super) async fn next(&mut self) -> (Revision, String) {
         let (revision, events) = self.changes().await;
         (revision, describe(&events))
     }
 
-    /// All changes up to `revision`, and nothing later: asks for a mark and reads until one says so.
+    /// Returns all changes up to `revision`: requests progress and reads until it is reached.
     pub(super) async fn until(&mut self, revision: Revision) -> Vec<(Revision, String)> {
         let mut all = Vec::new();
         self.0.request_progress();
@@ -154,7 +154,7 @@ impl WatchReader {
         }
     }
 
-    /// All changes up to `revision`, or up to the watch's end.
+    /// Returns all changes up to `revision` or to the end of the watch, with its error.
     pub(super) async fn rest(mut self, revision: Revision) -> (Vec<(Revision, String)>, Option<WatchError>) {
         let mut all = Vec::new();
         self.0.request_progress();
@@ -169,7 +169,7 @@ impl WatchReader {
     }
 }
 
-/// What happened: `+` created, `~` put over, `-` deleted.
+/// Returns events as text: `+` created, `~` updated, `-` deleted.
 pub(super) fn describe(events: &[Event]) -> String {
     let tell = |event: &Event| match &event.change {
         Change::Put(entry) if event.is_create() => format!("+{}", text(entry)),

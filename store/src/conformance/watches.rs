@@ -1,4 +1,4 @@
-//! Hearing of every change: in order, once, whole, and from where one wants.
+//! Watches: every change in order, once, whole, from any revision.
 
 use std::sync::Arc;
 use std::task::Context;
@@ -14,7 +14,7 @@ use super::subject::Subject;
 use super::tools::{TestStore, fresh, texts, tx};
 use crate::{KeySpan, Limits, Page, Range, Transaction, WatchError};
 
-/// Six writes of every kind, and how each is told.
+/// Makes six writes of every kind; returns the expected events.
 async fn six_writes(store: &TestStore) -> Vec<(Revision, String)> {
     let mut told = Vec::new();
     let mut make = async |transaction: Transaction, tell: &str| {
@@ -29,7 +29,7 @@ async fn six_writes(store: &TestStore) -> Vec<(Revision, String)> {
     told
 }
 
-/// A watch from the first revision yields everything, and then what comes.
+/// A watch from the first revision yields all changes, and then new ones.
 pub async fn a_watch_from_the_first_revision_yields_everything(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
@@ -40,8 +40,8 @@ pub async fn a_watch_from_the_first_revision_yields_everything(subject: &mut dyn
     assert_eq!(watch.until(store.now().await).await, expected);
 }
 
-/// A watch from zero yields everything, or says that what was before the store is compacted. It leaves nothing out in
-/// silence.
+/// A watch from revision zero yields every change, or is refused as compacted. It has no silent
+/// gap.
 pub async fn a_watch_from_zero_has_no_gap(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let expected = six_writes(&store).await;
@@ -60,7 +60,7 @@ pub async fn a_watch_from_zero_has_no_gap(subject: &mut dyn Subject) {
     }
 }
 
-/// A watch from now yields what comes, and nothing of what was.
+/// A watch from the newest revision yields later changes only.
 pub async fn a_watch_from_now_yields_later_changes_only(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     six_writes(&store).await;
@@ -77,7 +77,7 @@ async fn six_changes_more(store: &TestStore) -> Vec<(Revision, String)> {
     told
 }
 
-/// A watch after each revision yields exactly what is behind it: so it can be resumed from any.
+/// A watch after any revision yields exactly the later changes.
 pub async fn a_watch_resumes_from_every_revision(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
@@ -90,7 +90,7 @@ pub async fn a_watch_resumes_from_every_revision(subject: &mut dyn Subject) {
     }
 }
 
-/// A watch that ends after each change and is resumed there hears the same as one that never ends.
+/// A watch that is restarted after each change yields the same as one that runs on.
 pub async fn a_watch_that_is_resumed_after_each_change_misses_nothing(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let mut after = store.now().await;
@@ -102,7 +102,7 @@ pub async fn a_watch_that_is_resumed_after_each_change_misses_nothing(subject: &
     }
 }
 
-/// A watch after what has not happened is refused, with how far the store is.
+/// A watch of a future revision is refused with the newest revision.
 pub async fn a_watch_of_the_future_is_refused(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let current = store.put("a", "1").await;
@@ -111,7 +111,7 @@ pub async fn a_watch_of_the_future_is_refused(subject: &mut dyn Subject) {
     }
 }
 
-/// A watch after what is compacted is refused, with what is.
+/// A watch of a compacted revision is refused with the compacted revision.
 pub async fn a_watch_of_a_compacted_revision_is_refused(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let revisions: Vec<Revision> =
@@ -125,7 +125,7 @@ pub async fn a_watch_of_a_compacted_revision_is_refused(subject: &mut dyn Subjec
     assert_eq!(watch.next().await.0, revisions[4]);
 }
 
-/// All that one revision did comes at once, in the order in which the transaction says it.
+/// The events of a revision are one item, in the order of the transaction.
 pub async fn a_revision_is_yielded_whole_and_in_order(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     store.done(tx().put("d", *b"0").put("b", *b"0")).await;
@@ -136,7 +136,7 @@ pub async fn a_revision_is_yielded_whole_and_in_order(subject: &mut dyn Subject)
     assert_eq!(watch.next().await, (next, "~a=2".to_string()));
 }
 
-/// A watch of a prefix or a key hears of what is in it: also of a part of a transaction, and of nothing else.
+/// A watch of a prefix or a key yields its keys only, also of parts of transactions.
 pub async fn a_watch_yields_only_keys_of_its_span(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
@@ -167,7 +167,7 @@ pub async fn a_watch_yields_only_keys_of_its_span(subject: &mut dyn Subject) {
     assert_eq!(store.follow(KeySpan::prefix("/nobody"), first).await.until(now).await, []);
 }
 
-/// The same holds while changes come, and not only for what was.
+/// The same for a running watch.
 pub async fn a_running_watch_yields_only_keys_of_its_span(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
@@ -185,7 +185,7 @@ pub async fn a_running_watch_yields_only_keys_of_its_span(subject: &mut dyn Subj
     assert_eq!(nobody.until(gone).await, []);
 }
 
-/// Each event tells the whole state before and after, and whether it created the key.
+/// Each event has the previous and the new entry, and whether it created the key.
 pub async fn an_event_has_the_state_before_and_after(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let mut watch = store.follow(KeySpan::all(), store.now().await).await;
@@ -205,7 +205,7 @@ pub async fn an_event_has_the_state_before_and_after(subject: &mut dyn Subject) 
     }
 }
 
-/// The same is told to a watch that looks back.
+/// The same for a watch of past revisions.
 pub async fn a_past_event_has_the_state_before_and_after(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let mut running = store.follow(KeySpan::all(), store.now().await).await;
@@ -222,7 +222,7 @@ pub async fn a_past_event_has_the_state_before_and_after(subject: &mut dyn Subje
     }
 }
 
-/// A delete is told with the last state, at the revision that deleted it.
+/// A delete event has the last entry, at the deleting revision.
 pub async fn a_delete_event_has_the_last_state(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     store.put("a", "1").await;
@@ -235,7 +235,7 @@ pub async fn a_delete_event_has_the_last_state(subject: &mut dyn Subject) {
     assert!(!events[0].is_create());
 }
 
-/// A list and a watch after it leave nothing out and say nothing twice, while four others write.
+/// A list and a watch after it have no gap and no overlap, with four concurrent writers.
 pub async fn a_list_and_a_watch_after_it_have_no_gap(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let mut writers = JoinSet::new();
@@ -272,7 +272,7 @@ pub async fn a_list_and_a_watch_after_it_have_no_gap(subject: &mut dyn Subject) 
         let mut last = page.at;
         while last < now {
             let (revision, events) = watch.changes().await;
-            assert!(revision > last, "{revision} is told after {last}");
+            assert!(revision > last, "{revision} is yielded after {last}");
             last = revision;
             for event in events {
                 let before = view.remove(event.key());
@@ -285,7 +285,7 @@ pub async fn a_list_and_a_watch_after_it_have_no_gap(subject: &mut dyn Subject) 
     }
 }
 
-/// All watches hear the same in the same order, from wherever they began.
+/// All watches yield the same changes in the same order, from any start.
 pub async fn all_watches_yield_the_same_changes(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let mut watches = Vec::new();
@@ -311,12 +311,12 @@ async fn six_changes_of(store: &TestStore, key: &str) -> Vec<(Revision, String)>
     told
 }
 
-/// Giving up waiting for the next change loses nothing.
+/// A dropped `next` future loses no change.
 pub async fn a_cancelled_wait_loses_no_change(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let mut watch = store.follow(KeySpan::all(), store.now().await).await;
     for index in 0..20 {
-        // Polled once, and dropped: before the change, and perhaps beside it.
+        // Polled once and dropped: before the change, and perhaps concurrently with it.
         assert!(poll!(Box::pin(watch.changes())).is_pending());
         let put = store.put("a", &index.to_string()).await;
         let seen = match select(Box::pin(watch.next()), Box::pin(yield_now())).await {
@@ -331,7 +331,7 @@ pub async fn a_cancelled_wait_loses_no_change(subject: &mut dyn Subject) {
     }
 }
 
-/// Who waits is woken by the change, and by no other.
+/// A pending watch is woken by its change, and by no other.
 pub async fn a_pending_watch_is_woken_by_its_change(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let mut watch = store.follow(KeySpan::one("a"), store.now().await).await;
@@ -358,7 +358,7 @@ impl ArcWake for Bell {
     }
 }
 
-/// A watch that begins far back finds the one change that is of interest among many that are not, and the one behind them.
+/// A watch far behind finds its rare changes among many others.
 pub async fn a_rare_change_is_found_among_many(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
@@ -378,7 +378,7 @@ pub async fn a_rare_change_is_found_among_many(subject: &mut dyn Subject) {
     }
 }
 
-/// A watch that is dropped leaves nothing behind: a thousand come and go beside one that stays.
+/// A dropped watch leaves no state: a thousand are opened and dropped beside a running one.
 pub async fn a_watch_that_is_dropped_is_gone(subject: &mut dyn Subject) {
     let limits = Limits { watches: 8, ..Limits::default() };
     let store = TestStore(subject.open(limits).await);
@@ -394,7 +394,7 @@ pub async fn a_watch_that_is_dropped_is_gone(subject: &mut dyn Subject) {
     assert_eq!(stays.next().await, (put, "+a=1".to_string()));
 }
 
-/// Each of many watches with spans of its own hears of its key, when keys and prefixes of several lengths are mixed.
+/// Watches of overlapping keys and prefixes of several lengths yield their own keys only.
 pub async fn overlapping_spans_are_distinguished(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;

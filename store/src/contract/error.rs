@@ -59,7 +59,7 @@ pub struct Conflict {
 #[non_exhaustive]
 pub enum CommitError {
     /// A condition does not hold. Read the entry and build a new transaction.
-    #[error("`{}` is not as the transaction expects: {}; read it and decide anew", .0.key, describe(.0.current.as_deref()))]
+    #[error("`{}` is not as the transaction expects: {}; read it and decide again", .0.key, describe(.0.current.as_deref()))]
     Conflict(Box<Conflict>),
     /// The transaction has more conditions and operations than
     /// [`Limits::operations`](crate::Limits).
@@ -183,7 +183,7 @@ pub enum CompactError {
         why: Arc<str>,
     },
     /// The outcome is unknown. The compaction can be retried.
-    #[error("the compaction may or may not have happened: {why}; ask again")]
+    #[error("the compaction may or may not have happened: {why}; retry it")]
     Unknown {
         /// The cause.
         why: Arc<str>,

@@ -95,7 +95,7 @@ impl<'t> LogReplay<'t> {
                 }
                 Ok(LogPart::End(tail)) => break tail,
                 Ok(LogPart::Failed(error)) => return Err(failed(error)),
-                Err(_) => return Err(failed(std::io::Error::other("who reads it has ended"))),
+                Err(_) => return Err(failed(std::io::Error::other("the reading thread has stopped"))),
             }
         };
         self.log_bytes += tail.end;

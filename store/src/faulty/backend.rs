@@ -284,5 +284,5 @@ impl WatchStream for EndingWatch {
 }
 
 fn why() -> Arc<str> {
-    "the line is bad (a fault that was asked for)".into()
+    "the connection failed (an injected fault)".into()
 }

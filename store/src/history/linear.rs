@@ -201,11 +201,11 @@ impl<'h> Search<'h> {
         let now = self.replay.last();
         let step = &self.steps[place];
         let held = &self.replay.moments[self.replay.moments.len() - 1].held;
-        let elsewhere = |said: Revision| (said != now).then(|| format!("it tells of revision {said}"));
+        let elsewhere = |said: Revision| (said != now).then(|| format!("it reports revision {said}"));
         match step.says {
             Observation::Newest(revision) => elsewhere(revision),
             Observation::Held(range, page) => elsewhere(page.at).or_else(|| {
-                (page_of(held, range).0 != page.entries).then(|| "it read what was not there".to_string())
+                (page_of(held, range).0 != page.entries).then(|| "it read other entries".to_string())
             }),
             Observation::Done(_, commit) if commit.changed => {
                 Some(format!("it made revision {}", commit.revision))
@@ -225,11 +225,10 @@ impl<'h> Search<'h> {
                     let is_so = self.replay.holds(failed, step.compacted) != Some(true)
                         && failed.key() == &conflict.key
                         && held.get(&conflict.key) == conflict.current.as_ref();
-                    (!is_so)
-                        .then(|| format!("it was refused for {:?}, and told {:?}", failed, conflict.current))
+                    (!is_so).then(|| format!("it was refused for {:?} with {:?}", failed, conflict.current))
                 })
             }),
-            Observation::Unknown(_) => Some("nobody knows whether it happened".to_string()),
+            Observation::Unknown(_) => Some("its outcome is unknown".to_string()),
         }
     }
 
@@ -300,7 +299,7 @@ impl<'h> Search<'h> {
                     if commit.changed && commit.revision == self.replay.last().next() =>
                 {
                     self.fails(transaction, self.steps[place].compacted)
-                        .or(Some("it found what was not there".into()))
+                        .or(Some("it returned other previous entries".into()))
                 }
                 _ => self.contradiction(place),
             };

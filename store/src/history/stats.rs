@@ -69,8 +69,8 @@ impl TrafficStats {
             }
         }
         for watched in &history.watches {
-            let told = |seen: &&(u64, WatchItem)| matches!(seen.1, WatchItem::Changes { .. });
-            let count = watched.seen.iter().filter(told).count();
+            let is_change = |seen: &&(u64, WatchItem)| matches!(seen.1, WatchItem::Changes { .. });
+            let count = watched.seen.iter().filter(is_change).count();
             load.changes += count;
             load.marks += watched.seen.len() - count;
             load.watches += usize::from(count > 0);

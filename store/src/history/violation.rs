@@ -51,7 +51,7 @@ pub enum Violation {
         why: String,
     },
     /// An event is outside the span of the watch.
-    #[error("watch {watch}, filter: revision {revision} told of `{key}`")]
+    #[error("watch {watch}, filter: revision {revision} has an event of `{key}`")]
     Filter {
         /// The watch.
         watch: usize,
@@ -61,7 +61,7 @@ pub enum Violation {
         key: String,
     },
     /// A revision was yielded after a later one.
-    #[error("watch {watch}, ordered: revision {revision} told after {before}")]
+    #[error("watch {watch}, ordered: revision {revision} yielded after {before}")]
     Ordered {
         /// The watch.
         watch: usize,
@@ -71,7 +71,7 @@ pub enum Violation {
         revision: Revision,
     },
     /// An event was yielded twice.
-    #[error("watch {watch}, unique: revision {revision} told twice of `{key}`")]
+    #[error("watch {watch}, unique: revision {revision} has two events of `{key}`")]
     Unique {
         /// The watch.
         watch: usize,
@@ -81,7 +81,7 @@ pub enum Violation {
         key: String,
     },
     /// A revision was yielded in parts.
-    #[error("watch {watch}, atomic: revision {revision} told in parts")]
+    #[error("watch {watch}, atomic: revision {revision} yielded in parts")]
     Atomic {
         /// The watch.
         watch: usize,
@@ -89,7 +89,7 @@ pub enum Violation {
         revision: Revision,
     },
     /// A progress item is out of order.
-    #[error("watch {watch}, bookmarkable: mark {mark}: {why}")]
+    #[error("watch {watch}, bookmarkable: progress {mark}: {why}")]
     Bookmarkable {
         /// The watch.
         watch: usize,
@@ -99,7 +99,7 @@ pub enum Violation {
         why: &'static str,
     },
     /// The first item is not the first change after the start revision.
-    #[error("watch {watch}, resumable: after {after} comes {expected}, and {told} was told first")]
+    #[error("watch {watch}, resumable: after {after} comes {expected}, and {actual} was yielded first")]
     Resumable {
         /// The watch.
         watch: usize,
@@ -108,10 +108,10 @@ pub enum Violation {
         /// The first change.
         expected: Revision,
         /// The first item.
-        told: Revision,
+        actual: Revision,
     },
     /// The items differ from the committed changes.
-    #[error("watch {watch}, reliable: {expected} is expected at {revision}, and told was {told}")]
+    #[error("watch {watch}, reliable: expected {expected} at {revision}, yielded was {actual}")]
     Reliable {
         /// The watch.
         watch: usize,
@@ -120,7 +120,7 @@ pub enum Violation {
         /// The committed change.
         expected: String,
         /// The yielded value.
-        told: String,
+        actual: String,
     },
     /// An event has a wrong previous state.
     #[error("watch {watch}, before: the state of `{key}` before {revision} is not what was")]
@@ -133,7 +133,7 @@ pub enum Violation {
         key: String,
     },
     /// An event reports a creation that was none, or the reverse.
-    #[error("watch {watch}, is-create: `{key}` at {revision}: creation is {told}")]
+    #[error("watch {watch}, is-create: `{key}` at {revision}: creation is {actual}")]
     IsCreate {
         /// The watch.
         watch: usize,
@@ -142,7 +142,7 @@ pub enum Violation {
         /// The key.
         key: String,
         /// The yielded value.
-        told: bool,
+        actual: bool,
     },
 }
 

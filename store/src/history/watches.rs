@@ -66,9 +66,9 @@ pub fn ordered(watch: usize, watched: &WatchRecord) -> Result<(), Violation> {
 
 /// Unique: no revision has two events of one key.
 pub fn unique(watch: usize, watched: &WatchRecord) -> Result<(), Violation> {
-    let mut told = BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for (revision, event) in events(watched) {
-        if !told.insert((revision, event.key())) {
+        if !seen.insert((revision, event.key())) {
             return Err(Violation::Unique { watch, revision, key: event.key().to_string() });
         }
     }
@@ -77,9 +77,9 @@ pub fn unique(watch: usize, watched: &WatchRecord) -> Result<(), Violation> {
 
 /// Atomic: the events of a revision are in one item.
 pub fn atomic(watch: usize, watched: &WatchRecord) -> Result<(), Violation> {
-    let mut told = BTreeSet::new();
+    let mut seen = BTreeSet::new();
     for (_, revision, _) in changes(watched) {
-        if !told.insert(revision) {
+        if !seen.insert(revision) {
             return Err(Violation::Atomic { watch, revision });
         }
     }
@@ -94,19 +94,21 @@ pub fn bookmarkable(
     history: &History,
     replay: &Linearization,
 ) -> Result<(), Violation> {
-    let (mut marked, mut told) = (Revision::ZERO, watched.after);
+    let (mut marked, mut changed) = (Revision::ZERO, watched.after);
     let mut marks = 0;
     for (time, seen) in &watched.seen {
         let wrong = |mark, why| Err(Violation::Bookmarkable { watch, mark, why });
         match seen {
             WatchItem::Changes { revision, .. } if *revision <= marked => {
-                return wrong(marked, "a change at or before it was told after it");
+                return wrong(marked, "a change at or before it was yielded after it");
             }
-            WatchItem::Changes { revision, .. } => told = told.max(*revision),
+            WatchItem::Changes { revision, .. } => changed = changed.max(*revision),
             WatchItem::Progress(mark) if *mark < marked => {
                 return wrong(*mark, "it is before an earlier one");
             }
-            WatchItem::Progress(mark) if *mark < told => return wrong(*mark, "it is before what was told"),
+            WatchItem::Progress(mark) if *mark < changed => {
+                return wrong(*mark, "it is before an earlier change");
+            }
             WatchItem::Progress(mark) if replay.moment(*mark).is_none_or(|moment| moment.called > *time) => {
                 return wrong(*mark, "the store had not reached it");
             }
@@ -114,13 +116,13 @@ pub fn bookmarkable(
         }
     }
     // One progress item per request: the last item answers the last request.
-    if let Some(asked) = watched.requests.last()
+    if let Some(requested) = watched.requests.last()
         && marks >= watched.requests.len()
     {
-        let is_earlier = |call: &&CallRecord| call.answered.is_some_and(|answered| answered < *asked);
+        let is_earlier = |call: &&CallRecord| call.answered.is_some_and(|answered| answered < *requested);
         let reached = history.calls.iter().filter(is_earlier).filter_map(CallRecord::newest).max();
         if reached.is_some_and(|reached| marked < reached) {
-            let why = "what was committed before it was asked for lies behind it";
+            let why = "a commit acknowledged before its request is after it";
             return Err(Violation::Bookmarkable { watch, mark: marked, why });
         }
     }
@@ -129,10 +131,10 @@ pub fn bookmarkable(
 
 /// Resumable: the first item is the first change after the start revision.
 pub fn resumable(watch: usize, watched: &WatchRecord, replay: &Linearization) -> Result<(), Violation> {
-    let Some((_, told, _)) = changes(watched).next() else { return Ok(()) };
+    let Some((_, actual, _)) = changes(watched).next() else { return Ok(()) };
     match expected(watched, replay).next() {
-        Some((expected, _)) if expected != told => {
-            Err(Violation::Resumable { watch, after: watched.after, expected, told })
+        Some((expected, _)) if expected != actual => {
+            Err(Violation::Resumable { watch, after: watched.after, expected, actual })
         }
         _ => Ok(()),
     }
@@ -150,18 +152,18 @@ pub fn reliable(watch: usize, watched: &WatchRecord, replay: &Linearization) -> 
     };
     let Some(end) = reached.chain(ended).max() else { return Ok(()) };
     let mut expected = expected(watched, replay).take_while(|(revision, _)| *revision <= end);
-    let mut told = events(watched);
+    let mut actual = events(watched);
     loop {
-        let tell = |next: Option<(Revision, &Event)>| match next {
+        let describe = |next: Option<(Revision, &Event)>| match next {
             None => "nothing".to_string(),
             Some((_, event)) => format!("{:?}", event.change),
         };
-        return match (expected.next(), told.next()) {
+        return match (expected.next(), actual.next()) {
             (None, None) => Ok(()),
             (Some(one), Some(other)) if one.0 == other.0 && one.1.change == other.1.change => continue,
             (one, other) => {
                 let revision = one.or(other).map_or(end, |next| next.0);
-                Err(Violation::Reliable { watch, revision, expected: tell(one), told: tell(other) })
+                Err(Violation::Reliable { watch, revision, expected: describe(one), actual: describe(other) })
             }
         };
     }
@@ -184,9 +186,9 @@ pub fn is_create(watch: usize, watched: &WatchRecord, replay: &Linearization) ->
         let then = replay
             .moment(revision)
             .and_then(|moment| moment.events.iter().find(|one| one.key() == event.key()));
-        let told = event.is_create();
-        if then.is_some_and(|then| then.is_create() != told) {
-            return Err(Violation::IsCreate { watch, revision, key: event.key().to_string(), told });
+        let actual = event.is_create();
+        if then.is_some_and(|then| then.is_create() != actual) {
+            return Err(Violation::IsCreate { watch, revision, key: event.key().to_string(), actual });
         }
     }
     Ok(())
@@ -198,6 +200,6 @@ fn expected<'r>(
     replay: &'r Linearization,
 ) -> impl Iterator<Item = (Revision, &'r Event)> {
     let all = replay.behind(watched.after);
-    let told = all.flat_map(|(revision, moment)| moment.events.iter().map(move |event| (revision, event)));
-    told.filter(|(_, event)| watched.span.contains(event.key()))
+    let events = all.flat_map(|(revision, moment)| moment.events.iter().map(move |event| (revision, event)));
+    events.filter(|(_, event)| watched.span.contains(event.key()))
 }

@@ -20,7 +20,7 @@ pub(super) struct FlawedWatch {
     known: Arc<Mutex<FlawState>>,
     span: KeySpan,
     /// The revision of the last item.
-    told: Revision,
+    last: Revision,
     /// Items to yield next.
     ready: VecDeque<WatchItem>,
     /// An item held back until the next one is yielded.
@@ -43,7 +43,7 @@ impl FlawedWatch {
             flaw: of.flaw,
             known: Arc::clone(&of.known),
             span,
-            told: after,
+            last: after,
             ready: VecDeque::new(),
             held: None,
             skips,
@@ -149,7 +149,7 @@ impl WatchStream for FlawedWatch {
         loop {
             if let Some(seen) = self.ready.pop_front() {
                 let (WatchItem::Changes { revision, .. } | WatchItem::Progress(revision)) = &seen;
-                self.told = *revision;
+                self.last = *revision;
                 return Poll::Ready(Ok(seen));
             }
             match Pin::new(&mut self.inner).poll_next(cx) {
@@ -159,7 +159,7 @@ impl WatchStream for FlawedWatch {
                 Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(error)),
                 Poll::Ready(None) => unreachable!("a watch ends with an error"),
                 Poll::Pending => {
-                    let (seen, compacted) = (self.told, self.known.lock().compacted);
+                    let (seen, compacted) = (self.last, self.known.lock().compacted);
                     if self.flaw == Flaw::EndsQuietWatch && seen < compacted {
                         return Poll::Ready(Err(WatchError::TooSlow { seen, compacted }));
                     }

@@ -12,7 +12,7 @@ use crate::contract::{CommitError, Key, ReadError};
 pub enum UnsealError {
     /// The value is sealed by a key that the ring does not have.
     #[error(
-        "`{key}` is sealed by the key {name:?}, which is not given for it: give that key again, behind the first, until all is sealed anew"
+        "`{key}` is sealed by the key {name:?}, which is not given for it: give that key again, after the first, until all values are resealed"
     )]
     MissingKey {
         /// The entry's key.
@@ -22,8 +22,8 @@ pub enum UnsealError {
     },
     /// The value does not authenticate under the key of this name.
     #[error(
-        "`{key}` is not what was sealed there by the key {name:?}: it was changed or put there from elsewhere, or {name:?} is not the key that it \
-         was; give the right key, or restore a snapshot"
+        "`{key}` does not authenticate under the key {name:?}: it was changed or moved, or {name:?} is now another \
+         secret; give the right key, or restore a snapshot"
     )]
     Changed {
         /// The entry's key.
@@ -32,15 +32,13 @@ pub enum UnsealError {
         name: Arc<str>,
     },
     /// The value has the prefix of a sealed value and is truncated.
-    #[error("`{key}` begins like a sealed value and is cut: restore a snapshot")]
+    #[error("`{key}` is a truncated sealed value: restore a snapshot")]
     Cut {
         /// The entry's key.
         key: Key,
     },
     /// The value is plain, and the ring has no [`Provider::Identity`](super::Provider::Identity).
-    #[error(
-        "`{key}` is not sealed, and must be: let it be read by `identity` behind the keys, until all is sealed"
-    )]
+    #[error("`{key}` is not sealed, and must be: put `identity` after the keys until all values are sealed")]
     NotSealed {
         /// The entry's key.
         key: Key,
@@ -97,10 +95,10 @@ pub enum ResealError {
     #[error(transparent)]
     Unseal(#[from] UnsealError),
     /// The store cannot be read.
-    #[error("the values that are to be sealed cannot be read: {0}")]
+    #[error("the values to reseal cannot be read: {0}")]
     Read(#[from] ReadError),
     /// A value cannot be written.
-    #[error("`{key}` cannot be sealed anew: {error}")]
+    #[error("`{key}` cannot be resealed: {error}")]
     Write {
         /// The entry's key.
         key: Key,
@@ -109,7 +107,7 @@ pub enum ResealError {
     },
     /// Another server keeps writing the entry with another key.
     #[error(
-        "`{key}` was written by others {times} times while it was to be sealed anew: give all servers the same keys, in the same order"
+        "`{key}` was written by another server in each of {times} attempts to reseal it: give all servers the same keys, in the same order"
     )]
     Overtaken {
         /// The entry's key.

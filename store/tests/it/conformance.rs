@@ -1,4 +1,4 @@
-//! The suite, on every backend there is, and on itself.
+//! The conformance suite on every backend, and a test of its list.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -9,7 +9,7 @@ use machinery_store::conformance::{BEHAVIOURS, Subject};
 use machinery_store::model::NaiveBackend;
 use machinery_store::{Backend, Disk, DiskOptions, Limits, Memory, Options};
 
-/// The model outlives its end by not ending.
+/// The model stays open instead of reopening.
 #[derive(Default)]
 struct NaiveSubject(Option<NaiveBackend>);
 
@@ -33,7 +33,7 @@ impl Subject for MemorySubject {
     }
 }
 
-/// With segments so small that every boundary is crossed, or as it ships.
+/// With tiny segments, so that every boundary is crossed, or with the defaults.
 struct DiskSubject {
     options: DiskOptions,
     opened: Option<(tempfile::TempDir, Arc<Disk>)>,
@@ -56,7 +56,7 @@ impl Subject for DiskSubject {
         self.options.store.limits = limits;
         let disk = Disk::open(directory.path(), self.options.clone()).expect("a new store is opened");
         let disk = Arc::new(disk);
-        // The one before ends with its directory.
+        // Dropping the previous directory removes the previous store.
         self.opened = Some((directory, Arc::clone(&disk)));
         disk
     }

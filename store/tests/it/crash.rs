@@ -1,4 +1,4 @@
-//! A crash at every step of a scripted workload, and every way to lose what was not durable.
+//! A crash at every step of a scripted workload, with every way to lose unsynced data.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -14,21 +14,21 @@ use machinery_store::{
 
 use crate::crash_witness::{At, Witness};
 
-/// One thing that the script does.
+/// A step of the script.
 #[derive(Clone, Copy, Debug)]
 enum ScriptStep {
-    /// Puts so many bytes under a key.
+    /// Puts this many bytes under a key.
     Put(&'static str, usize),
     Delete(&'static str),
-    /// Puts the same under two keys, deletes a third, if a fourth is as it was.
+    /// Puts two keys and deletes a third, if a fourth is unchanged.
     Guarded,
-    /// Puts under several keys at the same time.
+    /// Puts several keys concurrently.
     Together(usize),
-    /// Asks for what does not hold.
+    /// Commits with a condition that fails.
     Conflict,
-    /// Creates a key twice at the same time.
+    /// Creates a key twice concurrently.
     Race(&'static str),
-    /// Compacts what is older than so many revisions.
+    /// Compacts all but this many revisions.
     Compact(u64),
     Checkpoint,
     Reopen,
@@ -87,7 +87,7 @@ const SCRIPT: &[ScriptStep] = {
     ]
 };
 
-/// Segments that a few transactions fill, and one order of all that is done to the disk.
+/// Tiny segments, and a deterministic order of disk calls.
 pub(crate) fn options() -> DiskOptions {
     let store = Options { retention: Retention::MANUAL, ..Options::default() };
     let background = false;
@@ -98,7 +98,7 @@ pub(crate) fn open(disk: &faulty::FaultyDisk) -> Result<Disk, OpenError> {
     Disk::open_on(Arc::new(disk.clone()), options())
 }
 
-/// Opens what is on `disk`, checks it, and does the script for as long as it opens.
+/// Opens the store on `disk`, checks it, and runs the script until the disk stops.
 async fn run(disk: &faulty::FaultyDisk, witness: &mut Witness) {
     let Ok(mut store) = open(disk) else { return };
     witness.check(&store).await;
@@ -130,7 +130,7 @@ async fn run(disk: &faulty::FaultyDisk, witness: &mut Witness) {
         };
         watch.drain(witness);
         if std::mem::replace(&mut writes, goes_on) && !goes_on {
-            // What had no room once may have some now, and then all goes on.
+            // Space may be available again, and writes then continue.
             if store.trouble().is_some_and(|why| why.contains("there is no room")) {
                 witness.strict().check(&store).await;
                 writes = true;
@@ -142,7 +142,7 @@ async fn run(disk: &faulty::FaultyDisk, witness: &mut Witness) {
     let _ = store.close().await;
 }
 
-/// A store that takes no writes any more shows what it has shown, and nothing of what it could not write.
+/// A store that refuses writes still serves all published commits, and no others.
 pub(crate) async fn still_reads(store: &Disk, witness: &Witness) {
     witness.strict().check(store).await;
     let refused = store.commit(Transaction::new().put("a", *b"refused")).await.unwrap_err();
@@ -178,7 +178,7 @@ async fn transactions(what: ScriptStep, witness: &mut Witness, store: &Disk) -> 
     }
 }
 
-/// A watch over everything, read whenever something was done.
+/// A watch of all keys, drained after each step.
 struct DrainedWatch(Option<Watch>);
 
 impl DrainedWatch {
@@ -197,8 +197,8 @@ impl DrainedWatch {
     }
 }
 
-/// Opens what a crash has left, and checks it. Then cuts the power again, for what was read may not be lost any more; then goes
-/// on writing, and cuts it once more.
+/// Opens the store after a crash, and checks it. Cuts the power again, since data that was read
+/// must not be lost; then writes, and cuts the power once more.
 async fn check(disk: &faulty::FaultyDisk, witness: &Witness) {
     let opened = |when: &str, disk| open(disk).unwrap_or_else(|error| panic!("{when}: {error}"));
     let mut witness = witness.clone();
@@ -221,7 +221,7 @@ fn trace(disk: &faulty::FaultyDisk) -> String {
         .collect()
 }
 
-/// Runs the script with the disk stopped before each of its steps, the first one first, and then whole.
+/// Runs the script with the disk stopped before each of its steps, and then to its end.
 async fn every_step(mut after: impl AsyncFnMut(&faulty::FaultyDisk, &Witness, usize)) {
     for step in 0.. {
         let disk = faulty::FaultyDisk::new();
@@ -298,8 +298,8 @@ async fn a_power_cut_at_any_step_of_a_recovery_loses_nothing() {
     assert!(cuts > 500, "a recovery has steps of its own: {cuts}");
 }
 
-/// What a process wrote before it was killed is in the cache, and a part of a write may be. The next one builds on it, until the
-/// power is cut.
+/// Data written before a kill is cached, perhaps with a part of a last write. The next process
+/// builds on it until the power is cut.
 #[tokio::test]
 async fn a_kill_at_any_step_and_a_power_cut_later_lose_nothing() {
     let mut dice = Dice::new(7);
@@ -326,7 +326,7 @@ async fn a_kill_at_any_step_and_a_power_cut_later_lose_nothing() {
     }
 }
 
-/// The script's length is that of its steps, so each of them fails once.
+/// The script takes as many steps as it has disk calls, so each call fails once.
 #[tokio::test]
 async fn a_failure_of_any_call_loses_nothing_and_the_store_recovers() {
     let calls = [

@@ -1,4 +1,4 @@
-//! While a sync takes its time nothing is shown of what waits for it; when it fails, nothing more is written.
+//! Nothing is visible before its sync; after a failed sync, nothing more is written.
 
 use std::io::ErrorKind;
 use std::pin::pin;
@@ -22,13 +22,13 @@ fn put(key: &str) -> Transaction {
     Transaction::new().put(key, key.as_bytes().to_vec())
 }
 
-/// A store that never comes there fails the test, and does not hang it.
+/// Fails the test instead of hanging if the store never reaches the gate.
 async fn reached(gate: &Gate) {
     let deadline = std::time::Duration::from_secs(60);
     tokio::time::timeout(deadline, gate.reached()).await.expect("the store comes to the gate");
 }
 
-/// A store with one entry, at revision 2, and what is known of it.
+/// Makes a store with one entry at revision 2, and its witness.
 async fn store() -> (faulty::FaultyDisk, Disk, Witness) {
     let (disk, mut witness) = (faulty::FaultyDisk::new(), Witness::new());
     let store = open(&disk).unwrap();
@@ -83,7 +83,7 @@ async fn nothing_is_visible_before_its_sync() {
     assert_eq!(store.revision().await, Ok(next));
 }
 
-/// A refusal in the same batch as what it rests on: both wait for the one sync.
+/// A conflict in the same batch as the commit that causes it: both wait for one sync.
 #[tokio::test]
 async fn a_conflict_waits_for_the_sync_it_depends_on() {
     let (disk, store, mut witness) = store().await;
@@ -117,7 +117,8 @@ async fn a_conflict_waits_for_the_sync_it_depends_on() {
     assert_eq!(nothing.await.unwrap().revision, Revision(4));
 }
 
-/// What waits for the sync that fails is unknown; what rests on it is refused; all that comes later is, too.
+/// Commits that wait for a failed sync are unknown; conflicts that depend on them, and all later
+/// commits, are refused.
 #[tokio::test]
 async fn a_failed_sync_or_write_ends_writes_but_not_reads() {
     let errors = [ErrorKind::Other, ErrorKind::StorageFull, ErrorKind::TimedOut];
@@ -137,14 +138,15 @@ async fn a_failed_sync_or_write_ends_writes_but_not_reads() {
         let mut first = pin!(store.commit(put("first")));
         assert!(poll!(&mut first).is_pending());
         reached(&gate).await;
-        // These are one batch, for they wait while the first one is synced.
+        // These form one batch: they wait during the first sync.
         let creation = || Transaction::new().if_absent("new").put("new", *b"mine");
         let transactions = [creation(), creation(), put("third"), Transaction::new().delete("absent")];
         let mut batch = pin!(join_all(transactions.clone().map(|one| store.commit(one))));
         assert!(poll!(&mut batch).is_pending());
         let mut compaction = pin!(store.compact(Revision(2)));
         assert!(poll!(&mut compaction).is_pending());
-        // The seal after the first batch is not written while others wait, so the next write is the batch.
+        // The seal after the first batch is skipped while requests wait, so the next write is the
+        // batch.
         gate.open();
         witness.answered(put("first"), first.await);
         let answers = batch.await;
@@ -184,7 +186,8 @@ async fn a_failed_sync_or_write_ends_writes_but_not_reads() {
     }
 }
 
-/// After a sync that failed and forgot, all can be read until the power is cut; what was read then must not be gone.
+/// After a sync that failed and dropped dirty data, the data is readable until the power cut; a
+/// reopened store must not lose it.
 #[tokio::test]
 async fn reopening_rewrites_the_batch_a_failed_sync_dropped() {
     let (disk, store, mut witness) = store().await;
@@ -216,7 +219,7 @@ async fn a_full_disk_is_reported_and_accepts_writes_once_there_is_space() {
     assert!(disk.fired().contains_key(&(DiskCall::Write, "full")));
     still_reads(&store, &witness).await;
     drop(store);
-    // There is no room still. It opens or says so; then, with room, all is there.
+    // Still without space: the open succeeds or reports it; with space, all data is there.
     match open(&disk) {
         Ok(store) => witness.check(&store).await,
         Err(error) => assert!(matches!(error, machinery_store::OpenError::Full { .. }), "{error}"),
@@ -228,8 +231,8 @@ async fn a_full_disk_is_reported_and_accepts_writes_once_there_is_space() {
     witness.check(&store).await;
 }
 
-/// Nobody opens it again for that. Of those that come together some have a place and some have not; no power cut loses the first or
-/// shows the others.
+/// Without a reopen. Of concurrent commits some fit and some do not; no power cut loses the former
+/// or shows the latter.
 #[tokio::test]
 async fn a_full_disk_accepts_writes_again_without_a_reopen() {
     for room in [0, 500, 4000, 9000, 20_000] {
@@ -284,7 +287,8 @@ async fn a_full_disk_accepts_writes_again_without_a_reopen() {
     }
 }
 
-/// Who asks for much does not leave it to chance whether there is room: what is smaller is refused, too, until there is enough.
+/// After a large commit was refused, smaller ones are refused too until there is space for the
+/// large one.
 #[tokio::test]
 async fn a_full_disk_refuses_smaller_writes_until_the_refused_one_fits() {
     let (disk, store, _) = store().await;
@@ -300,7 +304,7 @@ async fn a_full_disk_refuses_smaller_writes_until_the_refused_one_fits() {
     assert_eq!(store.trouble(), None);
 }
 
-/// Checkpoints that fail cost room, and nothing else: writing goes on, and somebody can find out.
+/// A failed checkpoint costs only disk space: writes continue, and the handle reports it.
 #[tokio::test]
 async fn a_failed_checkpoint_does_not_stop_writes() {
     for (call, effect) in [
@@ -327,7 +331,7 @@ async fn a_failed_checkpoint_does_not_stop_writes() {
     }
 }
 
-/// The thread that makes checkpoints is another one than the writer: while it waits for the disk, commits do not.
+/// Checkpoints run on another thread than the writer: commits do not wait for them.
 #[tokio::test]
 async fn a_stalled_checkpoint_stalls_no_commit() {
     let disk = faulty::FaultyDisk::new();
@@ -351,11 +355,11 @@ async fn a_stalled_checkpoint_stalls_no_commit() {
     witness.check(&open(&disk).unwrap()).await;
 }
 
-/// What was compacted while a checkpoint was made is not in it, and a log that was begun meanwhile says that less was compacted. A
-/// killed store with such files was once taken for a damaged one.
+/// A checkpoint omits versions compacted meanwhile, while a log begun meanwhile has a lower
+/// compacted revision. Regression: such files were taken for damage.
 #[tokio::test]
 async fn a_compaction_during_a_checkpoint_is_not_damage() {
-    // Before the checkpoint has read anything, and when it has read what is compacted then.
+    // Before the checkpoint has read anything, and after it has read its versions.
     for held in [DiskCall::Create, DiskCall::Write] {
         let disk = faulty::FaultyDisk::new();
         let options = machinery_store::DiskOptions { background: true, ..crate::crash::options() };
@@ -387,7 +391,7 @@ async fn a_compaction_during_a_checkpoint_is_not_damage() {
     }
 }
 
-/// Somebody made room.
+/// An operator removed a spare segment.
 #[tokio::test]
 async fn a_removed_spare_segment_does_not_stop_writes() {
     let (disk, store, mut witness) = store().await;
@@ -402,7 +406,7 @@ async fn a_removed_spare_segment_does_not_stop_writes() {
     witness.check(&store).await;
 }
 
-/// Whoever has closed the store may open it.
+/// A store can be opened right after it was closed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn close_waits_until_the_directory_is_unlocked() {
     let tasks = TaskTracker::new();

@@ -1,5 +1,5 @@
-//! What the users of a store know: what they were told is done, what they were shown, and what they got no answer to. A store
-//! that comes back from a crash must agree with them.
+//! A witness of a store's clients: acknowledged commits, observed changes, and commits without an
+//! answer. A store recovered from a crash must agree with it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,22 +10,22 @@ use machinery_store::{
     ReadError, Transaction, Value, WatchError, WatchItem,
 };
 
-/// What a revision did, in its order: puts, and deletes of what was there.
+/// The changes of a revision, in order: puts, and deletes of existing keys.
 pub(crate) type Effects = Vec<(Key, Option<Value>)>;
 
 type Contents = BTreeMap<Key, Arc<Entry>>;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Witness {
-    /// What each revision did, as somebody was told or shown.
+    /// The changes of each revision that a client has observed.
     known: BTreeMap<Revision, Effects>,
-    /// What may have happened.
+    /// Commits with an unknown outcome.
     unknown: Vec<Transaction>,
-    /// Up to where a compaction was acknowledged.
+    /// The highest acknowledged compaction.
     compacted: Revision,
-    /// Up to where one may have happened.
+    /// The highest possible compaction.
     compacting: Vec<Revision>,
-    /// The newest revision that a refusal rested on.
+    /// The newest revision in a conflict.
     refused: Revision,
     count: u64,
 }
@@ -45,22 +45,22 @@ impl Witness {
         }
     }
 
-    /// The newest revision that anybody knows of.
+    /// Returns the newest observed revision.
     pub(crate) fn newest(&self) -> Revision {
         self.known.keys().next_back().copied().unwrap_or(FIRST).max(self.refused)
     }
 
-    /// How many transactions have no answer.
+    /// Returns the number of commits with an unknown outcome.
     pub(crate) fn unknown(&self) -> usize {
         self.unknown.len()
     }
 
-    /// The same, of a store that shows nothing that it could not answer.
+    /// Returns a witness that allows no commit with an unknown outcome.
     pub(crate) fn strict(&self) -> Self {
         Self { unknown: Vec::new(), compacting: Vec::new(), ..self.clone() }
     }
 
-    /// The same, of an earlier moment.
+    /// Returns the witness of an earlier revision.
     pub(crate) fn until(&self, newest: Revision) -> Self {
         let mut earlier = self.strict();
         earlier.known.retain(|revision, _| *revision <= newest);
@@ -68,13 +68,13 @@ impl Witness {
         earlier
     }
 
-    /// A number that was not given before.
+    /// Returns a new number.
     pub(crate) fn count(&mut self) -> u64 {
         self.count += 1;
         self.count
     }
 
-    /// Takes note of a commit's answer. Whether the store still takes writes.
+    /// Records the answer of a commit. Returns whether the store still accepts writes.
     pub(crate) fn answered(&mut self, transaction: Transaction, answer: Result<Commit, CommitError>) -> bool {
         match answer {
             Ok(commit) if commit.changed => {
@@ -97,7 +97,7 @@ impl Witness {
         }
     }
 
-    /// Takes note of a compaction's answer. Whether the store still takes writes.
+    /// Records the answer of a compaction. Returns whether the store still accepts writes.
     pub(crate) fn compacted(&mut self, to: Revision, answer: &Result<(), CompactError>) -> bool {
         match answer {
             Ok(()) => self.compacted = self.compacted.max(to),
@@ -108,7 +108,7 @@ impl Witness {
         answer.is_ok()
     }
 
-    /// Takes note of what a watch over everything yielded.
+    /// Records an item of a watch of all keys.
     pub(crate) fn observe(&mut self, seen: &WatchItem) {
         if let WatchItem::Changes { revision, events } = seen {
             self.record_commit(*revision, events.iter().map(effect_of).collect());
@@ -120,8 +120,9 @@ impl Witness {
         assert_eq!(*known, effects, "revision {revision} is used twice");
     }
 
-    /// Checks that `store` holds what is known, in each revision, and besides it only what may have happened, each at most
-    /// once; and that it was not more compacted than it may be. What it holds is known from then on.
+    /// Checks that `store` has the observed changes of each revision, besides them only commits
+    /// with an unknown outcome, each at most once, and no impossible compaction. Records the state
+    /// found.
     pub(crate) async fn check(&mut self, store: &impl Backend) {
         let compacted = self.check_compaction(store).await;
         let current = store.revision().await.unwrap();
@@ -171,7 +172,7 @@ impl Witness {
         compacted
     }
 
-    /// Replays one revision, and compares what a watch says of it.
+    /// Replays one revision, and compares its watch item.
     fn step(&mut self, state: &mut Contents, revision: Revision, seen: Option<(Revision, Vec<Event>)>) {
         if let Some((at, events)) = &seen {
             assert_eq!(*at, revision, "a watch leaves nothing out");
@@ -196,7 +197,7 @@ impl Witness {
         }
     }
 
-    /// Writes once more, and checks that it has the next revision.
+    /// Commits once more, and checks that it has the next revision.
     pub(crate) async fn write_next(&mut self, store: &impl Backend) {
         let next = store.revision().await.unwrap().next();
         let transaction = Transaction::new().put("again", self.count().to_string().into_bytes());
@@ -206,7 +207,7 @@ impl Witness {
     }
 }
 
-/// Says where a test was when it panics.
+/// Prints the position of a test on a panic.
 pub(crate) struct At<F: Fn() -> String>(pub(crate) F);
 
 impl<F: Fn() -> String> Drop for At<F> {
@@ -217,7 +218,7 @@ impl<F: Fn() -> String> Drop for At<F> {
     }
 }
 
-/// All that a watch yields after `compacted` and up to `current`.
+/// Returns the changes after `compacted` up to `current`.
 async fn watched(
     store: &impl Backend,
     compacted: Revision,

@@ -1,4 +1,4 @@
-//! The faulty disk does what a disk may do, and the faulty backend what a backend may do: all of it, and nothing else.
+//! The faulty disk shows every behaviour that a disk may show, and no other.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -6,7 +6,7 @@ use std::io::ErrorKind;
 use machinery_store::faulty::{DiskCall, DiskFault, FaultEffect, FaultyDisk, Gate, PowerLoss, SECTOR};
 use machinery_store::files::{File, Files};
 
-/// A disk with one durable file `a` of two sectors.
+/// Makes a disk with one durable file `a` of two sectors.
 fn disk() -> (FaultyDisk, Box<dyn File>) {
     let disk = FaultyDisk::new();
     let file = disk.create("a").unwrap();
@@ -58,7 +58,7 @@ fn any_subset_of_unsynced_sectors_may_persist() {
         assert!(after[..SECTOR].iter().all(|byte| *byte == after[0]), "a sector is whole");
         seen.insert((after[0], after[SECTOR], after[SECTOR + 10]));
     }
-    // A sector that arrives late brings with it what was written to it early.
+    // A sector that persists includes all earlier writes to it.
     let all = [1, 2].into_iter().flat_map(|first| [(first, 1, 1), (first, 2, 2), (first, 2, 3)]);
     assert_eq!(seen, all.collect());
     assert_eq!(bytes(&disk.crash(PowerLoss::AllBut(1), 0), "a")[..SECTOR], [1; SECTOR]);

@@ -1,4 +1,4 @@
-//! The faulty backend fails as the contract lets a backend fail, and in no other way.
+//! The faulty backend fails as the contract allows, and in no other way.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ mod faultless {
     machinery_store::conformance_tests!(super::Faultless);
 }
 
-/// One client that goes on whatever happens, and a watcher that begins again where its watch ended.
+/// A client that continues after any error, and a watcher that resumes where its watch ended.
 #[tokio::test(start_paused = true)]
 async fn the_store_agrees_with_all_answers_under_faults() {
     let mut total = [0; 4];

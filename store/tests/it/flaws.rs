@@ -1,4 +1,4 @@
-//! The suite is held against stores that are wrong: for each flaw a behaviour that misses something.
+//! The conformance suite detects every flaw: each fails the behaviour about it.
 
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
@@ -33,7 +33,7 @@ impl Subject for FlawedSubject {
     }
 }
 
-/// The behaviour that is about the flaw, and not one that happens to stumble over it.
+/// The behaviour about each flaw, rather than one that happens to fail.
 const FAILED_BY: [(Flaw, &str); 31] = [
     (Flaw::DropsEvent, "a_watch_from_the_first_revision_yields_everything"),
     (Flaw::DropsPartOfRevision, "a_revision_is_yielded_whole_and_in_order"),
@@ -68,7 +68,7 @@ const FAILED_BY: [(Flaw, &str); 31] = [
     (Flaw::CompactsLiving, "compaction_never_removes_a_live_entry"),
 ];
 
-/// Time is stopped, so that a behaviour that waits for what does not come is at its limit at once.
+/// Time is paused, so that a behaviour that hangs reaches its timeout at once.
 #[tokio::test(start_paused = true)]
 async fn each_flaw_fails_the_behaviour_about_it() {
     for (flaw, name) in FAILED_BY {

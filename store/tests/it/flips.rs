@@ -1,4 +1,5 @@
-//! Every bit of a small store turned over, one at a time: the store does not open, or it holds what it held.
+//! Flips every bit of a small store, one at a time: the store does not open, or has its old
+//! content.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,7 +16,8 @@ pub(crate) fn open(disk: &faulty::FaultyDisk) -> Result<Disk, OpenError> {
     Disk::open_on(Arc::new(disk.clone()), options)
 }
 
-/// A store with a checkpoint, a log that it replaced, logs after it, a spare, history and a compacted revision.
+/// Makes a store with a checkpoint, a replaced log, logs after it, a spare, history and a compacted
+/// revision.
 pub(crate) async fn store() -> (faulty::FaultyDisk, Disk, Witness) {
     let (disk, mut witness) = (faulty::FaultyDisk::new(), Witness::new());
     let store = open(&disk).unwrap();
@@ -36,7 +38,7 @@ pub(crate) async fn store() -> (faulty::FaultyDisk, Disk, Witness) {
     (disk, store, witness)
 }
 
-/// Tries every bit of every file; prints what became of them.
+/// Flips every bit of every file; prints the results.
 async fn every_bit(disk: &faulty::FaultyDisk, witness: &Witness, what: &str) {
     let files = disk.contents();
     let kinds = |kind: &str| files.keys().filter(|name| name.starts_with(kind)).count();

@@ -1,4 +1,4 @@
-//! Records of many clients at one store, judged; and the judge, held against stores that are wrong.
+//! Histories of concurrent clients are valid, and the checker detects every flaw.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -60,7 +60,8 @@ async fn disk_history_is_valid() {
     }
 }
 
-/// Answers are lost and watches end, and nothing is wrong for it. What was not acknowledged may have happened or not.
+/// Lost answers and ended watches are no violation: commits without an answer may be applied or
+/// not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn histories_over_a_faulty_connection_are_valid() {
     let odds = FaultOdds { unavailable: 20, lost: 30, ending: 10, ..FaultOdds::default() };
@@ -70,7 +71,7 @@ async fn histories_over_a_faulty_connection_are_valid() {
     }
 }
 
-/// How often each flaw shows, and what finds it among what else it may break.
+/// The rate of each flaw, and the validator that detects it.
 const FOUND_BY: [(Flaw, u64, &str); 28] = [
     (Flaw::DropsEvent, 11, "reliable"),
     (Flaw::DropsPartOfRevision, 11, "reliable"),
@@ -102,7 +103,7 @@ const FOUND_BY: [(Flaw, u64, &str); 28] = [
     (Flaw::CountsNoOps, 1, "linearizable"),
 ];
 
-/// The plan is the one under which the model is right. What a flaw needs is rare for some: hence the seeds.
+/// The plan is that of the valid runs. Some flaws need rare events: hence several seeds.
 #[tokio::test]
 async fn each_flaw_is_found_by_the_validator_about_it() {
     for (flaw, every, name) in FOUND_BY {
@@ -110,7 +111,7 @@ async fn each_flaw_is_found_by_the_validator_about_it() {
         for seed in 1..=40 {
             let backend = FlawedBackend::new(Arc::new(NaiveBackend::default()), flaw, every);
             let plan = TrafficPlan { seed, ..TrafficPlan::default() };
-            // A flaw may leave too little to see, which is a failure of the run as well.
+            // A flaw may reduce the traffic below the minimum, which fails the run as well.
             let Ok(history) =
                 tokio::time::timeout(HANG, traffic(Arc::new(backend), plan)).await.expect("it ends")
             else {

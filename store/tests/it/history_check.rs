@@ -1,17 +1,17 @@
-//! The check_record of records, on records made by hand: what is explained by some order, and what by none.
+//! The history checker on handmade records: valid and invalid ones.
 
 use machinery_objects::Revision;
 use machinery_store::history::{CallRecord, Exchange, History, Violation, check};
 use machinery_store::{Backend, Commit, CommitError, Conflict, KeySpan, Range, Transaction};
 
-/// A record in the making, beside a model that gives the answers of a right store.
+/// Builds a record, with a model that computes correct answers.
 #[derive(Default)]
 struct RecordBuilder {
     calls: Vec<CallRecord>,
     store: machinery_store::model::NaiveBackend,
 }
 
-/// A put or a delete that lasts from one time to another; for ever, if nobody was told.
+/// A commit with its times of call and answer; without an answer, it is pending for ever.
 struct TimedWrite(u64, Option<u64>, Transaction);
 
 fn put(key: &str) -> Transaction {
@@ -28,7 +28,7 @@ impl RecordBuilder {
         self.calls.push(CallRecord { client, called, answered, exchange });
     }
 
-    /// It happens in the model, and whoever waits is told what it did.
+    /// Applies a commit to the model, and records its answer.
     async fn write(&mut self, TimedWrite(called, answered, transaction): TimedWrite) -> Option<Commit> {
         let commit = self.store.commit(transaction.clone()).await;
         let told = answered.map(|_| commit.clone());
@@ -36,7 +36,7 @@ impl RecordBuilder {
         commit.ok()
     }
 
-    /// It never happens, and nobody is told.
+    /// Records a commit that is neither applied nor answered.
     fn lose(&mut self, called: u64, transaction: Transaction) {
         let why = "the line is cut".into();
         self.record(
@@ -46,7 +46,7 @@ impl RecordBuilder {
         );
     }
 
-    /// Reads everything as the model is now.
+    /// Records a read of the model's current state.
     async fn read(&mut self, called: u64, answered: u64) {
         let range = Range::of(KeySpan::all());
         let page = self.store.range(range.clone()).await;
@@ -69,7 +69,7 @@ impl RecordBuilder {
 async fn overlapping_calls_may_have_any_order() {
     let mut story = RecordBuilder::default();
     story.write(TimedWrite(1, Some(20), put("a"))).await;
-    // Called later, and done earlier or later.
+    // Called later, and applied earlier or later.
     story.write(TimedWrite(2, Some(10), put("b"))).await;
     story.read(3, 30).await;
     assert_eq!(story.check_record(), Ok(Revision(3)));
@@ -78,7 +78,7 @@ async fn overlapping_calls_may_have_any_order() {
 #[tokio::test]
 async fn real_time_order_is_respected() {
     let mut story = RecordBuilder::default();
-    // The one that was called when the other had been answered has the lower revision.
+    // The commit called after the other's answer has the lower revision.
     story.write(TimedWrite(30, Some(40), put("a"))).await;
     story.write(TimedWrite(10, Some(20), put("b"))).await;
     story.read(50, 60).await;
@@ -129,7 +129,8 @@ async fn an_unanswered_commit_may_apply_late_but_not_early() {
     early.assert_violation("linearizable");
 }
 
-/// Nothing that was read tells who made the revisions 4 and 5, only what is left in the end: the search has to go back.
+/// No read identifies the makers of revisions 4 and 5, only the final state: the search must
+/// backtrack.
 #[tokio::test]
 async fn the_search_backtracks() {
     let (one, other) = (("x", "y"), ("y", "x"));
@@ -161,7 +162,7 @@ async fn two_commits_on_one_state_are_a_violation() {
     let created = story.write(TimedWrite(1, Some(2), put("n"))).await.expect("it is created");
     let add = Transaction::new().if_at("n", created.revision).put("n", *b"more");
     story.write(TimedWrite(3, Some(10), add.clone())).await.expect("one may");
-    // The other is acknowledged as well.
+    // The other one is acknowledged too.
     let before = created.before.clone();
     let second = Commit { revision: Revision(4), changed: true, before };
     story.record(4, Some(11), Exchange::Commit(add, Some(Ok(second))));
@@ -204,7 +205,7 @@ async fn an_invalid_record_is_reported() {
     hasty.assert_violation("assumption");
 }
 
-/// Seven of fourteen deletes happened, and nobody was told of any: there are 17 million orders, and few places to be in.
+/// Seven of fourteen unanswered deletes were applied: 17 million orders, but few states.
 #[tokio::test]
 async fn many_unanswered_commits_are_checked() {
     let mut story = RecordBuilder::default();

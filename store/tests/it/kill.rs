@@ -1,7 +1,7 @@
 //! Real processes killed under load, again and again on the same directory.
 //!
-//! The parent starts this test program as a child, which opens the store and commits from several tasks, and says on its
-//! output what it was told and shown. `STORE_KILLS` is how many are killed.
+//! The parent starts this test program as a child, which opens the store and commits from several
+//! tasks, and prints its acknowledgements and watch items. `STORE_KILLS` is the number of kills.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -16,10 +16,10 @@ use machinery_store::{
     WatchItem,
 };
 
-/// Tells the child where its store is.
+/// Environment variable: the child's directory.
 const DIRECTORY: &str = "STORE_KILL_DIRECTORY";
 const SEED: &str = "STORE_KILL_SEED";
-/// Before each line that the child says.
+/// Prefix of the child's output lines.
 const MARK: &str = "@store ";
 const TASKS: u64 = 4;
 const PARTS: [&str; 3] = ["x", "y", "z"];
@@ -30,7 +30,7 @@ fn open(directory: &Path) -> Disk {
     Disk::open(directory, options).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Not a test of its own: what the parent starts. It does nothing when nobody says where.
+/// Helper process, started by the parent. Does nothing without its environment.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn child() {
     let Some(directory) = std::env::var_os(DIRECTORY) else { return };
@@ -47,7 +47,7 @@ async fn child() {
     written.unwrap();
 }
 
-/// Commits for ever: what it puts under its keys is a number that counts up, the same under all of them.
+/// Commits for ever: puts an increasing number under all of its keys.
 async fn writer(store: &Disk, task: u64, mut dice: Dice) -> Result<(), machinery_store::CommitError> {
     let keys = PARTS.map(|part| format!("{task}/{part}"));
     let now = store.range(Range::of(KeySpan::one(&*keys[0]))).await.unwrap();
@@ -57,17 +57,17 @@ async fn writer(store: &Disk, task: u64, mut dice: Dice) -> Result<(), machinery
         let mut value = format!("{count} ").into_bytes();
         value.resize(10 + dice.below(700) as usize, b'.');
         let transaction = keys.iter().fold(Transaction::new(), |one, key| one.put(&**key, &*value));
-        // Odd ones have a key more, which even ones delete.
+        // Odd numbers put one more key, which even ones delete.
         let transaction = match count % 2 {
             0 => transaction.delete(format!("{task}/odd")),
             _ => transaction.if_absent(format!("{task}/odd")).put(format!("{task}/odd"), &*value),
         };
         let commit = store.commit(transaction).await?;
-        report(format_args!("told {} {task} {count}", commit.revision));
+        report(format_args!("acknowledged {} {task} {count}", commit.revision));
     }
 }
 
-/// Says what a watch shows, up to the progress mark at `end`.
+/// Prints the items of a watch, up to the progress item at `end`.
 async fn report_events(watch: &mut Watch, end: Option<Revision>) {
     while let Ok(seen) = watch.next().await {
         match seen {
@@ -93,7 +93,7 @@ async fn compacted(store: &Disk) -> Revision {
     }
 }
 
-/// One write, so a line is whole or not there.
+/// One write, so that a line is complete or missing.
 fn report(what: impl std::fmt::Display) {
     let line = format!("{MARK}{what}\n");
     let mut out = std::io::stdout().lock();
@@ -104,7 +104,7 @@ fn number(value: &[u8]) -> u64 {
     std::str::from_utf8(value).unwrap().split(' ').next().unwrap().parse().unwrap()
 }
 
-/// Whose transaction these changes are, and its number; it is there as a whole.
+/// Returns the task and number of a transaction, and checks that it is complete.
 fn whole(changes: &BTreeMap<&str, Option<u64>>) -> (u64, u64) {
     let (task, _) = changes.keys().next().unwrap().split_once('/').unwrap();
     let count = changes.values().flatten().next().copied().unwrap();
@@ -118,8 +118,8 @@ fn whole(changes: &BTreeMap<&str, Option<u64>>) -> (u64, u64) {
     (task.parse().unwrap(), count)
 }
 
-/// What the children said, over all their lives: what each revision was, and which of a task's transactions is the last that
-/// is known to have happened.
+/// The output of all children: the transaction of each revision, and the last observed transaction
+/// of each task.
 #[derive(Default)]
 struct ObservedCommits {
     revisions: BTreeMap<u64, (u64, u64)>,
@@ -134,7 +134,7 @@ impl ObservedCommits {
         match (what, numbers.next(), numbers.next(), numbers.next()) {
             ("opens", None, None, None) => {}
             ("opened", Some(revision), None, None) => self.opened = revision,
-            ("told" | "shown", Some(revision), Some(task), Some(count)) => {
+            ("acknowledged" | "shown", Some(revision), Some(task), Some(count)) => {
                 self.record_commit(revision, (task, count))
             }
             _ => panic!("a child said {line:?}"),
@@ -146,7 +146,7 @@ impl ObservedCommits {
         assert_eq!(known, what, "revision {revision} is used twice");
     }
 
-    /// Compares the store with what was heard, and takes note of what else it holds.
+    /// Compares the store with the observations, and records its other commits.
     async fn check(&mut self, store: &Disk) {
         let current = store.revision().await.unwrap().0;
         let newest = self.revisions.keys().next_back().copied().unwrap_or(1).max(self.opened);
@@ -161,7 +161,7 @@ impl ObservedCommits {
             assert_eq!(seen.0, revision, "revisions have no gap");
             self.record_commit(revision, whole(&changes(&events)));
         }
-        // The newest of each task, as it is read.
+        // The newest entry of each task.
         let page = store.range(Range::of(KeySpan::all())).await.unwrap();
         for task in 0..TASKS {
             let prefix = format!("{task}/");
@@ -176,7 +176,7 @@ impl ObservedCommits {
         }
     }
 
-    /// Each task's transactions happened one after the other, each once.
+    /// Checks that each task's transactions were applied in order, each once.
     fn check_order(&self) {
         let mut last = BTreeMap::new();
         for (revision, (task, count)) in &self.revisions {
@@ -186,7 +186,8 @@ impl ObservedCommits {
     }
 }
 
-/// Starts a child, kills it when it has said so many lines, not counting what it was shown, and hears the rest.
+/// Starts a child, kills it after this many lines of acknowledgements, and reads the rest of its
+/// output.
 fn life(directory: &Path, seed: u64, lines: u64, known: &mut ObservedCommits) -> u64 {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "kill::child", "--nocapture", "--test-threads", "1"])
@@ -212,16 +213,16 @@ fn life(directory: &Path, seed: u64, lines: u64, known: &mut ObservedCommits) ->
     }
 }
 
-/// What the test program itself says on the same output is passed over, as is a line that was cut.
+/// Parses a line. Output of the test harness and truncated lines are ignored.
 fn observe_line(line: &str, known: &mut ObservedCommits) -> u64 {
     let said = line.find(MARK).map(|at| &line[at + MARK.len()..]);
     let Some(said) = said.and_then(|said| said.strip_suffix('\n')) else { return 0 };
     known.observe(said);
-    // What is shown comes beside it, and at first for what earlier lives did.
+    // Watch items are interleaved, at first with those of earlier children.
     u64::from(!said.starts_with("shown"))
 }
 
-/// ChildGuard and waited for at the latest when the test ends.
+/// Kills the child and waits for it on drop.
 struct ChildGuard(Child);
 
 impl Drop for ChildGuard {
@@ -239,7 +240,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A copy is looked at, so that the next child opens what the last one left. Some are not looked at.
+/// Checks a copy, so that the next child opens the original. Some are not checked.
 #[tokio::test]
 async fn a_hundred_kills_under_load_lose_nothing() {
     let kills = std::env::var("STORE_KILLS").map_or(100, |text| text.parse().unwrap());
@@ -247,7 +248,7 @@ async fn a_hundred_kills_under_load_lose_nothing() {
     let directory = place.path().join("store");
     let (mut dice, mut known, mut said) = (Dice::new(41), ObservedCommits::default(), 0);
     for kill in 0..kills {
-        // Some are killed while they open the store.
+        // Some are killed while opening the store.
         let lines = if kill % 8 == 7 { dice.below(3) } else { 3 + dice.below(60) };
         said += life(&directory, kill, lines, &mut known);
         if kill % 3 == 2 || !directory.exists() {

@@ -1,10 +1,10 @@
-//! A log of many pieces: it is read through a window, and in parts, and their bounds fall everywhere.
+//! Long logs: the bounds of read chunks and pipeline parts fall at every position.
 
 use std::sync::Arc;
 
 use machinery_store::{Backend, Disk, DiskOptions, KeySpan, OpenError, Range, Transaction, faulty};
 
-/// Sizes around those of a part, of a window, and of two of them.
+/// Sizes around those of a part, of a window, and of two windows.
 const SIZES: [usize; 7] = [1, 60_000, 65_536, 1_000_000, 1_048_576, 1_200_000, 9];
 
 async fn store() -> faulty::FaultyDisk {
@@ -39,7 +39,7 @@ async fn a_long_log_is_read_whole() {
     }
 }
 
-/// What proves the damage lies far behind it.
+/// The frame that proves the damage is far after it.
 #[tokio::test]
 async fn damage_is_found_where_the_next_batch_is_far_away() {
     let disk = store().await;
@@ -55,11 +55,11 @@ async fn damage_is_found_where_the_next_batch_is_far_away() {
     }
 }
 
-/// Everything is compacted, so no revision is missed: only the number of versions says that some are.
+/// Everything is compacted, so only the number of versions shows that some are missing.
 #[tokio::test]
 async fn a_checkpoint_that_ends_between_two_blocks_is_damaged() {
     let disk = faulty::FaultyDisk::new();
-    // One segment each, so the logs before the checkpoint are gone.
+    // One segment per batch, so the logs before the checkpoint are removed.
     let store = open_with(&disk, 1 << 16).unwrap();
     for key in 0..10 {
         store.commit(Transaction::new().put(format!("{key}"), vec![key; 100_000])).await.unwrap();

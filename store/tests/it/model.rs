@@ -1,4 +1,4 @@
-//! Random operations on memory, on disk and on the naive model: every answer is the same, whatever is opened anew between.
+//! Random operations on memory, on disk and on the model give equal answers, through reopens.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -12,18 +12,18 @@ use machinery_store::{
 };
 use proptest::prelude::*;
 
-/// Some are prefixes of others.
+/// Some keys are prefixes of others.
 const KEYS: [&str; 7] = ["a", "ab", "b", "b/", "b/c", "b/cd", "é"];
 
 const LOST: [PowerLoss; 5] =
     [PowerLoss::Everything, PowerLoss::Nothing, PowerLoss::After, PowerLoss::Some, PowerLoss::Torn];
 
-/// Revisions are counted back from the newest: a negative one is in the future.
+/// An offset back from the newest revision; negative is in the future.
 type Back = i64;
 
 #[derive(Clone, Debug)]
 enum Op {
-    /// Conditions, and puts of so many of a byte or deletes.
+    /// Conditions, and operations: a put of this many bytes of one value, or a delete.
     Commit(Vec<(usize, TestCondition)>, Vec<(usize, Option<(u8, usize)>)>),
     Range {
         span: (bool, usize),
@@ -33,7 +33,7 @@ enum Op {
         count: bool,
     },
     Watch((bool, usize), Back),
-    /// Reads a watch until it has no more to tell.
+    /// Reads a watch until it is pending.
     Drain(prop::sample::Index),
     EndWatch(prop::sample::Index),
     Compact(Back),
@@ -66,12 +66,12 @@ struct Backends {
 struct WatchTriple {
     span: KeySpan,
     seen: Revision,
-    /// Of the model, of memory, of the disk.
+    /// Watches of the model, of memory, and of the disk.
     running: [Watch; 3],
 }
 
 fn options() -> DiskOptions {
-    // The store compacts when it is told to, as the model does.
+    // The store compacts on request only, as the model does.
     let store = Options { retention: Retention::MANUAL, ..Options::default() };
     DiskOptions { store, segment_bytes: 4096, checkpoint_bytes: 8192, ..DiskOptions::default() }
 }
@@ -180,8 +180,9 @@ impl Backends {
         }
     }
 
-    /// What is told is the same. Only the model knows whether what a watch missed was of interest to it: the others may end
-    /// one where the model goes on, and then have told the beginning of the same.
+    /// Compares the items of the three watches. Only the model knows whether compacted changes were
+    /// in the span: the others may end a watch that the model continues, after a prefix of its
+    /// items.
     async fn drain(&mut self, which: usize) {
         let watched = &mut self.watches[which];
         let mut told = Vec::new();
@@ -225,7 +226,7 @@ impl Backends {
         }
     }
 
-    /// All that can be asked about the past.
+    /// Compares reads at all revisions.
     async fn compare(&mut self) {
         while !self.watches.is_empty() {
             self.drain(0).await;
@@ -278,7 +279,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     let restart =
         prop_oneof![Just(Restart::Close), Just(Restart::Kill), any::<u64>().prop_map(Restart::PowerCut)];
     let op = prop_oneof![
-        // Many without a condition, so that something happens.
+        // Many without a condition, so that enough succeed.
         12 => commit.clone().prop_map(|(_, changes)| Op::Commit(vec![], changes)),
         8 => commit.prop_map(|(asks, changes)| Op::Commit(asks, changes)),
         6 => range.prop_map(|(span, back, after, limit, count)| Op::Range { span, back, after, limit, count }),
@@ -312,7 +313,8 @@ proptest! {
     }
 }
 
-/// A checkpoint, a compaction to its revision, and then a log that begins: the compaction is in neither of what is read.
+/// A checkpoint, a compaction to its revision, then a new log: neither file that is read has the
+/// compaction's record.
 #[test]
 fn a_compaction_between_a_checkpoint_and_a_new_log_is_kept() {
     for bytes in [1, 1000, 2000, 3000, 5000] {

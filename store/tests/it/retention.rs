@@ -1,4 +1,4 @@
-//! Compaction by policy, and what a store says of how much it holds.
+//! Compaction by policy, and the reported size of a store.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ async fn p09_policy_compaction_survives_a_reopen() {
     assert_eq!((compacted(&disk).await, disk.usage()), before);
 }
 
-/// What checkpoints write follows what the log wrote, however often the store is as large as one.
+/// Checkpoints write no more bytes than the log, however large the store is.
 #[tokio::test]
 async fn checkpoints_write_no_more_than_the_log() {
     let disk = faulty::FaultyDisk::new();
@@ -111,7 +111,8 @@ async fn checkpoints_write_no_more_than_the_log() {
         }
     }
     assert!(seen.len() >= 3, "it does not wait for ever: {seen:?}");
-    // The log has 32 bytes and the key more than each value at least, and a checkpoint a little more than what is due for.
+    // The log has at least 32 bytes and the key beyond each value; a checkpoint has slightly more
+    // than the threshold.
     let log = 3000 * (32 + 8 + 100);
     assert!(written < 2 * log, "{written} bytes of {} checkpoints", seen.len());
     store.close().await.unwrap();

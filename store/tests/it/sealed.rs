@@ -1,4 +1,4 @@
-//! Encryption at rest: over every backend, on the disk, and while keys are replaced.
+//! Encryption at rest: over every backend, on disk, and during key rotation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -15,7 +15,7 @@ use machinery_store::{
     Range, ReadError, Retention, Transaction, Watch, WatchError, WatchItem,
 };
 
-/// By how much a value grows that is sealed by a key with a name of one letter.
+/// Growth of a value sealed by a key with a one-letter name.
 const GROWTH: usize = 59;
 
 fn key(name: &str) -> Provider {
@@ -28,25 +28,26 @@ fn ring(names: &[&str]) -> KeyRing {
     KeyRing::new(providers).unwrap()
 }
 
-/// Never the same twice, as chance is.
+/// Returns a fill function that never repeats itself, like randomness.
 fn count() -> impl Fn(&mut [u8]) + Send + Sync + 'static {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     |bytes| bytes[..8].copy_from_slice(&NEXT.fetch_add(1, Ordering::Relaxed).to_le_bytes())
 }
 
-/// Everything sealed by these.
+/// Seals all values with these keys.
 fn all_by<B: Backend>(below: Arc<B>, names: &[&str]) -> Sealed<B> {
     let ring = ring(names);
     Sealed::new(below, move |_| Some(ring.clone()), count())
 }
 
-/// What is under `/secrets/` sealed by these.
+/// Seals the values under `/secrets/` with these keys.
 fn secrets_by<B: Backend>(below: Arc<B>, names: &[&str]) -> Sealed<B> {
     let ring = ring(names);
     Sealed::new(below, move |key| key.starts_with("/secrets/").then(|| ring.clone()), count())
 }
 
-/// What must be free for the suite's limits to be those above. Its one transaction that is too large has two values.
+/// Returns the limits of the backend below that yield `limits` above. The suite's only oversized
+/// transaction has two values.
 fn below(limits: Limits) -> Limits {
     Limits {
         value_bytes: limits.value_bytes + GROWTH,
@@ -69,7 +70,7 @@ impl Subject for SealedMemory {
     }
 }
 
-/// With segments so small that every boundary is crossed.
+/// With tiny segments, so that every boundary is crossed.
 #[derive(Default)]
 struct SealedDisk {
     options: DiskOptions,
@@ -117,7 +118,7 @@ async fn value(store: &dyn Backend, key: &str) -> Result<Option<Vec<u8>>, ReadEr
     Ok(page.entries.first().map(|entry| entry.value.to_vec()))
 }
 
-/// The names of what is below.
+/// Returns the names of the sealing keys of all stored values.
 async fn names(below: &dyn Backend) -> Vec<String> {
     let name = |value: &[u8]| match value.strip_prefix(b"\xffsealed\xff\x01") {
         Some(rest) => String::from_utf8_lossy(&rest[1..=usize::from(rest[0])]).into_owned(),
@@ -141,7 +142,7 @@ fn holds(path: &Path, what: &[u8]) -> bool {
     std::fs::read(path).unwrap().windows(what.len()).any(|window| window == what)
 }
 
-/// Written over and over, deleted, compacted, checkpointed, cut off and opened again; and a snapshot of it.
+/// Puts, deletes, compacts, checkpoints, kills and reopens a store, and makes a snapshot of it.
 #[tokio::test]
 async fn no_value_is_in_any_file_of_a_sealed_disk() {
     let home = tempfile::tempdir().unwrap();
@@ -221,7 +222,8 @@ async fn keys_are_rotated_and_removed() {
     }
 }
 
-/// A backend that lets others have their turn, and has a rival: it puts what a condition is about just before the condition is looked at.
+/// A backend that yields to other tasks, with a rival that puts the key of a condition just before
+/// it is checked.
 #[derive(Clone)]
 struct RivalBackend {
     below: Arc<Memory>,
@@ -265,7 +267,7 @@ impl Backend for RivalBackend {
     }
 }
 
-/// Somebody whose keys are those of before writes while all is brought to the new ones, and answers are lost.
+/// Another server with the old keys writes during the reseal, and answers are lost.
 #[tokio::test]
 async fn a_write_during_a_reseal_is_kept() {
     let below = memory();
@@ -317,7 +319,7 @@ async fn a_reseal_overtaken_at_every_attempt_fails() {
     let refused = new.reseal().await.unwrap_err();
     assert_eq!(refused, ResealError::Overtaken { key: "/secrets/x".into(), times: 20 });
     assert!(refused.to_string().contains("give all servers the same keys"), "{refused}");
-    // One who seals as it is wished has done it.
+    // A rival with the new key has resealed the entry.
     let same = secrets_by(below.clone(), &["b"]);
     let new = secrets_by(Arc::new(RivalBackend::new(below.clone(), Some(same))), &["b", "a"]);
     assert_eq!(new.reseal().await.unwrap().rewritten, 0);
@@ -353,14 +355,14 @@ async fn an_unopenable_value_is_reported_by_every_call() {
     let order = secrets_by(below.clone(), &["c", "a"]);
     assert_eq!(order.reseal().await, Err(ResealError::Unseal(unopened)));
     assert_eq!(names(&*below).await, ["a", "b", "a"], "nothing is written");
-    // It did happen, so it is not said that it did not.
+    // The commit was applied, so its error is `Unknown`.
     let unknown = store.commit(put("/secrets/1", b"newer")).await.unwrap_err();
     assert!(matches!(&unknown, CommitError::Unknown { why } if why.contains(told)), "{unknown}");
     assert_eq!(value(&store, "/secrets/1").await, Ok(Some(b"newer".to_vec())));
-    // What was there before is met in the history.
+    // The previous value is read from the history.
     let mut watch = store.watch(KeySpan::all(), Revision(4)).await.unwrap();
     assert!(watch.next().await.unwrap_err().to_string().contains(told));
-    // What is nobody's to seal is not handed out as it is, if it is sealed.
+    // A sealed value without a ring is not returned as plain.
     let none = Sealed::new(below, |_| None, count());
     assert!(none.range(Range::of(KeySpan::all())).await.unwrap_err().to_string().contains("\"a\""));
 }

@@ -1,4 +1,4 @@
-//! A panic where nobody expects one: in the thread that writes.
+//! A panic in the writer thread.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use machinery_store::{Backend, CommitError, Disk, KeySpan, Range, Transaction, W
 
 use crate::crash::{open, options};
 
-/// A disk whose files panic when they are written, once it is told so.
+/// A disk that panics on writes once its flag is set.
 struct Panicking(faulty::FaultyDisk, Arc<AtomicBool>);
 
 struct Handle(Box<dyn File>, Arc<AtomicBool>);
