@@ -11,7 +11,7 @@ use crate::types::{Type, opaque};
 
 /// The declared type of a value that comes as JSON: how it is read, how large it may be, how lists are compared.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Declared {
+pub struct DeclaredType {
     pub(crate) form: Form,
     /// How many characters, items or entries it has at most. What has none has 0, as upstream counts it.
     pub(crate) max: u64,
@@ -40,9 +40,9 @@ pub(crate) enum Form {
     Unknown,
     /// No JSON at all: what the host binds otherwise.
     Host,
-    List(Arc<Declared>, Order),
-    Map(Arc<Declared>),
-    Object(Arc<Object>),
+    List(Arc<DeclaredType>, Order),
+    Map(Arc<DeclaredType>),
+    Object(Arc<ObjectType>),
 }
 
 /// What `==` and `+` mean for a list: its `x-kubernetes-list-type`.
@@ -56,22 +56,22 @@ pub(crate) enum Order {
 
 /// Fields that a host has declared.
 #[derive(Debug, PartialEq)]
-pub struct Object {
+pub struct ObjectType {
     pub(crate) name: String,
     /// By the name that expressions use.
     pub(crate) fields: BTreeMap<String, Field>,
     /// What the schema says of properties that expressions do not see, for comparisons, by the name of the property.
-    pub(crate) hidden: BTreeMap<String, Arc<Declared>>,
+    pub(crate) hidden: BTreeMap<String, Arc<DeclaredType>>,
 }
 
 /// A field, and the property that holds it.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Field {
     pub(crate) property: String,
-    pub(crate) declared: Arc<Declared>,
+    pub(crate) declared: Arc<DeclaredType>,
 }
 
-impl Declared {
+impl DeclaredType {
     /// Any JSON: looked at when the expression runs.
     pub fn any() -> Self {
         Self::new(Form::Dyn, Type::Dyn, REQUEST_BYTES - 2, 1)
@@ -130,9 +130,9 @@ impl Declared {
     }
 }
 
-impl Object {
+impl ObjectType {
     /// The names of its fields, as expressions write them.
-    pub fn fields(&self) -> impl Iterator<Item = (&str, &Declared)> {
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &DeclaredType)> {
         self.fields.iter().map(|(name, field)| (name.as_str(), &*field.declared))
     }
 }
@@ -155,46 +155,48 @@ impl<'s> Schema<'s> {
         limit.as_u64().or_else(|| limit.as_i64().map(|_| 0)).or_else(|| limit.as_f64().map(|it| it as u64))
     }
 
-    fn declared(self, resource_root: bool, name: &str) -> Option<Declared> {
+    fn declared(self, resource_root: bool, name: &str) -> Option<DeclaredType> {
         let mut declared = self.not_null(resource_root, name)?;
         declared.nullable = self.is("nullable");
         Some(declared)
     }
 
-    fn not_null(self, resource_root: bool, name: &str) -> Option<Declared> {
+    fn not_null(self, resource_root: bool, name: &str) -> Option<DeclaredType> {
         if self.is("x-kubernetes-int-or-string") {
             let max = self.limit("maxLength").map_or(REQUEST_BYTES - 2, |it| it.saturating_mul(4));
-            return Some(Declared::new(Form::IntOrString, Type::Dyn, max, 1));
+            return Some(DeclaredType::new(Form::IntOrString, Type::Dyn, max, 1));
         }
         match self.text("type") {
             "array" => self.array(name),
             "object" => self.object(resource_root, name),
             "string" => Some(self.string()),
-            "boolean" => Some(Declared::new(Form::Bool, Type::Bool, 0, 4)),
-            "number" => Some(Declared::new(Form::Double, Type::Double, 0, 1)),
-            "integer" => Some(Declared::new(Form::Int, Type::Int, 0, 1)),
+            "boolean" => Some(DeclaredType::new(Form::Bool, Type::Bool, 0, 4)),
+            "number" => Some(DeclaredType::new(Form::Double, Type::Double, 0, 1)),
+            "integer" => Some(DeclaredType::new(Form::Int, Type::Int, 0, 1)),
             _ => None,
         }
     }
 
-    fn string(self) -> Declared {
+    fn string(self) -> DeclaredType {
         let longest = REQUEST_BYTES - 2;
         match self.text("format") {
-            "byte" => Declared::new(Form::Bytes, Type::Bytes, self.limit("maxLength").unwrap_or(longest), 2),
-            "duration" => Declared::new(Form::Duration, Type::Duration, 32, 3),
-            "date" => Declared::new(Form::Date, Type::Timestamp, 12, 12),
-            "date-time" => Declared::new(Form::DateTime, Type::Timestamp, 32, 21),
+            "byte" => {
+                DeclaredType::new(Form::Bytes, Type::Bytes, self.limit("maxLength").unwrap_or(longest), 2)
+            }
+            "duration" => DeclaredType::new(Form::Duration, Type::Duration, 32, 3),
+            "date" => DeclaredType::new(Form::Date, Type::Timestamp, 12, 12),
+            "date-time" => DeclaredType::new(Form::DateTime, Type::Timestamp, 32, 21),
             _ => {
                 let names = self.0.get("enum").and_then(Value::as_array).filter(|it| !it.is_empty());
                 let named = names
                     .map(|it| it.iter().filter_map(Value::as_str).map(str::len).max().unwrap_or(0) as u64);
                 let limit = self.limit("maxLength").map(|it| it.saturating_mul(4));
-                Declared::new(Form::String, Type::String, limit.or(named).unwrap_or(longest), 2)
+                DeclaredType::new(Form::String, Type::String, limit.or(named).unwrap_or(longest), 2)
             }
         }
     }
 
-    fn array(self, name: &str) -> Option<Declared> {
+    fn array(self, name: &str) -> Option<DeclaredType> {
         let items = Schema(self.0.get("items")?);
         let item = items.declared(items.is("x-kubernetes-embedded-resource"), &format!("{name}.@idx"))?;
         let max = self.limit("maxItems").unwrap_or((REQUEST_BYTES - 2) / (item.min_bytes + 1));
@@ -208,26 +210,27 @@ impl<'s> Schema<'s> {
             _ => Order::Atomic,
         };
         let ty = Type::list(item.ty.clone());
-        Some(Declared::new(Form::List(Arc::new(item), order), ty, max, 2))
+        Some(DeclaredType::new(Form::List(Arc::new(item), order), ty, max, 2))
     }
 
-    fn object(self, resource_root: bool, name: &str) -> Option<Declared> {
+    fn object(self, resource_root: bool, name: &str) -> Option<DeclaredType> {
         if let Some(values) = self.0.get("additionalProperties").filter(|it| it.is_object()) {
             let values = Schema(values);
             let value =
                 values.declared(values.is("x-kubernetes-embedded-resource"), &format!("{name}.@elem"))?;
             let max = self.limit("maxProperties").unwrap_or((REQUEST_BYTES - 2) / (value.min_bytes + 6));
             let ty = Type::map(Type::String, value.ty.clone());
-            return Some(Declared::new(Form::Map(Arc::new(value)), ty, max, 2));
+            return Some(DeclaredType::new(Form::Map(Arc::new(value)), ty, max, 2));
         }
-        let mut object = Object { name: name.to_owned(), fields: BTreeMap::new(), hidden: BTreeMap::new() };
+        let mut object =
+            ObjectType { name: name.to_owned(), fields: BTreeMap::new(), hidden: BTreeMap::new() };
         let required = self.0.get("required").and_then(Value::as_array);
         let mut min_bytes = 2;
         for (property, schema) in self.0.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let schema = Schema(schema);
             let path = format!("{name}.{property}");
             let Some(declared) = schema.declared(schema.is("x-kubernetes-embedded-resource"), &path) else {
-                let unknown = Declared::new(Form::Unknown, Type::Dyn, REQUEST_BYTES - 2, 1);
+                let unknown = DeclaredType::new(Form::Unknown, Type::Dyn, REQUEST_BYTES - 2, 1);
                 object.hidden.insert(property.clone(), Arc::new(unknown));
                 continue;
             };
@@ -241,11 +244,11 @@ impl<'s> Schema<'s> {
             object.add_metadata(self);
         }
         let object = Arc::new(object);
-        Some(Declared::new(Form::Object(object.clone()), Type::Object(object), 0, min_bytes))
+        Some(DeclaredType::new(Form::Object(object.clone()), Type::Object(object), 0, min_bytes))
     }
 }
 
-impl Object {
+impl ObjectType {
     /// The field that an expression names so. A reserved word is one of a field, too, since what follows a dot is a field.
     pub(crate) fn field(&self, name: &str) -> Option<&Field> {
         let plain = self.fields.get(name);
@@ -253,12 +256,12 @@ impl Object {
     }
 
     /// What is declared of a property, whether or not expressions see it.
-    pub(crate) fn of(&self, property: &str) -> Option<&Declared> {
+    pub(crate) fn of(&self, property: &str) -> Option<&DeclaredType> {
         let seen = escape(property).and_then(|name| self.fields.get(&*name)).map(|it| &*it.declared);
         seen.or_else(|| self.hidden.get(property).map(|it| &**it))
     }
 
-    fn add(&mut self, property: &str, declared: Declared) {
+    fn add(&mut self, property: &str, declared: DeclaredType) {
         let declared = Arc::new(declared);
         match escape(property) {
             Some(name) => {
@@ -273,7 +276,7 @@ impl Object {
 
     /// What every resource has. Of `metadata`, expressions see the names and nothing else, whatever the schema says.
     fn add_metadata(&mut self, schema: Schema<'_>) {
-        let text = || Declared::new(Form::String, Type::String, REQUEST_BYTES - 2, 2);
+        let text = || DeclaredType::new(Form::String, Type::String, REQUEST_BYTES - 2, 2);
         let name = format!("{}.metadata", self.name);
         let mut metadata = Self { name, fields: BTreeMap::new(), hidden: BTreeMap::new() };
         // Names are subdomains, and to a generated one at least a character is added; a schema may allow less.
@@ -282,10 +285,10 @@ impl Object {
             let limit =
                 properties.and_then(|it| it.get(property)).and_then(|it| Schema(it).limit("maxLength"));
             let max = limit.map_or(longest, |it| it.min(longest)).saturating_mul(4);
-            metadata.add(property, Declared::new(Form::String, Type::String, max, 2));
+            metadata.add(property, DeclaredType::new(Form::String, Type::String, max, 2));
         }
         let metadata = Arc::new(metadata);
-        let declared = Declared::new(Form::Object(metadata.clone()), Type::Object(metadata), 0, 2);
+        let declared = DeclaredType::new(Form::Object(metadata.clone()), Type::Object(metadata), 0, 2);
         self.add("kind", text());
         self.add("apiVersion", text());
         self.add("metadata", declared);

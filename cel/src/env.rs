@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::authorize::{Asker, Authorizer, Resource};
+use crate::authorizer::{Authorizer, BoundAuthorizer, ResourceAttributes};
 use crate::check::{self, Checked, Meaning};
 use crate::cost::estimate::{self, Estimate};
-use crate::declared::Declared;
+use crate::declared::DeclaredType;
 use crate::error::{CompileErrors, RunError};
 use crate::eval::Run;
 use crate::eval::plan::{Step, plan};
@@ -26,7 +26,7 @@ pub struct Env {
 #[derive(Debug, Clone)]
 pub(crate) struct Variable {
     pub(crate) name: String,
-    pub(crate) declared: Arc<Declared>,
+    pub(crate) declared: Arc<DeclaredType>,
     /// Given as an optional: `oldSelf` with `optionalOldSelf`.
     pub(crate) optional: bool,
 }
@@ -39,17 +39,17 @@ impl Env {
 
     /// With one more variable. One that has the name of another takes its place.
     #[must_use]
-    pub fn with(self, name: &str, declared: Arc<Declared>) -> Self {
+    pub fn with(self, name: &str, declared: Arc<DeclaredType>) -> Self {
         self.add(name, declared, false)
     }
 
     /// With one more variable, which expressions see as an optional: with no value bound to it, it has none.
     #[must_use]
-    pub fn with_optional(self, name: &str, declared: Arc<Declared>) -> Self {
+    pub fn with_optional(self, name: &str, declared: Arc<DeclaredType>) -> Self {
         self.add(name, declared, true)
     }
 
-    fn add(mut self, name: &str, declared: Arc<Declared>, optional: bool) -> Self {
+    fn add(mut self, name: &str, declared: Arc<DeclaredType>, optional: bool) -> Self {
         let variables = Arc::make_mut(&mut self.variables);
         variables.retain(|it| it.name != name);
         variables.push(Variable { name: name.to_owned(), declared, optional });
@@ -163,7 +163,8 @@ impl<'a> Bindings<'a> {
     /// With who is asked by the variable.
     #[must_use]
     pub fn with_authorizer(mut self, variable: &'a str, authorizer: &Arc<dyn Authorizer>) -> Self {
-        self.given.push((variable, Val::Opaque(Arc::new(Opaque::Authorizer(Asker::of(authorizer))))));
+        self.given
+            .push((variable, Val::Opaque(Arc::new(Opaque::Authorizer(BoundAuthorizer::of(authorizer))))));
         self
     }
 
@@ -173,9 +174,9 @@ impl<'a> Bindings<'a> {
         mut self,
         variable: &'a str,
         authorizer: &Arc<dyn Authorizer>,
-        resource: Resource,
+        resource: ResourceAttributes,
     ) -> Self {
-        let check = Opaque::ResourceCheck(Asker::of(authorizer), resource);
+        let check = Opaque::ResourceCheck(BoundAuthorizer::of(authorizer), resource);
         self.given.push((variable, Val::Opaque(Arc::new(check))));
         self
     }

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn p04_names_are_escaped_and_back() {
+    fn p04_names_round_trip_through_escaping() {
         let cases = [
             ("plain", Some("plain")),
             ("a_b", Some("a_b")),

@@ -14,9 +14,9 @@
 //! 1. **No text panics**, nor does a run on any value (`p01_…`; `cargo xtask fuzz cel-expressions` looks further).
 //! 2. **Everything is bounded** by [`limits`]: length, depth, parts, types, values; a stack of 2 MiB is enough (`p02_…`).
 //! 3. **What is accepted is what Kubernetes accepts**, and an error is the same text at the same place; only the wording of a
-//!    syntax error is ours (`p10_the_answers_are_those_of_cel_go`).
+//!    syntax error is ours (`p10_results_match_cel_go`).
 //! 4. **Names** of properties that are no identifiers are escaped as Kubernetes escapes them
-//!    (`p04_names_are_escaped_and_back`).
+//!    (`p04_names_round_trip_through_escaping`).
 //! 5. **Values are the same**: numbers of different types, errors that `&&` and `||` absorb, lists that are sets or have keys
 //!    (`p10_…`).
 //! 6. **A function that is missing is an error when it is compiled**, never another answer (`p10_…`).
@@ -40,14 +40,14 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use machinery_cel::{Bindings, Budget, Declared, Env, Type, Val, limits};
+//! use machinery_cel::{Bindings, Budget, DeclaredType, Env, Type, Val, limits};
 //! use serde_json::json;
 //!
 //! let schema = json!({"type": "object", "properties": {
 //!     "replicas": {"type": "integer"},
 //!     "names": {"type": "array", "maxItems": 10, "items": {"type": "string", "maxLength": 63}},
 //! }});
-//! let spec = Arc::new(Declared::from_schema(&schema, false, "spec").expect("a type is given"));
+//! let spec = Arc::new(DeclaredType::from_schema(&schema, false, "spec").expect("a type is given"));
 //! let env = Env::new().with("self", spec.clone()).with("oldSelf", spec);
 //!
 //! let rule = env.compile("self.names.all(n, n.startsWith('a')) && self.replicas < 5")?;
@@ -64,7 +64,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod authorize;
+mod authorizer;
 mod check;
 mod cost;
 mod declared;
@@ -81,14 +81,14 @@ pub mod testing;
 mod types;
 mod value;
 
-pub use authorize::{Authorizer, Check, Decision, On, Resource, ServiceAccount};
+pub use authorizer::{AccessCheck, Authorizer, CheckTarget, Decision, ResourceAttributes, ServiceAccount};
 pub use cost::estimate::Estimate;
-pub use declared::{Declared, Object};
+pub use declared::{DeclaredType, ObjectType};
 pub use env::{Bindings, Budget, Env, Program};
 pub use error::{CompileError, CompileErrors, RunError};
 pub use escape::{escape, unescape};
+pub use functions::duration_words::declared_duration;
 pub use functions::uri::is_request_uri;
-pub use functions::words::declared_duration;
 pub use pattern::{Pattern, PatternError};
 pub use types::Type;
 pub use value::{Key, List, Map, Val};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::{Bindings, Budget, Declared, Env, Type, limits};
+use crate::{Bindings, Budget, DeclaredType, Env, Type, limits};
 
 /// What a run may cost over its limit: the call that goes over is done to its end.
 const LAST_CALL: u64 = 20 * limits::REQUEST_BYTES;
@@ -18,7 +18,7 @@ pub fn expressions(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (value, text) = text.split_once('\n').unwrap_or(("", &text));
     let value = serde_json::from_str(value).unwrap_or(Value::Null);
-    for declared in [Declared::any(), typed()] {
+    for declared in [DeclaredType::any(), typed()] {
         let declared = Arc::new(declared);
         let env = Env::new().with("self", declared.clone()).with_optional("oldSelf", declared);
         let program = match env.compile(text) {
@@ -46,7 +46,7 @@ pub fn expressions(bytes: &[u8]) {
     }
 }
 
-fn typed() -> Declared {
+fn typed() -> DeclaredType {
     let schema = json!({"type": "object", "properties": {
         "a": {"type": "array", "items": {"type": "integer"}},
         "n": {"type": "integer"},
@@ -57,5 +57,5 @@ fn typed() -> Declared {
               "items": {"type": "object", "properties": {"k": {"type": "string"}, "v": {"type": "number"}}}},
         "x": {"x-kubernetes-int-or-string": true},
     }});
-    Declared::from_schema(&schema, true, "Thing").expect("it has a type")
+    DeclaredType::from_schema(&schema, true, "Thing").expect("it has a type")
 }

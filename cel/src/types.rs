@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::declared::Object;
+use crate::declared::ObjectType;
 
 /// What an expression may be, as far as it is known before it runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,7 +34,7 @@ pub enum Type {
     /// Values by key.
     Map(Arc<Type>, Arc<Type>),
     /// Fields that the host has declared.
-    Object(Arc<Object>),
+    Object(Arc<ObjectType>),
     /// A value or none.
     Optional(Arc<Type>),
     /// A type of a library, by its name.

@@ -2,14 +2,14 @@
 
 use super::Checked;
 use crate::error::{Errors, Problem};
-use crate::syntax::ast::{Kind, List, Literal, Node};
+use crate::syntax::ast::{ListLiteral, Literal, Node, NodeKind};
 use crate::types::Type;
 
 pub(super) fn check(checked: &Checked, node: &Node, errors: &mut Errors) {
-    if let Kind::Call(call) = &node.kind
+    if let NodeKind::Call(call) = &node.kind
         && &*call.function == "format"
-        && let Some(Kind::Literal(Literal::String(text))) = call.target.as_ref().map(|it| &it.kind)
-        && let [Node { kind: Kind::List(args), .. }] = call.args.as_slice()
+        && let Some(NodeKind::Literal(Literal::String(text))) = call.target.as_ref().map(|it| &it.kind)
+        && let [Node { kind: NodeKind::List(args), .. }] = call.args.as_slice()
         && let Err((at, why)) = clauses(checked, text, args)
     {
         errors.push(at.unwrap_or(node.at), Problem::Other(why));
@@ -20,7 +20,7 @@ pub(super) fn check(checked: &Checked, node: &Node, errors: &mut Errors) {
 /// What is wrong; at an argument, or with the whole call.
 type Wrong = (Option<u32>, String);
 
-fn clauses(checked: &Checked, text: &str, args: &List) -> Result<(), Wrong> {
+fn clauses(checked: &Checked, text: &str, args: &ListLiteral) -> Result<(), Wrong> {
     let wrong = |why: String| Err((None, why));
     let mut taken = 0;
     let mut rest = text;
@@ -108,8 +108,8 @@ fn unshown<'n>(checked: &Checked, arg: &'n Node) -> Option<&'n Node> {
         return Some(arg);
     }
     match &arg.kind {
-        Kind::List(list) => list.items.iter().find_map(|item| unshown(checked, item)),
-        Kind::Map(entries) => entries
+        NodeKind::List(list) => list.items.iter().find_map(|item| unshown(checked, item)),
+        NodeKind::Map(entries) => entries
             .iter()
             .find_map(|entry| unshown(checked, &entry.key).or_else(|| unshown(checked, &entry.value))),
         _ => None,

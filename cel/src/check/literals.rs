@@ -2,17 +2,17 @@
 
 use super::Checked;
 use crate::error::{Errors, Problem};
-use crate::syntax::ast::{Kind, Node};
+use crate::syntax::ast::{Node, NodeKind};
 use crate::types::Type;
 
 pub(super) fn check(checked: &Checked, node: &Node, errors: &mut Errors) {
     match &node.kind {
-        Kind::Call(call) if &*call.function == "format" => return,
-        Kind::List(list) => {
+        NodeKind::Call(call) if &*call.function == "format" => return,
+        NodeKind::List(list) => {
             let items = list.items.iter().zip(list.optional.iter().copied());
             same(checked, items, true, errors);
         }
-        Kind::Map(entries) => {
+        NodeKind::Map(entries) => {
             same(checked, entries.iter().map(|it| (&it.key, false)), false, errors);
             same(checked, entries.iter().map(|it| (&it.value, it.optional)), false, errors);
         }

@@ -11,7 +11,7 @@ use declarations::Overload;
 use infer::Infer;
 
 use crate::error::{Errors, Problem};
-use crate::syntax::ast::{Call, Comprehension, Id, Kind, List, Literal, Node, Select};
+use crate::syntax::ast::{Call, Comprehension, Id, ListLiteral, Literal, Node, NodeKind, Select};
 use crate::types::{Type, opaque};
 
 /// What the check found out, by the ids of nodes.
@@ -107,18 +107,18 @@ impl Checker<'_> {
     fn check(&mut self, node: &mut Node) {
         let (id, at) = (node.id, node.at);
         match &mut node.kind {
-            Kind::Literal(literal) => self.set(id, type_of(literal)),
-            Kind::Ident(name) => {
+            NodeKind::Literal(literal) => self.set(id, type_of(literal)),
+            NodeKind::Ident(name) => {
                 let name = name.clone();
                 if !self.named(id, &name) {
                     self.errors.push(at, Problem::Undeclared(name.to_string()));
                 }
             }
-            Kind::Select(_) => self.select(node),
-            Kind::Call(call) => self.call(id, at, call),
-            Kind::List(list) => self.list(id, list),
-            Kind::Map(_) => self.map(node),
-            Kind::Comprehension(it) => self.comprehension(id, it),
+            NodeKind::Select(_) => self.select(node),
+            NodeKind::Call(call) => self.call(id, at, call),
+            NodeKind::List(list) => self.list(id, list),
+            NodeKind::Map(_) => self.map(node),
+            NodeKind::Comprehension(it) => self.comprehension(id, it),
         }
     }
 
@@ -153,10 +153,10 @@ impl Checker<'_> {
             && !self.locals.iter().any(|it| *it.0 == *first)
             && self.named(id, &name)
         {
-            node.kind = Kind::Ident(name.into());
+            node.kind = NodeKind::Ident(name.into());
             return;
         }
-        let Kind::Select(select) = &mut node.kind else { return };
+        let NodeKind::Select(select) = &mut node.kind else { return };
         let Select { operand, field, test } = &mut **select;
         let ty = self.field(at, operand, field, false);
         let ty = if *test { Type::Bool } else { self.infer.resolve(&ty, false) };
@@ -264,7 +264,7 @@ impl Checker<'_> {
 
     fn optional_field(&mut self, id: Id, at: u32, call: &mut Call) {
         let [operand, field] = call.args.as_mut_slice() else { return };
-        let Kind::Literal(Literal::String(name)) = &field.kind else { return };
+        let NodeKind::Literal(Literal::String(name)) = &field.kind else { return };
         let name = name.clone();
         let ty = self.field(at, operand, &name, true);
         let ty = self.infer.resolve(&ty, false);
@@ -273,7 +273,7 @@ impl Checker<'_> {
         self.mean(id, Meaning::Function(vec!["select_optional_field"]));
     }
 
-    fn list(&mut self, id: Id, list: &mut List) {
+    fn list(&mut self, id: Id, list: &mut ListLiteral) {
         let mut joined = None;
         for (item, optional) in list.items.iter_mut().zip(&list.optional) {
             self.check(item);
@@ -285,7 +285,7 @@ impl Checker<'_> {
     }
 
     fn map(&mut self, node: &mut Node) {
-        let Kind::Map(entries) = &mut node.kind else { return };
+        let NodeKind::Map(entries) = &mut node.kind else { return };
         let (mut keys, mut values) = (None, None);
         for entry in entries {
             self.check(&mut entry.key);

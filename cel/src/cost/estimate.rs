@@ -7,7 +7,7 @@ use super::size::{Cost, Entries, Size};
 use crate::check::Checked;
 use crate::cost::actual;
 use crate::env::Variable;
-use crate::syntax::ast::{Call, Comprehension, Kind, Literal, Node};
+use crate::syntax::ast::{Call, Comprehension, Literal, Node, NodeKind};
 use crate::types::Type;
 
 /// What a run costs at least and at most.
@@ -45,7 +45,7 @@ pub(super) struct Coster<'c> {
     checked: &'c Checked,
     variables: &'c [Variable],
     locals: Vec<Local>,
-    /// From the variable to what a node is, as [`crate::Declared`] names the steps.
+    /// From the variable to what a node is, as [`crate::DeclaredType`] names the steps.
     paths: Vec<Option<Path>>,
     sizes: Vec<Option<Size>>,
     entries: Vec<Option<Entries>>,
@@ -62,13 +62,13 @@ impl Coster<'_> {
 
     fn cost(&mut self, node: &Node) -> Cost {
         match &node.kind {
-            Kind::Literal(_) => Cost::default(),
-            Kind::Ident(name) => {
+            NodeKind::Literal(_) => Cost::default(),
+            NodeKind::Ident(name) => {
                 let path = self.local(name).map(|it| it.path.clone());
                 self.set_path(node, path.unwrap_or_else(|| vec![name.clone()]));
                 Cost::fixed(actual::IDENT)
             }
-            Kind::Select(it) => {
+            NodeKind::Select(it) => {
                 let mut sum = self.cost(&it.operand);
                 if it.test {
                     return sum;
@@ -81,8 +81,8 @@ impl Coster<'_> {
                 self.set_path(node, path);
                 sum
             }
-            Kind::Call(call) => self.call(node, call),
-            Kind::List(list) => {
+            NodeKind::Call(call) => self.call(node, call),
+            NodeKind::List(list) => {
                 let mut sum = Cost::fixed(actual::LIST);
                 let mut item = Size::none(list.items.is_empty());
                 for it in &list.items {
@@ -92,7 +92,7 @@ impl Coster<'_> {
                 self.set_entries(node, Some(Entries { list: true, key: Size::fixed(1), value: item }));
                 sum
             }
-            Kind::Map(entries) => {
+            NodeKind::Map(entries) => {
                 let mut sum = Cost::fixed(actual::MAP);
                 let (mut key, mut value) = (Size::none(entries.is_empty()), Size::none(entries.is_empty()));
                 for it in entries {
@@ -103,7 +103,7 @@ impl Coster<'_> {
                 self.set_entries(node, Some(Entries { list: false, key, value }));
                 sum
             }
-            Kind::Comprehension(it) => self.comprehension(node, it),
+            NodeKind::Comprehension(it) => self.comprehension(node, it),
         }
     }
 
@@ -210,12 +210,12 @@ impl Coster<'_> {
         let count = self.size_of(&it.range);
         sum = sum.add(count.cost(1.0).multiply(round));
         match &it.init.kind {
-            Kind::Literal(_) => {
+            NodeKind::Literal(_) => {
                 if let Some(size) = self.known_size(&it.init) {
                     self.sizes[node.id as usize] = Some(size);
                 }
             }
-            Kind::List(_) | Kind::Map(_) => {
+            NodeKind::List(_) | NodeKind::Map(_) => {
                 self.sizes[node.id as usize] = Some(count);
                 let entries = self.entries_of(&it.step);
                 self.set_entries(node, entries);
@@ -244,7 +244,7 @@ impl Coster<'_> {
     }
 
     pub(super) fn path(&self, node: &Node) -> Path {
-        if let Kind::Ident(name) = &node.kind
+        if let NodeKind::Ident(name) = &node.kind
             && let Some(local) = self.local(name)
         {
             return local.path.clone();
@@ -275,7 +275,7 @@ impl Coster<'_> {
             return Some(entries);
         }
         match &node.kind {
-            Kind::Ident(name) => self.local(name).and_then(|it| it.entries),
+            NodeKind::Ident(name) => self.local(name).and_then(|it| it.entries),
             _ => None,
         }
     }
@@ -290,11 +290,11 @@ impl Coster<'_> {
             return Some(size);
         }
         let written = match &node.kind {
-            Kind::Literal(Literal::String(it)) => Some(it.chars().count()),
-            Kind::Literal(Literal::Bytes(it)) => Some(it.len()),
-            Kind::Literal(_) => Some(1),
-            Kind::List(it) => Some(it.items.len()),
-            Kind::Map(it) => Some(it.len()),
+            NodeKind::Literal(Literal::String(it)) => Some(it.chars().count()),
+            NodeKind::Literal(Literal::Bytes(it)) => Some(it.len()),
+            NodeKind::Literal(_) => Some(1),
+            NodeKind::List(it) => Some(it.items.len()),
+            NodeKind::Map(it) => Some(it.len()),
             _ => None,
         };
         if let Some(size) = written {
@@ -308,7 +308,7 @@ impl Coster<'_> {
             return Some(Size::fixed(1));
         }
         match &node.kind {
-            Kind::Ident(name) => self.local(name).and_then(|it| it.size),
+            NodeKind::Ident(name) => self.local(name).and_then(|it| it.size),
             _ => None,
         }
     }

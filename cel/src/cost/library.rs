@@ -4,7 +4,7 @@ use super::actual::{FORMAT_REGEX_CHARS, LIST, PER_CHAR, PER_REGEX_CHAR, selector
 use super::estimate::Coster;
 use super::size::{Cost, Size};
 use crate::limits::CHECK_COST;
-use crate::syntax::ast::{Call, Kind, Literal, Node};
+use crate::syntax::ast::{Call, Literal, Node, NodeKind};
 use crate::types::{Type, opaque};
 
 type Known = Option<(Cost, Option<Size>)>;
@@ -40,7 +40,7 @@ impl Coster<'_> {
             ("split", Some(it), _) => {
                 let size = self.size_of(it);
                 let most = match args.get(1).map(|it| &it.kind) {
-                    Some(Kind::Literal(Literal::Int(most))) => *most as u64,
+                    Some(NodeKind::Literal(Literal::Int(most))) => *most as u64,
                     _ => size.max,
                 };
                 Some((size.cost(2.0 * PER_CHAR), Some(Size { min: 0, max: most })))
@@ -225,7 +225,7 @@ fn made(each: f64, size: Size) -> Known {
 
 fn number(node: &Node) -> Option<u64> {
     match &node.kind {
-        Kind::Literal(Literal::Int(it)) => u64::try_from(*it).ok(),
+        NodeKind::Literal(Literal::Int(it)) => u64::try_from(*it).ok(),
         _ => None,
     }
 }

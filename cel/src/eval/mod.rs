@@ -70,7 +70,7 @@ impl<'a> Run<'_, 'a> {
         Ok(Val::list(made))
     }
 
-    fn map(&mut self, entries: &'a [plan::Entry]) -> Outcome<'a> {
+    fn map(&mut self, entries: &'a [plan::MapEntryStep]) -> Outcome<'a> {
         let mut made = std::collections::BTreeMap::new();
         for entry in entries {
             let key = self.eval(&entry.key)?;
@@ -88,7 +88,7 @@ impl<'a> Run<'_, 'a> {
     }
 
     #[inline(never)]
-    fn call(&mut self, call: &'a plan::Call) -> Outcome<'a> {
+    fn call(&mut self, call: &'a plan::CallStep) -> Outcome<'a> {
         let mut values = Vec::with_capacity(call.args.len());
         let mut failed = None;
         for arg in &call.args {

@@ -1,7 +1,7 @@
 //! Conversions from one type to another.
 
 use super::Function;
-use super::{maths, time};
+use super::{operators, time};
 use crate::value::{Outcome, Val, fail, no_overload};
 
 pub(super) fn function(name: &str) -> Option<Function> {
@@ -85,10 +85,10 @@ fn unparsable<'a>(how: &str, text: &str) -> Outcome<'a> {
 fn int<'a>(values: &[Val<'a>]) -> Outcome<'a> {
     match values {
         [it @ Val::Int(_)] => Ok(it.clone()),
-        [Val::Uint(it)] => maths::int(i64::try_from(*it).ok()),
+        [Val::Uint(it)] => operators::int(i64::try_from(*it).ok()),
         [Val::Double(it)] => {
             let fits = *it > -(2f64.powi(63)) && *it < 2f64.powi(63);
-            maths::int(fits.then_some(*it as i64))
+            operators::int(fits.then_some(*it as i64))
         }
         [Val::String(it)] => match it.as_str().parse() {
             Ok(it) => Ok(Val::Int(it)),

@@ -3,11 +3,12 @@
 
 mod authz;
 pub(crate) mod convert;
-mod format;
+pub(crate) mod duration_words;
 mod lists;
-mod maths;
+mod named_format;
 mod net;
 pub(crate) mod opaque;
+mod operators;
 mod optional;
 mod quantity;
 mod regex;
@@ -17,7 +18,6 @@ mod text_format;
 pub(crate) mod time;
 pub(crate) mod uri;
 mod url;
-pub(crate) mod words;
 
 use crate::eval::plan::Args;
 use crate::value::{Outcome, Val, no_overload};
@@ -26,7 +26,7 @@ pub(crate) type Function = for<'s, 'a> fn(&Args<'s, 'a>) -> Outcome<'a>;
 
 /// The function of this name.
 pub(crate) fn function(name: &str) -> Option<Function> {
-    maths::function(name)
+    operators::function(name)
         .or_else(|| convert::function(name))
         .or_else(|| strings::function(name))
         .or_else(|| lists::function(name))
@@ -35,7 +35,7 @@ pub(crate) fn function(name: &str) -> Option<Function> {
         .or_else(|| regex::function(name))
         .or_else(|| net::function(name))
         .or_else(|| url::function(name))
-        .or_else(|| format::function(name))
+        .or_else(|| named_format::function(name))
         .or_else(|| authz::function(name))
         .or_else(|| shared(name))
 }

@@ -4,12 +4,12 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::net::IpAddr;
 
-use super::format::Format;
+use super::named_format::Format;
 use super::net::Cidr;
 use super::quantity::Quantity;
 use super::semver::Semver;
 use super::url::Url;
-use crate::authorize::{Asker, Decision, Resource};
+use crate::authorizer::{BoundAuthorizer, Decision, ResourceAttributes};
 use crate::types::opaque;
 
 /// A value of a type that a library brings.
@@ -22,10 +22,10 @@ pub enum Opaque {
     Quantity(Quantity),
     Semver(Semver),
     Format(Format),
-    Authorizer(Asker),
-    PathCheck(Asker, String),
-    GroupCheck(Asker, String),
-    ResourceCheck(Asker, Resource),
+    Authorizer(BoundAuthorizer),
+    PathCheck(BoundAuthorizer, String),
+    GroupCheck(BoundAuthorizer, String),
+    ResourceCheck(BoundAuthorizer, ResourceAttributes),
     Decision(Decision),
 }
 

@@ -1,6 +1,6 @@
 //! Texts. Places in them are counted in characters.
 
-use super::{Function, maths};
+use super::{Function, operators};
 use crate::value::{Outcome, Val, fail, no_overload};
 
 pub(super) fn function(name: &str) -> Option<Function> {
@@ -94,7 +94,7 @@ fn replace<'a>(values: &[Val<'a>]) -> Outcome<'a> {
     let (text, from, to) = (text.as_str(), from.as_str(), to.as_str());
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let times = text.matches(from).count().min(most);
-    maths::bounded(text.len() + times.saturating_mul(to.len()))?;
+    operators::bounded(text.len() + times.saturating_mul(to.len()))?;
     Ok(Val::text(text.replacen(from, to, most)))
 }
 
@@ -152,7 +152,7 @@ fn join<'a>(values: &[Val<'a>]) -> Outcome<'a> {
             joined.push_str(by);
         }
         joined.push_str(item.as_str());
-        maths::bounded(joined.len())?;
+        operators::bounded(joined.len())?;
     }
     Ok(Val::text(joined))
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::maths;
+use super::operators;
 use crate::value::{Failure, Outcome, Val};
 
 type Written = Result<(), Failure>;
@@ -43,7 +43,7 @@ pub(super) fn format<'a>(text: &str, args: &[Val<'a>]) -> Outcome<'a> {
             'x' | 'X' => hex(&mut out, arg, clause == 'X')?,
             other => return Err(wrong(&format!("unrecognized formatting clause {other:?}"))),
         }
-        maths::bounded(out.len())?;
+        operators::bounded(out.len())?;
     }
     Ok(Val::text(out))
 }
@@ -94,7 +94,7 @@ fn string(out: &mut String, value: &Val<'_>) -> Written {
         }
         other => return Err(unfit("string", other)),
     }
-    maths::bounded(out.len()).map(|_| ())
+    operators::bounded(out.len()).map(|_| ())
 }
 
 /// Within a list or map, texts have quotes and doubles six digits.

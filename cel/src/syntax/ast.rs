@@ -13,17 +13,17 @@ pub(crate) struct Node {
     pub(crate) at: u32,
     /// How many nodes are on the longest way down, itself included. Bounded, so that recursion over a tree is.
     pub(crate) depth: u32,
-    pub(crate) kind: Kind,
+    pub(crate) kind: NodeKind,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Kind {
+pub(crate) enum NodeKind {
     Literal(Literal),
     /// A variable. With a leading dot it is never a variable of a macro.
     Ident(Arc<str>),
     Select(Box<Select>),
     Call(Box<Call>),
-    List(List),
+    List(ListLiteral),
     Map(Vec<Entry>),
     Comprehension(Box<Comprehension>),
 }
@@ -55,7 +55,7 @@ pub(crate) struct Call {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct List {
+pub(crate) struct ListLiteral {
     pub(crate) items: Vec<Node>,
     /// Which of them were written `?item`: in the list only where the optional has a value.
     pub(crate) optional: Vec<bool>,
@@ -86,24 +86,26 @@ impl Node {
     /// The nodes right below.
     pub(crate) fn children(&self) -> Vec<&Node> {
         match &self.kind {
-            Kind::Literal(_) | Kind::Ident(_) => Vec::new(),
-            Kind::Select(it) => vec![&it.operand],
-            Kind::Call(it) => it.target.iter().chain(&it.args).collect(),
-            Kind::List(it) => it.items.iter().collect(),
-            Kind::Map(entries) => entries.iter().flat_map(|it| [&it.key, &it.value]).collect(),
-            Kind::Comprehension(it) => vec![&it.range, &it.init, &it.condition, &it.step, &it.result],
+            NodeKind::Literal(_) | NodeKind::Ident(_) => Vec::new(),
+            NodeKind::Select(it) => vec![&it.operand],
+            NodeKind::Call(it) => it.target.iter().chain(&it.args).collect(),
+            NodeKind::List(it) => it.items.iter().collect(),
+            NodeKind::Map(entries) => entries.iter().flat_map(|it| [&it.key, &it.value]).collect(),
+            NodeKind::Comprehension(it) => vec![&it.range, &it.init, &it.condition, &it.step, &it.result],
         }
     }
 
     /// The nodes right below, to be changed.
     pub(crate) fn children_mut(&mut self) -> Vec<&mut Node> {
         match &mut self.kind {
-            Kind::Literal(_) | Kind::Ident(_) => Vec::new(),
-            Kind::Select(it) => vec![&mut it.operand],
-            Kind::Call(it) => it.target.iter_mut().chain(&mut it.args).collect(),
-            Kind::List(it) => it.items.iter_mut().collect(),
-            Kind::Map(entries) => entries.iter_mut().flat_map(|it| [&mut it.key, &mut it.value]).collect(),
-            Kind::Comprehension(it) => {
+            NodeKind::Literal(_) | NodeKind::Ident(_) => Vec::new(),
+            NodeKind::Select(it) => vec![&mut it.operand],
+            NodeKind::Call(it) => it.target.iter_mut().chain(&mut it.args).collect(),
+            NodeKind::List(it) => it.items.iter_mut().collect(),
+            NodeKind::Map(entries) => {
+                entries.iter_mut().flat_map(|it| [&mut it.key, &mut it.value]).collect()
+            }
+            NodeKind::Comprehension(it) => {
                 vec![&mut it.range, &mut it.init, &mut it.condition, &mut it.step, &mut it.result]
             }
         }
@@ -112,8 +114,8 @@ impl Node {
     /// `a.b.c`, if it is nothing but names.
     pub(crate) fn qualified_name(&self) -> Option<String> {
         match &self.kind {
-            Kind::Ident(name) => Some(name.to_string()),
-            Kind::Select(it) if !it.test => {
+            NodeKind::Ident(name) => Some(name.to_string()),
+            NodeKind::Select(it) if !it.test => {
                 let mut name = it.operand.qualified_name()?;
                 name.push('.');
                 name.push_str(&it.field);

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use super::ast::{Comprehension, Kind, List, Literal, Node, Select};
+use super::ast::{Comprehension, ListLiteral, Literal, Node, NodeKind, Select};
 use super::parser::{Nodes, Parsed};
 use crate::error::Problem;
 
@@ -51,7 +51,7 @@ pub(crate) fn expand(
 }
 
 /// The parts of a loop that differ between macros.
-struct Loop {
+struct LoopParts {
     init: Node,
     condition: Node,
     step: Node,
@@ -64,16 +64,16 @@ struct Macro<'n> {
 }
 
 impl Macro<'_> {
-    fn make(&mut self, kind: Kind) -> Parsed {
+    fn make(&mut self, kind: NodeKind) -> Parsed {
         self.nodes.make(self.at, kind)
     }
 
     fn literal(&mut self, literal: Literal) -> Parsed {
-        self.make(Kind::Literal(literal))
+        self.make(NodeKind::Literal(literal))
     }
 
     fn ident(&mut self, name: &str) -> Parsed {
-        self.make(Kind::Ident(name.into()))
+        self.make(NodeKind::Ident(name.into()))
     }
 
     fn accu(&mut self) -> Parsed {
@@ -86,15 +86,15 @@ impl Macro<'_> {
 
     fn list(&mut self, items: Vec<Node>) -> Parsed {
         let optional = vec![false; items.len()];
-        self.make(Kind::List(List { items, optional }))
+        self.make(NodeKind::List(ListLiteral { items, optional }))
     }
 
     fn has(&mut self, args: Vec<Node>) -> Parsed {
         let [Node { kind, at, .. }] =
             args.try_into().map_err(|_| (self.at, other("has() has one argument")))?;
         match kind {
-            Kind::Select(select) if !select.test => {
-                self.make(Kind::Select(Box::new(Select { test: true, ..*select })))
+            NodeKind::Select(select) if !select.test => {
+                self.make(NodeKind::Select(Box::new(Select { test: true, ..*select })))
             }
             _ => Err((at, other("invalid argument to has() macro"))),
         }
@@ -151,7 +151,7 @@ impl Macro<'_> {
         Ok((args.pop(), body))
     }
 
-    fn predicate(&mut self, function: &str, body: Node) -> Parsed<Loop> {
+    fn predicate(&mut self, function: &str, body: Node) -> Parsed<LoopParts> {
         let accu = self.accu()?;
         let (init, condition, step, result) = match function {
             "all" => {
@@ -178,22 +178,22 @@ impl Macro<'_> {
                 (init, condition, step, self.call("_==_", [count, one])?)
             }
         };
-        Ok(Loop { init, condition, step, result })
+        Ok(LoopParts { init, condition, step, result })
     }
 
-    fn collect(&mut self, item: Node, guard: Option<Node>) -> Parsed<Loop> {
+    fn collect(&mut self, item: Node, guard: Option<Node>) -> Parsed<LoopParts> {
         let (accu, item) = (self.accu()?, self.list(vec![item])?);
         let step = self.call("_+_", [accu, item])?;
         let init = self.list(Vec::new())?;
         self.guard(init, step, guard)
     }
 
-    fn insert(&mut self, step: Node, guard: Option<Node>) -> Parsed<Loop> {
-        let init = self.make(Kind::Map(Vec::new()))?;
+    fn insert(&mut self, step: Node, guard: Option<Node>) -> Parsed<LoopParts> {
+        let init = self.make(NodeKind::Map(Vec::new()))?;
         self.guard(init, step, guard)
     }
 
-    fn guard(&mut self, init: Node, step: Node, guard: Option<Node>) -> Parsed<Loop> {
+    fn guard(&mut self, init: Node, step: Node, guard: Option<Node>) -> Parsed<LoopParts> {
         let condition = self.literal(Literal::Bool(true))?;
         let step = match guard {
             None => step,
@@ -202,7 +202,7 @@ impl Macro<'_> {
                 self.call("_?_:_", [guard, step, same])?
             }
         };
-        Ok(Loop { init, condition, step, result: self.accu()? })
+        Ok(LoopParts { init, condition, step, result: self.accu()? })
     }
 
     /// `target.optMap(v, e)`: `target.hasValue() ? optional.of(e with v) : optional.none()`.
@@ -235,7 +235,7 @@ impl Macro<'_> {
         let range = self.list(Vec::new())?;
         let condition = self.literal(Literal::Bool(false))?;
         let step = self.ident(&name)?;
-        let parts = Loop { init: value, condition, step, result: body };
+        let parts = LoopParts { init: value, condition, step, result: body };
         self.comprehension(range, UNUSED.into(), None, name, parts)
     }
 
@@ -245,16 +245,16 @@ impl Macro<'_> {
         var: Arc<str>,
         var2: Option<Arc<str>>,
         accu: Arc<str>,
-        parts: Loop,
+        parts: LoopParts,
     ) -> Parsed {
-        let Loop { init, condition, step, result } = parts;
+        let LoopParts { init, condition, step, result } = parts;
         let it = Comprehension { range, var, var2, accu, init, condition, step, result };
-        self.make(Kind::Comprehension(Box::new(it)))
+        self.make(NodeKind::Comprehension(Box::new(it)))
     }
 
     fn variable(&mut self, arg: Option<Node>) -> Parsed<Arc<str>> {
         match arg {
-            Some(Node { kind: Kind::Ident(name), .. }) if !name.starts_with('.') => Ok(name),
+            Some(Node { kind: NodeKind::Ident(name), .. }) if !name.starts_with('.') => Ok(name),
             Some(node) => Err((node.at, other("argument must be a simple name"))),
             None => Err((self.at, other("a macro has a variable"))),
         }

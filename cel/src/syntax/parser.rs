@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::ast::{Call, Entry, Id, Kind, List, Literal, Node, Select};
+use super::ast::{Call, Entry, Id, ListLiteral, Literal, Node, NodeKind, Select};
 use super::token::{Placed, Token, tokens};
 use super::{literal, macros};
 use crate::error::{Errors, Problem};
@@ -35,7 +35,7 @@ pub(crate) struct Nodes {
 }
 
 impl Nodes {
-    pub(crate) fn make(&mut self, at: u32, kind: Kind) -> Parsed {
+    pub(crate) fn make(&mut self, at: u32, kind: NodeKind) -> Parsed {
         let mut node = Node { id: self.next, at, depth: 1, kind };
         node.depth += node.children().iter().map(|it| it.depth).max().unwrap_or(0);
         self.next += 1;
@@ -59,17 +59,17 @@ impl Nodes {
     }
 
     fn renumber(&mut self, node: &mut Node) -> Parsed<()> {
-        node.id = self.make(node.at, Kind::Literal(Literal::Null))?.id;
+        node.id = self.make(node.at, NodeKind::Literal(Literal::Null))?.id;
         node.children_mut().into_iter().try_for_each(|it| self.renumber(it))
     }
 
     pub(crate) fn call(&mut self, at: u32, function: &str, args: Vec<Node>) -> Parsed {
-        self.make(at, Kind::Call(Box::new(Call { target: None, function: function.into(), args })))
+        self.make(at, NodeKind::Call(Box::new(Call { target: None, function: function.into(), args })))
     }
 
     pub(crate) fn member(&mut self, at: u32, target: Node, function: &str, args: Vec<Node>) -> Parsed {
         let call = Call { target: Some(target), function: function.into(), args };
-        self.make(at, Kind::Call(Box::new(call)))
+        self.make(at, NodeKind::Call(Box::new(call)))
     }
 }
 
@@ -229,14 +229,14 @@ impl Parser {
                 let field = self.name()?;
                 let open = self.at();
                 node = if optional {
-                    let field = self.nodes.make(at, Kind::Literal(Literal::String(field)))?;
+                    let field = self.nodes.make(at, NodeKind::Literal(Literal::String(field)))?;
                     self.nodes.call(at, "_?._", vec![node, field])?
                 } else if self.eat("(") {
                     let args = self.arguments()?;
                     self.call(open, Some(node), &field, args)?
                 } else {
                     let select = Select { operand: node, field, test: false };
-                    self.nodes.make(at, Kind::Select(Box::new(select)))?
+                    self.nodes.make(at, NodeKind::Select(Box::new(select)))?
                 };
             } else if self.eat("[") {
                 let function = if self.eat("?") { "_[?_]" } else { "_[_]" };
@@ -328,7 +328,7 @@ impl Parser {
         };
         self.next += 1;
         let literal = literal.map_err(|problem| (at, problem))?;
-        self.nodes.make(at, Kind::Literal(literal))
+        self.nodes.make(at, NodeKind::Literal(literal))
     }
 
     /// A variable, or a call of a function that is nobody's member.
@@ -341,11 +341,11 @@ impl Parser {
         if RESERVED.contains(&name.trim_start_matches('.')) {
             return Err((at, Problem::Other(format!("reserved identifier: {name}"))));
         }
-        self.nodes.make(at, Kind::Ident(name.into()))
+        self.nodes.make(at, NodeKind::Ident(name.into()))
     }
 
     fn list(&mut self, at: u32) -> Parsed {
-        let mut list = List { items: Vec::new(), optional: Vec::new() };
+        let mut list = ListLiteral { items: Vec::new(), optional: Vec::new() };
         while !self.eat("]") {
             list.optional.push(self.eat("?"));
             list.items.push(self.expression()?);
@@ -354,7 +354,7 @@ impl Parser {
                 break;
             }
         }
-        self.nodes.make(at, Kind::List(list))
+        self.nodes.make(at, NodeKind::List(list))
     }
 
     fn map(&mut self, at: u32) -> Parsed {
@@ -369,6 +369,6 @@ impl Parser {
                 break;
             }
         }
-        self.nodes.make(at, Kind::Map(entries))
+        self.nodes.make(at, NodeKind::Map(entries))
     }
 }

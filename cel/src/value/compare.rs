@@ -4,9 +4,9 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::map::Kind;
+use super::map::MapKind;
 use super::{Failure, List, Map, Val};
-use crate::declared::{Object, Order};
+use crate::declared::{ObjectType, Order};
 
 /// Whether two values are equal. Values of different kinds are not; that is no error.
 pub(crate) fn equal(a: &Val<'_>, b: &Val<'_>) -> Result<bool, Failure> {
@@ -121,7 +121,7 @@ pub(crate) fn contains(items: &[Val<'_>], value: &Val<'_>) -> Result<bool, Failu
 /// Whether two items of a list with keys have the same ones. A key that is missing is the same as one that is.
 pub(crate) fn same_keys(a: &Val<'_>, b: &Val<'_>, keys: &[String]) -> bool {
     let key = |item: &Val<'_>, key: &str| match item {
-        Val::Map(Map(Kind::Object(entries, _) | Kind::Json(entries, _))) => entries.get(key).cloned(),
+        Val::Map(Map(MapKind::Object(entries, _) | MapKind::Json(entries, _))) => entries.get(key).cloned(),
         Val::Map(map) => map.field(key).and_then(Result::ok).map(|it| it.to_json()),
         _ => None,
     };
@@ -132,7 +132,7 @@ fn maps(a: &Map<'_>, b: &Map<'_>) -> Result<bool, Failure> {
     if a.len() != b.len() {
         return Ok(false);
     }
-    if let (Kind::Object(a, object), Kind::Object(b, other)) = (&a.0, &b.0) {
+    if let (MapKind::Object(a, object), MapKind::Object(b, other)) = (&a.0, &b.0) {
         return objects(a, object, b, other);
     }
     for (key, value) in a.entries() {
@@ -147,9 +147,9 @@ fn maps(a: &Map<'_>, b: &Map<'_>) -> Result<bool, Failure> {
 /// Objects are compared with all that they have: what is declared as it was declared, the rest as JSON.
 fn objects(
     a: &serde_json::Map<String, Value>,
-    object: &Object,
+    object: &ObjectType,
     b: &serde_json::Map<String, Value>,
-    other: &Object,
+    other: &ObjectType,
 ) -> Result<bool, Failure> {
     for (property, value) in a {
         let Some(against) = b.get(property) else { return Ok(false) };

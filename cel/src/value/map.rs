@@ -7,17 +7,17 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{Failure, Outcome, Text, Val, json};
-use crate::declared::{Declared, Object};
+use crate::declared::{DeclaredType, ObjectType};
 
 /// A map, the host's or made by an expression; or an object, whose keys are its fields.
 #[derive(Debug, Clone)]
-pub struct Map<'a>(pub(crate) Kind<'a>);
+pub struct Map<'a>(pub(crate) MapKind<'a>);
 
 #[derive(Debug, Clone)]
-pub(crate) enum Kind<'a> {
+pub(crate) enum MapKind<'a> {
     Made(Arc<BTreeMap<Key<'a>, Val<'a>>>),
-    Json(&'a serde_json::Map<String, Value>, &'a Declared),
-    Object(&'a serde_json::Map<String, Value>, &'a Object),
+    Json(&'a serde_json::Map<String, Value>, &'a DeclaredType),
+    Object(&'a serde_json::Map<String, Value>, &'a ObjectType),
 }
 
 /// The key of an entry. Numbers are the same key if they are the same number.
@@ -36,14 +36,14 @@ pub enum Key<'a> {
 
 impl<'a> Map<'a> {
     pub(crate) fn made(entries: BTreeMap<Key<'a>, Val<'a>>) -> Self {
-        Self(Kind::Made(Arc::new(entries)))
+        Self(MapKind::Made(Arc::new(entries)))
     }
 
     /// How many entries it has.
     pub fn len(&self) -> usize {
         match &self.0 {
-            Kind::Made(entries) => entries.len(),
-            Kind::Json(entries, _) | Kind::Object(entries, _) => entries.len(),
+            MapKind::Made(entries) => entries.len(),
+            MapKind::Json(entries, _) | MapKind::Object(entries, _) => entries.len(),
         }
     }
 
@@ -56,7 +56,7 @@ impl<'a> Map<'a> {
     pub(crate) fn get(&self, key: &Val<'_>) -> Option<Outcome<'a>> {
         match (&self.0, key) {
             (_, Val::String(name)) => self.field(name.as_str()),
-            (Kind::Made(entries), key) => entries.get(&number(key)?).cloned().map(Ok),
+            (MapKind::Made(entries), key) => entries.get(&number(key)?).cloned().map(Ok),
             _ => None,
         }
     }
@@ -64,12 +64,12 @@ impl<'a> Map<'a> {
     /// The value of a field, by the name that an expression uses.
     pub(crate) fn field(&self, name: &str) -> Option<Outcome<'a>> {
         match &self.0 {
-            Kind::Made(entries) => {
+            MapKind::Made(entries) => {
                 let key = Key::String(Text::Made(name.into()));
                 entries.get(&key).cloned().map(Ok)
             }
-            Kind::Json(entries, value) => entries.get(name).map(|it| json::read(it, value)),
-            Kind::Object(entries, object) => {
+            MapKind::Json(entries, value) => entries.get(name).map(|it| json::read(it, value)),
+            MapKind::Object(entries, object) => {
                 let field = object.field(name)?;
                 // A property that is null is one that is not there.
                 entries
@@ -83,15 +83,15 @@ impl<'a> Map<'a> {
     /// What it has, in the order of the keys. Of an object, the fields that expressions see.
     pub(crate) fn entries(&self) -> Box<dyn Iterator<Item = (Key<'a>, Outcome<'a>)> + '_> {
         match &self.0 {
-            Kind::Made(entries) => Box::new(entries.iter().map(|it| (it.0.clone(), Ok(it.1.clone())))),
-            Kind::Json(entries, value) => {
+            MapKind::Made(entries) => Box::new(entries.iter().map(|it| (it.0.clone(), Ok(it.1.clone())))),
+            MapKind::Json(entries, value) => {
                 let entries = *entries;
                 let value = *value;
                 Box::new(
                     entries.iter().map(move |it| (Key::String(Text::Lent(it.0)), json::read(it.1, value))),
                 )
             }
-            Kind::Object(entries, object) => {
+            MapKind::Object(entries, object) => {
                 let (entries, object) = (*entries, *object);
                 Box::new(object.fields.iter().filter_map(move |(name, field)| {
                     let value = entries.get(&field.property)?;

@@ -10,13 +10,13 @@ use std::sync::Arc;
 
 pub(crate) use compare::{compare, equal};
 pub(crate) use json::read;
-pub(crate) use map::Kind as MapKind;
+pub(crate) use map::MapKind;
 pub use map::{Key, Map};
 
 pub(crate) use compare::{contains, same_keys};
 use serde_json::Value;
 
-use crate::declared::{Declared, Order};
+use crate::declared::{DeclaredType, Order};
 use crate::error::RunError;
 use crate::functions::opaque::Opaque;
 use crate::types::Type;
@@ -87,7 +87,7 @@ pub struct List<'a> {
 
 #[derive(Debug, Clone)]
 pub(crate) enum Items<'a> {
-    Json(&'a [Value], &'a Declared),
+    Json(&'a [Value], &'a DeclaredType),
     Made(Arc<Vec<Val<'a>>>),
 }
 

@@ -6,19 +6,19 @@ use std::sync::Arc;
 /// Who knows what is allowed. It is asked while an expression runs, and each question costs [`crate::limits::CHECK_COST`].
 pub trait Authorizer: Send + Sync {
     /// Whether this is allowed.
-    fn decide(&self, check: &Check) -> Decision;
+    fn decide(&self, check: &AccessCheck) -> Decision;
 }
 
 /// A question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Check {
+pub struct AccessCheck {
     /// Whom it is about, where that is not who the authorizer was bound for.
     pub account: Option<ServiceAccount>,
     /// `get`, `list`; of a path, the method in lower case.
     pub verb: String,
     /// What it is done to.
-    pub on: On,
+    pub target: CheckTarget,
 }
 
 /// A service account, by names that can be.
@@ -32,16 +32,16 @@ pub struct ServiceAccount {
 
 /// What something is done to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum On {
+pub enum CheckTarget {
     /// A path that is no resource: `/healthz`.
     Path(String),
     /// Objects of a resource.
-    Resource(Resource),
+    Resource(ResourceAttributes),
 }
 
 /// Objects of a resource. What was not said is empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Resource {
+pub struct ResourceAttributes {
     /// The API group.
     pub group: String,
     /// The plural.
@@ -72,23 +72,23 @@ pub struct Decision {
 /// An authorizer, and whom it is asked about.
 #[derive(Clone)]
 #[doc(hidden)]
-pub struct Asker {
+pub struct BoundAuthorizer {
     pub(crate) authorizer: Arc<dyn Authorizer>,
     pub(crate) account: Option<ServiceAccount>,
 }
 
-impl Asker {
+impl BoundAuthorizer {
     pub(crate) fn of(authorizer: &Arc<dyn Authorizer>) -> Self {
         Self { authorizer: authorizer.clone(), account: None }
     }
 
-    pub(crate) fn ask(&self, verb: &str, on: On) -> Decision {
-        self.authorizer.decide(&Check { account: self.account.clone(), verb: verb.to_owned(), on })
+    pub(crate) fn ask(&self, verb: &str, target: CheckTarget) -> Decision {
+        self.authorizer.decide(&AccessCheck { account: self.account.clone(), verb: verb.to_owned(), target })
     }
 }
 
-impl fmt::Debug for Asker {
+impl fmt::Debug for BoundAuthorizer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Asker").field("account", &self.account).finish_non_exhaustive()
+        f.debug_struct("BoundAuthorizer").field("account", &self.account).finish_non_exhaustive()
     }
 }

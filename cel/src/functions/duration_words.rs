@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_in_words_too() {
+    fn durations_in_words_are_parsed() {
         for (text, seconds) in [
             ("1h30m", 5400),
             ("1d", 86_400),
