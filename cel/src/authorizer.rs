@@ -1,75 +1,76 @@
-//! Whether somebody may do something, as expressions ask it: `authorizer.group('').resource('pods').check('get').allowed()`.
+//! Authorization checks of expressions:
+//! `authorizer.group('').resource('pods').check('get').allowed()`.
 
 use std::fmt;
 use std::sync::Arc;
 
-/// Who knows what is allowed. It is asked while an expression runs, and each question costs [`crate::limits::CHECK_COST`].
+/// Makes authorization decisions for expressions. Each check costs [`crate::limits::CHECK_COST`].
 pub trait Authorizer: Send + Sync {
-    /// Whether this is allowed.
+    /// Decides a check.
     fn decide(&self, check: &AccessCheck) -> Decision;
 }
 
-/// A question.
+/// An authorization check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AccessCheck {
-    /// Whom it is about, where that is not who the authorizer was bound for.
+    /// The service account to check, if not the bound user.
     pub account: Option<ServiceAccount>,
-    /// `get`, `list`; of a path, the method in lower case.
+    /// The verb; for a path, the HTTP method in lower case.
     pub verb: String,
-    /// What it is done to.
+    /// The resource or path.
     pub target: CheckTarget,
 }
 
-/// A service account, by names that can be.
+/// A service account with valid names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServiceAccount {
-    /// Its namespace.
+    /// The namespace.
     pub namespace: String,
-    /// Its name.
+    /// The name.
     pub name: String,
 }
 
-/// What something is done to.
+/// The target of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CheckTarget {
-    /// A path that is no resource: `/healthz`.
+    /// A non-resource path, as `/healthz`.
     Path(String),
-    /// Objects of a resource.
+    /// A resource.
     Resource(ResourceAttributes),
 }
 
-/// Objects of a resource. What was not said is empty.
+/// The attributes of a resource check. Unset ones are empty.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResourceAttributes {
     /// The API group.
     pub group: String,
-    /// The plural.
+    /// The plural resource name.
     pub resource: String,
-    /// `status`, `scale`.
+    /// The subresource, as `status`.
     pub subresource: String,
     /// The namespace.
     pub namespace: String,
-    /// The name of one.
+    /// The object's name.
     pub name: String,
-    /// By which fields they are selected, as it was written. What cannot be read selects nothing, and is to be passed over.
+    /// The unparsed field selector. An invalid one is to be ignored.
     pub field_selector: String,
-    /// The same of labels.
+    /// The unparsed label selector. An invalid one is to be ignored.
     pub label_selector: String,
 }
 
-/// An answer.
+/// The decision of an authorizer.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Decision {
-    /// Whether it is allowed.
+    /// Whether the request is allowed.
     pub allowed: bool,
-    /// Why; may be empty.
+    /// The reason; may be empty.
     pub reason: String,
-    /// What went wrong when that was found out.
+    /// An evaluation error, if any.
     pub error: Option<String>,
 }
 
-/// An authorizer, and whom it is asked about.
+/// An authorizer bound to a user or service account.
 #[derive(Clone)]
 #[doc(hidden)]
 pub struct BoundAuthorizer {

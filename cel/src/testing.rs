@@ -1,4 +1,4 @@
-//! What fuzz targets and tests share: it takes any bytes, and panics if what it holds is not so.
+//! Properties shared by fuzz targets and tests, over arbitrary bytes.
 
 use std::sync::Arc;
 
@@ -6,14 +6,16 @@ use serde_json::{Value, json};
 
 use crate::{Bindings, Budget, DeclaredType, Env, Type, limits};
 
-/// What a run may cost over its limit: the call that goes over is done to its end.
+/// Maximum excess over the cost limit: the call that exceeds it completes.
 const LAST_CALL: u64 = 20 * limits::REQUEST_BYTES;
 
-/// Expressions: the first line is a value in JSON, the rest an expression over it, as `self` and `oldSelf`. What is wrong
-/// with a text is said at a place in it. A run ends within its budget, and comes to the same again.
+/// Checks an expression: the first line is a JSON value, the rest an expression over it as `self`
+/// and `oldSelf`. Errors have positions in the text; a run stays in its budget and is
+/// deterministic.
 ///
 /// # Panics
-/// It is not so.
+///
+/// If a property does not hold.
 pub fn expressions(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (value, text) = text.split_once('\n').unwrap_or(("", &text));

@@ -1,4 +1,5 @@
-//! The clauses of `'%d'.format([x])`, where both are written out: each must be one, and for its argument's type.
+//! Checks the clauses of `'%d'.format([x])` with literal arguments: each must be valid, and match
+//! the type of its argument.
 
 use super::Checked;
 use crate::error::{Errors, Problem};
@@ -17,7 +18,7 @@ pub(super) fn check(checked: &Checked, node: &Node, errors: &mut Errors) {
     node.children().into_iter().for_each(|it| check(checked, it, errors));
 }
 
-/// What is wrong; at an argument, or with the whole call.
+/// An error at an argument, or of the whole call.
 type Wrong = (Option<u32>, String);
 
 fn clauses(checked: &Checked, text: &str, args: &ListLiteral) -> Result<(), Wrong> {
@@ -39,7 +40,7 @@ fn clauses(checked: &Checked, text: &str, args: &ListLiteral) -> Result<(), Wron
         let after = precision(after).map_err(|why| {
             (None, format!("could not parse formatting clause: error while parsing precision: {why}"))
         })?;
-        // Bytes are what is read there, also of a letter that has several.
+        // The clause is read by bytes, also within a multi-byte character.
         let clause = char::from(after.as_bytes().first().copied().unwrap_or_default());
         let fits = match clause {
             's' => unshown(checked, arg).map_or(Ok(()), |at| Err((at, STRING))),
@@ -102,7 +103,7 @@ fn one_of<'n>(checked: &Checked, arg: &'n Node, types: &[Type], why: &'static st
     if *ty == Type::Dyn || types.contains(ty) { Ok(()) } else { Err((arg, why)) }
 }
 
-/// The first part of a value that has no text.
+/// Returns the first part of a value that cannot be formatted as a string.
 fn unshown<'n>(checked: &Checked, arg: &'n Node) -> Option<&'n Node> {
     if matches!(checked.ty(arg), Type::Object(_) | Type::Optional(_) | Type::Opaque(_) | Type::Error) {
         return Some(arg);
@@ -116,7 +117,7 @@ fn unshown<'n>(checked: &Checked, arg: &'n Node) -> Option<&'n Node> {
     }
 }
 
-/// What follows `.3`, if that is there.
+/// Returns the text after a precision such as `.3`.
 fn precision(text: &str) -> Result<&str, String> {
     let Some(after) = text.strip_prefix('.') else { return Ok(text) };
     let end = after.find(|c: char| !c.is_ascii_digit()).ok_or("could not find end of precision specifier")?;

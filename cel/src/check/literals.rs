@@ -1,4 +1,4 @@
-//! Lists and maps that are written out have items of one type, but where they are formatted.
+//! Checks that items of list and map literals have one type, except as arguments of `format`.
 
 use super::Checked;
 use crate::error::{Errors, Problem};
@@ -21,7 +21,7 @@ pub(super) fn check(checked: &Checked, node: &Node, errors: &mut Errors) {
     node.children().into_iter().for_each(|it| check(checked, it, errors));
 }
 
-/// Reports what is of another type than the first; `once`, only the first that is.
+/// Reports items of another type than the first; with `once`, only the first such item.
 fn same<'n>(
     checked: &Checked,
     nodes: impl Iterator<Item = (&'n Node, bool)>,
@@ -38,7 +38,7 @@ fn same<'n>(
             first = Some(ty);
             continue;
         };
-        // The names of objects are their identity, so types that are shown the same are.
+        // Object types are identified by name, so equal texts mean equal types.
         let (expected, found) = (expected.to_string(), ty.to_string());
         if expected != found {
             errors.push(node.at, Problem::Mismatch { expected, found });

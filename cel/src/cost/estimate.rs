@@ -1,5 +1,6 @@
-//! What an expression may cost, from the types and limits of what it looks at. It follows upstream step by step, also
-//! where another bound would be closer: what is estimated decides whether a CustomResourceDefinition is accepted.
+//! Cost estimates from the types and size limits of variables. The algorithm is that of Kubernetes
+//! in every step, even where a tighter bound is possible: the estimate decides whether a
+//! CustomResourceDefinition is accepted.
 
 use std::sync::Arc;
 
@@ -10,12 +11,12 @@ use crate::env::Variable;
 use crate::syntax::ast::{Call, Comprehension, Literal, Node, NodeKind};
 use crate::types::Type;
 
-/// What a run costs at least and at most.
+/// The range of a program's cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Estimate {
-    /// At least.
+    /// The minimum.
     pub min: u64,
-    /// At most; `u64::MAX` where nothing bounds it.
+    /// The maximum; `u64::MAX` if unbounded.
     pub max: u64,
 }
 
@@ -45,7 +46,7 @@ pub(super) struct Coster<'c> {
     checked: &'c Checked,
     variables: &'c [Variable],
     locals: Vec<Local>,
-    /// From the variable to what a node is, as [`crate::DeclaredType`] names the steps.
+    /// The path of each node from its variable, with the steps of [`crate::DeclaredType`].
     paths: Vec<Option<Path>>,
     sizes: Vec<Option<Size>>,
     entries: Vec<Option<Entries>>,
@@ -148,7 +149,7 @@ impl Coster<'_> {
         target.add(function.unwrap_or_default())
     }
 
-    /// What one overload costs with its arguments, and how large its result is, where that is known.
+    /// Returns the cost of an overload with its arguments, and the size of its result if known.
     fn function(&mut self, node: &Node, call: &Call, overload: &str, costs: &[Cost]) -> (Cost, Option<Size>) {
         let args = costs.iter().fold(Cost::default(), |sum, it| sum.add(*it));
         if let Some((cost, size)) = self.library(call, overload) {
@@ -187,7 +188,7 @@ impl Coster<'_> {
         };
         self.locals.push(accu);
         if &*it.var == crate::syntax::UNUSED {
-            // A name for a value: the loop does not run.
+            // A binding: the loop does not run.
             sum = sum.add(self.cost(&it.result));
             self.locals.truncate(outside);
             self.copy_sizes(node, &it.result);
@@ -280,7 +281,7 @@ impl Coster<'_> {
         }
     }
 
-    /// The size of a value, which may be anything.
+    /// Returns the size range of a value; unbounded if unknown.
     pub(super) fn size_of(&mut self, node: &Node) -> Size {
         self.known_size(node).unwrap_or(Size::UNKNOWN)
     }
@@ -313,7 +314,7 @@ impl Coster<'_> {
         }
     }
 
-    /// What the declaration of a variable says of a part of it. Upstream takes every path to be one of `self`.
+    /// Returns the declared size of a path. Upstream resolves every path from `self`.
     pub(super) fn declared_size(&self, path: &[Arc<str>]) -> Option<Size> {
         let (first, steps) = path.split_first()?;
         let named = self.variables.iter().find(|it| *it.name == **first);

@@ -1,4 +1,4 @@
-//! Fields, keys and indexes; `has`; and the same of optionals.
+//! Access to fields, keys and indexes, `has`, and the same on optionals.
 
 use super::Run;
 use super::plan::{Access, AccessBy, AccessMode};
@@ -20,7 +20,7 @@ impl<'a> Run<'_, 'a> {
         if it.computed {
             self.spend(actual::IDENT)?;
         }
-        // Below an optional everything is optional.
+        // Access on an optional yields an optional.
         let (operand, optional) = match operand {
             Val::Optional(None) if it.mode == AccessMode::Test => return Ok(Val::Bool(false)),
             Val::Optional(None) => return Ok(Val::Optional(None)),
@@ -31,7 +31,7 @@ impl<'a> Run<'_, 'a> {
             AccessBy::Field(name) => field(&operand, name),
             AccessBy::Index(_) => index(&operand, &key),
         };
-        // What is not there where it need not be costs nothing.
+        // An absent optional part costs nothing.
         if it.mode != AccessMode::Test && !(optional && matches!(found, Lookup::No(_))) {
             self.spend(actual::SELECT)?;
         }
@@ -48,9 +48,9 @@ impl<'a> Run<'_, 'a> {
 
 enum Lookup<'a> {
     Value(Outcome<'a>),
-    /// It is not there.
+    /// It is absent.
     No(String),
-    /// It cannot be there.
+    /// The operand cannot have such a part.
     Wrong(String),
 }
 

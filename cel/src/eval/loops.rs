@@ -1,4 +1,4 @@
-//! The loop that every macro over lists and maps is.
+//! The loop of macros over lists and maps.
 
 use super::plan::{CallStep, LoopStep, MapEntryStep, Step};
 use super::{Run, insert, push};
@@ -42,7 +42,7 @@ impl<'a> Run<'_, 'a> {
         Ok(())
     }
 
-    /// One round; false: the rest decides nothing any more.
+    /// Runs one iteration. False: the remaining iterations cannot change the result.
     fn round(&mut self, it: &'a LoopStep, first: Outcome<'a>, second: Outcome<'a>) -> Result<bool, Failure> {
         self.locals.truncate(it.accu + 1);
         self.locals.push(first);
@@ -66,7 +66,7 @@ impl<'a> Run<'_, 'a> {
         self.grown(&it.step, it.accu)
     }
 
-    /// A step that appends to the accumulator appends in place, and costs what an appended copy does.
+    /// Runs a step that appends to the accumulator in place, with the cost of a copy.
     fn grown(&mut self, step: &'a Step, accu: usize) -> Outcome<'a> {
         match step {
             Step::Conditional(parts) => {

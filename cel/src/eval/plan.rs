@@ -1,4 +1,5 @@
-//! A checked tree, made ready to run: names are places, functions are pointers, constants are values.
+//! Plans: checked trees with variables resolved to indexes, functions to pointers, and constants to
+//! values.
 
 use std::sync::Arc;
 
@@ -32,7 +33,7 @@ pub(crate) struct Access {
     pub(crate) operand: Step,
     pub(crate) by: AccessBy,
     pub(crate) mode: AccessMode,
-    /// Its operand is not a variable or a part of one: to look into it costs one more.
+    /// Whether the operand is neither a variable nor a part of one: access costs one more.
     pub(crate) computed: bool,
 }
 
@@ -61,18 +62,18 @@ pub(crate) struct CallStep {
     pub(crate) function: functions::Function,
     pub(crate) rule: Rule,
     pub(crate) args: Vec<Step>,
-    /// The regular expression, where it is a constant.
+    /// The regular expression, if constant.
     pub(crate) pattern: Option<Pattern>,
-    /// It adds one item or entry to the local of this place.
+    /// The local to which the call adds one item or entry.
     pub(crate) appends: Option<usize>,
-    /// It costs nothing: a search in constants, which cel-go makes a set of.
+    /// Whether the call is free: a search in constants, which cel-go turns into a set.
     pub(crate) free: bool,
 }
 
 #[derive(Debug)]
 pub(crate) struct LoopStep {
     pub(crate) range: Step,
-    /// The place of the accumulator. The variables are right after.
+    /// The index of the accumulator. The variables follow it.
     pub(crate) accu: usize,
     pub(crate) two: bool,
     pub(crate) init: Step,
@@ -81,7 +82,7 @@ pub(crate) struct LoopStep {
     pub(crate) result: Step,
 }
 
-/// What a function is called with.
+/// The arguments of a function.
 pub(crate) struct Args<'s, 'a> {
     pub(crate) values: &'s [Val<'a>],
     pub(crate) pattern: Option<&'s Pattern>,
@@ -197,7 +198,7 @@ impl Planner<'_> {
         {
             return Err(wrong(0, format!("invalid {name} argument")));
         }
-        // Conversions of constants happen once, here; and what cannot be converted is an error now.
+        // Constants are converted once, here; an invalid one is a compile error.
         let overloads = self.checked.overloads(node);
         if let (true, [Step::Const(value)]) = (functions::converts(name), args.as_slice()) {
             let folded: Outcome<'static> =
@@ -228,7 +229,7 @@ impl Planner<'_> {
             }
             _ => None,
         };
-        // Where several overloads fit, upstream knows none by its id, and takes the call to be one step.
+        // With several candidate overloads upstream knows no id, and charges one unit.
         let rule = match Rule::of(name) {
             Rule::Order
             | Rule::Plus
@@ -257,7 +258,7 @@ fn access(operand: Step, by: AccessBy, mode: AccessMode) -> Step {
     Step::Access(Box::new(Access { operand, by, mode, computed }))
 }
 
-/// A list of constants is a constant.
+/// Returns a constant for a list of constants.
 fn constant_list(items: Vec<(Step, bool)>) -> Step {
     let values: Option<Vec<_>> = items
         .iter()

@@ -1,4 +1,4 @@
-//! Questions to an authorizer, put together step by step: `authorizer.group('').resource('pods').check('get')`.
+//! Building of authorization checks: `authorizer.group('').resource('pods').check('get')`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Lists, and lists as sets.
+//! Functions on lists, and on lists as sets.
 
 use std::cmp::Ordering;
 

@@ -1,5 +1,4 @@
-//! The functions, by name. Each looks at what its arguments are: the checker has seen to the types that are known,
-//! and what is dynamic is found out here.
+//! Library functions, by name. The checker verifies static types; functions check dynamic ones.
 
 mod authz;
 pub(crate) mod convert;
@@ -24,7 +23,7 @@ use crate::value::{Outcome, Val, no_overload};
 
 pub(crate) type Function = for<'s, 'a> fn(&Args<'s, 'a>) -> Outcome<'a>;
 
-/// The function of this name.
+/// Returns the function of this name.
 pub(crate) fn function(name: &str) -> Option<Function> {
     operators::function(name)
         .or_else(|| convert::function(name))
@@ -40,7 +39,7 @@ pub(crate) fn function(name: &str) -> Option<Function> {
         .or_else(|| shared(name))
 }
 
-/// Whether it converts one type to another, so that of a constant it is a constant.
+/// Returns whether the function is a conversion, which is constant for a constant.
 pub(crate) fn converts(name: &str) -> bool {
     matches!(
         name,
@@ -48,7 +47,7 @@ pub(crate) fn converts(name: &str) -> bool {
     )
 }
 
-/// What several types have.
+/// Functions that several types have.
 fn shared(name: &str) -> Option<Function> {
     Some(match name {
         "size" => |args| match args.values {

@@ -1,4 +1,4 @@
-//! `'%s has %d'.format([name, count])`.
+//! String formatting: `'%s has %d'.format([name, count])`.
 
 use std::fmt::Write as _;
 
@@ -97,7 +97,7 @@ fn string(out: &mut String, value: &Val<'_>) -> Written {
     operators::bounded(out.len()).map(|_| ())
 }
 
-/// Within a list or map, texts have quotes and doubles six digits.
+/// In a list or map, strings are quoted and doubles have six digits.
 fn nested(out: &mut String, value: &Val<'_>) -> Written {
     let _ = match value {
         Val::String(it) => write!(out, "{:?}", it.as_str()),

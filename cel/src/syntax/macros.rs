@@ -1,5 +1,5 @@
-//! Macros: calls that are written over an expression, not over its value. Each becomes a loop, as cel-go writes it:
-//! what it costs is then the cost of its parts.
+//! Macros: calls that transform the syntax tree. Each becomes the loop that cel-go expands it to,
+//! so that costs agree.
 
 use std::sync::Arc;
 
@@ -7,22 +7,22 @@ use super::ast::{Comprehension, ListLiteral, Literal, Node, NodeKind, Select};
 use super::parser::{Nodes, Parsed};
 use crate::error::Problem;
 
-/// The accumulator of every loop. No expression can name it.
+/// The accumulator variable of loops. Expressions cannot name it.
 pub(crate) const ACCU: &str = "@result";
 
-/// A loop that runs zero times has this variable: it only gives its accumulator a name.
+/// The variable of a loop without iterations, which only binds its accumulator.
 pub(crate) const UNUSED: &str = "#unused";
 
 pub(crate) enum Expanded {
     Node(Node),
-    /// It is no macro, and all is handed back.
+    /// Not a macro; returns the call's parts.
     No {
         target: Option<Node>,
         args: Vec<Node>,
     },
 }
 
-/// What a call becomes, if it is a macro.
+/// Expands a call if it is a macro.
 pub(crate) fn expand(
     nodes: &mut Nodes,
     at: u32,
@@ -145,7 +145,7 @@ impl Macro<'_> {
         self.comprehension(range, var, Some(var2), ACCU.into(), parts)
     }
 
-    /// The last of the arguments, and the condition before it, where there is one.
+    /// Splits off the last argument, and the condition before it, if any.
     fn guarded(&mut self, mut args: Vec<Node>) -> Parsed<(Option<Node>, Node)> {
         let body = args.pop().ok_or_else(|| (self.at, other("a macro has no body")))?;
         Ok((args.pop(), body))
@@ -205,7 +205,8 @@ impl Macro<'_> {
         Ok(LoopParts { init, condition, step, result: self.accu()? })
     }
 
-    /// `target.optMap(v, e)`: `target.hasValue() ? optional.of(e with v) : optional.none()`.
+    /// Expands `target.optMap(v, e)` to `target.hasValue() ? optional.of(e with v) :
+    /// optional.none()`.
     fn optional(&mut self, target: Node, function: &str, args: Vec<Node>) -> Parsed {
         let mut args = args.into_iter();
         let var = self.variable(args.next())?;
@@ -221,7 +222,7 @@ impl Macro<'_> {
         self.call("_?_:_", [present, found, none])
     }
 
-    /// Sorts by the keys that a loop makes of the list's items.
+    /// Expands `sortBy`: a loop computes the keys of the list's items.
     fn sort_by(&mut self, target: Node, args: Vec<Node>) -> Parsed {
         const INPUT: &str = "@__sortBy_input__";
         let (list, range) = (self.ident(INPUT)?, self.ident(INPUT)?);
@@ -230,7 +231,7 @@ impl Macro<'_> {
         self.bind(INPUT.into(), target, sorted)
     }
 
-    /// `body` with `name` for `value`: a loop that never runs.
+    /// Binds `name` to `value` in `body`, by a loop without iterations.
     fn bind(&mut self, name: Arc<str>, value: Node, body: Node) -> Parsed {
         let range = self.list(Vec::new())?;
         let condition = self.literal(Literal::Bool(false))?;

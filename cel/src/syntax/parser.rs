@@ -1,4 +1,5 @@
-//! Descends from the loosest operator to the tightest. Recursion is counted, and so are nodes.
+//! A recursive descent parser, from the loosest to the tightest operator. It counts depth and
+//! nodes.
 
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use crate::error::{Errors, Problem};
 use crate::escape::RESERVED;
 use crate::limits;
 
-/// The tree of an expression, and how many ids its nodes have.
+/// Parses an expression to its tree, with the number of node ids.
 pub(crate) fn parse(text: &str) -> Result<(Node, Id), Errors> {
     let chars: Vec<char> = text.chars().take(limits::MAX_CHARS + 1).collect();
     if chars.len() > limits::MAX_CHARS {
@@ -28,7 +29,7 @@ pub(crate) fn parse(text: &str) -> Result<(Node, Id), Errors> {
 
 pub(crate) type Parsed<T = Node> = Result<T, (u32, Problem)>;
 
-/// Makes nodes, and refuses too many and too deep ones.
+/// Creates nodes, and enforces the limits of number and depth.
 #[derive(Debug, Default)]
 pub(crate) struct Nodes {
     next: Id,
@@ -51,7 +52,7 @@ impl Nodes {
         Ok(node)
     }
 
-    /// The same again, with ids of its own.
+    /// Copies a tree with new ids.
     pub(crate) fn copy(&mut self, node: &Node) -> Parsed {
         let mut copy = node.clone();
         self.renumber(&mut copy)?;
@@ -142,7 +143,8 @@ impl Parser {
         Ok(node)
     }
 
-    /// A chain of one logical operator, as a balanced tree: the order of evaluation is the same, and it is not deep.
+    /// Parses a chain of one logical operator to a balanced tree: the same order of evaluation, but
+    /// shallow.
     fn logical(&mut self, mark: &str, function: &str) -> Parsed {
         let tighter = |it: &mut Self| match mark {
             "||" => it.logical("&&", "_&&_"),
@@ -172,7 +174,7 @@ impl Parser {
         self.nodes.call(at, function, vec![left, right])
     }
 
-    /// Relations, sums and products: three levels that bind to the left.
+    /// Parses relations, sums and products: three left-associative levels.
     fn binary(&mut self, level: usize) -> Parsed {
         let operators: &[(&str, &str)] = match level {
             0 => &RELATIONS,
@@ -199,7 +201,7 @@ impl Parser {
         let at = self.at();
         for (mark, function) in [("!", "!_"), ("-", "-_")] {
             let mut times = 0;
-            // One minus before a number is the number's.
+            // A minus before a number belongs to the literal.
             let number = |it: &Self| {
                 let next = it.tokens.get(it.next + 1).map(|it| &it.token);
                 mark == "-" && it.sees("-") && matches!(next, Some(Token::Int(_) | Token::Double(_)))
@@ -214,7 +216,7 @@ impl Parser {
                 continue;
             }
             let operand = self.member()?;
-            // Two of a kind undo each other.
+            // Pairs cancel.
             return if times % 2 == 0 { Ok(operand) } else { self.nodes.call(at, function, vec![operand]) };
         }
         self.member()
@@ -244,7 +246,7 @@ impl Parser {
                 self.expect("]")?;
                 node = self.nodes.call(at, function, vec![node, index])?;
             } else if let (true, Some(name)) = (self.sees("{"), node.qualified_name()) {
-                // A message as a literal: there are no messages here.
+                // A message literal; messages are not supported.
                 return Err((at, Problem::Undeclared(name)));
             } else {
                 return Ok(node);
@@ -252,7 +254,7 @@ impl Parser {
         }
     }
 
-    /// The name after a dot. Reserved words are names there, except those that the lexer knows.
+    /// Parses a name after a dot. Reserved words are allowed, except keywords of the lexer.
     fn name(&mut self) -> Parsed<Arc<str>> {
         match self.peek() {
             Token::Ident(word) if !matches!(word.as_str(), "in" | "true" | "false" | "null") => {
@@ -264,7 +266,7 @@ impl Parser {
         }
     }
 
-    /// What is left of a list of arguments, its closing mark included.
+    /// Parses the remaining arguments and the closing mark.
     fn arguments(&mut self) -> Parsed<Vec<Node>> {
         let mut args = Vec::new();
         if self.eat(")") {
@@ -331,7 +333,7 @@ impl Parser {
         self.nodes.make(at, NodeKind::Literal(literal))
     }
 
-    /// A variable, or a call of a function that is nobody's member.
+    /// Parses a variable or a global call.
     fn named(&mut self, at: u32, name: &str) -> Parsed {
         let open = self.at();
         if self.eat("(") {

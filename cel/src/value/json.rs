@@ -1,5 +1,5 @@
-//! JSON as it was declared. What does not fit its declaration is an error of the expression that asks for it: a host
-//! validates by the schema first.
+//! Reads JSON by its declared type. A mismatch is an error of the reading expression: hosts
+//! validate by the schema first.
 
 use std::sync::{Arc, LazyLock};
 
@@ -14,7 +14,7 @@ use crate::functions::time;
 
 static ANY: LazyLock<DeclaredType> = LazyLock::new(DeclaredType::any);
 
-/// The value that the JSON is. Lists and objects are not looked into.
+/// Reads a JSON value. Lists and objects are read lazily.
 pub(crate) fn read<'a>(json: &'a Value, declared: &'a DeclaredType) -> Outcome<'a> {
     if json.is_null() && !matches!(declared.form, Form::Dyn) {
         if declared.nullable() {

@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Failure, Outcome, Text, Val, json};
 use crate::declared::{DeclaredType, ObjectType};
 
-/// A map, the host's or made by an expression; or an object, whose keys are its fields.
+/// A map of the host or of an expression, or an object with its fields as keys.
 #[derive(Debug, Clone)]
 pub struct Map<'a>(pub(crate) MapKind<'a>);
 
@@ -20,17 +20,17 @@ pub(crate) enum MapKind<'a> {
     Object(&'a serde_json::Map<String, Value>, &'a ObjectType),
 }
 
-/// The key of an entry. Numbers are the same key if they are the same number.
+/// A key of a map. Numbers of equal value are equal keys.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Key<'a> {
     /// True or false.
     Bool(bool),
-    /// A number with a sign.
+    /// A signed integer.
     Int(i64),
-    /// A number without one.
+    /// An unsigned integer.
     Uint(u64),
-    /// Text.
+    /// A string.
     String(Text<'a>),
 }
 
@@ -39,7 +39,7 @@ impl<'a> Map<'a> {
         Self(MapKind::Made(Arc::new(entries)))
     }
 
-    /// How many entries it has.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         match &self.0 {
             MapKind::Made(entries) => entries.len(),
@@ -47,12 +47,12 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// Whether it has none.
+    /// Returns whether the map is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The value by its key, as an expression gives it.
+    /// Returns the value of a key, given as an expression's value.
     pub(crate) fn get(&self, key: &Val<'_>) -> Option<Outcome<'a>> {
         match (&self.0, key) {
             (_, Val::String(name)) => self.field(name.as_str()),
@@ -61,7 +61,7 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// The value of a field, by the name that an expression uses.
+    /// Returns the value of a field, by its name in expressions.
     pub(crate) fn field(&self, name: &str) -> Option<Outcome<'a>> {
         match &self.0 {
             MapKind::Made(entries) => {
@@ -71,7 +71,7 @@ impl<'a> Map<'a> {
             MapKind::Json(entries, value) => entries.get(name).map(|it| json::read(it, value)),
             MapKind::Object(entries, object) => {
                 let field = object.field(name)?;
-                // A property that is null is one that is not there.
+                // A null property counts as absent.
                 entries
                     .get(&field.property)
                     .filter(|it| !it.is_null())
@@ -80,7 +80,7 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// What it has, in the order of the keys. Of an object, the fields that expressions see.
+    /// Returns the entries in key order; for an object, the fields visible to expressions.
     pub(crate) fn entries(&self) -> Box<dyn Iterator<Item = (Key<'a>, Outcome<'a>)> + '_> {
         match &self.0 {
             MapKind::Made(entries) => Box::new(entries.iter().map(|it| (it.0.clone(), Ok(it.1.clone())))),
@@ -102,7 +102,7 @@ impl<'a> Map<'a> {
     }
 }
 
-/// A key that is no text, and so borrows nothing.
+/// Returns a key that is not a string, and so borrows nothing.
 fn number(key: &Val<'_>) -> Option<Key<'static>> {
     let key = match key {
         Val::Bool(it) => Val::Bool(*it),
@@ -115,7 +115,7 @@ fn number(key: &Val<'_>) -> Option<Key<'static>> {
 }
 
 impl<'a> Key<'a> {
-    /// The key that a value is. A double is one if it is a whole number.
+    /// Converts a value to a key; a double must be a whole number.
     pub(crate) fn of(value: Val<'a>) -> Result<Self, Failure> {
         Ok(match value {
             Val::Bool(it) => Self::Bool(it),
@@ -132,7 +132,7 @@ impl<'a> Key<'a> {
         })
     }
 
-    /// The key as a value.
+    /// Returns the key as a value.
     pub fn to_val(&self) -> Val<'a> {
         match self {
             Self::Bool(it) => Val::Bool(*it),

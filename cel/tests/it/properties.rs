@@ -1,4 +1,4 @@
-//! What holds for every text, not for examples.
+//! Properties of arbitrary texts and programs.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ fn run(text: &str) {
     }
 }
 
-/// Pieces that make programs more often than letters do.
+/// Generates programs from pieces, which are valid more often than random letters.
 fn program() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec![
         "x",

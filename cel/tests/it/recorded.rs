@@ -1,4 +1,4 @@
-//! Every expression of `expressions.txt`, held against what cel-go answers as Kubernetes sets it up.
+//! Compares every expression of `expressions.txt` with the recorded result of cel-go.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ fn file(name: &str) -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// A value as the recorder writes it.
+/// Returns a value in the recorder's format.
 fn shown(value: &Val<'_>) -> Value {
     match value {
         Val::Null => "null".into(),
@@ -41,7 +41,7 @@ fn shown(value: &Val<'_>) -> Value {
     }
 }
 
-/// The authorizer of the recorder: it says what it was asked.
+/// The authorizer of the recorder, which returns the check as the reason.
 struct RecordingAuthorizer;
 
 impl Authorizer for RecordingAuthorizer {
@@ -70,7 +70,7 @@ impl Authorizer for RecordingAuthorizer {
     }
 }
 
-/// What the request of the recorder is about.
+/// Returns the resource of the recorder's request.
 fn request() -> ResourceAttributes {
     let [group, resource, subresource, namespace, name] =
         ["apps", "deployments", "status", "team-a", "web"].map(str::to_owned);
@@ -120,12 +120,12 @@ fn ours(env: &Env, object: &Value, expr: &str) -> Observed {
     answer
 }
 
-/// What differs, in a word; None: nothing.
+/// Returns the first difference, if any.
 fn differs(recorded: &Value, ours: &Observed) -> Option<String> {
     let theirs = |key: &str| recorded.get(key).and_then(Value::as_str);
     match (theirs("errors"), &ours.errors) {
         (Some(theirs), Some(errors)) => {
-            // The wording of a syntax error is the parser generator's.
+            // The wording of a syntax error depends on the parser generator.
             let same = theirs == errors || theirs.contains("Syntax error") || theirs.starts_with("program");
             return (!same).then(|| format!("errors:\n{theirs}\n--- ours\n{errors}"));
         }
@@ -151,7 +151,7 @@ fn differs(recorded: &Value, ours: &Observed) -> Option<String> {
     (estimate != ours.estimate).then(|| format!("estimate {estimate:?} != {:?}", ours.estimate))
 }
 
-/// Where we differ, and why.
+/// Known differences and their reasons.
 const KNOWN: &[(&str, &str)] = &[
     ("authorizer != authorizer", "what cannot be compared is an error here, too, and not unequal"),
     ("authorizer in [authorizer]", "what cannot be compared is an error here, too, and not unequal"),
