@@ -1,6 +1,6 @@
 //! The Go peers: directories of `bench/peers`, built with the Go toolchain of this machine.
 
-use crate::lines::Lines;
+use crate::lines::LineProcess;
 use anyhow::{Context, ensure};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -15,7 +15,7 @@ pub(crate) fn is_here() -> bool {
 }
 
 /// Builds and starts the peers that are libraries; `None` if there is no Go.
-pub(crate) fn start() -> anyhow::Result<Option<Lines>> {
+pub(crate) fn start() -> anyhow::Result<Option<LineProcess>> {
     if !is_here() {
         return Ok(None);
     }
@@ -23,10 +23,10 @@ pub(crate) fn start() -> anyhow::Result<Option<Lines>> {
 }
 
 /// Starts such a program.
-pub(crate) fn begin(program: &Path) -> anyhow::Result<Lines> {
+pub(crate) fn begin(program: &Path) -> anyhow::Result<LineProcess> {
     let mut command = Command::new(program);
     command.env("GOMAXPROCS", PROCESSORS).env_remove("GOGC");
-    Lines::start("the Go peers", &mut command)
+    LineProcess::start("the Go peers", &mut command)
 }
 
 /// Builds a directory of peers next to this program. Go's own cache makes the second time quick.

@@ -19,11 +19,11 @@ pub(crate) const OURS: &str = "ours";
 pub(crate) struct Plan<S> {
     pub(crate) shape: S,
     pub(crate) absent: Vec<(&'static str, &'static str)>,
-    pub(crate) rows: Vec<Spec>,
+    pub(crate) rows: Vec<RowSpec>,
 }
 
 /// A row to be.
-pub(crate) struct Spec {
+pub(crate) struct RowSpec {
     pub(crate) name: String,
     pub(crate) unit: &'static str,
     pub(crate) better: Better,
@@ -35,7 +35,7 @@ pub(crate) struct Spec {
     pub(crate) also: Vec<(&'static str, &'static str)>,
 }
 
-impl Spec {
+impl RowSpec {
     /// The less the better.
     pub(crate) fn less(name: &str, unit: &'static str, figure: &'static str) -> Self {
         Self::new(name, unit, Better::Lower, figure)
@@ -78,9 +78,9 @@ pub(crate) fn assert_names_once<S>(plans: &[Plan<S>], names: &[&str]) {
 }
 
 /// Who could not be measured at all, and why.
-pub(crate) type Missing = Vec<(&'static str, String)>;
+pub(crate) type MissingPeers = Vec<(&'static str, String)>;
 
-pub(crate) struct Found {
+pub(crate) struct SuiteResults {
     pub(crate) rows: Vec<Row>,
     /// Runs that went wrong; their figures are missing.
     pub(crate) failures: Vec<String>,
@@ -90,11 +90,11 @@ pub(crate) struct Found {
 pub(crate) fn run<S>(
     plans: &[Plan<S>],
     subjects: &mut [Box<dyn Subject<S>>],
-    missing: &Missing,
+    missing: &MissingPeers,
     rounds: usize,
-) -> Found {
+) -> SuiteResults {
     let progress = Progress::new();
-    let mut found = Found { rows: Vec::new(), failures: Vec::new() };
+    let mut found = SuiteResults { rows: Vec::new(), failures: Vec::new() };
     for (number, plan) in (1..).zip(plans) {
         let name = plan.rows.first().map_or("", |row| row.name.as_str());
         progress.shape(number, plans.len(), name);
@@ -124,7 +124,13 @@ pub(crate) fn run<S>(
     found
 }
 
-fn row<S>(spec: &Spec, plan: &Plan<S>, names: &[&'static str], series: &[Series], missing: &Missing) -> Row {
+fn row<S>(
+    spec: &RowSpec,
+    plan: &Plan<S>,
+    names: &[&'static str],
+    series: &[Series],
+    missing: &MissingPeers,
+) -> Row {
     let measured = || names.iter().copied().zip(series);
     let median = |series: &Series| series.summary(spec.figure).map(|summary| summary.median);
     let mut row = Row {
@@ -202,7 +208,7 @@ mod tests {
             subject("client-go", &[10.0, 10.0]),
             subject("kube-runtime", &[]),
         ];
-        let spec = Spec {
+        let spec = RowSpec {
             name: "row".into(),
             unit: "ns",
             better: Better::Lower,

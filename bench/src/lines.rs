@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-pub(crate) struct Lines {
+pub(crate) struct LineProcess {
     name: &'static str,
     child: Child,
     requests: Option<ChildStdin>,
@@ -38,7 +38,7 @@ pub(crate) fn serve(mut answer: impl FnMut(&str) -> anyhow::Result<Figures>) -> 
     Ok(())
 }
 
-impl Lines {
+impl LineProcess {
     /// Starts a process that people call `name`.
     pub(crate) fn start(name: &'static str, command: &mut Command) -> anyhow::Result<Self> {
         let mut child = command
@@ -76,7 +76,7 @@ impl Lines {
     }
 }
 
-impl Drop for Lines {
+impl Drop for LineProcess {
     fn drop(&mut self) {
         drop(self.requests.take()); // the end of its input ends it
         if let Err(error) = self.child.wait() {

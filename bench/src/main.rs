@@ -3,7 +3,6 @@
 #![expect(clippy::disallowed_methods, reason = "this measures real time, on threads and tasks of its own")]
 
 mod apiserver;
-mod chance;
 mod controller;
 mod fanout;
 mod go;
@@ -15,6 +14,7 @@ mod measure;
 mod memory;
 mod process;
 mod progress;
+mod random;
 mod report;
 mod scratch;
 mod server;
@@ -64,10 +64,10 @@ enum Suite {
     KosAgents,
     /// A process of the suite `controller`.
     #[command(hide = true)]
-    ControllerSubject { library: controller::Library },
+    ControllerSubject { library: controller::ControllerLibrary },
     /// A process of the suite `informer`.
     #[command(hide = true)]
-    InformerSubject { library: informer::Library },
+    InformerSubject { library: informer::InformerLibrary },
     /// A process of the suite `store`.
     #[command(hide = true)]
     StoreHolder,
@@ -99,25 +99,26 @@ pub(crate) struct Options {
 fn main() -> anyhow::Result<ExitCode> {
     let cli = Cli::parse();
     let origin = Origin::here();
-    let (suite, options, run): (_, _, fn(&Options) -> anyhow::Result<interleave::Found>) = match &cli.suite {
-        Suite::Workqueue(options) => ("workqueue", options, workqueue::run),
-        Suite::Snapshot(options) => ("snapshot", options, snapshot::run),
-        Suite::Store(options) => ("store", options, store::run),
-        Suite::Apiserver(options) => ("apiserver", options, apiserver::run),
-        Suite::Fanout(options) => ("fanout", options, fanout::run),
-        Suite::Informer(options) => ("informer", options, informer::run),
-        Suite::Controller(options) => ("controller", options, controller::run),
-        Suite::Kos(options) => ("kos", options, kos::run),
-        Suite::KosControl => return kos::serve_control().map(|()| ExitCode::SUCCESS),
-        Suite::KosAgents => return kos::serve_agents().map(|()| ExitCode::SUCCESS),
-        Suite::ControllerSubject { library } => {
-            return controller::serve(*library).map(|()| ExitCode::SUCCESS);
-        }
-        Suite::InformerSubject { library } => {
-            return informer::serve(*library).map(|()| ExitCode::SUCCESS);
-        }
-        Suite::StoreHolder => return store::hold().map(|()| ExitCode::SUCCESS),
-    };
+    let (suite, options, run): (_, _, fn(&Options) -> anyhow::Result<interleave::SuiteResults>) =
+        match &cli.suite {
+            Suite::Workqueue(options) => ("workqueue", options, workqueue::run),
+            Suite::Snapshot(options) => ("snapshot", options, snapshot::run),
+            Suite::Store(options) => ("store", options, store::run),
+            Suite::Apiserver(options) => ("apiserver", options, apiserver::run),
+            Suite::Fanout(options) => ("fanout", options, fanout::run),
+            Suite::Informer(options) => ("informer", options, informer::run),
+            Suite::Controller(options) => ("controller", options, controller::run),
+            Suite::Kos(options) => ("kos", options, kos::run),
+            Suite::KosControl => return kos::serve_control().map(|()| ExitCode::SUCCESS),
+            Suite::KosAgents => return kos::serve_agents().map(|()| ExitCode::SUCCESS),
+            Suite::ControllerSubject { library } => {
+                return controller::serve(*library).map(|()| ExitCode::SUCCESS);
+            }
+            Suite::InformerSubject { library } => {
+                return informer::serve(*library).map(|()| ExitCode::SUCCESS);
+            }
+            Suite::StoreHolder => return store::hold().map(|()| ExitCode::SUCCESS),
+        };
     let found = run(options)?;
     let report = Report { origin, suite, rounds: options.rounds(), rows: found.rows };
     report::print(&report);

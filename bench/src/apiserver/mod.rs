@@ -11,10 +11,10 @@ mod shape;
 mod writes;
 
 use crate::Options;
-use crate::interleave::Found;
+use crate::interleave::SuiteResults;
 use crate::server;
 
 /// Measures the shapes that are asked for.
-pub(crate) fn run(options: &Options) -> anyhow::Result<Found> {
-    server::run::<measured::Measured, _>(options, rows::plans)
+pub(crate) fn run(options: &Options) -> anyhow::Result<SuiteResults> {
+    server::run::<measured::ApiserverSubject, _>(options, rows::plans)
 }

@@ -1,12 +1,12 @@
 //! The rows of this suite. Those that the design names carry its names and goals.
 
-use super::shape::Kind;
-use crate::interleave::{Plan, Spec};
+use super::shape::ApiserverShape;
+use crate::interleave::{Plan, RowSpec};
 use crate::report::Goal;
 use crate::server::PEER;
 
 /// The shapes and their rows.
-pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
+pub(super) fn plans(quick: bool) -> Vec<Plan<ApiserverShape>> {
     let (seconds, objects, watches_each) = if quick { (0.5, 2000, 300) } else { (4.0, 100_000, 10_000) };
     vec![
         writes(64, seconds, 6.0, Some(10.0)),
@@ -20,7 +20,7 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
 }
 
 /// `rate` and `cpu` are how many times better than the peer creates have to be.
-fn writes(clients: usize, seconds: f64, rate: f64, cpu: Option<f64>) -> Plan<Kind> {
+fn writes(clients: usize, seconds: f64, rate: f64, cpu: Option<f64>) -> Plan<ApiserverShape> {
     let goals = |factor: Option<f64>| -> Vec<Goal> {
         factor.map(|factor| Goal::times(factor, PEER)).into_iter().collect()
     };
@@ -28,9 +28,9 @@ fn writes(clients: usize, seconds: f64, rate: f64, cpu: Option<f64>) -> Plan<Kin
         64 => "create-cpu".to_owned(),
         _ => format!("create-cpu-{clients}"),
     };
-    let micros = |name: &str, figure| Spec::less(name, "µs", figure);
+    let micros = |name: &str, figure| RowSpec::less(name, "µs", figure);
     Plan {
-        shape: Kind::Writes { clients, seconds },
+        shape: ApiserverShape::Writes { clients, seconds },
         absent: vec![],
         rows: vec![
             per_second(&format!("creates-{clients}"), "create_per_second")
@@ -50,28 +50,28 @@ fn writes(clients: usize, seconds: f64, rate: f64, cpu: Option<f64>) -> Plan<Kin
     }
 }
 
-fn list(objects: usize) -> Plan<Kind> {
+fn list(objects: usize) -> Plan<ApiserverShape> {
     Plan {
-        shape: Kind::Lists { objects, clients: 1, indented: false },
+        shape: ApiserverShape::Lists { objects, clients: 1, indented: false },
         absent: vec![],
         rows: vec![
-            Spec::less("list-100k", "s", "list_s")
+            RowSpec::less("list-100k", "s", "list_s")
                 .goals(&[Goal::times(5.0, PEER)])
                 .note(LIST)
                 .also("list_mb", "MB of the list")
                 .also("client_cpu_s", "the client's CPU s"),
-            Spec::less("list-100k-cpu", "s", "cpu_s").note("CPU time of the server's process for it"),
-            Spec::less("list-100k-peak", "GiB", "peak_gib").note(PEAK).also("before_gib", "before it"),
+            RowSpec::less("list-100k-cpu", "s", "cpu_s").note("CPU time of the server's process for it"),
+            RowSpec::less("list-100k-peak", "GiB", "peak_gib").note(PEAK).also("before_gib", "before it"),
         ],
     }
 }
 
-fn lists_at_once(objects: usize, name: &str, indented: bool) -> Plan<Kind> {
+fn lists_at_once(objects: usize, name: &str, indented: bool) -> Plan<ApiserverShape> {
     Plan {
-        shape: Kind::Lists { objects, clients: 20, indented },
+        shape: ApiserverShape::Lists { objects, clients: 20, indented },
         absent: vec![(PEER, "one list shows what each takes it")],
         rows: vec![
-            Spec::less(name, "GiB", "peak_gib")
+            RowSpec::less(name, "GiB", "peak_gib")
                 .goals(&[Goal::at_most(1.5, "GiB")])
                 .note(if indented { INDENTED } else { PEAK })
                 .also("before_gib", "before them")
@@ -81,18 +81,18 @@ fn lists_at_once(objects: usize, name: &str, indented: bool) -> Plan<Kind> {
     }
 }
 
-fn watches(name: &str, watches: usize, per_connection: usize, most: f64) -> Plan<Kind> {
+fn watches(name: &str, watches: usize, per_connection: usize, most: f64) -> Plan<ApiserverShape> {
     Plan {
-        shape: Kind::Watches { watches, per_connection },
+        shape: ApiserverShape::Watches { watches, per_connection },
         absent: vec![],
         rows: vec![
-            Spec::less(name, "KiB", "idle_kib").goals(&[Goal::at_most(most, "KiB")]).note(
+            RowSpec::less(name, "KiB", "idle_kib").goals(&[Goal::at_most(most, "KiB")]).note(
                 match per_connection {
                     1 => IDLE_H1,
                     _ => IDLE_H2,
                 },
             ),
-            Spec::less(&format!("{name}-used"), "KiB", "used_kib")
+            RowSpec::less(&format!("{name}-used"), "KiB", "used_kib")
                 .note(USED)
                 .also("written_kib", "what one write to each object took with no watch, and was taken off"),
         ],
@@ -112,8 +112,8 @@ const USED: &str = "the same after each was told of one event of 1.4 KiB, and ca
 const PEAK: &str = "the most that was resident at a time (VmHWM) while it was asked for";
 const INDENTED: &str = "the same with `pretty=1`, for which each object is read and written: so tables, metadata and YAML are made, too";
 
-fn per_second(name: &str, figure: &'static str) -> Spec {
-    Spec::more(name, "/s", figure)
+fn per_second(name: &str, figure: &'static str) -> RowSpec {
+    RowSpec::more(name, "/s", figure)
 }
 
 #[cfg(test)]

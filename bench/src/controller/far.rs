@@ -1,7 +1,7 @@
 //! A loop over the wire: a reconcile that writes an annotation that says what it has seen, unless the object has it.
 
 use super::near::percentiles;
-use super::process::Library;
+use super::process::ControllerLibrary;
 use super::{kube, ours};
 use crate::measure::{Figures, count, cpu_time};
 use anyhow::ensure;
@@ -16,10 +16,10 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const ANNOTATION: &str = "bench.machinery.dev/seen";
 
-pub(super) struct Far {
+pub(super) struct RemoteLoop {
     turn: usize,
     /// Reconciles wait here until they may write.
     gate: Semaphore,
@@ -31,8 +31,12 @@ pub(super) struct Far {
     took: Mutex<BTreeMap<u64, f64>>,
 }
 
-impl Far {
-    pub(super) async fn begin(library: Library, kubeconfig: &Path, turn: usize) -> anyhow::Result<Arc<Self>> {
+impl RemoteLoop {
+    pub(super) async fn begin(
+        library: ControllerLibrary,
+        kubeconfig: &Path,
+        turn: usize,
+    ) -> anyhow::Result<Arc<Self>> {
         let far = Arc::new(Self {
             turn,
             gate: Semaphore::new(0),
@@ -42,8 +46,8 @@ impl Far {
             took: Mutex::default(),
         });
         match library {
-            Library::Ours => ours::far(kubeconfig, far.clone()).await?,
-            Library::KubeRuntime => kube::far(kubeconfig, far.clone()).await?,
+            ControllerLibrary::Ours => ours::far(kubeconfig, far.clone()).await?,
+            ControllerLibrary::KubeRuntime => kube::far(kubeconfig, far.clone()).await?,
         }
         reached(|| far.began.load(Relaxed), 1).await?;
         // All that there can be at once wait.
@@ -93,14 +97,14 @@ impl Far {
             .with("runs", runs / wrote))
     }
 
-    pub(super) async fn heard(&self, events: usize) -> anyhow::Result<Figures> {
+    pub(super) async fn wait_for_reconciles(&self, events: usize) -> anyhow::Result<Figures> {
         reached(|| self.took.lock().len(), events).await?;
         Ok(percentiles(self.took.lock().values().copied().collect()))
     }
 }
 
 async fn reached(so_far: impl Fn() -> usize, all: usize) -> anyhow::Result<()> {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     while so_far() < all {
         ensure!(Instant::now() < until, "there were {} of {all}", so_far());
         tokio::time::sleep(Duration::from_millis(1)).await;

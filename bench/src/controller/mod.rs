@@ -15,5 +15,5 @@ mod shape;
 mod step;
 mod suite;
 
-pub(crate) use process::{Library, serve};
+pub(crate) use process::{ControllerLibrary, serve};
 pub(crate) use suite::run;

@@ -1,11 +1,11 @@
 //! The rows of this suite. Those that the design names carry its names and goals.
 
 use super::measured::KR;
-use super::shape::Kind;
-use crate::interleave::{Plan, Spec};
+use super::shape::ControllerShape;
+use crate::interleave::{Plan, RowSpec};
 use crate::report::Goal;
 
-struct Sizes {
+struct ControllerSizes {
     objects: usize,
     ms: u64,
     events: usize,
@@ -14,57 +14,68 @@ struct Sizes {
     far_events: usize,
 }
 
-const FULL: Sizes =
-    Sizes { objects: 10_000, ms: 3000, events: 2500, idle: 50_000, written: 5000, far_events: 2000 };
+const FULL: ControllerSizes = ControllerSizes {
+    objects: 10_000,
+    ms: 3000,
+    events: 2500,
+    idle: 50_000,
+    written: 5000,
+    far_events: 2000,
+};
 
-const QUICK: Sizes = Sizes { objects: 1000, ms: 200, events: 200, idle: 2000, written: 200, far_events: 100 };
+const QUICK: ControllerSizes =
+    ControllerSizes { objects: 1000, ms: 200, events: 200, idle: 2000, written: 200, far_events: 100 };
 
 /// Changes that a source has told and nobody has reconciled: more than there are workers, and fewer than would merge.
-const UNDER_WAY: usize = 100;
+const IN_FLIGHT: usize = 100;
 
 /// No multiple of a timer's millisecond, so that a change comes at any time between two of its steps.
 const NEAR_US: u64 = 4100;
 const FAR_US: u64 = 5100;
 
 /// The shapes and their rows.
-pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
+pub(super) fn plans(quick: bool) -> Vec<Plan<ControllerShape>> {
     let sizes = if quick { QUICK } else { FULL };
     let thrice = [Goal::times(3.0, KR)];
     vec![
-        reconciles(&sizes, UNDER_WAY, true, "reconciles", &thrice, RECONCILES),
+        reconciles(&sizes, IN_FLIGHT, true, "reconciles", &thrice, RECONCILES),
         reconciles(&sizes, 10, true, "reconciles-10", &[], "the same with ten under way"),
-        reconciles(&sizes, UNDER_WAY, false, "reconciles-no-limit", &[], NO_LIMIT),
+        reconciles(&sizes, IN_FLIGHT, false, "reconciles-no-limit", &[], NO_LIMIT),
         reconciles(&sizes, 0, true, "reconciles-flood", &[], FLOOD),
         Plan {
-            shape: Kind::Hops { objects: sizes.objects, events: sizes.events, every_us: NEAR_US },
+            shape: ControllerShape::Hops { objects: sizes.objects, events: sizes.events, every_us: NEAR_US },
             absent: vec![],
             rows: vec![
-                Spec::less("event-to-reconcile-p50", "µs", "p50_us").note(HOP),
-                Spec::less("event-to-reconcile-p99", "µs", "p99_us")
+                RowSpec::less("event-to-reconcile-p50", "µs", "p50_us").note(HOP),
+                RowSpec::less("event-to-reconcile-p99", "µs", "p99_us")
                     .goals(&thrice)
                     .note(HOP)
                     .also("cpu_us", "CPU µs of the process for each, its source's thread among them"),
             ],
         },
         Plan {
-            shape: Kind::Idle { objects: sizes.idle },
+            shape: ControllerShape::Idle { objects: sizes.idle },
             absent: vec![],
             rows: vec![
-                Spec::less("idle-object-bytes", "B", "bytes")
+                RowSpec::less("idle-object-bytes", "B", "bytes")
                     .note(IDLE)
                     .also("without_records", "with Settings::records at 0"),
             ],
         },
         Plan {
-            shape: Kind::Status { objects: sizes.written, events: sizes.far_events, every_us: FAR_US },
+            shape: ControllerShape::Status {
+                objects: sizes.written,
+                events: sizes.far_events,
+                every_us: FAR_US,
+            },
             absent: vec![],
             rows: vec![
-                Spec::more("status-reconciles", "writes/s", "per_second")
+                RowSpec::more("status-reconciles", "writes/s", "per_second")
                     .note(STATUS)
                     .also("server_cpu_us", "server's CPU µs a write")
                     .also("client_cpu_us", "CPU µs of the loop's process")
                     .also("runs", "runs begun for each write meanwhile"),
-                Spec::less("status-event-to-reconcile-p99", "µs", "p99_us")
+                RowSpec::less("status-event-to-reconcile-p99", "µs", "p99_us")
                     .note(STATUS_HOP)
                     .also("p50_us", "p50")
                     .also("event_server_cpu_us", "server's CPU µs an event, with both writes")
@@ -75,18 +86,18 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
 }
 
 fn reconciles(
-    sizes: &Sizes,
+    sizes: &ControllerSizes,
     under_way: usize,
     is_limited: bool,
     name: &str,
     goals: &[Goal],
     note: &'static str,
-) -> Plan<Kind> {
+) -> Plan<ControllerShape> {
     Plan {
-        shape: Kind::Reconciles { objects: sizes.objects, ms: sizes.ms, under_way, is_limited },
+        shape: ControllerShape::Reconciles { objects: sizes.objects, ms: sizes.ms, under_way, is_limited },
         absent: vec![],
         rows: vec![
-            Spec::more(name, "reconciles/s", "per_second")
+            RowSpec::more(name, "reconciles/s", "per_second")
                 .goals(goals)
                 .note(note)
                 .also("told", "events/s of the source")

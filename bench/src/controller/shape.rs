@@ -4,7 +4,7 @@
 pub(super) const WORKERS: u16 = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum ControllerShape {
     /// Changes of a source in the process, through to a reconcile that does nothing, for a time: so many are under way, or with 0 as
     /// many as the source can make.
     Reconciles { objects: usize, ms: u64, under_way: usize, is_limited: bool },

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum Step {
+pub(super) enum ControllerStep {
     Reconciles {
         objects: usize,
         ms: u64,
@@ -19,7 +19,7 @@ pub(super) enum Step {
     /// Bytes that are allocated when everything is quiet.
     Idle {
         objects: usize,
-        keeps: Keeps,
+        keeps: IdleContents,
     },
     /// Begins a loop over the wire, and waits until it has begun a reconcile, which waits.
     Begin {
@@ -39,7 +39,7 @@ pub(super) enum Step {
 
 /// What there is in the process beside the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Keeps {
+pub(super) enum IdleContents {
     Cache,
     Loop,
     /// Ours without what came of each object's last run.

@@ -8,10 +8,10 @@ mod rows;
 mod shape;
 
 use crate::Options;
-use crate::interleave::Found;
+use crate::interleave::SuiteResults;
 use crate::server;
 
 /// Measures the shapes that are asked for.
-pub(crate) fn run(options: &Options) -> anyhow::Result<Found> {
-    server::run::<measured::Measured, _>(options, rows::plans)
+pub(crate) fn run(options: &Options) -> anyhow::Result<SuiteResults> {
+    server::run::<measured::FanoutSubject, _>(options, rows::plans)
 }

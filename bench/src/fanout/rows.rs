@@ -1,19 +1,19 @@
 //! The rows of this suite. Those that the design names carry its names and goals.
 
-use super::shape::{Kind, Traffic};
-use crate::interleave::{Plan, Spec};
+use super::shape::{FanoutShape, Traffic};
+use crate::interleave::{Plan, RowSpec};
 use crate::report::Goal;
 use crate::server::PEER;
 
 /// How large the shapes are.
-struct Sizes {
+struct FanoutSizes {
     watches: usize,
     many: usize,
     traffic: Traffic,
     stalled: (usize, f64, f64),
 }
 
-const FULL: Sizes = Sizes {
+const FULL: FanoutSizes = FanoutSizes {
     watches: 5000,
     many: 50_000,
     traffic: Traffic { rate: 50.0, events: 500, idle_seconds: 3.0 },
@@ -21,7 +21,7 @@ const FULL: Sizes = Sizes {
 };
 
 /// Shows that all of it works: names promise sizes that a quick run has not.
-const QUICK: Sizes = Sizes {
+const QUICK: FanoutSizes = FanoutSizes {
     watches: 500,
     many: 1000,
     traffic: Traffic { rate: 50.0, events: 40, idle_seconds: 0.5 },
@@ -29,37 +29,37 @@ const QUICK: Sizes = Sizes {
 };
 
 /// The shapes and their rows.
-pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
+pub(super) fn plans(quick: bool) -> Vec<Plan<FanoutShape>> {
     let sizes = if quick { QUICK } else { FULL };
     vec![event(&sizes), cost(&sizes), stalled(&sizes)]
 }
 
-fn event(sizes: &Sizes) -> Plan<Kind> {
+fn event(sizes: &FanoutSizes) -> Plan<FanoutShape> {
     Plan {
-        shape: Kind::Event { watches: sizes.watches, traffic: sizes.traffic },
+        shape: FanoutShape::Event { watches: sizes.watches, traffic: sizes.traffic },
         absent: vec![],
         rows: vec![
-            Spec::less("event-cpu-5000", "µs", "event_us")
+            RowSpec::less("event-cpu-5000", "µs", "event_us")
                 .goals(&[Goal::times(100.0, PEER)])
                 .note(EVENT)
                 .also("idle_us", "taken off for each second, as much as one without events costs: µs")
                 .also("per_second", "events/s that it kept up with")
                 .also("client_us", "the client's CPU µs an event"),
-            Spec::less("event-told-cpu-5000", "µs", "told_us")
+            RowSpec::less("event-told-cpu-5000", "µs", "told_us")
                 .goals(&[Goal::times(100.0, PEER)])
                 .note(TOLD)
                 .also("write_us", "the same write with no watch"),
-            Spec::less("event-lag-p99-5000", "ms", "lag_p99_ms").note(LAG).also("lag_p50_ms", "p50, ms"),
+            RowSpec::less("event-lag-p99-5000", "ms", "lag_p99_ms").note(LAG).also("lag_p50_ms", "p50, ms"),
         ],
     }
 }
 
-fn cost(sizes: &Sizes) -> Plan<Kind> {
+fn cost(sizes: &FanoutSizes) -> Plan<FanoutShape> {
     Plan {
-        shape: Kind::Cost { few: 100, many: sizes.many, traffic: sizes.traffic },
+        shape: FanoutShape::Cost { few: 100, many: sizes.many, traffic: sizes.traffic },
         absent: vec![(PEER, MANY)],
         rows: vec![
-            Spec::less("event-cost-50000-over-100", "", "ratio")
+            RowSpec::less("event-cost-50000-over-100", "", "ratio")
                 .goals(&[Goal::at_most(1.2, "")])
                 .note(COST)
                 .also("few_us", "µs with 100")
@@ -71,13 +71,13 @@ fn cost(sizes: &Sizes) -> Plan<Kind> {
     }
 }
 
-fn stalled(sizes: &Sizes) -> Plan<Kind> {
+fn stalled(sizes: &FanoutSizes) -> Plan<FanoutShape> {
     let (watches, rate, seconds) = sizes.stalled;
     Plan {
-        shape: Kind::Stalled { watches, rate, seconds },
+        shape: FanoutShape::Stalled { watches, rate, seconds },
         absent: vec![(PEER, OURS_ONLY)],
         rows: vec![
-            Spec::less("stalled-others-p99", "ms", "others_p99_ms")
+            RowSpec::less("stalled-others-p99", "ms", "others_p99_ms")
                 .goals(&[Goal::at_most(1000.0, "ms")])
                 .note(STALLED)
                 .also("others_p50_ms", "p50, ms")
@@ -86,11 +86,11 @@ fn stalled(sizes: &Sizes) -> Plan<Kind> {
                 .also("per_second", "writes/s")
                 .also("event_us", "server CPU µs a write")
                 .also("client_us", "client CPU µs a write"),
-            Spec::less("stalled-ended", "s", "ended_last_s")
+            RowSpec::less("stalled-ended", "s", "ended_last_s")
                 .goals(&[Goal::at_most(10.0, "s")])
                 .note(ENDED)
                 .also("ended_first_s", "the first"),
-            Spec::less("stalled-memory", "MiB", "grown_mib")
+            RowSpec::less("stalled-memory", "MiB", "grown_mib")
                 .goals(&[Goal::at_most(64.0, "MiB")])
                 .note(GROWN)
                 .also("before_mib", "before, MiB"),

@@ -1,12 +1,12 @@
 //! What is measured. Objects are custom resources of 1 KiB, one for each label; an event replaces one of them.
 
-use crate::watches::Seats;
+use crate::watches::WatchLayout;
 
 /// How many watches each event interests.
 pub(super) const INTERESTED: usize = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum FanoutShape {
     /// Events among many watches, each of interest to ten.
     Event { watches: usize, traffic: Traffic },
     /// The same among few watches, and then among many, on the same server with the same objects.
@@ -26,7 +26,7 @@ pub(super) struct Traffic {
 
 /// Watches over connections of HTTP/2: a hundred on each, or ten connections where there are fewer than a thousand. So an event goes to
 /// ten connections always.
-pub(super) fn seats(watches: usize) -> Seats {
+pub(super) fn seats(watches: usize) -> WatchLayout {
     let per_connection = (watches / INTERESTED).clamp(1, 100);
-    Seats { watches, shards: watches / INTERESTED, per_connection, stalled: None }
+    WatchLayout { watches, shards: watches / INTERESTED, per_connection, stalled: None }
 }

@@ -1,9 +1,9 @@
-//! Agents: each has a connection of its own, and keyed informers that hold a few keys.
+//! AgentGroup: each has a connection of its own, and keyed informers that hold a few keys.
 
 use super::configs::{Config, key, key_of};
 use super::ours::{config, kind};
-use crate::chance::Chance;
 use crate::measure::{Figures, count, cpu_time};
+use crate::random::SplitMix;
 use anyhow::{Context, ensure};
 use machinery_informers::{Interest, KeyedInformers};
 use machinery_kube::{Connections, Remote, Server, client};
@@ -15,13 +15,13 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-pub(super) struct Agents {
+pub(super) struct AgentGroup {
     agents: Vec<Agent>,
     keys: usize,
-    told: Arc<Told>,
-    chance: Chance,
+    told: Arc<EventCounts>,
+    chance: SplitMix,
     _stop: DropGuard,
 }
 
@@ -34,7 +34,7 @@ struct Agent {
 
 /// What all handlers were told.
 #[derive(Default)]
-struct Told {
+struct EventCounts {
     /// Changes, without what was there and what was let go.
     changes: AtomicUsize,
     /// Of them and of what was there, those under no key that their agent holds.
@@ -47,7 +47,7 @@ fn first(agent: usize, agents: usize, each: usize, keys: usize) -> impl Iterator
     (from..from + each).map(move |i| key(i % keys))
 }
 
-impl Agents {
+impl AgentGroup {
     pub(super) async fn begin(
         kubeconfig: &Path,
         agents: usize,
@@ -56,7 +56,7 @@ impl Agents {
         per_key: bool,
     ) -> anyhow::Result<(Self, Figures)> {
         let (began, cpu) = (Instant::now(), cpu_time());
-        let (told, stopping) = (Arc::new(Told::default()), CancellationToken::new());
+        let (told, stopping) = (Arc::new(EventCounts::default()), CancellationToken::new());
         let config = config(kubeconfig).await?;
         let mut all = Vec::with_capacity(agents);
         for agent in 0..agents {
@@ -80,7 +80,7 @@ impl Agents {
             }
         }
         synced(&all).await?;
-        let begun = Self { agents: all, keys, told, chance: Chance(7), _stop: stopping.drop_guard() };
+        let begun = Self { agents: all, keys, told, chance: SplitMix(7), _stop: stopping.drop_guard() };
         let figures = Figures::default()
             .with("begin_s", began.elapsed().as_secs_f64())
             .with("begin_cpu_s", cpu_time().saturating_sub(cpu).as_secs_f64());
@@ -88,8 +88,8 @@ impl Agents {
     }
 
     /// Waits until so many changes have been told, and a moment more for those that should not be.
-    pub(super) async fn heard(&mut self, events: usize) -> anyhow::Result<Figures> {
-        let end = Instant::now() + PATIENCE;
+    pub(super) async fn wait_for_events(&mut self, events: usize) -> anyhow::Result<Figures> {
+        let end = Instant::now() + TIMEOUT;
         loop {
             let told = self.told.changes.load(Relaxed);
             if told >= events {
@@ -122,7 +122,7 @@ impl Agents {
                     }
                 };
                 agent.acquire(new)?;
-                agent.let_go(0);
+                agent.release(0);
                 done += 2; // one key comes and one goes
             }
             synced(&self.agents).await?;
@@ -135,7 +135,7 @@ impl Agents {
                 agent.acquire(key)?;
             }
             for _ in 0..each {
-                agent.let_go(0);
+                agent.release(0);
             }
         }
         synced(&self.agents).await?;
@@ -151,7 +151,7 @@ impl Agents {
         let began = Instant::now();
         let agent = self.agents.first_mut().context("there is no agent")?;
         while agent.interests.len() > keys {
-            agent.let_go(agent.interests.len() - 1);
+            agent.release(agent.interests.len() - 1);
         }
         for i in agent.interests.len()..keys {
             agent.acquire(key(i))?;
@@ -168,7 +168,7 @@ impl Agent {
         Ok(())
     }
 
-    fn let_go(&mut self, at: usize) {
+    fn release(&mut self, at: usize) {
         drop(self.interests.remove(at));
         self.holds.lock().remove(at);
     }
@@ -177,7 +177,7 @@ impl Agent {
 async fn synced(agents: &[Agent]) -> anyhow::Result<()> {
     for (number, agent) in agents.iter().enumerate() {
         for interest in &agent.interests {
-            let synced = tokio::time::timeout(PATIENCE, interest.synced()).await;
+            let synced = tokio::time::timeout(TIMEOUT, interest.synced()).await;
             synced.with_context(|| {
                 format!("agent {number} does not know {}: {:?}", interest.key(), agent.informers.state())
             })??;
@@ -187,7 +187,7 @@ async fn synced(agents: &[Agent]) -> anyhow::Result<()> {
 }
 
 fn counting(
-    told: Arc<Told>,
+    told: Arc<EventCounts>,
     holds: Arc<Mutex<Vec<String>>>,
 ) -> impl FnMut(&String, Event<Arc<Config>>) + Send + 'static {
     move |key, event| {

@@ -1,6 +1,6 @@
 //! The objects of the wire: ConfigMaps of 1 KiB, as texts; and what becomes of them.
 
-use crate::chance::Chance;
+use crate::random::SplitMix;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use machinery_kube::{Identity, Meta};
 use machinery_objects::{Labels, Object, ObjectKey, ResourceVersion};
@@ -49,7 +49,7 @@ fn written(i: usize, turn: usize, more: &str, bytes: usize) -> String {
         i >> 8 & 255,
         i & 255,
     );
-    let mut chance = Chance(i as u64);
+    let mut chance = SplitMix(i as u64);
     let left = bytes.saturating_sub(text.len() + r#""}}"#.len());
     text.extend(std::iter::repeat_with(|| char::from(b'a' + (chance.next() % 26) as u8)).take(left));
     text.push_str(r#""}}"#);

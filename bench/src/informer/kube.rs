@@ -4,7 +4,7 @@ use super::configs::FiveOfKube;
 use super::ours::{Hops, config, getting, listing, page};
 use super::pods::{app, app_of, changes, node_of, permitted, pod, pods, shuffled, touch};
 use super::readers::beside;
-use super::shape::Of;
+use super::shape::Projection;
 use crate::measure::{Figures, Lap, count};
 use anyhow::ensure;
 use futures::stream::{self, BoxStream};
@@ -27,7 +27,7 @@ use std::time::Instant;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
-type Told = BoxStream<'static, watcher::Result<Event<Pod>>>;
+type WatchEvents = BoxStream<'static, watcher::Result<Event<Pod>>>;
 
 /// A store of pods that are there, and of what becomes of them.
 fn begin(
@@ -40,7 +40,7 @@ fn begin(
     let there = stream::iter(there).map(|pod| Event::InitApply((*pod).clone()));
     let there = stream::iter([Event::Init]).chain(there).chain(stream::iter([Event::InitDone]));
     let changes = changes.map(|pod| Event::Apply((*pod).clone()));
-    let told: Told = there.chain(changes).map(Ok).boxed();
+    let told: WatchEvents = there.chain(changes).map(Ok).boxed();
     let stream = reflector(writer, told);
     let running = runtime.spawn(stream.for_each(move |event| {
         if let Ok(Event::Apply(pod)) = &event {
@@ -115,7 +115,7 @@ pub(super) fn hop(runtime: &Runtime, objects: usize, events: usize) -> anyhow::R
 }
 
 #[derive(Deserialize)]
-struct List<O> {
+struct KubeList<O> {
     items: Vec<O>,
 }
 
@@ -129,7 +129,7 @@ fn each<O: DeserializeOwned>(objects: usize, passes: usize) -> anyhow::Result<f6
     let page = page(objects);
     let mut lap = Lap::started();
     for _ in 0..passes {
-        let list: List<O> = serde_json::from_slice(page.as_bytes())?;
+        let list: KubeList<O> = serde_json::from_slice(page.as_bytes())?;
         ensure!(list.items.len() == objects, "all of it is read");
     }
     lap.stop();
@@ -139,17 +139,17 @@ fn each<O: DeserializeOwned>(objects: usize, passes: usize) -> anyhow::Result<f6
 /// Returns the store too, which goes on.
 pub(super) async fn sync(
     kubeconfig: &Path,
-    of: Of,
+    of: Projection,
     objects: usize,
 ) -> anyhow::Result<(Figures, Box<dyn Any>)> {
     match of {
-        Of::Whole | Of::Lean => follow::<ConfigMap>(kubeconfig, objects, |_| {}, |_| 1).await,
-        Of::Slim => {
+        Projection::Whole | Projection::Lean => follow::<ConfigMap>(kubeconfig, objects, |_| {}, |_| 1).await,
+        Projection::Slim => {
             let clear = |config: &mut ConfigMap| config.metadata.managed_fields = None;
             follow(kubeconfig, objects, clear, |config| usize::from(config.metadata.managed_fields.is_none()))
                 .await
         }
-        Of::Five => follow(kubeconfig, objects, FiveOfKube::strip, FiveOfKube::touch).await,
+        Projection::Five => follow(kubeconfig, objects, FiveOfKube::strip, FiveOfKube::touch).await,
     }
 }
 

@@ -20,5 +20,5 @@ mod step;
 mod suite;
 mod text;
 
-pub(crate) use process::{Library, serve};
+pub(crate) use process::{InformerLibrary, serve};
 pub(crate) use suite::run;

@@ -86,7 +86,7 @@ pub(crate) const fn permitted(under_way: usize) -> usize {
 /// In which order `n` things are visited.
 pub(super) fn shuffled(n: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
-    let mut chance = crate::chance::Chance(1);
+    let mut chance = crate::random::SplitMix(1);
     for i in (1..n).rev() {
         order.swap(i, chance.below(i + 1));
     }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// What happened in the time.
-pub(super) struct Beside {
+pub(super) struct MeasuredInterval {
     pub(super) seconds: f64,
     pub(super) lists: f64,
     /// CPU time of the process without that of the readers.
@@ -15,7 +15,11 @@ pub(super) struct Beside {
 }
 
 /// Waits so long, while as many threads list again and again.
-pub(super) fn beside<L: Fn() -> i64 + Send>(readers: usize, ms: u64, list: impl Fn() -> L) -> Beside {
+pub(super) fn beside<L: Fn() -> i64 + Send>(
+    readers: usize,
+    ms: u64,
+    list: impl Fn() -> L,
+) -> MeasuredInterval {
     let (stop, lists) = (AtomicBool::new(false), AtomicUsize::new(0));
     let theirs = Mutex::new(Duration::ZERO);
     let (start, cpu) = (Instant::now(), cpu_time());
@@ -37,5 +41,5 @@ pub(super) fn beside<L: Fn() -> i64 + Send>(readers: usize, ms: u64, list: impl 
     let seconds = start.elapsed().as_secs_f64();
     let theirs = theirs.into_inner();
     let cpu = cpu_time().saturating_sub(cpu).saturating_sub(theirs);
-    Beside { seconds, lists: count(lists.into_inner()) / seconds, cpu }
+    MeasuredInterval { seconds, lists: count(lists.into_inner()) / seconds, cpu }
 }

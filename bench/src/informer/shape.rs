@@ -1,7 +1,7 @@
 //! What is measured.
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum InformerShape {
     /// Events from a source in the process, through to a handler, for a time, while readers list and touch everything: so many
     /// are under way, or with 0 as many as the source can make.
     Writes { objects: usize, readers: usize, ms: u64, under_way: usize },
@@ -12,7 +12,7 @@ pub(super) enum Kind {
     /// Making objects of the pages that come over the wire, and nothing else.
     Decode { objects: usize, passes: usize },
     /// An informer of all objects of a server over the wire, until it is whole: as they are, or less of each.
-    Sync { objects: usize, of: Of },
+    Sync { objects: usize, of: Projection },
     /// Ours on the server's handle in one process; who has no such thing goes over the wire.
     Near { objects: usize },
     /// A watch ends with 410, after so many objects have changed.
@@ -26,7 +26,7 @@ pub(super) enum Kind {
 /// What is kept of an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Of {
+pub(super) enum Projection {
     /// k8s-openapi's `ConfigMap`, and Go's.
     Whole,
     /// The same without `metadata.managedFields`.

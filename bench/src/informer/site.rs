@@ -4,7 +4,7 @@ use super::configs::{PATH, name, sent};
 use crate::measure::count;
 use crate::process;
 use crate::scratch::Scratch;
-use crate::server::{Access, Client, Server, ours, remove, settled};
+use crate::server::{Access, Client, ServerProcess, ours, remove, settled};
 use anyhow::{Context, ensure};
 use bytes::Bytes;
 use futures::StreamExt;
@@ -14,17 +14,17 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 
-pub(crate) struct Site {
-    server: Server,
+pub(crate) struct SharedServer {
+    server: ServerProcess,
     scratch: Rc<Scratch>,
     /// All clients of this process are on one thread.
     pub(crate) runtime: Runtime,
-    there: Option<There>,
+    there: Option<RunningServer>,
 }
 
 /// A server that runs.
 #[derive(Clone)]
-pub(crate) struct There {
+pub(crate) struct RunningServer {
     objects: usize,
     pub(crate) access: Access,
     pub(crate) kubeconfig: PathBuf,
@@ -32,9 +32,9 @@ pub(crate) struct There {
 }
 
 /// So many writes may wait for their answer.
-const UNDER_WAY: usize = 64;
+const IN_FLIGHT: usize = 64;
 
-impl Site {
+impl SharedServer {
     pub(crate) fn new(scratch: Rc<Scratch>) -> anyhow::Result<Self> {
         let server = ours(scratch.clone())?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
@@ -42,7 +42,7 @@ impl Site {
     }
 
     /// A server with as many objects: the one that is there, if it has.
-    pub(crate) fn with(&mut self, objects: usize) -> anyhow::Result<There> {
+    pub(crate) fn with(&mut self, objects: usize) -> anyhow::Result<RunningServer> {
         if let Some(there) = self.there.as_ref().filter(|there| there.objects == objects) {
             return Ok(there.clone());
         }
@@ -54,7 +54,7 @@ impl Site {
                 let mut client = client.clone();
                 async move { client.post(PATH, Bytes::from(sent(i, 0))).await.map(drop) }
             });
-            let mut made = made.buffer_unordered(UNDER_WAY);
+            let mut made = made.buffer_unordered(IN_FLIGHT);
             while let Some(made) = made.next().await {
                 made?;
             }
@@ -63,7 +63,7 @@ impl Site {
         let pid = self.server.pid()?;
         settled(pid)?;
         let kubeconfig = self.server.kubeconfig();
-        Ok(self.there.insert(There { objects, access, kubeconfig, pid }).clone())
+        Ok(self.there.insert(RunningServer { objects, access, kubeconfig, pid }).clone())
     }
 
     pub(crate) fn end(&mut self) -> anyhow::Result<()> {
@@ -77,7 +77,7 @@ impl Site {
     }
 }
 
-impl There {
+impl RunningServer {
     /// Writes objects anew at a steady rate, the first `among` in turn, and returns µs of the server's CPU for each. A turn tells one
     /// from the next.
     pub(crate) async fn write(
@@ -100,7 +100,7 @@ impl There {
                 client.put(&format!("{PATH}/{}", name(i)), body).await.map(drop)
             }
         });
-        let mut written = written.buffer_unordered(UNDER_WAY);
+        let mut written = written.buffer_unordered(IN_FLIGHT);
         while let Some(written) = written.next().await {
             written?;
         }

@@ -1,12 +1,12 @@
 //! What a subject's process is told. The Go peers read the same text.
 
-use super::shape::Of;
+use super::shape::Projection;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "shape")]
-pub(super) enum Step {
+pub(super) enum InformerStep {
     #[serde(rename = "informer-writes")]
     Writes {
         #[serde(rename = "keys")]
@@ -42,7 +42,7 @@ pub(super) enum Step {
         #[serde(rename = "keys")]
         objects: usize,
         kubeconfig: PathBuf,
-        of: Of,
+        of: Projection,
     },
     /// Fills a server in the process, and begins informers on its handle.
     #[serde(rename = "informer-near")]
@@ -74,15 +74,15 @@ mod tests {
 
     #[test]
     fn a_step_reads_as_the_go_process_expects_it() {
-        fn check(step: &Step, expect: &str) {
+        fn check(step: &InformerStep, expect: &str) {
             assert_eq!(serde_json::to_string(step).expect("plain data"), expect);
         }
         check(
-            &Step::Writes { objects: 1, readers: 10, ms: 2, under_way: 3 },
+            &InformerStep::Writes { objects: 1, readers: 10, ms: 2, under_way: 3 },
             r#"{"shape":"informer-writes","keys":1,"workers":10,"work_ms":2,"under_way":3}"#,
         );
         check(
-            &Step::Sync { objects: 1, kubeconfig: "k".into(), of: Of::Five },
+            &InformerStep::Sync { objects: 1, kubeconfig: "k".into(), of: Projection::Five },
             r#"{"shape":"informer-sync","keys":1,"kubeconfig":"k","of":"five"}"#,
         );
     }

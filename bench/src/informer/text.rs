@@ -21,10 +21,10 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 type Body = StreamBody<mpsc::UnboundedReceiver<Result<Frame<Bytes>, Infallible>>>;
-type Lines = mpsc::UnboundedSender<Result<Frame<Bytes>, Infallible>>;
+type FrameSender = mpsc::UnboundedSender<Result<Frame<Bytes>, Infallible>>;
 
 pub(super) struct TextServer {
     shared: Arc<Mutex<State>>,
@@ -36,7 +36,7 @@ struct State {
     items: Vec<Bytes>,
     revision: usize,
     /// Where watches began that are open.
-    watches: Vec<Lines>,
+    watches: Vec<FrameSender>,
     /// Lists of all that were asked for since the last end of all watches, their first pages or watches that began with the state.
     lists: usize,
 }
@@ -96,7 +96,7 @@ impl TextServer {
     }
 
     fn wait(&self, what: &str, is_so: impl Fn(&State) -> bool) -> anyhow::Result<()> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         loop {
             let mut state = self.shared.lock();
             state.watches.retain(|watch| !watch.is_closed());
@@ -116,7 +116,7 @@ const EXPIRED: &str = concat!(
     "\n"
 );
 
-fn send(lines: &Lines, bytes: Bytes) {
+fn send(lines: &FrameSender, bytes: Bytes) {
     // Who is gone hears nothing.
     let _ = lines.unbounded_send(Ok(Frame::data(bytes)));
 }
@@ -155,7 +155,7 @@ fn respond(state: &mut State, request: &Request<Incoming>) -> http::Result<Respo
     Response::builder().status(status).header("content-type", "application/json").body(StreamBody::new(body))
 }
 
-fn list(state: &mut State, query: &BTreeMap<&str, &str>, lines: &Lines) {
+fn list(state: &mut State, query: &BTreeMap<&str, &str>, lines: &FrameSender) {
     let from: usize = query.get("continue").and_then(|from| from.parse().ok()).unwrap_or(0);
     let limit: Option<usize> = query.get("limit").and_then(|limit| limit.parse().ok());
     let to = limit

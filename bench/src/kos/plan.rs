@@ -1,6 +1,6 @@
 //! Which attachment is where.
 
-use super::shape::Load;
+use super::shape::KosLoad;
 use serde_json::{Value, json};
 
 pub(super) const NAMESPACE: &str = "default";
@@ -28,7 +28,7 @@ pub(super) fn subnet(network: usize) -> Value {
     })
 }
 
-impl Load {
+impl KosLoad {
     /// Attachments of one network are neighbours, and on as many nodes as there are of them, if there are.
     pub(super) fn attachment(&self, number: usize) -> Value {
         let network = number / self.in_one();
@@ -63,12 +63,12 @@ mod tests {
 
     #[test]
     fn all_know_of_all_others_of_their_network() {
-        let load = Load { nodes: 1000, attachments: 1000, networks: 20, per_key: false };
+        let load = KosLoad { nodes: 1000, attachments: 1000, networks: 20, per_key: false };
         assert_eq!((load.in_one(), load.remotes()), (50, 1000 * 49));
-        let load = Load { nodes: 10, attachments: 105, networks: 5, per_key: false };
+        let load = KosLoad { nodes: 10, attachments: 105, networks: 5, per_key: false };
         assert_eq!((load.in_one(), load.remotes()), (21, 105 * 9));
         let nodes: std::collections::BTreeSet<_> = (0..50)
-            .map(|number| Load { nodes: 1000, ..load }.attachment(number)["spec"]["node"].to_string())
+            .map(|number| KosLoad { nodes: 1000, ..load }.attachment(number)["spec"]["node"].to_string())
             .collect();
         assert_eq!(nodes.len(), 50);
     }

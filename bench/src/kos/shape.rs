@@ -2,7 +2,7 @@
 
 /// One whole life: agents begin, attachments are made, all is known where it matters.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Load {
+pub(super) struct KosLoad {
     pub(super) nodes: usize,
     pub(super) attachments: usize,
     /// They are dealt to so many networks, of one size, and to nodes in turn.
@@ -12,7 +12,7 @@ pub(super) struct Load {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum KosShape {
     /// Few, more and most attachments, with as many peers each; what counts is that one costs the same.
     Slope { nodes: usize, sizes: [usize; 3], peers: usize },
     /// Few and more attachments in as many networks: what peers cost.

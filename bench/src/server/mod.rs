@@ -1,6 +1,6 @@
 //! Servers of Kubernetes' API: `machinery serve`, and the genuine API machinery of `bench/peers/apiserver`.
 //!
-//! A [`Server`] is a process with a kubeconfig, which is used and looked at from outside. A [`Client`] has a connection to
+//! A [`ServerProcess`] is a process with a kubeconfig, which is used and looked at from outside. A [`Client`] has a connection to
 //! it; [`objects`] are what is written.
 
 mod access;
@@ -12,8 +12,8 @@ mod suite;
 
 pub(crate) use access::{Access, Http};
 pub(crate) use client::Client;
-pub(crate) use program::{Server, remove, settled};
+pub(crate) use program::{ServerProcess, remove, settled};
 pub(crate) use subjects::{PEER, ours};
-pub(crate) use suite::{Measure, Site, run};
+pub(crate) use suite::{Measure, ServerSite, run};
 
 use subjects::subjects;

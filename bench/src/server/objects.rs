@@ -1,6 +1,6 @@
 //! What is written: a kind with a schema, and objects of 1 KiB of it, which are texts from the beginning.
 
-use crate::chance::Chance;
+use crate::random::SplitMix;
 use anyhow::{Context, ensure};
 use bytes::Bytes;
 use serde_json::{Value, json};
@@ -68,7 +68,7 @@ pub(crate) struct Writer {
 
 impl Writer {
     pub(crate) fn new(client: usize) -> Self {
-        let mut chance = Chance(client as u64);
+        let mut chance = SplitMix(client as u64);
         let text = std::iter::repeat_with(|| char::from(b'a' + (chance.next() % 26) as u8)).take(BYTES);
         Self { text: text.collect(), count: 0 }
     }

@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
 /// Longer than any start with 100 000 objects.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-pub(crate) struct Server {
+pub(crate) struct ServerProcess {
     name: &'static str,
     program: PathBuf,
     arguments: &'static [&'static str],
@@ -25,7 +25,7 @@ pub(crate) struct Server {
     running: Option<Child>,
 }
 
-impl Server {
+impl ServerProcess {
     /// `arguments` come in front of the directory and the kubeconfig.
     pub(crate) fn new(
         name: &'static str,
@@ -82,7 +82,7 @@ impl Server {
             .with_context(|| format!("cannot start {name}"))?;
         self.scratch.began(child.id());
         let child = self.running.insert(child);
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         loop {
             if let Ok(access) = Access::read(&kubeconfig) {
                 return Ok(access);
@@ -118,7 +118,7 @@ impl Server {
 /// Waits until a process has done what it does after its start: what is measured next is not that.
 pub(crate) fn settled(pid: u32) -> anyhow::Result<()> {
     const LOOK: Duration = Duration::from_millis(250);
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     let mut cpu = process::cpu_us(pid)?;
     while Instant::now() < end {
         std::thread::sleep(LOOK);
@@ -142,7 +142,7 @@ pub(crate) fn remove(directory: &Path) -> anyhow::Result<()> {
 /// Waits until objects of the kind can be listed, from a cache too if there is one.
 async fn ready(access: &Access) -> anyhow::Result<()> {
     let mut client = Client::connect(access).await?;
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     let path = format!("{PATH}?labelSelector=app%3Dnone");
     loop {
         let status = client.status(&path).await?;
@@ -156,7 +156,7 @@ async fn ready(access: &Access) -> anyhow::Result<()> {
     }
 }
 
-impl Drop for Server {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         if let Err(error) = self.kill() {
             eprintln!("{error:#}");

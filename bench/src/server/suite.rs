@@ -1,8 +1,8 @@
 //! A suite whose subjects are both servers: each is started for a shape, measured from outside, and killed.
 
-use super::{Access, Server, remove, subjects};
+use super::{Access, ServerProcess, remove, subjects};
 use crate::Options;
-use crate::interleave::{self, Found, Plan, Subject};
+use crate::interleave::{self, Plan, Subject, SuiteResults};
 use crate::measure::Figures;
 use crate::scratch::Scratch;
 use std::path::PathBuf;
@@ -10,21 +10,21 @@ use std::rc::Rc;
 use tokio::runtime::{Builder, Runtime};
 
 /// What a suite does with a server.
-pub(crate) trait Measure<S>: From<Site> + 'static {
-    fn site(&mut self) -> &mut Site;
+pub(crate) trait Measure<S>: From<ServerSite> + 'static {
+    fn site(&mut self) -> &mut ServerSite;
     /// Begins a server, and looks at what it does; it is killed afterwards.
     fn measure(&mut self, shape: &S) -> anyhow::Result<Figures>;
 }
 
 /// A server, where its files are, and its clients' thread.
-pub(crate) struct Site {
-    pub(crate) server: Server,
+pub(crate) struct ServerSite {
+    pub(crate) server: ServerProcess,
     scratch: Rc<Scratch>,
     /// All clients are on one thread: it costs least, and the server has the other core.
     pub(crate) runtime: Runtime,
 }
 
-impl Site {
+impl ServerSite {
     /// A server on an empty directory.
     pub(crate) fn begin(&mut self) -> anyhow::Result<Access> {
         self.server.begin(&self.directory(), &self.runtime)
@@ -44,12 +44,12 @@ impl Site {
 pub(crate) fn run<M: Measure<S>, S>(
     options: &Options,
     plans: fn(bool) -> Vec<Plan<S>>,
-) -> anyhow::Result<Found> {
+) -> anyhow::Result<SuiteResults> {
     let plans = options.wanted(plans)?;
     let (mut subjects, missing) = subjects(|server, scratch| {
         let name = server.name();
-        let site = Site { server, scratch, runtime: runtime()? };
-        Ok(Box::new(Measured { name, by: M::from(site) }) as Box<_>)
+        let site = ServerSite { server, scratch, runtime: runtime()? };
+        Ok(Box::new(ServerSubject { name, by: M::from(site) }) as Box<_>)
     })?;
     Ok(interleave::run(&plans, &mut subjects, &missing, options.rounds()))
 }
@@ -58,12 +58,12 @@ fn runtime() -> std::io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
-struct Measured<M> {
+struct ServerSubject<M> {
     name: &'static str,
     by: M,
 }
 
-impl<S, M: Measure<S>> Subject<S> for Measured<M> {
+impl<S, M: Measure<S>> Subject<S> for ServerSubject<M> {
     fn name(&self) -> &'static str {
         self.name
     }

@@ -4,7 +4,7 @@ use serde::Serialize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "shape")]
-pub(super) enum Shape {
+pub(super) enum SnapshotShape {
     /// Getting every key, in the order in which they came, or in a random one.
     #[serde(rename = "cache-get")]
     Get {
@@ -45,7 +45,7 @@ mod tests {
 
     #[test]
     fn a_shape_reads_as_the_go_process_expects_it() {
-        let shape = Shape::Writes { keys: 1, readers: 10, ms: 2 };
+        let shape = SnapshotShape::Writes { keys: 1, readers: 10, ms: 2 };
         let expect = r#"{"shape":"cache-writes","keys":1,"workers":10,"work_ms":2}"#;
         assert_eq!(serde_json::to_string(&shape).expect("plain data"), expect);
     }

@@ -2,7 +2,7 @@
 
 use super::cache::Cache;
 use super::object::{GROUPS, app, keys, node, objects, shuffled};
-use super::shape::Shape;
+use super::shape::SnapshotShape;
 use crate::interleave::Subject;
 use crate::measure::{Figures, Lap, count, thread_cpu_time};
 use crate::memory;
@@ -12,29 +12,29 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 /// A cache by its name.
-pub(super) struct Here<C> {
+pub(super) struct InProcess<C> {
     name: &'static str,
     cache: PhantomData<fn() -> C>,
 }
 
-impl<C> Here<C> {
+impl<C> InProcess<C> {
     pub(super) const fn new(name: &'static str) -> Self {
         Self { name, cache: PhantomData }
     }
 }
 
-impl<C: Cache> Subject<Shape> for Here<C> {
+impl<C: Cache> Subject<SnapshotShape> for InProcess<C> {
     fn name(&self) -> &'static str {
         self.name
     }
 
-    fn run(&mut self, shape: &Shape) -> anyhow::Result<Figures> {
+    fn run(&mut self, shape: &SnapshotShape) -> anyhow::Result<Figures> {
         Ok(match *shape {
-            Shape::Get { keys, passes, random } => get::<C>(keys, passes, random),
-            Shape::List { keys, passes } => list::<C>(keys, passes),
-            Shape::Writes { keys, readers, ms } => writes::<C>(keys, readers, ms),
-            Shape::Paced { keys, readers, ms } => paced::<C>(keys, readers, ms),
-            Shape::Bytes { keys } => bytes::<C>(keys),
+            SnapshotShape::Get { keys, passes, random } => get::<C>(keys, passes, random),
+            SnapshotShape::List { keys, passes } => list::<C>(keys, passes),
+            SnapshotShape::Writes { keys, readers, ms } => writes::<C>(keys, readers, ms),
+            SnapshotShape::Paced { keys, readers, ms } => paced::<C>(keys, readers, ms),
+            SnapshotShape::Bytes { keys } => bytes::<C>(keys),
         })
     }
 }

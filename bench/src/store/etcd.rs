@@ -1,8 +1,8 @@
 //! etcd as Debian has it, on loopback, used through its own Go client from the process of the Go peers.
 
-use super::measured::{Server, Start};
-use super::shape::Step;
-use crate::lines::Lines;
+use super::measured::{Start, StoreServer};
+use super::shape::StoreStep;
+use crate::lines::LineProcess;
 use crate::measure::Figures;
 use crate::scratch::Scratch;
 use anyhow::{Context, bail, ensure};
@@ -31,25 +31,25 @@ pub(super) fn version() -> Option<String> {
 }
 
 pub(super) struct Etcd {
-    peers: Lines,
+    peers: LineProcess,
     scratch: Rc<Scratch>,
-    running: Option<Running>,
+    running: Option<RunningEtcd>,
 }
 
-struct Running {
+struct RunningEtcd {
     server: Child,
     client: SocketAddr,
 }
 
 #[derive(Serialize)]
-struct Request<'a> {
+struct EtcdRequest<'a> {
     peer: &'static str,
     #[serde(flatten)]
-    step: &'a Step,
+    step: &'a StoreStep,
 }
 
 #[derive(Serialize)]
-struct Ready {
+struct EtcdReady {
     peer: &'static str,
     shape: &'static str,
     endpoint: SocketAddr,
@@ -57,7 +57,7 @@ struct Ready {
 }
 
 impl Etcd {
-    pub(super) fn new(peers: Lines, scratch: Rc<Scratch>) -> Self {
+    pub(super) fn new(peers: LineProcess, scratch: Rc<Scratch>) -> Self {
         Self { peers, scratch, running: None }
     }
 
@@ -78,7 +78,7 @@ impl Etcd {
             .spawn()
             .context("cannot start etcd")?;
         self.scratch.began(server.id());
-        let running = self.running.insert(Running { server, client });
+        let running = self.running.insert(RunningEtcd { server, client });
         while TcpStream::connect(client).is_err() {
             if let Some(status) = running.server.try_wait()? {
                 bail!("etcd ended at its start: {status}\n{}", fs::read_to_string(self.scratch.path(LOG))?);
@@ -98,7 +98,7 @@ impl Etcd {
     }
 }
 
-impl Server for Etcd {
+impl StoreServer for Etcd {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -110,13 +110,13 @@ impl Server for Etcd {
             self.kill()?;
             launched = self.launch(start); // somebody took one of its ports meanwhile
         }
-        let ready = Ready { peer: NAME, shape: "ready", endpoint: launched?, connections: CONNECTIONS };
+        let ready = EtcdReady { peer: NAME, shape: "ready", endpoint: launched?, connections: CONNECTIONS };
         self.peers.ask(&ready).map(drop)
     }
 
-    fn ask(&mut self, step: &Step) -> anyhow::Result<Figures> {
+    fn ask(&mut self, step: &StoreStep) -> anyhow::Result<Figures> {
         let before = self.syncs()?;
-        let figures = self.peers.ask(&Request { peer: NAME, step })?;
+        let figures = self.peers.ask(&EtcdRequest { peer: NAME, step })?;
         Ok(figures.with("syncs", self.syncs()? - before))
     }
 

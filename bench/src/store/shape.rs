@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum StoreShape {
     /// Clients put random objects of a small store anew, each waiting until its put is durable.
     Commits { clients: usize, objects: usize, seconds: f64 },
     /// The same on a disk whose sync takes at least so long.
@@ -19,7 +19,7 @@ pub(super) enum Kind {
 /// What a subject is told to do next. The Go peers read the same text.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "shape", rename_all = "kebab-case")]
-pub(super) enum Step {
+pub(super) enum StoreStep {
     /// Puts each object once.
     Load {
         objects: usize,
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn a_step_reads_as_the_go_process_expects_it() {
-        let step = Step::Commits { clients: 64, objects: 10, seconds: 0.5 };
+        let step = StoreStep::Commits { clients: 64, objects: 10, seconds: 0.5 };
         let expect = r#"{"shape":"commits","clients":64,"objects":10,"seconds":0.5}"#;
         assert_eq!(serde_json::to_string(&step).expect("plain data"), expect);
     }

@@ -2,9 +2,9 @@
 
 /// The beginning of a line whose rest has not come.
 #[derive(Default)]
-pub(super) struct Lines(Vec<u8>);
+pub(super) struct LineBuffer(Vec<u8>);
 
-impl Lines {
+impl LineBuffer {
     /// Hands on each line that ends in these bytes.
     pub(super) fn take(
         &mut self,
@@ -34,7 +34,7 @@ mod tests {
     fn lines_are_whole_however_they_come() {
         #[track_caller]
         fn check(pieces: &[&str], expected: &[&str]) {
-            let (mut lines, mut got) = (Lines::default(), Vec::new());
+            let (mut lines, mut got) = (LineBuffer::default(), Vec::new());
             for piece in pieces {
                 let each = |line: &str| {
                     got.push(line.to_owned());

@@ -8,7 +8,7 @@ use futures::stream::FuturesUnordered;
 use std::time::{Duration, Instant};
 
 /// So many writes may wait for their answer.
-const UNDER_WAY: usize = 64;
+const IN_FLIGHT: usize = 64;
 
 /// The label's value, and the name of the object that has it.
 pub(super) fn shard(number: usize) -> String {
@@ -28,13 +28,13 @@ pub(crate) struct Publisher {
 
 /// When each of some writes was answered, by its number.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Times {
+pub(crate) struct WriteTimes {
     first: u64,
     /// With the shard.
     answered: Vec<(usize, Instant)>,
 }
 
-struct Answer {
+struct WriteAnswer {
     index: usize,
     shard: usize,
     revision: String,
@@ -56,7 +56,7 @@ impl Publisher {
                 let answer = client.post(PATH, body).await?;
                 anyhow::Ok((number, revision(&answer)?.to_owned()))
             });
-            while created.len() >= UNDER_WAY || (number + 1 == shards && !created.is_empty()) {
+            while created.len() >= IN_FLIGHT || (number + 1 == shards && !created.is_empty()) {
                 let (number, revision) = created.next().await.context("one is under way")??;
                 publisher.know(number, revision)?;
             }
@@ -77,7 +77,7 @@ impl Publisher {
         shards: usize,
         count: usize,
         rate: Option<f64>,
-    ) -> anyhow::Result<Times> {
+    ) -> anyhow::Result<WriteTimes> {
         ensure!(shards <= self.revisions.len(), "there are fewer objects than {shards}");
         let (start, first) = (Instant::now(), self.writer.turn() as u64 + 1);
         let mut answered = vec![None; count];
@@ -97,7 +97,7 @@ impl Publisher {
             }
             let shard = self.next % shards;
             self.next = shard + 1;
-            while under_way.len() >= UNDER_WAY || self.revisions[shard].is_none() {
+            while under_way.len() >= IN_FLIGHT || self.revisions[shard].is_none() {
                 let answer = under_way.next().await.context("one is under way")?;
                 self.answered(answer?, &mut answered)?;
             }
@@ -108,25 +108,29 @@ impl Publisher {
         }
         drop(under_way);
         let answered: Option<Vec<(usize, Instant)>> = answered.into_iter().collect();
-        Ok(Times { first, answered: answered.context("a write was not answered")? })
+        Ok(WriteTimes { first, answered: answered.context("a write was not answered")? })
     }
 
     fn replace(
         &mut self,
         index: usize,
         number: usize,
-    ) -> anyhow::Result<impl Future<Output = anyhow::Result<Answer>> + use<>> {
+    ) -> anyhow::Result<impl Future<Output = anyhow::Result<WriteAnswer>> + use<>> {
         let known = self.revisions[number].take().context("its revision is known")?;
         let (name, mut client) = (shard(number), self.client.clone());
         let body = self.writer.object(&name, &name, Some(&known));
         Ok(async move {
             let answer = client.put(&format!("{PATH}/{name}"), body).await?;
             let at = Instant::now();
-            Ok(Answer { index, shard: number, revision: revision(&answer)?.to_owned(), at })
+            Ok(WriteAnswer { index, shard: number, revision: revision(&answer)?.to_owned(), at })
         })
     }
 
-    fn answered(&mut self, answer: Answer, answered: &mut [Option<(usize, Instant)>]) -> anyhow::Result<()> {
+    fn answered(
+        &mut self,
+        answer: WriteAnswer,
+        answered: &mut [Option<(usize, Instant)>],
+    ) -> anyhow::Result<()> {
         answered[answer.index] = Some((answer.shard, answer.at));
         self.know(answer.shard, answer.revision)
     }
@@ -138,7 +142,7 @@ impl Publisher {
     }
 }
 
-impl Times {
+impl WriteTimes {
     #[cfg(test)]
     pub(super) const fn of(first: u64, answered: Vec<(usize, Instant)>) -> Self {
         Self { first, answered }

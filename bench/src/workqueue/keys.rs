@@ -1,13 +1,13 @@
 //! Keys, orders and delays: the same as `bench/peers/go/keys.go` makes.
 
-use crate::chance::Chance;
+use crate::random::SplitMix;
 use std::sync::Arc;
 use std::time::Duration;
 
-pub(super) type Key = Arc<str>;
+pub(super) type QueueKey = Arc<str>;
 
 /// `n` distinct texts of 24 bytes.
-pub(super) fn make(n: usize) -> Vec<Key> {
+pub(super) fn make(n: usize) -> Vec<QueueKey> {
     (0..n).map(|i| format!("ns-{:04}/object-{i:09}", i % 1000).into()).collect()
 }
 
@@ -23,7 +23,7 @@ const SHUFFLED_FROM: usize = 100_000;
 pub(super) fn order(n: usize) -> Vec<usize> {
     let mut indexes: Vec<usize> = (0..n).collect();
     if n >= SHUFFLED_FROM {
-        let mut chance = Chance(1);
+        let mut chance = SplitMix(1);
         for i in (1..n).rev() {
             indexes.swap(i, chance.below(i + 1));
         }
@@ -33,7 +33,7 @@ pub(super) fn order(n: usize) -> Vec<usize> {
 
 /// Two to two and a quarter hours, so that nothing falls due while a shape runs.
 pub(super) fn delays(n: usize) -> Vec<Duration> {
-    let mut chance = Chance(2);
+    let mut chance = SplitMix(2);
     (0..n).map(|_| Duration::from_secs(7200) + Duration::from_millis(chance.next() % 900_000)).collect()
 }
 

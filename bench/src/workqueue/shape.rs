@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub(crate) struct Shape {
+pub(crate) struct QueueShape {
     #[serde(flatten)]
-    pub(crate) kind: Kind,
+    pub(crate) kind: QueueWork,
     /// Whether the Go peers' queues have a name, and therefore metrics. Ours always has them.
     #[serde(rename = "metrics")]
     pub(crate) peers_metered: bool,
@@ -13,7 +13,7 @@ pub(crate) struct Shape {
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "shape", rename_all = "kebab-case")]
-pub(crate) enum Kind {
+pub(crate) enum QueueWork {
     /// One thread adds all keys, then takes and answers each; in batches where the subject has them and `batch` is
     /// over 1.
     AddGetDone { keys: usize, passes: usize, batch: usize },
@@ -43,7 +43,8 @@ mod tests {
 
     #[test]
     fn a_shape_reads_as_the_go_process_expects_it() {
-        let shape = Shape { kind: Kind::AddGetDone { keys: 1, passes: 2, batch: 16 }, peers_metered: true };
+        let shape =
+            QueueShape { kind: QueueWork::AddGetDone { keys: 1, passes: 2, batch: 16 }, peers_metered: true };
         let expect = r#"{"shape":"add-get-done","keys":1,"passes":2,"batch":16,"metrics":true}"#;
         assert_eq!(serde_json::to_string(&shape).expect("plain data"), expect);
     }

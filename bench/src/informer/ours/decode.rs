@@ -17,7 +17,7 @@ pub(in crate::informer) fn page(objects: usize) -> String {
 }
 
 #[derive(Deserialize)]
-struct List<O> {
+struct DecodedList<O> {
     items: Vec<O>,
 }
 
@@ -32,7 +32,7 @@ fn each<O: DeserializeOwned>(objects: usize, passes: usize) -> anyhow::Result<f6
     let page = page(objects);
     let mut lap = Lap::started();
     for _ in 0..passes {
-        let list: List<O> = serde_json::from_slice(page.as_bytes())?;
+        let list: DecodedList<O> = serde_json::from_slice(page.as_bytes())?;
         ensure!(list.items.len() == objects, "all of it is read");
     }
     lap.stop();

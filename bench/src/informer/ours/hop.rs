@@ -48,7 +48,7 @@ impl Hops {
     /// Sends as many, each when the last has been told and everybody has gone to sleep.
     pub(in crate::informer) fn run(self, events: usize) -> anyhow::Result<Figures> {
         const REST: Duration = Duration::from_micros(100);
-        const PATIENCE: Duration = Duration::from_secs(10);
+        const TIMEOUT: Duration = Duration::from_secs(10);
         let mut took = Vec::with_capacity(events);
         let cpu = cpu_time();
         for n in 0..events {
@@ -57,7 +57,7 @@ impl Hops {
             let pod = self.pods[(n / self.pods[0].len() + 1) % 2][i].clone();
             let began = Instant::now();
             self.changes.send(pod)?;
-            took.push(self.told.recv_timeout(PATIENCE)?.saturating_duration_since(began));
+            took.push(self.told.recv_timeout(TIMEOUT)?.saturating_duration_since(began));
         }
         let cpu = cpu_time().saturating_sub(cpu);
         took.sort_unstable();

@@ -3,7 +3,7 @@
 use super::objects::Values;
 use crate::measure::{Figures, count};
 use anyhow::{Context, ensure};
-use machinery_store::{Backend, Seen, Span, Transaction, Watch};
+use machinery_store::{Backend, KeySpan, Transaction, Watch, WatchItem};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -13,9 +13,9 @@ use tokio::task::JoinSet;
 const PREFIX: &str = "/bench/fanout/";
 
 /// So long that a step fails rather than hangs.
-const PATIENCE: Duration = Duration::from_secs(600);
+const TIMEOUT: Duration = Duration::from_secs(600);
 
-pub(super) struct Audience {
+pub(super) struct TaskWatchers {
     size: usize,
     remaining: Arc<AtomicUsize>,
     /// A line from whoever was the last to see an event; or from one whose watch ended.
@@ -23,14 +23,14 @@ pub(super) struct Audience {
     _watchers: JoinSet<()>,
 }
 
-impl Audience {
+impl TaskWatchers {
     pub(super) async fn begin(store: &dyn Backend, size: usize) -> anyhow::Result<Self> {
         let (tell, heard) = mpsc::channel(size.max(1));
         let remaining = Arc::new(AtomicUsize::new(0));
         let mut watchers = JoinSet::new();
         let now = store.revision().await?;
         for _ in 0..size {
-            let watch = store.watch(Span::prefix(PREFIX), now).await?;
+            let watch = store.watch(KeySpan::prefix(PREFIX), now).await?;
             watchers.spawn(look(watch, remaining.clone(), tell.clone()));
         }
         Ok(Self { size, remaining, heard, _watchers: watchers })
@@ -43,7 +43,7 @@ impl Audience {
             self.remaining.store(self.size, Ordering::Relaxed);
             let started = Instant::now();
             store.commit(Transaction::new().put(format!("{PREFIX}one"), values.next())).await?;
-            let heard = tokio::time::timeout(PATIENCE, self.heard.recv()).await;
+            let heard = tokio::time::timeout(TIMEOUT, self.heard.recv()).await;
             heard.context("some watcher saw nothing")?.context("no watcher is left")??;
             each.push(started.elapsed());
         }
@@ -60,7 +60,7 @@ impl Audience {
 async fn look(mut watch: Watch, remaining: Arc<AtomicUsize>, tell: mpsc::Sender<anyhow::Result<()>>) {
     let last = loop {
         match watch.next().await {
-            Ok(Seen::Changes { .. }) if remaining.fetch_sub(1, Ordering::Relaxed) == 1 => {
+            Ok(WatchItem::Changes { .. }) if remaining.fetch_sub(1, Ordering::Relaxed) == 1 => {
                 if tell.send(Ok(())).await.is_err() {
                     return;
                 }

@@ -1,6 +1,6 @@
 //! What all watches together have heard.
 
-use super::publisher::Times;
+use super::publisher::WriteTimes;
 use anyhow::{Context, bail, ensure};
 use machinery_sync::Mutex;
 use std::collections::BTreeMap;
@@ -10,20 +10,20 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(2);
 
 #[derive(Default)]
-pub(crate) struct Heard(Mutex<State>);
+pub(crate) struct EventLog(Mutex<State>);
 
 /// Guarded by itself, and held for no await.
 #[derive(Default)]
 struct State {
     events: Vec<(u64, Instant)>,
     /// By the watch that has never read.
-    stalled: BTreeMap<usize, Ended>,
+    stalled: BTreeMap<usize, EndedWatch>,
     wrong: Option<String>,
 }
 
 /// When a stalled watch was ended, and the last event that it had got as a whole.
 #[derive(Clone, Copy)]
-pub(crate) struct Ended {
+pub(crate) struct EndedWatch {
     pub(crate) at: Instant,
     pub(crate) last: Option<u64>,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Ended {
 #[derive(Default)]
 pub(crate) struct Lags(Vec<Duration>);
 
-impl Heard {
+impl EventLog {
     /// An event was read. Those of who has stalled do not count: of what has come, it says nothing.
     pub(super) fn event(&self, number: u64, stalled: bool) {
         if !stalled {
@@ -44,13 +44,18 @@ impl Heard {
         self.0.lock().wrong.get_or_insert(what);
     }
 
-    pub(super) fn ended(&self, watch: usize, ended: Ended) {
+    pub(super) fn ended(&self, watch: usize, ended: EndedWatch) {
         self.0.lock().stalled.insert(watch, ended);
     }
 
     /// Waits until each of the writes was heard of by so many watches that read; no more and no less. Forgets them.
-    pub(crate) async fn all(&self, times: &Times, each: usize, patience: Duration) -> anyhow::Result<Lags> {
-        let (expected, end) = (times.len() * each, Instant::now() + patience);
+    pub(crate) async fn all(
+        &self,
+        times: &WriteTimes,
+        each: usize,
+        timeout: Duration,
+    ) -> anyhow::Result<Lags> {
+        let (expected, end) = (times.len() * each, Instant::now() + timeout);
         loop {
             let (got, wrong) = {
                 let state = self.0.lock();
@@ -70,12 +75,12 @@ impl Heard {
     }
 
     /// The stalled watches that have been ended, by their numbers.
-    pub(crate) fn stalled(&self) -> BTreeMap<usize, Ended> {
+    pub(crate) fn stalled(&self) -> BTreeMap<usize, EndedWatch> {
         self.0.lock().stalled.clone()
     }
 }
 
-fn lags(events: &[(u64, Instant)], times: &Times, each: usize) -> anyhow::Result<Lags> {
+fn lags(events: &[(u64, Instant)], times: &WriteTimes, each: usize) -> anyhow::Result<Lags> {
     let (mut lags, mut counts) = (Vec::with_capacity(events.len()), BTreeMap::new());
     for (number, read) in events {
         let answered = times.answered(*number).with_context(|| format!("nobody wrote {number}"))?;
@@ -108,7 +113,7 @@ mod tests {
     fn an_event_comes_to_as_many_as_select_it() {
         let start = Instant::now();
         let at = |ms: u64| start + Duration::from_millis(ms);
-        let times = Times::of(7, vec![(0, at(10)), (1, at(20))]);
+        let times = WriteTimes::of(7, vec![(0, at(10)), (1, at(20))]);
         let check = |events: &[(u64, u64)], expected: Option<f64>| {
             let events: Vec<_> = events.iter().map(|(number, ms)| (*number, at(*ms))).collect();
             let got = lags(&events, &times, 2).ok().map(|lags| lags.ms(100));

@@ -1,8 +1,8 @@
 //! Those who watch.
 
 use super::descriptors;
-use super::heard::{Ended, Heard};
-use super::lines::Lines;
+use super::event_log::{EndedWatch, EventLog};
+use super::lines::LineBuffer;
 use super::publisher::shard;
 use super::stream::{Stream, open};
 use crate::server::objects::event;
@@ -18,7 +18,7 @@ const AT_A_TIME: usize = 16;
 /// Who watches what. Watch number `i` selects shard `i % shards`, and is on connection `i / per_connection`: those of one
 /// shard are on connections apart, as those of clients are who know nothing of each other.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Seats {
+pub(crate) struct WatchLayout {
     pub(crate) watches: usize,
     pub(crate) shards: usize,
     pub(crate) per_connection: usize,
@@ -26,7 +26,7 @@ pub(crate) struct Seats {
     pub(crate) stalled: Option<usize>,
 }
 
-impl Seats {
+impl WatchLayout {
     pub(crate) const fn stalls(&self, watch: usize) -> bool {
         match self.stalled {
             Some(each) => (watch / self.shards + watch % self.shards).is_multiple_of(each),
@@ -40,17 +40,17 @@ impl Seats {
 }
 
 /// Watches that are there until this is dropped.
-pub(crate) struct Audience {
-    pub(crate) heard: Arc<Heard>,
+pub(crate) struct WatchPool {
+    pub(crate) heard: Arc<EventLog>,
     _readers: JoinSet<()>,
 }
 
-impl Audience {
+impl WatchPool {
     /// Has all of them watch what comes after a revision. Each has been answered when this returns.
-    pub(crate) async fn gather(access: &Access, seats: Seats, revision: &str) -> anyhow::Result<Self> {
+    pub(crate) async fn gather(access: &Access, seats: WatchLayout, revision: &str) -> anyhow::Result<Self> {
         let connections = seats.watches.div_ceil(seats.per_connection);
         descriptors::allow(connections)?;
-        let heard = Arc::new(Heard::default());
+        let heard = Arc::new(EventLog::default());
         let mut readers = JoinSet::new();
         let mut opened = futures::stream::iter((0..connections).map(async |connection| {
             let first = connection * seats.per_connection;
@@ -80,8 +80,8 @@ struct Watch {
 }
 
 impl Watch {
-    async fn read(mut self, mut stream: Stream, heard: Arc<Heard>) {
-        let mut lines = Lines::default();
+    async fn read(mut self, mut stream: Stream, heard: Arc<EventLog>) {
+        let mut lines = LineBuffer::default();
         let ended = loop {
             match stream.next(self.stalled).await {
                 Some(Ok(bytes)) => {
@@ -96,7 +96,7 @@ impl Watch {
             }
         };
         if self.stalled {
-            heard.ended(self.number, Ended { at: Instant::now(), last: self.last });
+            heard.ended(self.number, EndedWatch { at: Instant::now(), last: self.last });
         } else {
             heard.wrong(format!("watch {} was ended: {ended}", self.number));
         }
@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn watches_of_a_shard_are_on_connections_apart_and_one_of_them_stalls() {
-        let seats = Seats { watches: 5000, shards: 500, per_connection: 100, stalled: Some(10) };
+        let seats = WatchLayout { watches: 5000, shards: 500, per_connection: 100, stalled: Some(10) };
         for shard in 0..seats.shards {
             let watches = (shard..seats.watches).step_by(seats.shards);
             let connections: BTreeSet<usize> = watches.clone().map(|watch| watch / 100).collect();
