@@ -1,4 +1,4 @@
-//! Every performance claim of Machinery, side by side with its peers in one run. `README.md` says how to read it.
+//! Benchmarks of Machinery and its peers, side by side in one run. See `README.md`.
 
 #![expect(clippy::disallowed_methods, reason = "this measures real time, on threads and tasks of its own")]
 
@@ -54,7 +54,8 @@ enum Suite {
     Informer(Options),
     /// The whole loop of a controller, in the process and over the wire, beside kube-runtime's.
     Controller(Options),
-    /// KOS at its full size: what an attachment costs, and how long it takes until all who matter know of it.
+    /// KOS at its full size: the cost of an attachment, and the time until all affected nodes know
+    /// of it.
     Kos(Options),
     /// A process of the suite `kos`.
     #[command(hide = true)]
@@ -73,7 +74,7 @@ enum Suite {
     StoreHolder,
 }
 
-/// What every suite is told.
+/// Options of every suite.
 #[derive(Args, Clone)]
 pub(crate) struct Options {
     /// Write the bench file here.
@@ -82,16 +83,17 @@ pub(crate) struct Options {
     /// Write the table here as the suite's section of a Markdown file (`bench/RESULTS.md`).
     #[arg(long, value_name = "F")]
     markdown: Option<PathBuf>,
-    /// One short round without the million-key shapes: shows that all of it works, and no figure to rely on.
+    /// One short round without the million-key shapes, as a smoke test; its figures are not
+    /// reliable.
     #[arg(long)]
     quick: bool,
     /// Rounds; a figure is the median over them.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
-    /// Only shapes with a row whose name contains this. May be given several times.
+    /// Only shapes with a row name that contains this. May be given several times.
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
-    /// A goal that is missed is a failure.
+    /// Fail if a goal is missed.
     #[arg(long)]
     strict: bool,
 }
@@ -141,7 +143,7 @@ impl Options {
         if self.quick { 1 } else { self.rounds.into() }
     }
 
-    /// Those of a suite's plans that fill a row that is asked for.
+    /// Returns the plans with a selected row.
     pub(crate) fn wanted<S>(&self, plans: fn(bool) -> Vec<Plan<S>>) -> anyhow::Result<Vec<Plan<S>>> {
         let mut plans = plans(self.quick);
         plans.retain(|plan| plan.rows.iter().any(|row| self.wants(&row.name)));

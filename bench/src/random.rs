@@ -1,6 +1,6 @@
-//! SplitMix that repeats: the same numbers as `bench/peers/go/keys.go` draws.
+//! A reproducible random number generator, equal to that of `bench/peers/go/keys.go`.
 
-/// A small generator (SplitMix64).
+/// A SplitMix64 generator.
 pub(crate) struct SplitMix(pub(crate) u64);
 
 impl SplitMix {

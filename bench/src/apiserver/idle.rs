@@ -1,4 +1,4 @@
-//! Watches that are there: what each takes of the server's memory while nothing happens, and once it was used.
+//! Memory of the server per watch: idle, and idle again after one event.
 
 use super::measured::KIB;
 use crate::measure::{Figures, count};
@@ -8,13 +8,13 @@ use crate::watches::{Publisher, WatchLayout, WatchPool};
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
-/// So long all events may take to come. The peer asks ten thousand watches about each of ten thousand.
+/// Timeout for all events. The peer evaluates ten thousand watches for each of ten thousand events.
 const TIMEOUT: Duration = Duration::from_secs(900);
 
-/// Watches that come and go before any memory is looked at: what is made once is made.
+/// Watches opened and closed before memory is measured, for one-time allocations.
 const WARM_UP: usize = 10;
 
-/// Each watch selects a label's value of its own.
+/// Measures watches that each select a label value of their own.
 pub(super) fn idle(
     access: &Access,
     pid: u32,

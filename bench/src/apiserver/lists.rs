@@ -1,4 +1,4 @@
-//! Full lists: looked at once, then only counted.
+//! Full lists: verified once, then only measured.
 
 use crate::measure::{Figures, cpu_time};
 use crate::server::objects::PATH;
@@ -8,7 +8,7 @@ use serde::Deserialize;
 use std::time::Instant;
 use tokio::task::JoinSet;
 
-/// The bytes of a list that has all objects as wholes.
+/// Returns the size of a list of all objects, after verifying it.
 pub(super) async fn whole(access: &Access, objects: usize) -> anyhow::Result<usize> {
     let bytes = Client::connect(access).await?.get(PATH).await?;
     let list: ObjectList<'_> = serde_json::from_slice(&bytes)?;
@@ -17,7 +17,7 @@ pub(super) async fn whole(access: &Access, objects: usize) -> anyhow::Result<usi
     Ok(bytes.len())
 }
 
-/// So many lists at once.
+/// Measures `clients` concurrent lists.
 pub(super) async fn lists(
     access: &Access,
     clients: usize,

@@ -1,4 +1,4 @@
-//! A subject of this suite: a server that is started, used, looked at from outside and killed.
+//! A subject of this suite: a server that is started, used, measured from outside and killed.
 
 use super::shape::ApiserverShape;
 use super::{idle, lists, writes};
@@ -9,7 +9,7 @@ use anyhow::Context;
 
 pub(super) const KIB: f64 = 1024.0;
 
-/// Who loads a server does not count, so there are as many as make it quick.
+/// Concurrent loaders. Loading is not measured, so it uses as many as make it fast.
 const LOADERS: usize = 64;
 
 pub(super) struct ApiserverSubject {
@@ -17,11 +17,12 @@ pub(super) struct ApiserverSubject {
     kept: Option<LoadedServer>,
 }
 
-/// The files of a server with many objects, which stay over the rounds: loading takes longer than measuring.
+/// The files of a server with many objects, kept over the rounds: loading takes longer than
+/// measuring.
 #[derive(Clone, Copy)]
 struct LoadedServer {
     objects: usize,
-    /// Bytes of their list.
+    /// Size of the list of all objects.
     length: usize,
 }
 
@@ -98,7 +99,7 @@ impl ApiserverSubject {
     }
 }
 
-/// `more` under names that begin with what was done, and what each cost the server.
+/// Adds `more` with the prefix `what`, and the cost of each operation to the server.
 fn costed(figures: Figures, what: &str, more: &Figures, cpu_us: f64) -> anyhow::Result<Figures> {
     let operations = more.of("operations").context("traffic counts its operations")?;
     let figures = figures.with(&format!("{what}_cpu_us"), cpu_us / operations);

@@ -1,11 +1,11 @@
-//! The rows of this suite. Those that the design names carry its names and goals.
+//! The rows of this suite. Rows named in the design have its names and goals.
 
 use super::shape::ApiserverShape;
 use crate::interleave::{Plan, RowSpec};
 use crate::report::Goal;
 use crate::server::PEER;
 
-/// The shapes and their rows.
+/// Returns the shapes and their rows.
 pub(super) fn plans(quick: bool) -> Vec<Plan<ApiserverShape>> {
     let (seconds, objects, watches_each) = if quick { (0.5, 2000, 300) } else { (4.0, 100_000, 10_000) };
     vec![
@@ -19,7 +19,7 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<ApiserverShape>> {
     ]
 }
 
-/// `rate` and `cpu` are how many times better than the peer creates have to be.
+/// `rate` and `cpu` are the goals of creates, as factors over the peer.
 fn writes(clients: usize, seconds: f64, rate: f64, cpu: Option<f64>) -> Plan<ApiserverShape> {
     let goals = |factor: Option<f64>| -> Vec<Goal> {
         factor.map(|factor| Goal::times(factor, PEER)).into_iter().collect()
@@ -122,7 +122,7 @@ mod tests {
     use crate::interleave::assert_names_once;
 
     #[test]
-    fn the_rows_that_the_design_names_are_there_once() {
+    fn rows_named_in_the_design_exist_once() {
         let named = [
             "creates-64",
             "creates-1",

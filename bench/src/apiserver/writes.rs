@@ -1,4 +1,4 @@
-//! Creates and updates. Each client waits for its answer before it goes on.
+//! Creates and updates, one at a time per client.
 
 use crate::measure::{Figures, count, cpu_time};
 use crate::server::objects::{self, PATH, Writer, revision};
@@ -8,10 +8,10 @@ use serde_json::Value;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// The share of the time, in front, that is not measured.
+/// The initial share of the time that is not measured.
 const WARM_UP: f64 = 0.1;
 
-/// A client with what it has made: objects by their numbers, with their revisions.
+/// A client with the objects it has created, by number, with their revisions.
 pub(super) struct WriterClient {
     number: usize,
     client: Client,
@@ -19,7 +19,7 @@ pub(super) struct WriterClient {
     revisions: Vec<String>,
 }
 
-/// As many clients, each connected, and known to the server by the object that it has made.
+/// Connects `clients` clients, each of which has created one object.
 pub(super) async fn writer_clients(access: &Access, clients: usize) -> anyhow::Result<Vec<WriterClient>> {
     let mut writer_clients = Vec::new();
     for number in 0..clients {
@@ -31,7 +31,7 @@ pub(super) async fn writer_clients(access: &Access, clients: usize) -> anyhow::R
     Ok(writer_clients)
 }
 
-/// Makes objects until there are as many as are wanted, as fast as it goes.
+/// Creates objects until there are `objects`, as fast as possible.
 pub(super) async fn load(writer_clients: Vec<WriterClient>, objects: usize) -> anyhow::Result<()> {
     let clients = writer_clients.len();
     let mut tasks = JoinSet::new();
@@ -49,7 +49,7 @@ pub(super) async fn load(writer_clients: Vec<WriterClient>, objects: usize) -> a
     Ok(())
 }
 
-/// Has all of them create for a time; all are acknowledged, and all of them are there.
+/// Lets all clients create for `seconds`; every acknowledged object must exist.
 pub(super) async fn creates(
     writer_clients: Vec<WriterClient>,
     seconds: f64,
@@ -64,7 +64,7 @@ pub(super) async fn creates(
     Ok((writer_clients, figures))
 }
 
-/// Has all of them replace what they made, one after another.
+/// Lets all clients replace their objects in turn.
 pub(super) async fn updates(writer_clients: Vec<WriterClient>, seconds: f64) -> anyhow::Result<Figures> {
     let (_, figures) = traffic(writer_clients, seconds, async |maker| maker.update().await).await?;
     Ok(figures)

@@ -1,4 +1,4 @@
-//! A subject: a process of its own for each shape.
+//! A subject: a separate process for each shape.
 
 use super::far::now_ns;
 use super::process::ControllerLibrary;
@@ -23,18 +23,18 @@ use tokio::time::Instant;
 
 pub(super) const KR: &str = "kube-runtime";
 
-/// Writes that may wait for their answer.
+/// Writes in flight.
 const IN_FLIGHT: usize = 64;
 
 pub(super) struct ControllerSubject {
     pub(super) library: ControllerLibrary,
     pub(super) site: Rc<RefCell<SharedServer>>,
-    /// All turns of all subjects are different.
+    /// Turn numbers are unique over all subjects.
     pub(super) turns: Rc<RefCell<usize>>,
 }
 
 impl ControllerSubject {
-    /// This program again, with one library's loop in it.
+    /// Starts this program with one library's control loop.
     fn begin(&self) -> anyhow::Result<LineProcess> {
         let program = std::env::current_exe().context("cannot say where this program is")?;
         LineProcess::start(
@@ -94,7 +94,7 @@ impl ControllerSubject {
     }
 }
 
-/// Writes objects in turn, one every so often. Each says when it was sent.
+/// Writes objects in turn at an interval, each with its time of sending.
 async fn change(there: &RunningServer, objects: usize, events: usize, every: Duration) -> anyhow::Result<()> {
     let client = Client::connect(&there.access).await?;
     let start = Instant::now();

@@ -1,4 +1,5 @@
-//! A loop on a source in the process. Both sides have the same source, which makes each object anew, as one would that decodes it.
+//! A control loop over an in-process source, equal for both libraries. It creates each object
+//! newly, as a decoder would.
 
 use super::process::ControllerLibrary;
 use super::shape::WORKERS;
@@ -20,16 +21,16 @@ use tokio::sync::mpsc::unbounded_channel;
 
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a loop is to be.
+/// The configuration of a loop.
 pub(super) struct LoopConfig {
     pub(super) there: Vec<Arc<Pod>>,
     pub(super) changes: BoxStream<'static, Pod>,
-    /// Runs at once; a peer may be without a limit.
+    /// Concurrent reconciles; unlimited for a peer if `None`.
     pub(super) workers: Option<u16>,
     pub(super) keeps: IdleContents,
 }
 
-/// Begins it. The reconcile calls this with each object, and does nothing else.
+/// Starts the loop. Its reconciler only calls `reconcile`.
 fn begin(
     runtime: &Runtime,
     library: ControllerLibrary,
@@ -95,7 +96,7 @@ pub(super) fn reconciles(
         .with("cpu_ns", cpu * 1e9 / ran))
 }
 
-/// One change every so often. Each must begin the reconcile of its object in its version.
+/// Makes one change per interval. Each must start the reconcile of its object's version.
 pub(super) fn hops(
     runtime: &Runtime,
     library: ControllerLibrary,
@@ -111,7 +112,7 @@ pub(super) fn hops(
         let ran = ran.clone();
         move |pod: &Pod| {
             if ran.fetch_add(1, Relaxed) >= objects {
-                // Who measures may have gone.
+                // The measurement may be over.
                 let _ = begins.send((Instant::now(), version(pod)));
             }
         }
@@ -148,7 +149,7 @@ fn next(begun: &Receiver<(Instant, Option<String>)>) -> anyhow::Result<(Instant,
     begun.recv_timeout(TIMEOUT).context("a change was not reconciled")
 }
 
-/// It is of one object only.
+/// Returns the version of a pod, as unique to its object.
 fn version(pod: &Pod) -> Option<String> {
     pod.metadata.resource_version.clone()
 }
@@ -178,7 +179,7 @@ pub(super) fn idle(
     Ok(Figures::default().with("bytes", count(bytes)))
 }
 
-/// What there is when it does not change any more.
+/// Returns a value once it has stopped changing.
 fn at_rest<T>(look: impl Fn() -> T, is_as: impl Fn(&T, &T) -> bool) -> T {
     const REST: Duration = Duration::from_millis(500);
     let mut before = look();
@@ -198,12 +199,12 @@ fn reached(ran: &AtomicUsize, objects: usize) -> anyhow::Result<()> {
         ensure!(Instant::now() < until, "{} of {objects} were reconciled", ran.load(Relaxed));
         std::thread::sleep(Duration::from_millis(5));
     }
-    // What is beside the reconciles ends, too.
+    // Wait for background work too.
     std::thread::sleep(Duration::from_millis(50));
     Ok(())
 }
 
-/// Of microseconds.
+/// Returns percentiles of latencies in µs.
 pub(super) fn percentiles(mut took: Vec<f64>) -> Figures {
     took.sort_unstable_by(f64::total_cmp);
     let at = |percent: usize| took.get(took.len().saturating_sub(1) * percent / 100).copied();

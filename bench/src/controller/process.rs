@@ -1,4 +1,4 @@
-//! A process that one shape is measured in: `machinery-bench controller-subject`, which people do not call.
+//! The process of one shape: `machinery-bench controller-subject`, for internal use.
 
 use super::far::RemoteLoop;
 use super::near;
@@ -9,14 +9,14 @@ use anyhow::Context;
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
 
-/// Whose loop.
+/// The library of a control loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum ControllerLibrary {
     Ours,
     KubeRuntime,
 }
 
-/// Answers until nobody asks any more.
+/// Answers requests until the standard input closes.
 pub(crate) fn serve(library: ControllerLibrary) -> anyhow::Result<()> {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let mut far = None;

@@ -1,4 +1,4 @@
-//! The rows of this suite. Those that the design names carry its names and goals.
+//! The rows of this suite. Rows named in the design have its names and goals.
 
 use super::measured::KR;
 use super::shape::ControllerShape;
@@ -26,14 +26,14 @@ const FULL: ControllerSizes = ControllerSizes {
 const QUICK: ControllerSizes =
     ControllerSizes { objects: 1000, ms: 200, events: 200, idle: 2000, written: 200, far_events: 100 };
 
-/// Changes that a source has told and nobody has reconciled: more than there are workers, and fewer than would merge.
+/// Changes yielded but not reconciled: more than workers, and fewer than would merge.
 const IN_FLIGHT: usize = 100;
 
-/// No multiple of a timer's millisecond, so that a change comes at any time between two of its steps.
+/// Not a multiple of a timer's millisecond, so that changes fall between its ticks.
 const NEAR_US: u64 = 4100;
 const FAR_US: u64 = 5100;
 
-/// The shapes and their rows.
+/// Returns the shapes and their rows.
 pub(super) fn plans(quick: bool) -> Vec<Plan<ControllerShape>> {
     let sizes = if quick { QUICK } else { FULL };
     let thrice = [Goal::times(3.0, KR)];
@@ -130,7 +130,7 @@ mod tests {
     use crate::interleave::assert_names_once;
 
     #[test]
-    fn the_rows_that_the_design_names_are_there_once() {
+    fn rows_named_in_the_design_exist_once() {
         let named = [
             "reconciles",
             "event-to-reconcile-p50",

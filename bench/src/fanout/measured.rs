@@ -1,4 +1,4 @@
-//! A subject of this suite: a server whose clients watch.
+//! A subject of this suite: a server with watching clients.
 
 use super::shape::{FanoutShape, INTERESTED, Traffic, seats};
 use crate::measure::{Figures, count, cpu_time};
@@ -8,26 +8,26 @@ use crate::watches::{Lags, Publisher, WatchLayout, WatchPool, WriteTimes};
 use anyhow::{Context, ensure};
 use std::time::{Duration, Instant};
 
-/// So long an event may take before it counts as lost.
+/// Timeout after which an event counts as lost.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// One of so many watches never reads, where some do not.
+/// In the shape with stalled watches, one of this many never reads.
 const STALLED: usize = INTERESTED;
 
-/// So long is waited for the end of who never reads; whoever is left then fails the shape.
+/// Timeout for ending stalled watches; any left fails the shape.
 const STALLED_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// With fewer of the writes that were to be, it is not what was asked for.
+/// The minimum share of the configured writes.
 const KEPT_UP: f64 = 0.9;
 const MIB: f64 = (1_u32 << 20) as f64;
 
 pub(super) struct FanoutSubject(ServerSite);
 
-/// What events cost the server's process, and what nothing cost it.
+/// The server's CPU time per event, and when idle.
 struct Cost {
-    /// CPU µs of each, without what the same time costs that nothing happens in.
+    /// CPU µs per event, minus idle time.
     event_us: f64,
-    /// CPU µs of a second that nothing happens in.
+    /// CPU µs per idle second.
     idle_us: f64,
     client_us: f64,
     per_second: f64,
@@ -143,7 +143,7 @@ impl FanoutSubject {
             .with("ended_first_s", first.unwrap_or_default()))
     }
 
-    /// A server with an object for each shard.
+    /// Starts a server with one object per shard.
     fn load(&mut self, shards: usize) -> anyhow::Result<(Access, Publisher)> {
         let access = self.0.begin()?;
         let publisher = self.0.runtime.block_on(Publisher::load(&access, shards))?;
@@ -164,7 +164,7 @@ impl FanoutSubject {
         Ok(audience)
     }
 
-    /// Nothing, and then events; each of interest to ten, if anybody is there.
+    /// Measures idle time, and then events, each selected by ten watches, if there are any.
     fn events(
         &self,
         publisher: &mut Publisher,
@@ -173,7 +173,7 @@ impl FanoutSubject {
         traffic: Traffic,
     ) -> anyhow::Result<Cost> {
         let pid = self.0.server.pid()?;
-        // The first of all makes what is made once.
+        // A first phase for one-time allocations.
         self.phase(publisher, audience, shards, Traffic { events: INTERESTED, ..traffic })?;
         let (start, cpu) = (Instant::now(), process::cpu_us(pid)?);
         self.rest(Duration::from_secs_f64(traffic.idle_seconds));
@@ -208,7 +208,7 @@ impl FanoutSubject {
         })
     }
 
-    /// Lets the clients' tasks go on for a while.
+    /// Runs the clients' tasks for a while.
     fn rest(&self, time: Duration) {
         self.0.runtime.block_on(async { tokio::time::sleep(time).await });
     }

@@ -1,11 +1,11 @@
-//! The rows of this suite. Those that the design names carry its names and goals.
+//! The rows of this suite. Rows named in the design have its names and goals.
 
 use super::shape::{FanoutShape, Traffic};
 use crate::interleave::{Plan, RowSpec};
 use crate::report::Goal;
 use crate::server::PEER;
 
-/// How large the shapes are.
+/// Sizes of the shapes.
 struct FanoutSizes {
     watches: usize,
     many: usize,
@@ -20,7 +20,7 @@ const FULL: FanoutSizes = FanoutSizes {
     stalled: (5000, 500.0, 15.0),
 };
 
-/// Shows that all of it works: names promise sizes that a quick run has not.
+/// A smoke test: smaller than the names of the rows promise.
 const QUICK: FanoutSizes = FanoutSizes {
     watches: 500,
     many: 1000,
@@ -28,7 +28,7 @@ const QUICK: FanoutSizes = FanoutSizes {
     stalled: (500, 100.0, 2.0),
 };
 
-/// The shapes and their rows.
+/// Returns the shapes and their rows.
 pub(super) fn plans(quick: bool) -> Vec<Plan<FanoutShape>> {
     let sizes = if quick { QUICK } else { FULL };
     vec![event(&sizes), cost(&sizes), stalled(&sizes)]
@@ -121,7 +121,7 @@ mod tests {
     use crate::interleave::assert_names_once;
 
     #[test]
-    fn the_rows_that_the_design_names_are_there_once() {
+    fn rows_named_in_the_design_exist_once() {
         let named = ["event-cost-50000-over-100", "event-cpu-5000", "stalled-others-p99", "stalled-ended"];
         for quick in [true, false] {
             assert_names_once(&plans(quick), &named);

@@ -1,4 +1,4 @@
-//! AgentGroup: each has a connection of its own, and keyed informers that hold a few keys.
+//! Agents, each with its own connection and keyed informers that hold a few keys.
 
 use super::configs::{Config, key, key_of};
 use super::ours::{config, kind};
@@ -28,20 +28,21 @@ pub(super) struct AgentGroup {
 struct Agent {
     informers: KeyedInformers<String, Config>,
     interests: Vec<Interest<String, Config>>,
-    /// The texts of its keys, for a second look at what it is told.
+    /// The agent's keys, to verify its events.
     holds: Arc<Mutex<Vec<String>>>,
 }
 
-/// What all handlers were told.
+/// Counts of the events of all handlers.
 #[derive(Default)]
 struct EventCounts {
-    /// Changes, without what was there and what was let go.
+    /// Changes, without initial objects and released keys.
     changes: AtomicUsize,
-    /// Of them and of what was there, those under no key that their agent holds.
+    /// Events and initial objects under no key that the agent holds.
     irrelevant: AtomicUsize,
 }
 
-/// Which keys an agent holds at first: neighbours hold a key in common, and all of them together hold all keys.
+/// Returns the initial keys of an agent: neighbours share a key, and together the agents hold all
+/// keys.
 fn first(agent: usize, agents: usize, each: usize, keys: usize) -> impl Iterator<Item = String> {
     let from = agent * keys / agents;
     (from..from + each).map(move |i| key(i % keys))
@@ -74,7 +75,7 @@ impl AgentGroup {
                 agent_.acquire(key)?;
             }
             all.push(agent_);
-            // As agents come: not all at the same moment.
+            // Agents start over time, not all at once.
             if all.len().is_multiple_of(50) {
                 synced(&all).await?;
             }
@@ -87,7 +88,7 @@ impl AgentGroup {
         Ok((begun, figures))
     }
 
-    /// Waits until so many changes have been told, and a moment more for those that should not be.
+    /// Waits for `events` changes, and a moment more for unexpected ones.
     pub(super) async fn wait_for_events(&mut self, events: usize) -> anyhow::Result<Figures> {
         let end = Instant::now() + TIMEOUT;
         loop {
@@ -108,7 +109,8 @@ impl AgentGroup {
             .with("streams", streams))
     }
 
-    /// Each agent in turn lets a key go and takes another, until there were so many edits; and then what it held at first again.
+    /// Lets each agent in turn release a key and acquire another, `edits` times in all, and then
+    /// restores the initial keys.
     pub(super) async fn edit(&mut self, edits: usize) -> anyhow::Result<Figures> {
         let (began, cpu) = (Instant::now(), cpu_time());
         let (agents, keys) = (self.agents.len(), self.keys);
@@ -146,7 +148,7 @@ impl AgentGroup {
             .with("edit_cpu_us", cpu.as_secs_f64() * 1e6 / count(done)))
     }
 
-    /// The first agent holds keys from the first on, so many.
+    /// Lets the first agent hold the first `keys` keys.
     pub(super) async fn hold(&mut self, keys: usize) -> anyhow::Result<Figures> {
         let began = Instant::now();
         let agent = self.agents.first_mut().context("there is no agent")?;

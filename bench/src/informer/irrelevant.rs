@@ -1,4 +1,4 @@
-//! What agents are told that they did not ask for, and what it costs the server to tell the rest.
+//! Irrelevant events of agents, and the server's cost of relevant ones.
 
 use super::process::InformerLibrary;
 use super::site::RunningServer;
@@ -9,19 +9,19 @@ use anyhow::{anyhow, ensure};
 use std::thread;
 use tokio::runtime::Runtime;
 
-/// Events a second, below what the clients of this process can write.
+/// Events per second, below the capacity of this process' clients.
 const RATE: f64 = 1000.0;
 
 pub(super) struct AgentLoad {
     pub(super) agents: usize,
     pub(super) each: usize,
-    /// Keys that there are, each with an object.
+    /// Number of keys, each with an object.
     pub(super) keys: usize,
     pub(super) events: usize,
     pub(super) edits: usize,
 }
 
-/// The same agents and events by one interest each, and by a stream a key.
+/// Measures the agents with one interest each, and with one stream per key.
 pub(super) fn agents(there: &RunningServer, runtime: &Runtime, few: &AgentLoad) -> anyhow::Result<Figures> {
     let alone = runtime.block_on(there.write(few.keys, few.events, 1, RATE))?;
     let mut figures = Figures::default().with("write_us", alone);
@@ -59,17 +59,17 @@ fn by(
     let bytes = metric("machinery_response_bytes_total", r#"verb="WATCH""#)?;
 
     let cpu_us = runtime.block_on(there.write(keys, events, 1 + events, RATE))?;
-    // Each key is held by as many.
+    // Each key is held by equally many agents.
     let expected = events * agents * each / keys;
     let heard = process.ask(&InformerStep::Heard { events: expected })?;
     let sent = metric("apiserver_watch_events_total", "configmaps")? - told;
     let bytes = metric("machinery_response_bytes_total", r#"verb="WATCH""#)? - bytes;
-    // What the server counts under no key of its stream, and what it sent besides what the agents wanted.
+    // The server's count of irrelevant events, and the surplus of events sent.
     let counted = metric("machinery_interest_irrelevant_events_total", "")? - irrelevant;
     let superfluous = (sent - count(expected)).max(0.0);
 
     let edited = process.ask(&InformerStep::Edits { edits })?;
-    // Once more, with events among them.
+    // Again, with concurrent events.
     thread::scope(|scope| {
         let written = scope.spawn(|| runtime.block_on(there.write(keys, events / 10, 1 + 2 * events, RATE)));
         let edited = process.ask(&InformerStep::Edits { edits }).map(drop);
@@ -101,7 +101,7 @@ fn by(
     Ok(all)
 }
 
-/// One agent: the same writes to the same objects, once it holds few keys and once it holds many.
+/// Measures the same writes with one agent that holds few keys, and then many.
 pub(super) fn keys(
     there: &RunningServer,
     runtime: &Runtime,
@@ -114,7 +114,7 @@ pub(super) fn keys(
     let kubeconfig = there.kubeconfig.clone();
     process.ask(&InformerStep::Agents { agents: 1, each: few, keys: many, kubeconfig, per_key: false })?;
     let mut costs = [0.0, 0.0];
-    // The first of all makes what is made once. Then turn and turn about, as minutes differ.
+    // A first round for one-time allocations; then alternating, as the machine's speed varies.
     for (turn, (held, counts)) in
         [(few, false), (few, true), (many, true), (many, true), (few, true)].into_iter().enumerate()
     {
@@ -135,7 +135,7 @@ pub(super) fn keys(
         .with("write_us", alone))
 }
 
-/// At once: what it holds takes long to let go of in good order.
+/// Kills the process: an orderly release would take long.
 fn end(process: LineProcess) -> anyhow::Result<()> {
     process.kill()
 }

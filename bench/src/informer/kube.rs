@@ -1,4 +1,4 @@
-//! kube-runtime's reflector and store. Its handler is what follows the reflector in its stream.
+//! kube-runtime's reflector and store. Its handler consumes the reflector's stream.
 
 use super::configs::FiveOfKube;
 use super::ours::{Hops, config, getting, listing, page};
@@ -29,7 +29,7 @@ use tokio::task::JoinHandle;
 
 type WatchEvents = BoxStream<'static, watcher::Result<Event<Pod>>>;
 
-/// A store of pods that are there, and of what becomes of them.
+/// Starts a store of pods with a stream of changes.
 fn begin(
     runtime: &Runtime,
     there: Vec<Arc<Pod>>,
@@ -84,7 +84,7 @@ pub(super) fn writes(
         .with("lists", beside.lists))
 }
 
-/// It has no indexes: what is listed by a value is found by looking at each.
+/// It has no indexes: a list by a value scans all objects.
 pub(super) fn reads(runtime: &Runtime, objects: usize, passes: usize) -> anyhow::Result<Figures> {
     let (reader, running) = begin(runtime, pods(objects, 0), stream::pending(), |_| {})?;
     let keys: Vec<ObjectRef<Pod>> =
@@ -95,7 +95,7 @@ pub(super) fn reads(runtime: &Runtime, objects: usize, passes: usize) -> anyhow:
         let found = all.iter().filter(|pod| of(pod).is_some_and(|it| it == value));
         found.map(|pod| touch(pod)).sum()
     };
-    // A hundredth of the values says what a look at everything costs.
+    // A hundredth of the values suffices for the cost of a scan.
     let by_field = listing(passes.div_ceil(100), super::pods::node, |node| scan(node_of, node));
     let by_label = listing(passes.div_ceil(100), app, |app| scan(app_of, app));
     running.abort();
@@ -106,7 +106,7 @@ pub(super) fn hop(runtime: &Runtime, objects: usize, events: usize) -> anyhow::R
     let (hops, ends) = Hops::new(objects);
     let told = ends.told;
     let (_reader, running) = begin(runtime, hops.there(), ends.changes, move |_| {
-        // Who measures may have gone.
+        // The measurement may be over.
         let _ = told.send(Instant::now());
     })?;
     let figures = hops.run(events)?;
@@ -119,7 +119,7 @@ struct KubeList<O> {
     items: Vec<O>,
 }
 
-/// Its type is k8s-openapi's in any case.
+/// Always uses the type of k8s-openapi.
 pub(super) fn decode(objects: usize, passes: usize) -> anyhow::Result<Figures> {
     let (whole, five) = (each::<ConfigMap>(objects, passes)?, each::<FiveOfKube>(objects, passes)?);
     Ok(Figures::default().with("whole_ns", whole).with("lean_ns", whole).with("five_ns", five))
@@ -136,7 +136,7 @@ fn each<O: DeserializeOwned>(objects: usize, passes: usize) -> anyhow::Result<f6
     Ok(lap.per(passes * objects).of("ns").unwrap_or_default())
 }
 
-/// Returns the store too, which goes on.
+/// Also returns the running store.
 pub(super) async fn sync(
     kubeconfig: &Path,
     of: Projection,
@@ -153,7 +153,7 @@ pub(super) async fn sync(
     }
 }
 
-/// As its documentation has it, with its own client.
+/// Follows its documentation, with its own client.
 async fn follow<K>(
     kubeconfig: &Path,
     objects: usize,

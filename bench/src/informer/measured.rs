@@ -1,4 +1,4 @@
-//! A subject: a process of its own for each shape, used and looked at from outside.
+//! A subject: a separate process for each shape, measured from outside.
 
 use super::irrelevant::{self, AgentLoad};
 use super::process::InformerLibrary;
@@ -22,10 +22,10 @@ use std::rc::Rc;
 pub(super) const KR: &str = "kube-runtime";
 pub(super) const CG: &str = "client-go";
 
-/// SubjectProcess informers a process has.
+/// The process of a subject.
 pub(super) enum SubjectProcess {
     Rust(InformerLibrary),
-    /// client-go's, in the program with the Go peers.
+    /// client-go's, in the program of the Go peers.
     Go(PathBuf),
 }
 
@@ -35,7 +35,7 @@ pub(super) struct InformerSubject {
     pub(super) scratch: Rc<Scratch>,
 }
 
-/// This program again, with one library's informers in it.
+/// Starts this program with one library's informers.
 pub(super) fn begin(library: InformerLibrary) -> anyhow::Result<LineProcess> {
     let program = std::env::current_exe().context("cannot say where this program is")?;
     let library = match library {
@@ -99,7 +99,7 @@ impl InformerSubject {
         Ok(figures.with("server_cpu_s", server))
     }
 
-    /// A process with an informer that is whole, and what that took.
+    /// Starts a process with a synced informer, and returns the figures of the sync.
     fn synced(
         &self,
         objects: usize,
@@ -142,7 +142,7 @@ impl InformerSubject {
     }
 }
 
-/// Anonymous memory, and the most of it since the peak was forgotten. What is a file's was there before, and stays.
+/// Returns anonymous memory, and its peak since the last reset. File-backed memory is constant.
 fn anonymous(pid: u32) -> anyhow::Result<(f64, f64)> {
     let (all, anonymous) = process::memory(pid)?;
     let peak = process::peak(pid)? - (all - anonymous);

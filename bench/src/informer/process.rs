@@ -1,4 +1,4 @@
-//! A process that one shape is measured in: `machinery-bench informer-subject`, which people do not call.
+//! The process of one shape: `machinery-bench informer-subject`, for internal use.
 
 use super::agents::AgentGroup;
 use super::step::InformerStep;
@@ -9,24 +9,24 @@ use anyhow::{Context, bail};
 use std::any::Any;
 use tokio::runtime::{Builder, Runtime};
 
-/// SubjectProcess informers.
+/// The library of the informers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum InformerLibrary {
     Ours,
     KubeRuntime,
 }
 
-/// Answers until nobody asks any more.
+/// Answers requests until the standard input closes.
 pub(crate) fn serve(library: InformerLibrary) -> anyhow::Result<()> {
     crate::watches::allow(2000)?;
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let mut held = ProcessState::default();
     lines::serve(|line| answer(&runtime, library, &mut held, line))?;
-    // What is held ends with the process: letting go of it in good order takes as long as making it.
+    // Exit without drops, which would take as long as building.
     std::process::exit(0);
 }
 
-/// What goes on between steps.
+/// State between steps.
 #[derive(Default)]
 struct ProcessState {
     informer: Option<Box<dyn Any>>,

@@ -1,4 +1,4 @@
-//! Those who list everything while something else is measured.
+//! Threads that list all objects during a measurement.
 
 use crate::measure::{count, cpu_time, thread_cpu_time};
 use machinery_sync::Mutex;
@@ -6,15 +6,15 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// What happened in the time.
+/// The figures of a measured interval.
 pub(super) struct MeasuredInterval {
     pub(super) seconds: f64,
     pub(super) lists: f64,
-    /// CPU time of the process without that of the readers.
+    /// CPU time of the process without its readers.
     pub(super) cpu: Duration,
 }
 
-/// Waits so long, while as many threads list again and again.
+/// Waits for `ms` while `readers` threads list repeatedly.
 pub(super) fn beside<L: Fn() -> i64 + Send>(
     readers: usize,
     ms: u64,

@@ -1,15 +1,15 @@
-//! The rows of this suite. Those that the design names carry its names and goals.
+//! The rows of this suite. Rows named in the design have its names and goals.
 
 use super::measured::{CG, KR};
 use super::shape::{InformerShape, Projection};
 use crate::interleave::{Plan, RowSpec};
 use crate::report::Goal;
 
-/// How large the shapes are. Names promise sizes that a quick run has not.
+/// Sizes of the shapes. A quick run is smaller than the names of the rows promise.
 struct InformerSizes {
     few: usize,
     many: usize,
-    /// Of the wire.
+    /// Objects over the wire.
     few_synced: usize,
     many_synced: usize,
     ms: u64,
@@ -43,13 +43,13 @@ const QUICK: InformerSizes = InformerSizes {
     keys: (10, 500, 200),
 };
 
-/// Events that a source has told and the handler has not, as in client-go's own benchmark.
+/// Events yielded but not handled, as in client-go's own benchmark.
 const IN_FLIGHT: usize = 10;
 
-/// How many keys each agent holds.
+/// Keys per agent.
 const EACH: usize = 4;
 
-/// The shapes and their rows.
+/// Returns the shapes and their rows.
 pub(super) fn plans(quick: bool) -> Vec<Plan<InformerShape>> {
     let sizes = if quick { QUICK } else { FULL };
     let mut plans = writes(&sizes);
@@ -289,7 +289,7 @@ mod tests {
     use crate::interleave::assert_names_once;
 
     #[test]
-    fn the_rows_that_the_design_names_are_there_once() {
+    fn rows_named_in_the_design_exist_once() {
         let named = [
             "writes-10-readers",
             "sync-time",

@@ -1,4 +1,4 @@
-//! `machinery serve` over TLS with ConfigMaps, which all subjects and rounds of a shape share.
+//! `machinery serve` over TLS with ConfigMaps, shared by all subjects and rounds of a shape.
 
 use super::configs::{PATH, name, sent};
 use crate::measure::count;
@@ -17,12 +17,12 @@ use tokio::runtime::{Builder, Runtime};
 pub(crate) struct SharedServer {
     server: ServerProcess,
     scratch: Rc<Scratch>,
-    /// All clients of this process are on one thread.
+    /// All clients of this process run on one thread.
     pub(crate) runtime: Runtime,
     there: Option<RunningServer>,
 }
 
-/// A server that runs.
+/// A running server.
 #[derive(Clone)]
 pub(crate) struct RunningServer {
     objects: usize,
@@ -31,7 +31,7 @@ pub(crate) struct RunningServer {
     pub(crate) pid: u32,
 }
 
-/// So many writes may wait for their answer.
+/// Writes in flight.
 const IN_FLIGHT: usize = 64;
 
 impl SharedServer {
@@ -41,7 +41,7 @@ impl SharedServer {
         Ok(Self { server, scratch, runtime, there: None })
     }
 
-    /// A server with as many objects: the one that is there, if it has.
+    /// Returns a server with `objects` objects, reusing the running one if it matches.
     pub(crate) fn with(&mut self, objects: usize) -> anyhow::Result<RunningServer> {
         if let Some(there) = self.there.as_ref().filter(|there| there.objects == objects) {
             return Ok(there.clone());
@@ -78,8 +78,8 @@ impl SharedServer {
 }
 
 impl RunningServer {
-    /// Writes objects anew at a steady rate, the first `among` in turn, and returns µs of the server's CPU for each. A turn tells one
-    /// from the next.
+    /// Rewrites the first `among` objects in turn at a steady rate, and returns the server's CPU µs
+    /// per write. `turn` distinguishes calls.
     pub(crate) async fn write(
         &self,
         among: usize,
@@ -104,12 +104,12 @@ impl RunningServer {
         while let Some(written) = written.next().await {
             written?;
         }
-        // What is told is told by now, on both sides of a comparison.
+        // Wait until all events are delivered, on both sides of a comparison.
         tokio::time::sleep(Duration::from_millis(300)).await;
         Ok((process::cpu_us(self.pid)? - before) / count(events))
     }
 
-    /// The sum of a metric of the server over its labels that have this text in them.
+    /// Returns the sum of a metric over the label sets that contain `with`.
     pub(crate) async fn metric(&self, name: &str, with: &str) -> anyhow::Result<f64> {
         let page = Client::connect(&self.access).await?.get("/metrics").await?;
         let page = std::str::from_utf8(&page)?;

@@ -1,4 +1,4 @@
-//! Puts the suite together.
+//! Assembles the suite.
 
 use super::measured::{CG, InformerSubject, SubjectProcess};
 use super::process::InformerLibrary;
@@ -11,7 +11,7 @@ use crate::{Options, go};
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Measures the shapes that are asked for.
+/// Measures the selected shapes.
 pub(crate) fn run(options: &Options) -> anyhow::Result<SuiteResults> {
     let plans = options.wanted(rows::plans)?;
     crate::watches::allow(2000)?;

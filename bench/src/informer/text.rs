@@ -1,5 +1,5 @@
-//! A server that is nothing but texts, made before: it lists and watches as Kubernetes does, and ends all watches with 410 when it is
-//! told to. So everybody's relist is made in the same way, and costs the server next to nothing.
+//! A server of prepared texts: it lists and watches like Kubernetes, and ends all watches with 410
+//! on request. So relists are equal for all subjects, and cost the server almost nothing.
 
 use super::configs::stored;
 use anyhow::{Context, ensure};
@@ -35,9 +35,9 @@ pub(super) struct TextServer {
 struct State {
     items: Vec<Bytes>,
     revision: usize,
-    /// Where watches began that are open.
+    /// Open watches.
     watches: Vec<FrameSender>,
-    /// Lists of all that were asked for since the last end of all watches, their first pages or watches that began with the state.
+    /// Full lists since all watches last ended: first pages, or watches that began with the state.
     lists: usize,
 }
 
@@ -57,7 +57,7 @@ impl TextServer {
                     let response = respond(&mut state.lock(), &request);
                     std::future::ready(response)
                 });
-                // Clients come and go as they like.
+                // Clients connect and disconnect at any time.
                 tokio::spawn(async move {
                     http1::Builder::new().serve_connection(TokioIo::new(stream), service).await.ok()
                 });
@@ -75,7 +75,8 @@ impl TextServer {
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Changes as many objects, all over, ends all watches with 410, and waits until all has been listed and is watched again.
+    /// Changes `changed` objects, ends all watches with 410, and waits until all objects were
+    /// relisted and are watched again.
     pub(super) fn expire(&self, changed: usize) -> anyhow::Result<()> {
         self.wait("there is a watch", |state| !state.watches.is_empty())?;
         {
@@ -117,7 +118,7 @@ const EXPIRED: &str = concat!(
 );
 
 fn send(lines: &FrameSender, bytes: Bytes) {
-    // Who is gone hears nothing.
+    // The client may be gone.
     let _ = lines.unbounded_send(Ok(Frame::data(bytes)));
 }
 

@@ -1,4 +1,4 @@
-//! The process of the agents: `machinery-bench kos-agents`, which people do not call.
+//! The process of the agents: `machinery-bench kos-agents`, for internal use.
 
 use super::known::{AttachmentLog, report};
 use super::plan::node;
@@ -18,9 +18,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 
-/// So long nothing may happen before all has.
+/// Timeout without progress.
 const TIMEOUT: Duration = Duration::from_secs(60);
-/// So many agents begin at once.
+/// Agents started at a time.
 const AT_ONCE: usize = 25;
 
 #[derive(Default)]
@@ -31,7 +31,7 @@ struct AgentsProcess {
     kubeconfig: PathBuf,
 }
 
-/// Answers until nobody asks any more.
+/// Answers requests until the standard input closes.
 pub(crate) fn serve() -> anyhow::Result<()> {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let mut process = AgentsProcess::default();
@@ -40,7 +40,7 @@ pub(crate) fn serve() -> anyhow::Result<()> {
             serde_json::from_str(line).with_context(|| format!("this is no request: {line}"))?;
         runtime.block_on(process.answer(step))
     })?;
-    // They end with the process.
+    // Agents end with the process.
     std::process::exit(0);
 }
 
@@ -101,7 +101,7 @@ impl AgentsProcess {
         loop {
             let now = self.noted.counts();
             if now == (remotes, locals) {
-                // What comes besides has come by then.
+                // Wait for unexpected events.
                 tokio::time::sleep(Duration::from_millis(500)).await;
                 let more = self.noted.counts();
                 ensure!(more == now, "{more:?} interfaces were made, and {now:?} are wanted");
@@ -121,7 +121,7 @@ async fn config(kubeconfig: &Path) -> anyhow::Result<Config> {
     Ok(Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)
 }
 
-/// A fabric that notes when it was told of what.
+/// A fabric that records the time of each call.
 struct RecordingFabric {
     of: LogFabric,
     node: u32,

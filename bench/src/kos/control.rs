@@ -1,4 +1,4 @@
-//! The process of the server and the controllers: `machinery-bench kos-control`, which people do not call.
+//! The process of the server and the controllers: `machinery-bench kos-control`, for internal use.
 
 use super::step::ControlRequest;
 use crate::lines;
@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use tokio::runtime::Builder;
 
-/// Answers until nobody asks any more.
+/// Answers requests until the standard input closes.
 pub(crate) fn serve() -> anyhow::Result<()> {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let mut plane = None;
@@ -23,7 +23,7 @@ pub(crate) fn serve() -> anyhow::Result<()> {
         plane = Some(runtime.block_on(begin(directory, kubeconfig)).map_err(|error| anyhow!(error))?);
         Ok(Figures::default())
     })?;
-    // It ends with the process.
+    // The plane ends with the process.
     std::process::exit(0);
 }
 

@@ -1,4 +1,4 @@
-//! When which node knew of which attachment, beside what the server noted of it.
+//! Times at which nodes learned of attachments, compared with the server's timestamps.
 
 use super::plan::node;
 use crate::measure::{Figures, count};
@@ -18,7 +18,7 @@ pub(super) struct AttachmentLog {
     locals: AtomicUsize,
 }
 
-/// A node knew of an address.
+/// A node learned of an address.
 struct KnownAttachment {
     node: u32,
     vni: u32,
@@ -36,7 +36,7 @@ impl AttachmentLog {
         self.locals.fetch_add(1, Relaxed);
     }
 
-    /// How many interfaces of others were made, and how many of the nodes' own.
+    /// Returns the number of remote and of local interfaces created.
     pub(super) fn counts(&self) -> (usize, usize) {
         (self.remotes.lock().len(), self.locals.load(Relaxed))
     }
@@ -47,7 +47,7 @@ fn now_us() -> i64 {
     i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// What the server noted of an attachment.
+/// The server's timestamps of an attachment.
 struct ServerTimes {
     node: String,
     made: i64,
@@ -83,7 +83,7 @@ pub(super) async fn report(plane: &Plane, noted: &AttachmentLog) -> machinery::R
             irrelevant += 1;
             continue;
         };
-        // The later of what the client did for it.
+        // From the later of the client's two relevant writes.
         known.push(one.at_us - there.made.max(*relevant));
         if there.implemented >= *relevant {
             from_implemented.push(one.at_us - there.implemented);

@@ -1,4 +1,4 @@
-//! One life: processes that begin with it and end with it.
+//! One run of the system, in processes of its own.
 
 use super::plan::{attachments_path, subnet, subnets_path};
 use super::shape::KosLoad;
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::process::Command;
 use tokio::runtime::{Builder, Runtime};
 
-/// Attachments whose creation may wait for its answer.
+/// Creations in flight.
 const IN_FLIGHT: usize = 64;
 
 pub(super) fn live(scratch: &Scratch, load: &KosLoad) -> anyhow::Result<Figures> {
@@ -77,7 +77,7 @@ fn start(name: &'static str, subject: &str) -> anyhow::Result<LineProcess> {
     LineProcess::start(name, Command::new(program).arg(subject))
 }
 
-/// The server, from outside.
+/// The server as seen by a client.
 struct ServerView<'a> {
     access: Access,
     runtime: &'a Runtime,
@@ -99,7 +99,7 @@ impl ServerView<'_> {
         })
     }
 
-    /// The sum of a metric over its labels that have this text in them.
+    /// Returns the sum of a metric over the label sets that contain `with`.
     fn metric(&self, name: &str, with: &str) -> anyhow::Result<f64> {
         let page =
             self.runtime.block_on(async { Client::connect(&self.access).await?.get("/metrics").await })?;
@@ -118,7 +118,7 @@ impl ServerView<'_> {
     }
 }
 
-/// Nothing of a run outlives it.
+/// Removes the files of a run.
 pub(super) fn forget(scratch: &Scratch) {
     let path: &Path = &scratch.path("kos");
     let _ = std::fs::remove_dir_all(path);

@@ -1,4 +1,4 @@
-//! Puts the suite together.
+//! Assembles the suite.
 
 use super::life;
 use super::rows;
@@ -9,7 +9,7 @@ use crate::measure::Figures;
 use crate::scratch::Scratch;
 use anyhow::Context;
 
-/// Measures the shapes that are asked for.
+/// Measures the selected shapes.
 pub(crate) fn run(options: &Options) -> anyhow::Result<SuiteResults> {
     let plans = options.wanted(rows::plans)?;
     let mut subjects: [Box<dyn Subject<KosShape>>; 1] = [Box::new(Kos { scratch: Scratch::new()? })];

@@ -1,10 +1,10 @@
-//! The rows of this suite. Those that the design names carry its names and goals.
+//! The rows of this suite. Rows named in the design have its names and goals.
 
 use super::shape::KosShape;
 use crate::interleave::{Plan, RowSpec};
 use crate::report::Goal;
 
-/// The shapes and their rows.
+/// Returns the shapes and their rows.
 pub(super) fn plans(quick: bool) -> Vec<Plan<KosShape>> {
     let (nodes, sizes, fixed, streams) = match quick {
         true => (20, [100, 200, 400], ([100, 200], 5), 200),
@@ -116,7 +116,7 @@ mod tests {
     use crate::interleave::assert_names_once;
 
     #[test]
-    fn the_rows_that_the_design_names_are_there_once() {
+    fn rows_named_in_the_design_exist_once() {
         for quick in [true, false] {
             assert_names_once(&plans(quick), &["cost-slope", "irrelevant-events"]);
         }

@@ -1,7 +1,8 @@
-//! Servers of Kubernetes' API: `machinery serve`, and the genuine API machinery of `bench/peers/apiserver`.
+//! Servers of the Kubernetes API: `machinery serve`, and the genuine API machinery of
+//! `bench/peers/apiserver`.
 //!
-//! A [`ServerProcess`] is a process with a kubeconfig, which is used and looked at from outside. A [`Client`] has a connection to
-//! it; [`objects`] are what is written.
+//! A [`ServerProcess`] is a process with a kubeconfig, used and measured from outside. A
+//! [`Client`] has a connection to it; [`objects`] generates the objects written.
 
 mod access;
 mod client;

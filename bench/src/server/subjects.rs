@@ -1,4 +1,4 @@
-//! Both servers as the subjects of a suite.
+//! Both servers as subjects of a suite.
 
 use super::ServerProcess;
 use crate::go;
@@ -13,7 +13,7 @@ pub(crate) const PEER: &str = "kubernetes";
 
 type Subjects<S> = Vec<Box<dyn Subject<S>>>;
 
-/// What `measured` makes of each server that can be built here, and who is missing.
+/// Returns the subjects of the servers that can be built here, and the missing peers.
 pub(super) fn subjects<S>(
     measured: impl Fn(ServerProcess, Rc<Scratch>) -> anyhow::Result<Box<dyn Subject<S>>>,
 ) -> anyhow::Result<(Subjects<S>, MissingPeers)> {
@@ -36,7 +36,7 @@ pub(crate) fn ours(scratch: Rc<Scratch>) -> anyhow::Result<ServerProcess> {
     Ok(ServerProcess::new(OURS, build()?, &["serve", "--listen", "127.0.0.1:0"], scratch))
 }
 
-/// Builds the program `machinery` as this one was built, and next to it.
+/// Builds the program `machinery` with this one's profile, next to it.
 fn build() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe().context("cannot say where this program is")?;
     let target = program.ancestors().nth(2).context("this program is in no target directory")?;

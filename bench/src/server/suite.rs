@@ -1,4 +1,4 @@
-//! A suite whose subjects are both servers: each is started for a shape, measured from outside, and killed.
+//! Suites of both servers: each is started for a shape, measured from outside, and killed.
 
 use super::{Access, ServerProcess, remove, subjects};
 use crate::Options;
@@ -9,28 +9,28 @@ use std::path::PathBuf;
 use std::rc::Rc;
 use tokio::runtime::{Builder, Runtime};
 
-/// What a suite does with a server.
+/// The measurements of a suite.
 pub(crate) trait Measure<S>: From<ServerSite> + 'static {
     fn site(&mut self) -> &mut ServerSite;
-    /// Begins a server, and looks at what it does; it is killed afterwards.
+    /// Starts a server and measures it; the caller kills it.
     fn measure(&mut self, shape: &S) -> anyhow::Result<Figures>;
 }
 
-/// A server, where its files are, and its clients' thread.
+/// A server with its files and its clients' thread.
 pub(crate) struct ServerSite {
     pub(crate) server: ServerProcess,
     scratch: Rc<Scratch>,
-    /// All clients are on one thread: it costs least, and the server has the other core.
+    /// All clients run on one thread, which is cheapest and leaves the other core to the server.
     pub(crate) runtime: Runtime,
 }
 
 impl ServerSite {
-    /// A server on an empty directory.
+    /// Starts the server on an empty directory.
     pub(crate) fn begin(&mut self) -> anyhow::Result<Access> {
         self.server.begin(&self.directory(), &self.runtime)
     }
 
-    /// For files that stay over the rounds.
+    /// Returns the directory of files kept over the rounds.
     pub(crate) fn kept_directory(&self) -> PathBuf {
         self.scratch.path(&format!("{}-kept", self.server.name()))
     }
@@ -40,7 +40,7 @@ impl ServerSite {
     }
 }
 
-/// Measures the shapes that are asked for.
+/// Measures the selected shapes.
 pub(crate) fn run<M: Measure<S>, S>(
     options: &Options,
     plans: fn(bool) -> Vec<Plan<S>>,
@@ -71,7 +71,8 @@ impl<S, M: Measure<S>> Subject<S> for ServerSubject<M> {
     fn run(&mut self, shape: &S) -> anyhow::Result<Figures> {
         let measured = self.by.measure(shape);
         let site = self.by.site();
-        // What its clients had open ends with it: else ten thousand sockets would stay until the next round.
+        // Close all client connections: otherwise ten thousand sockets would stay until the next
+        // round.
         site.runtime = runtime()?;
         site.server.kill()?;
         remove(&site.directory())?;

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 pub(super) const NAME: &str = "client-go";
 
-/// Builds and starts the peer; `None` if there is no Go.
+/// Builds and starts the peer; `None` without Go.
 pub(super) fn start() -> anyhow::Result<Option<Box<dyn Subject<SnapshotShape>>>> {
     let Some(lines) = go::start()? else { return Ok(None) };
     Ok(Some(Box::new(GoCache(lines))))

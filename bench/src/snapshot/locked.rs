@@ -1,4 +1,4 @@
-//! The plain way: hash maps under one reader-writer lock, and readers that list under it.
+//! The baseline: hash maps under one reader-writer lock, with lists under the lock.
 
 #![expect(clippy::disallowed_types, reason = "this is the map that one would write without thinking")]
 

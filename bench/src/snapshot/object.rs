@@ -1,4 +1,4 @@
-//! Objects and keys: the same as `bench/peers/go/cache.go` makes.
+//! Objects and keys, equal to those of `bench/peers/go/cache.go`.
 
 use crate::random::SplitMix;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 pub(super) type CacheKey = Arc<str>;
 
-/// How many values each index has.
+/// Number of values of each index.
 pub(super) const GROUPS: usize = 1000;
 
-/// Metadata as Kubernetes has it, and a field.
+/// Kubernetes metadata, and a field.
 pub(super) struct CachedObject {
     pub(super) metadata: ObjectMeta,
     pub(super) node: String,
@@ -20,7 +20,7 @@ impl CachedObject {
         self.metadata.labels.as_ref()?.get("app").map(String::as_str)
     }
 
-    /// What a reader reads, to touch it.
+    /// Reads some fields, to touch the object.
     pub(super) fn touch(&self) -> i64 {
         self.metadata.generation.unwrap_or_default()
     }
@@ -34,12 +34,12 @@ pub(super) fn node(i: usize) -> String {
     format!("node-{:04}", i / 7 % GROUPS)
 }
 
-/// A text of 24 bytes.
+/// Returns a key of 24 bytes.
 pub(super) fn key(i: usize) -> CacheKey {
     format!("ns-{:04}/object-{i:09}", i % 1000).into()
 }
 
-/// CachedObject `i` in one of its two versions. Every eighth is on another node in the second.
+/// Returns object `i` in one of its two versions. Every eighth changes its node.
 pub(super) fn object(i: usize, version: usize) -> Arc<CachedObject> {
     let at = if i.is_multiple_of(8) { i + 7 * version } else { i };
     let labels = [("app", app(i)), ("tier", "backend".to_owned()), ("zone", format!("z{}", i % 3))];
@@ -63,7 +63,7 @@ pub(super) fn objects(n: usize, version: usize) -> Vec<Arc<CachedObject>> {
     (0..n).map(|i| object(i, version)).collect()
 }
 
-/// In which order `n` things are visited.
+/// Returns a random order of `n` indexes.
 pub(super) fn shuffled(n: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
     let mut chance = SplitMix(1);

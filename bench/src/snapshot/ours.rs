@@ -1,4 +1,4 @@
-//! Our map.
+//! Our snapshot map.
 
 use super::cache::Cache;
 use super::object::{CacheKey, CachedObject};

@@ -1,4 +1,4 @@
-//! The rows of this suite. Those that the design names carry its names and goals.
+//! The rows of this suite. Rows named in the design have its names and goals.
 
 use super::shape::SnapshotShape;
 use crate::interleave::{Plan, RowSpec};
@@ -7,7 +7,7 @@ use crate::report::Goal;
 const CG: &str = super::go::NAME;
 pub(super) const RWLOCK: &str = "rwlock";
 
-/// The shapes and their rows.
+/// Returns the shapes and their rows.
 pub(super) fn plans(quick: bool) -> Vec<Plan<SnapshotShape>> {
     let passes = |full: usize| if quick { full.div_ceil(20) } else { full };
     let ms = if quick { 200 } else { 3000 };
@@ -79,7 +79,7 @@ mod tests {
     use crate::interleave::assert_names_once;
 
     #[test]
-    fn the_rows_that_the_design_names_are_there_once() {
+    fn rows_named_in_the_design_exist_once() {
         assert_names_once(
             &plans(false),
             &[

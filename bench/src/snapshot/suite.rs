@@ -1,4 +1,4 @@
-//! Puts the suite together.
+//! Assembles the suite.
 
 use super::locked::Locked;
 use super::ours::SnapshotCache;
@@ -8,7 +8,7 @@ use super::{go, rows};
 use crate::Options;
 use crate::interleave::{self, MissingPeers, OURS, Subject, SuiteResults};
 
-/// Measures the shapes that are asked for.
+/// Measures the selected shapes.
 pub(crate) fn run(options: &Options) -> anyhow::Result<SuiteResults> {
     let plans = options.wanted(rows::plans)?;
     let mut subjects: Vec<Box<dyn Subject<SnapshotShape>>> = vec![

@@ -1,4 +1,4 @@
-//! The shapes, on a cache in this process.
+//! Runs the shapes on an in-process cache.
 
 use super::cache::Cache;
 use super::object::{GROUPS, app, keys, node, objects, shuffled};
@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// A cache by its name.
+/// An in-process cache with its name.
 pub(super) struct InProcess<C> {
     name: &'static str,
     cache: PhantomData<fn() -> C>,
@@ -75,7 +75,7 @@ fn timed(passes: usize, pass: impl Fn() -> i64) -> Lap {
     lap
 }
 
-/// Runs `write` while readers list. Returns how many lists they finished.
+/// Runs `write` while readers list. Returns the number of lists completed.
 fn beside_readers<C: Cache, T>(cache: &C, readers: usize, write: impl FnOnce() -> T) -> (T, usize) {
     let (stop, lists) = (AtomicBool::new(false), AtomicUsize::new(0));
     let written = std::thread::scope(|scope| {
@@ -102,7 +102,8 @@ fn writes<C: Cache>(n: usize, readers: usize, ms: u64) -> Figures {
         let mut writes = 0;
         let (start, cpu) = (Instant::now(), thread_cpu_time());
         while start.elapsed() < limit {
-            // The clock is read after each sixteen writes: a slow one must not run sixteen past the end.
+            // The clock is read after sixteen writes: slow writes must not run sixteen past the
+            // end.
             for _ in 0..16 {
                 let i = order[writes % n];
                 cache.write(&keys[i], &versions[(writes / n + 1) % 2][i]);

@@ -1,4 +1,4 @@
-//! etcd as Debian has it, on loopback, used through its own Go client from the process of the Go peers.
+//! Debian's etcd on loopback, used through its Go client in the process of the Go peers.
 
 use super::measured::{Start, StoreServer};
 use super::shape::StoreStep;
@@ -16,15 +16,16 @@ use std::time::Duration;
 
 pub(super) const NAME: &str = "etcd";
 
-/// More of them were slower here: 64 clients had 7.5 k puts/s on one or two, 6.6 k on four, 6.5 k on sixteen.
+/// More were slower here: 64 clients had 7.5 k puts/s on one or two, 6.6 k on four, 6.5 k on
+/// sixteen.
 const CONNECTIONS: usize = 1;
 
-/// What it says.
+/// The log file.
 const LOG: &str = "etcd.log";
 
 const QUOTA_BYTES: &str = "8589934592";
 
-/// What the program says of itself, as `etcd Version: 3.4.23`; none if it is not here.
+/// Returns the version line, as `etcd Version: 3.4.23`; `None` if not installed.
 pub(super) fn version() -> Option<String> {
     let output = Command::new(NAME).arg("--version").output().ok()?;
     Some(String::from_utf8_lossy(&output.stdout).lines().next()?.to_owned())
@@ -88,7 +89,8 @@ impl Etcd {
         Ok(client)
     }
 
-    /// Of its write-ahead log: its database is synced besides, ten times a second or after 10 000 puts.
+    /// Returns the syncs of the write-ahead log. The database is synced separately, ten times a
+    /// second or after 10 000 puts.
     fn syncs(&self) -> anyhow::Result<f64> {
         let client = self.running.as_ref().context("etcd does not run")?.client;
         let text = page(client, "/metrics").context("cannot read etcd's metrics")?;
@@ -142,14 +144,14 @@ impl Drop for Etcd {
     }
 }
 
-/// Two that were free a moment ago: etcd takes no socket that is bound.
+/// Returns two addresses that were just free: etcd does not accept a bound socket.
 fn free_addresses() -> anyhow::Result<[SocketAddr; 2]> {
     let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let (one, other) = (bind()?, bind()?);
     Ok([one.local_addr()?, other.local_addr()?])
 }
 
-/// Fetches a page. HTTP 1.0, so it has no chunks and an end.
+/// Fetches a page over HTTP 1.0, which has no chunks.
 fn page(server: SocketAddr, path: &str) -> anyhow::Result<String> {
     let mut stream = TcpStream::connect(server)?;
     write!(stream, "GET {path} HTTP/1.0\r\n\r\n")?;

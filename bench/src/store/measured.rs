@@ -1,4 +1,5 @@
-//! A subject of this suite: a server that is started, used, looked at from outside and killed.
+//! A subject of this suite: a store process that is started, used, measured from outside and
+//! killed.
 
 use super::shape::{StoreShape, StoreStep};
 use crate::interleave::Subject;
@@ -11,22 +12,22 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Instant;
 
-/// A store in a process of its own, and those who use it.
+/// A store in a separate process, and its clients.
 pub(super) trait StoreServer {
     fn name(&self) -> &'static str;
-    /// Starts it on what is in its directory, and returns when it has answered a read.
+    /// Starts the store on its directory, and returns when it has answered a read.
     fn start(&mut self, start: &Start) -> anyhow::Result<()>;
-    /// Has it used. Among the figures is `syncs`, how often its log was synced meanwhile.
+    /// Runs a step. The figures include `syncs`, the number of syncs of its log.
     fn ask(&mut self, step: &StoreStep) -> anyhow::Result<Figures>;
-    /// The process of the store.
+    /// Returns the process id of the store.
     fn pid(&self) -> anyhow::Result<u32>;
-    /// Ends it as a crash would.
+    /// Kills the store.
     fn kill(&mut self) -> anyhow::Result<()>;
 }
 
 pub(super) struct Start {
     pub(super) directory: PathBuf,
-    /// How long a sync takes at least.
+    /// Minimum duration of a sync.
     pub(super) sync_ms: u64,
 }
 
@@ -36,13 +37,13 @@ pub(super) struct StoreSubject<S> {
     kept: Option<LoadedStore>,
 }
 
-/// The files of a large store that was killed, which stay over the rounds: loading takes longer than measuring.
+/// The files of a large, killed store, kept over the rounds: loading takes longer than measuring.
 #[derive(Clone, Copy)]
 struct LoadedStore {
     objects: usize,
-    /// What an empty store takes.
+    /// Memory of an empty store.
     empty_memory: (f64, f64),
-    /// What the files take, less those of an empty store.
+    /// Disk usage, minus that of an empty store.
     disk: f64,
 }
 
@@ -87,7 +88,7 @@ impl<S: StoreServer> StoreSubject<S> {
         }
     }
 
-    /// Starts on an empty directory.
+    /// Starts the store on an empty directory.
     fn begin(&mut self, sync_ms: u64) -> anyhow::Result<PathBuf> {
         self.clear()?;
         let directory = self.directory();
@@ -96,7 +97,7 @@ impl<S: StoreServer> StoreSubject<S> {
         Ok(directory)
     }
 
-    /// A step, with what each of its operations cost the server.
+    /// Runs a step, and adds the server's cost per operation.
     fn costed(&mut self, step: &StoreStep) -> anyhow::Result<Figures> {
         let pid = self.server.pid()?;
         let directory = self.directory();
@@ -115,7 +116,7 @@ impl<S: StoreServer> StoreSubject<S> {
         })
     }
 
-    /// A store of many objects, killed when it had the last of them.
+    /// Loads a store with many objects, and kills it.
     fn load(&mut self, objects: usize) -> anyhow::Result<()> {
         let directory = self.begin(0)?;
         let empty_memory = process::memory(self.server.pid()?)?;
@@ -133,7 +134,7 @@ impl<S: StoreServer> StoreSubject<S> {
         self.clear()?;
         copy(&self.kept_directory(), &self.directory())?;
         rustix::fs::sync();
-        // The one that is killed is the one that had all of it.
+        // Kill the process that has loaded all objects.
         let first = self.timed_start()?;
         self.server.kill()?;
         let seconds = self.timed_start()?;
@@ -154,7 +155,7 @@ impl<S: StoreServer> StoreSubject<S> {
         Ok(started.elapsed().as_secs_f64())
     }
 
-    /// Kills the server, and waits until the disk has nothing left to write: the next one is measured on it.
+    /// Kills the server, and waits until the disk has no pending writes, for the next measurement.
     fn end(&mut self) -> anyhow::Result<()> {
         self.server.kill()?;
         self.clear()?;
@@ -182,7 +183,7 @@ fn remove(directory: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Copies all files, at any depth.
+/// Copies a directory tree.
 fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
@@ -197,7 +198,7 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Who loads a store does not count, so there are as many as make it quick.
+/// Concurrent loaders. Loading is not measured, so it uses as many as make it fast.
 const LOADERS: usize = 256;
 
 impl<S: StoreServer> Subject<StoreShape> for StoreSubject<S> {

@@ -1,4 +1,4 @@
-//! Our store, in a process of its own that is this program again.
+//! Our store, in a child process of this program.
 
 use super::holder::OpenRequest;
 use super::measured::{Start, StoreServer};

@@ -1,4 +1,4 @@
-//! The rows of this suite. Those that the design names carry its names and goals.
+//! The rows of this suite. Rows named in the design have its names and goals.
 
 use super::etcd;
 use super::shape::StoreShape;
@@ -7,10 +7,10 @@ use crate::report::{Better, Goal};
 
 const ETCD: &str = etcd::NAME;
 
-/// How large the shapes are.
+/// Sizes of the shapes.
 struct StoreSizes {
     seconds: f64,
-    /// Of a small store, and of the two large ones.
+    /// Objects of the small store, and of the two large ones.
     objects: usize,
     large: [usize; 2],
     events: [usize; 3],
@@ -19,11 +19,11 @@ struct StoreSizes {
 const FULL: StoreSizes =
     StoreSizes { seconds: 4.0, objects: 10_000, large: [100_000, 1_000_000], events: [1000, 200, 20] };
 
-/// Shows that all of it works: names promise sizes that a quick run has not.
+/// A smoke test: smaller than the names of the rows promise.
 const QUICK: StoreSizes =
     StoreSizes { seconds: 0.5, objects: 1000, large: [2000, 10_000], events: [20, 10, 3] };
 
-/// The shapes and their rows.
+/// Returns the shapes and their rows.
 pub(super) fn plans(quick: bool) -> Vec<Plan<StoreShape>> {
     let sizes = if quick { QUICK } else { FULL };
     let StoreSizes { seconds, objects, .. } = sizes;
@@ -109,7 +109,7 @@ fn commits_1(sizes: &StoreSizes) -> Plan<StoreShape> {
     }
 }
 
-/// `restart` and `commits` are how many times better than etcd the two have to be.
+/// `restart` and `commits` are the goals, as factors over etcd.
 fn large(
     name: &str,
     objects: usize,
@@ -173,7 +173,7 @@ mod tests {
     use crate::interleave::assert_names_once;
 
     #[test]
-    fn the_rows_that_the_design_names_are_there_once() {
+    fn rows_named_in_the_design_exist_once() {
         let named = [
             "commits-64",
             "commits-64-p99",

@@ -1,4 +1,4 @@
-//! Puts the suite together.
+//! Assembles the suite.
 
 use super::measured::StoreSubject;
 use super::ours::OurStore;
@@ -9,7 +9,7 @@ use crate::scratch::Scratch;
 use crate::{Options, go};
 use std::rc::Rc;
 
-/// Measures the shapes that are asked for.
+/// Measures the selected shapes.
 pub(crate) fn run(options: &Options) -> anyhow::Result<SuiteResults> {
     let plans = options.wanted(rows::plans)?;
     let scratch = Rc::new(Scratch::new()?);

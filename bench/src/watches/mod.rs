@@ -1,7 +1,8 @@
-//! Many watches by selector on one server, and a client whose writes they see.
+//! Many watches by selector on one server, and a client that writes.
 //!
-//! An [`WatchPool`] holds the watches. Each selects objects by the equality of one label, and a task reads it. What they see is
-//! counted in `heard`: every event is looked at, and must be the next of those that its watch selects. A [`Publisher`] writes.
+//! A [`WatchPool`] holds the watches. Each selects objects by one label, and a task reads it. Their
+//! events are recorded in `event_log`: each is verified, and must be the next one of its watch's
+//! selection. A [`Publisher`] writes.
 
 mod descriptors;
 mod event_log;

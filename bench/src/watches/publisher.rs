@@ -1,4 +1,4 @@
-//! The client that writes: so many objects, one for each shard, and then the same ones again and again.
+//! The writing client: creates one object per shard, and then replaces them repeatedly.
 
 use crate::server::objects::{PATH, Writer, revision};
 use crate::server::{Access, Client};
@@ -7,10 +7,10 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use std::time::{Duration, Instant};
 
-/// So many writes may wait for their answer.
+/// Writes in flight.
 const IN_FLIGHT: usize = 64;
 
-/// The label's value, and the name of the object that has it.
+/// Returns the label value of a shard, which is also its object's name.
 pub(super) fn shard(number: usize) -> String {
     format!("s{number:07}")
 }
@@ -18,19 +18,19 @@ pub(super) fn shard(number: usize) -> String {
 pub(crate) struct Publisher {
     client: Client,
     writer: Writer,
-    /// By shard, as the last answer has it. None: its write is under way.
+    /// Revisions by shard; `None` while a write is in flight.
     revisions: Vec<Option<String>>,
-    /// The shard whose turn it is.
+    /// The next shard.
     next: usize,
-    /// The latest of all revisions.
+    /// The newest revision.
     newest: u64,
 }
 
-/// When each of some writes was answered, by its number.
+/// The times at which writes were answered, by sequence number.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct WriteTimes {
     first: u64,
-    /// With the shard.
+    /// With their shards.
     answered: Vec<(usize, Instant)>,
 }
 
@@ -42,7 +42,7 @@ struct WriteAnswer {
 }
 
 impl Publisher {
-    /// Makes an object for each shard.
+    /// Creates an object for each shard.
     pub(crate) async fn load(access: &Access, shards: usize) -> anyhow::Result<Self> {
         let client = Client::connect(access).await?;
         let mut publisher =
@@ -65,13 +65,13 @@ impl Publisher {
         Ok(publisher)
     }
 
-    /// The revision after which nothing has been written.
+    /// Returns the newest revision.
     pub(crate) fn revision(&self) -> String {
         self.newest.to_string()
     }
 
-    /// Replaces objects in turn, those of the first `shards`, `rate` a second if there is one, else as fast as it goes. Does not wait
-    /// for one answer before it writes the next, unless it is that of the same object.
+    /// Replaces the objects of the first `shards` in turn, at `rate` per second or as fast as
+    /// possible. Writes are pipelined, except to the same object.
     pub(crate) async fn write(
         &mut self,
         shards: usize,
@@ -157,14 +157,14 @@ impl WriteTimes {
         self.answered.get(index).map(|(_, at)| *at)
     }
 
-    /// When the first write to a shard was answered that came after the one of a number.
+    /// Returns the time of the answer to the first write to a shard after number `last`.
     pub(crate) fn first_after(&self, last: Option<u64>, shard: usize) -> Option<Instant> {
         let skip = last.map_or(0, |last| (last + 1).saturating_sub(self.first));
         let mut later = self.answered.iter().skip(usize::try_from(skip).ok()?);
         later.find(|(written, _)| *written == shard).map(|(_, at)| *at)
     }
 
-    /// Adds those that came next.
+    /// Appends later writes.
     pub(crate) fn extend(&mut self, more: Self) {
         if self.answered.is_empty() {
             self.first = more.first;

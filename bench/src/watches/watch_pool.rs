@@ -1,4 +1,4 @@
-//! Those who watch.
+//! A pool of watches.
 
 use super::descriptors;
 use super::event_log::{EndedWatch, EventLog};
@@ -12,17 +12,18 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::task::JoinSet;
 
-/// So many connections are made at a time.
+/// Connections opened at a time.
 const AT_A_TIME: usize = 16;
 
-/// Who watches what. Watch number `i` selects shard `i % shards`, and is on connection `i / per_connection`: those of one
-/// shard are on connections apart, as those of clients are who know nothing of each other.
+/// The layout of watches. Watch `i` selects shard `i % shards`, on connection `i / per_connection`:
+/// watches of one shard are on distinct connections, as those of unrelated clients.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct WatchLayout {
     pub(crate) watches: usize,
     pub(crate) shards: usize,
     pub(crate) per_connection: usize,
-    /// One of so many never reads: one of each shard and some of each connection where both are multiples of it.
+    /// One of this many watches never reads: one of each shard and some of each connection, if both
+    /// are multiples of it.
     pub(crate) stalled: Option<usize>,
 }
 
@@ -39,14 +40,14 @@ impl WatchLayout {
     }
 }
 
-/// Watches that are there until this is dropped.
+/// Open watches, closed on drop.
 pub(crate) struct WatchPool {
     pub(crate) heard: Arc<EventLog>,
     _readers: JoinSet<()>,
 }
 
 impl WatchPool {
-    /// Has all of them watch what comes after a revision. Each has been answered when this returns.
+    /// Opens all watches after a revision. All have been answered when this returns.
     pub(crate) async fn gather(access: &Access, seats: WatchLayout, revision: &str) -> anyhow::Result<Self> {
         let connections = seats.watches.div_ceil(seats.per_connection);
         descriptors::allow(connections)?;
@@ -102,7 +103,8 @@ impl Watch {
         }
     }
 
-    /// The number of an event, if it is one for this watch, and a later one than before.
+    /// Returns the sequence number of an event; an error unless it matches this watch and
+    /// increases.
     fn look(&mut self, line: &str) -> anyhow::Result<u64> {
         let (shard, number) = event(line)?;
         anyhow::ensure!(shard == self.shard, "it has chosen {}, and was told of {shard}", self.shard);
@@ -118,7 +120,7 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn watches_of_a_shard_are_on_connections_apart_and_one_of_them_stalls() {
+    fn watches_of_a_shard_are_on_distinct_connections_and_one_stalls() {
         let seats = WatchLayout { watches: 5000, shards: 500, per_connection: 100, stalled: Some(10) };
         for shard in 0..seats.shards {
             let watches = (shard..seats.watches).step_by(seats.shards);
@@ -133,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_of_another_shard_or_one_seen_before_is_wrong() {
+    fn events_of_other_shards_or_repeated_ones_are_errors() {
         let mut watch = Watch { number: 0, shard: "s1".into(), stalled: false, last: None };
         let mut check = |shard: &str, number: u64, expected: bool| {
             let line = format!(

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 pub(super) const NAMES: [&str; 2] = ["client-go", "controller-runtime"];
 
-/// Builds and starts the peers; `None` if there is no Go.
+/// Builds and starts the peers; `None` without Go.
 pub(super) fn start() -> anyhow::Result<Option<Vec<Box<dyn Subject<QueueShape>>>>> {
     let Some(peers) = go::start()? else { return Ok(None) };
     let peers = Rc::new(RefCell::new(peers));

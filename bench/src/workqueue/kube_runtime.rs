@@ -1,5 +1,5 @@
-//! kube-runtime's scheduler, polled by hand. It has no priorities, metrics, back-off or exclusion of its own: those
-//! are in its `runner` and `Controller`, which need an API server.
+//! kube-runtime's scheduler, polled by hand. It has no priorities, metrics, back-off or exclusion:
+//! its `runner` and `Controller` have them, which need an API server.
 
 use super::keys::{self, QueueKey};
 use super::shape::{QueueShape, QueueWork};
@@ -48,7 +48,7 @@ impl Subject<QueueShape> for KubeRuntime {
     }
 }
 
-/// Requests are handed to the scheduler in portions of this many, as a controller's do that has many triggers.
+/// Requests reach the scheduler in batches of this size, as in a controller with many triggers.
 const PORTION: usize = 1000;
 
 type Requests = Pin<Box<dyn Stream<Item = ScheduleRequest<QueueKey>>>>;
@@ -56,7 +56,7 @@ type Requests = Pin<Box<dyn Stream<Item = ScheduleRequest<QueueKey>>>>;
 struct Fed {
     scheduler: Pin<Box<Scheduler<QueueKey, Requests>>>,
     waiting: Rc<RefCell<VecDeque<ScheduleRequest<QueueKey>>>>,
-    /// When this began. A request for then is due at once.
+    /// The start; a request for this time is due at once.
     due: Instant,
 }
 
@@ -75,7 +75,7 @@ impl Fed {
         self.waiting.borrow_mut().push_back(ScheduleRequest { message: key.clone(), run_at });
     }
 
-    /// Takes the next key that is due, and all waiting requests in.
+    /// Accepts all waiting requests, and returns the next due key.
     fn pop(&mut self) -> Option<QueueKey> {
         match self.scheduler.as_mut().poll_next(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(key) => key,
@@ -83,7 +83,7 @@ impl Fed {
         }
     }
 
-    /// Takes all waiting requests in; what is due becomes pending.
+    /// Accepts all waiting requests; due ones become pending.
     fn hold(&mut self) {
         let mut held = self.scheduler.as_mut().hold();
         let polled = Pin::new(&mut held).poll_next(&mut Context::from_waker(Waker::noop()));
@@ -105,8 +105,8 @@ impl Fed {
     }
 }
 
-/// Requests are due *now*, as `kube_runtime::Controller` makes them. They then wait for the timer's next
-/// millisecond, which is latency and not cost: the clock stands meanwhile.
+/// Requests are due *now*, as those of `kube_runtime::Controller`. They wait for the timer's next
+/// millisecond, which is latency and not cost: the clock is paused meanwhile.
 fn add_pop(n: usize, passes: usize) -> anyhow::Result<Figures> {
     let (keys, mut fed) = (keys::make(n), Fed::new());
     add_pop_once(&mut fed, &keys, &mut Lap::default())?;

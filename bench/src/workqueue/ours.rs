@@ -1,4 +1,4 @@
-//! Our queue. Everything that touches it is in this file and below it.
+//! Our queue. Only this module and its children use it.
 
 mod many;
 mod million;
@@ -13,8 +13,8 @@ use prometheus_client::registry::Registry;
 use tokio::runtime::Runtime;
 
 pub(super) struct OurQueue {
-    /// Two worker threads, as the Go peers have two processors. Shapes of one thread run on the main one, beside
-    /// them.
+    /// Two worker threads, as the Go peers have two processors. Single-threaded shapes run on the
+    /// main thread.
     runtime: Runtime,
 }
 
@@ -63,7 +63,7 @@ impl Subject<QueueShape> for OurQueue {
     }
 }
 
-/// A queue as a controller has it, with its metrics in a registry.
+/// A queue as in a controller, with its metrics in a registry.
 struct MeteredQueue {
     queue: Queue<QueueKey>,
     _registry: Registry,
@@ -90,7 +90,7 @@ impl Drop for MeteredQueue {
     }
 }
 
-/// An add with everything on: a priority and a cause.
+/// Returns an add with a priority and a cause.
 fn add(priority: i32, revision: usize) -> Add {
     Add::new().priority(Priority::new(priority)).cause(Cause::new(&"changed", revision as u64))
 }

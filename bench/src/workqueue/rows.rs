@@ -1,4 +1,4 @@
-//! The rows of this suite. Those that the design names carry its names and goals.
+//! The rows of this suite. Rows named in the design have its names and goals.
 
 use super::shape::{QueueShape, QueueWork};
 use crate::interleave::{Plan, RowSpec};
@@ -10,8 +10,8 @@ const KR: &str = "kube-runtime";
 const ONE_STREAM: (&str, &str) = (KR, "its scheduler is one stream, polled by one task");
 const NO_PRIORITIES: &str = "has no priorities";
 
-/// The shapes and their rows. A quick run has fewer repetitions, no shape of a million keys, and the corners of the
-/// matrix.
+/// Returns the shapes and their rows. A quick run has fewer repetitions, no shape of a million
+/// keys, and only the corners of the matrix.
 pub(super) fn plans(quick: bool) -> Vec<Plan<QueueShape>> {
     let mut plans = single(if quick { 20 } else { 400 });
     plans.extend(many(quick));
@@ -186,7 +186,7 @@ mod tests {
     use crate::interleave::assert_names_once;
 
     #[test]
-    fn the_rows_that_the_design_names_are_there_once() {
+    fn rows_named_in_the_design_exist_once() {
         assert_names_once(
             &plans(false),
             &[

@@ -1,11 +1,11 @@
-//! Puts the suite together.
+//! Assembles the suite.
 
 use super::shape::QueueShape;
 use super::{go, kube_runtime, ours, rows};
 use crate::Options;
 use crate::interleave::{self, MissingPeers, Subject, SuiteResults};
 
-/// Measures the shapes that are asked for.
+/// Measures the selected shapes.
 pub(crate) fn run(options: &Options) -> anyhow::Result<SuiteResults> {
     let plans = options.wanted(rows::plans)?;
     let mut subjects: Vec<Box<dyn Subject<QueueShape>>> =

@@ -1,4 +1,4 @@
-//! What making objects of the texts costs, and nothing else: the floor of whoever lists over the wire.
+//! The cost of decoding alone: the minimum for a list over the wire.
 
 use crate::informer::configs::{Config, Five, stored};
 use crate::measure::{Figures, Lap};
@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// A page as a server sends it.
+/// Returns a page as sent by a server.
 pub(in crate::informer) fn page(objects: usize) -> String {
     let items: Vec<String> = (0..objects).map(|i| stored(i, 0, 1000 + i)).collect();
     let items = items.join(",");

@@ -1,4 +1,4 @@
-//! One event at a time.
+//! Latency of one event at a time.
 
 use super::source::Source;
 use crate::informer::pods::{app_of, node_of, pods};
@@ -15,14 +15,14 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
-/// Both ends of what one event goes through.
+/// The sending and the receiving end of single events.
 pub(in crate::informer) struct Hops {
     pods: [Vec<Arc<Pod>>; 2],
     changes: UnboundedSender<Arc<Pod>>,
     told: Receiver<Instant>,
 }
 
-/// Where changes come from, for who is measured, and where it says that it was told.
+/// The measured side: the stream of changes, and the sender of receipts.
 pub(in crate::informer) struct Ends {
     pub(in crate::informer) changes: BoxStream<'static, Arc<Pod>>,
     pub(in crate::informer) told: Sender<Instant>,
@@ -40,12 +40,12 @@ impl Hops {
         (Self { pods: [pods(objects, 0), pods(objects, 1)], changes, told }, ends)
     }
 
-    /// The pods as they are at first.
+    /// Returns the initial pods.
     pub(in crate::informer) fn there(&self) -> Vec<Arc<Pod>> {
         self.pods[0].clone()
     }
 
-    /// Sends as many, each when the last has been told and everybody has gone to sleep.
+    /// Sends `events` changes, each after the last was received and all threads are idle.
     pub(in crate::informer) fn run(self, events: usize) -> anyhow::Result<Figures> {
         const REST: Duration = Duration::from_micros(100);
         const TIMEOUT: Duration = Duration::from_secs(10);
@@ -79,7 +79,7 @@ pub(in crate::informer) fn hop(runtime: &Runtime, objects: usize, events: usize)
     let entered = runtime.enter();
     let handler = informer.handle(move |event| {
         if matches!(event, Event::Updated { .. }) {
-            // Who measures may have gone.
+            // The measurement may be over.
             let _ = told.send(Instant::now());
         }
     })?;

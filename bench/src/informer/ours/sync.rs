@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// What a kubeconfig says, as kube reads it.
+/// Reads a kubeconfig with kube.
 pub(crate) async fn config(path: &Path) -> anyhow::Result<kube_client::Config> {
     let config = Kubeconfig::read_from(path)?;
     Ok(kube_client::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?)
@@ -26,7 +26,7 @@ pub(crate) fn kind() -> anyhow::Result<Kind> {
     Ok(Kind::new("v1", "ConfigMap", "configmaps", Scope::Namespaced)?)
 }
 
-/// Returns the informer too, which goes on.
+/// Also returns the running informer.
 pub(in crate::informer) async fn sync(
     kubeconfig: &Path,
     of: Projection,

@@ -1,4 +1,4 @@
-//! One event to many watchers, each a task.
+//! One event to many watchers, one task each.
 
 use super::objects::Values;
 use crate::measure::{Figures, count};
@@ -12,13 +12,13 @@ use tokio::task::JoinSet;
 
 const PREFIX: &str = "/bench/fanout/";
 
-/// So long that a step fails rather than hangs.
+/// Timeout, so that a step fails instead of hanging.
 const TIMEOUT: Duration = Duration::from_secs(600);
 
 pub(super) struct TaskWatchers {
     size: usize,
     remaining: Arc<AtomicUsize>,
-    /// A line from whoever was the last to see an event; or from one whose watch ended.
+    /// A message of the last watcher of each event, or of a watcher with an ended watch.
     heard: mpsc::Receiver<anyhow::Result<()>>,
     _watchers: JoinSet<()>,
 }
@@ -36,7 +36,7 @@ impl TaskWatchers {
         Ok(Self { size, remaining, heard, _watchers: watchers })
     }
 
-    /// Puts one key, again and again, each time until the last watcher has seen it.
+    /// Puts one key repeatedly, each time waiting for the last watcher.
     pub(super) async fn notify(&mut self, store: &dyn Backend, events: usize) -> anyhow::Result<Figures> {
         let (mut values, mut each) = (Values::new(0), Vec::with_capacity(events));
         for _ in 0..events {
@@ -69,6 +69,6 @@ async fn look(mut watch: Watch, remaining: Arc<AtomicUsize>, tell: mpsc::Sender<
             Err(error) => break error,
         }
     };
-    // Nobody may be there to hear it: then nobody needs it.
+    // The receiver may be gone.
     let _ = tell.send(Err(last.into())).await;
 }

@@ -1,4 +1,5 @@
-//! A process that holds a store, with tasks in it that use it: `machinery-bench store-holder`, which people do not call.
+//! A process with a store and the tasks that use it: `machinery-bench store-holder`, for internal
+//! use.
 
 mod fanout;
 mod objects;
@@ -20,11 +21,11 @@ use timed::{Syncs, Timed};
 use tokio::runtime::Runtime;
 use traffic::TrafficLoad;
 
-/// Opens a store. This is the first thing asked.
+/// Opens a store. The first request.
 #[derive(Serialize, Deserialize)]
 pub(super) struct OpenRequest {
     pub(super) open: PathBuf,
-    /// How long a sync takes at least.
+    /// Minimum duration of a sync.
     pub(super) sync_ms: u64,
 }
 
@@ -35,7 +36,7 @@ enum HolderRequest {
     StoreStep(StoreStep),
 }
 
-/// Answers until nobody asks any more.
+/// Answers requests until the standard input closes.
 pub(crate) fn hold() -> anyhow::Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build()?;
     let mut held = None;

@@ -1,4 +1,4 @@
-//! What is put: the same keys and as random values as `bench/peers/go/etcd_traffic.go` makes.
+//! Keys and values, like those of `bench/peers/go/etcd_traffic.go`.
 
 use crate::random::SplitMix;
 use machinery_store::{Key, Value};
@@ -7,7 +7,7 @@ pub(super) fn key(i: usize) -> Key {
     format!("/bench/pods/ns-{:04}/object-{i:09}", i % 1000).into()
 }
 
-/// Values of 1 KiB that differ with each put.
+/// Generates distinct values of 1 KiB.
 pub(super) struct Values {
     bytes: [u8; 1024],
     count: u64,

@@ -1,4 +1,4 @@
-//! Puts and reads, each client a task that waits for its answer before it goes on.
+//! Puts and reads, one at a time per client task.
 
 use super::objects::{self, Values};
 use crate::measure::{Figures, count};
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// The share of the time, in front, that is not measured.
+/// The initial share of the time that is not measured.
 const WARM_UP: f64 = 0.1;
 
 #[derive(Clone, Copy)]
@@ -38,7 +38,7 @@ pub(super) async fn load(store: Arc<dyn Backend>, objects: usize, clients: usize
     Ok(Figures::default().with("operations", count(objects)))
 }
 
-/// Puts random objects anew.
+/// Overwrites random objects.
 pub(super) async fn commits(store: Arc<dyn Backend>, load: TrafficLoad) -> anyhow::Result<Figures> {
     traffic(load, |c| {
         let (store, mut values) = (store.clone(), Values::new(c));
@@ -53,7 +53,7 @@ pub(super) async fn commits(store: Arc<dyn Backend>, load: TrafficLoad) -> anyho
     .await
 }
 
-/// Reads random objects, each as of now.
+/// Reads random objects at the newest revision.
 pub(super) async fn reads(store: Arc<dyn Backend>, load: TrafficLoad) -> anyhow::Result<Figures> {
     traffic(load, |_| {
         let store = store.clone();
@@ -69,7 +69,7 @@ pub(super) async fn reads(store: Arc<dyn Backend>, load: TrafficLoad) -> anyhow:
     .await
 }
 
-/// Has all clients do operations on random objects for a time.
+/// Runs operations on random objects with all clients for a time.
 async fn traffic<Operate, Operation>(
     load: TrafficLoad,
     client: impl Fn(u64) -> Operate,

@@ -1,4 +1,4 @@
-//! The shapes of many producers and workers.
+//! Shapes with many producers and workers.
 
 use super::super::keys::{self, QueueKey};
 use super::{MeteredQueue, add};
@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::task::{JoinSet, yield_now};
 
-/// A producer steps aside this often, as tokio has every task do that waits for anything. It is also what client-go
-/// does best with.
+/// A producer yields this often, as tokio's cooperative budget enforces. It also suits client-go
+/// best.
 const STEP_ASIDE_EVERY: usize = 128;
 
 /// Long enough for any backlog of these shapes.
@@ -22,7 +22,7 @@ pub(super) struct QueueLoad {
     pub(super) producers: usize,
     pub(super) workers: usize,
     pub(super) keys: usize,
-    /// Of all producers together.
+    /// Adds of all producers together.
     pub(super) adds: usize,
     pub(super) batch: usize,
 }
@@ -77,7 +77,7 @@ async fn produce(
     Ok(())
 }
 
-/// Takes and answers until the queue is drained; says how many keys it had.
+/// Takes and completes keys until the queue is drained; returns their number.
 async fn work(queue: Queue<QueueKey>, batch: usize) -> usize {
     let mut handed_out = 0;
     if batch > 1 {
@@ -94,7 +94,7 @@ async fn work(queue: Queue<QueueKey>, batch: usize) -> usize {
     handed_out
 }
 
-/// The producer is the main thread, beside the runtime's two.
+/// The producer is the main thread, besides the runtime's two.
 pub(super) async fn add_lock_contended(
     n: usize,
     workers: usize,

@@ -1,4 +1,4 @@
-//! The shapes of a million keys: their memory, and a tenth of them failing once.
+//! Shapes with a million keys: memory, and a tenth of the keys failing once.
 
 use super::super::keys::{self, QueueKey};
 use super::{MeteredQueue, add};
@@ -24,14 +24,14 @@ pub(super) async fn bytes_per_key(n: usize) -> anyhow::Result<Figures> {
     Ok(Figures::default().with("bytes", count(bytes) / count(n)))
 }
 
-/// Adds are timed by blocks of this many keys, and waits taken of every failing and every 64th key: a clock read
-/// for each key would be a good part of the figure.
+/// Adds are timed in blocks of this many keys, and waits of every failing and every 64th key:
+/// reading the clock per key would distort the figure.
 const BLOCK: usize = 1000;
 const LONGEST_BACKOFF: Duration = Duration::from_secs(1000);
 
 struct Trial {
     tried: Vec<AtomicBool>,
-    /// Of each block, in nanoseconds after `began`.
+    /// Per block, in nanoseconds since `began`.
     added_at: Vec<AtomicU64>,
     began: Instant,
     succeeded: AtomicUsize,

@@ -1,4 +1,4 @@
-//! The shapes of one thread that adds and takes.
+//! Shapes with one thread that adds and takes.
 
 use super::super::keys::{self, QueueKey};
 use super::{MeteredQueue, add};
@@ -7,10 +7,10 @@ use crate::random::SplitMix;
 use anyhow::Context;
 use machinery_workqueue::{Add, Queue};
 
-/// A priority that is not the default, for all keys.
+/// A non-default priority for all keys.
 const ONE: i32 = 1;
 
-/// Adds every key with the priority that `level` gives it, then takes and answers each.
+/// Adds every key with the priority from `level`, then takes and completes each.
 async fn round_trip(
     queue: &Queue<QueueKey>,
     keys: &[QueueKey],
