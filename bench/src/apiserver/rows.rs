@@ -102,14 +102,16 @@ fn watches(name: &str, watches: usize, per_connection: usize, most: f64) -> Plan
 const WRITES: &str = "durable creates of custom resources of 1 KiB with a schema; each client has a connection of its own, HTTP/2 \
      over TLS, and waits for its answer; ours: `machinery serve` with RBAC; the peer: apiextensions-apiserver with etcd in its \
      process, which asks nobody for leave and knows no namespaces";
-const UPDATES: &str = "each client replaces what it made, naming the revision that it knows";
+const UPDATES: &str =
+    "each client replaces the objects it created, with their known revision as precondition";
 const CPU: &str = "CPU time of the server's process for each, in the kernel too";
-const LIST: &str = "all objects in one answer, to one client that reads as fast as it comes, by a server that was started on them";
+const LIST: &str = "all objects in one answer, to one client that reads as fast as possible, from a server \
+    started on them";
 const IDLE_H2: &str = "anonymous memory (RssAnon) by which the server's process has grown, for each of 10 000 watches over TLS, a hundred on a \
      connection of HTTP/2, each with a label of its own to select by equality; nothing has happened yet; of the kernel's memory nothing is seen";
 const IDLE_H1: &str = "the same with 10 000 connections of HTTP/1.1, a watch on each";
-const USED: &str = "the same after each was told of one event of 1.4 KiB, and came to rest";
-const PEAK: &str = "the most that was resident at a time (VmHWM) while it was asked for";
+const USED: &str = "the same after each has received one event of 1.4 KiB, at rest again";
+const PEAK: &str = "peak resident memory (VmHWM) during the request";
 const INDENTED: &str = "the same with `pretty=1`, for which each object is read and written: so tables, metadata and YAML are made, too";
 
 fn per_second(name: &str, figure: &'static str) -> RowSpec {

@@ -110,7 +110,8 @@ fn reconciles(
 const RECONCILES: &str = "runs of a reconcile that does nothing: a source in the process changes each of 10 000 pods in turn, with a hundred under way, so \
      that none merges; eight runs at once, and a thread pool of two; ours with everything that a controller has (causes, records, run times, \
      watchdog, a handler's inbox); kube-runtime's reflector and Controller::for_stream; each event is a pod made anew on both sides";
-const NO_LIMIT: &str = "reconciles with kube-runtime's default, which limits nothing; ours as there";
+const NO_LIMIT: &str =
+    "reconciles with kube-runtime's default, unlimited concurrency; ours as without the suffix";
 const FLOOD: &str = "the same with a source that always has one more, and steps aside once in 64: what counts is reconciles; ours takes in what \
      comes, and an object that changed twice runs once; kube-runtime asks for events when it has to do nothing else";
 const HOP: &str = "from the source's having an event until the reconcile of that object begins, everybody asleep before, one in 4.1 ms among 10 000 \

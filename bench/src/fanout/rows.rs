@@ -101,12 +101,14 @@ fn stalled(sizes: &FanoutSizes) -> Plan<FanoutShape> {
 const EVENT: &str = "CPU of the server's process for an update of a custom resource of 1 KiB by one client at 50/s, with the write itself, on \
      both sides; 5 000 watches over TLS, a hundred on each of 50 connections of HTTP/2, select by the equality of a label: 500 values, ten \
      watches each, on ten connections; every event is looked at by the client: the right label, in order, ten times";
-const TOLD: &str =
-    "that less what the same write costs on the same server with no watch: what is left is telling it";
-const LAG: &str = "from the answer to the write until the event is read, over all that are delivered; none if it was there before";
+const TOLD: &str = "that minus the cost of the same write on the same server without watches: the cost of \
+    delivery";
+const LAG: &str = "from the answer to the write until the event is read, over all delivered events; none if \
+    it was read before the answer";
 const COST: &str = "the same event with 50 000 selector watches (500 connections) over that with 100 (10 connections), one after the other on \
      one server with 5 000 objects: ten watches on ten connections are interested, and the write is in both; the events go round all labels";
-const MANY: &str = "what an event costs it grows with the watches (event-cpu-5000): with ten times as many it falls behind any rate worth the name";
+const MANY: &str = "the peer's cost of an event grows with the watches (event-cpu-5000): with ten times as \
+    many it falls behind any useful rate";
 const STALLED: &str = "from the answer to a write until the event is read, by those of 5 000 watches that read; one of ten on each of 50 connections \
      never does, with a window of two events; 500 updates/s, each of interest to nine that read and one that does not";
 const GROWN: &str = "the most memory of the server's process from the first write on, over what it was before: what is kept for 500 who never read \

@@ -246,19 +246,22 @@ const WRITES: &str = "a source in the process tells of a random object of 10 000
      follows in the stream, which gets a copy of each pod, as kube-runtime's own watcher makes one";
 const FLOOD: &str = "the same with a source that always has one more: client-go takes up to a thousand under one lock, ours tells the last of several \
      states of an object";
-const LISTING: &str = "as writes-0-readers, beside threads that list and touch everything in a loop: ours goes through a snapshot, the others make a list of all pointers";
+const LISTING: &str = "as writes-0-readers, beside threads that list and touch all objects in a loop: ours \
+    iterates over a snapshot, the others build a list of all pointers";
 const GET: &str =
     "of 80 000 pods, in a random order; the pod is touched, and kept as a reconciler would meanwhile";
 const BY_INDEX: &str = "80 of 80 000 by a field, touched; kube-runtime has no index and looks at each";
 const BY_LABEL: &str = "80 of 80 000 by a label, touched: ours by the index of labels, client-go's lister with a selector and \
      kube-runtime's store by looking at each";
-const HOP: &str = "from the source's having one event until the handler is called with it, everybody asleep before; p50; ours and client-go with two indexes";
+const HOP: &str = "from the source having one event until the handler is called with it, all threads asleep \
+    before; p50; ours and client-go with two indexes";
 const HOP_CPU: &str = "CPU of the process for each, its source's thread among them";
 const DECODE: &str =
     "one object of 1 KiB out of a page of 500, by serde_json or encoding/json alone: the floor of sync-time";
 const SLIM: &str = "as without the suffix, but metadata.managedFields: ours is Slim<ConfigMap>; kube-runtime clears them with `modify`, client-go \
      with SetTransform";
-const LEAN: &str = "as without the suffix, in a type of ours: labels and data whole, and of the metadata what informers use; peers have the whole";
+const LEAN: &str = "as without the suffix, in a type of ours: whole labels and data, and the metadata that \
+    informers use; peers have the whole";
 const FIVE: &str = "namespace, name, version and two texts are kept: ours decodes nothing else; kube-runtime decodes a type with these texts and \
      its metadata, which `modify` strips; client-go strips with SetTransform";
 const SYNC: &str = "ConfigMaps of 1 KiB from `machinery serve` over TLS, from the start of the informer until it is synced, as each does it by \
@@ -266,7 +269,8 @@ const SYNC: &str = "ConfigMaps of 1 KiB from `machinery serve` over TLS, from th
 const STEADY: &str = "anonymous memory (RssAnon) by which the informer's process has grown for each object, at rest; client-go after a \
      collection that gave back to the system what it could";
 const PEAK: &str = "the most of it while it synced";
-const NEAR: &str = "on the server's handle in one process with an informer before it, whose decoded objects it shares; kube-runtime: its sync-time";
+const NEAR: &str = "on the in-process handle of a server, sharing the decoded objects of an earlier informer; \
+    kube-runtime: its sync-time";
 const RELIST: &str = "the most anonymous memory over that before, while a watch ends with 410 and all is listed anew, of which nothing has changed; from a \
      server of texts, over HTTP without TLS, the same for all";
 const RELIST_10: &str = "the same, where a tenth has changed";
@@ -274,13 +278,12 @@ const FIXED: &str = "its filters are fixed";
 const AGENTS: &str = "events for keys that an agent does not hold: counted by the server for each stream before any filter of a client, and once more by the \
      agents; 1 000 agents with a connection each, which hold 4 of 2 000 keys, 10 000 events under all of these, then 10 000 edits, then as many \
      while events are written";
-const PER_KEY: &str =
-    "the same with a stream for each key: what the server sent besides those that the agents wanted";
+const PER_KEY: &str = "the same with one stream per key: events sent beyond those under held keys";
 const BYTES: &str = "of watches to one agent, for the events, before TLS";
 const STREAMS: &str = "watches open on the server after 10 000 edits: as before them";
-const EDITS: &str =
-    "keys that came and went a second, in all agents, each known to be complete before the next round";
-const EVENT: &str = "the server's CPU for an event that two agents hear of, without its write";
+const EDITS: &str = "keys released and acquired per second, over all agents, each complete before the next \
+    round";
+const EVENT: &str = "the server's CPU for an event delivered to two agents, without its write";
 const KEYS: &str = "the server's CPU for an event, its write with it, under one of the same ten keys: with 10 000 keys in one interest over with 10";
 
 #[cfg(test)]

@@ -102,10 +102,12 @@ const ADDRESSED: &str = "by the server's stamps of the sections, while 64 creati
 const IMPLEMENTED: &str = "the same, until the agent's words are stored";
 const KNOWN: &str = "from the last thing that a client did for it (this attachment, or the first of the other node in that network) until the other node's fabric is \
      told of it; over all pairs of an attachment and a node";
-const HEARD: &str = "from the stamp of the agent's words until the other node's fabric is told, where the network mattered to that node before";
+const HEARD: &str = "from the timestamp of the agent's status until the other node's fabric is called, if the \
+    node already had that network";
 const EVENTS: &str = "events that the server sent an agent, of its own attachments and of peers";
 const MEMORY: &str = "resident and no file, of the process of all agents, at the end";
-const FIXED: &str = "CPU of all for one attachment in 20 networks, with 10 000: 500 in a network, so each is told to 499 nodes";
+const FIXED: &str = "total CPU for one attachment in 20 networks, with 10 000: 500 in a network, so each is \
+    sent to 499 nodes";
 const STREAMS: &str =
     "long-running requests at the server, with 10 000 attachments on 1 000 nodes, in networks of 50";
 const STREAMS_COST: &str = "CPU of server, controllers and all agents for one attachment, by one stream a node whose interests are edited";

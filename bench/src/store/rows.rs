@@ -144,7 +144,7 @@ fn large(
 const COMMITS: &str = "durable puts of 1 KiB to random ones of 10 000 keys; ours: tasks in the store's own process; etcd: \
      goroutines over its Go client (one connection, gRPC, loopback), which share the cores with the server";
 const CPU: &str = "of the server's process a commit: ours with the clients in it, etcd's without them";
-const SYNCS: &str = "of files a commit; etcd: of its write-ahead log, its database's come besides";
+const SYNCS: &str = "of files per commit; etcd: of its write-ahead log, without those of its database";
 const WRITTEN: &str = "bytes that the disk wrote meanwhile a commit, by whomever: with the page, the journal, and what is made \
      ahead";
 const SLOW_SYNC: &str = "commits/s over 64 / the time that a sync took, which is held up until it is 5 ms";

@@ -77,8 +77,7 @@ const DUPLICATE: &str = "ours with a cause and a priority; controller-runtime un
 const DELAYED: &str = "adding again, with a delay that ends later, what waits already: it merges; the Go peers until \
      their buffers are merged";
 const DELAYED_SOONER: &str = "the same, but every second add is sooner than the key waits, and moves it";
-const POP: &str =
-    "get and done alone, of a queue of that size; kube-runtime: popping what it holds as pending";
+const POP: &str = "get and done alone, of a queue of that size; kube-runtime: popping its pending keys";
 
 fn many(quick: bool) -> Vec<Plan<QueueShape>> {
     let shape = |producers, workers, batch, adds| {
