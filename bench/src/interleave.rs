@@ -101,7 +101,7 @@ pub(crate) fn run<S>(
         let mut series: Vec<Series> = subjects.iter().map(|_| Series::default()).collect();
         for round in 0..rounds {
             for turn in 0..subjects.len() {
-                let at = (turn + round) % subjects.len(); // nobody is always behind the same one
+                let at = (turn + round) % subjects.len(); // the order rotates
                 let subject = &mut subjects[at];
                 if plan.absent.iter().any(|(peer, _)| *peer == subject.name()) {
                     continue;

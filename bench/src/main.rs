@@ -144,14 +144,14 @@ impl Options {
     }
 
     /// Returns the plans with a selected row.
-    pub(crate) fn wanted<S>(&self, plans: fn(bool) -> Vec<Plan<S>>) -> anyhow::Result<Vec<Plan<S>>> {
+    pub(crate) fn selected<S>(&self, plans: fn(bool) -> Vec<Plan<S>>) -> anyhow::Result<Vec<Plan<S>>> {
         let mut plans = plans(self.quick);
-        plans.retain(|plan| plan.rows.iter().any(|row| self.wants(&row.name)));
+        plans.retain(|plan| plan.rows.iter().any(|row| self.selects(&row.name)));
         ensure!(!plans.is_empty(), "no row is called like {:?}", self.only);
         Ok(plans)
     }
 
-    fn wants(&self, row: &str) -> bool {
+    fn selects(&self, row: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|text| row.contains(text.as_str()))
     }
 }

@@ -39,7 +39,7 @@ pub(super) fn idle(
     let idle = anonymous()?;
     runtime.block_on(async {
         let times = publisher.write(watches, watches, None).await?;
-        audience.heard.all(&times, 1, TIMEOUT).await
+        audience.events.all(&times, 1, TIMEOUT).await
     })?;
     let used = anonymous()?;
 

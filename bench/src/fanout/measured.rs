@@ -104,10 +104,10 @@ impl FanoutSubject {
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some hundreds")]
                 let a_second = rate as usize;
                 times.extend(publisher.write(seats.shards, a_second, Some(rate)).await?);
-                let ended = audience.heard.stalled();
+                let ended = audience.events.stalled();
                 let enough = start.elapsed().as_secs_f64() >= seconds;
                 if (enough && ended.len() == stalled.len()) || start.elapsed() > STALLED_TIMEOUT {
-                    let lags = audience.heard.all(&times, INTERESTED - 1, TIMEOUT).await?;
+                    let lags = audience.events.all(&times, INTERESTED - 1, TIMEOUT).await?;
                     return anyhow::Ok((times, ended, lags));
                 }
             }
@@ -202,7 +202,7 @@ impl FanoutSubject {
         self.0.runtime.block_on(async {
             let times = publisher.write(shards, traffic.events, Some(traffic.rate)).await?;
             match audience {
-                Some(audience) => audience.heard.all(&times, INTERESTED, TIMEOUT).await,
+                Some(audience) => audience.events.all(&times, INTERESTED, TIMEOUT).await,
                 None => Ok(Lags::default()),
             }
         })

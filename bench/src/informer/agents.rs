@@ -20,7 +20,7 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 pub(super) struct AgentGroup {
     agents: Vec<Agent>,
     keys: usize,
-    told: Arc<EventCounts>,
+    counts: Arc<EventCounts>,
     chance: SplitMix,
     _stop: DropGuard,
 }
@@ -57,7 +57,7 @@ impl AgentGroup {
         per_key: bool,
     ) -> anyhow::Result<(Self, Figures)> {
         let (began, cpu) = (Instant::now(), cpu_time());
-        let (told, stopping) = (Arc::new(EventCounts::default()), CancellationToken::new());
+        let (counts, stopping) = (Arc::new(EventCounts::default()), CancellationToken::new());
         let config = config(kubeconfig).await?;
         let mut all = Vec::with_capacity(agents);
         for agent in 0..agents {
@@ -68,7 +68,7 @@ impl AgentGroup {
             let builder = KeyedInformers::builder(source, by, key_of);
             let informers = if per_key { builder.per_key() } else { builder }.build();
             let holds: Arc<Mutex<Vec<String>>> = Arc::default();
-            informers.handle(counting(told.clone(), holds.clone()))?.detach();
+            informers.handle(counting(counts.clone(), holds.clone()))?.detach();
             tokio::spawn(informers.run(stopping.clone()));
             let mut agent_ = Agent { informers, interests: Vec::new(), holds };
             for key in first(agent, agents, each, keys) {
@@ -81,7 +81,7 @@ impl AgentGroup {
             }
         }
         synced(&all).await?;
-        let begun = Self { agents: all, keys, told, chance: SplitMix(7), _stop: stopping.drop_guard() };
+        let begun = Self { agents: all, keys, counts, chance: SplitMix(7), _stop: stopping.drop_guard() };
         let figures = Figures::default()
             .with("begin_s", began.elapsed().as_secs_f64())
             .with("begin_cpu_s", cpu_time().saturating_sub(cpu).as_secs_f64());
@@ -92,11 +92,11 @@ impl AgentGroup {
     pub(super) async fn wait_for_events(&mut self, events: usize) -> anyhow::Result<Figures> {
         let end = Instant::now() + TIMEOUT;
         loop {
-            let told = self.told.changes.load(Relaxed);
-            if told >= events {
+            let counts = self.counts.changes.load(Relaxed);
+            if counts >= events {
                 break;
             }
-            ensure!(Instant::now() < end, "{told} changes of {events} were told");
+            ensure!(Instant::now() < end, "{counts} of {events} changes were received");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -104,8 +104,8 @@ impl AgentGroup {
         #[expect(clippy::cast_precision_loss, reason = "some thousands")]
         let streams = streams as f64;
         Ok(Figures::default()
-            .with("told", count(self.told.changes.swap(0, Relaxed)))
-            .with("irrelevant", count(self.told.irrelevant.load(Relaxed)))
+            .with("told", count(self.counts.changes.swap(0, Relaxed)))
+            .with("irrelevant", count(self.counts.irrelevant.load(Relaxed)))
             .with("streams", streams))
     }
 
@@ -141,7 +141,7 @@ impl AgentGroup {
             }
         }
         synced(&self.agents).await?;
-        self.told.changes.store(0, Relaxed);
+        self.counts.changes.store(0, Relaxed);
         Ok(Figures::default()
             .with("edits", count(done))
             .with("edits_per_second", count(done) / seconds)
@@ -189,19 +189,19 @@ async fn synced(agents: &[Agent]) -> anyhow::Result<()> {
 }
 
 fn counting(
-    told: Arc<EventCounts>,
+    counts: Arc<EventCounts>,
     holds: Arc<Mutex<Vec<String>>>,
 ) -> impl FnMut(&String, Event<Arc<Config>>) + Send + 'static {
     move |key, event| {
         match &event {
             Event::Added { .. } => {}
-            Event::Updated { .. } | Event::Deleted { .. } => drop(told.changes.fetch_add(1, Relaxed)),
+            Event::Updated { .. } | Event::Deleted { .. } => drop(counts.changes.fetch_add(1, Relaxed)),
             _ => return, // it was let go
         }
         let under = key_of(event.object());
         let held = holds.lock().iter().any(|held| held == key);
         if under.as_ref() != Some(key) || !held {
-            told.irrelevant.fetch_add(1, Relaxed);
+            counts.irrelevant.fetch_add(1, Relaxed);
         }
     }
 }

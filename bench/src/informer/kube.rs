@@ -40,8 +40,8 @@ fn begin(
     let there = stream::iter(there).map(|pod| Event::InitApply((*pod).clone()));
     let there = stream::iter([Event::Init]).chain(there).chain(stream::iter([Event::InitDone]));
     let changes = changes.map(|pod| Event::Apply((*pod).clone()));
-    let told: WatchEvents = there.chain(changes).map(Ok).boxed();
-    let stream = reflector(writer, told);
+    let received: WatchEvents = there.chain(changes).map(Ok).boxed();
+    let stream = reflector(writer, received);
     let running = runtime.spawn(stream.for_each(move |event| {
         if let Ok(Event::Apply(pod)) = &event {
             handle(pod);
@@ -60,8 +60,8 @@ pub(super) fn writes(
     under_way: usize,
 ) -> anyhow::Result<Figures> {
     let (changes, permits) = changes(objects, under_way > 0);
-    let told = Arc::new(AtomicU64::new(0));
-    let tells = told.clone();
+    let received = Arc::new(AtomicU64::new(0));
+    let tells = received.clone();
     let handled = permits.clone();
     let handle = move |_: &Pod| {
         tells.fetch_add(1, Relaxed);
@@ -69,18 +69,18 @@ pub(super) fn writes(
     };
     let (reader, running) = begin(runtime, pods(objects, 0), changes, handle)?;
     permits.add_permits(permitted(under_way));
-    let before = told.load(Relaxed);
+    let before = received.load(Relaxed);
     let beside = beside(readers, ms, || {
         let reader = reader.clone();
         move || reader.state().iter().map(|pod| touch(pod)).sum()
     });
     #[expect(clippy::cast_precision_loss, reason = "counts of a few seconds")]
-    let told = (told.load(Relaxed) - before) as f64;
+    let received = (received.load(Relaxed) - before) as f64;
     running.abort();
     Ok(Figures::default()
-        .with("per_second", told / beside.seconds)
-        .with("taken", told / beside.seconds)
-        .with("cpu_ns", beside.cpu.as_secs_f64() * 1e9 / told)
+        .with("per_second", received / beside.seconds)
+        .with("taken", received / beside.seconds)
+        .with("cpu_ns", beside.cpu.as_secs_f64() * 1e9 / received)
         .with("lists", beside.lists))
 }
 
@@ -104,10 +104,10 @@ pub(super) fn reads(runtime: &Runtime, objects: usize, passes: usize) -> anyhow:
 
 pub(super) fn hop(runtime: &Runtime, objects: usize, events: usize) -> anyhow::Result<Figures> {
     let (hops, ends) = Hops::new(objects);
-    let told = ends.told;
+    let received = ends.received;
     let (_reader, running) = begin(runtime, hops.there(), ends.changes, move |_| {
         // The measurement may be over.
-        let _ = told.send(Instant::now());
+        let _ = received.send(Instant::now());
     })?;
     let figures = hops.run(events)?;
     running.abort();

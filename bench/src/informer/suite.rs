@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 /// Measures the selected shapes.
 pub(crate) fn run(options: &Options) -> anyhow::Result<SuiteResults> {
-    let plans = options.wanted(rows::plans)?;
+    let plans = options.selected(rows::plans)?;
     crate::watches::allow(2000)?;
     let scratch = Rc::new(Scratch::new()?);
     let site = Rc::new(RefCell::new(SharedServer::new(scratch.clone())?));

@@ -11,7 +11,7 @@ use anyhow::Context;
 
 /// Measures the selected shapes.
 pub(crate) fn run(options: &Options) -> anyhow::Result<SuiteResults> {
-    let plans = options.wanted(rows::plans)?;
+    let plans = options.selected(rows::plans)?;
     let mut subjects: [Box<dyn Subject<KosShape>>; 1] = [Box::new(Kos { scratch: Scratch::new()? })];
     Ok(interleave::run(&plans, &mut subjects, &Vec::new(), options.rounds()))
 }

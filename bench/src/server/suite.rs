@@ -45,7 +45,7 @@ pub(crate) fn run<M: Measure<S>, S>(
     options: &Options,
     plans: fn(bool) -> Vec<Plan<S>>,
 ) -> anyhow::Result<SuiteResults> {
-    let plans = options.wanted(plans)?;
+    let plans = options.selected(plans)?;
     let (mut subjects, missing) = subjects(|server, scratch| {
         let name = server.name();
         let site = ServerSite { server, scratch, runtime: runtime()? };

@@ -10,7 +10,7 @@ use crate::interleave::{self, MissingPeers, OURS, Subject, SuiteResults};
 
 /// Measures the selected shapes.
 pub(crate) fn run(options: &Options) -> anyhow::Result<SuiteResults> {
-    let plans = options.wanted(rows::plans)?;
+    let plans = options.selected(rows::plans)?;
     let mut subjects: Vec<Box<dyn Subject<SnapshotShape>>> = vec![
         Box::new(InProcess::<SnapshotCache>::new(OURS)),
         Box::new(InProcess::<Locked>::new(rows::RWLOCK)),

@@ -110,7 +110,7 @@ impl StoreServer for Etcd {
         let mut launched = self.launch(start);
         if launched.is_err() {
             self.kill()?;
-            launched = self.launch(start); // somebody took one of its ports meanwhile
+            launched = self.launch(start); // another process may have taken a port
         }
         let ready = EtcdReady { peer: NAME, shape: "ready", endpoint: launched?, connections: CONNECTIONS };
         self.peers.ask(&ready).map(drop)

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 /// Measures the selected shapes.
 pub(crate) fn run(options: &Options) -> anyhow::Result<SuiteResults> {
-    let plans = options.wanted(rows::plans)?;
+    let plans = options.selected(rows::plans)?;
     let scratch = Rc::new(Scratch::new()?);
     let mut subjects: Vec<Box<dyn Subject<StoreShape>>> =
         vec![Box::new(StoreSubject::new(OurStore::new(scratch.clone()), scratch.clone()))];

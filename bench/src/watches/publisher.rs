@@ -58,7 +58,7 @@ impl Publisher {
             });
             while created.len() >= IN_FLIGHT || (number + 1 == shards && !created.is_empty()) {
                 let (number, revision) = created.next().await.context("one is under way")??;
-                publisher.know(number, revision)?;
+                publisher.record_revision(number, revision)?;
             }
         }
         drop(created);
@@ -132,10 +132,10 @@ impl Publisher {
         answered: &mut [Option<(usize, Instant)>],
     ) -> anyhow::Result<()> {
         answered[answer.index] = Some((answer.shard, answer.at));
-        self.know(answer.shard, answer.revision)
+        self.record_revision(answer.shard, answer.revision)
     }
 
-    fn know(&mut self, shard: usize, revision: String) -> anyhow::Result<()> {
+    fn record_revision(&mut self, shard: usize, revision: String) -> anyhow::Result<()> {
         self.newest = self.newest.max(revision.parse()?);
         self.revisions[shard] = Some(revision);
         Ok(())

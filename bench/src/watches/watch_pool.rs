@@ -42,7 +42,7 @@ impl WatchLayout {
 
 /// Open watches, closed on drop.
 pub(crate) struct WatchPool {
-    pub(crate) heard: Arc<EventLog>,
+    pub(crate) events: Arc<EventLog>,
     _readers: JoinSet<()>,
 }
 
@@ -51,7 +51,7 @@ impl WatchPool {
     pub(crate) async fn gather(access: &Access, seats: WatchLayout, revision: &str) -> anyhow::Result<Self> {
         let connections = seats.watches.div_ceil(seats.per_connection);
         descriptors::allow(connections)?;
-        let heard = Arc::new(EventLog::default());
+        let events = Arc::new(EventLog::default());
         let mut readers = JoinSet::new();
         let mut opened = futures::stream::iter((0..connections).map(async |connection| {
             let first = connection * seats.per_connection;
@@ -65,11 +65,11 @@ impl WatchPool {
             let (numbers, shards, streams) = opened?;
             for ((number, shard), stream) in numbers.zip(shards).zip(streams) {
                 let watch = Watch { number, shard, stalled: seats.stalls(number), last: None };
-                readers.spawn(watch.read(stream, heard.clone()));
+                readers.spawn(watch.read(stream, events.clone()));
             }
         }
         drop(opened);
-        Ok(Self { heard, _readers: readers })
+        Ok(Self { events, _readers: readers })
     }
 }
 
@@ -81,15 +81,15 @@ struct Watch {
 }
 
 impl Watch {
-    async fn read(mut self, mut stream: Stream, heard: Arc<EventLog>) {
+    async fn read(mut self, mut stream: Stream, events: Arc<EventLog>) {
         let mut lines = LineBuffer::default();
         let ended = loop {
             match stream.next(self.stalled).await {
                 Some(Ok(bytes)) => {
                     let seen = lines
-                        .take(&bytes, |line| self.look(line).map(|event| heard.event(event, self.stalled)));
+                        .take(&bytes, |line| self.look(line).map(|event| events.event(event, self.stalled)));
                     if let Err(wrong) = seen {
-                        return heard.wrong(format!("watch {}: {wrong:#}", self.number));
+                        return events.wrong(format!("watch {}: {wrong:#}", self.number));
                     }
                 }
                 Some(Err(error)) => break format!("{error:#}"),
@@ -97,9 +97,9 @@ impl Watch {
             }
         };
         if self.stalled {
-            heard.ended(self.number, EndedWatch { at: Instant::now(), last: self.last });
+            events.ended(self.number, EndedWatch { at: Instant::now(), last: self.last });
         } else {
-            heard.wrong(format!("watch {} was ended: {ended}", self.number));
+            events.wrong(format!("watch {} was ended: {ended}", self.number));
         }
     }
 

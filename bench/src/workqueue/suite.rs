@@ -7,7 +7,7 @@ use crate::interleave::{self, MissingPeers, Subject, SuiteResults};
 
 /// Measures the selected shapes.
 pub(crate) fn run(options: &Options) -> anyhow::Result<SuiteResults> {
-    let plans = options.wanted(rows::plans)?;
+    let plans = options.selected(rows::plans)?;
     let mut subjects: Vec<Box<dyn Subject<QueueShape>>> =
         vec![Box::new(ours::OurQueue::new()?), Box::new(kube_runtime::KubeRuntime::new()?)];
     let mut missing = MissingPeers::new();

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! 0   4  "fram"
-//! 4   4  kind: 1 batch, 2 seal, 3 turn: the log goes on in the next file
+//! 4   4  kind: 1 batch, 2 seal, 3 turn: the log continues in the next file
 //! 8   8  batch: the newest revision before it · seal, turn: the newest revision
 //! 16  4  bytes of the payload
 //! 20  4  checksum of the payload

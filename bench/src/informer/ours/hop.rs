@@ -19,25 +19,25 @@ use tokio_util::sync::CancellationToken;
 pub(in crate::informer) struct Hops {
     pods: [Vec<Arc<Pod>>; 2],
     changes: UnboundedSender<Arc<Pod>>,
-    told: Receiver<Instant>,
+    received: Receiver<Instant>,
 }
 
 /// The measured side: the stream of changes, and the sender of receipts.
 pub(in crate::informer) struct Ends {
     pub(in crate::informer) changes: BoxStream<'static, Arc<Pod>>,
-    pub(in crate::informer) told: Sender<Instant>,
+    pub(in crate::informer) received: Sender<Instant>,
 }
 
 impl Hops {
     pub(in crate::informer) fn new(objects: usize) -> (Self, Ends) {
         let (changes, changed): (_, UnboundedReceiver<Arc<Pod>>) = unbounded_channel();
-        let (tell, told) = channel();
+        let (tell, received) = channel();
         let changed = stream::unfold(changed, |mut changed| async {
             let pod = changed.recv().await?;
             Some((pod, changed))
         });
-        let ends = Ends { changes: changed.boxed(), told: tell };
-        (Self { pods: [pods(objects, 0), pods(objects, 1)], changes, told }, ends)
+        let ends = Ends { changes: changed.boxed(), received: tell };
+        (Self { pods: [pods(objects, 0), pods(objects, 1)], changes, received }, ends)
     }
 
     /// Returns the initial pods.
@@ -57,7 +57,7 @@ impl Hops {
             let pod = self.pods[(n / self.pods[0].len() + 1) % 2][i].clone();
             let began = Instant::now();
             self.changes.send(pod)?;
-            took.push(self.told.recv_timeout(TIMEOUT)?.saturating_duration_since(began));
+            took.push(self.received.recv_timeout(TIMEOUT)?.saturating_duration_since(began));
         }
         let cpu = cpu_time().saturating_sub(cpu);
         took.sort_unstable();
@@ -70,7 +70,7 @@ impl Hops {
 }
 
 pub(in crate::informer) fn hop(runtime: &Runtime, objects: usize, events: usize) -> anyhow::Result<Figures> {
-    let (hops, Ends { changes, told }) = Hops::new(objects);
+    let (hops, Ends { changes, received }) = Hops::new(objects);
     let source: Arc<dyn ListWatch<Arc<Pod>>> = Source::new(hops.there(), changes);
     let mut informer = Informer::<Pod>::builder(source);
     informer.index(|pod: &Pod| app_of(pod).cloned());
@@ -80,7 +80,7 @@ pub(in crate::informer) fn hop(runtime: &Runtime, objects: usize, events: usize)
     let handler = informer.handle(move |event| {
         if matches!(event, Event::Updated { .. }) {
             // The measurement may be over.
-            let _ = told.send(Instant::now());
+            let _ = received.send(Instant::now());
         }
     })?;
     let stopping = CancellationToken::new();

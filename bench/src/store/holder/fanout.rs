@@ -19,13 +19,13 @@ pub(super) struct TaskWatchers {
     size: usize,
     remaining: Arc<AtomicUsize>,
     /// A message of the last watcher of each event, or of a watcher with an ended watch.
-    heard: mpsc::Receiver<anyhow::Result<()>>,
+    notifications: mpsc::Receiver<anyhow::Result<()>>,
     _watchers: JoinSet<()>,
 }
 
 impl TaskWatchers {
     pub(super) async fn begin(store: &dyn Backend, size: usize) -> anyhow::Result<Self> {
-        let (tell, heard) = mpsc::channel(size.max(1));
+        let (tell, notifications) = mpsc::channel(size.max(1));
         let remaining = Arc::new(AtomicUsize::new(0));
         let mut watchers = JoinSet::new();
         let now = store.revision().await?;
@@ -33,7 +33,7 @@ impl TaskWatchers {
             let watch = store.watch(KeySpan::prefix(PREFIX), now).await?;
             watchers.spawn(look(watch, remaining.clone(), tell.clone()));
         }
-        Ok(Self { size, remaining, heard, _watchers: watchers })
+        Ok(Self { size, remaining, notifications, _watchers: watchers })
     }
 
     /// Puts one key repeatedly, each time waiting for the last watcher.
@@ -43,8 +43,8 @@ impl TaskWatchers {
             self.remaining.store(self.size, Ordering::Relaxed);
             let started = Instant::now();
             store.commit(Transaction::new().put(format!("{PREFIX}one"), values.next())).await?;
-            let heard = tokio::time::timeout(TIMEOUT, self.heard.recv()).await;
-            heard.context("some watcher saw nothing")?.context("no watcher is left")??;
+            let notifications = tokio::time::timeout(TIMEOUT, self.notifications.recv()).await;
+            notifications.context("some watcher saw nothing")?.context("no watcher is left")??;
             each.push(started.elapsed());
         }
         ensure!(!each.is_empty(), "there was no event");
