@@ -1,6 +1,6 @@
 //! The Go peers: directories of `bench/peers`, built with the Go toolchain of this machine.
 
-use crate::lines::Lines;
+use crate::lines::LineProcess;
 use anyhow::{Context, ensure};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,28 +8,28 @@ use std::process::{Command, Stdio};
 /// As many as our runtime has worker threads.
 const PROCESSORS: &str = "2";
 
-/// Whether there is a Go toolchain.
+/// Returns whether there is a Go toolchain.
 pub(crate) fn is_here() -> bool {
     let version = Command::new("go").arg("version").stdout(Stdio::null()).status();
     version.is_ok_and(|status| status.success())
 }
 
-/// Builds and starts the peers that are libraries; `None` if there is no Go.
-pub(crate) fn start() -> anyhow::Result<Option<Lines>> {
+/// Builds and starts the library peers; `None` without Go.
+pub(crate) fn start() -> anyhow::Result<Option<LineProcess>> {
     if !is_here() {
         return Ok(None);
     }
     begin(&build("go")?).map(Some)
 }
 
-/// Starts such a program.
-pub(crate) fn begin(program: &Path) -> anyhow::Result<Lines> {
+/// Starts a peer program.
+pub(crate) fn begin(program: &Path) -> anyhow::Result<LineProcess> {
     let mut command = Command::new(program);
     command.env("GOMAXPROCS", PROCESSORS).env_remove("GOGC");
-    Lines::start("the Go peers", &mut command)
+    LineProcess::start("the Go peers", &mut command)
 }
 
-/// Builds a directory of peers next to this program. Go's own cache makes the second time quick.
+/// Builds a directory of peers next to this program. Go's cache speeds up later builds.
 pub(crate) fn build(peers: &str) -> anyhow::Result<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("peers").join(peers);
     let program = std::env::current_exe().context("cannot say where this program is")?;

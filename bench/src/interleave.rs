@@ -1,47 +1,47 @@
-//! Runs every subject's same shape one after another, round by round, so that a slow minute of the machine is a
-//! slow minute for all of them.
+//! Runs each shape on all subjects in turn, round by round, so that variations of the machine
+//! affect all of them.
 
 use crate::measure::{Figures, Series};
 use crate::progress::Progress;
 use crate::report::{Better, Goal, Row, figure};
 
-/// Ours, or a peer: something that can run the shapes `S` of a suite.
+/// A subject, ours or a peer, that runs the shapes `S` of a suite.
 pub(crate) trait Subject<S> {
     fn name(&self) -> &'static str;
     /// Runs the shape once.
     fn run(&mut self, shape: &S) -> anyhow::Result<Figures>;
 }
 
-/// The name of the subject that is no peer.
+/// The name of our subject.
 pub(crate) const OURS: &str = "ours";
 
-/// One shape, who does not run it and why, and the rows that its figures fill.
+/// A shape, the subjects without it and why, and the rows of its figures.
 pub(crate) struct Plan<S> {
     pub(crate) shape: S,
     pub(crate) absent: Vec<(&'static str, &'static str)>,
-    pub(crate) rows: Vec<Spec>,
+    pub(crate) rows: Vec<RowSpec>,
 }
 
-/// A row to be.
-pub(crate) struct Spec {
+/// The specification of a row.
+pub(crate) struct RowSpec {
     pub(crate) name: String,
     pub(crate) unit: &'static str,
     pub(crate) better: Better,
-    /// Which figure of a run it shows.
+    /// The figure of the row.
     pub(crate) figure: &'static str,
     pub(crate) goals: Vec<Goal>,
     pub(crate) note: &'static str,
-    /// Further figures for the note, and what they are called there.
+    /// Further figures for the note, with their labels.
     pub(crate) also: Vec<(&'static str, &'static str)>,
 }
 
-impl Spec {
-    /// The less the better.
+impl RowSpec {
+    /// Creates a row in which less is better.
     pub(crate) fn less(name: &str, unit: &'static str, figure: &'static str) -> Self {
         Self::new(name, unit, Better::Lower, figure)
     }
 
-    /// The more the better.
+    /// Creates a row in which more is better.
     pub(crate) fn more(name: &str, unit: &'static str, figure: &'static str) -> Self {
         Self::new(name, unit, Better::Higher, figure)
     }
@@ -66,7 +66,7 @@ impl Spec {
     }
 }
 
-/// Fails if one of `names` is no row, or two rows have one name.
+/// Asserts that each of `names` is a row, and no two rows share a name.
 #[cfg(test)]
 pub(crate) fn assert_names_once<S>(plans: &[Plan<S>], names: &[&str]) {
     let rows: Vec<&str> = plans.iter().flat_map(|plan| &plan.rows).map(|row| row.name.as_str()).collect();
@@ -77,31 +77,31 @@ pub(crate) fn assert_names_once<S>(plans: &[Plan<S>], names: &[&str]) {
     assert_eq!(once.len(), rows.len());
 }
 
-/// Who could not be measured at all, and why.
-pub(crate) type Missing = Vec<(&'static str, String)>;
+/// Peers that could not be measured, and why.
+pub(crate) type MissingPeers = Vec<(&'static str, String)>;
 
-pub(crate) struct Found {
+pub(crate) struct SuiteResults {
     pub(crate) rows: Vec<Row>,
-    /// Runs that went wrong; their figures are missing.
+    /// Failed runs; their figures are missing.
     pub(crate) failures: Vec<String>,
 }
 
-/// Runs all plans. `missing` are the peers that appear in every row without a figure.
+/// Runs all plans. `missing` peers appear in every row without a figure.
 pub(crate) fn run<S>(
     plans: &[Plan<S>],
     subjects: &mut [Box<dyn Subject<S>>],
-    missing: &Missing,
+    missing: &MissingPeers,
     rounds: usize,
-) -> Found {
+) -> SuiteResults {
     let progress = Progress::new();
-    let mut found = Found { rows: Vec::new(), failures: Vec::new() };
+    let mut found = SuiteResults { rows: Vec::new(), failures: Vec::new() };
     for (number, plan) in (1..).zip(plans) {
         let name = plan.rows.first().map_or("", |row| row.name.as_str());
         progress.shape(number, plans.len(), name);
         let mut series: Vec<Series> = subjects.iter().map(|_| Series::default()).collect();
         for round in 0..rounds {
             for turn in 0..subjects.len() {
-                let at = (turn + round) % subjects.len(); // nobody is always behind the same one
+                let at = (turn + round) % subjects.len(); // the order rotates
                 let subject = &mut subjects[at];
                 if plan.absent.iter().any(|(peer, _)| *peer == subject.name()) {
                     continue;
@@ -124,7 +124,13 @@ pub(crate) fn run<S>(
     found
 }
 
-fn row<S>(spec: &Spec, plan: &Plan<S>, names: &[&'static str], series: &[Series], missing: &Missing) -> Row {
+fn row<S>(
+    spec: &RowSpec,
+    plan: &Plan<S>,
+    names: &[&'static str],
+    series: &[Series],
+    missing: &MissingPeers,
+) -> Row {
     let measured = || names.iter().copied().zip(series);
     let median = |series: &Series| series.summary(spec.figure).map(|summary| summary.median);
     let mut row = Row {
@@ -156,7 +162,7 @@ fn row<S>(spec: &Spec, plan: &Plan<S>, names: &[&'static str], series: &[Series]
     row
 }
 
-/// `called: ours x, peer y`, of those that have it.
+/// Returns `called: ours x, peer y` of the subjects with a figure.
 fn list<'a>(
     called: &str,
     measured: impl Iterator<Item = (&'static str, &'a Series)>,
@@ -202,7 +208,7 @@ mod tests {
             subject("client-go", &[10.0, 10.0]),
             subject("kube-runtime", &[]),
         ];
-        let spec = Spec {
+        let spec = RowSpec {
             name: "row".into(),
             unit: "ns",
             better: Better::Lower,

@@ -1,5 +1,5 @@
-//! A process beside this one that answers a line of JSON with a line of JSON: so rounds interleave without starting a
-//! process for each.
+//! A child process that answers each line of JSON with a line of JSON, so that rounds interleave
+//! without a process per round.
 
 use crate::measure::Figures;
 use anyhow::{Context, bail, ensure};
@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-pub(crate) struct Lines {
+pub(crate) struct LineProcess {
     name: &'static str,
     child: Child,
     requests: Option<ChildStdin>,
     responses: BufReader<ChildStdout>,
 }
 
-/// What every line back is.
+/// A line of an answer.
 #[derive(Serialize, Deserialize)]
 struct Response {
     #[serde(default)]
@@ -23,7 +23,7 @@ struct Response {
     error: Option<String>,
 }
 
-/// The other end: answers each line of the standard input, until nobody asks any more.
+/// The child's side: answers each line of standard input until it closes.
 pub(crate) fn serve(mut answer: impl FnMut(&str) -> anyhow::Result<Figures>) -> anyhow::Result<()> {
     for line in std::io::stdin().lock().lines() {
         let response = match answer(&line?) {
@@ -38,8 +38,8 @@ pub(crate) fn serve(mut answer: impl FnMut(&str) -> anyhow::Result<Figures>) -> 
     Ok(())
 }
 
-impl Lines {
-    /// Starts a process that people call `name`.
+impl LineProcess {
+    /// Starts a process, called `name` in messages.
     pub(crate) fn start(name: &'static str, command: &mut Command) -> anyhow::Result<Self> {
         let mut child = command
             .stdin(Stdio::piped())
@@ -70,13 +70,13 @@ impl Lines {
         self.child.id()
     }
 
-    /// Ends it at once, as a crash would.
+    /// Kills the process.
     pub(crate) fn kill(mut self) -> anyhow::Result<()> {
         self.child.kill().with_context(|| format!("cannot kill {}", self.name))
     }
 }
 
-impl Drop for Lines {
+impl Drop for LineProcess {
     fn drop(&mut self) {
         drop(self.requests.take()); // the end of its input ends it
         if let Err(error) = self.child.wait() {

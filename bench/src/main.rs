@@ -1,9 +1,8 @@
-//! Every performance claim of Machinery, side by side with its peers in one run. `README.md` says how to read it.
+//! Benchmarks of Machinery and its peers, side by side in one run. See `README.md`.
 
 #![expect(clippy::disallowed_methods, reason = "this measures real time, on threads and tasks of its own")]
 
 mod apiserver;
-mod chance;
 mod controller;
 mod fanout;
 mod go;
@@ -15,6 +14,7 @@ mod measure;
 mod memory;
 mod process;
 mod progress;
+mod random;
 mod report;
 mod scratch;
 mod server;
@@ -54,7 +54,8 @@ enum Suite {
     Informer(Options),
     /// The whole loop of a controller, in the process and over the wire, beside kube-runtime's.
     Controller(Options),
-    /// KOS at its full size: what an attachment costs, and how long it takes until all who matter know of it.
+    /// KOS at its full size: the cost of an attachment, and the time until all affected nodes know
+    /// of it.
     Kos(Options),
     /// A process of the suite `kos`.
     #[command(hide = true)]
@@ -64,16 +65,16 @@ enum Suite {
     KosAgents,
     /// A process of the suite `controller`.
     #[command(hide = true)]
-    ControllerSubject { library: controller::Library },
+    ControllerSubject { library: controller::ControllerLibrary },
     /// A process of the suite `informer`.
     #[command(hide = true)]
-    InformerSubject { library: informer::Library },
+    InformerSubject { library: informer::InformerLibrary },
     /// A process of the suite `store`.
     #[command(hide = true)]
     StoreHolder,
 }
 
-/// What every suite is told.
+/// Options of every suite.
 #[derive(Args, Clone)]
 pub(crate) struct Options {
     /// Write the bench file here.
@@ -82,16 +83,17 @@ pub(crate) struct Options {
     /// Write the table here as the suite's section of a Markdown file (`bench/RESULTS.md`).
     #[arg(long, value_name = "F")]
     markdown: Option<PathBuf>,
-    /// One short round without the million-key shapes: shows that all of it works, and no figure to rely on.
+    /// One short round without the million-key shapes, as a smoke test; its figures are not
+    /// reliable.
     #[arg(long)]
     quick: bool,
     /// Rounds; a figure is the median over them.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..))]
     rounds: u16,
-    /// Only shapes with a row whose name contains this. May be given several times.
+    /// Only shapes with a row name that contains this. May be given several times.
     #[arg(long, value_name = "TEXT")]
     only: Vec<String>,
-    /// A goal that is missed is a failure.
+    /// Fail if a goal is missed.
     #[arg(long)]
     strict: bool,
 }
@@ -99,25 +101,26 @@ pub(crate) struct Options {
 fn main() -> anyhow::Result<ExitCode> {
     let cli = Cli::parse();
     let origin = Origin::here();
-    let (suite, options, run): (_, _, fn(&Options) -> anyhow::Result<interleave::Found>) = match &cli.suite {
-        Suite::Workqueue(options) => ("workqueue", options, workqueue::run),
-        Suite::Snapshot(options) => ("snapshot", options, snapshot::run),
-        Suite::Store(options) => ("store", options, store::run),
-        Suite::Apiserver(options) => ("apiserver", options, apiserver::run),
-        Suite::Fanout(options) => ("fanout", options, fanout::run),
-        Suite::Informer(options) => ("informer", options, informer::run),
-        Suite::Controller(options) => ("controller", options, controller::run),
-        Suite::Kos(options) => ("kos", options, kos::run),
-        Suite::KosControl => return kos::serve_control().map(|()| ExitCode::SUCCESS),
-        Suite::KosAgents => return kos::serve_agents().map(|()| ExitCode::SUCCESS),
-        Suite::ControllerSubject { library } => {
-            return controller::serve(*library).map(|()| ExitCode::SUCCESS);
-        }
-        Suite::InformerSubject { library } => {
-            return informer::serve(*library).map(|()| ExitCode::SUCCESS);
-        }
-        Suite::StoreHolder => return store::hold().map(|()| ExitCode::SUCCESS),
-    };
+    let (suite, options, run): (_, _, fn(&Options) -> anyhow::Result<interleave::SuiteResults>) =
+        match &cli.suite {
+            Suite::Workqueue(options) => ("workqueue", options, workqueue::run),
+            Suite::Snapshot(options) => ("snapshot", options, snapshot::run),
+            Suite::Store(options) => ("store", options, store::run),
+            Suite::Apiserver(options) => ("apiserver", options, apiserver::run),
+            Suite::Fanout(options) => ("fanout", options, fanout::run),
+            Suite::Informer(options) => ("informer", options, informer::run),
+            Suite::Controller(options) => ("controller", options, controller::run),
+            Suite::Kos(options) => ("kos", options, kos::run),
+            Suite::KosControl => return kos::serve_control().map(|()| ExitCode::SUCCESS),
+            Suite::KosAgents => return kos::serve_agents().map(|()| ExitCode::SUCCESS),
+            Suite::ControllerSubject { library } => {
+                return controller::serve(*library).map(|()| ExitCode::SUCCESS);
+            }
+            Suite::InformerSubject { library } => {
+                return informer::serve(*library).map(|()| ExitCode::SUCCESS);
+            }
+            Suite::StoreHolder => return store::hold().map(|()| ExitCode::SUCCESS),
+        };
     let found = run(options)?;
     let report = Report { origin, suite, rounds: options.rounds(), rows: found.rows };
     report::print(&report);
@@ -140,15 +143,15 @@ impl Options {
         if self.quick { 1 } else { self.rounds.into() }
     }
 
-    /// Those of a suite's plans that fill a row that is asked for.
-    pub(crate) fn wanted<S>(&self, plans: fn(bool) -> Vec<Plan<S>>) -> anyhow::Result<Vec<Plan<S>>> {
+    /// Returns the plans with a selected row.
+    pub(crate) fn selected<S>(&self, plans: fn(bool) -> Vec<Plan<S>>) -> anyhow::Result<Vec<Plan<S>>> {
         let mut plans = plans(self.quick);
-        plans.retain(|plan| plan.rows.iter().any(|row| self.wants(&row.name)));
+        plans.retain(|plan| plan.rows.iter().any(|row| self.selects(&row.name)));
         ensure!(!plans.is_empty(), "no row is called like {:?}", self.only);
         Ok(plans)
     }
 
-    fn wants(&self, row: &str) -> bool {
+    fn selects(&self, row: &str) -> bool {
         self.only.is_empty() || self.only.iter().any(|text| row.contains(text.as_str()))
     }
 }

@@ -1,11 +1,11 @@
-//! Times, and what is made of those of several rounds.
+//! Timing, and statistics over rounds.
 
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// What one run came to, by name: `ns`, `cpu_ns`, `per_second`, `bytes`, …
+/// The figures of one run, by name: `ns`, `cpu_ns`, `per_second`, `bytes`, …
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub(crate) struct Figures(BTreeMap<String, f64>);
@@ -21,8 +21,8 @@ impl Figures {
     }
 }
 
-/// Wall and CPU time of one or more timed stretches. CPU time is that of the whole process, so that work which a
-/// library moves to another thread is seen.
+/// Wall and CPU time of one or more intervals. CPU time is that of the whole process, to include
+/// work on other threads.
 #[derive(Default)]
 pub(crate) struct Lap {
     wall: Duration,
@@ -31,7 +31,7 @@ pub(crate) struct Lap {
 }
 
 impl Lap {
-    /// A lap whose first stretch begins now.
+    /// Starts a lap.
     pub(crate) fn started() -> Self {
         let mut lap = Self::default();
         lap.start();
@@ -50,7 +50,7 @@ impl Lap {
         }
     }
 
-    /// The time of one of `operations`.
+    /// Returns the times per operation.
     pub(crate) fn per(&self, operations: usize) -> Figures {
         let share = |time: Duration| time.as_secs_f64() * 1e9 / count(operations);
         Figures::default().with("ns", share(self.wall)).with("cpu_ns", share(self.cpu))
@@ -61,12 +61,12 @@ impl Lap {
     }
 }
 
-/// The CPU time of this process.
+/// Returns the CPU time of this process.
 pub(crate) fn cpu_time() -> Duration {
     cpu_time_of(ClockId::ProcessCPUTime)
 }
 
-/// The CPU time of this thread alone.
+/// Returns the CPU time of this thread.
 pub(crate) fn thread_cpu_time() -> Duration {
     cpu_time_of(ClockId::ThreadCPUTime)
 }
@@ -76,13 +76,13 @@ fn cpu_time_of(clock: ClockId) -> Duration {
     Duration::new(time.tv_sec.try_into().unwrap_or(0), time.tv_nsec.try_into().unwrap_or(0))
 }
 
-/// A count as a number to divide by.
+/// Converts a count to `f64`.
 #[expect(clippy::cast_precision_loss, reason = "counts here stay far below 2^52")]
 pub(crate) fn count(n: usize) -> f64 {
     n as f64
 }
 
-/// The figures of one subject, a set for each round.
+/// The figures of one subject, one set per round.
 #[derive(Default)]
 pub(crate) struct Series(Vec<Figures>);
 
@@ -91,7 +91,7 @@ impl Series {
         self.0.push(figures);
     }
 
-    /// Median, least and most of a figure over the rounds that have it.
+    /// Returns the median, minimum and maximum of a figure over the rounds that have it.
     pub(crate) fn summary(&self, name: &str) -> Option<Summary> {
         let mut values: Vec<f64> = self.0.iter().filter_map(|figures| figures.of(name)).collect();
         values.sort_by(f64::total_cmp);

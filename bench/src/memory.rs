@@ -1,4 +1,5 @@
-//! How much memory this process holds: an allocator that counts live bytes, one atomic addition an allocation.
+//! Memory of this process: an allocator that counts live bytes, with one atomic addition per
+//! allocation.
 
 use cap::Cap;
 use mimalloc::MiMalloc;
@@ -10,12 +11,12 @@ use std::time::Duration;
 #[global_allocator]
 static ALLOCATOR: Cap<MiMalloc> = Cap::new(MiMalloc, usize::MAX);
 
-/// The bytes that are allocated now.
+/// Returns the live bytes.
 pub(crate) fn live() -> usize {
     ALLOCATOR.allocated()
 }
 
-/// Looks at [`live`] twice a millisecond until it is finished.
+/// Samples [`live`] twice per millisecond.
 pub(crate) struct Peak {
     stop: Arc<AtomicBool>,
     watcher: JoinHandle<usize>,
@@ -38,7 +39,7 @@ impl Peak {
         Self { stop, watcher }
     }
 
-    /// The most bytes that were seen at once.
+    /// Stops sampling and returns the maximum.
     pub(crate) fn finish(self) -> usize {
         self.stop.store(true, Ordering::Relaxed);
         self.watcher.join().expect("the watcher only loads and sleeps")

@@ -1,4 +1,4 @@
-//! What Linux knows of a process, its CPU time and its memory, and of the disk under it.
+//! Process statistics of Linux: CPU time, memory, and disk.
 
 use anyhow::Context;
 use nix::time::clock_getcpuclockid;
@@ -6,15 +6,15 @@ use nix::unistd::Pid;
 use std::path::Path;
 use std::time::Duration;
 
-/// The CPU time of all threads of a process since it began, in the kernel too. From its clock, which is exact: `/proc/PID/stat` has
-/// steps of a hundredth of a second, and a hundred events cost less.
+/// Returns the CPU time of a process since its start, user and kernel. Uses its clock, since
+/// `/proc/PID/stat` counts in hundredths of a second, more than a hundred events cost.
 pub(crate) fn cpu_us(pid: u32) -> anyhow::Result<f64> {
     let clock = clock_getcpuclockid(Pid::from_raw(pid.try_into()?)).context("no such process")?;
     Ok(Duration::from(clock.now()?).as_secs_f64() * 1e6)
 }
 
-/// Bytes that were written to the disk that a directory is on, by whomever, since the system began. None where the directory is
-/// on no disk. What Linux counts for a process is of no use: where it keeps files in large pieces, a few bytes count as a piece.
+/// Returns the bytes written to the disk of a directory since boot, by any process; `None` without
+/// a disk. Per-process counters are useless: with large folios a few bytes count as a whole one.
 pub(crate) fn written(directory: &Path) -> Option<f64> {
     use std::os::unix::fs::MetadataExt;
     let device = std::fs::metadata(directory).ok()?.dev();
@@ -24,26 +24,26 @@ pub(crate) fn written(directory: &Path) -> Option<f64> {
     Some(sectors * 512.0)
 }
 
-/// Bytes of memory: all that is resident, and of that what is no file.
+/// Returns resident and anonymous memory in bytes.
 pub(crate) fn memory(pid: u32) -> anyhow::Result<(f64, f64)> {
     let status = read(pid, "status")?;
     let bytes = |name| Some(field(&status, name)? * 1024.0);
     bytes("VmRSS:").zip(bytes("RssAnon:")).context("/proc/PID/status is not as expected")
 }
 
-/// Forgets the most memory that was resident at a time: from here on it is found anew.
+/// Resets the peak of resident memory.
 pub(crate) fn forget_peak(pid: u32) -> anyhow::Result<()> {
     let path = format!("/proc/{pid}/clear_refs");
     std::fs::write(&path, "5").with_context(|| format!("cannot write {path}"))
 }
 
-/// The most bytes that were resident at a time.
+/// Returns the peak of resident memory.
 pub(crate) fn peak(pid: u32) -> anyhow::Result<f64> {
     let kilobytes = field(&read(pid, "status")?, "VmHWM:").context("/proc/PID/status is not as expected")?;
     Ok(kilobytes * 1024.0)
 }
 
-/// Bytes that the files of a directory take on the disk, at any depth.
+/// Returns the disk usage of a directory tree.
 pub(crate) fn disk(directory: &Path) -> anyhow::Result<f64> {
     use std::os::unix::fs::MetadataExt;
     let mut bytes = 0.0;

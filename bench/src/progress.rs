@@ -1,4 +1,4 @@
-//! Says what runs now: one line that changes on a terminal, plain lines elsewhere.
+//! Progress output: one updated line on a terminal, plain lines elsewhere.
 
 use std::io::{IsTerminal, Write};
 
@@ -11,14 +11,14 @@ impl Progress {
         Self { terminal: std::io::stderr().is_terminal() }
     }
 
-    /// A shape begins, the `number`th of `all`.
+    /// Reports the start of shape `number` of `all`.
     pub(crate) fn shape(&self, number: usize, all: usize, name: &str) {
         if !self.terminal {
             eprintln!("{number}/{all} {name}");
         }
     }
 
-    /// A subject runs the shape.
+    /// Reports the subject that runs.
     pub(crate) fn run(
         &self,
         number: usize,
@@ -30,12 +30,12 @@ impl Progress {
     ) {
         if self.terminal {
             eprint!("\r\x1b[K{number}/{all} {name}: round {round} of {rounds}, {subject}");
-            // A progress line that cannot be shown is no reason to stop measuring.
+            // Failure to print must not stop the measurement.
             let _ = std::io::stderr().flush();
         }
     }
 
-    /// Something that stays on the screen.
+    /// Prints a permanent line.
     pub(crate) fn say(&self, text: &str) {
         if self.terminal {
             eprint!("\r\x1b[K");

@@ -1,4 +1,4 @@
-//! What a suite found: its rows, the file and the tables that are made of them.
+//! The results of a suite, as rows, file and tables.
 
 mod goal;
 mod markdown;
@@ -15,7 +15,7 @@ use serde::{Serialize, Serializer};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Whether a figure should be small or large.
+/// Whether less or more is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Better {
@@ -23,14 +23,15 @@ pub(crate) enum Better {
     Higher,
 }
 
-/// One claim: our figure beside those of the peers.
+/// A row: our figure beside those of the peers.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Row {
     pub(crate) name: String,
     pub(crate) unit: &'static str,
     pub(crate) better: Better,
     pub(crate) ours: Option<f64>,
-    /// Every peer of the suite; one that has no such thing, or was not measured, is `None`, and the note says why.
+    /// The figures of the peers; `None` if not available or not measured, with the reason in the
+    /// note.
     pub(crate) peers: BTreeMap<&'static str, Option<f64>>,
     #[serde(rename = "goal", serialize_with = "as_text")]
     pub(crate) goals: Vec<Goal>,
@@ -38,7 +39,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// How many times better ours is than this peer's.
+    /// Returns the factor by which ours is better than the peer's.
     pub(crate) fn ratio(&self, peer: &str) -> Option<f64> {
         let (ours, theirs) = (self.ours?, self.peers.get(peer).copied()??);
         Some(match self.better {
@@ -56,7 +57,7 @@ fn as_text<S: Serializer>(goals: &[Goal], serializer: S) -> Result<S::Ok, S::Err
     serializer.serialize_str(&goal::text(goals))
 }
 
-/// Everything that one run of one suite found, and where.
+/// The results of one run of a suite, with their origin.
 #[derive(Serialize)]
 pub(crate) struct Report {
     #[serde(flatten)]
@@ -77,7 +78,7 @@ impl Report {
     }
 }
 
-/// A figure for people: three digits that mean something, thousands apart.
+/// Formats a figure with three significant digits and grouped thousands.
 pub(crate) fn figure(value: f64) -> String {
     let magnitude = value.abs();
     if magnitude < 10.0 {

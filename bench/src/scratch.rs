@@ -1,5 +1,5 @@
-//! Where the files of servers and stores are: under the repository's `target/`, so on the disk that the program was built on, until the
-//! program ends, also by a signal.
+//! Temporary files of servers and stores: under the repository's `target/`, on the disk of the
+//! build, removed at the end of the program, also on a signal.
 
 use anyhow::Context;
 use machinery_sync::Mutex;
@@ -17,7 +17,7 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// From now on, an interrupt ends the program and leaves nothing behind.
+    /// Creates the directory, and cleans up on an interrupt.
     pub(crate) fn new() -> anyhow::Result<Self> {
         let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target");
         std::fs::create_dir_all(&target).with_context(|| format!("cannot make {}", target.display()))?;
@@ -32,12 +32,12 @@ impl Scratch {
         Ok(Self { directory, running })
     }
 
-    /// A path that nobody else uses.
+    /// Returns a unique path.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
     }
 
-    /// A process that an interrupt has to end.
+    /// Registers a process to kill on an interrupt.
     pub(crate) fn began(&self, pid: u32) {
         self.running.lock().insert(pid);
     }
@@ -61,10 +61,10 @@ async fn clean_up_when_interrupted(running: &Mutex<BTreeSet<u32>>, path: &Path) 
     }
     let pids = running.lock().clone();
     for pid in pids.into_iter().filter_map(|pid| Pid::from_raw(pid.try_into().ok()?)) {
-        // It may have ended by itself: the interrupt went to it too.
+        // It may have exited: the interrupt went to it too.
         let _ = kill_process(pid, Signal::KILL);
     }
-    // What was killed may make a last file while it ends.
+    // A killed process may still create a file.
     for _ in 0..20 {
         if std::fs::remove_dir_all(path).is_ok() || !path.exists() {
             break;

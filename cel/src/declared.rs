@@ -1,4 +1,5 @@
-//! The types of a host's values: what a schema says, as far as expressions see it, and how large a value may be.
+//! Declared types of the host's values: the part of a schema that expressions see, with size
+//! limits.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,19 +10,20 @@ use crate::escape::escape;
 use crate::limits::REQUEST_BYTES;
 use crate::types::{Type, opaque};
 
-/// The declared type of a value that comes as JSON: how it is read, how large it may be, how lists are compared.
+/// The declared type of a JSON value: its representation, its maximum size, and the semantics of
+/// its lists.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Declared {
+pub struct DeclaredType {
     pub(crate) form: Form,
-    /// How many characters, items or entries it has at most. What has none has 0, as upstream counts it.
+    /// Maximum number of characters, items or entries; 0 for scalars, as upstream.
     pub(crate) max: u64,
-    /// How few bytes it has as JSON.
+    /// Minimum size as JSON, in bytes.
     min_bytes: u64,
     nullable: bool,
     ty: Type,
 }
 
-/// What a declared value is.
+/// The form of a declared value.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Form {
     Bool,
@@ -34,79 +36,83 @@ pub(crate) enum Form {
     DateTime,
     Duration,
     IntOrString,
-    /// Any JSON, as it is.
+    /// Any JSON.
     Dyn,
-    /// No type, and only what equals it can be asked: `x-kubernetes-preserve-unknown-fields` without a type.
+    /// Untyped, only comparable: `x-kubernetes-preserve-unknown-fields` without a type.
     Unknown,
-    /// No JSON at all: what the host binds otherwise.
+    /// Not JSON: bound by the host.
     Host,
-    List(Arc<Declared>, Order),
-    Map(Arc<Declared>),
-    Object(Arc<Object>),
+    List(Arc<DeclaredType>, Order),
+    Map(Arc<DeclaredType>),
+    Object(Arc<ObjectType>),
 }
 
-/// What `==` and `+` mean for a list: its `x-kubernetes-list-type`.
+/// The semantics of `==` and `+` for a list: its `x-kubernetes-list-type`.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Order {
     Atomic,
     Set,
-    /// By these properties of its items.
+    /// A map by these properties of its items.
     Keys(Vec<String>),
 }
 
-/// Fields that a host has declared.
+/// The fields of a declared object.
 #[derive(Debug, PartialEq)]
-pub struct Object {
+pub struct ObjectType {
     pub(crate) name: String,
-    /// By the name that expressions use.
+    /// Fields by their names in expressions.
     pub(crate) fields: BTreeMap<String, Field>,
-    /// What the schema says of properties that expressions do not see, for comparisons, by the name of the property.
-    pub(crate) hidden: BTreeMap<String, Arc<Declared>>,
+    /// Declared properties that expressions do not see, for comparisons, by property name.
+    pub(crate) hidden: BTreeMap<String, Arc<DeclaredType>>,
 }
 
-/// A field, and the property that holds it.
+/// A field, and its property.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Field {
     pub(crate) property: String,
-    pub(crate) declared: Arc<Declared>,
+    pub(crate) declared: Arc<DeclaredType>,
 }
 
-impl Declared {
-    /// Any JSON: looked at when the expression runs.
+impl DeclaredType {
+    /// Returns the type of any JSON, checked at run time.
     pub fn any() -> Self {
         Self::new(Form::Dyn, Type::Dyn, REQUEST_BYTES - 2, 1)
     }
 
-    /// An [`Authorizer`](crate::Authorizer), which [`Bindings::with_authorizer`](crate::Bindings::with_authorizer) binds.
+    /// Returns the type of an [`Authorizer`](crate::Authorizer), bound by
+    /// [`Bindings::with_authorizer`](crate::Bindings::with_authorizer).
     pub fn authorizer() -> Self {
         Self::new(Form::Host, Type::Opaque(opaque::AUTHORIZER), 0, 0)
     }
 
-    /// A question about a resource that lacks its verb only, which [`Bindings::with_resource`](crate::Bindings::with_resource) binds.
+    /// Returns the type of a resource check without a verb, bound by
+    /// [`Bindings::with_resource`](crate::Bindings::with_resource).
     pub fn resource_check() -> Self {
         Self::new(Form::Host, Type::Opaque(opaque::RESOURCE_CHECK), 0, 0)
     }
 
-    /// What a structural schema of OpenAPI v3 declares, or None where expressions see nothing of it: no type is given,
-    /// or a list or map has items of such.
+    /// Returns the declared type of a structural OpenAPI v3 schema, or `None` if it has no type, or
+    /// is a list or map of items without one.
     ///
-    /// At the root of a resource `apiVersion`, `kind`, `metadata.name` and `metadata.generateName` are there in any case.
-    /// `name` names the types of objects in errors, with the path: `self.spec`.
+    /// The root of a resource always has `apiVersion`, `kind`, `metadata.name` and
+    /// `metadata.generateName`. Errors name object types by `name` and their path: `self.spec`.
     pub fn from_schema(schema: &Value, resource_root: bool, name: &str) -> Option<Self> {
         Schema(schema).declared(resource_root, name)
     }
 
-    /// Its type in expressions.
+    /// Returns the type in expressions.
     pub fn ty(&self) -> &Type {
         &self.ty
     }
 
-    /// How many values of it one request can hold: what a rule below unbounded lists may run as often as.
+    /// Returns the maximum number of such values in one request, which bounds how often a rule
+    /// below unbounded lists runs.
     pub fn max_cardinality(&self) -> u64 {
         REQUEST_BYTES / (self.min_bytes + 1)
     }
 
-    /// How many items or entries it has at most, by schema or by the size of a request; None where it is no list or map.
+    /// Returns the maximum number of items or entries, by the schema or the size of a request;
+    /// `None` for other types.
     pub fn max_items(&self) -> Option<u64> {
         matches!(self.form, Form::List(..) | Form::Map(_)).then_some(self.max)
     }
@@ -119,7 +125,7 @@ impl Declared {
         Self { form, max, min_bytes, nullable: false, ty }
     }
 
-    /// What a part of a path leads to, as the estimate of costs names it.
+    /// Returns the type of one step of a path, as cost estimates name it.
     pub(crate) fn step(&self, part: &str) -> Option<&Self> {
         match (&self.form, part) {
             (Form::List(item, _), "@items") => Some(item),
@@ -130,9 +136,9 @@ impl Declared {
     }
 }
 
-impl Object {
-    /// The names of its fields, as expressions write them.
-    pub fn fields(&self) -> impl Iterator<Item = (&str, &Declared)> {
+impl ObjectType {
+    /// Returns the fields by their names in expressions.
+    pub fn fields(&self) -> impl Iterator<Item = (&str, &DeclaredType)> {
         self.fields.iter().map(|(name, field)| (name.as_str(), &*field.declared))
     }
 }
@@ -149,52 +155,54 @@ impl<'s> Schema<'s> {
         self.0.get(key).and_then(Value::as_bool).unwrap_or(false)
     }
 
-    /// A limit; a negative one is 0.
+    /// Returns a limit; a negative one is 0.
     fn limit(self, key: &str) -> Option<u64> {
         let limit = self.0.get(key)?;
         limit.as_u64().or_else(|| limit.as_i64().map(|_| 0)).or_else(|| limit.as_f64().map(|it| it as u64))
     }
 
-    fn declared(self, resource_root: bool, name: &str) -> Option<Declared> {
+    fn declared(self, resource_root: bool, name: &str) -> Option<DeclaredType> {
         let mut declared = self.not_null(resource_root, name)?;
         declared.nullable = self.is("nullable");
         Some(declared)
     }
 
-    fn not_null(self, resource_root: bool, name: &str) -> Option<Declared> {
+    fn not_null(self, resource_root: bool, name: &str) -> Option<DeclaredType> {
         if self.is("x-kubernetes-int-or-string") {
             let max = self.limit("maxLength").map_or(REQUEST_BYTES - 2, |it| it.saturating_mul(4));
-            return Some(Declared::new(Form::IntOrString, Type::Dyn, max, 1));
+            return Some(DeclaredType::new(Form::IntOrString, Type::Dyn, max, 1));
         }
         match self.text("type") {
             "array" => self.array(name),
             "object" => self.object(resource_root, name),
             "string" => Some(self.string()),
-            "boolean" => Some(Declared::new(Form::Bool, Type::Bool, 0, 4)),
-            "number" => Some(Declared::new(Form::Double, Type::Double, 0, 1)),
-            "integer" => Some(Declared::new(Form::Int, Type::Int, 0, 1)),
+            "boolean" => Some(DeclaredType::new(Form::Bool, Type::Bool, 0, 4)),
+            "number" => Some(DeclaredType::new(Form::Double, Type::Double, 0, 1)),
+            "integer" => Some(DeclaredType::new(Form::Int, Type::Int, 0, 1)),
             _ => None,
         }
     }
 
-    fn string(self) -> Declared {
+    fn string(self) -> DeclaredType {
         let longest = REQUEST_BYTES - 2;
         match self.text("format") {
-            "byte" => Declared::new(Form::Bytes, Type::Bytes, self.limit("maxLength").unwrap_or(longest), 2),
-            "duration" => Declared::new(Form::Duration, Type::Duration, 32, 3),
-            "date" => Declared::new(Form::Date, Type::Timestamp, 12, 12),
-            "date-time" => Declared::new(Form::DateTime, Type::Timestamp, 32, 21),
+            "byte" => {
+                DeclaredType::new(Form::Bytes, Type::Bytes, self.limit("maxLength").unwrap_or(longest), 2)
+            }
+            "duration" => DeclaredType::new(Form::Duration, Type::Duration, 32, 3),
+            "date" => DeclaredType::new(Form::Date, Type::Timestamp, 12, 12),
+            "date-time" => DeclaredType::new(Form::DateTime, Type::Timestamp, 32, 21),
             _ => {
                 let names = self.0.get("enum").and_then(Value::as_array).filter(|it| !it.is_empty());
                 let named = names
                     .map(|it| it.iter().filter_map(Value::as_str).map(str::len).max().unwrap_or(0) as u64);
                 let limit = self.limit("maxLength").map(|it| it.saturating_mul(4));
-                Declared::new(Form::String, Type::String, limit.or(named).unwrap_or(longest), 2)
+                DeclaredType::new(Form::String, Type::String, limit.or(named).unwrap_or(longest), 2)
             }
         }
     }
 
-    fn array(self, name: &str) -> Option<Declared> {
+    fn array(self, name: &str) -> Option<DeclaredType> {
         let items = Schema(self.0.get("items")?);
         let item = items.declared(items.is("x-kubernetes-embedded-resource"), &format!("{name}.@idx"))?;
         let max = self.limit("maxItems").unwrap_or((REQUEST_BYTES - 2) / (item.min_bytes + 1));
@@ -208,26 +216,27 @@ impl<'s> Schema<'s> {
             _ => Order::Atomic,
         };
         let ty = Type::list(item.ty.clone());
-        Some(Declared::new(Form::List(Arc::new(item), order), ty, max, 2))
+        Some(DeclaredType::new(Form::List(Arc::new(item), order), ty, max, 2))
     }
 
-    fn object(self, resource_root: bool, name: &str) -> Option<Declared> {
+    fn object(self, resource_root: bool, name: &str) -> Option<DeclaredType> {
         if let Some(values) = self.0.get("additionalProperties").filter(|it| it.is_object()) {
             let values = Schema(values);
             let value =
                 values.declared(values.is("x-kubernetes-embedded-resource"), &format!("{name}.@elem"))?;
             let max = self.limit("maxProperties").unwrap_or((REQUEST_BYTES - 2) / (value.min_bytes + 6));
             let ty = Type::map(Type::String, value.ty.clone());
-            return Some(Declared::new(Form::Map(Arc::new(value)), ty, max, 2));
+            return Some(DeclaredType::new(Form::Map(Arc::new(value)), ty, max, 2));
         }
-        let mut object = Object { name: name.to_owned(), fields: BTreeMap::new(), hidden: BTreeMap::new() };
+        let mut object =
+            ObjectType { name: name.to_owned(), fields: BTreeMap::new(), hidden: BTreeMap::new() };
         let required = self.0.get("required").and_then(Value::as_array);
         let mut min_bytes = 2;
         for (property, schema) in self.0.get("properties").and_then(Value::as_object).into_iter().flatten() {
             let schema = Schema(schema);
             let path = format!("{name}.{property}");
             let Some(declared) = schema.declared(schema.is("x-kubernetes-embedded-resource"), &path) else {
-                let unknown = Declared::new(Form::Unknown, Type::Dyn, REQUEST_BYTES - 2, 1);
+                let unknown = DeclaredType::new(Form::Unknown, Type::Dyn, REQUEST_BYTES - 2, 1);
                 object.hidden.insert(property.clone(), Arc::new(unknown));
                 continue;
             };
@@ -241,24 +250,24 @@ impl<'s> Schema<'s> {
             object.add_metadata(self);
         }
         let object = Arc::new(object);
-        Some(Declared::new(Form::Object(object.clone()), Type::Object(object), 0, min_bytes))
+        Some(DeclaredType::new(Form::Object(object.clone()), Type::Object(object), 0, min_bytes))
     }
 }
 
-impl Object {
-    /// The field that an expression names so. A reserved word is one of a field, too, since what follows a dot is a field.
+impl ObjectType {
+    /// Returns the field of this name. Reserved words are included, since they may follow a dot.
     pub(crate) fn field(&self, name: &str) -> Option<&Field> {
         let plain = self.fields.get(name);
         plain.or_else(|| self.fields.get(&*escape(name).filter(|_| crate::escape::is_reserved(name))?))
     }
 
-    /// What is declared of a property, whether or not expressions see it.
-    pub(crate) fn of(&self, property: &str) -> Option<&Declared> {
+    /// Returns the declared type of a property, visible to expressions or not.
+    pub(crate) fn of(&self, property: &str) -> Option<&DeclaredType> {
         let seen = escape(property).and_then(|name| self.fields.get(&*name)).map(|it| &*it.declared);
         seen.or_else(|| self.hidden.get(property).map(|it| &**it))
     }
 
-    fn add(&mut self, property: &str, declared: Declared) {
+    fn add(&mut self, property: &str, declared: DeclaredType) {
         let declared = Arc::new(declared);
         match escape(property) {
             Some(name) => {
@@ -271,21 +280,23 @@ impl Object {
         }
     }
 
-    /// What every resource has. Of `metadata`, expressions see the names and nothing else, whatever the schema says.
+    /// Adds the fields of every resource. Of `metadata`, expressions see the names only, whatever
+    /// the schema declares.
     fn add_metadata(&mut self, schema: Schema<'_>) {
-        let text = || Declared::new(Form::String, Type::String, REQUEST_BYTES - 2, 2);
+        let text = || DeclaredType::new(Form::String, Type::String, REQUEST_BYTES - 2, 2);
         let name = format!("{}.metadata", self.name);
         let mut metadata = Self { name, fields: BTreeMap::new(), hidden: BTreeMap::new() };
-        // Names are subdomains, and to a generated one at least a character is added; a schema may allow less.
+        // Names are DNS subdomains, and a generated name has at least one more character; a schema
+        // may allow less.
         let properties = schema.0.pointer("/properties/metadata/properties");
         for (property, longest) in [("name", 253), ("generateName", 252)] {
             let limit =
                 properties.and_then(|it| it.get(property)).and_then(|it| Schema(it).limit("maxLength"));
             let max = limit.map_or(longest, |it| it.min(longest)).saturating_mul(4);
-            metadata.add(property, Declared::new(Form::String, Type::String, max, 2));
+            metadata.add(property, DeclaredType::new(Form::String, Type::String, max, 2));
         }
         let metadata = Arc::new(metadata);
-        let declared = Declared::new(Form::Object(metadata.clone()), Type::Object(metadata), 0, 2);
+        let declared = DeclaredType::new(Form::Object(metadata.clone()), Type::Object(metadata), 0, 2);
         self.add("kind", text());
         self.add("apiVersion", text());
         self.add("metadata", declared);

@@ -1,13 +1,13 @@
-//! An environment, what is compiled in it, and a run of that.
+//! Environments, programs, and their runs.
 
 use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::authorize::{Asker, Authorizer, Resource};
+use crate::authorizer::{Authorizer, BoundAuthorizer, ResourceAttributes};
 use crate::check::{self, Checked, Meaning};
 use crate::cost::estimate::{self, Estimate};
-use crate::declared::Declared;
+use crate::declared::DeclaredType;
 use crate::error::{CompileErrors, RunError};
 use crate::eval::Run;
 use crate::eval::plan::{Step, plan};
@@ -17,7 +17,7 @@ use crate::syntax;
 use crate::types::Type;
 use crate::value::{Failure, Outcome, Val, read};
 
-/// The variables that expressions may use, and their types. Cheap to clone.
+/// The variables of expressions, with their types. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub struct Env {
     variables: Arc<Vec<Variable>>,
@@ -26,39 +26,39 @@ pub struct Env {
 #[derive(Debug, Clone)]
 pub(crate) struct Variable {
     pub(crate) name: String,
-    pub(crate) declared: Arc<Declared>,
-    /// Given as an optional: `oldSelf` with `optionalOldSelf`.
+    pub(crate) declared: Arc<DeclaredType>,
+    /// Bound as an optional: `oldSelf` with `optionalOldSelf`.
     pub(crate) optional: bool,
 }
 
 impl Env {
-    /// An environment without variables.
+    /// Creates an environment without variables.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With one more variable. One that has the name of another takes its place.
+    /// Adds a variable, replacing one of the same name.
     #[must_use]
-    pub fn with(self, name: &str, declared: Arc<Declared>) -> Self {
+    pub fn with(self, name: &str, declared: Arc<DeclaredType>) -> Self {
         self.add(name, declared, false)
     }
 
-    /// With one more variable, which expressions see as an optional: with no value bound to it, it has none.
+    /// Adds a variable that expressions see as an optional, without a value if unbound.
     #[must_use]
-    pub fn with_optional(self, name: &str, declared: Arc<Declared>) -> Self {
+    pub fn with_optional(self, name: &str, declared: Arc<DeclaredType>) -> Self {
         self.add(name, declared, true)
     }
 
-    fn add(mut self, name: &str, declared: Arc<Declared>, optional: bool) -> Self {
+    fn add(mut self, name: &str, declared: Arc<DeclaredType>, optional: bool) -> Self {
         let variables = Arc::make_mut(&mut self.variables);
         variables.retain(|it| it.name != name);
         variables.push(Variable { name: name.to_owned(), declared, optional });
         self
     }
 
-    /// Parses and checks an expression, and makes it ready to run.
+    /// Compiles an expression.
     ///
-    /// The errors say what is wrong where; a limit that is reached is one of them.
+    /// Errors have their positions; exceeding a limit is one of them.
     pub fn compile(&self, text: &str) -> Result<Program, CompileErrors> {
         let wrong = |errors| CompileErrors::new(text, errors);
         let (node, ids) = syntax::parse(text).map_err(wrong)?;
@@ -77,7 +77,7 @@ impl Variable {
     }
 }
 
-/// A compiled expression. It never changes, and any number of threads may run it.
+/// A compiled expression. Immutable: any number of threads may run it.
 #[derive(Debug)]
 pub struct Program {
     variables: Arc<Vec<Variable>>,
@@ -87,25 +87,25 @@ pub struct Program {
 }
 
 impl Program {
-    /// The type of what it evaluates to. A validation rule is a [`Type::Bool`].
+    /// Returns the result type. A validation rule is a [`Type::Bool`].
     pub fn result_type(&self) -> &Type {
         self.checked.ty(&self.checked.node)
     }
 
-    /// Whether it refers to the variable.
+    /// Returns whether the expression refers to `variable`.
     pub fn uses(&self, variable: &str) -> bool {
         let is = |it: &Meaning| matches!(it, Meaning::Variable(place) if self.names[*place] == variable);
         self.checked.meanings.iter().any(is)
     }
 
-    /// What a run costs at least and at most, by what the declarations allow.
+    /// Returns the cost range of a run, from the declared limits.
     pub fn estimate(&self) -> Estimate {
         estimate::estimate(&self.checked, &self.variables)
     }
 
-    /// Evaluates it. What it costs is taken from the budget, also where it fails.
+    /// Evaluates the expression, and subtracts its cost from `budget`, also on an error.
     ///
-    /// It never panics, whatever the values are; those that do not fit their declarations are errors where they are used.
+    /// Never panics. A value that does not match its declared type is an error where it is used.
     pub fn run<'a>(&'a self, bindings: &Bindings<'a>, budget: &mut Budget) -> Result<Val<'a>, RunError> {
         let variables: Vec<_> = self.variables.iter().map(|it| it.value(bindings)).collect();
         let locals = Vec::new();
@@ -139,49 +139,50 @@ impl Variable {
     }
 }
 
-/// The values of variables for one run. JSON that is read only as far as the expression looks.
+/// The values of variables for one run. JSON is read only as far as the expression needs.
 #[derive(Debug, Clone, Default)]
 pub struct Bindings<'a> {
     values: Vec<(&'a str, &'a Value)>,
-    /// What is no JSON.
+    /// Values that are not JSON.
     given: Vec<(&'a str, Val<'a>)>,
 }
 
 impl<'a> Bindings<'a> {
-    /// No values.
+    /// Creates empty bindings.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// With a value for the variable.
+    /// Binds a JSON value.
     #[must_use]
     pub fn with(mut self, variable: &'a str, value: &'a Value) -> Self {
         self.values.push((variable, value));
         self
     }
 
-    /// With who is asked by the variable.
+    /// Binds an authorizer.
     #[must_use]
     pub fn with_authorizer(mut self, variable: &'a str, authorizer: &Arc<dyn Authorizer>) -> Self {
-        self.given.push((variable, Val::Opaque(Arc::new(Opaque::Authorizer(Asker::of(authorizer))))));
+        self.given
+            .push((variable, Val::Opaque(Arc::new(Opaque::Authorizer(BoundAuthorizer::of(authorizer))))));
         self
     }
 
-    /// With a resource that the variable asks about.
+    /// Binds a resource check.
     #[must_use]
     pub fn with_resource(
         mut self,
         variable: &'a str,
         authorizer: &Arc<dyn Authorizer>,
-        resource: Resource,
+        resource: ResourceAttributes,
     ) -> Self {
-        let check = Opaque::ResourceCheck(Asker::of(authorizer), resource);
+        let check = Opaque::ResourceCheck(BoundAuthorizer::of(authorizer), resource);
         self.given.push((variable, Val::Opaque(Arc::new(check))));
         self
     }
 }
 
-/// What the expressions of one object may cost together, and each of them.
+/// The cost budget of all expressions of one object, and of each run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Budget {
     left: u64,
@@ -190,27 +191,28 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// So much for all, and so much for each run.
+    /// Creates a budget of `total` for all runs and `run` for each.
     pub fn new(total: u64, run: u64) -> Self {
         Self { left: total, run, last: 0 }
     }
 
-    /// What Kubernetes allows for one object: [`limits::OBJECT_COST`] and [`limits::RUN_COST`].
+    /// Returns Kubernetes' budget for one object: [`limits::OBJECT_COST`] and [`limits::RUN_COST`].
     pub fn object() -> Self {
         Self::new(limits::OBJECT_COST, limits::RUN_COST)
     }
 
-    /// What Kubernetes allows for the conditions of one webhook: [`limits::CONDITIONS_COST`] and [`limits::RUN_COST`].
+    /// Returns Kubernetes' budget for the conditions of one webhook: [`limits::CONDITIONS_COST`]
+    /// and [`limits::RUN_COST`].
     pub fn conditions() -> Self {
         Self::new(limits::CONDITIONS_COST, limits::RUN_COST)
     }
 
-    /// What is left for further runs.
+    /// Returns the remaining budget.
     pub fn left(&self) -> u64 {
         self.left
     }
 
-    /// What the last run cost.
+    /// Returns the cost of the last run.
     pub fn last(&self) -> u64 {
         self.last
     }

@@ -1,10 +1,10 @@
-//! What can be wrong with an expression, and with a run of one.
+//! Errors of compilation and evaluation.
 
 use std::fmt;
 
 use crate::limits;
 
-/// All that is wrong with an expression, each with its place. Displayed as Kubernetes does.
+/// All errors of an expression, with positions. Displayed as Kubernetes does.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text())]
 pub struct CompileErrors {
@@ -12,7 +12,7 @@ pub struct CompileErrors {
     errors: Vec<CompileError>,
 }
 
-/// One thing that is wrong with an expression.
+/// A compile error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CompileError {
@@ -20,7 +20,7 @@ pub struct CompileError {
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// What is wrong.
+    /// The message.
     pub message: String,
 }
 
@@ -34,12 +34,12 @@ impl CompileErrors {
             let column = before.iter().rev().take_while(|it| **it != '\n').count() + 1;
             CompileError { line, column, message: problem.to_string() }
         };
-        // A hundred errors are enough to read, and each costs a pass over the text.
+        // A hundred errors are enough, and each costs a pass over the text.
         let errors = found.into_iter().take(limits::MAX_ERRORS).map(place).collect();
         Self { expression: expression.to_owned(), errors }
     }
 
-    /// Each error, in the order of the text.
+    /// Returns the errors in the order of the text.
     pub fn errors(&self) -> &[CompileError] {
         &self.errors
     }
@@ -57,12 +57,12 @@ impl CompileErrors {
     }
 }
 
-/// What stands below a character: a wide one has a wide mark.
+/// Returns the marker below a character, wide for a wide one.
 fn mark(c: Option<char>, narrow: char, wide: char) -> char {
     if c.is_none_or(|c| c.is_ascii()) { narrow } else { wide }
 }
 
-/// Errors with their places in characters, while they are collected.
+/// Errors with character offsets, while they are collected.
 #[derive(Debug, Default)]
 pub(crate) struct Errors(pub(crate) Vec<(u32, Problem)>);
 
@@ -72,18 +72,18 @@ impl Errors {
     }
 
     pub(crate) fn push(&mut self, at: u32, problem: Problem) {
-        // One place is wrong in one way.
+        // One error per position.
         if !self.0.iter().any(|it| it.0 == at && it.1 == problem) {
             self.0.push((at, problem));
         }
     }
 }
 
-/// What is wrong at one place.
+/// An error at one position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Problem {
     Syntax(String),
-    /// A limit of [`limits`], and what to do.
+    /// A limit of [`limits`], and the remedy.
     Limit(String),
     Undeclared(String),
     UndefinedField(String),
@@ -124,21 +124,21 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Why a run gave no value.
+/// An error of a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RunError {
-    /// The expression failed on these values: a key that is not there, a number that does not fit. It is the
-    /// author's to guard against.
+    /// The expression failed on these values, for example on a missing key or an overflow. The
+    /// author of the expression must guard against it.
     #[error("{0}")]
     Failed(String),
-    /// It cost more than one run may. It is the author's to make it cheaper, or the object's to be smaller.
+    /// The run exceeded its cost limit. The expression must become cheaper, or the object smaller.
     #[error("operation cancelled: actual cost limit exceeded")]
     CostExceeded,
-    /// All runs for one object cost more than they may together: no further ones are worth a try.
+    /// The budget of all runs for the object is used up, so further runs are pointless.
     #[error("validation failed due to running out of cost budget, no further validation rules will be run")]
     BudgetExceeded,
-    /// A variable that the expression uses has no value: the caller's mistake.
+    /// A used variable is unbound: an error of the caller.
     #[error("no such attribute(s): {0}")]
     Unbound(String),
 }

@@ -1,8 +1,8 @@
-//! Names of properties as names in expressions: what is no identifier, or a reserved word, is written otherwise.
+//! Escaping of property names that are no identifiers or are reserved words.
 
 use std::borrow::Cow;
 
-/// Words that name nothing, so that the language can grow.
+/// Words reserved for extensions of the language.
 pub(crate) const RESERVED: [&str; 17] = [
     "as",
     "break",
@@ -23,12 +23,13 @@ pub(crate) const RESERVED: [&str; 17] = [
     "while",
 ];
 
-/// Whether a word names nothing by itself.
+/// Returns whether a word is reserved.
 pub(crate) fn is_reserved(word: &str) -> bool {
     matches!(word, "true" | "false" | "null" | "in") || RESERVED.contains(&word)
 }
 
-/// How an expression names the property, or None if it cannot. `a-b` is `a__dash__b`, and `namespace` is `__namespace__`.
+/// Returns the property's name in expressions, or `None` if it has none. `a-b` is `a__dash__b`, and
+/// `namespace` is `__namespace__`.
 pub fn escape(property: &str) -> Option<Cow<'_, str>> {
     let first = *property.as_bytes().first()?;
     if first.is_ascii_digit() {
@@ -47,7 +48,7 @@ pub fn escape(property: &str) -> Option<Cow<'_, str>> {
     Some(escaped.replace('/', "__slash__").replace('\0', "__underscores__").into())
 }
 
-/// The property that an expression names so, or None if no property is named so.
+/// Returns the property of a name in expressions, or `None` if no property has that name.
 pub fn unescape(name: &str) -> Option<String> {
     if let Some(word) = name.strip_prefix("__").and_then(|it| it.strip_suffix("__"))
         && is_reserved(word)
@@ -73,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn p04_names_are_escaped_and_back() {
+    fn p04_names_round_trip_through_escaping() {
         let cases = [
             ("plain", Some("plain")),
             ("a_b", Some("a_b")),

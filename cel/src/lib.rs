@@ -1,53 +1,55 @@
-//! The Common Expression Language as Kubernetes uses it: `x-kubernetes-validations` of CustomResourceDefinitions, and the
-//! conditions of webhooks.
+//! The Common Expression Language of Kubernetes: validation rules (`x-kubernetes-validations`) of
+//! CustomResourceDefinitions, and match conditions of webhooks.
 //!
-//! An [`Env`] has variables of declared types. It compiles a text to a [`Program`]: parsed, checked and estimated once, run
-//! on many objects. Objects are JSON, and are read only as far as an expression looks. The language, its library and
-//! its costs are those of Kubernetes 1.37.
+//! An [`Env`] declares typed variables. It compiles a text to a [`Program`], which is parsed,
+//! checked and estimated once and run on many objects. Objects are JSON, read only as far as an
+//! expression needs. The language, its library and its costs are those of Kubernetes 1.37.
 //!
-//! # What it promises
+//! # Promises
 //!
-//! Each promise names the tests that hold it, in `tests/it/`. What cel-go answers, set up as the API server does it, is
-//! recorded in `tests/recorded.json` for every line of `tests/expressions.txt`: errors with their places, types, values,
-//! costs to the unit, and estimates. `record/` asks it anew.
+//! Tests are in `tests/it/`; `p01_` is the prefix of the tests of promise 1. Compatibility is
+//! tested against `tests/recorded.json`: the results of cel-go, configured as in the API server,
+//! for every line of `tests/expressions.txt`: errors with positions, types, values, exact costs,
+//! and estimates. The program in `record/` records them again.
 //!
-//! 1. **No text panics**, nor does a run on any value (`p01_…`; `cargo xtask fuzz cel-expressions` looks further).
-//! 2. **Everything is bounded** by [`limits`]: length, depth, parts, types, values; a stack of 2 MiB is enough (`p02_…`).
-//! 3. **What is accepted is what Kubernetes accepts**, and an error is the same text at the same place; only the wording of a
-//!    syntax error is ours (`p10_the_answers_are_those_of_cel_go`).
-//! 4. **Names** of properties that are no identifiers are escaped as Kubernetes escapes them
-//!    (`p04_names_are_escaped_and_back`).
-//! 5. **Values are the same**: numbers of different types, errors that `&&` and `||` absorb, lists that are sets or have keys
-//!    (`p10_…`).
-//! 6. **A function that is missing is an error when it is compiled**, never another answer (`p10_…`).
-//! 7. **A program never changes**: any number of threads may run it (`p07_…`).
-//! 8. **A run ends**: it costs what cel-go counts, and stops at [`limits::RUN_COST`] or when the [`Budget`] is used up (`p08_…`,
-//!    `p10_…`).
-//! 9. **An estimate is upstream's**, from the limits of the schema and of a request's size (`p10_…`).
-//! 10. **What an [`Authorizer`] answers** is what `authorizer` says, with the questions and costs of Kubernetes (`p10_…`).
-//! 11. **Where we differ is listed** with the reason, in `recorded.rs`; a difference that is gone fails the test, too.
+//! | # | claim | tests |
+//! |---|---|---|
+//! | 1 | **No text panics**, nor does a run on any value | `p01_…`, `cargo xtask fuzz cel-expressions` |
+//! | 2 | **Resources are bounded** by [`limits`]: length, depth, nodes, types, values; a stack of 2 MiB is enough | `p02_…` |
+//! | 3 | **The accepted expressions are those of Kubernetes**, with the same error texts at the same positions, except for the wording of syntax errors | `p10_results_match_cel_go` |
+//! | 4 | **Property names** that are no identifiers are escaped as in Kubernetes | `p04_names_round_trip_through_escaping` |
+//! | 5 | **Values are the same**: mixed numbers, errors absorbed by `&&` and `\|\|`, lists that are sets or have keys | `p10_…` |
+//! | 6 | **A missing function is a compile error**, never another result | `p10_…` |
+//! | 7 | **A program is immutable**: any number of threads may run it | `p07_…` |
+//! | 8 | **A run terminates**: it has the cost that cel-go counts, and stops at [`limits::RUN_COST`] or when the [`Budget`] is used up | `p08_…`, `p10_…` |
+//! | 9 | **An estimate equals that of Kubernetes**, from the limits of the schema and of a request's size | `p10_…` |
+//! | 10 | **`authorizer` returns the decisions of the [`Authorizer`]**, with the checks and costs of Kubernetes | `p10_…` |
+//! | 11 | **Known differences are listed** with reasons in `recorded.rs`; a listed difference that no longer exists fails the test | `p10_…` |
 //!
-//! # What it does not do
+//! # Non-goals
 //!
-//! - No messages of protobuf, no containers, no functions of a host's own.
-//! - No `cel.bind` and no `math`: Kubernetes does not turn them on.
-//! - A moment keeps no zone: its text is in UTC. A map goes by its keys.
-//! - A clause of `format` has a precision of at most 1000, which is found when it runs. A regular expression that is made at run is refused beyond
-//!   [`limits::PATTERN_BYTES_AT_RUN`]; scripts have their short names, too: `\p{Grek}`.
-//! - It does not validate by the schema; what does not fit its declaration is an error where an expression looks at it.
+//! - Protobuf messages, containers, and functions of the host.
+//! - `cel.bind` and `math`, which Kubernetes does not enable.
+//! - Time zones of timestamps: their text is in UTC. Maps are ordered by key.
+//! - A precision above 1000 in a clause of `format` fails at run time. A regular expression built
+//!   at run time is refused above [`limits::PATTERN_BYTES_AT_RUN`]. Short names of scripts are
+//!   also accepted: `\p{Grek}`.
+//! - Validation by the schema: a value that does not match its declared type is an error where an
+//!   expression reads it.
 //!
 //! # Example
 //!
 //! ```
 //! use std::sync::Arc;
-//! use machinery_cel::{Bindings, Budget, Declared, Env, Type, Val, limits};
+//! use machinery_cel::{Bindings, Budget, DeclaredType, Env, Type, Val, limits};
 //! use serde_json::json;
 //!
 //! let schema = json!({"type": "object", "properties": {
 //!     "replicas": {"type": "integer"},
 //!     "names": {"type": "array", "maxItems": 10, "items": {"type": "string", "maxLength": 63}},
 //! }});
-//! let spec = Arc::new(Declared::from_schema(&schema, false, "spec").expect("a type is given"));
+//! let spec = DeclaredType::from_schema(&schema, false, "spec").expect("the schema has a type");
+//! let spec = Arc::new(spec);
 //! let env = Env::new().with("self", spec.clone()).with("oldSelf", spec);
 //!
 //! let rule = env.compile("self.names.all(n, n.startsWith('a')) && self.replicas < 5")?;
@@ -60,11 +62,12 @@
 //! assert!(matches!(holds, Val::Bool(true)));
 //!
 //! let errors = env.compile("self.x == 1").unwrap_err();
-//! assert_eq!(errors.to_string(), "ERROR: <input>:1:5: undefined field 'x'\n | self.x == 1\n | ....^");
+//! let shown = "ERROR: <input>:1:5: undefined field 'x'\n | self.x == 1\n | ....^";
+//! assert_eq!(errors.to_string(), shown);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-mod authorize;
+mod authorizer;
 mod check;
 mod cost;
 mod declared;
@@ -81,14 +84,14 @@ pub mod testing;
 mod types;
 mod value;
 
-pub use authorize::{Authorizer, Check, Decision, On, Resource, ServiceAccount};
+pub use authorizer::{AccessCheck, Authorizer, CheckTarget, Decision, ResourceAttributes, ServiceAccount};
 pub use cost::estimate::Estimate;
-pub use declared::{Declared, Object};
+pub use declared::{DeclaredType, ObjectType};
 pub use env::{Bindings, Budget, Env, Program};
 pub use error::{CompileError, CompileErrors, RunError};
 pub use escape::{escape, unescape};
+pub use functions::duration_words::declared_duration;
 pub use functions::uri::is_request_uri;
-pub use functions::words::declared_duration;
 pub use pattern::{Pattern, PatternError};
 pub use types::Type;
 pub use value::{Key, List, Map, Val};

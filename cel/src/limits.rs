@@ -1,46 +1,46 @@
-//! The limits of this crate, in one place. Those of cost are Kubernetes'.
+//! The limits of this crate. Cost limits are those of Kubernetes.
 
-/// How many characters an expression may have.
+/// Maximum characters of an expression.
 pub const MAX_CHARS: usize = 100_000;
 
-/// How deep an expression may be nested. A chain of `&&` or of `||` counts by the logarithm of its length.
+/// Maximum nesting of an expression. A chain of `&&` or `||` counts by the logarithm of its length.
 pub const MAX_DEPTH: u32 = 128;
 
-/// How many nodes an expression may have after its macros are expanded.
+/// Maximum nodes of an expression after macro expansion.
 pub const MAX_NODES: u32 = 100_000;
 
-/// How many errors one compilation reports.
+/// Maximum errors reported by a compilation.
 pub const MAX_ERRORS: usize = 100;
 
-/// What one run of one expression may cost.
+/// Maximum cost of one run.
 pub const RUN_COST: u64 = 1_000_000;
 
-/// What all expressions that one object is validated by may cost together.
+/// Maximum cost of all validation rules of one object.
 pub const OBJECT_COST: u64 = 10_000_000;
 
-/// What one expression may cost at most by estimate, to be accepted in a CustomResourceDefinition.
+/// Maximum estimated cost of one expression of a CustomResourceDefinition.
 pub const ESTIMATED_COST: u64 = 10_000_000;
 
-/// What all expressions of a CustomResourceDefinition may cost by estimate.
+/// Maximum estimated cost of all expressions of a CustomResourceDefinition.
 pub const ESTIMATED_TOTAL_COST: u64 = 100_000_000;
 
-/// What it costs to ask an authorizer once.
+/// Cost of one authorization check.
 pub const CHECK_COST: u64 = 350_000;
 
-/// What all conditions of one webhook may cost together.
+/// Maximum cost of all conditions of one webhook.
 pub const CONDITIONS_COST: u64 = 2_500_000;
 
-/// The largest request that a server takes, which bounds what a schema does not.
+/// Maximum size of a request, which bounds values without a limit in the schema.
 pub const REQUEST_BYTES: u64 = 3 * 1024 * 1024;
 
-/// How large the program of a regular expression may grow when it is compiled.
+/// Maximum size of a compiled regular expression.
 pub const PATTERN_BYTES: usize = 10 << 20;
 
-/// The same for one that is made while an expression runs: what it costs does not say how long it takes.
+/// Maximum size of a regular expression compiled at run time: its cost does not bound its time.
 pub const PATTERN_BYTES_AT_RUN: usize = 1 << 20;
 
-/// How long a list `lists.range` makes.
+/// Maximum length of `lists.range`.
 pub(crate) const RANGE_ITEMS: i64 = 1_000_000;
 
-/// How many bytes a text or bytes may have that an expression makes. What it costs bounds it before.
+/// Maximum size of a computed string or bytes value, beyond the bound by cost.
 pub(crate) const VALUE_BYTES: usize = 64 << 20;

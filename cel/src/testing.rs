@@ -1,24 +1,26 @@
-//! What fuzz targets and tests share: it takes any bytes, and panics if what it holds is not so.
+//! Properties shared by fuzz targets and tests, over arbitrary bytes.
 
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use crate::{Bindings, Budget, Declared, Env, Type, limits};
+use crate::{Bindings, Budget, DeclaredType, Env, Type, limits};
 
-/// What a run may cost over its limit: the call that goes over is done to its end.
+/// Maximum excess over the cost limit: the call that exceeds it completes.
 const LAST_CALL: u64 = 20 * limits::REQUEST_BYTES;
 
-/// Expressions: the first line is a value in JSON, the rest an expression over it, as `self` and `oldSelf`. What is wrong
-/// with a text is said at a place in it. A run ends within its budget, and comes to the same again.
+/// Checks an expression: the first line is a JSON value, the rest an expression over it as `self`
+/// and `oldSelf`. Errors have positions in the text; a run stays in its budget and is
+/// deterministic.
 ///
 /// # Panics
-/// It is not so.
+///
+/// If a property does not hold.
 pub fn expressions(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (value, text) = text.split_once('\n').unwrap_or(("", &text));
     let value = serde_json::from_str(value).unwrap_or(Value::Null);
-    for declared in [Declared::any(), typed()] {
+    for declared in [DeclaredType::any(), typed()] {
         let declared = Arc::new(declared);
         let env = Env::new().with("self", declared.clone()).with_optional("oldSelf", declared);
         let program = match env.compile(text) {
@@ -46,7 +48,7 @@ pub fn expressions(bytes: &[u8]) {
     }
 }
 
-fn typed() -> Declared {
+fn typed() -> DeclaredType {
     let schema = json!({"type": "object", "properties": {
         "a": {"type": "array", "items": {"type": "integer"}},
         "n": {"type": "integer"},
@@ -57,5 +59,5 @@ fn typed() -> Declared {
               "items": {"type": "object", "properties": {"k": {"type": "string"}, "v": {"type": "number"}}}},
         "x": {"x-kubernetes-int-or-string": true},
     }});
-    Declared::from_schema(&schema, true, "Thing").expect("it has a type")
+    DeclaredType::from_schema(&schema, true, "Thing").expect("it has a type")
 }

@@ -3,48 +3,48 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::declared::Object;
+use crate::declared::ObjectType;
 
-/// What an expression may be, as far as it is known before it runs.
+/// The static type of an expression.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Type {
-    /// Anything; looked at when it runs.
+    /// Any value, checked at run time.
     Dyn,
     /// Only null.
     Null,
     /// True or false.
     Bool,
-    /// 64 bits with a sign.
+    /// A signed 64-bit integer.
     Int,
-    /// 64 bits without one.
+    /// An unsigned 64-bit integer.
     Uint,
     /// An IEEE 754 double.
     Double,
-    /// Text.
+    /// A string.
     String,
     /// Bytes.
     Bytes,
-    /// A moment.
+    /// A timestamp.
     Timestamp,
-    /// A span of time.
+    /// A duration.
     Duration,
-    /// Items of one type.
+    /// A list with items of one type.
     List(Arc<Type>),
-    /// Values by key.
+    /// A map.
     Map(Arc<Type>, Arc<Type>),
-    /// Fields that the host has declared.
-    Object(Arc<Object>),
-    /// A value or none.
+    /// An object with declared fields.
+    Object(Arc<ObjectType>),
+    /// An optional.
     Optional(Arc<Type>),
-    /// A type of a library, by its name.
+    /// An opaque library type, by name.
     Opaque(&'static str),
-    /// A type as a value, as `type(1)`.
+    /// A type as a value, as of `type(1)`.
     Type(Arc<Type>),
-    /// A type that is not known yet; after a check there are none.
+    /// A type variable; none remain after the check.
     #[doc(hidden)]
     Var(u32),
-    /// What follows from an error, and matches anything, so that one mistake is one error.
+    /// The type after an error. It matches anything, so that one mistake is one error.
     #[doc(hidden)]
     Error,
 }
@@ -62,9 +62,9 @@ pub(crate) mod opaque {
     pub(crate) const GROUP_CHECK: &str = "kubernetes.authorization.GroupCheck";
     pub(crate) const RESOURCE_CHECK: &str = "kubernetes.authorization.ResourceCheck";
     pub(crate) const DECISION: &str = "kubernetes.authorization.Decision";
-    /// Those that expressions can name.
+    /// Types that expressions can name.
     pub(crate) const ALL: [&str; 6] = [URL, IP, CIDR, QUANTITY, SEMVER, FORMAT];
-    /// Those that they cannot: nothing is a field of them either.
+    /// Types without names or fields in expressions.
     pub(crate) const OF_AUTHORIZER: [&str; 5] =
         [AUTHORIZER, PATH_CHECK, GROUP_CHECK, RESOURCE_CHECK, DECISION];
 }
@@ -86,7 +86,7 @@ impl Type {
         matches!(self, Self::Dyn | Self::Error)
     }
 
-    /// Whether a value of it has the size 1, always.
+    /// Returns whether values of the type have size 1.
     pub(crate) fn is_scalar(&self) -> bool {
         match self {
             Self::Bool | Self::Double | Self::Duration | Self::Int | Self::Timestamp | Self::Uint => true,
@@ -95,7 +95,7 @@ impl Type {
         }
     }
 
-    /// The types that it is made of.
+    /// Returns the type parameters.
     pub(crate) fn parameters(&self) -> impl Iterator<Item = &Self> {
         let (first, second) = match self {
             Self::List(it) | Self::Optional(it) | Self::Type(it) => (Some(it), None),
@@ -105,7 +105,7 @@ impl Type {
         first.into_iter().chain(second).map(|it| &**it)
     }
 
-    /// The name of the type as a value: of what a value is, not of what is in it.
+    /// Returns the name of the type as a value, without its parameters.
     pub(crate) fn name(&self) -> &str {
         match self {
             Self::Dyn => "dyn",
@@ -129,7 +129,7 @@ impl Type {
     }
 }
 
-/// As Kubernetes writes types in its errors.
+/// Formats types as Kubernetes does in errors.
 impl fmt::Display for Type {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

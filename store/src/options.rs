@@ -1,32 +1,36 @@
-//! What a store is opened with.
+//! Options of a store, for every backend.
 
 use std::time::Duration;
 
 use crate::contract::Limits;
 
-/// How a store behaves. The default is fit for a control plane on one machine.
+/// The options of a store. The defaults suit a control plane on one machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
-    /// How much it takes.
+    /// Limits on requests and on the size of the store.
     pub limits: Limits,
-    /// How long it remembers.
+    /// The compaction policy.
     pub retention: Retention,
-    /// Seeds its hash tables. Any number does; another one than your neighbour's if strangers choose the keys.
+    /// Seed of the hash tables. Use an unpredictable one if untrusted clients choose the keys.
     pub seed: u64,
 }
 
-/// How long old states and changes are kept, for reads at a revision and for watches that resume. Whichever limit is reached
-/// first compacts. It is looked at when something is committed, so a store at rest keeps what it has.
+/// A compaction policy: how long history is kept for reads at a revision and for watches that
+/// resume.
+///
+/// Reaching either limit compacts. The policy runs with each commit, so an idle store keeps its
+/// history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
-    /// Compacts what is older than this. None: never by age.
+    /// Compacts revisions older than this; `None` disables compaction by age.
     pub age: Option<Duration>,
-    /// Compacts what lies further back than so many revisions. None: never by count.
+    /// Keeps at least this many revisions and compacts older ones; `None` disables compaction by
+    /// count.
     pub revisions: Option<u64>,
 }
 
 impl Retention {
-    /// Compacts only when it is asked to.
+    /// Compacts only on request.
     pub const MANUAL: Self = Self { age: None, revisions: None };
 }
 
@@ -36,13 +40,13 @@ impl Default for Retention {
     }
 }
 
-/// How much a store holds.
+/// The size of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Usage {
-    /// Keys, deleted ones included as long as their history is kept.
+    /// Number of keys, including deleted keys with history.
     pub keys: u64,
-    /// Bytes of keys and values, old versions included. What the quota is about.
+    /// Bytes of keys and values, including old versions. The quota limits this number.
     pub bytes: u64,
-    /// Revisions after the compacted one.
+    /// Number of revisions after the compacted one.
     pub revisions: u64,
 }

@@ -1,4 +1,4 @@
-//! Full lists: looked at once, then only counted.
+//! Full lists: verified once, then only measured.
 
 use crate::measure::{Figures, cpu_time};
 use crate::server::objects::PATH;
@@ -8,16 +8,16 @@ use serde::Deserialize;
 use std::time::Instant;
 use tokio::task::JoinSet;
 
-/// The bytes of a list that has all objects as wholes.
+/// Returns the size of a list of all objects, after verifying it.
 pub(super) async fn whole(access: &Access, objects: usize) -> anyhow::Result<usize> {
     let bytes = Client::connect(access).await?.get(PATH).await?;
-    let list: List<'_> = serde_json::from_slice(&bytes)?;
+    let list: ObjectList<'_> = serde_json::from_slice(&bytes)?;
     let wholes = list.items.iter().filter(|item| item.is_whole()).count();
     ensure!(wholes == objects, "a list of {} has {wholes} wholes of {objects}", list.items.len());
     Ok(bytes.len())
 }
 
-/// So many lists at once.
+/// Measures `clients` concurrent lists.
 pub(super) async fn lists(
     access: &Access,
     clients: usize,
@@ -46,35 +46,35 @@ pub(super) async fn lists(
 }
 
 #[derive(Deserialize)]
-struct List<'a> {
+struct ObjectList<'a> {
     #[serde(borrow)]
-    items: Vec<Item<'a>>,
+    items: Vec<ListItem<'a>>,
 }
 
 #[derive(Deserialize)]
-struct Item<'a> {
+struct ListItem<'a> {
     #[serde(borrow)]
-    metadata: Metadata<'a>,
+    metadata: ItemMetadata<'a>,
     #[serde(borrow)]
-    spec: Spec<'a>,
+    spec: ItemSpec<'a>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Metadata<'a> {
+struct ItemMetadata<'a> {
     name: &'a str,
     uid: &'a str,
     resource_version: &'a str,
 }
 
 #[derive(Deserialize)]
-struct Spec<'a> {
+struct ItemSpec<'a> {
     text: &'a str,
 }
 
-impl Item<'_> {
+impl ListItem<'_> {
     fn is_whole(&self) -> bool {
-        let Metadata { name, uid, resource_version } = self.metadata;
+        let ItemMetadata { name, uid, resource_version } = self.metadata;
         !name.is_empty() && uid.len() == 36 && !resource_version.is_empty() && self.spec.text.len() > 500
     }
 }

@@ -1,52 +1,53 @@
-//! A subject of this suite: a server that is started, used, looked at from outside and killed.
+//! A subject of this suite: a server that is started, used, measured from outside and killed.
 
-use super::shape::Kind;
+use super::shape::ApiserverShape;
 use super::{idle, lists, writes};
 use crate::measure::{Figures, count};
 use crate::process;
-use crate::server::{Measure, Site, settled};
+use crate::server::{Measure, ServerSite, settled};
 use anyhow::Context;
 
 pub(super) const KIB: f64 = 1024.0;
 
-/// Who loads a server does not count, so there are as many as make it quick.
+/// Concurrent loaders. Loading is not measured, so it uses as many as make it fast.
 const LOADERS: usize = 64;
 
-pub(super) struct Measured {
-    site: Site,
-    kept: Option<Kept>,
+pub(super) struct ApiserverSubject {
+    site: ServerSite,
+    kept: Option<LoadedServer>,
 }
 
-/// The files of a server with many objects, which stay over the rounds: loading takes longer than measuring.
+/// The files of a server with many objects, kept over the rounds: loading takes longer than
+/// measuring.
 #[derive(Clone, Copy)]
-struct Kept {
+struct LoadedServer {
     objects: usize,
-    /// Bytes of their list.
+    /// Size of the list of all objects.
     length: usize,
 }
 
-impl From<Site> for Measured {
-    fn from(site: Site) -> Self {
+impl From<ServerSite> for ApiserverSubject {
+    fn from(site: ServerSite) -> Self {
         Self { site, kept: None }
     }
 }
 
-impl Measure<Kind> for Measured {
-    fn site(&mut self) -> &mut Site {
+impl Measure<ApiserverShape> for ApiserverSubject {
+    fn site(&mut self) -> &mut ServerSite {
         &mut self.site
     }
 
-    fn measure(&mut self, kind: &Kind) -> anyhow::Result<Figures> {
+    fn measure(&mut self, kind: &ApiserverShape) -> anyhow::Result<Figures> {
         match *kind {
-            Kind::Writes { clients, seconds } => self.writes(clients, seconds),
-            Kind::Lists { objects, clients, indented } => {
+            ApiserverShape::Writes { clients, seconds } => self.writes(clients, seconds),
+            ApiserverShape::Lists { objects, clients, indented } => {
                 let kept = match self.kept.filter(|kept| kept.objects == objects) {
                     Some(kept) => kept,
                     None => self.load(objects)?,
                 };
                 self.lists(kept, clients, indented)
             }
-            Kind::Watches { watches, per_connection } => {
+            ApiserverShape::Watches { watches, per_connection } => {
                 let access = self.site.begin()?;
                 idle::idle(&access, self.site.server.pid()?, &self.site.runtime, watches, per_connection)
             }
@@ -54,34 +55,33 @@ impl Measure<Kind> for Measured {
     }
 }
 
-impl Measured {
+impl ApiserverSubject {
     fn writes(&mut self, clients: usize, seconds: f64) -> anyhow::Result<Figures> {
         let access = self.site.begin()?;
         let pid = self.site.server.pid()?;
         let before = process::cpu_us(pid)?;
-        let (makers, creates) = self
-            .site
-            .runtime
-            .block_on(async { writes::creates(writes::makers(&access, clients).await?, seconds).await })?;
+        let (writer_clients, creates) = self.site.runtime.block_on(async {
+            writes::creates(writes::writer_clients(&access, clients).await?, seconds).await
+        })?;
         let between = process::cpu_us(pid)?;
-        let updates = self.site.runtime.block_on(writes::updates(makers, seconds))?;
+        let updates = self.site.runtime.block_on(writes::updates(writer_clients, seconds))?;
         let after = process::cpu_us(pid)?;
         let figures = costed(Figures::default(), "create", &creates, between - before)?;
         costed(figures, "update", &updates, after - between)
     }
 
-    fn load(&mut self, objects: usize) -> anyhow::Result<Kept> {
+    fn load(&mut self, objects: usize) -> anyhow::Result<LoadedServer> {
         self.kept = None;
         let access = self.site.server.begin(&self.site.kept_directory(), &self.site.runtime)?;
         let length = self.site.runtime.block_on(async {
-            writes::load(writes::makers(&access, LOADERS).await?, objects).await?;
+            writes::load(writes::writer_clients(&access, LOADERS).await?, objects).await?;
             lists::whole(&access, objects).await
         })?;
         self.site.server.kill()?;
-        Ok(*self.kept.insert(Kept { objects, length }))
+        Ok(*self.kept.insert(LoadedServer { objects, length }))
     }
 
-    fn lists(&mut self, kept: Kept, clients: usize, indented: bool) -> anyhow::Result<Figures> {
+    fn lists(&mut self, kept: LoadedServer, clients: usize, indented: bool) -> anyhow::Result<Figures> {
         let access = self.site.server.begin_again(&self.site.kept_directory(), &self.site.runtime)?;
         let pid = self.site.server.pid()?;
         settled(pid)?;
@@ -99,7 +99,7 @@ impl Measured {
     }
 }
 
-/// `more` under names that begin with what was done, and what each cost the server.
+/// Adds `more` with the prefix `what`, and the cost of each operation to the server.
 fn costed(figures: Figures, what: &str, more: &Figures, cpu_us: f64) -> anyhow::Result<Figures> {
     let operations = more.of("operations").context("traffic counts its operations")?;
     let figures = figures.with(&format!("{what}_cpu_us"), cpu_us / operations);

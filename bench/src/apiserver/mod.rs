@@ -1,7 +1,7 @@
-//! The API server on a disk and TLS, beside the genuine Kubernetes API machinery on the same disk.
+//! The API server on disk and TLS, beside the genuine Kubernetes API machinery on the same disk.
 //!
-//! [`rows`] lists the shapes and the rows they fill. A subject is a [`server`]. [`measured`] does the same to
-//! either, through the same clients, and looks at the process from outside.
+//! [`rows`] lists the shapes and the rows they fill. A subject is a [`server`]. [`measured`] runs
+//! the same operations on both through the same clients, and measures the process from outside.
 
 mod idle;
 mod lists;
@@ -11,10 +11,10 @@ mod shape;
 mod writes;
 
 use crate::Options;
-use crate::interleave::Found;
+use crate::interleave::SuiteResults;
 use crate::server;
 
-/// Measures the shapes that are asked for.
-pub(crate) fn run(options: &Options) -> anyhow::Result<Found> {
-    server::run::<measured::Measured, _>(options, rows::plans)
+/// Measures the selected shapes.
+pub(crate) fn run(options: &Options) -> anyhow::Result<SuiteResults> {
+    server::run::<measured::ApiserverSubject, _>(options, rows::plans)
 }

@@ -1,12 +1,12 @@
-//! The rows of this suite. Those that the design names carry its names and goals.
+//! The rows of this suite. Rows named in the design have its names and goals.
 
-use super::shape::Kind;
-use crate::interleave::{Plan, Spec};
+use super::shape::ApiserverShape;
+use crate::interleave::{Plan, RowSpec};
 use crate::report::Goal;
 use crate::server::PEER;
 
-/// The shapes and their rows.
-pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
+/// Returns the shapes and their rows.
+pub(super) fn plans(quick: bool) -> Vec<Plan<ApiserverShape>> {
     let (seconds, objects, watches_each) = if quick { (0.5, 2000, 300) } else { (4.0, 100_000, 10_000) };
     vec![
         writes(64, seconds, 6.0, Some(10.0)),
@@ -19,8 +19,8 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
     ]
 }
 
-/// `rate` and `cpu` are how many times better than the peer creates have to be.
-fn writes(clients: usize, seconds: f64, rate: f64, cpu: Option<f64>) -> Plan<Kind> {
+/// `rate` and `cpu` are the goals of creates, as factors over the peer.
+fn writes(clients: usize, seconds: f64, rate: f64, cpu: Option<f64>) -> Plan<ApiserverShape> {
     let goals = |factor: Option<f64>| -> Vec<Goal> {
         factor.map(|factor| Goal::times(factor, PEER)).into_iter().collect()
     };
@@ -28,9 +28,9 @@ fn writes(clients: usize, seconds: f64, rate: f64, cpu: Option<f64>) -> Plan<Kin
         64 => "create-cpu".to_owned(),
         _ => format!("create-cpu-{clients}"),
     };
-    let micros = |name: &str, figure| Spec::less(name, "µs", figure);
+    let micros = |name: &str, figure| RowSpec::less(name, "µs", figure);
     Plan {
-        shape: Kind::Writes { clients, seconds },
+        shape: ApiserverShape::Writes { clients, seconds },
         absent: vec![],
         rows: vec![
             per_second(&format!("creates-{clients}"), "create_per_second")
@@ -50,28 +50,28 @@ fn writes(clients: usize, seconds: f64, rate: f64, cpu: Option<f64>) -> Plan<Kin
     }
 }
 
-fn list(objects: usize) -> Plan<Kind> {
+fn list(objects: usize) -> Plan<ApiserverShape> {
     Plan {
-        shape: Kind::Lists { objects, clients: 1, indented: false },
+        shape: ApiserverShape::Lists { objects, clients: 1, indented: false },
         absent: vec![],
         rows: vec![
-            Spec::less("list-100k", "s", "list_s")
+            RowSpec::less("list-100k", "s", "list_s")
                 .goals(&[Goal::times(5.0, PEER)])
                 .note(LIST)
                 .also("list_mb", "MB of the list")
                 .also("client_cpu_s", "the client's CPU s"),
-            Spec::less("list-100k-cpu", "s", "cpu_s").note("CPU time of the server's process for it"),
-            Spec::less("list-100k-peak", "GiB", "peak_gib").note(PEAK).also("before_gib", "before it"),
+            RowSpec::less("list-100k-cpu", "s", "cpu_s").note("CPU time of the server's process for it"),
+            RowSpec::less("list-100k-peak", "GiB", "peak_gib").note(PEAK).also("before_gib", "before it"),
         ],
     }
 }
 
-fn lists_at_once(objects: usize, name: &str, indented: bool) -> Plan<Kind> {
+fn lists_at_once(objects: usize, name: &str, indented: bool) -> Plan<ApiserverShape> {
     Plan {
-        shape: Kind::Lists { objects, clients: 20, indented },
+        shape: ApiserverShape::Lists { objects, clients: 20, indented },
         absent: vec![(PEER, "one list shows what each takes it")],
         rows: vec![
-            Spec::less(name, "GiB", "peak_gib")
+            RowSpec::less(name, "GiB", "peak_gib")
                 .goals(&[Goal::at_most(1.5, "GiB")])
                 .note(if indented { INDENTED } else { PEAK })
                 .also("before_gib", "before them")
@@ -81,18 +81,18 @@ fn lists_at_once(objects: usize, name: &str, indented: bool) -> Plan<Kind> {
     }
 }
 
-fn watches(name: &str, watches: usize, per_connection: usize, most: f64) -> Plan<Kind> {
+fn watches(name: &str, watches: usize, per_connection: usize, most: f64) -> Plan<ApiserverShape> {
     Plan {
-        shape: Kind::Watches { watches, per_connection },
+        shape: ApiserverShape::Watches { watches, per_connection },
         absent: vec![],
         rows: vec![
-            Spec::less(name, "KiB", "idle_kib").goals(&[Goal::at_most(most, "KiB")]).note(
+            RowSpec::less(name, "KiB", "idle_kib").goals(&[Goal::at_most(most, "KiB")]).note(
                 match per_connection {
                     1 => IDLE_H1,
                     _ => IDLE_H2,
                 },
             ),
-            Spec::less(&format!("{name}-used"), "KiB", "used_kib")
+            RowSpec::less(&format!("{name}-used"), "KiB", "used_kib")
                 .note(USED)
                 .also("written_kib", "what one write to each object took with no watch, and was taken off"),
         ],
@@ -102,18 +102,20 @@ fn watches(name: &str, watches: usize, per_connection: usize, most: f64) -> Plan
 const WRITES: &str = "durable creates of custom resources of 1 KiB with a schema; each client has a connection of its own, HTTP/2 \
      over TLS, and waits for its answer; ours: `machinery serve` with RBAC; the peer: apiextensions-apiserver with etcd in its \
      process, which asks nobody for leave and knows no namespaces";
-const UPDATES: &str = "each client replaces what it made, naming the revision that it knows";
+const UPDATES: &str =
+    "each client replaces the objects it created, with their known revision as precondition";
 const CPU: &str = "CPU time of the server's process for each, in the kernel too";
-const LIST: &str = "all objects in one answer, to one client that reads as fast as it comes, by a server that was started on them";
+const LIST: &str = "all objects in one answer, to one client that reads as fast as possible, from a server \
+    started on them";
 const IDLE_H2: &str = "anonymous memory (RssAnon) by which the server's process has grown, for each of 10 000 watches over TLS, a hundred on a \
      connection of HTTP/2, each with a label of its own to select by equality; nothing has happened yet; of the kernel's memory nothing is seen";
 const IDLE_H1: &str = "the same with 10 000 connections of HTTP/1.1, a watch on each";
-const USED: &str = "the same after each was told of one event of 1.4 KiB, and came to rest";
-const PEAK: &str = "the most that was resident at a time (VmHWM) while it was asked for";
+const USED: &str = "the same after each has received one event of 1.4 KiB, at rest again";
+const PEAK: &str = "peak resident memory (VmHWM) during the request";
 const INDENTED: &str = "the same with `pretty=1`, for which each object is read and written: so tables, metadata and YAML are made, too";
 
-fn per_second(name: &str, figure: &'static str) -> Spec {
-    Spec::more(name, "/s", figure)
+fn per_second(name: &str, figure: &'static str) -> RowSpec {
+    RowSpec::more(name, "/s", figure)
 }
 
 #[cfg(test)]
@@ -122,7 +124,7 @@ mod tests {
     use crate::interleave::assert_names_once;
 
     #[test]
-    fn the_rows_that_the_design_names_are_there_once() {
+    fn rows_named_in_the_design_exist_once() {
         let named = [
             "creates-64",
             "creates-1",

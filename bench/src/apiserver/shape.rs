@@ -1,13 +1,14 @@
-//! What is measured. Objects are custom resources of 1 KiB.
+//! The measured shapes. Objects are custom resources of 1 KiB.
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
-    /// Clients create objects on an empty server, each waiting until its object is durable; then they replace them.
+pub(super) enum ApiserverShape {
+    /// Clients create objects on an empty server, each waiting for durability; then they replace
+    /// them.
     Writes { clients: usize, seconds: f64 },
-    /// All of many objects are listed, by so many clients at once, on a server that was started on them; as
-    /// they are stored, or indented, for which each is read.
+    /// `clients` concurrent lists of all objects, on a server started on them; as stored, or
+    /// indented, which decodes each object.
     Lists { objects: usize, clients: usize, indented: bool },
-    /// So many watches, each with a selector of its own: idle, and then idle again after one event for each. One on a connection
-    /// is of HTTP/1.1, more are of HTTP/2.
+    /// Watches with selectors of their own: idle, and idle again after one event each. One watch
+    /// per connection uses HTTP/1.1, several use HTTP/2.
     Watches { watches: usize, per_connection: usize },
 }

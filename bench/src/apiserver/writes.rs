@@ -1,4 +1,4 @@
-//! Creates and updates. Each client waits for its answer before it goes on.
+//! Creates and updates, one at a time per client.
 
 use crate::measure::{Figures, count, cpu_time};
 use crate::server::objects::{self, PATH, Writer, revision};
@@ -8,34 +8,34 @@ use serde_json::Value;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// The share of the time, in front, that is not measured.
+/// The initial share of the time that is not measured.
 const WARM_UP: f64 = 0.1;
 
-/// A client with what it has made: objects by their numbers, with their revisions.
-pub(super) struct Maker {
+/// A client with the objects it has created, by number, with their revisions.
+pub(super) struct WriterClient {
     number: usize,
     client: Client,
     writer: Writer,
     revisions: Vec<String>,
 }
 
-/// As many clients, each connected, and known to the server by the object that it has made.
-pub(super) async fn makers(access: &Access, clients: usize) -> anyhow::Result<Vec<Maker>> {
-    let mut makers = Vec::new();
+/// Connects `clients` clients, each of which has created one object.
+pub(super) async fn writer_clients(access: &Access, clients: usize) -> anyhow::Result<Vec<WriterClient>> {
+    let mut writer_clients = Vec::new();
     for number in 0..clients {
         let client = Client::connect(access).await?;
-        let mut maker = Maker { number, client, writer: Writer::new(number), revisions: Vec::new() };
+        let mut maker = WriterClient { number, client, writer: Writer::new(number), revisions: Vec::new() };
         maker.create().await?;
-        makers.push(maker);
+        writer_clients.push(maker);
     }
-    Ok(makers)
+    Ok(writer_clients)
 }
 
-/// Makes objects until there are as many as are wanted, as fast as it goes.
-pub(super) async fn load(makers: Vec<Maker>, objects: usize) -> anyhow::Result<()> {
-    let clients = makers.len();
+/// Creates objects until there are `objects`, as fast as possible.
+pub(super) async fn load(writer_clients: Vec<WriterClient>, objects: usize) -> anyhow::Result<()> {
+    let clients = writer_clients.len();
     let mut tasks = JoinSet::new();
-    for mut maker in makers {
+    for mut maker in writer_clients {
         tasks.spawn(async move {
             for _ in (maker.number..objects).step_by(clients).skip(1) {
                 maker.create().await?;
@@ -49,24 +49,28 @@ pub(super) async fn load(makers: Vec<Maker>, objects: usize) -> anyhow::Result<(
     Ok(())
 }
 
-/// Has all of them create for a time; all are acknowledged, and all of them are there.
-pub(super) async fn creates(makers: Vec<Maker>, seconds: f64) -> anyhow::Result<(Vec<Maker>, Figures)> {
-    let (mut makers, figures) = traffic(makers, seconds, async |maker| maker.create().await).await?;
-    let made: usize = makers.iter().map(|maker| maker.revisions.len()).sum();
-    let first = &mut makers.first_mut().context("there is no client")?.client;
+/// Lets all clients create for `seconds`; every acknowledged object must exist.
+pub(super) async fn creates(
+    writer_clients: Vec<WriterClient>,
+    seconds: f64,
+) -> anyhow::Result<(Vec<WriterClient>, Figures)> {
+    let (mut writer_clients, figures) =
+        traffic(writer_clients, seconds, async |maker| maker.create().await).await?;
+    let made: usize = writer_clients.iter().map(|maker| maker.revisions.len()).sum();
+    let first = &mut writer_clients.first_mut().context("there is no client")?.client;
     let page: Value = serde_json::from_slice(&first.get(&format!("{PATH}?limit=1")).await?)?;
     let behind = page["metadata"]["remainingItemCount"].as_u64().unwrap_or(0);
     ensure!(behind + 1 == made as u64, "{made} creates were acknowledged, and {} are there", behind + 1);
-    Ok((makers, figures))
+    Ok((writer_clients, figures))
 }
 
-/// Has all of them replace what they made, one after another.
-pub(super) async fn updates(makers: Vec<Maker>, seconds: f64) -> anyhow::Result<Figures> {
-    let (_, figures) = traffic(makers, seconds, async |maker| maker.update().await).await?;
+/// Lets all clients replace their objects in turn.
+pub(super) async fn updates(writer_clients: Vec<WriterClient>, seconds: f64) -> anyhow::Result<Figures> {
+    let (_, figures) = traffic(writer_clients, seconds, async |maker| maker.update().await).await?;
     Ok(figures)
 }
 
-impl Maker {
+impl WriterClient {
     async fn create(&mut self) -> anyhow::Result<()> {
         let body = self.writer.new_object(&objects::name(self.number, self.revisions.len()));
         let answer = self.client.post(PATH, body).await?;
@@ -86,14 +90,14 @@ impl Maker {
 }
 
 async fn traffic(
-    makers: Vec<Maker>,
+    writer_clients: Vec<WriterClient>,
     seconds: f64,
-    operate: impl AsyncFn(&mut Maker) -> anyhow::Result<()>,
-) -> anyhow::Result<(Vec<Maker>, Figures)> {
+    operate: impl AsyncFn(&mut WriterClient) -> anyhow::Result<()>,
+) -> anyhow::Result<(Vec<WriterClient>, Figures)> {
     let (start, cpu) = (Instant::now(), cpu_time());
     let duration = Duration::from_secs_f64(seconds);
     let (measured, end) = (start + duration.mul_f64(WARM_UP), start + duration);
-    let clients = makers.into_iter().map(async |mut maker| {
+    let clients = writer_clients.into_iter().map(async |mut maker| {
         let (mut operations, mut each) = (0, Vec::new());
         let mut now = Instant::now();
         while now < end {
@@ -107,9 +111,9 @@ async fn traffic(
         }
         anyhow::Ok((maker, operations, each))
     });
-    let (mut makers, mut operations, mut each) = (Vec::new(), 0, Vec::new());
+    let (mut writer_clients, mut operations, mut each) = (Vec::new(), 0, Vec::new());
     for (maker, more, took) in futures::future::try_join_all(clients).await? {
-        makers.push(maker);
+        writer_clients.push(maker);
         operations += more;
         each.extend(took);
     }
@@ -123,5 +127,5 @@ async fn traffic(
         .with("p50_us", at(50))
         .with("p99_us", at(99))
         .with("client_cpu_us", cpu.as_secs_f64() * 1e6 / count(operations));
-    Ok((makers, figures))
+    Ok((writer_clients, figures))
 }

@@ -1,7 +1,8 @@
-//! A loop over the wire: a reconcile that writes an annotation that says what it has seen, unless the object has it.
+//! A control loop over the wire: its reconciler writes an annotation of what it has observed,
+//! unless the object has it.
 
 use super::near::percentiles;
-use super::process::Library;
+use super::process::ControllerLibrary;
 use super::{kube, ours};
 use crate::measure::{Figures, count, cpu_time};
 use anyhow::ensure;
@@ -16,23 +17,27 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tokio::sync::Semaphore;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 const ANNOTATION: &str = "bench.machinery.dev/seen";
 
-pub(super) struct Far {
+pub(super) struct RemoteLoop {
     turn: usize,
-    /// Reconciles wait here until they may write.
+    /// Reconciles wait here for permission to write.
     gate: Semaphore,
     began: AtomicUsize,
     wrote: AtomicUsize,
-    /// What was written before then is of no interest.
+    /// Start of the measurement; earlier writes are ignored.
     since_ns: AtomicU64,
-    /// How long it took to a reconcile, µs, by when the change was sent.
+    /// Latency to the reconcile in µs, by the time at which the change was sent.
     took: Mutex<BTreeMap<u64, f64>>,
 }
 
-impl Far {
-    pub(super) async fn begin(library: Library, kubeconfig: &Path, turn: usize) -> anyhow::Result<Arc<Self>> {
+impl RemoteLoop {
+    pub(super) async fn begin(
+        library: ControllerLibrary,
+        kubeconfig: &Path,
+        turn: usize,
+    ) -> anyhow::Result<Arc<Self>> {
         let far = Arc::new(Self {
             turn,
             gate: Semaphore::new(0),
@@ -42,16 +47,16 @@ impl Far {
             took: Mutex::default(),
         });
         match library {
-            Library::Ours => ours::far(kubeconfig, far.clone()).await?,
-            Library::KubeRuntime => kube::far(kubeconfig, far.clone()).await?,
+            ControllerLibrary::Ours => ours::far(kubeconfig, far.clone()).await?,
+            ControllerLibrary::KubeRuntime => kube::far(kubeconfig, far.clone()).await?,
         }
         reached(|| far.began.load(Relaxed), 1).await?;
-        // All that there can be at once wait.
+        // Wait until all concurrent reconciles are waiting.
         tokio::time::sleep(Duration::from_millis(200)).await;
         Ok(far)
     }
 
-    /// What a reconcile has to write.
+    /// Returns the annotation that a reconcile must write, if any.
     pub(super) async fn due(&self, config: &ConfigMap) -> Option<Value> {
         let now = now_ns();
         self.began.fetch_add(1, Relaxed);
@@ -75,7 +80,7 @@ impl Far {
         self.wrote.fetch_add(1, Relaxed);
     }
 
-    /// Lets reconciles write; until each object is written.
+    /// Permits writes, and waits until each object is written.
     pub(super) async fn write(&self, objects: usize) -> anyhow::Result<Figures> {
         let (start, cpu, began) = (Instant::now(), cpu_time(), self.began.load(Relaxed));
         self.gate.add_permits(Semaphore::MAX_PERMITS / 2);
@@ -84,7 +89,7 @@ impl Far {
         let cpu_us = cpu_time().saturating_sub(cpu).as_secs_f64() * 1e6 / count(objects);
         let wrote = count(self.wrote.load(Relaxed));
         let runs = count(self.began.load(Relaxed) - began);
-        // What was written is told before anything else is.
+        // Wait for the events of the writes.
         tokio::time::sleep(Duration::from_millis(500)).await;
         self.since_ns.store(now_ns(), Relaxed);
         Ok(Figures::default()
@@ -93,14 +98,14 @@ impl Far {
             .with("runs", runs / wrote))
     }
 
-    pub(super) async fn heard(&self, events: usize) -> anyhow::Result<Figures> {
+    pub(super) async fn wait_for_reconciles(&self, events: usize) -> anyhow::Result<Figures> {
         reached(|| self.took.lock().len(), events).await?;
         Ok(percentiles(self.took.lock().values().copied().collect()))
     }
 }
 
 async fn reached(so_far: impl Fn() -> usize, all: usize) -> anyhow::Result<()> {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     while so_far() < all {
         ensure!(Instant::now() < until, "there were {} of {all}", so_far());
         tokio::time::sleep(Duration::from_millis(1)).await;
@@ -108,7 +113,7 @@ async fn reached(so_far: impl Fn() -> usize, all: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The same clock in all processes of this machine.
+/// Returns the monotonic clock, equal in all processes of this machine.
 pub(super) fn now_ns() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     u64::try_from(now.tv_sec * 1_000_000_000 + now.tv_nsec).unwrap_or_default()

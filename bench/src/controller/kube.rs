@@ -1,9 +1,9 @@
 //! kube-runtime's `Controller`.
 
-use super::far::Far;
-use super::near::Loop;
+use super::far::RemoteLoop;
+use super::near::LoopConfig;
 use super::shape::WORKERS;
-use super::step::Keeps;
+use super::step::IdleContents;
 use crate::informer::ours::config;
 use futures::stream;
 use futures::{Stream, StreamExt};
@@ -19,14 +19,14 @@ use std::future::ready;
 use std::path::Path;
 use std::sync::Arc;
 
-/// As `Controller::new` puts it together, but for its watcher.
-pub(super) fn near(of: Loop, reconcile: impl Fn(&Pod) + Send + Sync + 'static) {
+/// Assembled as by `Controller::new`, except for the watcher.
+pub(super) fn near(of: LoopConfig, reconcile: impl Fn(&Pod) + Send + Sync + 'static) {
     let (reader, writer) = store::<Pod>();
     let there = stream::iter(of.there).map(|pod| Event::InitApply((*pod).clone()));
     let there = stream::iter([Event::Init]).chain(there).chain(stream::iter([Event::InitDone]));
     let told = there.chain(of.changes.map(Event::Apply)).map(Ok::<_, watcher::Error>);
     let reflected = reflector(writer, told);
-    if of.keeps == Keeps::Cache {
+    if of.keeps == IdleContents::Cache {
         tokio::spawn(async move {
             let _kept = reader;
             reflected.for_each(|_| ready(())).await;
@@ -43,11 +43,11 @@ pub(super) fn near(of: Loop, reconcile: impl Fn(&Pod) + Send + Sync + 'static) {
     tokio::spawn(to_its_end(controller.run(reconcile, never, Arc::new(()))));
 }
 
-/// Begins it over the wire, as its documentation has it, with its own client.
-pub(super) async fn far(kubeconfig: &Path, far: Arc<Far>) -> anyhow::Result<()> {
+/// Starts it over the wire, as documented, with its own client.
+pub(super) async fn far(kubeconfig: &Path, far: Arc<RemoteLoop>) -> anyhow::Result<()> {
     let client = Client::try_from(config(kubeconfig).await?)?;
     let configs = Api::<ConfigMap>::namespaced(client.clone(), "default");
-    let reconcile = move |config: Arc<ConfigMap>, far: Arc<Far>| {
+    let reconcile = move |config: Arc<ConfigMap>, far: Arc<RemoteLoop>| {
         let configs = configs.clone();
         async move {
             if let Some(change) = far.due(&config).await {
@@ -58,7 +58,7 @@ pub(super) async fn far(kubeconfig: &Path, far: Arc<Far>) -> anyhow::Result<()> 
             Ok::<_, kube_client::Error>(Action::await_change())
         }
     };
-    let again = |_: Arc<ConfigMap>, _: &kube_client::Error, _: Arc<Far>| {
+    let again = |_: Arc<ConfigMap>, _: &kube_client::Error, _: Arc<RemoteLoop>| {
         Action::requeue(std::time::Duration::from_secs(1))
     };
     let controller = Controller::new(Api::<ConfigMap>::all(client), watcher::Config::default())

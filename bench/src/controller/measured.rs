@@ -1,13 +1,13 @@
-//! A subject: a process of its own for each shape.
+//! A subject: a separate process for each shape.
 
 use super::far::now_ns;
-use super::process::Library;
-use super::shape::Kind;
-use super::step::{Keeps, Step};
+use super::process::ControllerLibrary;
+use super::shape::ControllerShape;
+use super::step::{ControllerStep, IdleContents};
 use crate::informer::configs::{PATH, name, sent};
-use crate::informer::site::{Site, There};
+use crate::informer::site::{RunningServer, SharedServer};
 use crate::interleave::{OURS, Subject};
-use crate::lines::Lines;
+use crate::lines::LineProcess;
 use crate::measure::{Figures, count};
 use crate::process::cpu_us;
 use crate::server::{Client, settled};
@@ -23,24 +23,27 @@ use tokio::time::Instant;
 
 pub(super) const KR: &str = "kube-runtime";
 
-/// Writes that may wait for their answer.
-const UNDER_WAY: usize = 64;
+/// Writes in flight.
+const IN_FLIGHT: usize = 64;
 
-pub(super) struct Measured {
-    pub(super) library: Library,
-    pub(super) site: Rc<RefCell<Site>>,
-    /// All turns of all subjects are different.
+pub(super) struct ControllerSubject {
+    pub(super) library: ControllerLibrary,
+    pub(super) site: Rc<RefCell<SharedServer>>,
+    /// Turn numbers are unique over all subjects.
     pub(super) turns: Rc<RefCell<usize>>,
 }
 
-impl Measured {
-    /// This program again, with one library's loop in it.
-    fn begin(&self) -> anyhow::Result<Lines> {
+impl ControllerSubject {
+    /// Starts this program with one library's control loop.
+    fn begin(&self) -> anyhow::Result<LineProcess> {
         let program = std::env::current_exe().context("cannot say where this program is")?;
-        Lines::start("the loop's process", Command::new(program).args(["controller-subject", self.name()]))
+        LineProcess::start(
+            "the loop's process",
+            Command::new(program).args(["controller-subject", self.name()]),
+        )
     }
 
-    fn once(&self, step: &Step) -> anyhow::Result<Figures> {
+    fn once(&self, step: &ControllerStep) -> anyhow::Result<Figures> {
         let mut lines = self.begin()?;
         let figures = lines.ask(step)?;
         lines.kill()?;
@@ -49,14 +52,14 @@ impl Measured {
 
     fn idle(&self, objects: usize) -> anyhow::Result<Figures> {
         let bytes = |keeps| -> anyhow::Result<f64> {
-            let figures = self.once(&Step::Idle { objects, keeps })?;
+            let figures = self.once(&ControllerStep::Idle { objects, keeps })?;
             figures.of("bytes").context("it was measured")
         };
-        let cache = bytes(Keeps::Cache)?;
+        let cache = bytes(IdleContents::Cache)?;
         let each = |bytes: f64| (bytes - cache) / count(objects);
-        let mut figures = Figures::default().with("bytes", each(bytes(Keeps::Loop)?));
-        if self.library == Library::Ours {
-            figures = figures.with("without_records", each(bytes(Keeps::LoopWithoutRecords)?));
+        let mut figures = Figures::default().with("bytes", each(bytes(IdleContents::Loop)?));
+        if self.library == ControllerLibrary::Ours {
+            figures = figures.with("without_records", each(bytes(IdleContents::LoopWithoutRecords)?));
         }
         Ok(figures)
     }
@@ -66,16 +69,16 @@ impl Measured {
         let there = site.with(objects)?;
         let turn = self.turns.replace_with(|turn| *turn + 1);
         let mut lines = self.begin()?;
-        lines.ask(&Step::Begin { kubeconfig: there.kubeconfig.clone(), turn })?;
+        lines.ask(&ControllerStep::Begin { kubeconfig: there.kubeconfig.clone(), turn })?;
         let server = cpu_us(there.pid)?;
-        let wrote = lines.ask(&Step::Write { objects })?;
+        let wrote = lines.ask(&ControllerStep::Write { objects })?;
         let server = (cpu_us(there.pid)? - server) / count(objects);
         settled(there.pid)?;
         let cpu = || Ok::<_, anyhow::Error>([cpu_us(there.pid)?, cpu_us(lines.pid())?]);
         let before = cpu()?;
         site.runtime.block_on(change(&there, objects, events, every))?;
         let after = cpu()?;
-        let heard = lines.ask(&Step::Heard { events })?;
+        let heard = lines.ask(&ControllerStep::Heard { events })?;
         lines.kill()?;
         let each = |at: usize| (after[at] - before[at]) / count(events);
         let of = |figures: &Figures, name: &str| figures.of(name).context("it was measured");
@@ -91,8 +94,8 @@ impl Measured {
     }
 }
 
-/// Writes objects in turn, one every so often. Each says when it was sent.
-async fn change(there: &There, objects: usize, events: usize, every: Duration) -> anyhow::Result<()> {
+/// Writes objects in turn at an interval, each with its time of sending.
+async fn change(there: &RunningServer, objects: usize, events: usize, every: Duration) -> anyhow::Result<()> {
     let client = Client::connect(&there.access).await?;
     let start = Instant::now();
     let written = stream::iter(0..events).map(|n| {
@@ -104,29 +107,31 @@ async fn change(there: &There, objects: usize, events: usize, every: Duration) -
             client.put(&format!("{PATH}/{}", name(i)), body).await.map(drop)
         }
     });
-    let mut written = written.buffer_unordered(UNDER_WAY);
+    let mut written = written.buffer_unordered(IN_FLIGHT);
     while let Some(written) = written.next().await {
         written?;
     }
     Ok(())
 }
 
-impl Subject<Kind> for Measured {
+impl Subject<ControllerShape> for ControllerSubject {
     fn name(&self) -> &'static str {
         match self.library {
-            Library::Ours => OURS,
-            Library::KubeRuntime => KR,
+            ControllerLibrary::Ours => OURS,
+            ControllerLibrary::KubeRuntime => KR,
         }
     }
 
-    fn run(&mut self, kind: &Kind) -> anyhow::Result<Figures> {
+    fn run(&mut self, kind: &ControllerShape) -> anyhow::Result<Figures> {
         match *kind {
-            Kind::Reconciles { objects, ms, under_way, is_limited } => {
-                self.once(&Step::Reconciles { objects, ms, under_way, is_limited })
+            ControllerShape::Reconciles { objects, ms, under_way, is_limited } => {
+                self.once(&ControllerStep::Reconciles { objects, ms, under_way, is_limited })
             }
-            Kind::Hops { objects, events, every_us } => self.once(&Step::Hops { objects, events, every_us }),
-            Kind::Idle { objects } => self.idle(objects),
-            Kind::Status { objects, events, every_us } => {
+            ControllerShape::Hops { objects, events, every_us } => {
+                self.once(&ControllerStep::Hops { objects, events, every_us })
+            }
+            ControllerShape::Idle { objects } => self.idle(objects),
+            ControllerShape::Status { objects, events, every_us } => {
                 self.status(objects, events, Duration::from_micros(every_us))
             }
         }

@@ -1,8 +1,9 @@
-//! The whole loop of a controller beside kube-runtime's `Controller`: on a source in the process, and over the wire from one server.
+//! The control loop of a controller, beside kube-runtime's `Controller`: over an in-process source,
+//! and over the wire from one server.
 //!
-//! [`rows`] lists the shapes and the rows they fill. A shape is [`measured`] in [`steps`](step), which go to a [`process`] that begins
-//! with it and ends with it. [`ours`] and [`kube`] begin a loop; what is done with it is the same for both: [`near`] in the process,
-//! [`far`] over the wire.
+//! [`rows`] lists the shapes and the rows they fill. A shape is [`measured`] in [`steps`](step),
+//! sent to a [`process`] of its own. [`ours`] and [`kube`] start a loop; the operations are the
+//! same for both: [`near`] in the process, [`far`] over the wire.
 
 mod far;
 mod kube;
@@ -15,5 +16,5 @@ mod shape;
 mod step;
 mod suite;
 
-pub(crate) use process::{Library, serve};
+pub(crate) use process::{ControllerLibrary, serve};
 pub(crate) use suite::run;

@@ -1,8 +1,9 @@
-//! A loop on a source in the process. Both sides have the same source, which makes each object anew, as one would that decodes it.
+//! A control loop over an in-process source, equal for both libraries. It creates each object
+//! newly, as a decoder would.
 
-use super::process::Library;
+use super::process::ControllerLibrary;
 use super::shape::WORKERS;
-use super::step::Keeps;
+use super::step::IdleContents;
 use super::{kube, ours};
 use crate::informer::pods::{changes, permitted, pods};
 use crate::measure::{Figures, count, cpu_time};
@@ -18,28 +19,28 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 use tokio::sync::mpsc::unbounded_channel;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What a loop is to be.
-pub(super) struct Loop {
+/// The configuration of a loop.
+pub(super) struct LoopConfig {
     pub(super) there: Vec<Arc<Pod>>,
     pub(super) changes: BoxStream<'static, Pod>,
-    /// Runs at once; a peer may be without a limit.
+    /// Concurrent reconciles; unlimited for a peer if `None`.
     pub(super) workers: Option<u16>,
-    pub(super) keeps: Keeps,
+    pub(super) keeps: IdleContents,
 }
 
-/// Begins it. The reconcile calls this with each object, and does nothing else.
+/// Starts the loop. Its reconciler only calls `reconcile`.
 fn begin(
     runtime: &Runtime,
-    library: Library,
-    of: Loop,
+    library: ControllerLibrary,
+    of: LoopConfig,
     reconcile: impl Fn(&Pod) + Send + Sync + 'static,
 ) -> anyhow::Result<()> {
     let _entered = runtime.enter();
     match library {
-        Library::Ours => ours::near(of, reconcile),
-        Library::KubeRuntime => {
+        ControllerLibrary::Ours => ours::near(of, reconcile),
+        ControllerLibrary::KubeRuntime => {
             kube::near(of, reconcile);
             Ok(())
         }
@@ -48,7 +49,7 @@ fn begin(
 
 pub(super) fn reconciles(
     runtime: &Runtime,
-    library: Library,
+    library: ControllerLibrary,
     objects: usize,
     ms: u64,
     under_way: usize,
@@ -71,7 +72,8 @@ pub(super) fn reconciles(
         }
     };
     let workers = is_limited.then_some(WORKERS);
-    let of = Loop { there: pods(objects, 0), changes: changes.boxed(), workers, keeps: Keeps::Loop };
+    let of =
+        LoopConfig { there: pods(objects, 0), changes: changes.boxed(), workers, keeps: IdleContents::Loop };
     begin(runtime, library, of, reconcile)?;
     reached(&ran, objects)?;
     permits.add_permits(permitted(under_way));
@@ -94,10 +96,10 @@ pub(super) fn reconciles(
         .with("cpu_ns", cpu * 1e9 / ran))
 }
 
-/// One change every so often. Each must begin the reconcile of its object in its version.
+/// Makes one change per interval. Each must start the reconcile of its object's version.
 pub(super) fn hops(
     runtime: &Runtime,
-    library: Library,
+    library: ControllerLibrary,
     objects: usize,
     events: usize,
     every_us: u64,
@@ -110,14 +112,19 @@ pub(super) fn hops(
         let ran = ran.clone();
         move |pod: &Pod| {
             if ran.fetch_add(1, Relaxed) >= objects {
-                // Who measures may have gone.
+                // The measurement may be over.
                 let _ = begins.send((Instant::now(), version(pod)));
             }
         }
     };
     let versions = [pods(objects, 0), pods(objects, 1)];
     let workers = Some(WORKERS);
-    let of = Loop { there: versions[0].clone(), changes: changes.boxed(), workers, keeps: Keeps::Loop };
+    let of = LoopConfig {
+        there: versions[0].clone(),
+        changes: changes.boxed(),
+        workers,
+        keeps: IdleContents::Loop,
+    };
     begin(runtime, library, of, reconcile)?;
     reached(&ran, objects)?;
 
@@ -139,36 +146,40 @@ pub(super) fn hops(
 }
 
 fn next(begun: &Receiver<(Instant, Option<String>)>) -> anyhow::Result<(Instant, Option<String>)> {
-    begun.recv_timeout(PATIENCE).context("a change was not reconciled")
+    begun.recv_timeout(TIMEOUT).context("a change was not reconciled")
 }
 
-/// It is of one object only.
+/// Returns the version of a pod, as unique to its object.
 fn version(pod: &Pod) -> Option<String> {
     pod.metadata.resource_version.clone()
 }
 
 pub(super) fn idle(
     runtime: &Runtime,
-    library: Library,
+    library: ControllerLibrary,
     objects: usize,
-    keeps: Keeps,
+    keeps: IdleContents,
 ) -> anyhow::Result<Figures> {
     let ran = Arc::new(AtomicUsize::new(0));
     let runs = ran.clone();
     let reconcile = move |_: &Pod| {
         runs.fetch_add(1, Relaxed);
     };
-    let of =
-        Loop { there: pods(objects, 0), changes: stream::pending().boxed(), workers: Some(WORKERS), keeps };
+    let of = LoopConfig {
+        there: pods(objects, 0),
+        changes: stream::pending().boxed(),
+        workers: Some(WORKERS),
+        keeps,
+    };
     begin(runtime, library, of, reconcile)?;
-    if keeps != Keeps::Cache {
+    if keeps != IdleContents::Cache {
         reached(&ran, objects)?;
     }
     let bytes = at_rest(live, |now, before| now.abs_diff(*before) < 1024);
     Ok(Figures::default().with("bytes", count(bytes)))
 }
 
-/// What there is when it does not change any more.
+/// Returns a value once it has stopped changing.
 fn at_rest<T>(look: impl Fn() -> T, is_as: impl Fn(&T, &T) -> bool) -> T {
     const REST: Duration = Duration::from_millis(500);
     let mut before = look();
@@ -183,17 +194,17 @@ fn at_rest<T>(look: impl Fn() -> T, is_as: impl Fn(&T, &T) -> bool) -> T {
 }
 
 fn reached(ran: &AtomicUsize, objects: usize) -> anyhow::Result<()> {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + TIMEOUT;
     while ran.load(Relaxed) < objects {
         ensure!(Instant::now() < until, "{} of {objects} were reconciled", ran.load(Relaxed));
         std::thread::sleep(Duration::from_millis(5));
     }
-    // What is beside the reconciles ends, too.
+    // Wait for background work too.
     std::thread::sleep(Duration::from_millis(50));
     Ok(())
 }
 
-/// Of microseconds.
+/// Returns percentiles of latencies in µs.
 pub(super) fn percentiles(mut took: Vec<f64>) -> Figures {
     took.sort_unstable_by(f64::total_cmp);
     let at = |percent: usize| took.get(took.len().saturating_sub(1) * percent / 100).copied();

@@ -1,9 +1,9 @@
 //! Our controller.
 
-use super::far::Far;
-use super::near::Loop;
+use super::far::RemoteLoop;
+use super::near::LoopConfig;
 use super::shape::WORKERS;
-use super::step::Keeps;
+use super::step::IdleContents;
 use crate::informer::ours::source::Source;
 use crate::informer::ours::{config, kind};
 use futures::StreamExt;
@@ -18,7 +18,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-pub(super) fn near(of: Loop, reconcile: impl Fn(&Pod) + Send + Sync + 'static) -> anyhow::Result<()> {
+pub(super) fn near(of: LoopConfig, reconcile: impl Fn(&Pod) + Send + Sync + 'static) -> anyhow::Result<()> {
     let source: Arc<dyn ListWatch<Arc<Pod>>> = Source::new(of.there, of.changes.map(Arc::new).boxed());
     let pods = Informer::<Pod>::builder(source).build();
     let reconcile = move |pod: Arc<Pod>, _: Run| {
@@ -26,14 +26,14 @@ pub(super) fn near(of: Loop, reconcile: impl Fn(&Pod) + Send + Sync + 'static) -
         ready(Ok::<_, Infallible>(Next::Done))
     };
     let mut settings = Settings { workers: of.workers.unwrap_or(WORKERS).into(), ..Settings::default() };
-    if of.keeps == Keeps::LoopWithoutRecords {
+    if of.keeps == IdleContents::LoopWithoutRecords {
         settings.records = 0;
     }
-    run(&pods, (of.keeps != Keeps::Cache).then_some((settings, reconcile)))
+    run(&pods, (of.keeps != IdleContents::Cache).then_some((settings, reconcile)))
 }
 
-/// Begins it over the wire.
-pub(super) async fn far(kubeconfig: &Path, far: Arc<Far>) -> anyhow::Result<()> {
+/// Starts it over the wire.
+pub(super) async fn far(kubeconfig: &Path, far: Arc<RemoteLoop>) -> anyhow::Result<()> {
     let client = client(config(kubeconfig).await?, Connections::default())?;
     let remote = Arc::new(Remote::<ConfigMap>::new(client, kind()?, Server::machinery()));
     let source: Arc<dyn ListWatch<ConfigMap>> = remote.clone();

@@ -1,23 +1,23 @@
-//! A process that one shape is measured in: `machinery-bench controller-subject`, which people do not call.
+//! The process of one shape: `machinery-bench controller-subject`, for internal use.
 
-use super::far::Far;
+use super::far::RemoteLoop;
 use super::near;
-use super::step::Step;
+use super::step::ControllerStep;
 use crate::lines;
 use crate::measure::Figures;
 use anyhow::Context;
 use std::sync::Arc;
 use tokio::runtime::{Builder, Runtime};
 
-/// Whose loop.
+/// The library of a control loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Library {
+pub(crate) enum ControllerLibrary {
     Ours,
     KubeRuntime,
 }
 
-/// Answers until nobody asks any more.
-pub(crate) fn serve(library: Library) -> anyhow::Result<()> {
+/// Answers requests until the standard input closes.
+pub(crate) fn serve(library: ControllerLibrary) -> anyhow::Result<()> {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let mut far = None;
     lines::serve(|line| answer(&runtime, library, &mut far, line))?;
@@ -27,23 +27,26 @@ pub(crate) fn serve(library: Library) -> anyhow::Result<()> {
 
 fn answer(
     runtime: &Runtime,
-    library: Library,
-    far: &mut Option<Arc<Far>>,
+    library: ControllerLibrary,
+    far: &mut Option<Arc<RemoteLoop>>,
     line: &str,
 ) -> anyhow::Result<Figures> {
-    let step: Step = serde_json::from_str(line).with_context(|| format!("this is no request: {line}"))?;
-    let begun = |far: &Option<Arc<Far>>| far.clone().context("no loop was begun");
+    let step: ControllerStep =
+        serde_json::from_str(line).with_context(|| format!("this is no request: {line}"))?;
+    let begun = |far: &Option<Arc<RemoteLoop>>| far.clone().context("no loop was begun");
     match step {
-        Step::Reconciles { objects, ms, under_way, is_limited } => {
+        ControllerStep::Reconciles { objects, ms, under_way, is_limited } => {
             near::reconciles(runtime, library, objects, ms, under_way, is_limited)
         }
-        Step::Hops { objects, events, every_us } => near::hops(runtime, library, objects, events, every_us),
-        Step::Idle { objects, keeps } => near::idle(runtime, library, objects, keeps),
-        Step::Begin { kubeconfig, turn } => {
-            *far = Some(runtime.block_on(Far::begin(library, &kubeconfig, turn))?);
+        ControllerStep::Hops { objects, events, every_us } => {
+            near::hops(runtime, library, objects, events, every_us)
+        }
+        ControllerStep::Idle { objects, keeps } => near::idle(runtime, library, objects, keeps),
+        ControllerStep::Begin { kubeconfig, turn } => {
+            *far = Some(runtime.block_on(RemoteLoop::begin(library, &kubeconfig, turn))?);
             Ok(Figures::default())
         }
-        Step::Write { objects } => runtime.block_on(begun(far)?.write(objects)),
-        Step::Heard { events } => runtime.block_on(begun(far)?.heard(events)),
+        ControllerStep::Write { objects } => runtime.block_on(begun(far)?.write(objects)),
+        ControllerStep::Heard { events } => runtime.block_on(begun(far)?.wait_for_reconciles(events)),
     }
 }

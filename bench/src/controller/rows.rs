@@ -1,11 +1,11 @@
-//! The rows of this suite. Those that the design names carry its names and goals.
+//! The rows of this suite. Rows named in the design have its names and goals.
 
 use super::measured::KR;
-use super::shape::Kind;
-use crate::interleave::{Plan, Spec};
+use super::shape::ControllerShape;
+use crate::interleave::{Plan, RowSpec};
 use crate::report::Goal;
 
-struct Sizes {
+struct ControllerSizes {
     objects: usize,
     ms: u64,
     events: usize,
@@ -14,57 +14,68 @@ struct Sizes {
     far_events: usize,
 }
 
-const FULL: Sizes =
-    Sizes { objects: 10_000, ms: 3000, events: 2500, idle: 50_000, written: 5000, far_events: 2000 };
+const FULL: ControllerSizes = ControllerSizes {
+    objects: 10_000,
+    ms: 3000,
+    events: 2500,
+    idle: 50_000,
+    written: 5000,
+    far_events: 2000,
+};
 
-const QUICK: Sizes = Sizes { objects: 1000, ms: 200, events: 200, idle: 2000, written: 200, far_events: 100 };
+const QUICK: ControllerSizes =
+    ControllerSizes { objects: 1000, ms: 200, events: 200, idle: 2000, written: 200, far_events: 100 };
 
-/// Changes that a source has told and nobody has reconciled: more than there are workers, and fewer than would merge.
-const UNDER_WAY: usize = 100;
+/// Changes yielded but not reconciled: more than workers, and fewer than would merge.
+const IN_FLIGHT: usize = 100;
 
-/// No multiple of a timer's millisecond, so that a change comes at any time between two of its steps.
+/// Not a multiple of a timer's millisecond, so that changes fall between its ticks.
 const NEAR_US: u64 = 4100;
 const FAR_US: u64 = 5100;
 
-/// The shapes and their rows.
-pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
+/// Returns the shapes and their rows.
+pub(super) fn plans(quick: bool) -> Vec<Plan<ControllerShape>> {
     let sizes = if quick { QUICK } else { FULL };
     let thrice = [Goal::times(3.0, KR)];
     vec![
-        reconciles(&sizes, UNDER_WAY, true, "reconciles", &thrice, RECONCILES),
+        reconciles(&sizes, IN_FLIGHT, true, "reconciles", &thrice, RECONCILES),
         reconciles(&sizes, 10, true, "reconciles-10", &[], "the same with ten under way"),
-        reconciles(&sizes, UNDER_WAY, false, "reconciles-no-limit", &[], NO_LIMIT),
+        reconciles(&sizes, IN_FLIGHT, false, "reconciles-no-limit", &[], NO_LIMIT),
         reconciles(&sizes, 0, true, "reconciles-flood", &[], FLOOD),
         Plan {
-            shape: Kind::Hops { objects: sizes.objects, events: sizes.events, every_us: NEAR_US },
+            shape: ControllerShape::Hops { objects: sizes.objects, events: sizes.events, every_us: NEAR_US },
             absent: vec![],
             rows: vec![
-                Spec::less("event-to-reconcile-p50", "µs", "p50_us").note(HOP),
-                Spec::less("event-to-reconcile-p99", "µs", "p99_us")
+                RowSpec::less("event-to-reconcile-p50", "µs", "p50_us").note(HOP),
+                RowSpec::less("event-to-reconcile-p99", "µs", "p99_us")
                     .goals(&thrice)
                     .note(HOP)
                     .also("cpu_us", "CPU µs of the process for each, its source's thread among them"),
             ],
         },
         Plan {
-            shape: Kind::Idle { objects: sizes.idle },
+            shape: ControllerShape::Idle { objects: sizes.idle },
             absent: vec![],
             rows: vec![
-                Spec::less("idle-object-bytes", "B", "bytes")
+                RowSpec::less("idle-object-bytes", "B", "bytes")
                     .note(IDLE)
                     .also("without_records", "with Settings::records at 0"),
             ],
         },
         Plan {
-            shape: Kind::Status { objects: sizes.written, events: sizes.far_events, every_us: FAR_US },
+            shape: ControllerShape::Status {
+                objects: sizes.written,
+                events: sizes.far_events,
+                every_us: FAR_US,
+            },
             absent: vec![],
             rows: vec![
-                Spec::more("status-reconciles", "writes/s", "per_second")
+                RowSpec::more("status-reconciles", "writes/s", "per_second")
                     .note(STATUS)
                     .also("server_cpu_us", "server's CPU µs a write")
                     .also("client_cpu_us", "CPU µs of the loop's process")
                     .also("runs", "runs begun for each write meanwhile"),
-                Spec::less("status-event-to-reconcile-p99", "µs", "p99_us")
+                RowSpec::less("status-event-to-reconcile-p99", "µs", "p99_us")
                     .note(STATUS_HOP)
                     .also("p50_us", "p50")
                     .also("event_server_cpu_us", "server's CPU µs an event, with both writes")
@@ -75,18 +86,18 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
 }
 
 fn reconciles(
-    sizes: &Sizes,
+    sizes: &ControllerSizes,
     under_way: usize,
     is_limited: bool,
     name: &str,
     goals: &[Goal],
     note: &'static str,
-) -> Plan<Kind> {
+) -> Plan<ControllerShape> {
     Plan {
-        shape: Kind::Reconciles { objects: sizes.objects, ms: sizes.ms, under_way, is_limited },
+        shape: ControllerShape::Reconciles { objects: sizes.objects, ms: sizes.ms, under_way, is_limited },
         absent: vec![],
         rows: vec![
-            Spec::more(name, "reconciles/s", "per_second")
+            RowSpec::more(name, "reconciles/s", "per_second")
                 .goals(goals)
                 .note(note)
                 .also("told", "events/s of the source")
@@ -99,7 +110,8 @@ fn reconciles(
 const RECONCILES: &str = "runs of a reconcile that does nothing: a source in the process changes each of 10 000 pods in turn, with a hundred under way, so \
      that none merges; eight runs at once, and a thread pool of two; ours with everything that a controller has (causes, records, run times, \
      watchdog, a handler's inbox); kube-runtime's reflector and Controller::for_stream; each event is a pod made anew on both sides";
-const NO_LIMIT: &str = "reconciles with kube-runtime's default, which limits nothing; ours as there";
+const NO_LIMIT: &str =
+    "reconciles with kube-runtime's default, unlimited concurrency; ours as without the suffix";
 const FLOOD: &str = "the same with a source that always has one more, and steps aside once in 64: what counts is reconciles; ours takes in what \
      comes, and an object that changed twice runs once; kube-runtime asks for events when it has to do nothing else";
 const HOP: &str = "from the source's having an event until the reconcile of that object begins, everybody asleep before, one in 4.1 ms among 10 000 \
@@ -119,7 +131,7 @@ mod tests {
     use crate::interleave::assert_names_once;
 
     #[test]
-    fn the_rows_that_the_design_names_are_there_once() {
+    fn rows_named_in_the_design_exist_once() {
         let named = [
             "reconciles",
             "event-to-reconcile-p50",

@@ -1,17 +1,17 @@
-//! What is measured.
+//! The measured shapes.
 
-/// Runs that there may be at once, where that is limited.
+/// Concurrent reconciles, where limited.
 pub(super) const WORKERS: u16 = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
-    /// Changes of a source in the process, through to a reconcile that does nothing, for a time: so many are under way, or with 0 as
-    /// many as the source can make.
+pub(super) enum ControllerShape {
+    /// Changes of an in-process source through to a no-op reconciler, for a time: `under_way` in
+    /// flight, or unlimited if 0.
     Reconciles { objects: usize, ms: u64, under_way: usize, is_limited: bool },
-    /// One change at a time, at a steady rate, from the source until the reconcile begins.
+    /// One change at a time at a steady rate, from the source to the start of the reconcile.
     Hops { objects: usize, events: usize, every_us: u64 },
-    /// What is kept of objects that were all reconciled once.
+    /// Memory for objects that were all reconciled once.
     Idle { objects: usize },
-    /// Over the wire: a write for each object, and then changes at a steady rate.
+    /// Over the wire: one write per object, and then changes at a steady rate.
     Status { objects: usize, events: usize, every_us: u64 },
 }

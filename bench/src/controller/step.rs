@@ -1,10 +1,10 @@
-//! What a subject's process is told.
+//! Requests to a subject's process.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum Step {
+pub(super) enum ControllerStep {
     Reconciles {
         objects: usize,
         ms: u64,
@@ -16,32 +16,32 @@ pub(super) enum Step {
         events: usize,
         every_us: u64,
     },
-    /// Bytes that are allocated when everything is quiet.
+    /// Measures allocated bytes at rest.
     Idle {
         objects: usize,
-        keeps: Keeps,
+        keeps: IdleContents,
     },
-    /// Begins a loop over the wire, and waits until it has begun a reconcile, which waits.
+    /// Starts a loop over the wire, and waits until its first reconcile is blocked.
     Begin {
         kubeconfig: PathBuf,
-        /// What it writes is of this turn: so there is something to write in each.
+        /// Distinguishes the writes of this turn from earlier ones.
         turn: usize,
     },
-    /// Lets reconciles write, and waits until each object is written.
+    /// Permits writes, and waits until each object is written.
     Write {
         objects: usize,
     },
-    /// Waits until so many changes since then have begun a reconcile.
+    /// Waits until this many changes have started a reconcile.
     Heard {
         events: usize,
     },
 }
 
-/// What there is in the process beside the source.
+/// The components of the process besides the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) enum Keeps {
+pub(super) enum IdleContents {
     Cache,
     Loop,
-    /// Ours without what came of each object's last run.
+    /// Ours without the results of each object's last run.
     LoopWithoutRecords,
 }

@@ -1,25 +1,27 @@
-//! Puts the suite together.
+//! Assembles the suite.
 
-use super::measured::Measured;
-use super::process::Library;
+use super::measured::ControllerSubject;
+use super::process::ControllerLibrary;
 use super::rows;
-use super::shape::Kind;
+use super::shape::ControllerShape;
 use crate::Options;
-use crate::informer::site::Site;
-use crate::interleave::{self, Found, Subject};
+use crate::informer::site::SharedServer;
+use crate::interleave::{self, Subject, SuiteResults};
 use crate::scratch::Scratch;
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// Measures the shapes that are asked for.
-pub(crate) fn run(options: &Options) -> anyhow::Result<Found> {
-    let plans = options.wanted(rows::plans)?;
+/// Measures the selected shapes.
+pub(crate) fn run(options: &Options) -> anyhow::Result<SuiteResults> {
+    let plans = options.selected(rows::plans)?;
     let scratch = Rc::new(Scratch::new()?);
-    let site = Rc::new(RefCell::new(Site::new(scratch)?));
+    let site = Rc::new(RefCell::new(SharedServer::new(scratch)?));
     let turns = Rc::new(RefCell::new(1));
-    let mut subjects = [Library::Ours, Library::KubeRuntime].map(|library| -> Box<dyn Subject<Kind>> {
-        Box::new(Measured { library, site: site.clone(), turns: turns.clone() })
-    });
+    let mut subjects = [ControllerLibrary::Ours, ControllerLibrary::KubeRuntime].map(
+        |library| -> Box<dyn Subject<ControllerShape>> {
+            Box::new(ControllerSubject { library, site: site.clone(), turns: turns.clone() })
+        },
+    );
     let found = interleave::run(&plans, &mut subjects, &Vec::new(), options.rounds());
     site.borrow_mut().end()?;
     Ok(found)

@@ -1,60 +1,60 @@
-//! A subject of this suite: a server whose clients watch.
+//! A subject of this suite: a server with watching clients.
 
-use super::shape::{INTERESTED, Kind, Traffic, seats};
+use super::shape::{FanoutShape, INTERESTED, Traffic, seats};
 use crate::measure::{Figures, count, cpu_time};
 use crate::process;
-use crate::server::{Access, Measure, Site, settled};
-use crate::watches::{Audience, Lags, Publisher, Seats, Times};
+use crate::server::{Access, Measure, ServerSite, settled};
+use crate::watches::{Lags, Publisher, WatchLayout, WatchPool, WriteTimes};
 use anyhow::{Context, ensure};
 use std::time::{Duration, Instant};
 
-/// So long an event may take before it counts as lost.
-const PATIENCE: Duration = Duration::from_secs(120);
+/// Timeout after which an event counts as lost.
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// One of so many watches never reads, where some do not.
+/// In the shape with stalled watches, one of this many never reads.
 const STALLED: usize = INTERESTED;
 
-/// So long is waited for the end of who never reads; whoever is left then fails the shape.
-const STALLED_PATIENCE: Duration = Duration::from_secs(60);
+/// Timeout for ending stalled watches; any left fails the shape.
+const STALLED_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// With fewer of the writes that were to be, it is not what was asked for.
+/// The minimum share of the configured writes.
 const KEPT_UP: f64 = 0.9;
 const MIB: f64 = (1_u32 << 20) as f64;
 
-pub(super) struct Measured(Site);
+pub(super) struct FanoutSubject(ServerSite);
 
-/// What events cost the server's process, and what nothing cost it.
+/// The server's CPU time per event, and when idle.
 struct Cost {
-    /// CPU µs of each, without what the same time costs that nothing happens in.
+    /// CPU µs per event, minus idle time.
     event_us: f64,
-    /// CPU µs of a second that nothing happens in.
+    /// CPU µs per idle second.
     idle_us: f64,
     client_us: f64,
     per_second: f64,
     lags: Lags,
 }
 
-impl From<Site> for Measured {
-    fn from(site: Site) -> Self {
+impl From<ServerSite> for FanoutSubject {
+    fn from(site: ServerSite) -> Self {
         Self(site)
     }
 }
 
-impl Measure<Kind> for Measured {
-    fn site(&mut self) -> &mut Site {
+impl Measure<FanoutShape> for FanoutSubject {
+    fn site(&mut self) -> &mut ServerSite {
         &mut self.0
     }
 
-    fn measure(&mut self, kind: &Kind) -> anyhow::Result<Figures> {
+    fn measure(&mut self, kind: &FanoutShape) -> anyhow::Result<Figures> {
         match *kind {
-            Kind::Event { watches, traffic } => self.event(watches, traffic),
-            Kind::Cost { few, many, traffic } => self.cost(few, many, traffic),
-            Kind::Stalled { watches, rate, seconds } => self.stalled(watches, rate, seconds),
+            FanoutShape::Event { watches, traffic } => self.event(watches, traffic),
+            FanoutShape::Cost { few, many, traffic } => self.cost(few, many, traffic),
+            FanoutShape::Stalled { watches, rate, seconds } => self.stalled(watches, rate, seconds),
         }
     }
 }
 
-impl Measured {
+impl FanoutSubject {
     fn event(&mut self, watches: usize, traffic: Traffic) -> anyhow::Result<Figures> {
         let seats = seats(watches);
         let (access, mut publisher) = self.load(seats.shards)?;
@@ -90,7 +90,7 @@ impl Measured {
     }
 
     fn stalled(&mut self, watches: usize, rate: f64, seconds: f64) -> anyhow::Result<Figures> {
-        let seats = Seats { stalled: Some(STALLED), ..seats(watches) };
+        let seats = WatchLayout { stalled: Some(STALLED), ..seats(watches) };
         let stalled: Vec<usize> = (0..watches).filter(|watch| seats.stalls(*watch)).collect();
         let (access, mut publisher) = self.load(seats.shards)?;
         let audience = self.gather(&access, seats, &publisher)?;
@@ -99,15 +99,15 @@ impl Measured {
         let (before, _) = process::memory(pid)?;
         let (start, cpu, client) = (Instant::now(), process::cpu_us(pid)?, cpu_time());
         let (times, ended, lags) = self.0.runtime.block_on(async {
-            let mut times = Times::default();
+            let mut times = WriteTimes::default();
             loop {
                 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "some hundreds")]
                 let a_second = rate as usize;
                 times.extend(publisher.write(seats.shards, a_second, Some(rate)).await?);
-                let ended = audience.heard.stalled();
+                let ended = audience.events.stalled();
                 let enough = start.elapsed().as_secs_f64() >= seconds;
-                if (enough && ended.len() == stalled.len()) || start.elapsed() > STALLED_PATIENCE {
-                    let lags = audience.heard.all(&times, INTERESTED - 1, PATIENCE).await?;
+                if (enough && ended.len() == stalled.len()) || start.elapsed() > STALLED_TIMEOUT {
+                    let lags = audience.events.all(&times, INTERESTED - 1, TIMEOUT).await?;
                     return anyhow::Ok((times, ended, lags));
                 }
             }
@@ -143,7 +143,7 @@ impl Measured {
             .with("ended_first_s", first.unwrap_or_default()))
     }
 
-    /// A server with an object for each shard.
+    /// Starts a server with one object per shard.
     fn load(&mut self, shards: usize) -> anyhow::Result<(Access, Publisher)> {
         let access = self.0.begin()?;
         let publisher = self.0.runtime.block_on(Publisher::load(&access, shards))?;
@@ -151,24 +151,29 @@ impl Measured {
         Ok((access, publisher))
     }
 
-    fn gather(&self, access: &Access, seats: Seats, publisher: &Publisher) -> anyhow::Result<Audience> {
+    fn gather(
+        &self,
+        access: &Access,
+        seats: WatchLayout,
+        publisher: &Publisher,
+    ) -> anyhow::Result<WatchPool> {
         let revision = publisher.revision();
-        let audience = self.0.runtime.block_on(Audience::gather(access, seats, &revision))?;
+        let audience = self.0.runtime.block_on(WatchPool::gather(access, seats, &revision))?;
         self.rest(Duration::from_millis(200));
         settled(self.0.server.pid()?)?;
         Ok(audience)
     }
 
-    /// Nothing, and then events; each of interest to ten, if anybody is there.
+    /// Measures idle time, and then events, each selected by ten watches, if there are any.
     fn events(
         &self,
         publisher: &mut Publisher,
-        audience: Option<&Audience>,
+        audience: Option<&WatchPool>,
         shards: usize,
         traffic: Traffic,
     ) -> anyhow::Result<Cost> {
         let pid = self.0.server.pid()?;
-        // The first of all makes what is made once.
+        // A first phase for one-time allocations.
         self.phase(publisher, audience, shards, Traffic { events: INTERESTED, ..traffic })?;
         let (start, cpu) = (Instant::now(), process::cpu_us(pid)?);
         self.rest(Duration::from_secs_f64(traffic.idle_seconds));
@@ -190,20 +195,20 @@ impl Measured {
     fn phase(
         &self,
         publisher: &mut Publisher,
-        audience: Option<&Audience>,
+        audience: Option<&WatchPool>,
         shards: usize,
         traffic: Traffic,
     ) -> anyhow::Result<Lags> {
         self.0.runtime.block_on(async {
             let times = publisher.write(shards, traffic.events, Some(traffic.rate)).await?;
             match audience {
-                Some(audience) => audience.heard.all(&times, INTERESTED, PATIENCE).await,
+                Some(audience) => audience.events.all(&times, INTERESTED, TIMEOUT).await,
                 None => Ok(Lags::default()),
             }
         })
     }
 
-    /// Lets the clients' tasks go on for a while.
+    /// Runs the clients' tasks for a while.
     fn rest(&self, time: Duration) {
         self.0.runtime.block_on(async { tokio::time::sleep(time).await });
     }

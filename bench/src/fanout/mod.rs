@@ -1,17 +1,18 @@
 //! One event among many watches: `machinery serve` beside the genuine Kubernetes API machinery.
 //!
 //! [`rows`] lists the shapes and the rows they fill. A subject is a [`server`]; its clients are
-//! [`watches`](crate::watches) on one thread of this process, and [`measured`] looks at the server's from outside.
+//! [`watches`](crate::watches) on one thread of this process, and [`measured`] measures the
+//! server's process from outside.
 
 mod measured;
 mod rows;
 mod shape;
 
 use crate::Options;
-use crate::interleave::Found;
+use crate::interleave::SuiteResults;
 use crate::server;
 
-/// Measures the shapes that are asked for.
-pub(crate) fn run(options: &Options) -> anyhow::Result<Found> {
-    server::run::<measured::Measured, _>(options, rows::plans)
+/// Measures the selected shapes.
+pub(crate) fn run(options: &Options) -> anyhow::Result<SuiteResults> {
+    server::run::<measured::FanoutSubject, _>(options, rows::plans)
 }

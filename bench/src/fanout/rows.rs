@@ -1,65 +1,65 @@
-//! The rows of this suite. Those that the design names carry its names and goals.
+//! The rows of this suite. Rows named in the design have its names and goals.
 
-use super::shape::{Kind, Traffic};
-use crate::interleave::{Plan, Spec};
+use super::shape::{FanoutShape, Traffic};
+use crate::interleave::{Plan, RowSpec};
 use crate::report::Goal;
 use crate::server::PEER;
 
-/// How large the shapes are.
-struct Sizes {
+/// Sizes of the shapes.
+struct FanoutSizes {
     watches: usize,
     many: usize,
     traffic: Traffic,
     stalled: (usize, f64, f64),
 }
 
-const FULL: Sizes = Sizes {
+const FULL: FanoutSizes = FanoutSizes {
     watches: 5000,
     many: 50_000,
     traffic: Traffic { rate: 50.0, events: 500, idle_seconds: 3.0 },
     stalled: (5000, 500.0, 15.0),
 };
 
-/// Shows that all of it works: names promise sizes that a quick run has not.
-const QUICK: Sizes = Sizes {
+/// A smoke test: smaller than the names of the rows promise.
+const QUICK: FanoutSizes = FanoutSizes {
     watches: 500,
     many: 1000,
     traffic: Traffic { rate: 50.0, events: 40, idle_seconds: 0.5 },
     stalled: (500, 100.0, 2.0),
 };
 
-/// The shapes and their rows.
-pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
+/// Returns the shapes and their rows.
+pub(super) fn plans(quick: bool) -> Vec<Plan<FanoutShape>> {
     let sizes = if quick { QUICK } else { FULL };
     vec![event(&sizes), cost(&sizes), stalled(&sizes)]
 }
 
-fn event(sizes: &Sizes) -> Plan<Kind> {
+fn event(sizes: &FanoutSizes) -> Plan<FanoutShape> {
     Plan {
-        shape: Kind::Event { watches: sizes.watches, traffic: sizes.traffic },
+        shape: FanoutShape::Event { watches: sizes.watches, traffic: sizes.traffic },
         absent: vec![],
         rows: vec![
-            Spec::less("event-cpu-5000", "µs", "event_us")
+            RowSpec::less("event-cpu-5000", "µs", "event_us")
                 .goals(&[Goal::times(100.0, PEER)])
                 .note(EVENT)
                 .also("idle_us", "taken off for each second, as much as one without events costs: µs")
                 .also("per_second", "events/s that it kept up with")
                 .also("client_us", "the client's CPU µs an event"),
-            Spec::less("event-told-cpu-5000", "µs", "told_us")
+            RowSpec::less("event-told-cpu-5000", "µs", "told_us")
                 .goals(&[Goal::times(100.0, PEER)])
                 .note(TOLD)
                 .also("write_us", "the same write with no watch"),
-            Spec::less("event-lag-p99-5000", "ms", "lag_p99_ms").note(LAG).also("lag_p50_ms", "p50, ms"),
+            RowSpec::less("event-lag-p99-5000", "ms", "lag_p99_ms").note(LAG).also("lag_p50_ms", "p50, ms"),
         ],
     }
 }
 
-fn cost(sizes: &Sizes) -> Plan<Kind> {
+fn cost(sizes: &FanoutSizes) -> Plan<FanoutShape> {
     Plan {
-        shape: Kind::Cost { few: 100, many: sizes.many, traffic: sizes.traffic },
+        shape: FanoutShape::Cost { few: 100, many: sizes.many, traffic: sizes.traffic },
         absent: vec![(PEER, MANY)],
         rows: vec![
-            Spec::less("event-cost-50000-over-100", "", "ratio")
+            RowSpec::less("event-cost-50000-over-100", "", "ratio")
                 .goals(&[Goal::at_most(1.2, "")])
                 .note(COST)
                 .also("few_us", "µs with 100")
@@ -71,13 +71,13 @@ fn cost(sizes: &Sizes) -> Plan<Kind> {
     }
 }
 
-fn stalled(sizes: &Sizes) -> Plan<Kind> {
+fn stalled(sizes: &FanoutSizes) -> Plan<FanoutShape> {
     let (watches, rate, seconds) = sizes.stalled;
     Plan {
-        shape: Kind::Stalled { watches, rate, seconds },
+        shape: FanoutShape::Stalled { watches, rate, seconds },
         absent: vec![(PEER, OURS_ONLY)],
         rows: vec![
-            Spec::less("stalled-others-p99", "ms", "others_p99_ms")
+            RowSpec::less("stalled-others-p99", "ms", "others_p99_ms")
                 .goals(&[Goal::at_most(1000.0, "ms")])
                 .note(STALLED)
                 .also("others_p50_ms", "p50, ms")
@@ -86,11 +86,11 @@ fn stalled(sizes: &Sizes) -> Plan<Kind> {
                 .also("per_second", "writes/s")
                 .also("event_us", "server CPU µs a write")
                 .also("client_us", "client CPU µs a write"),
-            Spec::less("stalled-ended", "s", "ended_last_s")
+            RowSpec::less("stalled-ended", "s", "ended_last_s")
                 .goals(&[Goal::at_most(10.0, "s")])
                 .note(ENDED)
                 .also("ended_first_s", "the first"),
-            Spec::less("stalled-memory", "MiB", "grown_mib")
+            RowSpec::less("stalled-memory", "MiB", "grown_mib")
                 .goals(&[Goal::at_most(64.0, "MiB")])
                 .note(GROWN)
                 .also("before_mib", "before, MiB"),
@@ -101,12 +101,14 @@ fn stalled(sizes: &Sizes) -> Plan<Kind> {
 const EVENT: &str = "CPU of the server's process for an update of a custom resource of 1 KiB by one client at 50/s, with the write itself, on \
      both sides; 5 000 watches over TLS, a hundred on each of 50 connections of HTTP/2, select by the equality of a label: 500 values, ten \
      watches each, on ten connections; every event is looked at by the client: the right label, in order, ten times";
-const TOLD: &str =
-    "that less what the same write costs on the same server with no watch: what is left is telling it";
-const LAG: &str = "from the answer to the write until the event is read, over all that are delivered; none if it was there before";
+const TOLD: &str = "that minus the cost of the same write on the same server without watches: the cost of \
+    delivery";
+const LAG: &str = "from the answer to the write until the event is read, over all delivered events; none if \
+    it was read before the answer";
 const COST: &str = "the same event with 50 000 selector watches (500 connections) over that with 100 (10 connections), one after the other on \
      one server with 5 000 objects: ten watches on ten connections are interested, and the write is in both; the events go round all labels";
-const MANY: &str = "what an event costs it grows with the watches (event-cpu-5000): with ten times as many it falls behind any rate worth the name";
+const MANY: &str = "the peer's cost of an event grows with the watches (event-cpu-5000): with ten times as \
+    many it falls behind any useful rate";
 const STALLED: &str = "from the answer to a write until the event is read, by those of 5 000 watches that read; one of ten on each of 50 connections \
      never does, with a window of two events; 500 updates/s, each of interest to nine that read and one that does not";
 const GROWN: &str = "the most memory of the server's process from the first write on, over what it was before: what is kept for 500 who never read \
@@ -121,7 +123,7 @@ mod tests {
     use crate::interleave::assert_names_once;
 
     #[test]
-    fn the_rows_that_the_design_names_are_there_once() {
+    fn rows_named_in_the_design_exist_once() {
         let named = ["event-cost-50000-over-100", "event-cpu-5000", "stalled-others-p99", "stalled-ended"];
         for quick in [true, false] {
             assert_names_once(&plans(quick), &named);

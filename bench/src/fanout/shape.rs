@@ -1,32 +1,34 @@
-//! What is measured. Objects are custom resources of 1 KiB, one for each label; an event replaces one of them.
+//! The measured shapes. Objects are custom resources of 1 KiB, one per label value; an event
+//! replaces one of them.
 
-use crate::watches::Seats;
+use crate::watches::WatchLayout;
 
-/// How many watches each event interests.
+/// Number of watches that select each event.
 pub(super) const INTERESTED: usize = 10;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
-    /// Events among many watches, each of interest to ten.
+pub(super) enum FanoutShape {
+    /// Events among many watches, each selected by ten.
     Event { watches: usize, traffic: Traffic },
-    /// The same among few watches, and then among many, on the same server with the same objects.
+    /// The same among few and then among many watches, on the same server and objects.
     Cost { few: usize, many: usize, traffic: Traffic },
-    /// Events of interest to ten, one of which never reads; until all who never read were ended.
+    /// Events selected by ten watches, one of which never reads, until all stalled watches are
+    /// ended.
     Stalled { watches: usize, rate: f64, seconds: f64 },
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Traffic {
-    /// A second.
+    /// Events per second.
     pub(super) rate: f64,
     pub(super) events: usize,
-    /// Looked at with no events.
+    /// Time measured without events.
     pub(super) idle_seconds: f64,
 }
 
-/// Watches over connections of HTTP/2: a hundred on each, or ten connections where there are fewer than a thousand. So an event goes to
-/// ten connections always.
-pub(super) fn seats(watches: usize) -> Seats {
+/// Lays out watches on HTTP/2 connections: a hundred on each, or ten connections for fewer than a
+/// thousand, so that an event always goes to ten connections.
+pub(super) fn seats(watches: usize) -> WatchLayout {
     let per_connection = (watches / INTERESTED).clamp(1, 100);
-    Seats { watches, shards: watches / INTERESTED, per_connection, stalled: None }
+    WatchLayout { watches, shards: watches / INTERESTED, per_connection, stalled: None }
 }

@@ -1,9 +1,9 @@
-//! Agents: each has a connection of its own, and keyed informers that hold a few keys.
+//! Agents, each with its own connection and keyed informers that hold a few keys.
 
 use super::configs::{Config, key, key_of};
 use super::ours::{config, kind};
-use crate::chance::Chance;
 use crate::measure::{Figures, count, cpu_time};
+use crate::random::SplitMix;
 use anyhow::{Context, ensure};
 use machinery_informers::{Interest, KeyedInformers};
 use machinery_kube::{Connections, Remote, Server, client};
@@ -15,39 +15,40 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 use tokio_util::sync::{CancellationToken, DropGuard};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(60);
 
-pub(super) struct Agents {
+pub(super) struct AgentGroup {
     agents: Vec<Agent>,
     keys: usize,
-    told: Arc<Told>,
-    chance: Chance,
+    counts: Arc<EventCounts>,
+    chance: SplitMix,
     _stop: DropGuard,
 }
 
 struct Agent {
     informers: KeyedInformers<String, Config>,
     interests: Vec<Interest<String, Config>>,
-    /// The texts of its keys, for a second look at what it is told.
+    /// The agent's keys, to verify its events.
     holds: Arc<Mutex<Vec<String>>>,
 }
 
-/// What all handlers were told.
+/// Counts of the events of all handlers.
 #[derive(Default)]
-struct Told {
-    /// Changes, without what was there and what was let go.
+struct EventCounts {
+    /// Changes, without initial objects and released keys.
     changes: AtomicUsize,
-    /// Of them and of what was there, those under no key that their agent holds.
+    /// Events and initial objects under no key that the agent holds.
     irrelevant: AtomicUsize,
 }
 
-/// Which keys an agent holds at first: neighbours hold a key in common, and all of them together hold all keys.
+/// Returns the initial keys of an agent: neighbours share a key, and together the agents hold all
+/// keys.
 fn first(agent: usize, agents: usize, each: usize, keys: usize) -> impl Iterator<Item = String> {
     let from = agent * keys / agents;
     (from..from + each).map(move |i| key(i % keys))
 }
 
-impl Agents {
+impl AgentGroup {
     pub(super) async fn begin(
         kubeconfig: &Path,
         agents: usize,
@@ -56,7 +57,7 @@ impl Agents {
         per_key: bool,
     ) -> anyhow::Result<(Self, Figures)> {
         let (began, cpu) = (Instant::now(), cpu_time());
-        let (told, stopping) = (Arc::new(Told::default()), CancellationToken::new());
+        let (counts, stopping) = (Arc::new(EventCounts::default()), CancellationToken::new());
         let config = config(kubeconfig).await?;
         let mut all = Vec::with_capacity(agents);
         for agent in 0..agents {
@@ -67,35 +68,35 @@ impl Agents {
             let builder = KeyedInformers::builder(source, by, key_of);
             let informers = if per_key { builder.per_key() } else { builder }.build();
             let holds: Arc<Mutex<Vec<String>>> = Arc::default();
-            informers.handle(counting(told.clone(), holds.clone()))?.detach();
+            informers.handle(counting(counts.clone(), holds.clone()))?.detach();
             tokio::spawn(informers.run(stopping.clone()));
             let mut agent_ = Agent { informers, interests: Vec::new(), holds };
             for key in first(agent, agents, each, keys) {
                 agent_.acquire(key)?;
             }
             all.push(agent_);
-            // As agents come: not all at the same moment.
+            // Agents start over time, not all at once.
             if all.len().is_multiple_of(50) {
                 synced(&all).await?;
             }
         }
         synced(&all).await?;
-        let begun = Self { agents: all, keys, told, chance: Chance(7), _stop: stopping.drop_guard() };
+        let begun = Self { agents: all, keys, counts, chance: SplitMix(7), _stop: stopping.drop_guard() };
         let figures = Figures::default()
             .with("begin_s", began.elapsed().as_secs_f64())
             .with("begin_cpu_s", cpu_time().saturating_sub(cpu).as_secs_f64());
         Ok((begun, figures))
     }
 
-    /// Waits until so many changes have been told, and a moment more for those that should not be.
-    pub(super) async fn heard(&mut self, events: usize) -> anyhow::Result<Figures> {
-        let end = Instant::now() + PATIENCE;
+    /// Waits for `events` changes, and a moment more for unexpected ones.
+    pub(super) async fn wait_for_events(&mut self, events: usize) -> anyhow::Result<Figures> {
+        let end = Instant::now() + TIMEOUT;
         loop {
-            let told = self.told.changes.load(Relaxed);
-            if told >= events {
+            let counts = self.counts.changes.load(Relaxed);
+            if counts >= events {
                 break;
             }
-            ensure!(Instant::now() < end, "{told} changes of {events} were told");
+            ensure!(Instant::now() < end, "{counts} of {events} changes were received");
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
         tokio::time::sleep(Duration::from_millis(200)).await;
@@ -103,12 +104,13 @@ impl Agents {
         #[expect(clippy::cast_precision_loss, reason = "some thousands")]
         let streams = streams as f64;
         Ok(Figures::default()
-            .with("told", count(self.told.changes.swap(0, Relaxed)))
-            .with("irrelevant", count(self.told.irrelevant.load(Relaxed)))
+            .with("told", count(self.counts.changes.swap(0, Relaxed)))
+            .with("irrelevant", count(self.counts.irrelevant.load(Relaxed)))
             .with("streams", streams))
     }
 
-    /// Each agent in turn lets a key go and takes another, until there were so many edits; and then what it held at first again.
+    /// Lets each agent in turn release a key and acquire another, `edits` times in all, and then
+    /// restores the initial keys.
     pub(super) async fn edit(&mut self, edits: usize) -> anyhow::Result<Figures> {
         let (began, cpu) = (Instant::now(), cpu_time());
         let (agents, keys) = (self.agents.len(), self.keys);
@@ -122,7 +124,7 @@ impl Agents {
                     }
                 };
                 agent.acquire(new)?;
-                agent.let_go(0);
+                agent.release(0);
                 done += 2; // one key comes and one goes
             }
             synced(&self.agents).await?;
@@ -135,23 +137,23 @@ impl Agents {
                 agent.acquire(key)?;
             }
             for _ in 0..each {
-                agent.let_go(0);
+                agent.release(0);
             }
         }
         synced(&self.agents).await?;
-        self.told.changes.store(0, Relaxed);
+        self.counts.changes.store(0, Relaxed);
         Ok(Figures::default()
             .with("edits", count(done))
             .with("edits_per_second", count(done) / seconds)
             .with("edit_cpu_us", cpu.as_secs_f64() * 1e6 / count(done)))
     }
 
-    /// The first agent holds keys from the first on, so many.
+    /// Lets the first agent hold the first `keys` keys.
     pub(super) async fn hold(&mut self, keys: usize) -> anyhow::Result<Figures> {
         let began = Instant::now();
         let agent = self.agents.first_mut().context("there is no agent")?;
         while agent.interests.len() > keys {
-            agent.let_go(agent.interests.len() - 1);
+            agent.release(agent.interests.len() - 1);
         }
         for i in agent.interests.len()..keys {
             agent.acquire(key(i))?;
@@ -168,7 +170,7 @@ impl Agent {
         Ok(())
     }
 
-    fn let_go(&mut self, at: usize) {
+    fn release(&mut self, at: usize) {
         drop(self.interests.remove(at));
         self.holds.lock().remove(at);
     }
@@ -177,7 +179,7 @@ impl Agent {
 async fn synced(agents: &[Agent]) -> anyhow::Result<()> {
     for (number, agent) in agents.iter().enumerate() {
         for interest in &agent.interests {
-            let synced = tokio::time::timeout(PATIENCE, interest.synced()).await;
+            let synced = tokio::time::timeout(TIMEOUT, interest.synced()).await;
             synced.with_context(|| {
                 format!("agent {number} does not know {}: {:?}", interest.key(), agent.informers.state())
             })??;
@@ -187,19 +189,19 @@ async fn synced(agents: &[Agent]) -> anyhow::Result<()> {
 }
 
 fn counting(
-    told: Arc<Told>,
+    counts: Arc<EventCounts>,
     holds: Arc<Mutex<Vec<String>>>,
 ) -> impl FnMut(&String, Event<Arc<Config>>) + Send + 'static {
     move |key, event| {
         match &event {
             Event::Added { .. } => {}
-            Event::Updated { .. } | Event::Deleted { .. } => drop(told.changes.fetch_add(1, Relaxed)),
+            Event::Updated { .. } | Event::Deleted { .. } => drop(counts.changes.fetch_add(1, Relaxed)),
             _ => return, // it was let go
         }
         let under = key_of(event.object());
         let held = holds.lock().iter().any(|held| held == key);
         if under.as_ref() != Some(key) || !held {
-            told.irrelevant.fetch_add(1, Relaxed);
+            counts.irrelevant.fetch_add(1, Relaxed);
         }
     }
 }

@@ -1,6 +1,6 @@
-//! The objects of the wire: ConfigMaps of 1 KiB, as texts; and what becomes of them.
+//! The objects on the wire: ConfigMaps of 1 KiB as texts, and their types.
 
-use crate::chance::Chance;
+use crate::random::SplitMix;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use machinery_kube::{Identity, Meta};
 use machinery_objects::{Labels, Object, ObjectKey, ResourceVersion};
@@ -11,10 +11,10 @@ use std::fmt::Write;
 
 pub(crate) const PATH: &str = "/api/v1/namespaces/default/configmaps";
 
-/// The label whose values are keys of interest.
+/// The label with keys of interest as values.
 pub(super) const KEY: &str = "net";
 
-/// Bytes of an object as a server sends it, about.
+/// Approximate size of an object as sent by a server.
 pub(super) const BYTES: usize = 1024;
 
 pub(crate) fn name(i: usize) -> String {
@@ -25,12 +25,12 @@ pub(super) fn key(i: usize) -> String {
     format!("n{i:06}")
 }
 
-/// An object as a client sends it: a server adds to it what makes it as long as it is to be.
+/// Returns an object as sent by a client; the server's additions bring it to its size.
 pub(crate) fn sent(i: usize, turn: usize) -> String {
     written(i, turn, "", BYTES - 150)
 }
 
-/// An object as a server sends it.
+/// Returns an object as sent by a server.
 pub(super) fn stored(i: usize, turn: usize, revision: usize) -> String {
     let more = format!(
         r#","uid":"0b6d2d6e-6a39-4f6c-9d0f-{i:012x}","resourceVersion":"{revision}","creationTimestamp":"2026-11-22T10:00:00Z""#
@@ -49,19 +49,19 @@ fn written(i: usize, turn: usize, more: &str, bytes: usize) -> String {
         i >> 8 & 255,
         i & 255,
     );
-    let mut chance = Chance(i as u64);
+    let mut chance = SplitMix(i as u64);
     let left = bytes.saturating_sub(text.len() + r#""}}"#.len());
     text.extend(std::iter::repeat_with(|| char::from(b'a' + (chance.next() % 26) as u8)).take(left));
     text.push_str(r#""}}"#);
     text
 }
 
-/// The key of interest that an object is under.
+/// Returns an object's key of interest.
 pub(super) fn key_of(config: &Config) -> Option<String> {
     config.metadata.labels.get(KEY).map(str::to_owned)
 }
 
-/// All that a ConfigMap says, in a type of ours.
+/// A whole ConfigMap in a type of ours.
 #[derive(Deserialize)]
 pub(super) struct Config {
     metadata: Meta,
@@ -83,7 +83,7 @@ impl Object for Config {
     }
 }
 
-/// Five fields, as our users write it.
+/// Five fields, as with our traits.
 #[derive(Deserialize)]
 pub(super) struct Five {
     metadata: Identity,
@@ -116,7 +116,7 @@ impl Object for Five {
     }
 }
 
-/// The same as kube's users write it: a part of the type, with kube's metadata, which its traits want.
+/// Five fields as with kube: a partial type with kube's metadata, which its traits need.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct FiveOfKube {
     pub(super) metadata: ObjectMeta,
@@ -134,7 +134,7 @@ impl FiveOfKube {
         self.data.node.len() + self.data.address.len()
     }
 
-    /// Drops what is not to be kept of the metadata.
+    /// Drops the unneeded metadata.
     pub(super) fn strip(&mut self) {
         let ObjectMeta { name, namespace, resource_version, .. } = std::mem::take(&mut self.metadata);
         self.metadata = ObjectMeta { name, namespace, resource_version, ..ObjectMeta::default() };
@@ -171,7 +171,7 @@ mod tests {
     use k8s_openapi::api::core::v1::ConfigMap;
 
     #[test]
-    fn a_stored_object_is_read_in_all_ways() {
+    fn stored_objects_decode_as_every_type() {
         let text = stored(4711, 3, 99);
         assert_eq!(text.len(), BYTES);
         let whole: ConfigMap = serde_json::from_str(&text).expect("a ConfigMap");

@@ -1,28 +1,28 @@
-//! What agents are told that they did not ask for, and what it costs the server to tell the rest.
+//! Irrelevant events of agents, and the server's cost of relevant ones.
 
-use super::process::Library;
-use super::site::There;
-use super::step::Step;
-use crate::lines::Lines;
+use super::process::InformerLibrary;
+use super::site::RunningServer;
+use super::step::InformerStep;
+use crate::lines::LineProcess;
 use crate::measure::{Figures, count};
 use anyhow::{anyhow, ensure};
 use std::thread;
 use tokio::runtime::Runtime;
 
-/// Events a second, below what the clients of this process can write.
+/// Events per second, below the capacity of this process' clients.
 const RATE: f64 = 1000.0;
 
-pub(super) struct Few {
+pub(super) struct AgentLoad {
     pub(super) agents: usize,
     pub(super) each: usize,
-    /// Keys that there are, each with an object.
+    /// Number of keys, each with an object.
     pub(super) keys: usize,
     pub(super) events: usize,
     pub(super) edits: usize,
 }
 
-/// The same agents and events by one interest each, and by a stream a key.
-pub(super) fn agents(there: &There, runtime: &Runtime, few: &Few) -> anyhow::Result<Figures> {
+/// Measures the agents with one interest each, and with one stream per key.
+pub(super) fn agents(there: &RunningServer, runtime: &Runtime, few: &AgentLoad) -> anyhow::Result<Figures> {
     let alone = runtime.block_on(there.write(few.keys, few.events, 1, RATE))?;
     let mut figures = Figures::default().with("write_us", alone);
     for (per_key, prefix) in [(false, "interest"), (true, "per_key")] {
@@ -34,19 +34,24 @@ pub(super) fn agents(there: &There, runtime: &Runtime, few: &Few) -> anyhow::Res
 }
 
 fn by(
-    there: &There,
+    there: &RunningServer,
     runtime: &Runtime,
-    few: &Few,
+    few: &AgentLoad,
     per_key: bool,
     prefix: &str,
     alone: f64,
     figures: Figures,
 ) -> anyhow::Result<Figures> {
-    let &Few { agents, each, keys, events, edits } = few;
+    let &AgentLoad { agents, each, keys, events, edits } = few;
     let metric = |name: &str, with: &str| runtime.block_on(there.metric(name, with));
-    let mut process = super::measured::begin(Library::Ours)?;
-    let begun =
-        process.ask(&Step::Agents { agents, each, keys, kubeconfig: there.kubeconfig.clone(), per_key })?;
+    let mut process = super::measured::begin(InformerLibrary::Ours)?;
+    let begun = process.ask(&InformerStep::Agents {
+        agents,
+        each,
+        keys,
+        kubeconfig: there.kubeconfig.clone(),
+        per_key,
+    })?;
     let connections = metric("machinery_connections", "")?;
     let streams = metric("apiserver_longrunning_requests", "")?;
     let irrelevant = metric("machinery_interest_irrelevant_events_total", "")?;
@@ -54,24 +59,24 @@ fn by(
     let bytes = metric("machinery_response_bytes_total", r#"verb="WATCH""#)?;
 
     let cpu_us = runtime.block_on(there.write(keys, events, 1 + events, RATE))?;
-    // Each key is held by as many.
+    // Each key is held by equally many agents.
     let expected = events * agents * each / keys;
-    let heard = process.ask(&Step::Heard { events: expected })?;
+    let heard = process.ask(&InformerStep::Heard { events: expected })?;
     let sent = metric("apiserver_watch_events_total", "configmaps")? - told;
     let bytes = metric("machinery_response_bytes_total", r#"verb="WATCH""#)? - bytes;
-    // What the server counts under no key of its stream, and what it sent besides what the agents wanted.
+    // The server's count of irrelevant events, and the surplus of events sent.
     let counted = metric("machinery_interest_irrelevant_events_total", "")? - irrelevant;
     let superfluous = (sent - count(expected)).max(0.0);
 
-    let edited = process.ask(&Step::Edits { edits })?;
-    // Once more, with events among them.
+    let edited = process.ask(&InformerStep::Edits { edits })?;
+    // Again, with concurrent events.
     thread::scope(|scope| {
         let written = scope.spawn(|| runtime.block_on(there.write(keys, events / 10, 1 + 2 * events, RATE)));
-        let edited = process.ask(&Step::Edits { edits }).map(drop);
+        let edited = process.ask(&InformerStep::Edits { edits }).map(drop);
         written.join().map_err(|_| anyhow!("the writer panicked"))?.map(drop).and(edited)
     })?;
     let counted_all = metric("machinery_interest_irrelevant_events_total", "")? - irrelevant;
-    let told_all = process.ask(&Step::Heard { events: 0 })?.of("irrelevant").unwrap_or(f64::NAN);
+    let told_all = process.ask(&InformerStep::Heard { events: 0 })?.of("irrelevant").unwrap_or(f64::NAN);
     let after = (metric("machinery_connections", "")?, metric("apiserver_longrunning_requests", "")?);
     end(process)?;
     let per_agent = |all: f64| all / count(agents);
@@ -96,27 +101,27 @@ fn by(
     Ok(all)
 }
 
-/// One agent: the same writes to the same objects, once it holds few keys and once it holds many.
+/// Measures the same writes with one agent that holds few keys, and then many.
 pub(super) fn keys(
-    there: &There,
+    there: &RunningServer,
     runtime: &Runtime,
     few: usize,
     many: usize,
     events: usize,
 ) -> anyhow::Result<Figures> {
     let alone = runtime.block_on(there.write(few, events, events, RATE))?;
-    let mut process = super::measured::begin(Library::Ours)?;
+    let mut process = super::measured::begin(InformerLibrary::Ours)?;
     let kubeconfig = there.kubeconfig.clone();
-    process.ask(&Step::Agents { agents: 1, each: few, keys: many, kubeconfig, per_key: false })?;
+    process.ask(&InformerStep::Agents { agents: 1, each: few, keys: many, kubeconfig, per_key: false })?;
     let mut costs = [0.0, 0.0];
-    // The first of all makes what is made once. Then turn and turn about, as minutes differ.
+    // A first round for one-time allocations; then alternating, as the machine's speed varies.
     for (turn, (held, counts)) in
         [(few, false), (few, true), (many, true), (many, true), (few, true)].into_iter().enumerate()
     {
-        process.ask(&Step::Holds { keys: held })?;
-        process.ask(&Step::Heard { events: 0 })?;
+        process.ask(&InformerStep::Holds { keys: held })?;
+        process.ask(&InformerStep::Heard { events: 0 })?;
         let cost = runtime.block_on(there.write(few, events, (turn + 2) * events, RATE))?;
-        process.ask(&Step::Heard { events })?;
+        process.ask(&InformerStep::Heard { events })?;
         if counts {
             costs[usize::from(held == many)] += cost / 2.0;
         }
@@ -130,7 +135,7 @@ pub(super) fn keys(
         .with("write_us", alone))
 }
 
-/// At once: what it holds takes long to let go of in good order.
-fn end(process: Lines) -> anyhow::Result<()> {
+/// Kills the process: an orderly release would take long.
+fn end(process: LineProcess) -> anyhow::Result<()> {
     process.kill()
 }

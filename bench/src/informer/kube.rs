@@ -1,10 +1,10 @@
-//! kube-runtime's reflector and store. Its handler is what follows the reflector in its stream.
+//! kube-runtime's reflector and store. Its handler consumes the reflector's stream.
 
 use super::configs::FiveOfKube;
 use super::ours::{Hops, config, getting, listing, page};
 use super::pods::{app, app_of, changes, node_of, permitted, pod, pods, shuffled, touch};
 use super::readers::beside;
-use super::shape::Of;
+use super::shape::Projection;
 use crate::measure::{Figures, Lap, count};
 use anyhow::ensure;
 use futures::stream::{self, BoxStream};
@@ -27,9 +27,9 @@ use std::time::Instant;
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
-type Told = BoxStream<'static, watcher::Result<Event<Pod>>>;
+type WatchEvents = BoxStream<'static, watcher::Result<Event<Pod>>>;
 
-/// A store of pods that are there, and of what becomes of them.
+/// Starts a store of pods with a stream of changes.
 fn begin(
     runtime: &Runtime,
     there: Vec<Arc<Pod>>,
@@ -40,8 +40,8 @@ fn begin(
     let there = stream::iter(there).map(|pod| Event::InitApply((*pod).clone()));
     let there = stream::iter([Event::Init]).chain(there).chain(stream::iter([Event::InitDone]));
     let changes = changes.map(|pod| Event::Apply((*pod).clone()));
-    let told: Told = there.chain(changes).map(Ok).boxed();
-    let stream = reflector(writer, told);
+    let received: WatchEvents = there.chain(changes).map(Ok).boxed();
+    let stream = reflector(writer, received);
     let running = runtime.spawn(stream.for_each(move |event| {
         if let Ok(Event::Apply(pod)) = &event {
             handle(pod);
@@ -60,8 +60,8 @@ pub(super) fn writes(
     under_way: usize,
 ) -> anyhow::Result<Figures> {
     let (changes, permits) = changes(objects, under_way > 0);
-    let told = Arc::new(AtomicU64::new(0));
-    let tells = told.clone();
+    let received = Arc::new(AtomicU64::new(0));
+    let tells = received.clone();
     let handled = permits.clone();
     let handle = move |_: &Pod| {
         tells.fetch_add(1, Relaxed);
@@ -69,22 +69,22 @@ pub(super) fn writes(
     };
     let (reader, running) = begin(runtime, pods(objects, 0), changes, handle)?;
     permits.add_permits(permitted(under_way));
-    let before = told.load(Relaxed);
+    let before = received.load(Relaxed);
     let beside = beside(readers, ms, || {
         let reader = reader.clone();
         move || reader.state().iter().map(|pod| touch(pod)).sum()
     });
     #[expect(clippy::cast_precision_loss, reason = "counts of a few seconds")]
-    let told = (told.load(Relaxed) - before) as f64;
+    let received = (received.load(Relaxed) - before) as f64;
     running.abort();
     Ok(Figures::default()
-        .with("per_second", told / beside.seconds)
-        .with("taken", told / beside.seconds)
-        .with("cpu_ns", beside.cpu.as_secs_f64() * 1e9 / told)
+        .with("per_second", received / beside.seconds)
+        .with("taken", received / beside.seconds)
+        .with("cpu_ns", beside.cpu.as_secs_f64() * 1e9 / received)
         .with("lists", beside.lists))
 }
 
-/// It has no indexes: what is listed by a value is found by looking at each.
+/// It has no indexes: a list by a value scans all objects.
 pub(super) fn reads(runtime: &Runtime, objects: usize, passes: usize) -> anyhow::Result<Figures> {
     let (reader, running) = begin(runtime, pods(objects, 0), stream::pending(), |_| {})?;
     let keys: Vec<ObjectRef<Pod>> =
@@ -95,7 +95,7 @@ pub(super) fn reads(runtime: &Runtime, objects: usize, passes: usize) -> anyhow:
         let found = all.iter().filter(|pod| of(pod).is_some_and(|it| it == value));
         found.map(|pod| touch(pod)).sum()
     };
-    // A hundredth of the values says what a look at everything costs.
+    // A hundredth of the values suffices for the cost of a scan.
     let by_field = listing(passes.div_ceil(100), super::pods::node, |node| scan(node_of, node));
     let by_label = listing(passes.div_ceil(100), app, |app| scan(app_of, app));
     running.abort();
@@ -104,10 +104,10 @@ pub(super) fn reads(runtime: &Runtime, objects: usize, passes: usize) -> anyhow:
 
 pub(super) fn hop(runtime: &Runtime, objects: usize, events: usize) -> anyhow::Result<Figures> {
     let (hops, ends) = Hops::new(objects);
-    let told = ends.told;
+    let received = ends.received;
     let (_reader, running) = begin(runtime, hops.there(), ends.changes, move |_| {
-        // Who measures may have gone.
-        let _ = told.send(Instant::now());
+        // The measurement may be over.
+        let _ = received.send(Instant::now());
     })?;
     let figures = hops.run(events)?;
     running.abort();
@@ -115,11 +115,11 @@ pub(super) fn hop(runtime: &Runtime, objects: usize, events: usize) -> anyhow::R
 }
 
 #[derive(Deserialize)]
-struct List<O> {
+struct KubeList<O> {
     items: Vec<O>,
 }
 
-/// Its type is k8s-openapi's in any case.
+/// Always uses the type of k8s-openapi.
 pub(super) fn decode(objects: usize, passes: usize) -> anyhow::Result<Figures> {
     let (whole, five) = (each::<ConfigMap>(objects, passes)?, each::<FiveOfKube>(objects, passes)?);
     Ok(Figures::default().with("whole_ns", whole).with("lean_ns", whole).with("five_ns", five))
@@ -129,31 +129,31 @@ fn each<O: DeserializeOwned>(objects: usize, passes: usize) -> anyhow::Result<f6
     let page = page(objects);
     let mut lap = Lap::started();
     for _ in 0..passes {
-        let list: List<O> = serde_json::from_slice(page.as_bytes())?;
+        let list: KubeList<O> = serde_json::from_slice(page.as_bytes())?;
         ensure!(list.items.len() == objects, "all of it is read");
     }
     lap.stop();
     Ok(lap.per(passes * objects).of("ns").unwrap_or_default())
 }
 
-/// Returns the store too, which goes on.
+/// Also returns the running store.
 pub(super) async fn sync(
     kubeconfig: &Path,
-    of: Of,
+    of: Projection,
     objects: usize,
 ) -> anyhow::Result<(Figures, Box<dyn Any>)> {
     match of {
-        Of::Whole | Of::Lean => follow::<ConfigMap>(kubeconfig, objects, |_| {}, |_| 1).await,
-        Of::Slim => {
+        Projection::Whole | Projection::Lean => follow::<ConfigMap>(kubeconfig, objects, |_| {}, |_| 1).await,
+        Projection::Slim => {
             let clear = |config: &mut ConfigMap| config.metadata.managed_fields = None;
             follow(kubeconfig, objects, clear, |config| usize::from(config.metadata.managed_fields.is_none()))
                 .await
         }
-        Of::Five => follow(kubeconfig, objects, FiveOfKube::strip, FiveOfKube::touch).await,
+        Projection::Five => follow(kubeconfig, objects, FiveOfKube::strip, FiveOfKube::touch).await,
     }
 }
 
-/// As its documentation has it, with its own client.
+/// Follows its documentation, with its own client.
 async fn follow<K>(
     kubeconfig: &Path,
     objects: usize,

@@ -1,14 +1,14 @@
-//! A subject: a process of its own for each shape, used and looked at from outside.
+//! A subject: a separate process for each shape, measured from outside.
 
-use super::irrelevant::{self, Few};
-use super::process::Library;
-use super::shape::{Kind, Of};
-use super::site::Site;
-use super::step::Step;
+use super::irrelevant::{self, AgentLoad};
+use super::process::InformerLibrary;
+use super::shape::{InformerShape, Projection};
+use super::site::SharedServer;
+use super::step::InformerStep;
 use super::text::TextServer;
 use crate::go;
 use crate::interleave::{OURS, Subject};
-use crate::lines::Lines;
+use crate::lines::LineProcess;
 use crate::measure::{Figures, count};
 use crate::process;
 use crate::scratch::Scratch;
@@ -22,75 +22,75 @@ use std::rc::Rc;
 pub(super) const KR: &str = "kube-runtime";
 pub(super) const CG: &str = "client-go";
 
-/// Whose informers a process has.
-pub(super) enum Whose {
-    Rust(Library),
-    /// client-go's, in the program with the Go peers.
+/// The process of a subject.
+pub(super) enum SubjectProcess {
+    Rust(InformerLibrary),
+    /// client-go's, in the program of the Go peers.
     Go(PathBuf),
 }
 
-pub(super) struct Measured {
-    pub(super) whose: Whose,
-    pub(super) site: Rc<RefCell<Site>>,
+pub(super) struct InformerSubject {
+    pub(super) whose: SubjectProcess,
+    pub(super) site: Rc<RefCell<SharedServer>>,
     pub(super) scratch: Rc<Scratch>,
 }
 
-/// This program again, with one library's informers in it.
-pub(super) fn begin(library: Library) -> anyhow::Result<Lines> {
+/// Starts this program with one library's informers.
+pub(super) fn begin(library: InformerLibrary) -> anyhow::Result<LineProcess> {
     let program = std::env::current_exe().context("cannot say where this program is")?;
     let library = match library {
-        Library::Ours => "ours",
-        Library::KubeRuntime => "kube-runtime",
+        InformerLibrary::Ours => "ours",
+        InformerLibrary::KubeRuntime => "kube-runtime",
     };
-    Lines::start("the informer's process", Command::new(program).args(["informer-subject", library]))
+    LineProcess::start("the informer's process", Command::new(program).args(["informer-subject", library]))
 }
 
-impl Measured {
-    fn begin(&self) -> anyhow::Result<Lines> {
+impl InformerSubject {
+    fn begin(&self) -> anyhow::Result<LineProcess> {
         match &self.whose {
-            Whose::Rust(library) => begin(*library),
-            Whose::Go(program) => go::begin(program),
+            SubjectProcess::Rust(library) => begin(*library),
+            SubjectProcess::Go(program) => go::begin(program),
         }
     }
 
-    fn measure(&self, kind: &Kind) -> anyhow::Result<Figures> {
+    fn measure(&self, kind: &InformerShape) -> anyhow::Result<Figures> {
         let is_ours = self.name() == OURS;
         match *kind {
-            Kind::Writes { objects, readers, ms, under_way } => {
-                self.once(&Step::Writes { objects, readers, ms, under_way })
+            InformerShape::Writes { objects, readers, ms, under_way } => {
+                self.once(&InformerStep::Writes { objects, readers, ms, under_way })
             }
-            Kind::Reads { objects, passes } => self.once(&Step::Reads { objects, passes }),
-            Kind::Hop { objects, events } => self.once(&Step::Hop { objects, events }),
-            Kind::Decode { objects, passes } => self.once(&Step::Decode { objects, passes }),
-            Kind::Near { objects } if is_ours => self.once(&Step::Near { objects }),
-            Kind::Sync { objects, of } => self.sync(objects, of),
-            Kind::Near { objects } => self.sync(objects, Of::Whole),
-            Kind::Relist { objects, changed } => self.relist(objects, changed),
-            Kind::Agents { agents, each, events, edits } if is_ours => {
+            InformerShape::Reads { objects, passes } => self.once(&InformerStep::Reads { objects, passes }),
+            InformerShape::Hop { objects, events } => self.once(&InformerStep::Hop { objects, events }),
+            InformerShape::Decode { objects, passes } => self.once(&InformerStep::Decode { objects, passes }),
+            InformerShape::Near { objects } if is_ours => self.once(&InformerStep::Near { objects }),
+            InformerShape::Sync { objects, of } => self.sync(objects, of),
+            InformerShape::Near { objects } => self.sync(objects, Projection::Whole),
+            InformerShape::Relist { objects, changed } => self.relist(objects, changed),
+            InformerShape::Agents { agents, each, events, edits } if is_ours => {
                 // Two agents hold each key.
                 let keys = agents * each / 2;
                 let mut site = self.site.borrow_mut();
                 let there = site.with(keys)?;
-                let few = Few { agents, each, keys, events, edits };
+                let few = AgentLoad { agents, each, keys, events, edits };
                 irrelevant::agents(&there, &site.runtime, &few)
             }
-            Kind::Keys { few, many, events } if is_ours => {
+            InformerShape::Keys { few, many, events } if is_ours => {
                 let mut site = self.site.borrow_mut();
                 let there = site.with(many)?;
                 irrelevant::keys(&there, &site.runtime, few, many, events)
             }
-            Kind::Agents { .. } | Kind::Keys { .. } => bail!("it has no such thing"),
+            InformerShape::Agents { .. } | InformerShape::Keys { .. } => bail!("it has no such thing"),
         }
     }
 
-    fn once(&self, step: &Step) -> anyhow::Result<Figures> {
+    fn once(&self, step: &InformerStep) -> anyhow::Result<Figures> {
         let mut lines = self.begin()?;
         let figures = lines.ask(step)?;
         lines.kill()?;
         Ok(figures)
     }
 
-    fn sync(&self, objects: usize, of: Of) -> anyhow::Result<Figures> {
+    fn sync(&self, objects: usize, of: Projection) -> anyhow::Result<Figures> {
         let there = self.site.borrow_mut().with(objects)?;
         let server = process::cpu_us(there.pid)?;
         let (lines, figures) = self.synced(objects, of, &there.kubeconfig)?;
@@ -99,13 +99,18 @@ impl Measured {
         Ok(figures.with("server_cpu_s", server))
     }
 
-    /// A process with an informer that is whole, and what that took.
-    fn synced(&self, objects: usize, of: Of, kubeconfig: &Path) -> anyhow::Result<(Lines, Figures)> {
+    /// Starts a process with a synced informer, and returns the figures of the sync.
+    fn synced(
+        &self,
+        objects: usize,
+        of: Projection,
+        kubeconfig: &Path,
+    ) -> anyhow::Result<(LineProcess, Figures)> {
         let mut lines = self.begin()?;
         settled(lines.pid())?;
         let (_, before) = process::memory(lines.pid())?;
         process::forget_peak(lines.pid())?;
-        let figures = lines.ask(&Step::Sync { objects, kubeconfig: kubeconfig.to_owned(), of })?;
+        let figures = lines.ask(&InformerStep::Sync { objects, kubeconfig: kubeconfig.to_owned(), of })?;
         settled(lines.pid())?;
         let (steady, peak) = anonymous(lines.pid())?;
         let each = |bytes: f64| (bytes - before) / count(objects);
@@ -118,7 +123,7 @@ impl Measured {
         let server = TextServer::start(objects)?;
         let kubeconfig = self.scratch.path("text-kubeconfig");
         server.write_kubeconfig(&kubeconfig)?;
-        let (lines, figures) = self.synced(objects, Of::Whole, &kubeconfig)?;
+        let (lines, figures) = self.synced(objects, Projection::Whole, &kubeconfig)?;
         let pid = lines.pid();
         let before = figures.of("before_mb").context("it was measured")? * 1e6;
         let (steady, _) = anonymous(pid)?;
@@ -137,23 +142,23 @@ impl Measured {
     }
 }
 
-/// Anonymous memory, and the most of it since the peak was forgotten. What is a file's was there before, and stays.
+/// Returns anonymous memory, and its peak since the last reset. File-backed memory is constant.
 fn anonymous(pid: u32) -> anyhow::Result<(f64, f64)> {
     let (all, anonymous) = process::memory(pid)?;
     let peak = process::peak(pid)? - (all - anonymous);
     Ok((anonymous, peak.max(anonymous)))
 }
 
-impl Subject<Kind> for Measured {
+impl Subject<InformerShape> for InformerSubject {
     fn name(&self) -> &'static str {
         match self.whose {
-            Whose::Rust(Library::Ours) => OURS,
-            Whose::Rust(Library::KubeRuntime) => KR,
-            Whose::Go(_) => CG,
+            SubjectProcess::Rust(InformerLibrary::Ours) => OURS,
+            SubjectProcess::Rust(InformerLibrary::KubeRuntime) => KR,
+            SubjectProcess::Go(_) => CG,
         }
     }
 
-    fn run(&mut self, kind: &Kind) -> anyhow::Result<Figures> {
+    fn run(&mut self, kind: &InformerShape) -> anyhow::Result<Figures> {
         self.measure(kind)
     }
 }

@@ -1,8 +1,10 @@
-//! Informers beside kube-runtime's and client-go's: on a source in the process, and over the wire from one server.
+//! Informers beside those of kube-runtime and client-go: over an in-process source, and over the
+//! wire from one server.
 //!
-//! [`rows`] lists the shapes and the rows they fill. A shape is [`measured`] in [`steps`](step), which go to a process that begins
-//! with it and ends with it: [`process`] is that of what is written in Rust, [`ours`] and [`kube`]; client-go has
-//! `bench/peers/go/informer*.go`. What they are synced with is a [`site`], or [`text`] where the server has to misbehave.
+//! [`rows`] lists the shapes and the rows they fill. A shape is [`measured`] in [`steps`](step),
+//! sent to a process of its own: [`process`] for the Rust subjects [`ours`] and [`kube`],
+//! `bench/peers/go/informer*.go` for client-go. The informers sync with a [`site`], or with
+//! [`text`] for a misbehaving server.
 
 mod agents;
 pub(crate) mod configs;
@@ -20,5 +22,5 @@ mod step;
 mod suite;
 mod text;
 
-pub(crate) use process::{Library, serve};
+pub(crate) use process::{InformerLibrary, serve};
 pub(crate) use suite::run;

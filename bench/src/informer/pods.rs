@@ -1,4 +1,4 @@
-//! Pods of a source in the process, the same as `bench/peers/go/informer.go` makes.
+//! Pods of an in-process source, equal to those of `bench/peers/go/informer.go`.
 
 use futures::StreamExt;
 use futures::stream::{self, BoxStream};
@@ -7,7 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
-/// How many values each index has.
+/// Number of values of each index.
 pub(super) const GROUPS: usize = 1000;
 
 pub(super) fn app(i: usize) -> String {
@@ -18,7 +18,7 @@ pub(super) fn node(i: usize) -> String {
     format!("node-{:04}", i / 7 % GROUPS)
 }
 
-/// Pod `i` in one of its two versions. Every eighth is on another node in the second.
+/// Returns pod `i` in one of its two versions. Every eighth changes its node.
 pub(super) fn pod(i: usize, version: usize) -> Pod {
     let at = if i.is_multiple_of(8) { i + 7 * version } else { i };
     let labels = [("app", app(i)), ("tier", "backend".to_owned()), ("zone", format!("z{}", i % 3))];
@@ -49,14 +49,15 @@ pub(super) fn node_of(pod: &Pod) -> Option<&String> {
     pod.spec.as_ref()?.node_name.as_ref()
 }
 
-/// What a reader reads, to touch it.
+/// Reads some fields, to touch the object.
 pub(super) fn touch(pod: &Pod) -> i64 {
     pod.metadata.generation.unwrap_or_default()
 }
 
-/// Random pods in their other version, for ever. Each takes a permit; unless that bounds them, others have a turn now and then.
+/// Returns an endless stream of random pods in their other version. Each takes a permit; without a
+/// bound, the stream yields to other tasks now and then.
 pub(crate) fn changes(objects: usize, are_bounded: bool) -> (BoxStream<'static, Arc<Pod>>, Arc<Semaphore>) {
-    /// As many at a time as a source would have ready that is not alone in the world.
+    /// Changes per yield, as of a source that shares its runtime.
     const AT_ONCE: usize = 64;
     let versions = [pods(objects, 0), pods(objects, 1)];
     let order = shuffled(objects);
@@ -78,15 +79,15 @@ pub(crate) fn changes(objects: usize, are_bounded: bool) -> (BoxStream<'static, 
     (Box::pin(changes), permits)
 }
 
-/// So many permits, for as many changes that wait to be told; or for all that there can be.
+/// Returns the permits for `under_way` changes in flight, or the maximum.
 pub(crate) const fn permitted(under_way: usize) -> usize {
     if under_way == 0 { Semaphore::MAX_PERMITS / 2 } else { under_way }
 }
 
-/// In which order `n` things are visited.
+/// Returns a random order of `n` indexes.
 pub(super) fn shuffled(n: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..n).collect();
-    let mut chance = crate::chance::Chance(1);
+    let mut chance = crate::random::SplitMix(1);
     for i in (1..n).rev() {
         order.swap(i, chance.below(i + 1));
     }

@@ -1,4 +1,4 @@
-//! Those who list everything while something else is measured.
+//! Threads that list all objects during a measurement.
 
 use crate::measure::{count, cpu_time, thread_cpu_time};
 use machinery_sync::Mutex;
@@ -6,16 +6,20 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// What happened in the time.
-pub(super) struct Beside {
+/// The figures of a measured interval.
+pub(super) struct MeasuredInterval {
     pub(super) seconds: f64,
     pub(super) lists: f64,
-    /// CPU time of the process without that of the readers.
+    /// CPU time of the process without its readers.
     pub(super) cpu: Duration,
 }
 
-/// Waits so long, while as many threads list again and again.
-pub(super) fn beside<L: Fn() -> i64 + Send>(readers: usize, ms: u64, list: impl Fn() -> L) -> Beside {
+/// Waits for `ms` while `readers` threads list repeatedly.
+pub(super) fn beside<L: Fn() -> i64 + Send>(
+    readers: usize,
+    ms: u64,
+    list: impl Fn() -> L,
+) -> MeasuredInterval {
     let (stop, lists) = (AtomicBool::new(false), AtomicUsize::new(0));
     let theirs = Mutex::new(Duration::ZERO);
     let (start, cpu) = (Instant::now(), cpu_time());
@@ -37,5 +41,5 @@ pub(super) fn beside<L: Fn() -> i64 + Send>(readers: usize, ms: u64, list: impl 
     let seconds = start.elapsed().as_secs_f64();
     let theirs = theirs.into_inner();
     let cpu = cpu_time().saturating_sub(cpu).saturating_sub(theirs);
-    Beside { seconds, lists: count(lists.into_inner()) / seconds, cpu }
+    MeasuredInterval { seconds, lists: count(lists.into_inner()) / seconds, cpu }
 }

@@ -1,15 +1,15 @@
-//! The rows of this suite. Those that the design names carry its names and goals.
+//! The rows of this suite. Rows named in the design have its names and goals.
 
 use super::measured::{CG, KR};
-use super::shape::{Kind, Of};
-use crate::interleave::{Plan, Spec};
+use super::shape::{InformerShape, Projection};
+use crate::interleave::{Plan, RowSpec};
 use crate::report::Goal;
 
-/// How large the shapes are. Names promise sizes that a quick run has not.
-struct Sizes {
+/// Sizes of the shapes. A quick run is smaller than the names of the rows promise.
+struct InformerSizes {
     few: usize,
     many: usize,
-    /// Of the wire.
+    /// Objects over the wire.
     few_synced: usize,
     many_synced: usize,
     ms: u64,
@@ -19,7 +19,7 @@ struct Sizes {
     keys: (usize, usize, usize),
 }
 
-const FULL: Sizes = Sizes {
+const FULL: InformerSizes = InformerSizes {
     few: 10_000,
     many: 80_000,
     few_synced: 10_000,
@@ -31,7 +31,7 @@ const FULL: Sizes = Sizes {
     keys: (10, 10_000, 5000),
 };
 
-const QUICK: Sizes = Sizes {
+const QUICK: InformerSizes = InformerSizes {
     few: 1000,
     many: 4000,
     few_synced: 500,
@@ -43,23 +43,23 @@ const QUICK: Sizes = Sizes {
     keys: (10, 500, 200),
 };
 
-/// Events that a source has told and the handler has not, as in client-go's own benchmark.
-const UNDER_WAY: usize = 10;
+/// Events yielded but not handled, as in client-go's own benchmark.
+const IN_FLIGHT: usize = 10;
 
-/// How many keys each agent holds.
+/// Keys per agent.
 const EACH: usize = 4;
 
-/// The shapes and their rows.
-pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
+/// Returns the shapes and their rows.
+pub(super) fn plans(quick: bool) -> Vec<Plan<InformerShape>> {
     let sizes = if quick { QUICK } else { FULL };
     let mut plans = writes(&sizes);
     plans.extend([reads(&sizes), hop(&sizes), decode(&sizes)]);
     plans.extend(agents(&sizes));
     for (objects, suffix) in [(sizes.few_synced, "-10k"), (sizes.many_synced, "")] {
-        plans.push(sync(objects, Of::Whole, "", suffix));
-        plans.push(sync(objects, Of::Slim, "-slim", suffix));
-        plans.push(sync(objects, Of::Lean, "-lean", suffix));
-        plans.push(sync(objects, Of::Five, "-projected", suffix));
+        plans.push(sync(objects, Projection::Whole, "", suffix));
+        plans.push(sync(objects, Projection::Slim, "-slim", suffix));
+        plans.push(sync(objects, Projection::Lean, "-lean", suffix));
+        plans.push(sync(objects, Projection::Five, "-projected", suffix));
         plans.push(near(objects, suffix));
     }
     plans.push(relist(sizes.many_synced, 0, "relist-peak", 1.1));
@@ -67,9 +67,9 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
     plans
 }
 
-fn writes(sizes: &Sizes) -> Vec<Plan<Kind>> {
+fn writes(sizes: &InformerSizes) -> Vec<Plan<InformerShape>> {
     let plan = |objects, readers, under_way, name: &str, note: &'static str| {
-        let mut row = Spec::more(name, "events/s", "per_second")
+        let mut row = RowSpec::more(name, "events/s", "per_second")
             .note(note)
             .also("cpu_ns", "CPU ns an event, without that of readers that are threads")
             .also("taken", "events/s into the cache")
@@ -77,14 +77,14 @@ fn writes(sizes: &Sizes) -> Vec<Plan<Kind>> {
         if name == "writes-10-readers" {
             row = row.goals(&[Goal::times(1000.0, CG)]);
         }
-        let shape = Kind::Writes { objects, readers, ms: sizes.ms, under_way };
+        let shape = InformerShape::Writes { objects, readers, ms: sizes.ms, under_way };
         Plan { shape, absent: vec![], rows: vec![row] }
     };
     let mut plans = Vec::new();
     for (objects, suffix) in [(sizes.few, "-10k"), (sizes.many, "")] {
         for (readers, who) in [(0, "0-readers"), (1, "1-reader"), (10, "10-readers")] {
             let note = if readers == 0 { WRITES } else { LISTING };
-            plans.push(plan(objects, readers, UNDER_WAY, &format!("writes-{who}{suffix}"), note));
+            plans.push(plan(objects, readers, IN_FLIGHT, &format!("writes-{who}{suffix}"), note));
         }
     }
     plans.push(plan(sizes.many, 0, 0, "writes-flood-0-readers", FLOOD));
@@ -92,10 +92,10 @@ fn writes(sizes: &Sizes) -> Vec<Plan<Kind>> {
     plans
 }
 
-fn reads(sizes: &Sizes) -> Plan<Kind> {
-    let ns = |name: &str, figure| Spec::less(name, "ns", figure);
+fn reads(sizes: &InformerSizes) -> Plan<InformerShape> {
+    let ns = |name: &str, figure| RowSpec::less(name, "ns", figure);
     Plan {
-        shape: Kind::Reads { objects: sizes.many, passes: sizes.passes },
+        shape: InformerShape::Reads { objects: sizes.many, passes: sizes.passes },
         absent: vec![],
         rows: vec![
             ns("get", "get_ns").note(GET),
@@ -105,22 +105,22 @@ fn reads(sizes: &Sizes) -> Plan<Kind> {
     }
 }
 
-fn hop(sizes: &Sizes) -> Plan<Kind> {
+fn hop(sizes: &InformerSizes) -> Plan<InformerShape> {
     Plan {
-        shape: Kind::Hop { objects: sizes.few, events: sizes.hops },
+        shape: InformerShape::Hop { objects: sizes.few, events: sizes.hops },
         absent: vec![],
         rows: vec![
-            Spec::less("handler-hop", "µs", "p50_us").note(HOP),
-            Spec::less("handler-hop-p99", "µs", "p99_us"),
-            Spec::less("handler-hop-cpu", "µs", "cpu_us").note(HOP_CPU),
+            RowSpec::less("handler-hop", "µs", "p50_us").note(HOP),
+            RowSpec::less("handler-hop-p99", "µs", "p99_us"),
+            RowSpec::less("handler-hop-cpu", "µs", "cpu_us").note(HOP_CPU),
         ],
     }
 }
 
-fn decode(sizes: &Sizes) -> Plan<Kind> {
-    let ns = |name: &str, figure| Spec::less(name, "ns", figure);
+fn decode(sizes: &InformerSizes) -> Plan<InformerShape> {
+    let ns = |name: &str, figure| RowSpec::less(name, "ns", figure);
     Plan {
-        shape: Kind::Decode { objects: 500, passes: sizes.passes * 10 },
+        shape: InformerShape::Decode { objects: 500, passes: sizes.passes * 10 },
         absent: vec![],
         rows: vec![
             ns("decode", "whole_ns").note(DECODE),
@@ -130,15 +130,15 @@ fn decode(sizes: &Sizes) -> Plan<Kind> {
     }
 }
 
-fn agents(sizes: &Sizes) -> [Plan<Kind>; 2] {
+fn agents(sizes: &InformerSizes) -> [Plan<InformerShape>; 2] {
     let (agents, events, edits) = sizes.agents;
     let (few, many, keyed_events) = sizes.keys;
     let nobody = || vec![(KR, FIXED), (CG, FIXED)];
     let none = [Goal::at_most(0.0, "")];
-    let less = Spec::less;
+    let less = RowSpec::less;
     [
         Plan {
-            shape: Kind::Agents { agents, each: EACH, events, edits },
+            shape: InformerShape::Agents { agents, each: EACH, events, edits },
             absent: nobody(),
             rows: vec![
                 less("irrelevant-events", "", "interest_irrelevant").goals(&none).note(AGENTS),
@@ -157,7 +157,7 @@ fn agents(sizes: &Sizes) -> [Plan<Kind>; 2] {
                     .also("per_key_streams_after", "and after")
                     .also("per_key_connections", "connections before")
                     .also("per_key_connections_after", "and after"),
-                Spec::more("agent-edits", "/s", "interest_edits_per_second")
+                RowSpec::more("agent-edits", "/s", "interest_edits_per_second")
                     .note(EDITS)
                     .also("per_key_edits_per_second", "with a stream for each key"),
                 less("agent-event-cpu", "µs", "interest_event_us")
@@ -167,7 +167,7 @@ fn agents(sizes: &Sizes) -> [Plan<Kind>; 2] {
             ],
         },
         Plan {
-            shape: Kind::Keys { few, many, events: keyed_events },
+            shape: InformerShape::Keys { few, many, events: keyed_events },
             absent: nobody(),
             rows: vec![
                 less("event-cost-10000-keys-over-10", "", "ratio")
@@ -181,42 +181,42 @@ fn agents(sizes: &Sizes) -> [Plan<Kind>; 2] {
     ]
 }
 
-fn sync(objects: usize, of: Of, what: &str, suffix: &str) -> Plan<Kind> {
+fn sync(objects: usize, of: Projection, what: &str, suffix: &str) -> Plan<InformerShape> {
     let is_named = suffix.is_empty();
     let goals = |factor: f64| -> Vec<Goal> {
         if is_named { vec![Goal::times(factor, KR), Goal::times(factor, CG)] } else { vec![] }
     };
     let (time, mut steady, note) = match of {
-        Of::Whole => (goals(1.0), goals(1.3), SYNC),
-        Of::Slim => (vec![], vec![], SLIM),
-        Of::Lean => (goals(1.0), goals(1.3), LEAN),
-        Of::Five => (goals(2.0), goals(8.0), FIVE),
+        Projection::Whole => (goals(1.0), goals(1.3), SYNC),
+        Projection::Slim => (vec![], vec![], SLIM),
+        Projection::Lean => (goals(1.0), goals(1.3), LEAN),
+        Projection::Five => (goals(2.0), goals(8.0), FIVE),
     };
-    if is_named && of == Of::Five {
+    if is_named && of == Projection::Five {
         steady.push(Goal::at_most(600.0, "B"));
     }
     Plan {
-        shape: Kind::Sync { objects, of },
+        shape: InformerShape::Sync { objects, of },
         absent: vec![],
         rows: vec![
-            Spec::less(&format!("sync-time{what}{suffix}"), "s", "sync_s")
+            RowSpec::less(&format!("sync-time{what}{suffix}"), "s", "sync_s")
                 .goals(&time)
                 .note(note)
                 .also("client_cpu_s", "its process's CPU s")
                 .also("server_cpu_s", "the server's"),
-            Spec::less(&format!("sync-memory{what}{suffix}"), "B", "steady").goals(&steady).note(STEADY),
-            Spec::less(&format!("sync-memory-peak{what}{suffix}"), "B", "peak").note(PEAK),
+            RowSpec::less(&format!("sync-memory{what}{suffix}"), "B", "steady").goals(&steady).note(STEADY),
+            RowSpec::less(&format!("sync-memory-peak{what}{suffix}"), "B", "peak").note(PEAK),
         ],
     }
 }
 
-fn near(objects: usize, suffix: &str) -> Plan<Kind> {
+fn near(objects: usize, suffix: &str) -> Plan<InformerShape> {
     let goals = if suffix.is_empty() { vec![Goal::times(10.0, KR)] } else { vec![] };
     Plan {
-        shape: Kind::Near { objects },
+        shape: InformerShape::Near { objects },
         absent: vec![(CG, "sync-time has it")],
         rows: vec![
-            Spec::less(&format!("sync-time-in-process{suffix}"), "s", "sync_s")
+            RowSpec::less(&format!("sync-time-in-process{suffix}"), "s", "sync_s")
                 .goals(&goals)
                 .note(NEAR)
                 .also("first_s", "the first informer, for which all is decoded, s")
@@ -225,12 +225,12 @@ fn near(objects: usize, suffix: &str) -> Plan<Kind> {
     }
 }
 
-fn relist(objects: usize, changed: usize, name: &str, most: f64) -> Plan<Kind> {
+fn relist(objects: usize, changed: usize, name: &str, most: f64) -> Plan<InformerShape> {
     Plan {
-        shape: Kind::Relist { objects, changed },
+        shape: InformerShape::Relist { objects, changed },
         absent: vec![],
         rows: vec![
-            Spec::less(name, "", "ratio")
+            RowSpec::less(name, "", "ratio")
                 .goals(&[Goal::at_most(most, "")])
                 .note(if changed == 0 { RELIST } else { RELIST_10 })
                 .also("steady", "B an object before")
@@ -246,19 +246,22 @@ const WRITES: &str = "a source in the process tells of a random object of 10 000
      follows in the stream, which gets a copy of each pod, as kube-runtime's own watcher makes one";
 const FLOOD: &str = "the same with a source that always has one more: client-go takes up to a thousand under one lock, ours tells the last of several \
      states of an object";
-const LISTING: &str = "as writes-0-readers, beside threads that list and touch everything in a loop: ours goes through a snapshot, the others make a list of all pointers";
+const LISTING: &str = "as writes-0-readers, beside threads that list and touch all objects in a loop: ours \
+    iterates over a snapshot, the others build a list of all pointers";
 const GET: &str =
     "of 80 000 pods, in a random order; the pod is touched, and kept as a reconciler would meanwhile";
 const BY_INDEX: &str = "80 of 80 000 by a field, touched; kube-runtime has no index and looks at each";
 const BY_LABEL: &str = "80 of 80 000 by a label, touched: ours by the index of labels, client-go's lister with a selector and \
      kube-runtime's store by looking at each";
-const HOP: &str = "from the source's having one event until the handler is called with it, everybody asleep before; p50; ours and client-go with two indexes";
+const HOP: &str = "from the source having one event until the handler is called with it, all threads asleep \
+    before; p50; ours and client-go with two indexes";
 const HOP_CPU: &str = "CPU of the process for each, its source's thread among them";
 const DECODE: &str =
     "one object of 1 KiB out of a page of 500, by serde_json or encoding/json alone: the floor of sync-time";
 const SLIM: &str = "as without the suffix, but metadata.managedFields: ours is Slim<ConfigMap>; kube-runtime clears them with `modify`, client-go \
      with SetTransform";
-const LEAN: &str = "as without the suffix, in a type of ours: labels and data whole, and of the metadata what informers use; peers have the whole";
+const LEAN: &str = "as without the suffix, in a type of ours: whole labels and data, and the metadata that \
+    informers use; peers have the whole";
 const FIVE: &str = "namespace, name, version and two texts are kept: ours decodes nothing else; kube-runtime decodes a type with these texts and \
      its metadata, which `modify` strips; client-go strips with SetTransform";
 const SYNC: &str = "ConfigMaps of 1 KiB from `machinery serve` over TLS, from the start of the informer until it is synced, as each does it by \
@@ -266,7 +269,8 @@ const SYNC: &str = "ConfigMaps of 1 KiB from `machinery serve` over TLS, from th
 const STEADY: &str = "anonymous memory (RssAnon) by which the informer's process has grown for each object, at rest; client-go after a \
      collection that gave back to the system what it could";
 const PEAK: &str = "the most of it while it synced";
-const NEAR: &str = "on the server's handle in one process with an informer before it, whose decoded objects it shares; kube-runtime: its sync-time";
+const NEAR: &str = "on the in-process handle of a server, sharing the decoded objects of an earlier informer; \
+    kube-runtime: its sync-time";
 const RELIST: &str = "the most anonymous memory over that before, while a watch ends with 410 and all is listed anew, of which nothing has changed; from a \
      server of texts, over HTTP without TLS, the same for all";
 const RELIST_10: &str = "the same, where a tenth has changed";
@@ -274,13 +278,12 @@ const FIXED: &str = "its filters are fixed";
 const AGENTS: &str = "events for keys that an agent does not hold: counted by the server for each stream before any filter of a client, and once more by the \
      agents; 1 000 agents with a connection each, which hold 4 of 2 000 keys, 10 000 events under all of these, then 10 000 edits, then as many \
      while events are written";
-const PER_KEY: &str =
-    "the same with a stream for each key: what the server sent besides those that the agents wanted";
+const PER_KEY: &str = "the same with one stream per key: events sent beyond those under held keys";
 const BYTES: &str = "of watches to one agent, for the events, before TLS";
 const STREAMS: &str = "watches open on the server after 10 000 edits: as before them";
-const EDITS: &str =
-    "keys that came and went a second, in all agents, each known to be complete before the next round";
-const EVENT: &str = "the server's CPU for an event that two agents hear of, without its write";
+const EDITS: &str = "keys released and acquired per second, over all agents, each complete before the next \
+    round";
+const EVENT: &str = "the server's CPU for an event delivered to two agents, without its write";
 const KEYS: &str = "the server's CPU for an event, its write with it, under one of the same ten keys: with 10 000 keys in one interest over with 10";
 
 #[cfg(test)]
@@ -289,7 +292,7 @@ mod tests {
     use crate::interleave::assert_names_once;
 
     #[test]
-    fn the_rows_that_the_design_names_are_there_once() {
+    fn rows_named_in_the_design_exist_once() {
         let named = [
             "writes-10-readers",
             "sync-time",

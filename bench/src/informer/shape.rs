@@ -1,37 +1,38 @@
-//! What is measured.
+//! The measured shapes.
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
-    /// Events from a source in the process, through to a handler, for a time, while readers list and touch everything: so many
-    /// are under way, or with 0 as many as the source can make.
+pub(super) enum InformerShape {
+    /// Events from an in-process source to a handler, for a time, while readers list all objects:
+    /// `under_way` in flight, or unlimited if 0.
     Writes { objects: usize, readers: usize, ms: u64, under_way: usize },
-    /// Getting objects, and listing all that have one value of a field or a label.
+    /// Gets, and lists by one value of a field or a label.
     Reads { objects: usize, passes: usize },
-    /// One event at a time, from the source to the handler's call.
+    /// One event at a time, from the source to the handler.
     Hop { objects: usize, events: usize },
-    /// Making objects of the pages that come over the wire, and nothing else.
+    /// Decoding of pages alone.
     Decode { objects: usize, passes: usize },
-    /// An informer of all objects of a server over the wire, until it is whole: as they are, or less of each.
-    Sync { objects: usize, of: Of },
-    /// Ours on the server's handle in one process; who has no such thing goes over the wire.
+    /// An informer of all objects of a server over the wire, until it has synced: whole objects, or
+    /// a projection.
+    Sync { objects: usize, of: Projection },
+    /// Ours over the server's in-process handle; peers without one go over the wire.
     Near { objects: usize },
-    /// A watch ends with 410, after so many objects have changed.
+    /// A watch ends with 410, after `changed` objects have changed.
     Relist { objects: usize, changed: usize },
-    /// Agents that each hold a few keys, and events under all of them.
+    /// Agents that hold a few keys each, with events under all keys.
     Agents { agents: usize, each: usize, events: usize, edits: usize },
-    /// What an event costs the server with few and with many keys in one interest.
+    /// The server's cost of an event with few and with many keys in one interest.
     Keys { few: usize, many: usize, events: usize },
 }
 
-/// What is kept of an object.
+/// The part of an object that is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Of {
+pub(super) enum Projection {
     /// k8s-openapi's `ConfigMap`, and Go's.
     Whole,
-    /// The same without `metadata.managedFields`.
+    /// The whole without `metadata.managedFields`.
     Slim,
-    /// The same contents in a type of ours, whose metadata is what informers need: peers keep what they keep of the whole.
+    /// The same content in a type of ours with minimal metadata; peers keep the whole.
     Lean,
     /// Namespace, name, version and two texts.
     Five,

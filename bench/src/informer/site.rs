@@ -1,10 +1,10 @@
-//! `machinery serve` over TLS with ConfigMaps, which all subjects and rounds of a shape share.
+//! `machinery serve` over TLS with ConfigMaps, shared by all subjects and rounds of a shape.
 
 use super::configs::{PATH, name, sent};
 use crate::measure::count;
 use crate::process;
 use crate::scratch::Scratch;
-use crate::server::{Access, Client, Server, ours, remove, settled};
+use crate::server::{Access, Client, ServerProcess, ours, remove, settled};
 use anyhow::{Context, ensure};
 use bytes::Bytes;
 use futures::StreamExt;
@@ -14,35 +14,35 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, Runtime};
 
-pub(crate) struct Site {
-    server: Server,
+pub(crate) struct SharedServer {
+    server: ServerProcess,
     scratch: Rc<Scratch>,
-    /// All clients of this process are on one thread.
+    /// All clients of this process run on one thread.
     pub(crate) runtime: Runtime,
-    there: Option<There>,
+    there: Option<RunningServer>,
 }
 
-/// A server that runs.
+/// A running server.
 #[derive(Clone)]
-pub(crate) struct There {
+pub(crate) struct RunningServer {
     objects: usize,
     pub(crate) access: Access,
     pub(crate) kubeconfig: PathBuf,
     pub(crate) pid: u32,
 }
 
-/// So many writes may wait for their answer.
-const UNDER_WAY: usize = 64;
+/// Writes in flight.
+const IN_FLIGHT: usize = 64;
 
-impl Site {
+impl SharedServer {
     pub(crate) fn new(scratch: Rc<Scratch>) -> anyhow::Result<Self> {
         let server = ours(scratch.clone())?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
         Ok(Self { server, scratch, runtime, there: None })
     }
 
-    /// A server with as many objects: the one that is there, if it has.
-    pub(crate) fn with(&mut self, objects: usize) -> anyhow::Result<There> {
+    /// Returns a server with `objects` objects, reusing the running one if it matches.
+    pub(crate) fn with(&mut self, objects: usize) -> anyhow::Result<RunningServer> {
         if let Some(there) = self.there.as_ref().filter(|there| there.objects == objects) {
             return Ok(there.clone());
         }
@@ -54,7 +54,7 @@ impl Site {
                 let mut client = client.clone();
                 async move { client.post(PATH, Bytes::from(sent(i, 0))).await.map(drop) }
             });
-            let mut made = made.buffer_unordered(UNDER_WAY);
+            let mut made = made.buffer_unordered(IN_FLIGHT);
             while let Some(made) = made.next().await {
                 made?;
             }
@@ -63,7 +63,7 @@ impl Site {
         let pid = self.server.pid()?;
         settled(pid)?;
         let kubeconfig = self.server.kubeconfig();
-        Ok(self.there.insert(There { objects, access, kubeconfig, pid }).clone())
+        Ok(self.there.insert(RunningServer { objects, access, kubeconfig, pid }).clone())
     }
 
     pub(crate) fn end(&mut self) -> anyhow::Result<()> {
@@ -77,9 +77,9 @@ impl Site {
     }
 }
 
-impl There {
-    /// Writes objects anew at a steady rate, the first `among` in turn, and returns µs of the server's CPU for each. A turn tells one
-    /// from the next.
+impl RunningServer {
+    /// Rewrites the first `among` objects in turn at a steady rate, and returns the server's CPU µs
+    /// per write. `turn` distinguishes calls.
     pub(crate) async fn write(
         &self,
         among: usize,
@@ -100,16 +100,16 @@ impl There {
                 client.put(&format!("{PATH}/{}", name(i)), body).await.map(drop)
             }
         });
-        let mut written = written.buffer_unordered(UNDER_WAY);
+        let mut written = written.buffer_unordered(IN_FLIGHT);
         while let Some(written) = written.next().await {
             written?;
         }
-        // What is told is told by now, on both sides of a comparison.
+        // Wait until all events are delivered, on both sides of a comparison.
         tokio::time::sleep(Duration::from_millis(300)).await;
         Ok((process::cpu_us(self.pid)? - before) / count(events))
     }
 
-    /// The sum of a metric of the server over its labels that have this text in them.
+    /// Returns the sum of a metric over the label sets that contain `with`.
     pub(crate) async fn metric(&self, name: &str, with: &str) -> anyhow::Result<f64> {
         let page = Client::connect(&self.access).await?.get("/metrics").await?;
         let page = std::str::from_utf8(&page)?;

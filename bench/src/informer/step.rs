@@ -1,12 +1,12 @@
-//! What a subject's process is told. The Go peers read the same text.
+//! Requests to a subject's process. The Go peers parse the same text.
 
-use super::shape::Of;
+use super::shape::Projection;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "shape")]
-pub(super) enum Step {
+pub(super) enum InformerStep {
     #[serde(rename = "informer-writes")]
     Writes {
         #[serde(rename = "keys")]
@@ -36,34 +36,34 @@ pub(super) enum Step {
         objects: usize,
         passes: usize,
     },
-    /// Begins an informer, which stays, and waits until it is whole.
+    /// Starts an informer, which keeps running, and waits until it has synced.
     #[serde(rename = "informer-sync")]
     Sync {
         #[serde(rename = "keys")]
         objects: usize,
         kubeconfig: PathBuf,
-        of: Of,
+        of: Projection,
     },
-    /// Fills a server in the process, and begins informers on its handle.
+    /// Fills an in-process server, and starts informers on its handle.
     #[serde(rename = "informer-near")]
     Near { objects: usize },
-    /// Begins agents, each with a connection and keyed informers, and waits until they know what is under their keys.
+    /// Starts agents, each with a connection and keyed informers, and waits until they have synced.
     #[serde(rename = "informer-agents")]
     Agents {
         agents: usize,
         each: usize,
-        /// How many keys there are.
+        /// Number of keys.
         keys: usize,
         kubeconfig: PathBuf,
         per_key: bool,
     },
-    /// Waits until the agents have been told so many events since they knew what was there.
+    /// Waits until the agents have received this many events since they synced.
     #[serde(rename = "informer-heard")]
     Heard { events: usize },
-    /// The agents change what they hold, so many keys in all, and wait until they know what is under those that are new.
+    /// Lets the agents change this many keys in all, and waits until the new ones have synced.
     #[serde(rename = "informer-edits")]
     Edits { edits: usize },
-    /// The first agent holds so many keys instead.
+    /// Lets the first agent hold this many keys instead.
     #[serde(rename = "informer-holds")]
     Holds { keys: usize },
 }
@@ -73,16 +73,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_reads_as_the_go_process_expects_it() {
-        fn check(step: &Step, expect: &str) {
+    fn steps_serialize_as_the_go_peer_expects() {
+        fn check(step: &InformerStep, expect: &str) {
             assert_eq!(serde_json::to_string(step).expect("plain data"), expect);
         }
         check(
-            &Step::Writes { objects: 1, readers: 10, ms: 2, under_way: 3 },
+            &InformerStep::Writes { objects: 1, readers: 10, ms: 2, under_way: 3 },
             r#"{"shape":"informer-writes","keys":1,"workers":10,"work_ms":2,"under_way":3}"#,
         );
         check(
-            &Step::Sync { objects: 1, kubeconfig: "k".into(), of: Of::Five },
+            &InformerStep::Sync { objects: 1, kubeconfig: "k".into(), of: Projection::Five },
             r#"{"shape":"informer-sync","keys":1,"kubeconfig":"k","of":"five"}"#,
         );
     }

@@ -1,5 +1,5 @@
-//! A server that is nothing but texts, made before: it lists and watches as Kubernetes does, and ends all watches with 410 when it is
-//! told to. So everybody's relist is made in the same way, and costs the server next to nothing.
+//! A server of prepared texts: it lists and watches like Kubernetes, and ends all watches with 410
+//! on request. So relists are equal for all subjects, and cost the server almost nothing.
 
 use super::configs::stored;
 use anyhow::{Context, ensure};
@@ -21,10 +21,10 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::runtime::{Builder, Runtime};
 
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 type Body = StreamBody<mpsc::UnboundedReceiver<Result<Frame<Bytes>, Infallible>>>;
-type Lines = mpsc::UnboundedSender<Result<Frame<Bytes>, Infallible>>;
+type FrameSender = mpsc::UnboundedSender<Result<Frame<Bytes>, Infallible>>;
 
 pub(super) struct TextServer {
     shared: Arc<Mutex<State>>,
@@ -35,9 +35,9 @@ pub(super) struct TextServer {
 struct State {
     items: Vec<Bytes>,
     revision: usize,
-    /// Where watches began that are open.
-    watches: Vec<Lines>,
-    /// Lists of all that were asked for since the last end of all watches, their first pages or watches that began with the state.
+    /// Open watches.
+    watches: Vec<FrameSender>,
+    /// Full lists since all watches last ended: first pages, or watches that began with the state.
     lists: usize,
 }
 
@@ -57,7 +57,7 @@ impl TextServer {
                     let response = respond(&mut state.lock(), &request);
                     std::future::ready(response)
                 });
-                // Clients come and go as they like.
+                // Clients connect and disconnect at any time.
                 tokio::spawn(async move {
                     http1::Builder::new().serve_connection(TokioIo::new(stream), service).await.ok()
                 });
@@ -75,7 +75,8 @@ impl TextServer {
         std::fs::write(path, text).with_context(|| format!("cannot write {}", path.display()))
     }
 
-    /// Changes as many objects, all over, ends all watches with 410, and waits until all has been listed and is watched again.
+    /// Changes `changed` objects, ends all watches with 410, and waits until all objects were
+    /// relisted and are watched again.
     pub(super) fn expire(&self, changed: usize) -> anyhow::Result<()> {
         self.wait("there is a watch", |state| !state.watches.is_empty())?;
         {
@@ -96,7 +97,7 @@ impl TextServer {
     }
 
     fn wait(&self, what: &str, is_so: impl Fn(&State) -> bool) -> anyhow::Result<()> {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         loop {
             let mut state = self.shared.lock();
             state.watches.retain(|watch| !watch.is_closed());
@@ -116,8 +117,8 @@ const EXPIRED: &str = concat!(
     "\n"
 );
 
-fn send(lines: &Lines, bytes: Bytes) {
-    // Who is gone hears nothing.
+fn send(lines: &FrameSender, bytes: Bytes) {
+    // The client may be gone.
     let _ = lines.unbounded_send(Ok(Frame::data(bytes)));
 }
 
@@ -155,7 +156,7 @@ fn respond(state: &mut State, request: &Request<Incoming>) -> http::Result<Respo
     Response::builder().status(status).header("content-type", "application/json").body(StreamBody::new(body))
 }
 
-fn list(state: &mut State, query: &BTreeMap<&str, &str>, lines: &Lines) {
+fn list(state: &mut State, query: &BTreeMap<&str, &str>, lines: &FrameSender) {
     let from: usize = query.get("continue").and_then(|from| from.parse().ok()).unwrap_or(0);
     let limit: Option<usize> = query.get("limit").and_then(|limit| limit.parse().ok());
     let to = limit

@@ -1,8 +1,8 @@
-//! The process of the agents: `machinery-bench kos-agents`, which people do not call.
+//! The process of the agents: `machinery-bench kos-agents`, for internal use.
 
-use super::known::{Noted, report};
+use super::known::{AttachmentLog, report};
 use super::plan::node;
-use super::step::Agents;
+use super::step::AgentsRequest;
 use crate::lines;
 use crate::measure::{Figures, cpu_time};
 use anyhow::{Context, anyhow, ensure};
@@ -18,36 +18,36 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::runtime::Builder;
 
-/// So long nothing may happen before all has.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// So many agents begin at once.
+/// Timeout without progress.
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// Agents started at a time.
 const AT_ONCE: usize = 25;
 
 #[derive(Default)]
-struct Process {
+struct AgentsProcess {
     planes: Vec<Plane>,
     agents: Vec<Agent>,
-    noted: Arc<Noted>,
+    noted: Arc<AttachmentLog>,
     kubeconfig: PathBuf,
 }
 
-/// Answers until nobody asks any more.
+/// Answers requests until the standard input closes.
 pub(crate) fn serve() -> anyhow::Result<()> {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-    let mut process = Process::default();
+    let mut process = AgentsProcess::default();
     lines::serve(|line| {
-        let step: Agents =
+        let step: AgentsRequest =
             serde_json::from_str(line).with_context(|| format!("this is no request: {line}"))?;
         runtime.block_on(process.answer(step))
     })?;
-    // They end with the process.
+    // Agents end with the process.
     std::process::exit(0);
 }
 
-impl Process {
-    async fn answer(&mut self, step: Agents) -> anyhow::Result<Figures> {
+impl AgentsProcess {
+    async fn answer(&mut self, step: AgentsRequest) -> anyhow::Result<Figures> {
         match step {
-            Agents::Begin { kubeconfig, nodes, per_key } => {
+            AgentsRequest::Begin { kubeconfig, nodes, per_key } => {
                 let (began, cpu) = (Instant::now(), cpu_time());
                 self.begin(&kubeconfig, nodes, per_key).await.map_err(|error| anyhow!(error))?;
                 self.kubeconfig = kubeconfig;
@@ -55,8 +55,8 @@ impl Process {
                     .with("begin_s", began.elapsed().as_secs_f64())
                     .with("begin_cpu_s", cpu_time().saturating_sub(cpu).as_secs_f64()))
             }
-            Agents::Until { remotes, locals } => self.until(remotes, locals).await,
-            Agents::Report => {
+            AgentsRequest::Until { remotes, locals } => self.until(remotes, locals).await,
+            AgentsRequest::Report => {
                 let plane = machinery::kube_config(config(&self.kubeconfig).await?).start().await?;
                 report(&plane, &self.noted).await.map_err(|error| anyhow!(error))
             }
@@ -70,8 +70,11 @@ impl Process {
             let host = Ipv4Addr::from(u32::from(Ipv4Addr::new(198, 18, 0, 1)) + u32::try_from(number)?);
             let mut settings = AgentSettings::new(&node(number), host);
             settings.per_key = per_key;
-            let fabric =
-                Noting { of: LogFabric::new(), node: u32::try_from(number)?, noted: self.noted.clone() };
+            let fabric = RecordingFabric {
+                of: LogFabric::new(),
+                node: u32::try_from(number)?,
+                noted: self.noted.clone(),
+            };
             let recorder = plane.recorder("kos-agent");
             self.agents.push(Agent::run(&plane, settings, Arc::new(fabric), &recorder)?);
             self.planes.push(plane);
@@ -83,7 +86,7 @@ impl Process {
     }
 
     async fn ready(&self) -> machinery::Result {
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         while !self.agents.iter().all(Agent::is_ready) {
             if Instant::now() >= end {
                 return Err("not all agents are ready".into());
@@ -98,7 +101,7 @@ impl Process {
         loop {
             let now = self.noted.counts();
             if now == (remotes, locals) {
-                // What comes besides has come by then.
+                // Wait for unexpected events.
                 tokio::time::sleep(Duration::from_millis(500)).await;
                 let more = self.noted.counts();
                 ensure!(more == now, "{more:?} interfaces were made, and {now:?} are wanted");
@@ -107,7 +110,7 @@ impl Process {
             if now != seen {
                 (seen, since) = (now, Instant::now());
             }
-            ensure!(since.elapsed() < PATIENCE, "{now:?} interfaces of {remotes} and {locals} were made");
+            ensure!(since.elapsed() < TIMEOUT, "{now:?} interfaces of {remotes} and {locals} were made");
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     }
@@ -118,15 +121,15 @@ async fn config(kubeconfig: &Path) -> anyhow::Result<Config> {
     Ok(Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?)
 }
 
-/// A fabric that notes when it was told of what.
-struct Noting {
+/// A fabric that records the time of each call.
+struct RecordingFabric {
     of: LogFabric,
     node: u32,
-    noted: Arc<Noted>,
+    noted: Arc<AttachmentLog>,
 }
 
 #[async_trait::async_trait]
-impl Fabric for Noting {
+impl Fabric for RecordingFabric {
     fn name(&self) -> &'static str {
         "noting"
     }

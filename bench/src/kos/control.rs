@@ -1,6 +1,6 @@
-//! The process of the server and the controllers: `machinery-bench kos-control`, which people do not call.
+//! The process of the server and the controllers: `machinery-bench kos-control`, for internal use.
 
-use super::step::Control;
+use super::step::ControlRequest;
 use crate::lines;
 use crate::measure::Figures;
 use anyhow::{Context, anyhow};
@@ -12,18 +12,18 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use tokio::runtime::Builder;
 
-/// Answers until nobody asks any more.
+/// Answers requests until the standard input closes.
 pub(crate) fn serve() -> anyhow::Result<()> {
     let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
     let mut plane = None;
     lines::serve(|line| {
-        let step: Control =
+        let step: ControlRequest =
             serde_json::from_str(line).with_context(|| format!("this is no request: {line}"))?;
-        let Control::Begin { directory, kubeconfig } = step;
+        let ControlRequest::Begin { directory, kubeconfig } = step;
         plane = Some(runtime.block_on(begin(directory, kubeconfig)).map_err(|error| anyhow!(error))?);
         Ok(Figures::default())
     })?;
-    // It ends with the process.
+    // The plane ends with the process.
     std::process::exit(0);
 }
 

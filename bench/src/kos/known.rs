@@ -1,4 +1,4 @@
-//! When which node knew of which attachment, beside what the server noted of it.
+//! Times at which nodes learned of attachments, compared with the server's timestamps.
 
 use super::plan::node;
 use crate::measure::{Figures, count};
@@ -13,22 +13,22 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 #[derive(Default)]
-pub(super) struct Noted {
-    remotes: Mutex<Vec<Known>>,
+pub(super) struct AttachmentLog {
+    remotes: Mutex<Vec<KnownAttachment>>,
     locals: AtomicUsize,
 }
 
-/// A node knew of an address.
-struct Known {
+/// A node learned of an address.
+struct KnownAttachment {
     node: u32,
     vni: u32,
     address: Ipv4Addr,
     at_us: i64,
 }
 
-impl Noted {
+impl AttachmentLog {
     pub(super) fn remote(&self, node: u32, of: &Remote) {
-        let known = Known { node, vni: of.vni.number(), address: of.address, at_us: now_us() };
+        let known = KnownAttachment { node, vni: of.vni.number(), address: of.address, at_us: now_us() };
         self.remotes.lock().push(known);
     }
 
@@ -36,7 +36,7 @@ impl Noted {
         self.locals.fetch_add(1, Relaxed);
     }
 
-    /// How many interfaces of others were made, and how many of the nodes' own.
+    /// Returns the number of remote and of local interfaces created.
     pub(super) fn counts(&self) -> (usize, usize) {
         (self.remotes.lock().len(), self.locals.load(Relaxed))
     }
@@ -47,15 +47,15 @@ fn now_us() -> i64 {
     i64::try_from(now.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// What the server noted of an attachment.
-struct Times {
+/// The server's timestamps of an attachment.
+struct ServerTimes {
     node: String,
     made: i64,
     addressed: i64,
     implemented: i64,
 }
 
-pub(super) async fn report(plane: &Plane, noted: &Noted) -> machinery::Result<Figures> {
+pub(super) async fn report(plane: &Plane, noted: &AttachmentLog) -> machinery::Result<Figures> {
     let attachments = plane.objects::<NetworkAttachment>()?.list(&Filter::default()).await?;
     let mut times = BTreeMap::new();
     let mut first = BTreeMap::new();
@@ -70,7 +70,7 @@ pub(super) async fn report(plane: &Plane, noted: &Noted) -> machinery::Result<Fi
         let address: Ipv4Addr = attachment.status.ipv4.parse()?;
         let earliest: &mut i64 = first.entry((vni, node.clone())).or_insert(made);
         *earliest = made.min(*earliest);
-        times.insert((vni, address), Times { node, made, addressed, implemented });
+        times.insert((vni, address), ServerTimes { node, made, addressed, implemented });
     }
     let (mut known, mut from_implemented, mut irrelevant) = (Vec::new(), Vec::new(), 0_usize);
     let mut last = 0;
@@ -83,7 +83,7 @@ pub(super) async fn report(plane: &Plane, noted: &Noted) -> machinery::Result<Fi
             irrelevant += 1;
             continue;
         };
-        // The later of what the client did for it.
+        // From the later of the client's two relevant writes.
         known.push(one.at_us - there.made.max(*relevant));
         if there.implemented >= *relevant {
             from_implemented.push(one.at_us - there.implemented);

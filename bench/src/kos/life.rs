@@ -1,9 +1,9 @@
-//! One life: processes that begin with it and end with it.
+//! One run of the system, in processes of its own.
 
 use super::plan::{attachments_path, subnet, subnets_path};
-use super::shape::Load;
-use super::step::{Agents, Control};
-use crate::lines::Lines;
+use super::shape::KosLoad;
+use super::step::{AgentsRequest, ControlRequest};
+use crate::lines::LineProcess;
 use crate::measure::{Figures, count};
 use crate::process::{cpu_us, memory};
 use crate::scratch::Scratch;
@@ -16,20 +16,20 @@ use std::path::Path;
 use std::process::Command;
 use tokio::runtime::{Builder, Runtime};
 
-/// Attachments whose creation may wait for its answer.
-const UNDER_WAY: usize = 64;
+/// Creations in flight.
+const IN_FLIGHT: usize = 64;
 
-pub(super) fn live(scratch: &Scratch, load: &Load) -> anyhow::Result<Figures> {
+pub(super) fn live(scratch: &Scratch, load: &KosLoad) -> anyhow::Result<Figures> {
     let directory = scratch.path("kos");
     std::fs::create_dir_all(&directory)?;
     let kubeconfig = directory.join("kubeconfig");
     let runtime = Builder::new_current_thread().enable_all().build()?;
     let mut control = start("the server's process", "kos-control")?;
-    control.ask(&Control::Begin { directory: directory.clone(), kubeconfig: kubeconfig.clone() })?;
+    control.ask(&ControlRequest::Begin { directory: directory.clone(), kubeconfig: kubeconfig.clone() })?;
     let mut agents = start("the agents' process", "kos-agents")?;
-    let &Load { nodes, attachments, per_key, .. } = load;
-    let begun = agents.ask(&Agents::Begin { kubeconfig: kubeconfig.clone(), nodes, per_key })?;
-    let there = Seen { access: Access::read(&kubeconfig)?, runtime: &runtime };
+    let &KosLoad { nodes, attachments, per_key, .. } = load;
+    let begun = agents.ask(&AgentsRequest::Begin { kubeconfig: kubeconfig.clone(), nodes, per_key })?;
+    let there = ServerView { access: Access::read(&kubeconfig)?, runtime: &runtime };
     there.make(subnets_path(), (0..load.networks).map(subnet))?;
     settled(control.pid())?;
     let watched = r#"resource="networkattachments""#;
@@ -42,7 +42,7 @@ pub(super) fn live(scratch: &Scratch, load: &Load) -> anyhow::Result<Figures> {
     let (cpu_before, memory_before) = (cpu()?, [memory(control.pid())?.1, memory(agents.pid())?.1]);
 
     there.make(attachments_path(), (0..attachments).map(|number| load.attachment(number)))?;
-    agents.ask(&Agents::Until { remotes: load.remotes(), locals: attachments })?;
+    agents.ask(&AgentsRequest::Until { remotes: load.remotes(), locals: attachments })?;
     settled(agents.pid())?;
     settled(control.pid())?;
     let (cpu_after, memory_after) = (cpu()?, [memory(control.pid())?.1, memory(agents.pid())?.1]);
@@ -50,7 +50,7 @@ pub(super) fn live(scratch: &Scratch, load: &Load) -> anyhow::Result<Figures> {
     let bytes = there.metric("machinery_response_bytes_total", r#"verb="WATCH""#)? - before.1;
     let counted = there.metric("machinery_interest_irrelevant_events_total", "")?;
     let streams = there.metric("apiserver_longrunning_requests", "")?;
-    let reported = agents.ask(&Agents::Report)?;
+    let reported = agents.ask(&AgentsRequest::Report)?;
     agents.kill()?;
     control.kill()?;
     std::fs::remove_dir_all(&directory).with_context(|| format!("cannot remove {}", directory.display()))?;
@@ -72,18 +72,18 @@ pub(super) fn live(scratch: &Scratch, load: &Load) -> anyhow::Result<Figures> {
         .with("begin_s", begun.of("begin_s").unwrap_or(f64::NAN)))
 }
 
-fn start(name: &'static str, subject: &str) -> anyhow::Result<Lines> {
+fn start(name: &'static str, subject: &str) -> anyhow::Result<LineProcess> {
     let program = std::env::current_exe().context("cannot say where this program is")?;
-    Lines::start(name, Command::new(program).arg(subject))
+    LineProcess::start(name, Command::new(program).arg(subject))
 }
 
-/// The server, from outside.
-struct Seen<'a> {
+/// The server as seen by a client.
+struct ServerView<'a> {
     access: Access,
     runtime: &'a Runtime,
 }
 
-impl Seen<'_> {
+impl ServerView<'_> {
     fn make(&self, path: String, objects: impl Iterator<Item = serde_json::Value>) -> anyhow::Result<()> {
         self.runtime.block_on(async {
             let client = Client::connect(&self.access).await?;
@@ -91,7 +91,7 @@ impl Seen<'_> {
                 let (mut client, path) = (client.clone(), path.as_str());
                 async move { client.post(path, Bytes::from(object.to_string())).await.map(drop) }
             });
-            let mut made = made.buffer_unordered(UNDER_WAY);
+            let mut made = made.buffer_unordered(IN_FLIGHT);
             while let Some(made) = made.next().await {
                 made?;
             }
@@ -99,7 +99,7 @@ impl Seen<'_> {
         })
     }
 
-    /// The sum of a metric over its labels that have this text in them.
+    /// Returns the sum of a metric over the label sets that contain `with`.
     fn metric(&self, name: &str, with: &str) -> anyhow::Result<f64> {
         let page =
             self.runtime.block_on(async { Client::connect(&self.access).await?.get("/metrics").await })?;
@@ -118,7 +118,7 @@ impl Seen<'_> {
     }
 }
 
-/// Nothing of a run outlives it.
+/// Removes the files of a run.
 pub(super) fn forget(scratch: &Scratch) {
     let path: &Path = &scratch.path("kos");
     let _ = std::fs::remove_dir_all(path);

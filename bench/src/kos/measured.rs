@@ -1,18 +1,18 @@
-//! Puts the suite together.
+//! Assembles the suite.
 
 use super::life;
 use super::rows;
-use super::shape::{Kind, Load};
+use super::shape::{KosLoad, KosShape};
 use crate::Options;
-use crate::interleave::{self, Found, OURS, Subject};
+use crate::interleave::{self, OURS, Subject, SuiteResults};
 use crate::measure::Figures;
 use crate::scratch::Scratch;
 use anyhow::Context;
 
-/// Measures the shapes that are asked for.
-pub(crate) fn run(options: &Options) -> anyhow::Result<Found> {
-    let plans = options.wanted(rows::plans)?;
-    let mut subjects: [Box<dyn Subject<Kind>>; 1] = [Box::new(Kos { scratch: Scratch::new()? })];
+/// Measures the selected shapes.
+pub(crate) fn run(options: &Options) -> anyhow::Result<SuiteResults> {
+    let plans = options.selected(rows::plans)?;
+    let mut subjects: [Box<dyn Subject<KosShape>>; 1] = [Box::new(Kos { scratch: Scratch::new()? })];
     Ok(interleave::run(&plans, &mut subjects, &Vec::new(), options.rounds()))
 }
 
@@ -20,18 +20,22 @@ struct Kos {
     scratch: Scratch,
 }
 
-impl Subject<Kind> for Kos {
+impl Subject<KosShape> for Kos {
     fn name(&self) -> &'static str {
         OURS
     }
 
-    fn run(&mut self, kind: &Kind) -> anyhow::Result<Figures> {
+    fn run(&mut self, kind: &KosShape) -> anyhow::Result<Figures> {
         life::forget(&self.scratch);
-        let live = |load: Load| life::live(&self.scratch, &load);
+        let live = |load: KosLoad| life::live(&self.scratch, &load);
         match *kind {
-            Kind::Slope { nodes, sizes, peers } => {
-                let load =
-                    |attachments| Load { nodes, attachments, networks: attachments / peers, per_key: false };
+            KosShape::Slope { nodes, sizes, peers } => {
+                let load = |attachments| KosLoad {
+                    nodes,
+                    attachments,
+                    networks: attachments / peers,
+                    per_key: false,
+                };
                 let [few, more, most] = sizes.map(|size| live(load(size)));
                 let (few, more, most) = (few?, more?, most?);
                 let cost = |figures: &Figures| figures.of("cpu_us").context("it was measured");
@@ -47,14 +51,14 @@ impl Subject<Kind> for Kos {
                     .with("more_agents_cpu_us", of(&more, "agents_cpu_us")?);
                 Ok(most.with("irrelevant", irrelevant))
             }
-            Kind::Fixed { nodes, sizes, networks } => {
-                let load = |attachments| Load { nodes, attachments, networks, per_key: false };
+            KosShape::Fixed { nodes, sizes, networks } => {
+                let load = |attachments| KosLoad { nodes, attachments, networks, per_key: false };
                 let [few, more] = sizes.map(|size| live(load(size)));
                 let few_us = few?.of("cpu_us").context("it was measured")?;
                 Ok(more?.with("few_us", few_us))
             }
-            Kind::Streams { nodes, attachments, peers } => {
-                let load = |per_key| Load { nodes, attachments, networks: attachments / peers, per_key };
+            KosShape::Streams { nodes, attachments, peers } => {
+                let load = |per_key| KosLoad { nodes, attachments, networks: attachments / peers, per_key };
                 let (interest, per_key) = (live(load(false))?, live(load(true))?);
                 let mut both = interest.clone();
                 for name in [

@@ -1,8 +1,10 @@
-//! KOS at its full size: a server with the controllers in one process, the agents of a thousand nodes in another, each with a connection
-//! and a cache of its own, and attachments that are made over TLS by this one.
+//! KOS at its full size: a server with the controllers in one process, the agents of a thousand
+//! nodes in another, each with its own connection and cache, and attachments created by this
+//! process over TLS.
 //!
-//! [`rows`] lists the shapes and the rows they fill. A shape is one or more lives ([`life`]), each in processes of its own: [`control`] and
-//! [`agents`], which are told what to do in [`step`]s. [`known`] is what is made of the times at which nodes knew of attachments.
+//! [`rows`] lists the shapes and the rows they fill. A shape is one or more runs ([`life`]), each
+//! with the processes [`control`] and [`agents`], driven by the requests of [`step`]. [`known`]
+//! evaluates the times at which nodes learned of attachments.
 
 mod agents;
 mod control;

@@ -1,6 +1,6 @@
-//! Which attachment is where.
+//! Placement of attachments.
 
-use super::shape::Load;
+use super::shape::KosLoad;
 use serde_json::{Value, json};
 
 pub(super) const NAMESPACE: &str = "default";
@@ -14,12 +14,12 @@ pub(super) fn attachments_path() -> String {
     format!("{GROUP}/networkattachments")
 }
 
-/// As the agents' process calls them.
+/// Returns the name of a node, as in the agents' process.
 pub(super) fn node(number: usize) -> String {
     format!("node-{number}")
 }
 
-/// The first has number 1; networks need not have neighbours' blocks, as no two are one.
+/// Returns the subnet of a network, numbered from 1; blocks need not be adjacent, only distinct.
 pub(super) fn subnet(network: usize) -> Value {
     json!({
         "apiVersion": "network.example.com/v1alpha1", "kind": "Subnet",
@@ -28,8 +28,9 @@ pub(super) fn subnet(network: usize) -> Value {
     })
 }
 
-impl Load {
-    /// Attachments of one network are neighbours, and on as many nodes as there are of them, if there are.
+impl KosLoad {
+    /// Returns an attachment. Those of one network are numbered consecutively, and on distinct
+    /// nodes if possible.
     pub(super) fn attachment(&self, number: usize) -> Value {
         let network = number / self.in_one();
         json!({
@@ -39,12 +40,13 @@ impl Load {
         })
     }
 
-    /// So many are in each network.
+    /// Returns the number of attachments per network.
     pub(super) const fn in_one(&self) -> usize {
         self.attachments.div_ceil(self.networks)
     }
 
-    /// So many interfaces of others there are to be on all nodes together: of each attachment one on every other node of its network.
+    /// Returns the expected number of remote interfaces on all nodes: one per attachment on every
+    /// other node of its network.
     pub(super) fn remotes(&self) -> usize {
         let mut remotes = 0;
         let mut first = 0;
@@ -62,13 +64,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_know_of_all_others_of_their_network() {
-        let load = Load { nodes: 1000, attachments: 1000, networks: 20, per_key: false };
+    fn nodes_learn_of_all_attachments_of_their_networks() {
+        let load = KosLoad { nodes: 1000, attachments: 1000, networks: 20, per_key: false };
         assert_eq!((load.in_one(), load.remotes()), (50, 1000 * 49));
-        let load = Load { nodes: 10, attachments: 105, networks: 5, per_key: false };
+        let load = KosLoad { nodes: 10, attachments: 105, networks: 5, per_key: false };
         assert_eq!((load.in_one(), load.remotes()), (21, 105 * 9));
         let nodes: std::collections::BTreeSet<_> = (0..50)
-            .map(|number| Load { nodes: 1000, ..load }.attachment(number)["spec"]["node"].to_string())
+            .map(|number| KosLoad { nodes: 1000, ..load }.attachment(number)["spec"]["node"].to_string())
             .collect();
         assert_eq!(nodes.len(), 50);
     }

@@ -1,20 +1,20 @@
-//! The rows of this suite. Those that the design names carry its names and goals.
+//! The rows of this suite. Rows named in the design have its names and goals.
 
-use super::shape::Kind;
-use crate::interleave::{Plan, Spec};
+use super::shape::KosShape;
+use crate::interleave::{Plan, RowSpec};
 use crate::report::Goal;
 
-/// The shapes and their rows.
-pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
+/// Returns the shapes and their rows.
+pub(super) fn plans(quick: bool) -> Vec<Plan<KosShape>> {
     let (nodes, sizes, fixed, streams) = match quick {
         true => (20, [100, 200, 400], ([100, 200], 5), 200),
         false => (1000, [1000, 10_000, 100_000], ([1000, 10_000], 20), 10_000),
     };
     let peers = if quick { 10 } else { 50 };
-    let less = Spec::less;
+    let less = RowSpec::less;
     vec![
         Plan {
-            shape: Kind::Slope { nodes, sizes, peers },
+            shape: KosShape::Slope { nodes, sizes, peers },
             absent: vec![],
             rows: vec![
                 less("cost-slope", "", "slope")
@@ -30,7 +30,7 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
                     .also("server_cpu_us", "of that server and controllers")
                     .also("agents_cpu_us", "of that all agents"),
                 less("irrelevant-events", "", "irrelevant").goals(&[Goal::at_most(0.0, "")]).note(IRRELEVANT),
-                Spec::more("attachments", "/s", "per_second").note(THROUGHPUT),
+                RowSpec::more("attachments", "/s", "per_second").note(THROUGHPUT),
                 latency("create-to-addressed-p99", "addressed", ADDRESSED),
                 latency("create-to-implemented-p99", "implemented", IMPLEMENTED),
                 latency("create-to-known-p99", "known", KNOWN),
@@ -43,7 +43,7 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
             ],
         },
         Plan {
-            shape: Kind::Fixed { nodes, sizes: fixed.0, networks: fixed.1 },
+            shape: KosShape::Fixed { nodes, sizes: fixed.0, networks: fixed.1 },
             absent: vec![],
             rows: vec![
                 less("cost-fixed-networks", "µs", "cpu_us")
@@ -52,7 +52,7 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
             ],
         },
         Plan {
-            shape: Kind::Streams { nodes, attachments: streams, peers },
+            shape: KosShape::Streams { nodes, attachments: streams, peers },
             absent: vec![],
             rows: vec![
                 less("streams", "", "streams")
@@ -71,7 +71,7 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
     ]
 }
 
-fn latency(name: &str, of: &'static str, note: &'static str) -> Spec {
+fn latency(name: &str, of: &'static str, note: &'static str) -> RowSpec {
     let figure = |percent| -> &'static str {
         match (of, percent) {
             ("addressed", 50) => "addressed_p50_ms",
@@ -88,7 +88,7 @@ fn latency(name: &str, of: &'static str, note: &'static str) -> Spec {
             (_, _) => "heard_p99_ms",
         }
     };
-    Spec::less(name, "ms", figure(99)).note(note).also(figure(50), "p50").also(figure(90), "p90")
+    RowSpec::less(name, "ms", figure(99)).note(note).also(figure(50), "p50").also(figure(90), "p90")
 }
 
 const SLOPE: &str = "CPU of server, controllers and all agents for one attachment, from its creation until it is known on every node that has one in its network, \
@@ -102,10 +102,12 @@ const ADDRESSED: &str = "by the server's stamps of the sections, while 64 creati
 const IMPLEMENTED: &str = "the same, until the agent's words are stored";
 const KNOWN: &str = "from the last thing that a client did for it (this attachment, or the first of the other node in that network) until the other node's fabric is \
      told of it; over all pairs of an attachment and a node";
-const HEARD: &str = "from the stamp of the agent's words until the other node's fabric is told, where the network mattered to that node before";
+const HEARD: &str = "from the timestamp of the agent's status until the other node's fabric is called, if the \
+    node already had that network";
 const EVENTS: &str = "events that the server sent an agent, of its own attachments and of peers";
 const MEMORY: &str = "resident and no file, of the process of all agents, at the end";
-const FIXED: &str = "CPU of all for one attachment in 20 networks, with 10 000: 500 in a network, so each is told to 499 nodes";
+const FIXED: &str = "total CPU for one attachment in 20 networks, with 10 000: 500 in a network, so each is \
+    sent to 499 nodes";
 const STREAMS: &str =
     "long-running requests at the server, with 10 000 attachments on 1 000 nodes, in networks of 50";
 const STREAMS_COST: &str = "CPU of server, controllers and all agents for one attachment, by one stream a node whose interests are edited";
@@ -116,7 +118,7 @@ mod tests {
     use crate::interleave::assert_names_once;
 
     #[test]
-    fn the_rows_that_the_design_names_are_there_once() {
+    fn rows_named_in_the_design_exist_once() {
         for quick in [true, false] {
             assert_names_once(&plans(quick), &["cost-slope", "irrelevant-events"]);
         }

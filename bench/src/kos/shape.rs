@@ -1,22 +1,23 @@
-//! What is measured.
+//! The measured shapes.
 
-/// One whole life: agents begin, attachments are made, all is known where it matters.
+/// The load of one run: agents start, attachments are created, and all nodes learn of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Load {
+pub(super) struct KosLoad {
     pub(super) nodes: usize,
     pub(super) attachments: usize,
-    /// They are dealt to so many networks, of one size, and to nodes in turn.
+    /// Number of networks of equal size; nodes take attachments in turn.
     pub(super) networks: usize,
-    /// A stream for each network of a node, as any Kubernetes wants it, instead of one for each node.
+    /// One stream per network of a node, as for any Kubernetes server, instead of one per node.
     pub(super) per_key: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
-    /// Few, more and most attachments, with as many peers each; what counts is that one costs the same.
+pub(super) enum KosShape {
+    /// Three numbers of attachments, with equally many peers each; the cost of one should be
+    /// constant.
     Slope { nodes: usize, sizes: [usize; 3], peers: usize },
-    /// Few and more attachments in as many networks: what peers cost.
+    /// Two numbers of attachments in equally many networks: the cost of peers.
     Fixed { nodes: usize, sizes: [usize; 2], networks: usize },
-    /// The same by one stream for each node, and by one for each network of a node.
+    /// One stream per node, against one per network of a node.
     Streams { nodes: usize, attachments: usize, peers: usize },
 }

@@ -1,20 +1,20 @@
-//! What the processes of a run are told.
+//! Requests to the processes of a run.
 
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum Control {
-    /// Serves, with all kinds and both controllers, and writes how it is reached.
+pub(super) enum ControlRequest {
+    /// Starts the server with all kinds and both controllers, and writes a kubeconfig.
     Begin { directory: PathBuf, kubeconfig: PathBuf },
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(super) enum Agents {
-    /// Begins the agents of so many nodes, and waits until each has looked at what is there.
+pub(super) enum AgentsRequest {
+    /// Starts the agents of `nodes` nodes, and waits until each has synced.
     Begin { kubeconfig: PathBuf, nodes: usize, per_key: bool },
-    /// Waits until so many interfaces of others were made on all nodes together, and so many of their own.
+    /// Waits until this many remote and local interfaces were created on all nodes.
     Until { remotes: usize, locals: usize },
-    /// What became of all attachments: asks the server, and lays beside it what was noted.
+    /// Reports all attachments: compares the server's timestamps with the records.
     Report,
 }

@@ -1,14 +1,14 @@
-//! What a row is to reach, and whether it did.
+//! Goals of rows, and verdicts.
 
 use super::{Better, Row, figure};
 use std::fmt;
 
-/// One thing that a row is to reach.
+/// A goal of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Goal {
-    /// This many times better than a peer in the same run.
+    /// Better than a peer in the same run by this factor.
     Times { factor: f64, peer: &'static str },
-    /// Our own figure, and no worse: a most where lower is better, a least where higher is.
+    /// A bound of our figure: a maximum if less is better, else a minimum.
     Limit { limit: f64, unit: &'static str, better: Better },
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for Goal {
     }
 }
 
-/// The goals of a row as the bench file has them.
+/// Returns the goals of a row as text for the bench file.
 pub(super) fn text(goals: &[Goal]) -> String {
     goals.iter().map(Goal::to_string).collect::<Vec<_>>().join(", ")
 }
@@ -45,7 +45,7 @@ pub(crate) enum Verdict {
     Missed,
     /// A goal names a peer that has no figure in this run.
     NoPeer,
-    /// We have no figure ourselves.
+    /// Our figure is missing.
     NotMeasured,
 }
 
@@ -60,7 +60,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// A row's verdict; `None` if it has no goal. One missed goal is a miss, whatever the others are.
+/// Returns the verdict of a row; `None` without a goal. One missed goal makes it a miss.
 pub(crate) fn judge(row: &Row) -> Option<Verdict> {
     let each = row.goals.iter().map(|goal| judge_one(row, goal));
     let verdicts: Vec<Verdict> = each.collect();
@@ -82,7 +82,7 @@ fn judge_one(row: &Row, goal: &Goal) -> Verdict {
     if met { Verdict::Met } else { Verdict::Missed }
 }
 
-/// A peer's cell: its figure, and how many times better ours is.
+/// Returns a peer's cell: its figure, and the factor by which ours is better.
 pub(super) fn beside(row: &Row, peer: &str) -> String {
     match (row.peers.get(peer).copied().flatten(), row.ratio(peer)) {
         (Some(theirs), Some(ratio)) => format!("{} ({}×)", figure(theirs), figure(ratio)),
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn goals_read_as_the_design_writes_them() {
+    fn goals_are_formatted_as_in_the_design() {
         let goals = [Goal::times(1.5, "client-go"), Goal::times(3.0, "kube-runtime"), Goal::at_most(1.2, "")];
         assert_eq!(text(&goals), "≥ 1.5× client-go, ≥ 3× kube-runtime, ≤ 1.2");
     }

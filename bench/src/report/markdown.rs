@@ -1,4 +1,4 @@
-//! The report as a section of `bench/RESULTS.md`, so that nobody types a figure.
+//! The report as a generated section of `bench/RESULTS.md`.
 
 use super::Report;
 use super::table::{cells, figures_are};
@@ -6,7 +6,7 @@ use anyhow::Context;
 use std::fmt::Write;
 use std::path::Path;
 
-/// Writes the suite's section into the file: in place of the one that is there, else at its end.
+/// Replaces the suite's section in the file, or appends it.
 pub(crate) fn write_section(report: &Report, path: &Path) -> anyhow::Result<()> {
     let old = match std::fs::read_to_string(path) {
         Ok(text) => text,
@@ -36,7 +36,7 @@ fn section(report: &Report) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// `old` with the section `## suite` replaced by `section`, or with it added.
+/// Returns `old` with the section `## suite` replaced by `section`, or appended.
 fn replace(old: &str, suite: &str, section: &str) -> String {
     let heading = format!("## {suite}\n");
     let begin =

@@ -1,4 +1,4 @@
-//! Where figures come from: a figure without its machine, commit and command does not count.
+//! The origin of figures: machine, commit and command.
 
 use serde::Serialize;
 use std::path::Path;
@@ -29,7 +29,7 @@ fn machine() -> String {
     }
 }
 
-/// The checkout's commit, with a `+` if the checkout differs from it.
+/// Returns the commit of the checkout, with a `+` if there are changes.
 fn commit() -> String {
     let git = |args: &[&str]| {
         let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
@@ -41,7 +41,7 @@ fn commit() -> String {
     if clean { commit } else { format!("{commit}+") }
 }
 
-/// This process's command line, with the program's name for its path.
+/// Returns the command line, with the program's name instead of its path.
 fn command() -> String {
     let mut arguments = std::env::args();
     let program = arguments.next().unwrap_or_default();

@@ -1,8 +1,8 @@
-//! The report on a terminal.
+//! The report as a terminal table.
 
 use super::{Report, Row, figure, goal};
 
-/// Prints the table, and below it the rows' notes.
+/// Prints the table, and the notes of the rows.
 pub(crate) fn print(report: &Report) {
     let lines = cells(&report.rows);
     let widths: Vec<usize> = (0..lines[0].len())
@@ -22,7 +22,7 @@ pub(crate) fn print(report: &Report) {
     }
 }
 
-/// What the reader must know of every figure.
+/// Returns the explanation of the figures.
 pub(super) fn figures_are(rounds: usize) -> String {
     match rounds {
         1 => "one round, no medians: good for a look, not for a claim".to_owned(),
@@ -32,7 +32,7 @@ pub(super) fn figures_are(rounds: usize) -> String {
     }
 }
 
-/// The table as cells: a heading, then a line for each row.
+/// Returns the cells of the table: a heading, then one line per row.
 pub(super) fn cells(rows: &[Row]) -> Vec<Vec<String>> {
     let peers: Vec<&str> = rows.first().map(|row| row.peers.keys().copied().collect()).unwrap_or_default();
     let fixed = |cells: &[&str]| cells.iter().map(|&cell| cell.to_owned()).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! What a kubeconfig says: where a server is, how to know it, and who we are.
+//! Access data of a kubeconfig: address, certificate authority and credentials.
 
 use anyhow::{Context, ensure};
 use base64::Engine;
@@ -24,7 +24,7 @@ pub(crate) struct Access {
     tls: [Arc<ClientConfig>; 2],
 }
 
-/// Which HTTP is spoken.
+/// The HTTP version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Http {
     One,
@@ -37,7 +37,7 @@ impl Access {
         Self::parse(&text).with_context(|| format!("{} is not as expected", path.display()))
     }
 
-    /// A new connection.
+    /// Opens a connection.
     pub(crate) async fn connect(&self, http: Http) -> anyhow::Result<TlsStream<TcpStream>> {
         let stream = TcpStream::connect(self.address).await?;
         stream.set_nodelay(true)?;
@@ -70,7 +70,7 @@ impl Http {
     }
 }
 
-/// One cipher for all servers, the one that Go's clients prefer: so that encryption costs both sides the same.
+/// One cipher for all servers, Go's preferred one, so that encryption costs the same.
 fn tls(authority: &[u8], http: Http) -> anyhow::Result<ClientConfig> {
     let mut roots = RootCertStore::empty();
     for certificate in CertificateDer::pem_slice_iter(authority) {

@@ -1,5 +1,5 @@
-//! One client: a connection of HTTP/2 over TLS, which its clones share. Lean, as it shares the cores with the server: bodies are made
-//! before, and answers are not parsed.
+//! A client: an HTTP/2 connection over TLS, shared by its clones. It is lean, since it shares the
+//! cores with the server: request bodies are prepared, and answers are not parsed.
 
 use super::access::{Access, Http};
 use anyhow::{Context, ensure};
@@ -11,7 +11,7 @@ use hyper::body::Incoming;
 use hyper::client::conn::http2;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 
-/// As large as Go's clients have it for a stream.
+/// The stream window of Go's clients.
 const STREAM_WINDOW: u32 = 4 << 20;
 const CONNECTION_WINDOW: u32 = 16 << 20;
 
@@ -52,14 +52,14 @@ impl Client {
         self.expect(Method::GET, path, Bytes::new(), StatusCode::OK).await
     }
 
-    /// The status of an answer whose body does not matter.
+    /// Returns the status of an answer, ignoring its body.
     pub(crate) async fn status(&mut self, path: &str) -> anyhow::Result<StatusCode> {
         let (status, body) = self.send(Method::GET, path, Bytes::new()).await?;
         body.collect().await?;
         Ok(status)
     }
 
-    /// The length of an answer that is passed over as it comes.
+    /// Returns the length of an answer, discarding it.
     pub(crate) async fn length(&mut self, path: &str) -> anyhow::Result<usize> {
         let (status, mut body) = self.send(Method::GET, path, Bytes::new()).await?;
         ensure!(status == StatusCode::OK, "GET {path} was answered {status}");

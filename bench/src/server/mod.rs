@@ -1,7 +1,8 @@
-//! Servers of Kubernetes' API: `machinery serve`, and the genuine API machinery of `bench/peers/apiserver`.
+//! Servers of the Kubernetes API: `machinery serve`, and the genuine API machinery of
+//! `bench/peers/apiserver`.
 //!
-//! A [`Server`] is a process with a kubeconfig, which is used and looked at from outside. A [`Client`] has a connection to
-//! it; [`objects`] are what is written.
+//! A [`ServerProcess`] is a process with a kubeconfig, used and measured from outside. A
+//! [`Client`] has a connection to it; [`objects`] generates the objects written.
 
 mod access;
 mod client;
@@ -12,8 +13,8 @@ mod suite;
 
 pub(crate) use access::{Access, Http};
 pub(crate) use client::Client;
-pub(crate) use program::{Server, remove, settled};
+pub(crate) use program::{ServerProcess, remove, settled};
 pub(crate) use subjects::{PEER, ours};
-pub(crate) use suite::{Measure, Site, run};
+pub(crate) use suite::{Measure, ServerSite, run};
 
 use subjects::subjects;

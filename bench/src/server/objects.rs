@@ -1,20 +1,20 @@
-//! What is written: a kind with a schema, and objects of 1 KiB of it, which are texts from the beginning.
+//! The objects written: a kind with a schema, and prepared texts of 1 KiB.
 
-use crate::chance::Chance;
+use crate::random::SplitMix;
 use anyhow::{Context, ensure};
 use bytes::Bytes;
 use serde_json::{Value, json};
 use std::fmt::Write;
 
-/// Where the objects are.
+/// Path of the collection.
 pub(crate) const PATH: &str = "/apis/bench.machinery.dev/v1/namespaces/default/gadgets";
 
 pub(crate) const DEFINITIONS: &str = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions";
 
-/// Bytes of an object as it is sent.
+/// Size of an object as sent.
 pub(crate) const BYTES: usize = 1024;
 
-/// The kind.
+/// Returns the CustomResourceDefinition.
 pub(crate) fn definition() -> Value {
     json!({
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -53,14 +53,14 @@ pub(crate) fn definition() -> Value {
     })
 }
 
-/// The label by which watches select objects.
+/// The label that watches select by.
 pub(crate) const SHARD: &str = "shard";
 
 pub(crate) fn name(client: usize, i: usize) -> String {
     format!("gadget-{client:02}-{i:07}")
 }
 
-/// Writes objects; their long text differs from client to client.
+/// Generates objects; their long text differs between clients.
 pub(crate) struct Writer {
     text: String,
     count: usize,
@@ -68,28 +68,28 @@ pub(crate) struct Writer {
 
 impl Writer {
     pub(crate) fn new(client: usize) -> Self {
-        let mut chance = Chance(client as u64);
+        let mut chance = SplitMix(client as u64);
         let text = std::iter::repeat_with(|| char::from(b'a' + (chance.next() % 26) as u8)).take(BYTES);
         Self { text: text.collect(), count: 0 }
     }
 
-    /// How many it has written.
+    /// Returns the number of objects generated.
     pub(crate) fn turn(&self) -> usize {
         self.count
     }
 
-    /// An object to create, of [`BYTES`].
+    /// Returns an object to create, of [`BYTES`].
     pub(crate) fn new_object(&mut self, name: &str) -> Bytes {
         self.object(name, "0", None)
     }
 
-    /// An object to replace the one of this revision with.
+    /// Returns a replacement of the object at `revision`.
     pub(crate) fn replacement(&mut self, name: &str, revision: &str) -> Bytes {
         self.object(name, "0", Some(revision))
     }
 
-    /// An object to create, or to replace the one of a revision with. Watches select it by its shard, and find in it how many were
-    /// written up to it.
+    /// Returns an object to create, or to replace one at `revision`. It has a shard label and a
+    /// sequence number.
     pub(crate) fn object(&mut self, name: &str, shard: &str, revision: Option<&str>) -> Bytes {
         self.count += 1;
         let mut text = String::with_capacity(BYTES + 64);
@@ -111,19 +111,19 @@ impl Writer {
     }
 }
 
-/// The revision in an answer, taken out without reading it as a whole.
+/// Extracts the revision of an answer without parsing it whole.
 pub(crate) fn revision(answer: &[u8]) -> anyhow::Result<&str> {
     field(std::str::from_utf8(answer)?, r#""resourceVersion":""#, '"')
 }
 
-/// What an event of a watch says of its object: its shard, and how many were written up to it.
+/// Extracts shard and sequence number of a watch event.
 pub(crate) fn event(line: &str) -> anyhow::Result<(&str, u64)> {
     const KINDS: [&str; 2] = [r#"{"type":"ADDED","#, r#"{"type":"MODIFIED","#];
     ensure!(KINDS.iter().any(|kind| line.starts_with(kind)), "an event is not as expected: {line}");
     Ok((field(line, r#""shard":""#, '"')?, field(line, r#""replicas":"#, ',')?.parse()?))
 }
 
-/// What is between a text and a character.
+/// Returns the text between a prefix and a character.
 fn field<'a>(text: &'a str, begin: &str, end: char) -> anyhow::Result<&'a str> {
     let (_, rest) = text.split_once(begin).with_context(|| format!("there is no {begin} in {text}"))?;
     Ok(rest.split([end, '}']).next().unwrap_or_default())
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_says_its_shard_and_number() {
+    fn events_have_their_shard_and_number() {
         #[track_caller]
         fn check(line: &str, expected: Option<(&str, u64)>) {
             assert_eq!(event(line).ok(), expected);

@@ -1,4 +1,4 @@
-//! A server: a program that is told a directory, and writes a kubeconfig when it is ready.
+//! A server process: a program that gets a directory, and writes a kubeconfig when it is ready.
 
 use super::access::Access;
 use super::client::Client;
@@ -15,9 +15,9 @@ use std::time::{Duration, Instant};
 use tokio::runtime::Runtime;
 
 /// Longer than any start with 100 000 objects.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
-pub(crate) struct Server {
+pub(crate) struct ServerProcess {
     name: &'static str,
     program: PathBuf,
     arguments: &'static [&'static str],
@@ -25,8 +25,8 @@ pub(crate) struct Server {
     running: Option<Child>,
 }
 
-impl Server {
-    /// `arguments` come in front of the directory and the kubeconfig.
+impl ServerProcess {
+    /// `arguments` precede the directory and the kubeconfig.
     pub(crate) fn new(
         name: &'static str,
         program: PathBuf,
@@ -40,7 +40,8 @@ impl Server {
         self.name
     }
 
-    /// Starts it on a directory that is empty, and defines the kind of the [`objects`](super::objects).
+    /// Starts the server on an empty directory, and defines the kind of the
+    /// [`objects`](super::objects).
     pub(crate) fn begin(&mut self, directory: &Path, runtime: &Runtime) -> anyhow::Result<Access> {
         remove(directory)?;
         fs::create_dir_all(directory)?;
@@ -54,7 +55,7 @@ impl Server {
         Ok(access)
     }
 
-    /// Starts it on what such a one left in a directory.
+    /// Starts the server on an existing directory.
     pub(crate) fn begin_again(&mut self, directory: &Path, runtime: &Runtime) -> anyhow::Result<Access> {
         let access = self.start(directory)?;
         runtime.block_on(ready(&access))?;
@@ -82,7 +83,7 @@ impl Server {
             .with_context(|| format!("cannot start {name}"))?;
         self.scratch.began(child.id());
         let child = self.running.insert(child);
-        let end = Instant::now() + PATIENCE;
+        let end = Instant::now() + TIMEOUT;
         loop {
             if let Ok(access) = Access::read(&kubeconfig) {
                 return Ok(access);
@@ -95,7 +96,7 @@ impl Server {
         }
     }
 
-    /// What a client is told.
+    /// Returns the path of the kubeconfig.
     pub(crate) fn kubeconfig(&self) -> PathBuf {
         self.scratch.path("kubeconfig")
     }
@@ -104,7 +105,7 @@ impl Server {
         Ok(self.running.as_ref().with_context(|| format!("{} does not run", self.name))?.id())
     }
 
-    /// Ends it as a crash would.
+    /// Kills the server.
     pub(crate) fn kill(&mut self) -> anyhow::Result<()> {
         if let Some(mut child) = self.running.take() {
             child.kill().with_context(|| format!("cannot kill {}", self.name))?;
@@ -115,10 +116,10 @@ impl Server {
     }
 }
 
-/// Waits until a process has done what it does after its start: what is measured next is not that.
+/// Waits until a process is idle after its start.
 pub(crate) fn settled(pid: u32) -> anyhow::Result<()> {
     const LOOK: Duration = Duration::from_millis(250);
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     let mut cpu = process::cpu_us(pid)?;
     while Instant::now() < end {
         std::thread::sleep(LOOK);
@@ -131,7 +132,7 @@ pub(crate) fn settled(pid: u32) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Removes what a server kept.
+/// Removes the files of a server.
 pub(crate) fn remove(directory: &Path) -> anyhow::Result<()> {
     if directory.exists() {
         fs::remove_dir_all(directory).with_context(|| format!("cannot remove {}", directory.display()))?;
@@ -139,10 +140,10 @@ pub(crate) fn remove(directory: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Waits until objects of the kind can be listed, from a cache too if there is one.
+/// Waits until the kind can be listed, also from a cache.
 async fn ready(access: &Access) -> anyhow::Result<()> {
     let mut client = Client::connect(access).await?;
-    let end = Instant::now() + PATIENCE;
+    let end = Instant::now() + TIMEOUT;
     let path = format!("{PATH}?labelSelector=app%3Dnone");
     loop {
         let status = client.status(&path).await?;
@@ -156,7 +157,7 @@ async fn ready(access: &Access) -> anyhow::Result<()> {
     }
 }
 
-impl Drop for Server {
+impl Drop for ServerProcess {
     fn drop(&mut self) {
         if let Err(error) = self.kill() {
             eprintln!("{error:#}");

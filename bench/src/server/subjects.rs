@@ -1,8 +1,8 @@
-//! Both servers as the subjects of a suite.
+//! Both servers as subjects of a suite.
 
-use super::Server;
+use super::ServerProcess;
 use crate::go;
-use crate::interleave::{Missing, OURS, Subject};
+use crate::interleave::{MissingPeers, OURS, Subject};
 use crate::scratch::Scratch;
 use anyhow::{Context, ensure};
 use std::path::PathBuf;
@@ -13,16 +13,16 @@ pub(crate) const PEER: &str = "kubernetes";
 
 type Subjects<S> = Vec<Box<dyn Subject<S>>>;
 
-/// What `measured` makes of each server that can be built here, and who is missing.
+/// Returns the subjects of the servers that can be built here, and the missing peers.
 pub(super) fn subjects<S>(
-    measured: impl Fn(Server, Rc<Scratch>) -> anyhow::Result<Box<dyn Subject<S>>>,
-) -> anyhow::Result<(Subjects<S>, Missing)> {
+    measured: impl Fn(ServerProcess, Rc<Scratch>) -> anyhow::Result<Box<dyn Subject<S>>>,
+) -> anyhow::Result<(Subjects<S>, MissingPeers)> {
     let scratch = Rc::new(Scratch::new()?);
     let ours = ours(scratch.clone())?;
     let mut subjects = vec![measured(ours, scratch.clone())?];
-    let mut missing = Missing::new();
+    let mut missing = MissingPeers::new();
     if go::is_here() {
-        let peer = Server::new(PEER, go::build("apiserver")?, &[], scratch.clone());
+        let peer = ServerProcess::new(PEER, go::build("apiserver")?, &[], scratch.clone());
         subjects.push(measured(peer, scratch)?);
     } else {
         eprintln!("GO NOT FOUND: Kubernetes' API machinery is not measured; install Go, which builds it");
@@ -32,11 +32,11 @@ pub(super) fn subjects<S>(
 }
 
 /// `machinery serve`.
-pub(crate) fn ours(scratch: Rc<Scratch>) -> anyhow::Result<Server> {
-    Ok(Server::new(OURS, build()?, &["serve", "--listen", "127.0.0.1:0"], scratch))
+pub(crate) fn ours(scratch: Rc<Scratch>) -> anyhow::Result<ServerProcess> {
+    Ok(ServerProcess::new(OURS, build()?, &["serve", "--listen", "127.0.0.1:0"], scratch))
 }
 
-/// Builds the program `machinery` as this one was built, and next to it.
+/// Builds the program `machinery` with this one's profile, next to it.
 fn build() -> anyhow::Result<PathBuf> {
     let program = std::env::current_exe().context("cannot say where this program is")?;
     let target = program.ancestors().nth(2).context("this program is in no target directory")?;

@@ -1,36 +1,36 @@
-//! A suite whose subjects are both servers: each is started for a shape, measured from outside, and killed.
+//! Suites of both servers: each is started for a shape, measured from outside, and killed.
 
-use super::{Access, Server, remove, subjects};
+use super::{Access, ServerProcess, remove, subjects};
 use crate::Options;
-use crate::interleave::{self, Found, Plan, Subject};
+use crate::interleave::{self, Plan, Subject, SuiteResults};
 use crate::measure::Figures;
 use crate::scratch::Scratch;
 use std::path::PathBuf;
 use std::rc::Rc;
 use tokio::runtime::{Builder, Runtime};
 
-/// What a suite does with a server.
-pub(crate) trait Measure<S>: From<Site> + 'static {
-    fn site(&mut self) -> &mut Site;
-    /// Begins a server, and looks at what it does; it is killed afterwards.
+/// The measurements of a suite.
+pub(crate) trait Measure<S>: From<ServerSite> + 'static {
+    fn site(&mut self) -> &mut ServerSite;
+    /// Starts a server and measures it; the caller kills it.
     fn measure(&mut self, shape: &S) -> anyhow::Result<Figures>;
 }
 
-/// A server, where its files are, and its clients' thread.
-pub(crate) struct Site {
-    pub(crate) server: Server,
+/// A server with its files and its clients' thread.
+pub(crate) struct ServerSite {
+    pub(crate) server: ServerProcess,
     scratch: Rc<Scratch>,
-    /// All clients are on one thread: it costs least, and the server has the other core.
+    /// All clients run on one thread, which is cheapest and leaves the other core to the server.
     pub(crate) runtime: Runtime,
 }
 
-impl Site {
-    /// A server on an empty directory.
+impl ServerSite {
+    /// Starts the server on an empty directory.
     pub(crate) fn begin(&mut self) -> anyhow::Result<Access> {
         self.server.begin(&self.directory(), &self.runtime)
     }
 
-    /// For files that stay over the rounds.
+    /// Returns the directory of files kept over the rounds.
     pub(crate) fn kept_directory(&self) -> PathBuf {
         self.scratch.path(&format!("{}-kept", self.server.name()))
     }
@@ -40,16 +40,16 @@ impl Site {
     }
 }
 
-/// Measures the shapes that are asked for.
+/// Measures the selected shapes.
 pub(crate) fn run<M: Measure<S>, S>(
     options: &Options,
     plans: fn(bool) -> Vec<Plan<S>>,
-) -> anyhow::Result<Found> {
-    let plans = options.wanted(plans)?;
+) -> anyhow::Result<SuiteResults> {
+    let plans = options.selected(plans)?;
     let (mut subjects, missing) = subjects(|server, scratch| {
         let name = server.name();
-        let site = Site { server, scratch, runtime: runtime()? };
-        Ok(Box::new(Measured { name, by: M::from(site) }) as Box<_>)
+        let site = ServerSite { server, scratch, runtime: runtime()? };
+        Ok(Box::new(ServerSubject { name, by: M::from(site) }) as Box<_>)
     })?;
     Ok(interleave::run(&plans, &mut subjects, &missing, options.rounds()))
 }
@@ -58,12 +58,12 @@ fn runtime() -> std::io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
-struct Measured<M> {
+struct ServerSubject<M> {
     name: &'static str,
     by: M,
 }
 
-impl<S, M: Measure<S>> Subject<S> for Measured<M> {
+impl<S, M: Measure<S>> Subject<S> for ServerSubject<M> {
     fn name(&self) -> &'static str {
         self.name
     }
@@ -71,7 +71,8 @@ impl<S, M: Measure<S>> Subject<S> for Measured<M> {
     fn run(&mut self, shape: &S) -> anyhow::Result<Figures> {
         let measured = self.by.measure(shape);
         let site = self.by.site();
-        // What its clients had open ends with it: else ten thousand sockets would stay until the next round.
+        // Close all client connections: otherwise ten thousand sockets would stay until the next
+        // round.
         site.runtime = runtime()?;
         site.server.kill()?;
         remove(&site.directory())?;

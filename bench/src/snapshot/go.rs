@@ -1,35 +1,35 @@
 //! client-go's cache, in the process of the Go peers.
 
-use super::shape::Shape;
+use super::shape::SnapshotShape;
 use crate::go;
 use crate::interleave::Subject;
-use crate::lines::Lines;
+use crate::lines::LineProcess;
 use crate::measure::Figures;
 use serde::Serialize;
 
 pub(super) const NAME: &str = "client-go";
 
-/// Builds and starts the peer; `None` if there is no Go.
-pub(super) fn start() -> anyhow::Result<Option<Box<dyn Subject<Shape>>>> {
+/// Builds and starts the peer; `None` without Go.
+pub(super) fn start() -> anyhow::Result<Option<Box<dyn Subject<SnapshotShape>>>> {
     let Some(lines) = go::start()? else { return Ok(None) };
-    Ok(Some(Box::new(Peer(lines))))
+    Ok(Some(Box::new(GoCache(lines))))
 }
 
 #[derive(Serialize)]
-struct Request<'a> {
+struct CacheRequest<'a> {
     peer: &'static str,
     #[serde(flatten)]
-    shape: &'a Shape,
+    shape: &'a SnapshotShape,
 }
 
-struct Peer(Lines);
+struct GoCache(LineProcess);
 
-impl Subject<Shape> for Peer {
+impl Subject<SnapshotShape> for GoCache {
     fn name(&self) -> &'static str {
         NAME
     }
 
-    fn run(&mut self, shape: &Shape) -> anyhow::Result<Figures> {
-        self.0.ask(&Request { peer: NAME, shape })
+    fn run(&mut self, shape: &SnapshotShape) -> anyhow::Result<Figures> {
+        self.0.ask(&CacheRequest { peer: NAME, shape })
     }
 }

@@ -1,7 +1,7 @@
 //! The snapshot map beside client-go's cache, and beside maps under a reader-writer lock.
 //!
-//! [`rows`] lists the shapes and the rows they fill, [`shape`] what a shape is; [`work`] runs them on whatever is a
-//! [`cache::Cache`], [`go`] in a Go process of its own (`bench/peers/go/cache.go`).
+//! [`rows`] lists the shapes and the rows they fill, [`shape`] defines the shapes; [`work`] runs
+//! them on any [`cache::Cache`], [`go`] in a Go process (`bench/peers/go/cache.go`).
 
 mod cache;
 mod go;

@@ -1,21 +1,21 @@
-//! Our map.
+//! Our snapshot map.
 
 use super::cache::Cache;
-use super::object::{Key, Object};
+use super::object::{CacheKey, CachedObject};
 use machinery_snapshot::{Index, Map};
 use std::sync::Arc;
 
-pub(super) struct Ours {
-    map: Map<Key, Arc<Object>>,
+pub(super) struct SnapshotCache {
+    map: Map<CacheKey, Arc<CachedObject>>,
     by_app: Index<Arc<str>>,
     by_node: Index<Arc<str>>,
 }
 
-impl Cache for Ours {
-    fn filled(pairs: impl Iterator<Item = (Key, Arc<Object>)>) -> Self {
+impl Cache for SnapshotCache {
+    fn filled(pairs: impl Iterator<Item = (CacheKey, Arc<CachedObject>)>) -> Self {
         let mut builder = Map::builder(1);
-        let by_app = builder.text(|_, object: &Arc<Object>| object.app());
-        let by_node = builder.text(|_, object: &Arc<Object>| Some(&object.node));
+        let by_app = builder.text(|_, object: &Arc<CachedObject>| object.app());
+        let by_node = builder.text(|_, object: &Arc<CachedObject>| Some(&object.node));
         let map = builder.build();
         for (key, object) in pairs {
             map.insert(key, object);
@@ -39,7 +39,7 @@ impl Cache for Ours {
         self.map.snapshot().iter().map(|(_, object)| object.touch()).sum()
     }
 
-    fn write(&self, key: &Key, object: &Arc<Object>) {
+    fn write(&self, key: &CacheKey, object: &Arc<CachedObject>) {
         self.map.insert(key.clone(), object.clone());
     }
 }

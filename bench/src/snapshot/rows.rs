@@ -1,54 +1,54 @@
-//! The rows of this suite. Those that the design names carry its names and goals.
+//! The rows of this suite. Rows named in the design have its names and goals.
 
-use super::shape::Shape;
-use crate::interleave::{Plan, Spec};
+use super::shape::SnapshotShape;
+use crate::interleave::{Plan, RowSpec};
 use crate::report::Goal;
 
 const CG: &str = super::go::NAME;
 pub(super) const RWLOCK: &str = "rwlock";
 
-/// The shapes and their rows.
-pub(super) fn plans(quick: bool) -> Vec<Plan<Shape>> {
+/// Returns the shapes and their rows.
+pub(super) fn plans(quick: bool) -> Vec<Plan<SnapshotShape>> {
     let passes = |full: usize| if quick { full.div_ceil(20) } else { full };
     let ms = if quick { 200 } else { 3000 };
     let (objects, readers) = (80_000, 10);
-    let hot = Shape::Get { keys: 10_000, passes: passes(400), random: false };
-    let random = Shape::Get { keys: objects, passes: passes(40), random: true };
-    let list = Shape::List { keys: 100_000, passes: passes(20) };
+    let hot = SnapshotShape::Get { keys: 10_000, passes: passes(400), random: false };
+    let random = SnapshotShape::Get { keys: objects, passes: passes(40), random: true };
+    let list = SnapshotShape::List { keys: 100_000, passes: passes(20) };
     let rate =
-        |name: &str| Spec::more(name, "writes/s", "per_second").also("cpu_ns", "writer's CPU ns a write");
+        |name: &str| RowSpec::more(name, "writes/s", "per_second").also("cpu_ns", "writer's CPU ns a write");
     vec![
         plan(hot, ns("get-hot").goals(&[Goal::times(5.0, CG)]).note(HOT)),
         plan(random, ns("get-random").goals(&[Goal::times(2.0, CG)]).note(RANDOM)),
         plan(list, ns("list-100-by-index").goals(&[Goal::times(3.0, CG)]).note(LIST)),
         plan(
-            Shape::Writes { keys: objects, readers: 0, ms: ms / 2 },
+            SnapshotShape::Writes { keys: objects, readers: 0, ms: ms / 2 },
             rate("writes-0-readers").goals(&[Goal::times(2.0, CG)]).note(WRITES),
         ),
         Plan {
-            shape: Shape::Writes { keys: objects, readers, ms },
+            shape: SnapshotShape::Writes { keys: objects, readers, ms },
             absent: vec![],
             rows: vec![
                 rate("writes-10-readers")
                     .goals(&[Goal::times(1000.0, CG)])
                     .note(LISTING)
                     .also("lists", "lists a second meanwhile"),
-                Spec::less("writes-10-readers-cpu", "ns", "cpu_ns")
+                RowSpec::less("writes-10-readers-cpu", "ns", "cpu_ns")
                     .goals(&[Goal::at_most(1500.0, "ns")])
                     .note("the writer's CPU a write in that shape"),
             ],
         },
         plan(
-            Shape::Paced { keys: objects, readers, ms },
-            Spec::less("write-p99-10-readers", "ms", "p99_ms")
+            SnapshotShape::Paced { keys: objects, readers, ms },
+            RowSpec::less("write-p99-10-readers", "ms", "p99_ms")
                 .goals(&[Goal::at_most(1.0, "ms")])
                 .note(PACED)
                 .also("p50_ms", "median, ms")
                 .also("writes", "writes"),
         ),
         plan(
-            Shape::Bytes { keys: objects },
-            Spec::less("bytes-per-entry", "B", "bytes").goals(&[Goal::at_most(110.0, "B")]).note(BYTES),
+            SnapshotShape::Bytes { keys: objects },
+            RowSpec::less("bytes-per-entry", "B", "bytes").goals(&[Goal::at_most(110.0, "B")]).note(BYTES),
         ),
     ]
 }
@@ -65,12 +65,12 @@ const PACED: &str = "one write a millisecond, beside the same ten";
 const BYTES: &str = "live bytes of 80 000 entries with two indexes, keys' texts and objects not counted; \
      client-go after a collection";
 
-fn plan(shape: Shape, row: Spec) -> Plan<Shape> {
+fn plan(shape: SnapshotShape, row: RowSpec) -> Plan<SnapshotShape> {
     Plan { shape, absent: vec![], rows: vec![row] }
 }
 
-fn ns(name: &str) -> Spec {
-    Spec::less(name, "ns", "ns").also("cpu_ns", "CPU")
+fn ns(name: &str) -> RowSpec {
+    RowSpec::less(name, "ns", "ns").also("cpu_ns", "CPU")
 }
 
 #[cfg(test)]
@@ -79,7 +79,7 @@ mod tests {
     use crate::interleave::assert_names_once;
 
     #[test]
-    fn the_rows_that_the_design_names_are_there_once() {
+    fn rows_named_in_the_design_exist_once() {
         assert_names_once(
             &plans(false),
             &[

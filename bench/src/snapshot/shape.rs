@@ -1,11 +1,11 @@
-//! What is measured, apart from who is: the same value goes to every subject, to the Go process as JSON.
+//! The measured shapes, equal for every subject; the Go process gets them as JSON.
 
 use serde::Serialize;
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[serde(tag = "shape")]
-pub(super) enum Shape {
-    /// Getting every key, in the order in which they came, or in a random one.
+pub(super) enum SnapshotShape {
+    /// Gets of every key, in insertion or random order.
     #[serde(rename = "cache-get")]
     Get {
         keys: usize,
@@ -13,10 +13,10 @@ pub(super) enum Shape {
         #[serde(rename = "sooner")]
         random: bool,
     },
-    /// Listing and touching all that have one value of an index, for each value of both.
+    /// Lists by each value of both indexes, touching the objects.
     #[serde(rename = "cache-list")]
     List { keys: usize, passes: usize },
-    /// Replacing random objects as fast as one thread can, for a time, while readers list and touch everything.
+    /// Replacing random objects by one thread for a time, while readers list all objects.
     #[serde(rename = "cache-writes")]
     Writes {
         keys: usize,
@@ -25,7 +25,7 @@ pub(super) enum Shape {
         #[serde(rename = "work_ms")]
         ms: u64,
     },
-    /// Replacing a random object each millisecond.
+    /// Replacing a random object every millisecond.
     #[serde(rename = "cache-paced")]
     Paced {
         keys: usize,
@@ -44,8 +44,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shape_reads_as_the_go_process_expects_it() {
-        let shape = Shape::Writes { keys: 1, readers: 10, ms: 2 };
+    fn shapes_serialize_as_the_go_peer_expects() {
+        let shape = SnapshotShape::Writes { keys: 1, readers: 10, ms: 2 };
         let expect = r#"{"shape":"cache-writes","keys":1,"workers":10,"work_ms":2}"#;
         assert_eq!(serde_json::to_string(&shape).expect("plain data"), expect);
     }

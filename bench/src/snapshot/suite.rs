@@ -1,19 +1,21 @@
-//! Puts the suite together.
+//! Assembles the suite.
 
 use super::locked::Locked;
-use super::ours::Ours;
-use super::shape::Shape;
-use super::work::Here;
+use super::ours::SnapshotCache;
+use super::shape::SnapshotShape;
+use super::work::InProcess;
 use super::{go, rows};
 use crate::Options;
-use crate::interleave::{self, Found, Missing, OURS, Subject};
+use crate::interleave::{self, MissingPeers, OURS, Subject, SuiteResults};
 
-/// Measures the shapes that are asked for.
-pub(crate) fn run(options: &Options) -> anyhow::Result<Found> {
-    let plans = options.wanted(rows::plans)?;
-    let mut subjects: Vec<Box<dyn Subject<Shape>>> =
-        vec![Box::new(Here::<Ours>::new(OURS)), Box::new(Here::<Locked>::new(rows::RWLOCK))];
-    let mut missing = Missing::new();
+/// Measures the selected shapes.
+pub(crate) fn run(options: &Options) -> anyhow::Result<SuiteResults> {
+    let plans = options.selected(rows::plans)?;
+    let mut subjects: Vec<Box<dyn Subject<SnapshotShape>>> = vec![
+        Box::new(InProcess::<SnapshotCache>::new(OURS)),
+        Box::new(InProcess::<Locked>::new(rows::RWLOCK)),
+    ];
+    let mut missing = MissingPeers::new();
     match go::start()? {
         Some(peer) => subjects.push(peer),
         None => {

@@ -1,8 +1,8 @@
-//! The shapes, on a cache in this process.
+//! Runs the shapes on an in-process cache.
 
 use super::cache::Cache;
 use super::object::{GROUPS, app, keys, node, objects, shuffled};
-use super::shape::Shape;
+use super::shape::SnapshotShape;
 use crate::interleave::Subject;
 use crate::measure::{Figures, Lap, count, thread_cpu_time};
 use crate::memory;
@@ -11,30 +11,30 @@ use std::marker::PhantomData;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// A cache by its name.
-pub(super) struct Here<C> {
+/// An in-process cache with its name.
+pub(super) struct InProcess<C> {
     name: &'static str,
     cache: PhantomData<fn() -> C>,
 }
 
-impl<C> Here<C> {
+impl<C> InProcess<C> {
     pub(super) const fn new(name: &'static str) -> Self {
         Self { name, cache: PhantomData }
     }
 }
 
-impl<C: Cache> Subject<Shape> for Here<C> {
+impl<C: Cache> Subject<SnapshotShape> for InProcess<C> {
     fn name(&self) -> &'static str {
         self.name
     }
 
-    fn run(&mut self, shape: &Shape) -> anyhow::Result<Figures> {
+    fn run(&mut self, shape: &SnapshotShape) -> anyhow::Result<Figures> {
         Ok(match *shape {
-            Shape::Get { keys, passes, random } => get::<C>(keys, passes, random),
-            Shape::List { keys, passes } => list::<C>(keys, passes),
-            Shape::Writes { keys, readers, ms } => writes::<C>(keys, readers, ms),
-            Shape::Paced { keys, readers, ms } => paced::<C>(keys, readers, ms),
-            Shape::Bytes { keys } => bytes::<C>(keys),
+            SnapshotShape::Get { keys, passes, random } => get::<C>(keys, passes, random),
+            SnapshotShape::List { keys, passes } => list::<C>(keys, passes),
+            SnapshotShape::Writes { keys, readers, ms } => writes::<C>(keys, readers, ms),
+            SnapshotShape::Paced { keys, readers, ms } => paced::<C>(keys, readers, ms),
+            SnapshotShape::Bytes { keys } => bytes::<C>(keys),
         })
     }
 }
@@ -75,7 +75,7 @@ fn timed(passes: usize, pass: impl Fn() -> i64) -> Lap {
     lap
 }
 
-/// Runs `write` while readers list. Returns how many lists they finished.
+/// Runs `write` while readers list. Returns the number of lists completed.
 fn beside_readers<C: Cache, T>(cache: &C, readers: usize, write: impl FnOnce() -> T) -> (T, usize) {
     let (stop, lists) = (AtomicBool::new(false), AtomicUsize::new(0));
     let written = std::thread::scope(|scope| {
@@ -102,7 +102,8 @@ fn writes<C: Cache>(n: usize, readers: usize, ms: u64) -> Figures {
         let mut writes = 0;
         let (start, cpu) = (Instant::now(), thread_cpu_time());
         while start.elapsed() < limit {
-            // The clock is read after each sixteen writes: a slow one must not run sixteen past the end.
+            // The clock is read after sixteen writes: slow writes must not run sixteen past the
+            // end.
             for _ in 0..16 {
                 let i = order[writes % n];
                 cache.write(&keys[i], &versions[(writes / n + 1) % 2][i]);

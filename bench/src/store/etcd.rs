@@ -1,8 +1,8 @@
-//! etcd as Debian has it, on loopback, used through its own Go client from the process of the Go peers.
+//! Debian's etcd on loopback, used through its Go client in the process of the Go peers.
 
-use super::measured::{Server, Start};
-use super::shape::Step;
-use crate::lines::Lines;
+use super::measured::{Start, StoreServer};
+use super::shape::StoreStep;
+use crate::lines::LineProcess;
 use crate::measure::Figures;
 use crate::scratch::Scratch;
 use anyhow::{Context, bail, ensure};
@@ -16,40 +16,41 @@ use std::time::Duration;
 
 pub(super) const NAME: &str = "etcd";
 
-/// More of them were slower here: 64 clients had 7.5 k puts/s on one or two, 6.6 k on four, 6.5 k on sixteen.
+/// More were slower here: 64 clients had 7.5 k puts/s on one or two, 6.6 k on four, 6.5 k on
+/// sixteen.
 const CONNECTIONS: usize = 1;
 
-/// What it says.
+/// The log file.
 const LOG: &str = "etcd.log";
 
 const QUOTA_BYTES: &str = "8589934592";
 
-/// What the program says of itself, as `etcd Version: 3.4.23`; none if it is not here.
+/// Returns the version line, as `etcd Version: 3.4.23`; `None` if not installed.
 pub(super) fn version() -> Option<String> {
     let output = Command::new(NAME).arg("--version").output().ok()?;
     Some(String::from_utf8_lossy(&output.stdout).lines().next()?.to_owned())
 }
 
 pub(super) struct Etcd {
-    peers: Lines,
+    peers: LineProcess,
     scratch: Rc<Scratch>,
-    running: Option<Running>,
+    running: Option<RunningEtcd>,
 }
 
-struct Running {
+struct RunningEtcd {
     server: Child,
     client: SocketAddr,
 }
 
 #[derive(Serialize)]
-struct Request<'a> {
+struct EtcdRequest<'a> {
     peer: &'static str,
     #[serde(flatten)]
-    step: &'a Step,
+    step: &'a StoreStep,
 }
 
 #[derive(Serialize)]
-struct Ready {
+struct EtcdReady {
     peer: &'static str,
     shape: &'static str,
     endpoint: SocketAddr,
@@ -57,7 +58,7 @@ struct Ready {
 }
 
 impl Etcd {
-    pub(super) fn new(peers: Lines, scratch: Rc<Scratch>) -> Self {
+    pub(super) fn new(peers: LineProcess, scratch: Rc<Scratch>) -> Self {
         Self { peers, scratch, running: None }
     }
 
@@ -78,7 +79,7 @@ impl Etcd {
             .spawn()
             .context("cannot start etcd")?;
         self.scratch.began(server.id());
-        let running = self.running.insert(Running { server, client });
+        let running = self.running.insert(RunningEtcd { server, client });
         while TcpStream::connect(client).is_err() {
             if let Some(status) = running.server.try_wait()? {
                 bail!("etcd ended at its start: {status}\n{}", fs::read_to_string(self.scratch.path(LOG))?);
@@ -88,7 +89,8 @@ impl Etcd {
         Ok(client)
     }
 
-    /// Of its write-ahead log: its database is synced besides, ten times a second or after 10 000 puts.
+    /// Returns the syncs of the write-ahead log. The database is synced separately, ten times a
+    /// second or after 10 000 puts.
     fn syncs(&self) -> anyhow::Result<f64> {
         let client = self.running.as_ref().context("etcd does not run")?.client;
         let text = page(client, "/metrics").context("cannot read etcd's metrics")?;
@@ -98,7 +100,7 @@ impl Etcd {
     }
 }
 
-impl Server for Etcd {
+impl StoreServer for Etcd {
     fn name(&self) -> &'static str {
         NAME
     }
@@ -108,15 +110,15 @@ impl Server for Etcd {
         let mut launched = self.launch(start);
         if launched.is_err() {
             self.kill()?;
-            launched = self.launch(start); // somebody took one of its ports meanwhile
+            launched = self.launch(start); // another process may have taken a port
         }
-        let ready = Ready { peer: NAME, shape: "ready", endpoint: launched?, connections: CONNECTIONS };
+        let ready = EtcdReady { peer: NAME, shape: "ready", endpoint: launched?, connections: CONNECTIONS };
         self.peers.ask(&ready).map(drop)
     }
 
-    fn ask(&mut self, step: &Step) -> anyhow::Result<Figures> {
+    fn ask(&mut self, step: &StoreStep) -> anyhow::Result<Figures> {
         let before = self.syncs()?;
-        let figures = self.peers.ask(&Request { peer: NAME, step })?;
+        let figures = self.peers.ask(&EtcdRequest { peer: NAME, step })?;
         Ok(figures.with("syncs", self.syncs()? - before))
     }
 
@@ -142,14 +144,14 @@ impl Drop for Etcd {
     }
 }
 
-/// Two that were free a moment ago: etcd takes no socket that is bound.
+/// Returns two addresses that were just free: etcd does not accept a bound socket.
 fn free_addresses() -> anyhow::Result<[SocketAddr; 2]> {
     let bind = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));
     let (one, other) = (bind()?, bind()?);
     Ok([one.local_addr()?, other.local_addr()?])
 }
 
-/// Fetches a page. HTTP 1.0, so it has no chunks and an end.
+/// Fetches a page over HTTP 1.0, which has no chunks.
 fn page(server: SocketAddr, path: &str) -> anyhow::Result<String> {
     let mut stream = TcpStream::connect(server)?;
     write!(stream, "GET {path} HTTP/1.0\r\n\r\n")?;

@@ -1,6 +1,7 @@
-//! A subject of this suite: a server that is started, used, looked at from outside and killed.
+//! A subject of this suite: a store process that is started, used, measured from outside and
+//! killed.
 
-use super::shape::{Kind, Step};
+use super::shape::{StoreShape, StoreStep};
 use crate::interleave::Subject;
 use crate::measure::{Figures, count};
 use crate::process;
@@ -11,83 +12,83 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::Instant;
 
-/// A store in a process of its own, and those who use it.
-pub(super) trait Server {
+/// A store in a separate process, and its clients.
+pub(super) trait StoreServer {
     fn name(&self) -> &'static str;
-    /// Starts it on what is in its directory, and returns when it has answered a read.
+    /// Starts the store on its directory, and returns when it has answered a read.
     fn start(&mut self, start: &Start) -> anyhow::Result<()>;
-    /// Has it used. Among the figures is `syncs`, how often its log was synced meanwhile.
-    fn ask(&mut self, step: &Step) -> anyhow::Result<Figures>;
-    /// The process of the store.
+    /// Runs a step. The figures include `syncs`, the number of syncs of its log.
+    fn ask(&mut self, step: &StoreStep) -> anyhow::Result<Figures>;
+    /// Returns the process id of the store.
     fn pid(&self) -> anyhow::Result<u32>;
-    /// Ends it as a crash would.
+    /// Kills the store.
     fn kill(&mut self) -> anyhow::Result<()>;
 }
 
 pub(super) struct Start {
     pub(super) directory: PathBuf,
-    /// How long a sync takes at least.
+    /// Minimum duration of a sync.
     pub(super) sync_ms: u64,
 }
 
-pub(super) struct Measured<S> {
+pub(super) struct StoreSubject<S> {
     server: S,
     scratch: Rc<Scratch>,
-    kept: Option<Kept>,
+    kept: Option<LoadedStore>,
 }
 
-/// The files of a large store that was killed, which stay over the rounds: loading takes longer than measuring.
+/// The files of a large, killed store, kept over the rounds: loading takes longer than measuring.
 #[derive(Clone, Copy)]
-struct Kept {
+struct LoadedStore {
     objects: usize,
-    /// What an empty store takes.
+    /// Memory of an empty store.
     empty_memory: (f64, f64),
-    /// What the files take, less those of an empty store.
+    /// Disk usage, minus that of an empty store.
     disk: f64,
 }
 
-impl<S: Server> Measured<S> {
+impl<S: StoreServer> StoreSubject<S> {
     pub(super) fn new(server: S, scratch: Rc<Scratch>) -> Self {
         Self { server, scratch, kept: None }
     }
 
-    fn measure(&mut self, kind: &Kind) -> anyhow::Result<Figures> {
+    fn measure(&mut self, kind: &StoreShape) -> anyhow::Result<Figures> {
         match *kind {
-            Kind::Commits { clients, objects, seconds } => {
+            StoreShape::Commits { clients, objects, seconds } => {
                 self.begin(0)?;
-                self.server.ask(&Step::Load { objects, clients: LOADERS })?;
-                self.costed(&Step::Commits { clients, objects, seconds })
+                self.server.ask(&StoreStep::Load { objects, clients: LOADERS })?;
+                self.costed(&StoreStep::Commits { clients, objects, seconds })
             }
-            Kind::SlowSync { clients, objects, seconds, sync_ms } => {
+            StoreShape::SlowSync { clients, objects, seconds, sync_ms } => {
                 self.begin(sync_ms)?;
-                self.server.ask(&Step::Load { objects, clients: LOADERS })?;
-                let figures = self.costed(&Step::Commits { clients, objects, seconds })?;
+                self.server.ask(&StoreStep::Load { objects, clients: LOADERS })?;
+                let figures = self.costed(&StoreStep::Commits { clients, objects, seconds })?;
                 let rate = figures.of("per_second").zip(figures.of("sync_ms"));
                 let (per_second, sync_ms) = rate.context("the step says not how fast it was")?;
                 Ok(figures.with("share", per_second * sync_ms / 1e3 / count(clients)))
             }
-            Kind::Reads { clients, objects, seconds } => {
+            StoreShape::Reads { clients, objects, seconds } => {
                 self.begin(0)?;
-                self.server.ask(&Step::Load { objects, clients: LOADERS })?;
-                self.costed(&Step::Reads { clients, objects, seconds })
+                self.server.ask(&StoreStep::Load { objects, clients: LOADERS })?;
+                self.costed(&StoreStep::Reads { clients, objects, seconds })
             }
-            Kind::Fanout { watchers, events } => {
+            StoreShape::Fanout { watchers, events } => {
                 self.begin(0)?;
-                self.server.ask(&Step::Watch { watchers })?;
-                self.server.ask(&Step::Notify { events: 1 })?;
-                self.costed(&Step::Notify { events })
+                self.server.ask(&StoreStep::Watch { watchers })?;
+                self.server.ask(&StoreStep::Notify { events: 1 })?;
+                self.costed(&StoreStep::Notify { events })
             }
-            Kind::Large { objects, clients, seconds } => {
+            StoreShape::Large { objects, clients, seconds } => {
                 if self.kept.is_none_or(|kept| kept.objects != objects) {
                     self.load(objects)?;
                 }
                 let kept = self.kept.context("it was loaded")?;
-                self.restart(kept, &Step::Commits { clients, objects, seconds })
+                self.restart(kept, &StoreStep::Commits { clients, objects, seconds })
             }
         }
     }
 
-    /// Starts on an empty directory.
+    /// Starts the store on an empty directory.
     fn begin(&mut self, sync_ms: u64) -> anyhow::Result<PathBuf> {
         self.clear()?;
         let directory = self.directory();
@@ -96,8 +97,8 @@ impl<S: Server> Measured<S> {
         Ok(directory)
     }
 
-    /// A step, with what each of its operations cost the server.
-    fn costed(&mut self, step: &Step) -> anyhow::Result<Figures> {
+    /// Runs a step, and adds the server's cost per operation.
+    fn costed(&mut self, step: &StoreStep) -> anyhow::Result<Figures> {
         let pid = self.server.pid()?;
         let directory = self.directory();
         let (cpu, written) = (process::cpu_us(pid)?, process::written(&directory));
@@ -115,25 +116,25 @@ impl<S: Server> Measured<S> {
         })
     }
 
-    /// A store of many objects, killed when it had the last of them.
+    /// Loads a store with many objects, and kills it.
     fn load(&mut self, objects: usize) -> anyhow::Result<()> {
         let directory = self.begin(0)?;
         let empty_memory = process::memory(self.server.pid()?)?;
         let empty_disk = process::disk(&directory)?;
-        self.server.ask(&Step::Load { objects, clients: LOADERS })?;
+        self.server.ask(&StoreStep::Load { objects, clients: LOADERS })?;
         self.server.kill()?;
         let disk = process::disk(&directory)? - empty_disk;
         remove(&self.kept_directory())?;
         fs::rename(directory, self.kept_directory())?;
-        self.kept = Some(Kept { objects, empty_memory, disk });
+        self.kept = Some(LoadedStore { objects, empty_memory, disk });
         Ok(())
     }
 
-    fn restart(&mut self, kept: Kept, commits: &Step) -> anyhow::Result<Figures> {
+    fn restart(&mut self, kept: LoadedStore, commits: &StoreStep) -> anyhow::Result<Figures> {
         self.clear()?;
         copy(&self.kept_directory(), &self.directory())?;
         rustix::fs::sync();
-        // The one that is killed is the one that had all of it.
+        // Kill the process that has loaded all objects.
         let first = self.timed_start()?;
         self.server.kill()?;
         let seconds = self.timed_start()?;
@@ -154,7 +155,7 @@ impl<S: Server> Measured<S> {
         Ok(started.elapsed().as_secs_f64())
     }
 
-    /// Kills the server, and waits until the disk has nothing left to write: the next one is measured on it.
+    /// Kills the server, and waits until the disk has no pending writes, for the next measurement.
     fn end(&mut self) -> anyhow::Result<()> {
         self.server.kill()?;
         self.clear()?;
@@ -182,7 +183,7 @@ fn remove(directory: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Copies all files, at any depth.
+/// Copies a directory tree.
 fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
@@ -197,15 +198,15 @@ fn copy(from: &Path, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Who loads a store does not count, so there are as many as make it quick.
+/// Concurrent loaders. Loading is not measured, so it uses as many as make it fast.
 const LOADERS: usize = 256;
 
-impl<S: Server> Subject<Kind> for Measured<S> {
+impl<S: StoreServer> Subject<StoreShape> for StoreSubject<S> {
     fn name(&self) -> &'static str {
         self.server.name()
     }
 
-    fn run(&mut self, kind: &Kind) -> anyhow::Result<Figures> {
+    fn run(&mut self, kind: &StoreShape) -> anyhow::Result<Figures> {
         let measured = self.measure(kind);
         match (measured, self.end()) {
             (Ok(figures), Ok(())) => Ok(figures),

@@ -1,8 +1,9 @@
-//! The store on a disk beside etcd on the same disk.
+//! The store on disk beside etcd on the same disk.
 //!
-//! [`rows`] lists the shapes and the rows they fill. A subject is a process that can be killed: [`etcd`], driven by the
-//! Go peers through its own client, or [`ours`], which is this program again as a [`holder`] of a store and of those who
-//! use it. [`measured`] runs the same steps on either, and looks at the process from outside.
+//! [`rows`] lists the shapes and the rows they fill. A subject is a process that can be killed:
+//! [`etcd`], driven by the Go peers through its client, or [`ours`], this program as a [`holder`]
+//! of a store and its clients. [`measured`] runs the same steps on both, and measures the process
+//! from outside.
 
 mod etcd;
 mod holder;

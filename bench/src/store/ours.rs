@@ -1,45 +1,45 @@
-//! Our store, in a process of its own that is this program again.
+//! Our store, in a child process of this program.
 
-use super::holder::Open;
-use super::measured::{Server, Start};
-use super::shape::Step;
+use super::holder::OpenRequest;
+use super::measured::{Start, StoreServer};
+use super::shape::StoreStep;
 use crate::interleave::OURS;
-use crate::lines::Lines;
+use crate::lines::LineProcess;
 use crate::measure::Figures;
 use crate::scratch::Scratch;
 use anyhow::Context;
 use std::process::Command;
 use std::rc::Rc;
 
-pub(super) struct Ours {
+pub(super) struct OurStore {
     scratch: Rc<Scratch>,
-    holder: Option<Lines>,
+    holder: Option<LineProcess>,
 }
 
-impl Ours {
+impl OurStore {
     pub(super) fn new(scratch: Rc<Scratch>) -> Self {
         Self { scratch, holder: None }
     }
 
-    fn holder(&mut self) -> anyhow::Result<&mut Lines> {
+    fn holder(&mut self) -> anyhow::Result<&mut LineProcess> {
         self.holder.as_mut().context("the store's process does not run")
     }
 }
 
-impl Server for Ours {
+impl StoreServer for OurStore {
     fn name(&self) -> &'static str {
         OURS
     }
 
     fn start(&mut self, start: &Start) -> anyhow::Result<()> {
         let program = std::env::current_exe().context("cannot say where this program is")?;
-        let holder = Lines::start("the store's process", Command::new(program).arg("store-holder"))?;
+        let holder = LineProcess::start("the store's process", Command::new(program).arg("store-holder"))?;
         self.scratch.began(holder.pid());
-        let open = Open { open: start.directory.clone(), sync_ms: start.sync_ms };
+        let open = OpenRequest { open: start.directory.clone(), sync_ms: start.sync_ms };
         self.holder.insert(holder).ask(&open).map(drop)
     }
 
-    fn ask(&mut self, step: &Step) -> anyhow::Result<Figures> {
+    fn ask(&mut self, step: &StoreStep) -> anyhow::Result<Figures> {
         self.holder()?.ask(step)
     }
 

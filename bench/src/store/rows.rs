@@ -1,34 +1,35 @@
-//! The rows of this suite. Those that the design names carry its names and goals.
+//! The rows of this suite. Rows named in the design have its names and goals.
 
 use super::etcd;
-use super::shape::Kind;
-use crate::interleave::{Plan, Spec};
+use super::shape::StoreShape;
+use crate::interleave::{Plan, RowSpec};
 use crate::report::{Better, Goal};
 
 const ETCD: &str = etcd::NAME;
 
-/// How large the shapes are.
-struct Sizes {
+/// Sizes of the shapes.
+struct StoreSizes {
     seconds: f64,
-    /// Of a small store, and of the two large ones.
+    /// Objects of the small store, and of the two large ones.
     objects: usize,
     large: [usize; 2],
     events: [usize; 3],
 }
 
-const FULL: Sizes =
-    Sizes { seconds: 4.0, objects: 10_000, large: [100_000, 1_000_000], events: [1000, 200, 20] };
+const FULL: StoreSizes =
+    StoreSizes { seconds: 4.0, objects: 10_000, large: [100_000, 1_000_000], events: [1000, 200, 20] };
 
-/// Shows that all of it works: names promise sizes that a quick run has not.
-const QUICK: Sizes = Sizes { seconds: 0.5, objects: 1000, large: [2000, 10_000], events: [20, 10, 3] };
+/// A smoke test: smaller than the names of the rows promise.
+const QUICK: StoreSizes =
+    StoreSizes { seconds: 0.5, objects: 1000, large: [2000, 10_000], events: [20, 10, 3] };
 
-/// The shapes and their rows.
-pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
+/// Returns the shapes and their rows.
+pub(super) fn plans(quick: bool) -> Vec<Plan<StoreShape>> {
     let sizes = if quick { QUICK } else { FULL };
-    let Sizes { seconds, objects, .. } = sizes;
+    let StoreSizes { seconds, objects, .. } = sizes;
     let mut plans = vec![commits_64(&sizes), slow_sync(&sizes), commits_1(&sizes)];
     plans.extend([64, 1].map(|clients| Plan {
-        shape: Kind::Reads { clients, objects, seconds },
+        shape: StoreShape::Reads { clients, objects, seconds },
         absent: vec![],
         rows: vec![
             rate(&format!("reads-{clients}")).note(READS).also("cpu_us", "server CPU µs a read"),
@@ -38,10 +39,10 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
     }));
     let fanouts = [("fanout-1", 1), ("fanout-100", 100), ("fanout-10000", 10_000)];
     plans.extend(fanouts.into_iter().zip(sizes.events).map(|((name, watchers), events)| Plan {
-        shape: Kind::Fanout { watchers, events },
+        shape: StoreShape::Fanout { watchers, events },
         absent: vec![],
         rows: vec![
-            Spec::less(name, "ms", "last_ms")
+            RowSpec::less(name, "ms", "last_ms")
                 .goals(if watchers == 10_000 { &[Goal::Times { factor: 10.0, peer: ETCD }] } else { &[] })
                 .note(FANOUT)
                 .also("worst_ms", "slowest of a round, ms")
@@ -53,10 +54,10 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<Kind>> {
     plans
 }
 
-fn commits_64(sizes: &Sizes) -> Plan<Kind> {
-    let &Sizes { seconds, objects, .. } = sizes;
+fn commits_64(sizes: &StoreSizes) -> Plan<StoreShape> {
+    let &StoreSizes { seconds, objects, .. } = sizes;
     Plan {
-        shape: Kind::Commits { clients: 64, objects, seconds },
+        shape: StoreShape::Commits { clients: 64, objects, seconds },
         absent: vec![],
         rows: vec![
             rate("commits-64")
@@ -66,20 +67,20 @@ fn commits_64(sizes: &Sizes) -> Plan<Kind> {
             micros("commits-64-p99", "p99_us").goals(&[Goal::times(5.0, ETCD)]),
             micros("commits-64-p50", "p50_us"),
             micros("commits-64-cpu", "cpu_us").note(CPU),
-            Spec::less("commits-64-syncs", "", "syncs").note(SYNCS).also("sync_ms", "a sync took ms"),
-            Spec::less("commits-64-written", "B", "written").note(WRITTEN),
+            RowSpec::less("commits-64-syncs", "", "syncs").note(SYNCS).also("sync_ms", "a sync took ms"),
+            RowSpec::less("commits-64-written", "B", "written").note(WRITTEN),
         ],
     }
 }
 
-fn slow_sync(sizes: &Sizes) -> Plan<Kind> {
-    let &Sizes { seconds, objects, .. } = sizes;
+fn slow_sync(sizes: &StoreSizes) -> Plan<StoreShape> {
+    let &StoreSizes { seconds, objects, .. } = sizes;
     let goal = Goal::Limit { limit: 0.8, unit: "", better: Better::Higher };
     Plan {
-        shape: Kind::SlowSync { clients: 64, objects, seconds, sync_ms: 5 },
+        shape: StoreShape::SlowSync { clients: 64, objects, seconds, sync_ms: 5 },
         absent: vec![(ETCD, "its disk cannot be made slow")],
         rows: vec![
-            Spec::more("commits-64-slow-sync", "", "share")
+            RowSpec::more("commits-64-slow-sync", "", "share")
                 .goals(&[goal])
                 .note(SLOW_SYNC)
                 .also("per_second", "commits/s")
@@ -89,10 +90,10 @@ fn slow_sync(sizes: &Sizes) -> Plan<Kind> {
     }
 }
 
-fn commits_1(sizes: &Sizes) -> Plan<Kind> {
-    let &Sizes { seconds, objects, .. } = sizes;
+fn commits_1(sizes: &StoreSizes) -> Plan<StoreShape> {
+    let &StoreSizes { seconds, objects, .. } = sizes;
     Plan {
-        shape: Kind::Commits { clients: 1, objects, seconds },
+        shape: StoreShape::Commits { clients: 1, objects, seconds },
         absent: vec![],
         rows: vec![
             rate("commits-1")
@@ -102,20 +103,26 @@ fn commits_1(sizes: &Sizes) -> Plan<Kind> {
             micros("commits-1-p50", "p50_us"),
             micros("commits-1-p99", "p99_us"),
             micros("commits-1-cpu", "cpu_us").note(CPU),
-            Spec::less("commits-1-syncs", "", "syncs").note(SYNCS).also("sync_ms", "a sync took ms"),
-            Spec::less("commits-1-written", "B", "written").note(WRITTEN),
+            RowSpec::less("commits-1-syncs", "", "syncs").note(SYNCS).also("sync_ms", "a sync took ms"),
+            RowSpec::less("commits-1-written", "B", "written").note(WRITTEN),
         ],
     }
 }
 
-/// `restart` and `commits` are how many times better than etcd the two have to be.
-fn large(name: &str, objects: usize, sizes: &Sizes, restart: f64, commits: Option<f64>) -> Plan<Kind> {
+/// `restart` and `commits` are the goals, as factors over etcd.
+fn large(
+    name: &str,
+    objects: usize,
+    sizes: &StoreSizes,
+    restart: f64,
+    commits: Option<f64>,
+) -> Plan<StoreShape> {
     let goals: Vec<Goal> = commits.map(|factor| Goal::times(factor, ETCD)).into_iter().collect();
     Plan {
-        shape: Kind::Large { objects, clients: 64, seconds: sizes.seconds },
+        shape: StoreShape::Large { objects, clients: 64, seconds: sizes.seconds },
         absent: vec![],
         rows: vec![
-            Spec::less(&format!("restart-{name}"), "s", "restart_s")
+            RowSpec::less(&format!("restart-{name}"), "s", "restart_s")
                 .goals(&[Goal::times(restart, ETCD)])
                 .note(RESTART)
                 .also("first_s", "on memory that nobody used for a while, s"),
@@ -126,10 +133,10 @@ fn large(name: &str, objects: usize, sizes: &Sizes, restart: f64, commits: Optio
                 .also("cpu_us", "server CPU µs a commit")
                 .also("syncs", "syncs a commit")
                 .also("written", "bytes that the disk wrote a commit"),
-            Spec::less(&format!("memory-{name}"), "B", "memory")
+            RowSpec::less(&format!("memory-{name}"), "B", "memory")
                 .note(MEMORY)
                 .also("anonymous", "of it in no file"),
-            Spec::less(&format!("disk-{name}"), "B", "disk").note(DISK),
+            RowSpec::less(&format!("disk-{name}"), "B", "disk").note(DISK),
         ],
     }
 }
@@ -137,7 +144,7 @@ fn large(name: &str, objects: usize, sizes: &Sizes, restart: f64, commits: Optio
 const COMMITS: &str = "durable puts of 1 KiB to random ones of 10 000 keys; ours: tasks in the store's own process; etcd: \
      goroutines over its Go client (one connection, gRPC, loopback), which share the cores with the server";
 const CPU: &str = "of the server's process a commit: ours with the clients in it, etcd's without them";
-const SYNCS: &str = "of files a commit; etcd: of its write-ahead log, its database's come besides";
+const SYNCS: &str = "of files per commit; etcd: of its write-ahead log, without those of its database";
 const WRITTEN: &str = "bytes that the disk wrote meanwhile a commit, by whomever: with the page, the journal, and what is made \
      ahead";
 const SLOW_SYNC: &str = "commits/s over 64 / the time that a sync took, which is held up until it is 5 ms";
@@ -152,12 +159,12 @@ const MEMORY: &str = "resident after that restart, an object of 1 KiB and a key 
 const DISK: &str =
     "blocks of all files an object, less those of an empty store, segments made ahead included";
 
-fn rate(name: &str) -> Spec {
-    Spec::more(name, "/s", "per_second")
+fn rate(name: &str) -> RowSpec {
+    RowSpec::more(name, "/s", "per_second")
 }
 
-fn micros(name: &str, figure: &'static str) -> Spec {
-    Spec::less(name, "µs", figure)
+fn micros(name: &str, figure: &'static str) -> RowSpec {
+    RowSpec::less(name, "µs", figure)
 }
 
 #[cfg(test)]
@@ -166,7 +173,7 @@ mod tests {
     use crate::interleave::assert_names_once;
 
     #[test]
-    fn the_rows_that_the_design_names_are_there_once() {
+    fn rows_named_in_the_design_exist_once() {
         let named = [
             "commits-64",
             "commits-64-p99",

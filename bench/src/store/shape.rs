@@ -1,25 +1,25 @@
-//! What is measured, and the steps that it is made of. Objects are puts of 1 KiB, in the same order on both sides.
+//! The measured shapes and their steps. Objects are puts of 1 KiB, in the same order on both sides.
 
 use serde::{Deserialize, Serialize};
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
-    /// Clients put random objects of a small store anew, each waiting until its put is durable.
+pub(super) enum StoreShape {
+    /// Clients overwrite random objects of a small store, each waiting for durability.
     Commits { clients: usize, objects: usize, seconds: f64 },
-    /// The same on a disk whose sync takes at least so long.
+    /// The same on a disk with a minimum duration of syncs.
     SlowSync { clients: usize, objects: usize, seconds: f64, sync_ms: u64 },
-    /// Clients read random objects, one by one.
+    /// Clients read random objects, one at a time.
     Reads { clients: usize, objects: usize, seconds: f64 },
-    /// One put, and many who watch.
+    /// One put, and many watchers.
     Fanout { watchers: usize, events: usize },
-    /// A store of many objects is killed and started again; then clients put random ones anew.
+    /// A large store is killed and restarted; then clients overwrite random objects.
     Large { objects: usize, clients: usize, seconds: f64 },
 }
 
-/// What a subject is told to do next. The Go peers read the same text.
+/// A request to a subject. The Go peers parse the same text.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "shape", rename_all = "kebab-case")]
-pub(super) enum Step {
+pub(super) enum StoreStep {
     /// Puts each object once.
     Load {
         objects: usize,
@@ -35,11 +35,11 @@ pub(super) enum Step {
         objects: usize,
         seconds: f64,
     },
-    /// Begins to watch, in place of those who watched before.
+    /// Starts watchers, replacing earlier ones.
     Watch {
         watchers: usize,
     },
-    /// Puts, and waits until every watcher has seen it, again and again.
+    /// Puts repeatedly, each time waiting for every watcher.
     Notify {
         events: usize,
     },
@@ -50,8 +50,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_reads_as_the_go_process_expects_it() {
-        let step = Step::Commits { clients: 64, objects: 10, seconds: 0.5 };
+    fn steps_serialize_as_the_go_peer_expects() {
+        let step = StoreStep::Commits { clients: 64, objects: 10, seconds: 0.5 };
         let expect = r#"{"shape":"commits","clients":64,"objects":10,"seconds":0.5}"#;
         assert_eq!(serde_json::to_string(&step).expect("plain data"), expect);
     }

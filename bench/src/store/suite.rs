@@ -1,26 +1,26 @@
-//! Puts the suite together.
+//! Assembles the suite.
 
-use super::measured::Measured;
-use super::ours::Ours;
-use super::shape::Kind;
+use super::measured::StoreSubject;
+use super::ours::OurStore;
+use super::shape::StoreShape;
 use super::{etcd, rows};
-use crate::interleave::{self, Found, Missing, Subject};
+use crate::interleave::{self, MissingPeers, Subject, SuiteResults};
 use crate::scratch::Scratch;
 use crate::{Options, go};
 use std::rc::Rc;
 
-/// Measures the shapes that are asked for.
-pub(crate) fn run(options: &Options) -> anyhow::Result<Found> {
-    let plans = options.wanted(rows::plans)?;
+/// Measures the selected shapes.
+pub(crate) fn run(options: &Options) -> anyhow::Result<SuiteResults> {
+    let plans = options.selected(rows::plans)?;
     let scratch = Rc::new(Scratch::new()?);
-    let mut subjects: Vec<Box<dyn Subject<Kind>>> =
-        vec![Box::new(Measured::new(Ours::new(scratch.clone()), scratch.clone()))];
-    let mut missing = Missing::new();
+    let mut subjects: Vec<Box<dyn Subject<StoreShape>>> =
+        vec![Box::new(StoreSubject::new(OurStore::new(scratch.clone()), scratch.clone()))];
+    let mut missing = MissingPeers::new();
     match (etcd::version(), go::start()?) {
         (Some(version), Some(peers)) => {
             eprintln!("beside {version}");
             let etcd = etcd::Etcd::new(peers, scratch.clone());
-            subjects.push(Box::new(Measured::new(etcd, scratch)));
+            subjects.push(Box::new(StoreSubject::new(etcd, scratch)));
         }
         (version, _) => {
             let (what, remedy) = match version {

@@ -1,9 +1,9 @@
-//! Descriptors: a connection takes one, here and in the server, which inherits the limit.
+//! File descriptors: each connection takes one, here and in the server, which inherits the limit.
 
 use anyhow::ensure;
 use rustix::process::{Resource, getrlimit, setrlimit};
 
-/// Raises the limit of open files as far as it may be, and looks whether so many connections fit under it.
+/// Raises the limit of open files, and fails if `connections` do not fit.
 pub(crate) fn allow(connections: usize) -> anyhow::Result<()> {
     const BESIDES: u64 = 200;
     let mut limit = getrlimit(Resource::Nofile);

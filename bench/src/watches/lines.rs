@@ -1,11 +1,11 @@
-//! Bytes as lines: each event is one.
+//! Splits bytes into lines, one per event.
 
-/// The beginning of a line whose rest has not come.
+/// The start of an incomplete line.
 #[derive(Default)]
-pub(super) struct Lines(Vec<u8>);
+pub(super) struct LineBuffer(Vec<u8>);
 
-impl Lines {
-    /// Hands on each line that ends in these bytes.
+impl LineBuffer {
+    /// Passes on each complete line.
     pub(super) fn take(
         &mut self,
         mut bytes: &[u8],
@@ -31,10 +31,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_are_whole_however_they_come() {
+    fn lines_are_whole_across_chunks() {
         #[track_caller]
         fn check(pieces: &[&str], expected: &[&str]) {
-            let (mut lines, mut got) = (Lines::default(), Vec::new());
+            let (mut lines, mut got) = (LineBuffer::default(), Vec::new());
             for piece in pieces {
                 let each = |line: &str| {
                     got.push(line.to_owned());

@@ -1,16 +1,17 @@
-//! Many watches by selector on one server, and a client whose writes they see.
+//! Many watches by selector on one server, and a client that writes.
 //!
-//! An [`Audience`] holds the watches. Each selects objects by the equality of one label, and a task reads it. What they see is
-//! counted in `heard`: every event is looked at, and must be the next of those that its watch selects. A [`Publisher`] writes.
+//! A [`WatchPool`] holds the watches. Each selects objects by one label, and a task reads it. Their
+//! events are recorded in `event_log`: each is verified, and must be the next one of its watch's
+//! selection. A [`Publisher`] writes.
 
-mod audience;
 mod descriptors;
-mod heard;
+mod event_log;
 mod lines;
 mod publisher;
 mod stream;
+mod watch_pool;
 
-pub(crate) use audience::{Audience, Seats};
 pub(crate) use descriptors::allow;
-pub(crate) use heard::Lags;
-pub(crate) use publisher::{Publisher, Times};
+pub(crate) use event_log::Lags;
+pub(crate) use publisher::{Publisher, WriteTimes};
+pub(crate) use watch_pool::{WatchLayout, WatchPool};

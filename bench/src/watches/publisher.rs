@@ -1,4 +1,4 @@
-//! The client that writes: so many objects, one for each shard, and then the same ones again and again.
+//! The writing client: creates one object per shard, and then replaces them repeatedly.
 
 use crate::server::objects::{PATH, Writer, revision};
 use crate::server::{Access, Client};
@@ -7,10 +7,10 @@ use futures::StreamExt;
 use futures::stream::FuturesUnordered;
 use std::time::{Duration, Instant};
 
-/// So many writes may wait for their answer.
-const UNDER_WAY: usize = 64;
+/// Writes in flight.
+const IN_FLIGHT: usize = 64;
 
-/// The label's value, and the name of the object that has it.
+/// Returns the label value of a shard, which is also its object's name.
 pub(super) fn shard(number: usize) -> String {
     format!("s{number:07}")
 }
@@ -18,23 +18,23 @@ pub(super) fn shard(number: usize) -> String {
 pub(crate) struct Publisher {
     client: Client,
     writer: Writer,
-    /// By shard, as the last answer has it. None: its write is under way.
+    /// Revisions by shard; `None` while a write is in flight.
     revisions: Vec<Option<String>>,
-    /// The shard whose turn it is.
+    /// The next shard.
     next: usize,
-    /// The latest of all revisions.
+    /// The newest revision.
     newest: u64,
 }
 
-/// When each of some writes was answered, by its number.
+/// The times at which writes were answered, by sequence number.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Times {
+pub(crate) struct WriteTimes {
     first: u64,
-    /// With the shard.
+    /// With their shards.
     answered: Vec<(usize, Instant)>,
 }
 
-struct Answer {
+struct WriteAnswer {
     index: usize,
     shard: usize,
     revision: String,
@@ -42,7 +42,7 @@ struct Answer {
 }
 
 impl Publisher {
-    /// Makes an object for each shard.
+    /// Creates an object for each shard.
     pub(crate) async fn load(access: &Access, shards: usize) -> anyhow::Result<Self> {
         let client = Client::connect(access).await?;
         let mut publisher =
@@ -56,28 +56,28 @@ impl Publisher {
                 let answer = client.post(PATH, body).await?;
                 anyhow::Ok((number, revision(&answer)?.to_owned()))
             });
-            while created.len() >= UNDER_WAY || (number + 1 == shards && !created.is_empty()) {
+            while created.len() >= IN_FLIGHT || (number + 1 == shards && !created.is_empty()) {
                 let (number, revision) = created.next().await.context("one is under way")??;
-                publisher.know(number, revision)?;
+                publisher.record_revision(number, revision)?;
             }
         }
         drop(created);
         Ok(publisher)
     }
 
-    /// The revision after which nothing has been written.
+    /// Returns the newest revision.
     pub(crate) fn revision(&self) -> String {
         self.newest.to_string()
     }
 
-    /// Replaces objects in turn, those of the first `shards`, `rate` a second if there is one, else as fast as it goes. Does not wait
-    /// for one answer before it writes the next, unless it is that of the same object.
+    /// Replaces the objects of the first `shards` in turn, at `rate` per second or as fast as
+    /// possible. Writes are pipelined, except to the same object.
     pub(crate) async fn write(
         &mut self,
         shards: usize,
         count: usize,
         rate: Option<f64>,
-    ) -> anyhow::Result<Times> {
+    ) -> anyhow::Result<WriteTimes> {
         ensure!(shards <= self.revisions.len(), "there are fewer objects than {shards}");
         let (start, first) = (Instant::now(), self.writer.turn() as u64 + 1);
         let mut answered = vec![None; count];
@@ -97,7 +97,7 @@ impl Publisher {
             }
             let shard = self.next % shards;
             self.next = shard + 1;
-            while under_way.len() >= UNDER_WAY || self.revisions[shard].is_none() {
+            while under_way.len() >= IN_FLIGHT || self.revisions[shard].is_none() {
                 let answer = under_way.next().await.context("one is under way")?;
                 self.answered(answer?, &mut answered)?;
             }
@@ -108,37 +108,41 @@ impl Publisher {
         }
         drop(under_way);
         let answered: Option<Vec<(usize, Instant)>> = answered.into_iter().collect();
-        Ok(Times { first, answered: answered.context("a write was not answered")? })
+        Ok(WriteTimes { first, answered: answered.context("a write was not answered")? })
     }
 
     fn replace(
         &mut self,
         index: usize,
         number: usize,
-    ) -> anyhow::Result<impl Future<Output = anyhow::Result<Answer>> + use<>> {
+    ) -> anyhow::Result<impl Future<Output = anyhow::Result<WriteAnswer>> + use<>> {
         let known = self.revisions[number].take().context("its revision is known")?;
         let (name, mut client) = (shard(number), self.client.clone());
         let body = self.writer.object(&name, &name, Some(&known));
         Ok(async move {
             let answer = client.put(&format!("{PATH}/{name}"), body).await?;
             let at = Instant::now();
-            Ok(Answer { index, shard: number, revision: revision(&answer)?.to_owned(), at })
+            Ok(WriteAnswer { index, shard: number, revision: revision(&answer)?.to_owned(), at })
         })
     }
 
-    fn answered(&mut self, answer: Answer, answered: &mut [Option<(usize, Instant)>]) -> anyhow::Result<()> {
+    fn answered(
+        &mut self,
+        answer: WriteAnswer,
+        answered: &mut [Option<(usize, Instant)>],
+    ) -> anyhow::Result<()> {
         answered[answer.index] = Some((answer.shard, answer.at));
-        self.know(answer.shard, answer.revision)
+        self.record_revision(answer.shard, answer.revision)
     }
 
-    fn know(&mut self, shard: usize, revision: String) -> anyhow::Result<()> {
+    fn record_revision(&mut self, shard: usize, revision: String) -> anyhow::Result<()> {
         self.newest = self.newest.max(revision.parse()?);
         self.revisions[shard] = Some(revision);
         Ok(())
     }
 }
 
-impl Times {
+impl WriteTimes {
     #[cfg(test)]
     pub(super) const fn of(first: u64, answered: Vec<(usize, Instant)>) -> Self {
         Self { first, answered }
@@ -153,14 +157,14 @@ impl Times {
         self.answered.get(index).map(|(_, at)| *at)
     }
 
-    /// When the first write to a shard was answered that came after the one of a number.
+    /// Returns the time of the answer to the first write to a shard after number `last`.
     pub(crate) fn first_after(&self, last: Option<u64>, shard: usize) -> Option<Instant> {
         let skip = last.map_or(0, |last| (last + 1).saturating_sub(self.first));
         let mut later = self.answered.iter().skip(usize::try_from(skip).ok()?);
         later.find(|(written, _)| *written == shard).map(|(_, at)| *at)
     }
 
-    /// Adds those that came next.
+    /// Appends later writes.
     pub(crate) fn extend(&mut self, more: Self) {
         if self.answered.is_empty() {
             self.first = more.first;

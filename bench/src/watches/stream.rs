@@ -1,4 +1,4 @@
-//! One watch, as the bytes that come.
+//! A watch as a stream of bytes.
 
 use crate::server::objects::{PATH, SHARD};
 use crate::server::{Access, Http};
@@ -12,19 +12,19 @@ use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 
-/// So much of a stream may be under way: as much as HTTP/2 has it, and two events where somebody does not read. That is soon
-/// known then: of what a client's kernel takes in its stead, a server learns nothing.
+/// The stream window: the HTTP/2 default, or two events for a stalled reader. A small window makes
+/// the stall visible soon: a server cannot see data buffered by the client's kernel.
 const STREAM_WINDOW: u32 = (64 << 10) - 1;
 const SMALL_STREAM_WINDOW: u32 = 3 << 10;
 const CONNECTION_WINDOW: u32 = 16 << 20;
 
-/// A watch whose answer has begun.
+/// A watch with a received response header.
 pub(super) enum Stream {
     One(Incoming),
     Two(RecvStream),
 }
 
-/// A connection with a watch for each shard.
+/// Opens a connection with a watch per shard.
 pub(super) async fn open(
     access: &Access,
     http: Http,
@@ -61,7 +61,8 @@ pub(super) async fn open(
 }
 
 impl Stream {
-    /// What comes next. A stalled reader looks at it too, but never says that it has read it: nothing more can come.
+    /// Returns the next bytes. A stalled reader never releases its window, so nothing more can
+    /// arrive.
     pub(super) async fn next(&mut self, stalled: bool) -> Option<anyhow::Result<Bytes>> {
         match self {
             Self::One(body) => loop {
@@ -89,7 +90,7 @@ impl Stream {
 }
 
 fn request(access: &Access, http: Http, revision: &str, shard: &str) -> anyhow::Result<Request<()>> {
-    // An hour: no watch ends by itself while something is measured.
+    // One hour: no watch times out during a measurement.
     let path = format!(
         "{PATH}?watch=true&resourceVersion={revision}&timeoutSeconds=3600&labelSelector={SHARD}%3D{shard}"
     );

@@ -1,8 +1,8 @@
-//! kube-runtime's scheduler, polled by hand. It has no priorities, metrics, back-off or exclusion of its own: those
-//! are in its `runner` and `Controller`, which need an API server.
+//! kube-runtime's scheduler, polled by hand. It has no priorities, metrics, back-off or exclusion:
+//! its `runner` and `Controller` have them, which need an API server.
 
-use super::keys::{self, Key};
-use super::shape::{Kind, Shape};
+use super::keys::{self, QueueKey};
+use super::shape::{QueueShape, QueueWork};
 use crate::interleave::Subject;
 use crate::measure::{Figures, Lap, count};
 use crate::memory;
@@ -29,40 +29,40 @@ impl KubeRuntime {
     }
 }
 
-impl Subject<Shape> for KubeRuntime {
+impl Subject<QueueShape> for KubeRuntime {
     fn name(&self) -> &'static str {
         "kube-runtime"
     }
 
-    fn run(&mut self, shape: &Shape) -> anyhow::Result<Figures> {
+    fn run(&mut self, shape: &QueueShape) -> anyhow::Result<Figures> {
         let _timers = self.runtime.enter();
         match shape.kind {
-            Kind::AddGetDone { keys, passes, .. } => add_pop(keys, passes),
-            Kind::DuplicateAdd { keys, passes } => duplicate_add(keys, passes),
-            Kind::DelayedAdd { keys, passes, sooner } => delayed_add(keys, passes, sooner),
-            Kind::DelayedAddNew { keys } => delayed_add_new(keys),
-            Kind::GetDone { keys, passes } => pop_pending(keys, passes),
-            Kind::BytesPerKey { keys } => bytes_per_key(keys),
+            QueueWork::AddGetDone { keys, passes, .. } => add_pop(keys, passes),
+            QueueWork::DuplicateAdd { keys, passes } => duplicate_add(keys, passes),
+            QueueWork::DelayedAdd { keys, passes, sooner } => delayed_add(keys, passes, sooner),
+            QueueWork::DelayedAddNew { keys } => delayed_add_new(keys),
+            QueueWork::GetDone { keys, passes } => pop_pending(keys, passes),
+            QueueWork::BytesPerKey { keys } => bytes_per_key(keys),
             _ => bail!("kube-runtime has no such thing"),
         }
     }
 }
 
-/// Requests are handed to the scheduler in portions of this many, as a controller's do that has many triggers.
+/// Requests reach the scheduler in batches of this size, as in a controller with many triggers.
 const PORTION: usize = 1000;
 
-type Requests = Pin<Box<dyn Stream<Item = ScheduleRequest<Key>>>>;
+type Requests = Pin<Box<dyn Stream<Item = ScheduleRequest<QueueKey>>>>;
 
 struct Fed {
-    scheduler: Pin<Box<Scheduler<Key, Requests>>>,
-    waiting: Rc<RefCell<VecDeque<ScheduleRequest<Key>>>>,
-    /// When this began. A request for then is due at once.
+    scheduler: Pin<Box<Scheduler<QueueKey, Requests>>>,
+    waiting: Rc<RefCell<VecDeque<ScheduleRequest<QueueKey>>>>,
+    /// The start; a request for this time is due at once.
     due: Instant,
 }
 
 impl Fed {
     fn new() -> Self {
-        let waiting: Rc<RefCell<VecDeque<ScheduleRequest<Key>>>> = Rc::default();
+        let waiting: Rc<RefCell<VecDeque<ScheduleRequest<QueueKey>>>> = Rc::default();
         let source = waiting.clone();
         let requests: Requests = Box::pin(futures::stream::poll_fn(move |_| {
             source.borrow_mut().pop_front().map_or(Poll::Pending, |request| Poll::Ready(Some(request)))
@@ -71,26 +71,26 @@ impl Fed {
         Self { scheduler: Box::pin(scheduler(requests)), waiting, due }
     }
 
-    fn request(&self, key: &Key, run_at: Instant) {
+    fn request(&self, key: &QueueKey, run_at: Instant) {
         self.waiting.borrow_mut().push_back(ScheduleRequest { message: key.clone(), run_at });
     }
 
-    /// Takes the next key that is due, and all waiting requests in.
-    fn pop(&mut self) -> Option<Key> {
+    /// Accepts all waiting requests, and returns the next due key.
+    fn pop(&mut self) -> Option<QueueKey> {
         match self.scheduler.as_mut().poll_next(&mut Context::from_waker(Waker::noop())) {
             Poll::Ready(key) => key,
             Poll::Pending => None,
         }
     }
 
-    /// Takes all waiting requests in; what is due becomes pending.
+    /// Accepts all waiting requests; due ones become pending.
     fn hold(&mut self) {
         let mut held = self.scheduler.as_mut().hold();
         let polled = Pin::new(&mut held).poll_next(&mut Context::from_waker(Waker::noop()));
         debug_assert!(polled.is_pending(), "what is held is not handed out");
     }
 
-    fn hold_all(&mut self, keys: &[Key]) {
+    fn hold_all(&mut self, keys: &[QueueKey]) {
         for portion in keys.chunks(PORTION) {
             portion.iter().for_each(|key| self.request(key, self.due));
             self.hold();
@@ -105,8 +105,8 @@ impl Fed {
     }
 }
 
-/// Requests are due *now*, as `kube_runtime::Controller` makes them. They then wait for the timer's next
-/// millisecond, which is latency and not cost: the clock stands meanwhile.
+/// Requests are due *now*, as those of `kube_runtime::Controller`. They wait for the timer's next
+/// millisecond, which is latency and not cost: the clock is paused meanwhile.
 fn add_pop(n: usize, passes: usize) -> anyhow::Result<Figures> {
     let (keys, mut fed) = (keys::make(n), Fed::new());
     add_pop_once(&mut fed, &keys, &mut Lap::default())?;
@@ -117,13 +117,13 @@ fn add_pop(n: usize, passes: usize) -> anyhow::Result<Figures> {
     Ok(lap.per(passes * n))
 }
 
-fn add_pop_once(fed: &mut Fed, keys: &[Key], lap: &mut Lap) -> anyhow::Result<()> {
+fn add_pop_once(fed: &mut Fed, keys: &[QueueKey], lap: &mut Lap) -> anyhow::Result<()> {
     const TICK: Duration = Duration::from_millis(2);
-    const PATIENCE: usize = 1000;
+    const TIMEOUT: usize = 1000;
     lap.start();
     keys.iter().for_each(|key| fed.request(key, Instant::now()));
     let mut popped = 0;
-    for _ in 0..PATIENCE {
+    for _ in 0..TIMEOUT {
         while fed.pop().is_some() {
             popped += 1;
         }
@@ -175,7 +175,7 @@ fn delayed_add_new(n: usize) -> anyhow::Result<Figures> {
     Ok(lap.per(n))
 }
 
-fn add_delayed(fed: &mut Fed, keys: &[Key], waits: &[Duration]) {
+fn add_delayed(fed: &mut Fed, keys: &[QueueKey], waits: &[Duration]) {
     for (portion, waits) in keys.chunks(PORTION).zip(waits.chunks(PORTION)) {
         portion.iter().zip(waits).for_each(|(key, &wait)| fed.request(key, Instant::now() + wait));
         fed.hold();

@@ -1,7 +1,7 @@
-//! The work queue beside client-go's, controller-runtime's priority queue and kube-runtime's scheduler.
+//! The work queue beside those of client-go, controller-runtime and kube-runtime.
 //!
-//! [`rows`] lists the shapes and the rows they fill, [`shape`] what a shape is; [`ours`], [`kube_runtime`] and
-//! [`go`] run them, the last in a Go process of its own (`bench/peers/go`).
+//! [`rows`] lists the shapes and the rows they fill, [`shape`] defines the shapes; [`ours`],
+//! [`kube_runtime`] and [`go`] run them, the last in a Go process (`bench/peers/go`).
 
 mod go;
 mod keys;

@@ -1,7 +1,7 @@
-//! The rows of this suite. Those that the design names carry its names and goals.
+//! The rows of this suite. Rows named in the design have its names and goals.
 
-use super::shape::{Kind, Shape};
-use crate::interleave::{Plan, Spec};
+use super::shape::{QueueShape, QueueWork};
+use crate::interleave::{Plan, RowSpec};
 use crate::report::Goal;
 
 const CG: &str = "client-go";
@@ -10,9 +10,9 @@ const KR: &str = "kube-runtime";
 const ONE_STREAM: (&str, &str) = (KR, "its scheduler is one stream, polled by one task");
 const NO_PRIORITIES: &str = "has no priorities";
 
-/// The shapes and their rows. A quick run has fewer repetitions, no shape of a million keys, and the corners of the
-/// matrix.
-pub(super) fn plans(quick: bool) -> Vec<Plan<Shape>> {
+/// Returns the shapes and their rows. A quick run has fewer repetitions, no shape of a million
+/// keys, and only the corners of the matrix.
+pub(super) fn plans(quick: bool) -> Vec<Plan<QueueShape>> {
     let mut plans = single(if quick { 20 } else { 400 });
     plans.extend(many(quick));
     if !quick {
@@ -21,10 +21,10 @@ pub(super) fn plans(quick: bool) -> Vec<Plan<Shape>> {
     plans
 }
 
-fn single(passes: usize) -> Vec<Plan<Shape>> {
-    let one = Kind::AddGetDone { keys: 1000, passes, batch: 1 };
-    let sixteen = Kind::AddGetDone { keys: 1000, passes, batch: 16 };
-    let priorities = Kind::PrioritiesOverPlain { keys: 1000, passes: passes / 4, levels: 4 };
+fn single(passes: usize) -> Vec<Plan<QueueShape>> {
+    let one = QueueWork::AddGetDone { keys: 1000, passes, batch: 1 };
+    let sixteen = QueueWork::AddGetDone { keys: 1000, passes, batch: 16 };
+    let priorities = QueueWork::PrioritiesOverPlain { keys: 1000, passes: passes / 4, levels: 4 };
     let against_both = [Goal::times(1.5, CG), Goal::times(3.0, KR)];
     let against_go = [Goal::times(2.5, CG)];
     let mut plans = vec![
@@ -33,35 +33,35 @@ fn single(passes: usize) -> Vec<Plan<Shape>> {
         plan(sixteen, ns("add-get-done-16").goals(&against_go).note(ONE_AT_A_TIME)),
         plan(
             priorities,
-            Spec::less("priorities-over-plain", "", "ratio")
+            RowSpec::less("priorities-over-plain", "", "ratio")
                 .goals(&[Goal::at_most(1.2, "")])
                 .note(PRIORITIES)
                 .also("own_ratio", "over its own with equal priorities"),
         )
         .without(&[(CG, NO_PRIORITIES), (KR, NO_PRIORITIES)]),
         plan(
-            Kind::DuplicateAdd { keys: 1000, passes: passes * 2 },
+            QueueWork::DuplicateAdd { keys: 1000, passes: passes * 2 },
             ns("duplicate-add")
                 .goals(&[Goal::times(1.0, CG)])
                 .note(DUPLICATE)
                 .also("plain_ns", "without them"),
         ),
         plan(
-            Kind::DelayedAdd { keys: 1000, passes: passes / 2, sooner: false },
+            QueueWork::DelayedAdd { keys: 1000, passes: passes / 2, sooner: false },
             ns("delayed-add").goals(&[Goal::times(10.0, CG)]).note(DELAYED),
         ),
         plan(
-            Kind::DelayedAdd { keys: 1000, passes: passes / 2, sooner: true },
+            QueueWork::DelayedAdd { keys: 1000, passes: passes / 2, sooner: true },
             ns("delayed-add-sooner").note(DELAYED_SOONER),
         ),
         plan(
-            Kind::DelayedAddNew { keys: passes * 250 },
+            QueueWork::DelayedAddNew { keys: passes * 250 },
             ns("delayed-add-new").note("fresh keys into an empty queue"),
         ),
     ];
     for (keys, name) in [(1000, "pop-pending-1k"), (10_000, "pop-pending-10k"), (50_000, "pop-pending-50k")] {
         let passes = (passes * 200 / keys).max(1);
-        plans.push(plan(Kind::GetDone { keys, passes }, ns(name).note(POP)));
+        plans.push(plan(QueueWork::GetDone { keys, passes }, ns(name).note(POP)));
     }
     plans
 }
@@ -77,16 +77,15 @@ const DUPLICATE: &str = "ours with a cause and a priority; controller-runtime un
 const DELAYED: &str = "adding again, with a delay that ends later, what waits already: it merges; the Go peers until \
      their buffers are merged";
 const DELAYED_SOONER: &str = "the same, but every second add is sooner than the key waits, and moves it";
-const POP: &str =
-    "get and done alone, of a queue of that size; kube-runtime: popping what it holds as pending";
+const POP: &str = "get and done alone, of a queue of that size; kube-runtime: popping its pending keys";
 
-fn many(quick: bool) -> Vec<Plan<Shape>> {
+fn many(quick: bool) -> Vec<Plan<QueueShape>> {
     let shape = |producers, workers, batch, adds| {
         let adds = if quick { adds / 10 } else { adds };
-        Kind::Processed { producers, workers, keys: 10_000, adds, batch }
+        QueueWork::Processed { producers, workers, keys: 10_000, adds, batch }
     };
     let row = |name: &str| {
-        Spec::more(name, "keys/s", "per_second")
+        RowSpec::more(name, "keys/s", "per_second")
             .also("cpu_ns", "CPU ns a key")
             .also("handed_out", "handed out for each add")
     };
@@ -114,32 +113,32 @@ const PROCESSED: &str = "what was handed out over wall time, until nothing is le
      is not counted; controller-runtime takes adds in beside its workers, and hands out little while they pour in";
 const BATCHES: &str = "ours adds 32 keys and takes up to 32 at a time; no peer has batches";
 
-fn million() -> Vec<Plan<Shape>> {
+fn million() -> Vec<Plan<QueueShape>> {
     let keys = 1_000_000;
-    let bytes = |name| Spec::less(name, "B", "bytes");
-    let failing = Kind::MillionFailing { keys, workers: 8, base_ms: 10 };
+    let bytes = |name| RowSpec::less(name, "B", "bytes");
+    let failing = QueueWork::MillionFailing { keys, workers: 8, base_ms: 10 };
     vec![
         plan(
-            Kind::DuplicateAdd { keys, passes: 1 },
+            QueueWork::DuplicateAdd { keys, passes: 1 },
             ns("duplicate-add-1m").note("as duplicate-add, in random order").also("plain_ns", "without them"),
         ),
         plan(
-            Kind::DelayedAdd { keys, passes: 1, sooner: false },
+            QueueWork::DelayedAdd { keys, passes: 1, sooner: false },
             ns("delayed-add-1m").note("as delayed-add, in random order"),
         ),
         plan(
-            Kind::AddLockContended { keys, workers: 1000, work_ms: 1, passes: 500 },
-            Spec::less("add-lock-contended", "µs", "us")
+            QueueWork::AddLockContended { keys, workers: 1000, work_ms: 1, passes: 500 },
+            RowSpec::less("add-lock-contended", "µs", "us")
                 .note(CONTENDED)
                 .also("handed_out", "handed out a second meanwhile"),
         )
         .without(&[ONE_STREAM]),
         plan(
-            Kind::BytesPerKey { keys },
+            QueueWork::BytesPerKey { keys },
             bytes("bytes-per-key").goals(&[Goal::at_most(160.0, "B")]).note(BYTES),
         ),
         Plan {
-            shape: Shape { kind: failing, peers_metered: false },
+            shape: QueueShape { kind: failing, peers_metered: false },
             absent: vec![(KR, "has no back-off per key")],
             rows: vec![
                 ns("million-failing")
@@ -160,11 +159,11 @@ const FAILING: &str =
     "1 000 000 keys, every tenth fails once: time a key, adding included, until all succeeded";
 const FAILING_BYTES: &str = "peak a key, without its text; the Go peers' heap with the garbage in it";
 
-fn plan(kind: Kind, row: Spec) -> Plan<Shape> {
-    Plan { shape: Shape { kind, peers_metered: false }, absent: vec![], rows: vec![row] }
+fn plan(kind: QueueWork, row: RowSpec) -> Plan<QueueShape> {
+    Plan { shape: QueueShape { kind, peers_metered: false }, absent: vec![], rows: vec![row] }
 }
 
-impl Plan<Shape> {
+impl Plan<QueueShape> {
     fn metered(mut self) -> Self {
         self.shape.peers_metered = true;
         self
@@ -176,8 +175,8 @@ impl Plan<Shape> {
     }
 }
 
-fn ns(name: &str) -> Spec {
-    Spec::less(name, "ns", "ns").also("cpu_ns", "CPU")
+fn ns(name: &str) -> RowSpec {
+    RowSpec::less(name, "ns", "ns").also("cpu_ns", "CPU")
 }
 
 #[cfg(test)]
@@ -186,7 +185,7 @@ mod tests {
     use crate::interleave::assert_names_once;
 
     #[test]
-    fn the_rows_that_the_design_names_are_there_once() {
+    fn rows_named_in_the_design_exist_once() {
         assert_names_once(
             &plans(false),
             &[

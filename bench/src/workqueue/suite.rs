@@ -1,16 +1,16 @@
-//! Puts the suite together.
+//! Assembles the suite.
 
-use super::shape::Shape;
+use super::shape::QueueShape;
 use super::{go, kube_runtime, ours, rows};
 use crate::Options;
-use crate::interleave::{self, Found, Missing, Subject};
+use crate::interleave::{self, MissingPeers, Subject, SuiteResults};
 
-/// Measures the shapes that are asked for.
-pub(crate) fn run(options: &Options) -> anyhow::Result<Found> {
-    let plans = options.wanted(rows::plans)?;
-    let mut subjects: Vec<Box<dyn Subject<Shape>>> =
-        vec![Box::new(ours::Ours::new()?), Box::new(kube_runtime::KubeRuntime::new()?)];
-    let mut missing = Missing::new();
+/// Measures the selected shapes.
+pub(crate) fn run(options: &Options) -> anyhow::Result<SuiteResults> {
+    let plans = options.selected(rows::plans)?;
+    let mut subjects: Vec<Box<dyn Subject<QueueShape>>> =
+        vec![Box::new(ours::OurQueue::new()?), Box::new(kube_runtime::KubeRuntime::new()?)];
+    let mut missing = MissingPeers::new();
     match go::start()? {
         Some(peers) => subjects.extend(peers),
         None => {

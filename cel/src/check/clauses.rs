@@ -1,15 +1,16 @@
-//! The clauses of `'%d'.format([x])`, where both are written out: each must be one, and for its argument's type.
+//! Checks the clauses of `'%d'.format([x])` with literal arguments: each must be valid, and match
+//! the type of its argument.
 
 use super::Checked;
 use crate::error::{Errors, Problem};
-use crate::syntax::ast::{Kind, List, Literal, Node};
+use crate::syntax::ast::{ListLiteral, Literal, Node, NodeKind};
 use crate::types::Type;
 
 pub(super) fn check(checked: &Checked, node: &Node, errors: &mut Errors) {
-    if let Kind::Call(call) = &node.kind
+    if let NodeKind::Call(call) = &node.kind
         && &*call.function == "format"
-        && let Some(Kind::Literal(Literal::String(text))) = call.target.as_ref().map(|it| &it.kind)
-        && let [Node { kind: Kind::List(args), .. }] = call.args.as_slice()
+        && let Some(NodeKind::Literal(Literal::String(text))) = call.target.as_ref().map(|it| &it.kind)
+        && let [Node { kind: NodeKind::List(args), .. }] = call.args.as_slice()
         && let Err((at, why)) = clauses(checked, text, args)
     {
         errors.push(at.unwrap_or(node.at), Problem::Other(why));
@@ -17,10 +18,10 @@ pub(super) fn check(checked: &Checked, node: &Node, errors: &mut Errors) {
     node.children().into_iter().for_each(|it| check(checked, it, errors));
 }
 
-/// What is wrong; at an argument, or with the whole call.
+/// An error at an argument, or of the whole call.
 type Wrong = (Option<u32>, String);
 
-fn clauses(checked: &Checked, text: &str, args: &List) -> Result<(), Wrong> {
+fn clauses(checked: &Checked, text: &str, args: &ListLiteral) -> Result<(), Wrong> {
     let wrong = |why: String| Err((None, why));
     let mut taken = 0;
     let mut rest = text;
@@ -39,7 +40,7 @@ fn clauses(checked: &Checked, text: &str, args: &List) -> Result<(), Wrong> {
         let after = precision(after).map_err(|why| {
             (None, format!("could not parse formatting clause: error while parsing precision: {why}"))
         })?;
-        // Bytes are what is read there, also of a letter that has several.
+        // The clause is read by bytes, also within a multi-byte character.
         let clause = char::from(after.as_bytes().first().copied().unwrap_or_default());
         let fits = match clause {
             's' => unshown(checked, arg).map_or(Ok(()), |at| Err((at, STRING))),
@@ -102,21 +103,21 @@ fn one_of<'n>(checked: &Checked, arg: &'n Node, types: &[Type], why: &'static st
     if *ty == Type::Dyn || types.contains(ty) { Ok(()) } else { Err((arg, why)) }
 }
 
-/// The first part of a value that has no text.
+/// Returns the first part of a value that cannot be formatted as a string.
 fn unshown<'n>(checked: &Checked, arg: &'n Node) -> Option<&'n Node> {
     if matches!(checked.ty(arg), Type::Object(_) | Type::Optional(_) | Type::Opaque(_) | Type::Error) {
         return Some(arg);
     }
     match &arg.kind {
-        Kind::List(list) => list.items.iter().find_map(|item| unshown(checked, item)),
-        Kind::Map(entries) => entries
+        NodeKind::List(list) => list.items.iter().find_map(|item| unshown(checked, item)),
+        NodeKind::Map(entries) => entries
             .iter()
             .find_map(|entry| unshown(checked, &entry.key).or_else(|| unshown(checked, &entry.value))),
         _ => None,
     }
 }
 
-/// What follows `.3`, if that is there.
+/// Returns the text after a precision such as `.3`.
 fn precision(text: &str) -> Result<&str, String> {
     let Some(after) = text.strip_prefix('.') else { return Ok(text) };
     let end = after.find(|c: char| !c.is_ascii_digit()).ok_or("could not find end of precision specifier")?;

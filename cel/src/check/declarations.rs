@@ -1,5 +1,5 @@
-//! The functions that there are: `declarations.txt`, read once. One overload a line: name, `m` for a member or `g`, the
-//! id by which costs know it, the arguments in parentheses, the result.
+//! The declared functions, from `declarations.txt`. One overload per line: name, `m` for a member
+//! or `g` for a global, the id used by costs, the argument types in parentheses, the result type.
 
 use std::sync::LazyLock;
 
@@ -12,7 +12,7 @@ pub(crate) struct Overload {
     pub(crate) member: bool,
     pub(crate) args: Vec<Type>,
     pub(crate) result: Type,
-    /// How many types it leaves open. They are the first variables in `args` and `result`.
+    /// Number of type parameters: the first variables in `args` and `result`.
     pub(crate) open: u32,
 }
 
@@ -28,7 +28,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     table
 });
 
-/// The overloads of a function, if there is one of that name.
+/// Returns the overloads of a function, if it exists.
 pub(crate) fn overloads(function: &str) -> Option<&'static [Overload]> {
     TABLE.get(function).map(Vec::as_slice)
 }

@@ -1,18 +1,18 @@
-//! Which types fit together, and what the open ones of them are then. The rules are those of CEL's checker: what has
-//! no known type fits anything, and of two types that fit the more general stays.
+//! Type inference by the rules of CEL's checker: a type that is not known is assignable to
+//! anything, and the more general of two matching types is kept.
 
 use crate::types::Type;
 
-/// How much work one compilation may be. Types of types can be doubled by each step of an expression.
+/// Work limit of one compilation. Each step of an expression can double the size of its type.
 const WORK: u32 = 2_000_000;
-/// How many parts the type of a node may have.
+/// Maximum number of parts of a node's type.
 const PARTS: usize = 2_000;
 
-/// What the open types stand for.
+/// The substitution of type variables.
 #[derive(Debug)]
 pub(crate) struct Infer {
     known: Vec<Option<Type>>,
-    /// What to take back if an overload does not fit after all.
+    /// Changes to undo if an overload does not match.
     trail: Vec<(u32, Option<Type>)>,
     work: u32,
 }
@@ -22,24 +22,24 @@ impl Infer {
         Self { known: Vec::new(), trail: Vec::new(), work: WORK }
     }
 
-    /// Whether the types of this expression are too large to be worked with.
+    /// Returns whether the work limit is exceeded.
     pub(crate) fn exhausted(&self) -> bool {
         self.work == 0
     }
 
-    /// A type of which nothing is known.
+    /// Returns a fresh type variable.
     pub(crate) fn open(&mut self) -> Type {
         Type::Var(self.open_many(1))
     }
 
-    /// The first of so many.
+    /// Returns the first of `count` fresh type variables.
     pub(crate) fn open_many(&mut self, count: u32) -> u32 {
         let first = self.known.len() as u32;
         self.known.resize(self.known.len() + count as usize, None);
         first
     }
 
-    /// Whether `from` can be where `to` is expected. If not, nothing has been learned.
+    /// Returns whether `from` is assignable to `to`. If not, the substitution is unchanged.
     pub(crate) fn assignable(&mut self, from: &Type, to: &Type) -> bool {
         self.all_assignable(std::slice::from_ref(from), std::slice::from_ref(to))
     }
@@ -87,7 +87,8 @@ impl Infer {
         }
     }
 
-    /// Whether the open type can stand for this one; and whether it stands for something already.
+    /// Returns whether a type variable can be substituted by `ty`, and whether it already has a
+    /// substitution.
     fn stands_for(&mut self, ty: &Type, var: u32) -> (bool, bool) {
         if *ty == Type::Var(var) {
             return (true, true);
@@ -144,7 +145,7 @@ impl Infer {
         }
     }
 
-    /// The more general of two types that fit.
+    /// Returns the more general of two matching types.
     pub(crate) fn most_general(&mut self, a: &Type, b: &Type) -> Type {
         if self.less_specific(a, b) { a.clone() } else { b.clone() }
     }
@@ -165,7 +166,7 @@ impl Infer {
         }
     }
 
-    /// The type with what is known for what was open; `finally`, what is open to the end is anything.
+    /// Substitutes the type variables of `ty`; with `finally`, unbound ones become `dyn`.
     pub(crate) fn resolve(&mut self, ty: &Type, finally: bool) -> Type {
         let mut parts = PARTS;
         self.resolved(ty, finally, &mut parts)
@@ -192,7 +193,7 @@ impl Infer {
         }
     }
 
-    /// The type of a declaration, with its open types as those from `first`.
+    /// Returns a declared type with its parameters renumbered from `first`.
     pub(crate) fn instantiate(ty: &Type, first: u32) -> Type {
         let inner = |ty: &Type| std::sync::Arc::new(Self::instantiate(ty, first));
         match ty {

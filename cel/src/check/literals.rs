@@ -1,18 +1,18 @@
-//! Lists and maps that are written out have items of one type, but where they are formatted.
+//! Checks that items of list and map literals have one type, except as arguments of `format`.
 
 use super::Checked;
 use crate::error::{Errors, Problem};
-use crate::syntax::ast::{Kind, Node};
+use crate::syntax::ast::{Node, NodeKind};
 use crate::types::Type;
 
 pub(super) fn check(checked: &Checked, node: &Node, errors: &mut Errors) {
     match &node.kind {
-        Kind::Call(call) if &*call.function == "format" => return,
-        Kind::List(list) => {
+        NodeKind::Call(call) if &*call.function == "format" => return,
+        NodeKind::List(list) => {
             let items = list.items.iter().zip(list.optional.iter().copied());
             same(checked, items, true, errors);
         }
-        Kind::Map(entries) => {
+        NodeKind::Map(entries) => {
             same(checked, entries.iter().map(|it| (&it.key, false)), false, errors);
             same(checked, entries.iter().map(|it| (&it.value, it.optional)), false, errors);
         }
@@ -21,7 +21,7 @@ pub(super) fn check(checked: &Checked, node: &Node, errors: &mut Errors) {
     node.children().into_iter().for_each(|it| check(checked, it, errors));
 }
 
-/// Reports what is of another type than the first; `once`, only the first that is.
+/// Reports items of another type than the first; with `once`, only the first such item.
 fn same<'n>(
     checked: &Checked,
     nodes: impl Iterator<Item = (&'n Node, bool)>,
@@ -38,7 +38,7 @@ fn same<'n>(
             first = Some(ty);
             continue;
         };
-        // The names of objects are their identity, so types that are shown the same are.
+        // Object types are identified by name, so equal texts mean equal types.
         let (expected, found) = (expected.to_string(), ty.to_string());
         if expected != found {
             errors.push(node.at, Problem::Mismatch { expected, found });

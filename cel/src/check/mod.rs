@@ -1,4 +1,4 @@
-//! The static check: what each name means, which overloads a call can be, and of which type each part is.
+//! The type checker: resolves names, overloads and types.
 
 mod clauses;
 pub(crate) mod declarations;
@@ -11,10 +11,10 @@ use declarations::Overload;
 use infer::Infer;
 
 use crate::error::{Errors, Problem};
-use crate::syntax::ast::{Call, Comprehension, Id, Kind, List, Literal, Node, Select};
+use crate::syntax::ast::{Call, Comprehension, Id, ListLiteral, Literal, Node, NodeKind, Select};
 use crate::types::{Type, opaque};
 
-/// What the check found out, by the ids of nodes.
+/// Results of the checker, by node id.
 #[derive(Debug)]
 pub(crate) struct Checked {
     pub(crate) node: Node,
@@ -22,18 +22,18 @@ pub(crate) struct Checked {
     pub(crate) meanings: Vec<Meaning>,
 }
 
-/// What a node refers to.
+/// The referent of a node.
 #[derive(Debug, Clone, Default)]
 pub(crate) enum Meaning {
     #[default]
     None,
-    /// A variable of the environment, by its place there.
+    /// A variable of the environment, by its index.
     Variable(usize),
     /// A variable of a macro.
     Local,
-    /// A type as a value.
+    /// A type used as a value.
     Type(Type),
-    /// The overloads that a call can be.
+    /// The candidate overloads of a call.
     Function(Vec<&'static str>),
 }
 
@@ -54,7 +54,7 @@ impl Checked {
     }
 }
 
-/// Checks a tree of so many ids against the variables that there are.
+/// Checks a tree with `ids` nodes against the declared variables.
 pub(crate) fn check(mut node: Node, ids: Id, variables: &[(String, Type)]) -> Result<Checked, Errors> {
     let mut checker = Checker {
         variables,
@@ -83,7 +83,7 @@ pub(crate) fn check(mut node: Node, ids: Id, variables: &[(String, Type)]) -> Re
 
 struct Checker<'v> {
     variables: &'v [(String, Type)],
-    /// Of the macros around, innermost last.
+    /// Variables of the enclosing macros, innermost last.
     locals: Vec<(Arc<str>, Type)>,
     infer: Infer,
     types: Vec<Type>,
@@ -107,22 +107,22 @@ impl Checker<'_> {
     fn check(&mut self, node: &mut Node) {
         let (id, at) = (node.id, node.at);
         match &mut node.kind {
-            Kind::Literal(literal) => self.set(id, type_of(literal)),
-            Kind::Ident(name) => {
+            NodeKind::Literal(literal) => self.set(id, type_of(literal)),
+            NodeKind::Ident(name) => {
                 let name = name.clone();
                 if !self.named(id, &name) {
                     self.errors.push(at, Problem::Undeclared(name.to_string()));
                 }
             }
-            Kind::Select(_) => self.select(node),
-            Kind::Call(call) => self.call(id, at, call),
-            Kind::List(list) => self.list(id, list),
-            Kind::Map(_) => self.map(node),
-            Kind::Comprehension(it) => self.comprehension(id, it),
+            NodeKind::Select(_) => self.select(node),
+            NodeKind::Call(call) => self.call(id, at, call),
+            NodeKind::List(list) => self.list(id, list),
+            NodeKind::Map(_) => self.map(node),
+            NodeKind::Comprehension(it) => self.comprehension(id, it),
         }
     }
 
-    /// Whether there is such a variable or type.
+    /// Resolves a variable or type name.
     fn named(&mut self, id: Id, name: &str) -> bool {
         let global = name.strip_prefix('.');
         if global.is_none()
@@ -147,16 +147,16 @@ impl Checker<'_> {
 
     fn select(&mut self, node: &mut Node) {
         let (id, at) = (node.id, node.at);
-        // `google.protobuf.Timestamp` is one name, unless its first part is a variable of its own.
+        // `google.protobuf.Timestamp` is one name, unless its first part is a variable.
         if let Some(name) = node.qualified_name()
             && let first = name.split('.').find(|it| !it.is_empty()).unwrap_or_default()
             && !self.locals.iter().any(|it| *it.0 == *first)
             && self.named(id, &name)
         {
-            node.kind = Kind::Ident(name.into());
+            node.kind = NodeKind::Ident(name.into());
             return;
         }
-        let Kind::Select(select) = &mut node.kind else { return };
+        let NodeKind::Select(select) = &mut node.kind else { return };
         let Select { operand, field, test } = &mut **select;
         let ty = self.field(at, operand, field, false);
         let ty = if *test { Type::Bool } else { self.infer.resolve(&ty, false) };
@@ -203,7 +203,7 @@ impl Checker<'_> {
         }
         call.args.iter_mut().for_each(|it| self.check(it));
         if let Some(target) = &mut call.target {
-            // `sets.contains(a, b)` is a function of that name, not a member of what `sets` is.
+            // `sets.contains(a, b)` is a namespaced function, not a member call on `sets`.
             let qualified = target.qualified_name().map(|it| format!("{it}.{}", call.function));
             let qualified = qualified.map(|it| it.trim_start_matches('.').to_owned());
             if let Some(name) = qualified.filter(|it| declarations::overloads(it).is_some()) {
@@ -264,7 +264,7 @@ impl Checker<'_> {
 
     fn optional_field(&mut self, id: Id, at: u32, call: &mut Call) {
         let [operand, field] = call.args.as_mut_slice() else { return };
-        let Kind::Literal(Literal::String(name)) = &field.kind else { return };
+        let NodeKind::Literal(Literal::String(name)) = &field.kind else { return };
         let name = name.clone();
         let ty = self.field(at, operand, &name, true);
         let ty = self.infer.resolve(&ty, false);
@@ -273,7 +273,7 @@ impl Checker<'_> {
         self.mean(id, Meaning::Function(vec!["select_optional_field"]));
     }
 
-    fn list(&mut self, id: Id, list: &mut List) {
+    fn list(&mut self, id: Id, list: &mut ListLiteral) {
         let mut joined = None;
         for (item, optional) in list.items.iter_mut().zip(&list.optional) {
             self.check(item);
@@ -285,7 +285,7 @@ impl Checker<'_> {
     }
 
     fn map(&mut self, node: &mut Node) {
-        let Kind::Map(entries) = &mut node.kind else { return };
+        let NodeKind::Map(entries) = &mut node.kind else { return };
         let (mut keys, mut values) = (None, None);
         for entry in entries {
             self.check(&mut entry.key);
@@ -300,7 +300,7 @@ impl Checker<'_> {
         self.set(node.id, Type::map(key, value));
     }
 
-    /// The type of an item or value that may have been written with a question mark.
+    /// Returns the type of an item or value, which may be written with a question mark.
     fn entry(&mut self, node: &Node, optional: bool) -> Type {
         let ty = self.ty(node);
         if !optional {
@@ -389,7 +389,7 @@ fn type_of(literal: &Literal) -> Type {
     }
 }
 
-/// The types that have names in expressions.
+/// Returns the type of a type name.
 fn named_type(name: &str) -> Option<Type> {
     Some(match name {
         "bool" => Type::Bool,

@@ -1,4 +1,5 @@
-//! What a step costs when it runs. A unit is about what it takes to look at a variable; text costs a tenth a character.
+//! Run-time costs of steps. Looking up a variable costs one unit; strings cost a tenth per
+//! character.
 
 use crate::functions::opaque::Opaque;
 use crate::limits::CHECK_COST;
@@ -9,17 +10,17 @@ pub(crate) const SELECT: u64 = 1;
 pub(crate) const LIST: u64 = 10;
 pub(crate) const MAP: u64 = 30;
 
-/// What one requirement of a selector costs.
+/// Cost of one requirement of a selector.
 const REQUIREMENT: f64 = 50.0;
 
-/// How much of a unit a character of a text costs that is gone through.
+/// Cost per traversed character of a string.
 pub(crate) const PER_CHAR: f64 = 0.1;
-/// The same of a regular expression, where four characters are taken for one state.
+/// Cost per character of a regular expression, with four characters per state.
 pub(crate) const PER_REGEX_CHAR: f64 = 0.25;
-/// How long the regular expressions of formats are taken to be.
+/// Assumed length of the regular expressions of named formats.
 pub(crate) const FORMAT_REGEX_CHARS: u64 = 128;
 
-/// What a function's costs depend on.
+/// The dependence of a function's cost on its arguments.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Rule {
     One,
@@ -48,7 +49,7 @@ pub(crate) enum Rule {
     SortBy,
     Check,
     Selector,
-    /// A conversion to text or bytes, which goes through the other.
+    /// A conversion between strings and bytes, which traverses its argument.
     Convert,
 }
 
@@ -89,7 +90,8 @@ impl Rule {
 }
 
 impl Rule {
-    /// Whether it takes longer than its arguments are long; it does not depend on the result then.
+    /// Returns whether the cost is superlinear in the arguments; it then does not depend on the
+    /// result.
     pub(crate) fn is_steep(self) -> bool {
         matches!(
             self,
@@ -98,7 +100,7 @@ impl Rule {
     }
 }
 
-/// So much of a size, rounded up.
+/// Returns `size * factor`, rounded up.
 pub(crate) fn part(size: u64, factor: f64) -> u64 {
     (size as f64 * factor).ceil() as u64
 }
@@ -151,7 +153,7 @@ pub(crate) fn cost(rule: Rule, args: &[Val<'_>], result: &Outcome<'_>) -> u64 {
     }
 }
 
-/// A selector is read, and each two characters may be a requirement.
+/// Returns the cost of parsing a selector, with one requirement per two characters.
 pub(crate) fn selector(chars: u64) -> u64 {
     let requirements = part(chars, 0.5) as f64 * REQUIREMENT;
     LIST.saturating_add(part(chars, PER_CHAR)).saturating_add(requirements.ceil() as u64)
@@ -166,7 +168,7 @@ fn within(args: &[Val<'_>], more: u64) -> u64 {
     part(size + size, PER_CHAR) + more + parsed
 }
 
-/// What it costs to look at all of a value.
+/// Returns the cost of traversing a value.
 fn traversal(value: &Val<'_>) -> u64 {
     match value {
         Val::String(it) => (it.as_str().len() as f64 * PER_CHAR) as u64,

@@ -1,5 +1,6 @@
-//! What an expression may cost, from the types and limits of what it looks at. It follows upstream step by step, also
-//! where another bound would be closer: what is estimated decides whether a CustomResourceDefinition is accepted.
+//! Cost estimates from the types and size limits of variables. The algorithm is that of Kubernetes
+//! in every step, even where a tighter bound is possible: the estimate decides whether a
+//! CustomResourceDefinition is accepted.
 
 use std::sync::Arc;
 
@@ -7,15 +8,15 @@ use super::size::{Cost, Entries, Size};
 use crate::check::Checked;
 use crate::cost::actual;
 use crate::env::Variable;
-use crate::syntax::ast::{Call, Comprehension, Kind, Literal, Node};
+use crate::syntax::ast::{Call, Comprehension, Literal, Node, NodeKind};
 use crate::types::Type;
 
-/// What a run costs at least and at most.
+/// The range of a program's cost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Estimate {
-    /// At least.
+    /// The minimum.
     pub min: u64,
-    /// At most; `u64::MAX` where nothing bounds it.
+    /// The maximum; `u64::MAX` if unbounded.
     pub max: u64,
 }
 
@@ -45,7 +46,7 @@ pub(super) struct Coster<'c> {
     checked: &'c Checked,
     variables: &'c [Variable],
     locals: Vec<Local>,
-    /// From the variable to what a node is, as [`crate::Declared`] names the steps.
+    /// The path of each node from its variable, with the steps of [`crate::DeclaredType`].
     paths: Vec<Option<Path>>,
     sizes: Vec<Option<Size>>,
     entries: Vec<Option<Entries>>,
@@ -62,13 +63,13 @@ impl Coster<'_> {
 
     fn cost(&mut self, node: &Node) -> Cost {
         match &node.kind {
-            Kind::Literal(_) => Cost::default(),
-            Kind::Ident(name) => {
+            NodeKind::Literal(_) => Cost::default(),
+            NodeKind::Ident(name) => {
                 let path = self.local(name).map(|it| it.path.clone());
                 self.set_path(node, path.unwrap_or_else(|| vec![name.clone()]));
                 Cost::fixed(actual::IDENT)
             }
-            Kind::Select(it) => {
+            NodeKind::Select(it) => {
                 let mut sum = self.cost(&it.operand);
                 if it.test {
                     return sum;
@@ -81,8 +82,8 @@ impl Coster<'_> {
                 self.set_path(node, path);
                 sum
             }
-            Kind::Call(call) => self.call(node, call),
-            Kind::List(list) => {
+            NodeKind::Call(call) => self.call(node, call),
+            NodeKind::List(list) => {
                 let mut sum = Cost::fixed(actual::LIST);
                 let mut item = Size::none(list.items.is_empty());
                 for it in &list.items {
@@ -92,7 +93,7 @@ impl Coster<'_> {
                 self.set_entries(node, Some(Entries { list: true, key: Size::fixed(1), value: item }));
                 sum
             }
-            Kind::Map(entries) => {
+            NodeKind::Map(entries) => {
                 let mut sum = Cost::fixed(actual::MAP);
                 let (mut key, mut value) = (Size::none(entries.is_empty()), Size::none(entries.is_empty()));
                 for it in entries {
@@ -103,7 +104,7 @@ impl Coster<'_> {
                 self.set_entries(node, Some(Entries { list: false, key, value }));
                 sum
             }
-            Kind::Comprehension(it) => self.comprehension(node, it),
+            NodeKind::Comprehension(it) => self.comprehension(node, it),
         }
     }
 
@@ -148,7 +149,7 @@ impl Coster<'_> {
         target.add(function.unwrap_or_default())
     }
 
-    /// What one overload costs with its arguments, and how large its result is, where that is known.
+    /// Returns the cost of an overload with its arguments, and the size of its result if known.
     fn function(&mut self, node: &Node, call: &Call, overload: &str, costs: &[Cost]) -> (Cost, Option<Size>) {
         let args = costs.iter().fold(Cost::default(), |sum, it| sum.add(*it));
         if let Some((cost, size)) = self.library(call, overload) {
@@ -187,7 +188,7 @@ impl Coster<'_> {
         };
         self.locals.push(accu);
         if &*it.var == crate::syntax::UNUSED {
-            // A name for a value: the loop does not run.
+            // A binding: the loop does not run.
             sum = sum.add(self.cost(&it.result));
             self.locals.truncate(outside);
             self.copy_sizes(node, &it.result);
@@ -210,12 +211,12 @@ impl Coster<'_> {
         let count = self.size_of(&it.range);
         sum = sum.add(count.cost(1.0).multiply(round));
         match &it.init.kind {
-            Kind::Literal(_) => {
+            NodeKind::Literal(_) => {
                 if let Some(size) = self.known_size(&it.init) {
                     self.sizes[node.id as usize] = Some(size);
                 }
             }
-            Kind::List(_) | Kind::Map(_) => {
+            NodeKind::List(_) | NodeKind::Map(_) => {
                 self.sizes[node.id as usize] = Some(count);
                 let entries = self.entries_of(&it.step);
                 self.set_entries(node, entries);
@@ -244,7 +245,7 @@ impl Coster<'_> {
     }
 
     pub(super) fn path(&self, node: &Node) -> Path {
-        if let Kind::Ident(name) = &node.kind
+        if let NodeKind::Ident(name) = &node.kind
             && let Some(local) = self.local(name)
         {
             return local.path.clone();
@@ -275,12 +276,12 @@ impl Coster<'_> {
             return Some(entries);
         }
         match &node.kind {
-            Kind::Ident(name) => self.local(name).and_then(|it| it.entries),
+            NodeKind::Ident(name) => self.local(name).and_then(|it| it.entries),
             _ => None,
         }
     }
 
-    /// The size of a value, which may be anything.
+    /// Returns the size range of a value; unbounded if unknown.
     pub(super) fn size_of(&mut self, node: &Node) -> Size {
         self.known_size(node).unwrap_or(Size::UNKNOWN)
     }
@@ -290,11 +291,11 @@ impl Coster<'_> {
             return Some(size);
         }
         let written = match &node.kind {
-            Kind::Literal(Literal::String(it)) => Some(it.chars().count()),
-            Kind::Literal(Literal::Bytes(it)) => Some(it.len()),
-            Kind::Literal(_) => Some(1),
-            Kind::List(it) => Some(it.items.len()),
-            Kind::Map(it) => Some(it.len()),
+            NodeKind::Literal(Literal::String(it)) => Some(it.chars().count()),
+            NodeKind::Literal(Literal::Bytes(it)) => Some(it.len()),
+            NodeKind::Literal(_) => Some(1),
+            NodeKind::List(it) => Some(it.items.len()),
+            NodeKind::Map(it) => Some(it.len()),
             _ => None,
         };
         if let Some(size) = written {
@@ -308,12 +309,12 @@ impl Coster<'_> {
             return Some(Size::fixed(1));
         }
         match &node.kind {
-            Kind::Ident(name) => self.local(name).and_then(|it| it.size),
+            NodeKind::Ident(name) => self.local(name).and_then(|it| it.size),
             _ => None,
         }
     }
 
-    /// What the declaration of a variable says of a part of it. Upstream takes every path to be one of `self`.
+    /// Returns the declared size of a path. Upstream resolves every path from `self`.
     pub(super) fn declared_size(&self, path: &[Arc<str>]) -> Option<Size> {
         let (first, steps) = path.split_first()?;
         let named = self.variables.iter().find(|it| *it.name == **first);

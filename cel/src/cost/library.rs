@@ -1,16 +1,17 @@
-//! The estimates of single functions.
+//! Cost estimates of library functions.
 
 use super::actual::{FORMAT_REGEX_CHARS, LIST, PER_CHAR, PER_REGEX_CHAR, selector};
 use super::estimate::Coster;
 use super::size::{Cost, Size};
 use crate::limits::CHECK_COST;
-use crate::syntax::ast::{Call, Kind, Literal, Node};
+use crate::syntax::ast::{Call, Literal, Node, NodeKind};
 use crate::types::{Type, opaque};
 
 type Known = Option<(Cost, Option<Size>)>;
 
 impl Coster<'_> {
-    /// What a call costs beside its arguments, and the size of its result, where the function has a rule of its own.
+    /// Returns the cost of a call without its arguments, and the size of its result, if the
+    /// function has a rule of its own.
     pub(super) fn library(&mut self, call: &Call, overload: &str) -> Known {
         let function = &*call.function;
         let target = call.target.as_ref();
@@ -40,7 +41,7 @@ impl Coster<'_> {
             ("split", Some(it), _) => {
                 let size = self.size_of(it);
                 let most = match args.get(1).map(|it| &it.kind) {
-                    Some(Kind::Literal(Literal::Int(most))) => *most as u64,
+                    Some(NodeKind::Literal(Literal::Int(most))) => *most as u64,
                     _ => size.max,
                 };
                 Some((size.cost(2.0 * PER_CHAR), Some(Size { min: 0, max: most })))
@@ -163,7 +164,7 @@ impl Coster<'_> {
         Some((size.cost(1.0).multiply(each), None))
     }
 
-    /// The type and size of a list's items. A map's keys are taken for items, as upstream does.
+    /// Returns the type and size of a list's items; keys of a map count as items, as upstream.
     fn item(&self, list: &Node) -> Option<(Type, Size)> {
         let ty = self.ty(list).parameters().next()?.clone();
         let mut path = self.path(list);
@@ -198,7 +199,7 @@ impl Coster<'_> {
         Cost { min: u64::from(max > 0), max }.scaled(PER_CHAR)
     }
 
-    /// The cost of `==` where both are of the same type of a library.
+    /// Returns the cost of `==` for two operands of the same library type.
     fn same_kind(&self, left: &Node, right: &Node) -> Option<Cost> {
         match (self.ty(left), self.ty(right)) {
             (Type::Opaque(a), Type::Opaque(b)) if a == b => Some(match *a {
@@ -218,19 +219,19 @@ fn compared(overload: &str) -> f64 {
     if overload.contains("_string_") || overload.contains("_bytes_") { 2.0 + PER_CHAR } else { 2.0 }
 }
 
-/// A call that makes a list of this size.
+/// Returns the cost of a call that makes a list of `size`.
 fn made(each: f64, size: Size) -> Known {
     Some((size.cost(each).add(Cost::fixed(1 + LIST)), Some(size)))
 }
 
 fn number(node: &Node) -> Option<u64> {
     match &node.kind {
-        Kind::Literal(Literal::Int(it)) => u64::try_from(*it).ok(),
+        NodeKind::Literal(Literal::Int(it)) => u64::try_from(*it).ok(),
         _ => None,
     }
 }
 
-/// How long a text is after parts of it are replaced.
+/// Returns the size of a string after a replacement.
 fn replaced(size: Size, from: Size, to: Size) -> Size {
     let mut count = Size { min: 0, max: 0 };
     let mut kept = Size { min: 0, max: 0 };

@@ -1,5 +1,5 @@
-//! What an expression costs: [`actual`] while it runs, [`estimate`] before, from what its schema allows. Both are
-//! upstream's arithmetic, since both decide what is accepted.
+//! Costs of expressions: [`actual`] at run time, and [`estimate`] at compile time from the schema.
+//! Both use the arithmetic of Kubernetes, since both decide acceptance.
 
 pub(crate) mod actual;
 pub(crate) mod estimate;

@@ -1,4 +1,4 @@
-//! How large a value may be, and what it may cost: ranges, whose arithmetic stops at the largest number.
+//! Ranges of sizes and costs, with saturating arithmetic.
 
 /// A range of sizes.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -14,7 +14,7 @@ pub(crate) struct Cost {
     pub(crate) max: u64,
 }
 
-/// How large the keys and values of a map are, or the items of a list.
+/// Sizes of the keys and values of a map, or of the items of a list.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Entries {
     pub(crate) list: bool,
@@ -22,7 +22,7 @@ pub(crate) struct Entries {
     pub(crate) value: Size,
 }
 
-/// So much of a size, rounded up, at most the largest number.
+/// Returns `size * factor`, rounded up and saturating.
 fn part(size: u64, factor: f64) -> u64 {
     (size as f64 * factor).ceil() as u64
 }
@@ -34,7 +34,7 @@ impl Size {
         Self { min: size, max: size }
     }
 
-    /// What a union begins with; of nothing, it is 0.
+    /// Returns the neutral element of `union`; 0 if there is nothing to unite.
     pub(crate) fn none(empty: bool) -> Self {
         Self { min: if empty { 0 } else { u64::MAX }, max: 0 }
     }
@@ -51,7 +51,7 @@ impl Size {
         Self { min: self.min.saturating_mul(other.min), max: self.max.saturating_mul(other.max) }
     }
 
-    /// What it costs at so much for each.
+    /// Returns the cost of `each` per element.
     pub(crate) fn cost(self, each: f64) -> Cost {
         Cost { min: part(self.min, each), max: part(self.max, each) }
     }

@@ -1,7 +1,7 @@
-//! Fields, keys and indexes; `has`; and the same of optionals.
+//! Access to fields, keys and indexes, `has`, and the same on optionals.
 
 use super::Run;
-use super::plan::{Access, By, Mode};
+use super::plan::{Access, AccessBy, AccessMode};
 use crate::cost::actual;
 use crate::value::{Outcome, Val, fail};
 
@@ -10,8 +10,8 @@ impl<'a> Run<'_, 'a> {
     pub(super) fn access(&mut self, it: &'a Access) -> Outcome<'a> {
         let operand = self.eval(&it.operand)?;
         let key = match &it.by {
-            By::Field(name) => Val::text(name.clone()),
-            By::Index(step) => {
+            AccessBy::Field(name) => Val::text(name.clone()),
+            AccessBy::Index(step) => {
                 let key = self.eval(step)?;
                 self.refund(step);
                 key
@@ -20,55 +20,55 @@ impl<'a> Run<'_, 'a> {
         if it.computed {
             self.spend(actual::IDENT)?;
         }
-        // Below an optional everything is optional.
+        // Access on an optional yields an optional.
         let (operand, optional) = match operand {
-            Val::Optional(None) if it.mode == Mode::Test => return Ok(Val::Bool(false)),
+            Val::Optional(None) if it.mode == AccessMode::Test => return Ok(Val::Bool(false)),
             Val::Optional(None) => return Ok(Val::Optional(None)),
             Val::Optional(Some(value)) => ((*value).clone(), true),
-            other => (other, it.mode == Mode::Optional),
+            other => (other, it.mode == AccessMode::Optional),
         };
         let found = match &it.by {
-            By::Field(name) => field(&operand, name),
-            By::Index(_) => index(&operand, &key),
+            AccessBy::Field(name) => field(&operand, name),
+            AccessBy::Index(_) => index(&operand, &key),
         };
-        // What is not there where it need not be costs nothing.
-        if it.mode != Mode::Test && !(optional && matches!(found, Found::No(_))) {
+        // An absent optional part costs nothing.
+        if it.mode != AccessMode::Test && !(optional && matches!(found, Lookup::No(_))) {
             self.spend(actual::SELECT)?;
         }
         match (found, it.mode) {
-            (Found::Value(value), Mode::Test) => value.map(|_| Val::Bool(true)),
-            (Found::No(_), Mode::Test) => Ok(Val::Bool(false)),
-            (Found::Value(value), _) if optional => value.map(Val::some),
-            (Found::No(_), _) if optional => Ok(Val::Optional(None)),
-            (Found::Value(value), _) => value,
-            (Found::No(why) | Found::Wrong(why), _) => fail(why),
+            (Lookup::Value(value), AccessMode::Test) => value.map(|_| Val::Bool(true)),
+            (Lookup::No(_), AccessMode::Test) => Ok(Val::Bool(false)),
+            (Lookup::Value(value), _) if optional => value.map(Val::some),
+            (Lookup::No(_), _) if optional => Ok(Val::Optional(None)),
+            (Lookup::Value(value), _) => value,
+            (Lookup::No(why) | Lookup::Wrong(why), _) => fail(why),
         }
     }
 }
 
-enum Found<'a> {
+enum Lookup<'a> {
     Value(Outcome<'a>),
-    /// It is not there.
+    /// It is absent.
     No(String),
-    /// It cannot be there.
+    /// The operand cannot have such a part.
     Wrong(String),
 }
 
-fn field<'a>(operand: &Val<'a>, name: &str) -> Found<'a> {
+fn field<'a>(operand: &Val<'a>, name: &str) -> Lookup<'a> {
     match operand {
         Val::Map(map) => match map.field(name) {
-            Some(value) => Found::Value(value),
-            None => Found::No(format!("no such key: {name}")),
+            Some(value) => Lookup::Value(value),
+            None => Lookup::No(format!("no such key: {name}")),
         },
-        _ => Found::Wrong("no such overload".to_owned()),
+        _ => Lookup::Wrong("no such overload".to_owned()),
     }
 }
 
-fn index<'a>(operand: &Val<'a>, key: &Val<'a>) -> Found<'a> {
+fn index<'a>(operand: &Val<'a>, key: &Val<'a>) -> Lookup<'a> {
     match operand {
         Val::Map(map) => match map.get(key) {
-            Some(value) => Found::Value(value),
-            None => Found::No(format!("no such key: {key}")),
+            Some(value) => Lookup::Value(value),
+            None => Lookup::No(format!("no such key: {key}")),
         },
         Val::List(list) => {
             let place = match key {
@@ -79,14 +79,14 @@ fn index<'a>(operand: &Val<'a>, key: &Val<'a>) -> Found<'a> {
                 }
                 Val::Double(_) => None,
                 other => {
-                    return Found::Wrong(format!("unsupported index type '{}' in list", other.ty().name()));
+                    return Lookup::Wrong(format!("unsupported index type '{}' in list", other.ty().name()));
                 }
             };
             match place.and_then(|it| list.get(it)) {
-                Some(value) => Found::Value(value),
-                None => Found::No(format!("index out of bounds: {key}")),
+                Some(value) => Lookup::Value(value),
+                None => Lookup::No(format!("index out of bounds: {key}")),
             }
         }
-        _ => Found::Wrong("no such overload".to_owned()),
+        _ => Lookup::Wrong("no such overload".to_owned()),
     }
 }

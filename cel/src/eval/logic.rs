@@ -1,4 +1,4 @@
-//! What does not need all its parts: an error on one side of `&&` or `||` does not matter where the other decides.
+//! Logical operators, which absorb an error of one operand if the other decides.
 
 use super::Run;
 use super::plan::Step;
@@ -46,7 +46,8 @@ impl<'a> Run<'_, 'a> {
         value
     }
 
-    /// A variable, or a part of one, costs one less as a branch or an index: cel-go looks it up with what it is in.
+    /// Refunds one unit for a variable or a part of one used as a branch or index: cel-go resolves
+    /// it together with its operand.
     pub(super) fn refund(&mut self, step: &Step) {
         if matches!(step, Step::Variable(_) | Step::Local(_) | Step::Access(_)) {
             self.cost = self.cost.saturating_sub(crate::cost::actual::IDENT);
@@ -64,7 +65,7 @@ impl<'a> Run<'_, 'a> {
         }
     }
 
-    /// `a.or(b)` and `a.orValue(b)`: the second only where the first has no value.
+    /// Evaluates `a.or(b)` and `a.orValue(b)`: the second operand only if the first has no value.
     #[inline(never)]
     pub(super) fn or_value(&mut self, parts: &'a (Step, Step, bool)) -> Outcome<'a> {
         let (first, second, unwrap) = parts;

@@ -1,12 +1,12 @@
-//! The loop that every macro over lists and maps is.
+//! The loop of macros over lists and maps.
 
-use super::plan::{Call, Entry, Loop, Step};
+use super::plan::{CallStep, LoopStep, MapEntryStep, Step};
 use super::{Run, insert, push};
 use crate::value::{Failure, Outcome, Val, no_overload};
 
 impl<'a> Run<'_, 'a> {
     #[inline(never)]
-    pub(super) fn run_loop(&mut self, it: &'a Loop) -> Outcome<'a> {
+    pub(super) fn run_loop(&mut self, it: &'a LoopStep) -> Outcome<'a> {
         let range = self.eval(&it.range)?;
         let accu = match self.eval(&it.init) {
             Err(fatal @ (Failure::Cost | Failure::Unbound(_))) => return Err(fatal),
@@ -20,7 +20,7 @@ impl<'a> Run<'_, 'a> {
         result
     }
 
-    fn rounds(&mut self, it: &'a Loop, range: &Val<'a>) -> Result<(), Failure> {
+    fn rounds(&mut self, it: &'a LoopStep, range: &Val<'a>) -> Result<(), Failure> {
         match range {
             Val::List(list) => {
                 for (index, item) in list.iter().enumerate() {
@@ -42,8 +42,8 @@ impl<'a> Run<'_, 'a> {
         Ok(())
     }
 
-    /// One round; false: the rest decides nothing any more.
-    fn round(&mut self, it: &'a Loop, first: Outcome<'a>, second: Outcome<'a>) -> Result<bool, Failure> {
+    /// Runs one iteration. False: the remaining iterations cannot change the result.
+    fn round(&mut self, it: &'a LoopStep, first: Outcome<'a>, second: Outcome<'a>) -> Result<bool, Failure> {
         self.locals.truncate(it.accu + 1);
         self.locals.push(first);
         if it.two {
@@ -62,11 +62,11 @@ impl<'a> Run<'_, 'a> {
         Ok(true)
     }
 
-    fn step(&mut self, it: &'a Loop) -> Outcome<'a> {
+    fn step(&mut self, it: &'a LoopStep) -> Outcome<'a> {
         self.grown(&it.step, it.accu)
     }
 
-    /// A step that appends to the accumulator appends in place, and costs what an appended copy does.
+    /// Runs a step that appends to the accumulator in place, with the cost of a copy.
     fn grown(&mut self, step: &'a Step, accu: usize) -> Outcome<'a> {
         match step {
             Step::Conditional(parts) => {
@@ -83,7 +83,9 @@ impl<'a> Run<'_, 'a> {
                 let (key, value, literal) = match call.args.as_slice() {
                     [_, key, value] => (key, value, 0),
                     [_, Step::Map(entries)] => match entries.as_slice() {
-                        [Entry { key, value, optional: false }] => (key, value, crate::cost::actual::MAP),
+                        [MapEntryStep { key, value, optional: false }] => {
+                            (key, value, crate::cost::actual::MAP)
+                        }
                         _ => return self.eval(step),
                     },
                     _ => return self.appended(step, call, accu),
@@ -99,7 +101,7 @@ impl<'a> Run<'_, 'a> {
         }
     }
 
-    fn appended(&mut self, step: &'a Step, call: &'a Call, accu: usize) -> Outcome<'a> {
+    fn appended(&mut self, step: &'a Step, call: &'a CallStep, accu: usize) -> Outcome<'a> {
         let [_, Step::List(items)] = call.args.as_slice() else { return self.eval(step) };
         let [(item, false)] = items.as_slice() else { return self.eval(step) };
         let item = self.eval(item);

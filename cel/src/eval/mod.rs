@@ -1,4 +1,4 @@
-//! Runs a plan. What a step costs is counted where it is made, as cel-go counts it.
+//! Evaluation of plans. Each step counts its cost, as in cel-go.
 
 mod access;
 mod logic;
@@ -15,7 +15,7 @@ pub(crate) struct Run<'r, 'a> {
     /// The values of the environment's variables.
     pub(crate) variables: &'r [Option<Outcome<'a>>],
     pub(crate) names: &'r [String],
-    /// The variables of macros, at the places that the plan gave them.
+    /// The variables of macros, by their index in the plan.
     pub(crate) locals: Vec<Outcome<'a>>,
     pub(crate) cost: u64,
     pub(crate) limit: u64,
@@ -70,7 +70,7 @@ impl<'a> Run<'_, 'a> {
         Ok(Val::list(made))
     }
 
-    fn map(&mut self, entries: &'a [plan::Entry]) -> Outcome<'a> {
+    fn map(&mut self, entries: &'a [plan::MapEntryStep]) -> Outcome<'a> {
         let mut made = std::collections::BTreeMap::new();
         for entry in entries {
             let key = self.eval(&entry.key)?;
@@ -88,7 +88,7 @@ impl<'a> Run<'_, 'a> {
     }
 
     #[inline(never)]
-    fn call(&mut self, call: &'a plan::Call) -> Outcome<'a> {
+    fn call(&mut self, call: &'a plan::CallStep) -> Outcome<'a> {
         let mut values = Vec::with_capacity(call.args.len());
         let mut failed = None;
         for arg in &call.args {
@@ -108,7 +108,7 @@ impl<'a> Run<'_, 'a> {
         if call.free {
             return (call.function)(&args);
         }
-        // What takes the square of a length is paid before, so that nobody waits for it in vain.
+        // Quadratic functions are charged before they run, so that they stop early.
         if call.rule.is_steep() {
             self.spend(actual::cost(call.rule, &values, &Ok(Val::Null)))?;
             return (call.function)(&args);
@@ -123,7 +123,7 @@ fn not_optional<'a>(value: &Val<'_>) -> Outcome<'a> {
     fail(format!("cannot initialize optional list element from non-optional value {value}"))
 }
 
-/// Puts an entry into a map that nobody else holds; else into a copy.
+/// Inserts into a map that has no other owner, or else into a copy.
 pub(crate) fn insert<'a>(map: Val<'a>, key: Val<'a>, value: Val<'a>) -> Outcome<'a> {
     let Val::Map(Map(crate::value::MapKind::Made(mut entries))) = map else {
         return crate::value::no_overload();
@@ -136,7 +136,7 @@ pub(crate) fn insert<'a>(map: Val<'a>, key: Val<'a>, value: Val<'a>) -> Outcome<
     Ok(Val::Map(Map(crate::value::MapKind::Made(entries))))
 }
 
-/// Appends to a list that nobody else holds; else to a copy.
+/// Appends to a list that has no other owner, or else to a copy.
 pub(crate) fn push<'a>(list: Val<'a>, item: Val<'a>) -> Outcome<'a> {
     match list {
         Val::List(List { items: crate::value::Items::Made(mut items), order }) => {

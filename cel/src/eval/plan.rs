@@ -1,4 +1,5 @@
-//! A checked tree, made ready to run: names are places, functions are pointers, constants are values.
+//! Plans: checked trees with variables resolved to indexes, functions to pointers, and constants to
+//! values.
 
 use std::sync::Arc;
 
@@ -7,7 +8,7 @@ use crate::cost::actual::Rule;
 use crate::error::{Errors, Problem};
 use crate::functions;
 use crate::pattern::Pattern;
-use crate::syntax::ast::{self, Kind, Literal, Node};
+use crate::syntax::ast::{self, Literal, Node, NodeKind};
 use crate::value::{Failure, Outcome, Val};
 
 #[derive(Debug)]
@@ -21,58 +22,58 @@ pub(crate) enum Step {
     Conditional(Box<[Step; 3]>),
     NotStrictlyFalse(Box<Step>),
     List(Vec<(Step, bool)>),
-    Map(Vec<Entry>),
-    Call(Box<Call>),
+    Map(Vec<MapEntryStep>),
+    Call(Box<CallStep>),
     OrValue(Box<(Step, Step, bool)>),
-    Loop(Box<Loop>),
+    Loop(Box<LoopStep>),
 }
 
 #[derive(Debug)]
 pub(crate) struct Access {
     pub(crate) operand: Step,
-    pub(crate) by: By,
-    pub(crate) mode: Mode,
-    /// Its operand is not a variable or a part of one: to look into it costs one more.
+    pub(crate) by: AccessBy,
+    pub(crate) mode: AccessMode,
+    /// Whether the operand is neither a variable nor a part of one: access costs one more.
     pub(crate) computed: bool,
 }
 
 #[derive(Debug)]
-pub(crate) enum By {
+pub(crate) enum AccessBy {
     Field(Arc<str>),
     Index(Step),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Mode {
+pub(crate) enum AccessMode {
     Get,
     Test,
     Optional,
 }
 
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct MapEntryStep {
     pub(crate) key: Step,
     pub(crate) value: Step,
     pub(crate) optional: bool,
 }
 
 #[derive(Debug)]
-pub(crate) struct Call {
+pub(crate) struct CallStep {
     pub(crate) function: functions::Function,
     pub(crate) rule: Rule,
     pub(crate) args: Vec<Step>,
-    /// The regular expression, where it is a constant.
+    /// The regular expression, if constant.
     pub(crate) pattern: Option<Pattern>,
-    /// It adds one item or entry to the local of this place.
+    /// The local to which the call adds one item or entry.
     pub(crate) appends: Option<usize>,
-    /// It costs nothing: a search in constants, which cel-go makes a set of.
+    /// Whether the call is free: a search in constants, which cel-go turns into a set.
     pub(crate) free: bool,
 }
 
 #[derive(Debug)]
-pub(crate) struct Loop {
+pub(crate) struct LoopStep {
     pub(crate) range: Step,
-    /// The place of the accumulator. The variables are right after.
+    /// The index of the accumulator. The variables follow it.
     pub(crate) accu: usize,
     pub(crate) two: bool,
     pub(crate) init: Step,
@@ -81,7 +82,7 @@ pub(crate) struct Loop {
     pub(crate) result: Step,
 }
 
-/// What a function is called with.
+/// The arguments of a function.
 pub(crate) struct Args<'s, 'a> {
     pub(crate) values: &'s [Val<'a>],
     pub(crate) pattern: Option<&'s Pattern>,
@@ -101,30 +102,30 @@ type Planned<T = Step> = Result<T, Errors>;
 impl Planner<'_> {
     fn plan(&mut self, node: &Node) -> Planned {
         Ok(match &node.kind {
-            Kind::Literal(literal) => Step::Const(value_of(literal)),
-            Kind::Ident(name) => self.ident(node, name)?,
-            Kind::Select(select) => {
+            NodeKind::Literal(literal) => Step::Const(value_of(literal)),
+            NodeKind::Ident(name) => self.ident(node, name)?,
+            NodeKind::Select(select) => {
                 let operand = self.plan(&select.operand)?;
-                let mode = if select.test { Mode::Test } else { Mode::Get };
-                access(operand, By::Field(select.field.clone()), mode)
+                let mode = if select.test { AccessMode::Test } else { AccessMode::Get };
+                access(operand, AccessBy::Field(select.field.clone()), mode)
             }
-            Kind::Call(call) => self.call(node, call)?,
-            Kind::List(list) => {
+            NodeKind::Call(call) => self.call(node, call)?,
+            NodeKind::List(list) => {
                 let mut items = Vec::new();
                 for (item, optional) in list.items.iter().zip(&list.optional) {
                     items.push((self.plan(item)?, *optional));
                 }
                 constant_list(items)
             }
-            Kind::Map(entries) => {
+            NodeKind::Map(entries) => {
                 let mut made = Vec::new();
                 for ast::Entry { key, value, optional } in entries {
                     let (key, value) = (self.plan(key)?, self.plan(value)?);
-                    made.push(Entry { key, value, optional: *optional });
+                    made.push(MapEntryStep { key, value, optional: *optional });
                 }
                 constant_map(made)
             }
-            Kind::Comprehension(it) => self.comprehension(it)?,
+            NodeKind::Comprehension(it) => self.comprehension(it)?,
         })
     }
 
@@ -152,7 +153,7 @@ impl Planner<'_> {
         let result = self.plan(&it.result)?;
         self.locals.truncate(accu);
         let two = it.var2.is_some();
-        Ok(Step::Loop(Box::new(Loop { range, accu, two, init, condition, step, result })))
+        Ok(Step::Loop(Box::new(LoopStep { range, accu, two, init, condition, step, result })))
     }
 
     fn call(&mut self, node: &Node, call: &ast::Call) -> Planned {
@@ -167,15 +168,15 @@ impl Planner<'_> {
             "_||_" => Step::Or(Box::new([next(), next()])),
             "_?_:_" => Step::Conditional(Box::new([next(), next(), next()])),
             "@not_strictly_false" => Step::NotStrictlyFalse(Box::new(next())),
-            "_[_]" => access(next(), By::Index(next()), Mode::Get),
-            "_[?_]" => access(next(), By::Index(next()), Mode::Optional),
+            "_[_]" => access(next(), AccessBy::Index(next()), AccessMode::Get),
+            "_[?_]" => access(next(), AccessBy::Index(next()), AccessMode::Optional),
             "or" => Step::OrValue(Box::new((next(), next(), false))),
             "orValue" => Step::OrValue(Box::new((next(), next(), true))),
             "_?._" => match (next(), next()) {
                 (operand, Step::Const(Val::String(name))) => {
-                    access(operand, By::Field(name.as_str().into()), Mode::Optional)
+                    access(operand, AccessBy::Field(name.as_str().into()), AccessMode::Optional)
                 }
-                (operand, field) => access(operand, By::Index(field), Mode::Optional),
+                (operand, field) => access(operand, AccessBy::Index(field), AccessMode::Optional),
             },
             name => self.function(node, name, rest.collect())?,
         })
@@ -187,7 +188,7 @@ impl Planner<'_> {
         let function = functions::function(name).ok_or_else(unsupported)?;
         let wrong = |arg: usize, why: String| {
             let part = match &node.kind {
-                Kind::Call(call) => call.target.iter().chain(&call.args).nth(arg),
+                NodeKind::Call(call) => call.target.iter().chain(&call.args).nth(arg),
                 _ => None,
             };
             Errors::one(part.unwrap_or(node).at, Problem::Other(why))
@@ -197,7 +198,7 @@ impl Planner<'_> {
         {
             return Err(wrong(0, format!("invalid {name} argument")));
         }
-        // Conversions of constants happen once, here; and what cannot be converted is an error now.
+        // Constants are converted once, here; an invalid one is a compile error.
         let overloads = self.checked.overloads(node);
         if let (true, [Step::Const(value)]) = (functions::converts(name), args.as_slice()) {
             let folded: Outcome<'static> =
@@ -228,7 +229,7 @@ impl Planner<'_> {
             }
             _ => None,
         };
-        // Where several overloads fit, upstream knows none by its id, and takes the call to be one step.
+        // With several candidate overloads upstream knows no id, and charges one unit.
         let rule = match Rule::of(name) {
             Rule::Order
             | Rule::Plus
@@ -243,7 +244,7 @@ impl Planner<'_> {
             }
             rule => rule,
         };
-        Ok(Step::Call(Box::new(Call { function, rule, args, pattern, appends, free })))
+        Ok(Step::Call(Box::new(CallStep { function, rule, args, pattern, appends, free })))
     }
 }
 
@@ -251,13 +252,13 @@ fn hashable(value: &Val<'_>) -> bool {
     matches!(value, Val::Bool(_) | Val::Int(_) | Val::Uint(_) | Val::Double(_) | Val::String(_) | Val::Null)
 }
 
-fn access(operand: Step, by: By, mode: Mode) -> Step {
+fn access(operand: Step, by: AccessBy, mode: AccessMode) -> Step {
     let computed =
         !matches!(operand, Step::Variable(_) | Step::Local(_) | Step::Access(_) | Step::Conditional(_));
     Step::Access(Box::new(Access { operand, by, mode, computed }))
 }
 
-/// A list of constants is a constant.
+/// Returns a constant for a list of constants.
 fn constant_list(items: Vec<(Step, bool)>) -> Step {
     let values: Option<Vec<_>> = items
         .iter()
@@ -269,11 +270,11 @@ fn constant_list(items: Vec<(Step, bool)>) -> Step {
     values.map_or(Step::List(items), |values| Step::Const(Val::list(values)))
 }
 
-fn constant_map(entries: Vec<Entry>) -> Step {
+fn constant_map(entries: Vec<MapEntryStep>) -> Step {
     let values: Option<_> = entries
         .iter()
         .map(|it| match it {
-            Entry { key: Step::Const(key), value: Step::Const(value), optional: false } => {
+            MapEntryStep { key: Step::Const(key), value: Step::Const(value), optional: false } => {
                 Some((crate::value::Key::of(key.clone()).ok()?, value.clone()))
             }
             _ => None,

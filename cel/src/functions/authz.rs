@@ -1,11 +1,11 @@
-//! Questions to an authorizer, put together step by step: `authorizer.group('').resource('pods').check('get')`.
+//! Building of authorization checks: `authorizer.group('').resource('pods').check('get')`.
 
 use std::sync::Arc;
 
 use super::Function;
-use super::format::{is_label, is_subdomain};
+use super::named_format::{is_label, is_subdomain};
 use super::opaque::Opaque;
-use crate::authorize::{Asker, Decision, On, Resource, ServiceAccount};
+use crate::authorizer::{BoundAuthorizer, CheckTarget, Decision, ResourceAttributes, ServiceAccount};
 use crate::value::{Outcome, Val, fail, no_overload};
 
 pub(super) fn function(name: &str) -> Option<Function> {
@@ -26,7 +26,10 @@ pub(super) fn function(name: &str) -> Option<Function> {
             }
             Some((Opaque::GroupCheck(it, group), resource)) => {
                 let (group, resource) = (group.clone(), resource.into());
-                made(Opaque::ResourceCheck(it.clone(), Resource { group, resource, ..Resource::default() }))
+                made(Opaque::ResourceCheck(
+                    it.clone(),
+                    ResourceAttributes { group, resource, ..ResourceAttributes::default() },
+                ))
             }
             _ => no_overload(),
         },
@@ -37,10 +40,10 @@ pub(super) fn function(name: &str) -> Option<Function> {
         "labelSelector" => |args| narrowed(args.values, |it| &mut it.label_selector),
         "check" => |args| match parts(args.values) {
             Some((Opaque::PathCheck(it, path), verb)) => {
-                made(Opaque::Decision(it.ask(verb, On::Path(path.clone()))))
+                made(Opaque::Decision(it.ask(verb, CheckTarget::Path(path.clone()))))
             }
             Some((Opaque::ResourceCheck(it, resource), verb)) => {
-                made(Opaque::Decision(it.ask(verb, On::Resource(resource.clone()))))
+                made(Opaque::Decision(it.ask(verb, CheckTarget::Resource(resource.clone()))))
             }
             _ => no_overload(),
         },
@@ -63,7 +66,7 @@ fn parts<'v>(values: &'v [Val<'_>]) -> Option<(&'v Opaque, &'v str)> {
     }
 }
 
-fn narrowed<'a>(values: &[Val<'a>], field: fn(&mut Resource) -> &mut String) -> Outcome<'a> {
+fn narrowed<'a>(values: &[Val<'a>], field: fn(&mut ResourceAttributes) -> &mut String) -> Outcome<'a> {
     match parts(values) {
         Some((Opaque::ResourceCheck(it, resource), text)) => {
             let mut resource = resource.clone();
@@ -85,7 +88,7 @@ fn service_account<'a>(values: &[Val<'a>]) -> Outcome<'a> {
         return fail("Invalid service account namespace");
     }
     let account = Some(ServiceAccount { namespace: namespace.into(), name: name.into() });
-    made(Opaque::Authorizer(Asker { authorizer: asker.authorizer.clone(), account }))
+    made(Opaque::Authorizer(BoundAuthorizer { authorizer: asker.authorizer.clone(), account }))
 }
 
 fn decision<'a>(values: &[Val<'a>], of: fn(&Decision) -> Val<'a>) -> Outcome<'a> {

@@ -1,7 +1,7 @@
 //! Conversions from one type to another.
 
 use super::Function;
-use super::{maths, time};
+use super::{operators, time};
 use crate::value::{Outcome, Val, fail, no_overload};
 
 pub(super) fn function(name: &str) -> Option<Function> {
@@ -85,10 +85,10 @@ fn unparsable<'a>(how: &str, text: &str) -> Outcome<'a> {
 fn int<'a>(values: &[Val<'a>]) -> Outcome<'a> {
     match values {
         [it @ Val::Int(_)] => Ok(it.clone()),
-        [Val::Uint(it)] => maths::int(i64::try_from(*it).ok()),
+        [Val::Uint(it)] => operators::int(i64::try_from(*it).ok()),
         [Val::Double(it)] => {
             let fits = *it > -(2f64.powi(63)) && *it < 2f64.powi(63);
-            maths::int(fits.then_some(*it as i64))
+            operators::int(fits.then_some(*it as i64))
         }
         [Val::String(it)] => match it.as_str().parse() {
             Ok(it) => Ok(Val::Int(it)),
@@ -123,14 +123,15 @@ fn double(text: &str) -> Option<f64> {
         return None;
     }
     let number: f64 = text.parse().ok()?;
-    // What is no number by its size is out of range, not infinite.
+    // A number beyond a double is out of range, not infinite.
     (named || number.is_finite()).then_some(number)
 }
 
-/// From which power of ten on a double is written with its exponent.
+/// The power of ten from which a double is written with an exponent.
 const EXPONENT: i32 = 6;
 
-/// A double as Go's `%g` has it: the shortest digits that are it, with an exponent where it is large or small.
+/// Formats a double like Go's `%g`: the shortest exact digits, with an exponent for large and small
+/// numbers.
 pub(crate) fn double_text(number: f64) -> String {
     if number.is_nan() {
         return "NaN".to_owned();

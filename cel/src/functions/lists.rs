@@ -1,8 +1,8 @@
-//! Lists, and lists as sets.
+//! Functions on lists, and on lists as sets.
 
 use std::cmp::Ordering;
 
-use super::{Function, maths};
+use super::{Function, operators};
 use crate::limits::RANGE_ITEMS;
 use crate::value::{List, Outcome, Val, compare, contains, equal, fail, no_overload};
 
@@ -97,7 +97,7 @@ fn is_sorted<'a>(list: &List<'a>) -> Outcome<'a> {
 fn sum<'a>(list: &List<'a>) -> Outcome<'a> {
     let mut items = list.all()?.into_iter();
     let Some(first) = items.next() else { return Ok(Val::Int(0)) };
-    items.try_fold(first, |sum, item| maths::plus(&[sum, item]))
+    items.try_fold(first, |sum, item| operators::plus(&[sum, item]))
 }
 
 fn extreme<'a>(list: &List<'a>, worse: Ordering, name: &str) -> Outcome<'a> {

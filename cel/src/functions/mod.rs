@@ -1,13 +1,13 @@
-//! The functions, by name. Each looks at what its arguments are: the checker has seen to the types that are known,
-//! and what is dynamic is found out here.
+//! Library functions, by name. The checker verifies static types; functions check dynamic ones.
 
 mod authz;
 pub(crate) mod convert;
-mod format;
+pub(crate) mod duration_words;
 mod lists;
-mod maths;
+mod named_format;
 mod net;
 pub(crate) mod opaque;
+mod operators;
 mod optional;
 mod quantity;
 mod regex;
@@ -17,16 +17,15 @@ mod text_format;
 pub(crate) mod time;
 pub(crate) mod uri;
 mod url;
-pub(crate) mod words;
 
 use crate::eval::plan::Args;
 use crate::value::{Outcome, Val, no_overload};
 
 pub(crate) type Function = for<'s, 'a> fn(&Args<'s, 'a>) -> Outcome<'a>;
 
-/// The function of this name.
+/// Returns the function of this name.
 pub(crate) fn function(name: &str) -> Option<Function> {
-    maths::function(name)
+    operators::function(name)
         .or_else(|| convert::function(name))
         .or_else(|| strings::function(name))
         .or_else(|| lists::function(name))
@@ -35,12 +34,12 @@ pub(crate) fn function(name: &str) -> Option<Function> {
         .or_else(|| regex::function(name))
         .or_else(|| net::function(name))
         .or_else(|| url::function(name))
-        .or_else(|| format::function(name))
+        .or_else(|| named_format::function(name))
         .or_else(|| authz::function(name))
         .or_else(|| shared(name))
 }
 
-/// Whether it converts one type to another, so that of a constant it is a constant.
+/// Returns whether the function is a conversion, which is constant for a constant.
 pub(crate) fn converts(name: &str) -> bool {
     matches!(
         name,
@@ -48,7 +47,7 @@ pub(crate) fn converts(name: &str) -> bool {
     )
 }
 
-/// What several types have.
+/// Functions that several types have.
 fn shared(name: &str) -> Option<Function> {
     Some(match name {
         "size" => |args| match args.values {

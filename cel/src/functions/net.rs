@@ -1,4 +1,4 @@
-//! IP addresses and ranges of them.
+//! IP addresses and CIDR ranges.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::Function;
 use super::opaque::Opaque;
 use crate::value::{Outcome, Val, fail, no_overload};
 
-/// A range of addresses: those that begin with the same bits.
+/// A CIDR range: the addresses that begin with the same bits.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Cidr {
@@ -91,7 +91,7 @@ fn cidr<'a>(values: &[Val<'a>], of: impl Fn(Cidr) -> Val<'a>) -> Outcome<'a> {
     }
 }
 
-/// An address; with a zone, or an IPv4 address in IPv6's form, it is refused.
+/// Parses an address. Zones and IPv4-mapped IPv6 addresses are refused.
 fn parse_ip(text: &str) -> Result<IpAddr, String> {
     let ip: IpAddr = match text.parse() {
         Ok(ip) => ip,

@@ -1,18 +1,18 @@
-//! The values of libraries that are neither text nor number.
+//! Opaque values of libraries.
 
 use std::cmp::Ordering;
 use std::fmt;
 use std::net::IpAddr;
 
-use super::format::Format;
+use super::named_format::Format;
 use super::net::Cidr;
 use super::quantity::Quantity;
 use super::semver::Semver;
 use super::url::Url;
-use crate::authorize::{Asker, Decision, Resource};
+use crate::authorizer::{BoundAuthorizer, Decision, ResourceAttributes};
 use crate::types::opaque;
 
-/// A value of a type that a library brings.
+/// A value of an opaque library type.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Opaque {
@@ -22,10 +22,10 @@ pub enum Opaque {
     Quantity(Quantity),
     Semver(Semver),
     Format(Format),
-    Authorizer(Asker),
-    PathCheck(Asker, String),
-    GroupCheck(Asker, String),
-    ResourceCheck(Asker, Resource),
+    Authorizer(BoundAuthorizer),
+    PathCheck(BoundAuthorizer, String),
+    GroupCheck(BoundAuthorizer, String),
+    ResourceCheck(BoundAuthorizer, ResourceAttributes),
     Decision(Decision),
 }
 
@@ -46,7 +46,7 @@ impl Opaque {
         }
     }
 
-    /// How large costs take it to be.
+    /// Returns the size for cost calculations.
     pub(crate) fn size(&self) -> u64 {
         match self {
             Self::Ip(IpAddr::V4(_)) => 4,
@@ -56,7 +56,8 @@ impl Opaque {
         }
     }
 
-    /// Whether two are equal; what is asked of an authorizer equals nothing, and is not to be compared.
+    /// Returns whether two values are equal; `None` for authorization values, which are not
+    /// comparable.
     pub(crate) fn equals(&self, other: &Self) -> Option<bool> {
         match (self, other) {
             (Self::Url(a), Self::Url(b)) => Some(a == b),
@@ -74,7 +75,7 @@ impl Opaque {
         opaque::OF_AUTHORIZER.contains(&self.type_name())
     }
 
-    /// The order of two of a kind that has one.
+    /// Returns the order of two values of an ordered type.
     pub(crate) fn order(&self, other: &Self) -> Option<Ordering> {
         match (self, other) {
             (Self::Quantity(a), Self::Quantity(b)) => Some(a.cmp(b)),

@@ -1,4 +1,4 @@
-//! Values that may be none, and maps that macros make.
+//! Optionals, and maps built by macros.
 
 use std::collections::BTreeMap;
 

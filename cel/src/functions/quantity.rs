@@ -1,4 +1,4 @@
-//! Quantities of resources: `1.5Gi`, `100m`. Held exactly, in billionths.
+//! Resource quantities: `1.5Gi`, `100m`. Exact, in billionths.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use super::Function;
 use super::opaque::Opaque;
 use crate::value::{Outcome, Val, fail, no_overload};
 
-/// A quantity in billionths of its unit, which is the smallest that one can have.
+/// A quantity in billionths, the smallest unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub struct Quantity(pub(crate) i128);
 
 const ONE: i128 = 1_000_000_000;
-/// What larger ones are taken for: far more than bytes are.
+/// The maximum, to which larger quantities are clamped.
 const MOST: i128 = 100_000_000_000_000_000_000_000_000_000 * ONE;
 
 pub(super) fn function(name: &str) -> Option<Function> {
@@ -102,14 +102,14 @@ fn parse(text: &str) -> Option<Quantity> {
     if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
         return None;
     }
-    // The number is its digits, times two to a power, times ten to one.
+    // The value is digits × 2^n × 10^m.
     let (two, ten) = scale(suffix)?;
     let mut digits = format!("{whole}{fraction}");
     let digits_kept = digits.trim_start_matches('0').to_owned();
     digits = digits_kept;
     let mut ten = ten + 9 - fraction.len() as i64;
     let mut exact = true;
-    // Digits that no quantity can have are only known to be there; one too large is the largest.
+    // Digits beyond the range only make the value the maximum.
     while digits.len() > 36 {
         exact &= digits.ends_with('0');
         digits.pop();
@@ -124,7 +124,7 @@ fn parse(text: &str) -> Option<Quantity> {
         let scaled = 10i128.checked_pow(ten.min(60) as u32).and_then(|it| value.checked_mul(it));
         return capped(scaled.and_then(|it| it.checked_mul(1 << two)).unwrap_or(MOST));
     }
-    // Below a billionth, it is rounded away from zero; the power of two first, where it fits.
+    // Below a billionth, round away from zero; apply the power of two first, if it fits.
     let divisor = if ten < -38 { None } else { 10i128.checked_pow((-ten) as u32) };
     let Some(divisor) = divisor else { return capped(1) };
     let (quotient, remainder) = (value / divisor, value % divisor);
@@ -138,7 +138,7 @@ fn parse(text: &str) -> Option<Quantity> {
     capped(high.saturating_add(low / divisor).saturating_add(up))
 }
 
-/// The powers of two and of ten that a suffix stands for.
+/// Returns the powers of two and of ten of a suffix.
 fn scale(suffix: &str) -> Option<(u32, i64)> {
     Some(match suffix {
         "" => (0, 0),

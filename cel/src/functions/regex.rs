@@ -1,4 +1,4 @@
-//! What expressions do with regular expressions.
+//! Functions on regular expressions.
 
 use std::borrow::Cow;
 

@@ -8,7 +8,7 @@ use super::Function;
 use super::opaque::Opaque;
 use crate::value::{Outcome, Val, fail, no_overload};
 
-/// A version by semver.org.
+/// A semantic version.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Semver {
@@ -53,7 +53,7 @@ fn number<'a>(values: &[Val<'a>], place: usize) -> Outcome<'a> {
     }
 }
 
-/// `v1.2` as `1.2.0`, and numbers without zeros before them.
+/// Normalizes `v1.2` to `1.2.0`, and removes leading zeros.
 fn normal(text: &str) -> Option<String> {
     let text = text.strip_prefix('v').unwrap_or(text);
     let mut parts: Vec<String> = text.splitn(3, '.').map(str::to_owned).collect();
@@ -66,7 +66,7 @@ fn normal(text: &str) -> Option<String> {
     }
     if parts.len() < 3 {
         if parts.last().is_some_and(|it| it.contains(['+', '-'])) {
-            // Short versions have no such parts.
+            // Short versions have no pre-release or build.
             return Some(String::new());
         }
         parts.resize(3, "0".to_owned());
@@ -74,7 +74,7 @@ fn normal(text: &str) -> Option<String> {
     Some(parts.join("."))
 }
 
-/// What it was built of makes no version another.
+/// Build metadata is ignored.
 impl PartialEq for Semver {
     fn eq(&self, other: &Self) -> bool {
         self.order(other).is_eq()

@@ -1,6 +1,6 @@
-//! Texts. Places in them are counted in characters.
+//! Functions on strings. Indexes count characters.
 
-use super::{Function, maths};
+use super::{Function, operators};
 use crate::value::{Outcome, Val, fail, no_overload};
 
 pub(super) fn function(name: &str) -> Option<Function> {
@@ -51,7 +51,7 @@ fn char_at<'a>(text: &str, at: i64) -> Outcome<'a> {
     }
 }
 
-/// Where the text is found, from a place or up to it.
+/// Finds a string, from an index or up to it.
 pub(super) fn index_of<'a>(values: &[Val<'a>], last: bool) -> Outcome<'a> {
     let (text, part, from) = match values {
         [Val::String(text), Val::String(part)] => (text.as_str(), part.as_str(), None),
@@ -68,13 +68,13 @@ pub(super) fn index_of<'a>(values: &[Val<'a>], last: bool) -> Outcome<'a> {
     if let Some(from) = from
         && (from < 0 || from >= chars)
     {
-        // Behind the end there is nothing to be found; before the beginning there is no place.
+        // After the end nothing is found; before the start is an invalid index.
         return if from < 0 { fail(format!("index out of range: {from}")) } else { Ok(Val::Int(-1)) };
     }
     let byte_of = |at: i64| text.char_indices().nth(at as usize).map_or(text.len(), |it| it.0);
     let found = if last {
         let end = from.map_or(text.len(), |from| (byte_of(from) + part.len()).min(text.len()));
-        // The end of the part may fall within a character of the text: then it is not there anyway.
+        // The end may fall inside a character: then there is no match.
         let end = (end..=text.len()).find(|it| text.is_char_boundary(*it)).unwrap_or(text.len());
         let limit = from.map_or(usize::MAX, byte_of);
         text[..end].rmatch_indices(part).map(|it| it.0).find(|it| *it <= limit)
@@ -94,7 +94,7 @@ fn replace<'a>(values: &[Val<'a>]) -> Outcome<'a> {
     let (text, from, to) = (text.as_str(), from.as_str(), to.as_str());
     let most = usize::try_from(most).unwrap_or(usize::MAX);
     let times = text.matches(from).count().min(most);
-    maths::bounded(text.len() + times.saturating_mul(to.len()))?;
+    operators::bounded(text.len() + times.saturating_mul(to.len()))?;
     Ok(Val::text(text.replacen(from, to, most)))
 }
 
@@ -152,12 +152,12 @@ fn join<'a>(values: &[Val<'a>]) -> Outcome<'a> {
             joined.push_str(by);
         }
         joined.push_str(item.as_str());
-        maths::bounded(joined.len())?;
+        operators::bounded(joined.len())?;
     }
     Ok(Val::text(joined))
 }
 
-/// The text as it would be written in an expression.
+/// Returns the string as a CEL literal.
 fn quote(text: &str) -> String {
     let mut quoted = String::from("\"");
     for it in text.chars() {

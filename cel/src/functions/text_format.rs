@@ -1,8 +1,8 @@
-//! `'%s has %d'.format([name, count])`.
+//! String formatting: `'%s has %d'.format([name, count])`.
 
 use std::fmt::Write as _;
 
-use super::maths;
+use super::operators;
 use crate::value::{Failure, Outcome, Val};
 
 type Written = Result<(), Failure>;
@@ -43,7 +43,7 @@ pub(super) fn format<'a>(text: &str, args: &[Val<'a>]) -> Outcome<'a> {
             'x' | 'X' => hex(&mut out, arg, clause == 'X')?,
             other => return Err(wrong(&format!("unrecognized formatting clause {other:?}"))),
         }
-        maths::bounded(out.len())?;
+        operators::bounded(out.len())?;
     }
     Ok(Val::text(out))
 }
@@ -94,10 +94,10 @@ fn string(out: &mut String, value: &Val<'_>) -> Written {
         }
         other => return Err(unfit("string", other)),
     }
-    maths::bounded(out.len()).map(|_| ())
+    operators::bounded(out.len()).map(|_| ())
 }
 
-/// Within a list or map, texts have quotes and doubles six digits.
+/// In a list or map, strings are quoted and doubles have six digits.
 fn nested(out: &mut String, value: &Val<'_>) -> Written {
     let _ = match value {
         Val::String(it) => write!(out, "{:?}", it.as_str()),

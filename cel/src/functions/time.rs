@@ -1,4 +1,4 @@
-//! Moments and spans of time. A moment is nanoseconds since 1970 in UTC; a span is nanoseconds, and fits 64 bits.
+//! Timestamps, in nanoseconds since 1970 UTC, and durations, in nanoseconds of 64 bits.
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::{Offset, TimeZone};
@@ -40,12 +40,12 @@ pub(super) fn function(name: &str) -> Option<Function> {
     })
 }
 
-/// Whether a moment can be: years 1 to 9999.
+/// Returns whether a timestamp is in range: years 1 to 9999.
 pub(crate) fn in_range(nanos: i128) -> bool {
     (FIRST..=LAST).contains(&nanos)
 }
 
-/// A span that fits.
+/// Returns a duration that fits 64 bits.
 pub(crate) fn nanos(nanos: i128) -> Option<i64> {
     i64::try_from(nanos).ok()
 }
@@ -56,8 +56,8 @@ fn part<'a>(values: &[Val<'a>], of: fn(DateTime) -> i64) -> Outcome<'a> {
         [Val::Timestamp(moment), Val::String(zone)] => (*moment, zone_of(zone.as_str())?),
         _ => return no_overload(),
     };
-    // The zone is asked for its offset at a moment that it knows; the clock there is read without it, so that the last
-    // day of the year 9999 can be.
+    // The offset is taken at a representable moment, and the civil time computed without the zone,
+    // so that the last day of 9999 works.
     let known = Timestamp::from_nanosecond(moment).unwrap_or(Timestamp::MAX);
     let offset = zone.to_offset(known).seconds();
     match civil(moment + i128::from(offset) * SECOND) {
@@ -66,7 +66,7 @@ fn part<'a>(values: &[Val<'a>], of: fn(DateTime) -> i64) -> Outcome<'a> {
     }
 }
 
-/// A zone by its name, or `-08:00`.
+/// Parses a zone name or an offset such as `-08:00`.
 fn zone_of(name: &str) -> Result<TimeZone, Failure> {
     let unknown = || Failure::Error(format!("unknown time zone {name}"));
     let Some((hours, minutes)) = name.split_once(':') else {
@@ -86,7 +86,7 @@ fn zone_of(name: &str) -> Result<TimeZone, Failure> {
     Ok(TimeZone::fixed(offset))
 }
 
-/// The moment that a text is by RFC 3339.
+/// Parses an RFC 3339 timestamp.
 pub(crate) fn parse_timestamp(text: &str) -> Option<i128> {
     let bytes = text.as_bytes();
     let digits =
@@ -122,7 +122,7 @@ pub(crate) fn parse_timestamp(text: &str) -> Option<i128> {
     Some(since_1970(civil) - i128::from(offset) * SECOND)
 }
 
-/// The seconds of an offset like `+01:00`.
+/// Parses an offset such as `+01:00` to seconds.
 fn offset_of(text: &str) -> Option<i64> {
     let sign = match text.get(..1)? {
         "+" => 1,
@@ -144,7 +144,7 @@ fn since_1970(civil: DateTime) -> i128 {
     (i128::from(days) * 86_400 + i128::from(seconds)) * SECOND + i128::from(time.subsec_nanosecond())
 }
 
-/// Date and time of day, in UTC.
+/// Returns the date and time in UTC.
 fn civil(nanos: i128) -> Option<DateTime> {
     let day = 86_400 * SECOND;
     let days = i64::try_from(nanos.div_euclid(day)).ok()?;
@@ -153,13 +153,13 @@ fn civil(nanos: i128) -> Option<DateTime> {
     DateTime::from_parts(date, jiff::civil::Time::midnight()).checked_add(within.nanoseconds()).ok()
 }
 
-/// The first moment of a day.
+/// Parses a date to the start of its day.
 pub(crate) fn date(text: &str) -> Option<i128> {
     let date: Date = Some(text).filter(|it| it.len() == 10)?.parse().ok()?;
     Some(since_1970(date.to_datetime(jiff::civil::Time::midnight())))
 }
 
-/// A span as Go writes it: `1h30m`, `-1.5s`.
+/// Parses a duration in Go's format: `1h30m`, `-1.5s`.
 pub(crate) fn parse_duration(text: &str) -> Option<i64> {
     let (negative, mut rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -203,7 +203,7 @@ pub(crate) fn timestamp_text(nanos: i128) -> String {
     civil(nanos).map_or_else(|| nanos.to_string(), |it| format!("{it}Z"))
 }
 
-/// A span in seconds, as protobuf writes it.
+/// Formats a duration in seconds, as protobuf does.
 pub(crate) fn duration_text(nanos: i64) -> String {
     let sign = if nanos < 0 { "-" } else { "" };
     let (seconds, fraction) = (nanos.unsigned_abs() / 1_000_000_000, nanos.unsigned_abs() % 1_000_000_000);

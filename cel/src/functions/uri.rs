@@ -1,8 +1,9 @@
-//! URIs as a request may name them: absolute, or a path from the root.
+//! Request URIs: absolute, or an absolute path.
 
 use std::net::Ipv6Addr;
 
-/// Whether Go would take it for the target of a request, which is what Kubernetes calls a URL: `https://a.example:8080/b?c`, `/b`.
+/// Returns whether Go accepts it as a request URI, which Kubernetes calls a URL:
+/// `https://a.example:8080/b?c`, `/b`.
 pub fn is_request_uri(text: &str) -> bool {
     if text.is_empty() || text.bytes().any(|c| c < b' ' || c == 0x7f) {
         return false;
@@ -24,7 +25,7 @@ pub fn is_request_uri(text: &str) -> bool {
     }
 }
 
-/// The scheme, which may be empty; none if a colon comes before any.
+/// Splits off the scheme, which may be empty; `None` if a colon precedes it.
 pub(super) fn split_scheme(text: &str) -> Option<(&str, &str)> {
     for (i, c) in text.bytes().enumerate() {
         match c {
@@ -56,10 +57,10 @@ fn is_host(scheme: &str, host: &str) -> bool {
         let (address, zone) = address.split_once("%25").unwrap_or((address, "-"));
         return is_port(port) && is_zone(zone) && address.parse::<Ipv6Addr>().is_ok();
     }
-    // Lists of hosts, each with its port, are taken for databases' sake.
+    // Lists of hosts with ports are accepted, as in database URLs.
     let colon = if is_web(scheme) { host.find(':') } else { host.rfind(':') };
     let (name, port) = host.split_at(colon.unwrap_or(host.len()));
-    // What is escaped in a host is no ASCII, but for the sign of a zone.
+    // Escapes in a host are non-ASCII, except the zone sign.
     let foreign = |(i, _): (usize, _)| {
         let code = &name[i..];
         code.starts_with("%25") || code.as_bytes().get(1).is_some_and(|c| !(b'0'..b'8').contains(c))
@@ -67,12 +68,12 @@ fn is_host(scheme: &str, host: &str) -> bool {
     is_port(port) && name.bytes().all(of_host) && is_escaped(name) && name.match_indices('%').all(foreign)
 }
 
-/// Whether a byte may stand in a host as it is, or begin an escape.
+/// Returns whether a byte is allowed in a host, or starts an escape.
 fn of_host(c: u8) -> bool {
     !c.is_ascii() || c.is_ascii_alphanumeric() || b"-_.~!$&'()*+,;=:]<>\"%".contains(&c)
 }
 
-/// What follows `%25` in an address: escapes are of spaces, and of what might stand there as it is.
+/// Returns whether a zone is valid: escapes of spaces, and otherwise plain characters.
 fn is_zone(zone: &str) -> bool {
     let escapes = zone.split('%').skip(1).filter_map(|after| u8::from_str_radix(after.get(..2)?, 16).ok());
     !zone.is_empty()
@@ -89,7 +90,7 @@ fn is_port(port: &str) -> bool {
     port.is_empty() || port.strip_prefix(':').is_some_and(|port| port.bytes().all(|c| c.is_ascii_digit()))
 }
 
-/// Whether each percent sign is followed by two hexadecimal digits.
+/// Returns whether each percent sign precedes two hexadecimal digits.
 fn is_escaped(text: &str) -> bool {
     text.split('%')
         .skip(1)

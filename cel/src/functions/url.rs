@@ -1,4 +1,4 @@
-//! URLs, as Go's `url.ParseRequestURI` takes them: absolute, or a path.
+//! URLs as Go's `url.ParseRequestURI` parses them: absolute, or a path.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use super::opaque::Opaque;
 use super::uri::{is_request_uri, split_scheme};
 use crate::value::{Key, Map, Outcome, Text, Val, fail, no_overload};
 
-/// A URL in its parts.
+/// A parsed URL.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Url {
@@ -65,7 +65,7 @@ impl Url {
             None => (rest, None),
         };
         if !rest.starts_with('/') {
-            // `mailto:a@b` is opaque, and nothing of it is a host or a path; `*` is a path.
+            // `mailto:a@b` is opaque and has neither host nor path; `*` is a path.
             let path = if scheme.is_empty() { rest.to_owned() } else { String::new() };
             return Ok(Self { scheme, user: None, host: String::new(), path, query });
         }
@@ -86,7 +86,7 @@ impl Url {
         Ok(Self { scheme, user, host, path: path.to_owned(), query })
     }
 
-    /// The host without its port, and the port.
+    /// Returns the host without its port, and the port.
     fn split_host(&self) -> (&str, &str) {
         let colon = self.host.rfind(':').filter(|at| self.host[at + 1..].bytes().all(|c| c.is_ascii_digit()));
         let (host, port) = colon.map_or((&*self.host, ""), |at| (&self.host[..at], &self.host[at + 1..]));
@@ -111,7 +111,7 @@ impl Url {
     }
 }
 
-/// A text without its percent escapes; None where one is none.
+/// Decodes percent escapes; `None` if one is invalid.
 fn unescaped(text: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = text.bytes();
@@ -126,7 +126,7 @@ fn unescaped(text: &str) -> Option<String> {
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// A path with escapes for what no path has.
+/// Escapes characters that are invalid in a path.
 fn escaped(path: &str) -> String {
     let mut out = String::new();
     for byte in path.bytes() {

@@ -1,4 +1,4 @@
-//! Classes, whose items are written so that they mean one thing only.
+//! Character classes, translated to unambiguous items.
 
 use super::translate::{Read, Translator, wrong};
 
@@ -8,7 +8,7 @@ const NAMES: [&str; 14] = [
 ];
 
 impl<'a> Translator<'a> {
-    /// What follows `[`.
+    /// Translates a class after `[`.
     pub(super) fn class(&mut self, before: &'a str) -> Read {
         self.out.push('[');
         if self.eat("^") {
@@ -37,7 +37,7 @@ impl<'a> Translator<'a> {
                 Some(c) => c,
             };
             self.literal(low);
-            // A dash that is the last of its class stands for itself.
+            // A final dash is literal.
             if self.rest.len() > 1 && !self.rest.starts_with("-]") && self.eat("-") {
                 let high = self.upper(before)?;
                 if high < low {
@@ -51,7 +51,7 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
-    /// The end of a range.
+    /// Parses the end of a range.
     fn upper(&mut self, class: &'a str) -> Read<char> {
         let before = self.rest;
         match self.next() {
@@ -64,7 +64,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// `[:alpha:]`, `[:^alpha:]`.
+    /// Translates `[:alpha:]` and `[:^alpha:]`.
     fn named_class(&mut self) -> Read<bool> {
         let before = self.rest;
         let Some((name, rest)) = self.rest.strip_prefix("[:").and_then(|rest| rest.split_once(":]")) else {

@@ -1,4 +1,4 @@
-//! What a backslash makes of what follows it.
+//! Escapes after a backslash.
 
 use regex::Regex;
 
@@ -9,7 +9,7 @@ const WORD: &str = "0-9A-Za-z_";
 const SPACE: &str = r"\t\n\x0C\r ";
 
 impl<'a> Translator<'a> {
-    /// What follows a backslash outside of classes. Whether it is something that can be repeated.
+    /// Translates an escape outside of classes. Returns whether it is repeatable.
     pub(super) fn escape(&mut self, before: &'a str) -> Read<bool> {
         match self.next() {
             Some(c @ ('d' | 'w' | 's' | 'D' | 'W' | 'S')) => {
@@ -31,7 +31,7 @@ impl<'a> Translator<'a> {
         Ok(true)
     }
 
-    /// `\Q…\E`: all as it is.
+    /// Translates `\Q…\E`, quoted literals.
     fn quoted(&mut self) -> bool {
         let (quoted, rest) = self.rest.split_once(r"\E").unwrap_or((self.rest, ""));
         quoted.chars().for_each(|c| self.literal(c));
@@ -39,7 +39,7 @@ impl<'a> Translator<'a> {
         !quoted.is_empty()
     }
 
-    /// `\d` and its like, as an item of a class.
+    /// Translates `\d` and similar as a class item.
     pub(super) fn perl(&mut self, c: char) {
         let items = match c.to_ascii_lowercase() {
             'd' => DIGIT,
@@ -53,7 +53,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// `\pL`, `\p{Greek}`, `\p{^Greek}`: categories and scripts.
+    /// Translates `\pL`, `\p{Greek}` and `\p{^Greek}`: categories and scripts.
     pub(super) fn unicode(&mut self, p: char, before: &'a str) -> Read {
         let braced = self.eat("{");
         let name = match braced {
@@ -83,7 +83,7 @@ impl<'a> Translator<'a> {
         Ok(())
     }
 
-    /// One character after a backslash.
+    /// Parses an escaped character.
     pub(super) fn character(&mut self, c: Option<char>, before: &'a str) -> Read<char> {
         let Some(c) = c else {
             return wrong("trailing backslash at end of expression", "");
@@ -114,7 +114,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// `\x41`, `\x{10FFFF}`.
+    /// Parses `\x41` and `\x{10FFFF}`.
     fn hex(&mut self) -> Option<char> {
         let digits = if self.eat("{") {
             let (digits, rest) = self.rest.split_once('}')?;

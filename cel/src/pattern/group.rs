@@ -1,12 +1,13 @@
-//! `(`, and what it may begin with.
+//! Groups and flags after `(`.
 
 use super::translate::{Read, Translator, wrong};
 
-/// The flags that there are.
+/// The supported flags.
 const FLAGS: [char; 4] = ['i', 'm', 's', 'U'];
 
 impl<'a> Translator<'a> {
-    /// What follows `(`. Whether a group is open now: flags alone are none.
+    /// Translates a group or flags after `(`. Returns whether a group is open: flags alone open
+    /// none.
     pub(super) fn group(&mut self, before: &'a str) -> Read<bool> {
         if !self.eat("?") {
             self.out.push('(');
@@ -42,14 +43,14 @@ impl<'a> Translator<'a> {
         };
         let (sets, clears): (String, String) = (of(true).collect(), of(false).collect());
         let minus = if clears.is_empty() { "" } else { "-" };
-        // Flags that are none are nothing.
+        // Unset flags are omitted.
         match end {
             ')' if sets.is_empty() && clears.is_empty() => self.out.push_str("(?:)"),
             end => self.out.push_str(&format!("(?{sets}{minus}{clears}{end}")),
         }
     }
 
-    /// `(?P<name>` and `(?<name>`. Nobody asks for groups by their names.
+    /// Translates `(?P<name>` and `(?<name>`. Names are dropped, since no caller uses them.
     fn named(&mut self, before: &'a str) -> Read<bool> {
         self.eat("P");
         self.eat("<");

@@ -1,9 +1,10 @@
-//! Regular expressions, which mean what they mean in Go.
+//! Regular expressions with the syntax and semantics of Go.
 //!
-//! Both engines are of RE2's family, in time that is linear in the text, and their dialects differ in what is translated here: in Go `\d`, `\w`,
-//! `\s` and `\b` are of ASCII, a class has no classes in it but `[:alpha:]`, `{` stands for itself where it does not count, and any sign
-//! may be escaped. Of what Go takes, this
-//! does not take flags between a part and its count, as in `a(?i)*`, and what is too large.
+//! Go's engine and the `regex` crate are both of RE2's family, linear in the text. Their dialects
+//! differ in details that are translated here: in Go `\d`, `\w`, `\s` and `\b` are ASCII, a class
+//! contains no nested class but `[:alpha:]`, `{` is literal unless it is a count, and any
+//! punctuation may be escaped. Not supported are flags between a part and its count, as in
+//! `a(?i)*`, and patterns above the size limit.
 
 mod class;
 mod escape;
@@ -19,28 +20,28 @@ use regex::{Regex, RegexBuilder};
 
 use crate::limits::{PATTERN_BYTES, PATTERN_BYTES_AT_RUN};
 
-/// What matching with one may remember; beyond that it is slower.
+/// Size of the match cache; larger patterns match more slowly.
 const CACHE_BYTES: usize = 1 << 20;
 
-/// A regular expression of Go's, as schemas have them in `pattern` and expressions in `matches`.
+/// A regular expression in Go's syntax, as in `pattern` of schemas and `matches` of expressions.
 #[derive(Clone, Debug)]
 pub struct Pattern {
     written: String,
     regex: Regex,
 }
 
-/// Why a text is no pattern, on one line and as Go says it.
+/// A syntax error of a pattern, on one line, worded as in Go.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("error parsing regexp: {0}")]
 pub struct PatternError(String);
 
 impl Pattern {
-    /// Reads a pattern. One that is beyond [`crate::limits::PATTERN_BYTES`] is none.
+    /// Parses a pattern, of at most [`crate::limits::PATTERN_BYTES`] compiled.
     pub fn parse(written: &str) -> Result<Self, PatternError> {
         Self::within(written, PATTERN_BYTES)
     }
 
-    /// Reads one that was made while an expression ran, and that nobody accepted before.
+    /// Parses a pattern that was built at run time, with a lower limit.
     pub(crate) fn parse_at_run(written: &str) -> Result<Self, PatternError> {
         Self::within(written, PATTERN_BYTES_AT_RUN)
     }
@@ -61,17 +62,17 @@ impl Pattern {
         Ok(Self { written: written.to_owned(), regex })
     }
 
-    /// What was read.
+    /// Returns the source of the pattern.
     pub fn as_str(&self) -> &str {
         &self.written
     }
 
-    /// Whether it is found anywhere in the text.
+    /// Returns whether the pattern matches anywhere in `text`.
     pub fn matches(&self, text: &str) -> bool {
         self.regex.is_match(text)
     }
 
-    /// Where it is found, one after the other and none within another, as Go's `FindAllString` has them.
+    /// Returns the non-overlapping matches, like Go's `FindAllString`.
     pub fn find_all<'t>(&self, text: &'t str) -> impl Iterator<Item = &'t str> {
         self.regex.find_iter(text).map(|found| found.as_str())
     }

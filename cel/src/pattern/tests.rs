@@ -20,7 +20,7 @@ fn perl_classes_are_ascii() {
 }
 
 #[test]
-fn classes_hold_signs() {
+fn classes_may_contain_punctuation() {
     check(r"^[a[b&&c]+$", &["a[b&c"], &["d"]);
     check(r"^[]a]+$", &["]a"], &["b"]);
     check(r"^[\w-.]+$", &["a-.b"], &["/"]);
@@ -31,7 +31,7 @@ fn classes_hold_signs() {
 }
 
 #[test]
-fn braces_count_or_stand() {
+fn braces_are_counts_or_literals() {
     check(r"^a{2,3}$", &["aa", "aaa"], &["a", "a{2,3}"]);
     check(r"^{{.*}}$", &["{{x}}"], &["x"]);
     check(r"^a{,2}$", &["a{,2}"], &["aa"]);
@@ -42,7 +42,7 @@ fn braces_count_or_stand() {
 }
 
 #[test]
-fn what_go_does_not_take_is_refused() {
+fn patterns_invalid_in_go_are_refused() {
     for pattern in [
         "(",
         "*a",

@@ -1,4 +1,4 @@
-//! One pass over a pattern, from Go's dialect to the regex crate's.
+//! Translates Go's regular expression syntax to the `regex` crate's in one pass.
 
 use std::fmt::Write;
 
@@ -6,10 +6,10 @@ use super::PatternError;
 
 pub(super) type Read<T = ()> = Result<T, PatternError>;
 
-/// A part is repeated at most so often, what it is in counted in.
+/// Maximum repetitions of a part, including those of its enclosing parts.
 const MOST_REPEATS: u64 = 1000;
 
-/// The same expression, as the regex crate writes it.
+/// Returns the pattern in the `regex` crate's syntax.
 pub(super) fn translate(pattern: &str) -> Read<String> {
     let mut translator = Translator {
         whole: pattern,
@@ -31,11 +31,11 @@ pub(super) struct Translator<'a> {
     whole: &'a str,
     pub(super) rest: &'a str,
     pub(super) out: String,
-    /// Whether nothing is there yet that could be repeated.
+    /// Whether there is nothing to repeat yet.
     bare: bool,
-    /// How many copies of its innermost part the last part stands for.
+    /// Copies of the innermost part that the last part stands for.
     copies: u64,
-    /// The most of those, in each group that is open.
+    /// The maximum copies in each open group.
     most: Vec<u64>,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Translator<'a> {
         after.is_some()
     }
 
-    /// What has been read since.
+    /// Returns the text read since `before`.
     pub(super) fn since(&self, before: &'a str) -> &'a str {
         &before[..before.len() - self.rest.len()]
     }
@@ -110,7 +110,7 @@ impl<'a> Translator<'a> {
         }
     }
 
-    /// What follows a repetition that is written: it may be lazy, and not repeated itself.
+    /// Translates the end of a repetition: it may be lazy, and is not repeatable.
     fn repeat(&mut self, before: &'a str, copies: u64) -> Read<u64> {
         if self.eat("?") {
             self.out.push('?');
@@ -131,7 +131,7 @@ impl<'a> Translator<'a> {
         Ok(copies)
     }
 
-    /// A character that stands for itself, whatever it is.
+    /// Writes a literal character, escaped if needed.
     pub(super) fn literal(&mut self, c: char) {
         if c.is_ascii() && !c.is_ascii_alphanumeric() {
             let _ = write!(self.out, r"\x{:02X}", u32::from(c));
@@ -144,11 +144,11 @@ impl<'a> Translator<'a> {
 struct Count<'a> {
     inside: &'a str,
     least: u64,
-    /// None: no end.
+    /// The maximum; `None` if unbounded.
     most: Option<u64>,
 }
 
-/// The count that follows a brace: `2}`, `2,}`, `2,3}`. Anything else is text.
+/// Parses a count after a brace: `2}`, `2,}`, `2,3}`. Other text is literal.
 fn count(rest: &str) -> Option<Count<'_>> {
     let inside = &rest[..rest.find('}')?];
     let number = |text: &str| {

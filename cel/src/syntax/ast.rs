@@ -1,29 +1,29 @@
-//! The tree that the parser makes: macros are expanded, so what is left is eight kinds of nodes.
+//! The syntax tree. Macros are expanded, so there are eight kinds of nodes.
 
 use std::sync::Arc;
 
-/// The place of a node in the tables of the checker. Unique within one expression.
+/// The index of a node in the checker's tables. Unique within one expression.
 pub(crate) type Id = u32;
 
 /// A part of an expression.
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub(crate) id: Id,
-    /// Where it is in the text, in characters.
+    /// The offset in the text, in characters.
     pub(crate) at: u32,
-    /// How many nodes are on the longest way down, itself included. Bounded, so that recursion over a tree is.
+    /// The height of the tree below, including the node. Bounded, which bounds recursion.
     pub(crate) depth: u32,
-    pub(crate) kind: Kind,
+    pub(crate) kind: NodeKind,
 }
 
 #[derive(Debug, Clone)]
-pub(crate) enum Kind {
+pub(crate) enum NodeKind {
     Literal(Literal),
     /// A variable. With a leading dot it is never a variable of a macro.
     Ident(Arc<str>),
     Select(Box<Select>),
     Call(Box<Call>),
-    List(List),
+    List(ListLiteral),
     Map(Vec<Entry>),
     Comprehension(Box<Comprehension>),
 }
@@ -43,7 +43,7 @@ pub(crate) enum Literal {
 pub(crate) struct Select {
     pub(crate) operand: Node,
     pub(crate) field: Arc<str>,
-    /// `has(operand.field)`: whether it is there, not what it is.
+    /// Whether this is `has(operand.field)`, a test of presence.
     pub(crate) test: bool,
 }
 
@@ -55,9 +55,9 @@ pub(crate) struct Call {
 }
 
 #[derive(Debug, Clone)]
-pub(crate) struct List {
+pub(crate) struct ListLiteral {
     pub(crate) items: Vec<Node>,
-    /// Which of them were written `?item`: in the list only where the optional has a value.
+    /// Whether each item was written `?item`, and is present only if the optional has a value.
     pub(crate) optional: Vec<bool>,
 }
 
@@ -68,12 +68,12 @@ pub(crate) struct Entry {
     pub(crate) optional: bool,
 }
 
-/// What every macro over a list or map becomes: a loop with one accumulator.
+/// The expansion of a macro over a list or map: a loop with one accumulator.
 #[derive(Debug, Clone)]
 pub(crate) struct Comprehension {
     pub(crate) range: Node,
     pub(crate) var: Arc<str>,
-    /// With two variables, the first is the index or key and this the value.
+    /// The second variable: the value, if the first is the index or key.
     pub(crate) var2: Option<Arc<str>>,
     pub(crate) accu: Arc<str>,
     pub(crate) init: Node,
@@ -83,37 +83,39 @@ pub(crate) struct Comprehension {
 }
 
 impl Node {
-    /// The nodes right below.
+    /// Returns the child nodes.
     pub(crate) fn children(&self) -> Vec<&Node> {
         match &self.kind {
-            Kind::Literal(_) | Kind::Ident(_) => Vec::new(),
-            Kind::Select(it) => vec![&it.operand],
-            Kind::Call(it) => it.target.iter().chain(&it.args).collect(),
-            Kind::List(it) => it.items.iter().collect(),
-            Kind::Map(entries) => entries.iter().flat_map(|it| [&it.key, &it.value]).collect(),
-            Kind::Comprehension(it) => vec![&it.range, &it.init, &it.condition, &it.step, &it.result],
+            NodeKind::Literal(_) | NodeKind::Ident(_) => Vec::new(),
+            NodeKind::Select(it) => vec![&it.operand],
+            NodeKind::Call(it) => it.target.iter().chain(&it.args).collect(),
+            NodeKind::List(it) => it.items.iter().collect(),
+            NodeKind::Map(entries) => entries.iter().flat_map(|it| [&it.key, &it.value]).collect(),
+            NodeKind::Comprehension(it) => vec![&it.range, &it.init, &it.condition, &it.step, &it.result],
         }
     }
 
-    /// The nodes right below, to be changed.
+    /// Returns the child nodes, mutable.
     pub(crate) fn children_mut(&mut self) -> Vec<&mut Node> {
         match &mut self.kind {
-            Kind::Literal(_) | Kind::Ident(_) => Vec::new(),
-            Kind::Select(it) => vec![&mut it.operand],
-            Kind::Call(it) => it.target.iter_mut().chain(&mut it.args).collect(),
-            Kind::List(it) => it.items.iter_mut().collect(),
-            Kind::Map(entries) => entries.iter_mut().flat_map(|it| [&mut it.key, &mut it.value]).collect(),
-            Kind::Comprehension(it) => {
+            NodeKind::Literal(_) | NodeKind::Ident(_) => Vec::new(),
+            NodeKind::Select(it) => vec![&mut it.operand],
+            NodeKind::Call(it) => it.target.iter_mut().chain(&mut it.args).collect(),
+            NodeKind::List(it) => it.items.iter_mut().collect(),
+            NodeKind::Map(entries) => {
+                entries.iter_mut().flat_map(|it| [&mut it.key, &mut it.value]).collect()
+            }
+            NodeKind::Comprehension(it) => {
                 vec![&mut it.range, &mut it.init, &mut it.condition, &mut it.step, &mut it.result]
             }
         }
     }
 
-    /// `a.b.c`, if it is nothing but names.
+    /// Returns `a.b.c` if the node consists of names only.
     pub(crate) fn qualified_name(&self) -> Option<String> {
         match &self.kind {
-            Kind::Ident(name) => Some(name.to_string()),
-            Kind::Select(it) if !it.test => {
+            NodeKind::Ident(name) => Some(name.to_string()),
+            NodeKind::Select(it) if !it.test => {
                 let mut name = it.operand.qualified_name()?;
                 name.push('.');
                 name.push_str(&it.field);

@@ -1,9 +1,9 @@
-//! What stands between quotes, and numbers.
+//! String, bytes and number literals.
 
 use super::ast::Literal;
 use crate::error::Problem;
 
-/// A text, its escapes resolved unless it is raw.
+/// Parses a string literal, with escapes unless raw.
 pub(crate) fn text(inside: &[char], raw: bool) -> Result<String, Problem> {
     if raw {
         return Ok(inside.iter().collect());
@@ -17,14 +17,14 @@ pub(crate) fn text(inside: &[char], raw: bool) -> Result<String, Problem> {
         }
         match escape(&mut rest)? {
             Escape::Char(it) => text.push(it),
-            // In a text, `\xff` and `\377` are code points.
+            // In a string, `\xff` and `\377` are code points.
             Escape::Byte(byte) => text.push(char::from(byte)),
         }
     }
     Ok(text)
 }
 
-/// Bytes: what is written as a character is its UTF-8, what is written as a number is that byte.
+/// Parses a bytes literal: a character is its UTF-8 encoding, a numeric escape is one byte.
 pub(crate) fn bytes(inside: &[char], raw: bool) -> Result<Vec<u8>, Problem> {
     let mut bytes = Vec::new();
     let mut rest = inside.iter().copied();

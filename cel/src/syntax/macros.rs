@@ -1,28 +1,28 @@
-//! Macros: calls that are written over an expression, not over its value. Each becomes a loop, as cel-go writes it:
-//! what it costs is then the cost of its parts.
+//! Macros: calls that transform the syntax tree. Each becomes the loop that cel-go expands it to,
+//! so that costs agree.
 
 use std::sync::Arc;
 
-use super::ast::{Comprehension, Kind, List, Literal, Node, Select};
+use super::ast::{Comprehension, ListLiteral, Literal, Node, NodeKind, Select};
 use super::parser::{Nodes, Parsed};
 use crate::error::Problem;
 
-/// The accumulator of every loop. No expression can name it.
+/// The accumulator variable of loops. Expressions cannot name it.
 pub(crate) const ACCU: &str = "@result";
 
-/// A loop that runs zero times has this variable: it only gives its accumulator a name.
+/// The variable of a loop without iterations, which only binds its accumulator.
 pub(crate) const UNUSED: &str = "#unused";
 
 pub(crate) enum Expanded {
     Node(Node),
-    /// It is no macro, and all is handed back.
+    /// Not a macro; returns the call's parts.
     No {
         target: Option<Node>,
         args: Vec<Node>,
     },
 }
 
-/// What a call becomes, if it is a macro.
+/// Expands a call if it is a macro.
 pub(crate) fn expand(
     nodes: &mut Nodes,
     at: u32,
@@ -51,7 +51,7 @@ pub(crate) fn expand(
 }
 
 /// The parts of a loop that differ between macros.
-struct Loop {
+struct LoopParts {
     init: Node,
     condition: Node,
     step: Node,
@@ -64,16 +64,16 @@ struct Macro<'n> {
 }
 
 impl Macro<'_> {
-    fn make(&mut self, kind: Kind) -> Parsed {
+    fn make(&mut self, kind: NodeKind) -> Parsed {
         self.nodes.make(self.at, kind)
     }
 
     fn literal(&mut self, literal: Literal) -> Parsed {
-        self.make(Kind::Literal(literal))
+        self.make(NodeKind::Literal(literal))
     }
 
     fn ident(&mut self, name: &str) -> Parsed {
-        self.make(Kind::Ident(name.into()))
+        self.make(NodeKind::Ident(name.into()))
     }
 
     fn accu(&mut self) -> Parsed {
@@ -86,15 +86,15 @@ impl Macro<'_> {
 
     fn list(&mut self, items: Vec<Node>) -> Parsed {
         let optional = vec![false; items.len()];
-        self.make(Kind::List(List { items, optional }))
+        self.make(NodeKind::List(ListLiteral { items, optional }))
     }
 
     fn has(&mut self, args: Vec<Node>) -> Parsed {
         let [Node { kind, at, .. }] =
             args.try_into().map_err(|_| (self.at, other("has() has one argument")))?;
         match kind {
-            Kind::Select(select) if !select.test => {
-                self.make(Kind::Select(Box::new(Select { test: true, ..*select })))
+            NodeKind::Select(select) if !select.test => {
+                self.make(NodeKind::Select(Box::new(Select { test: true, ..*select })))
             }
             _ => Err((at, other("invalid argument to has() macro"))),
         }
@@ -145,13 +145,13 @@ impl Macro<'_> {
         self.comprehension(range, var, Some(var2), ACCU.into(), parts)
     }
 
-    /// The last of the arguments, and the condition before it, where there is one.
+    /// Splits off the last argument, and the condition before it, if any.
     fn guarded(&mut self, mut args: Vec<Node>) -> Parsed<(Option<Node>, Node)> {
         let body = args.pop().ok_or_else(|| (self.at, other("a macro has no body")))?;
         Ok((args.pop(), body))
     }
 
-    fn predicate(&mut self, function: &str, body: Node) -> Parsed<Loop> {
+    fn predicate(&mut self, function: &str, body: Node) -> Parsed<LoopParts> {
         let accu = self.accu()?;
         let (init, condition, step, result) = match function {
             "all" => {
@@ -178,22 +178,22 @@ impl Macro<'_> {
                 (init, condition, step, self.call("_==_", [count, one])?)
             }
         };
-        Ok(Loop { init, condition, step, result })
+        Ok(LoopParts { init, condition, step, result })
     }
 
-    fn collect(&mut self, item: Node, guard: Option<Node>) -> Parsed<Loop> {
+    fn collect(&mut self, item: Node, guard: Option<Node>) -> Parsed<LoopParts> {
         let (accu, item) = (self.accu()?, self.list(vec![item])?);
         let step = self.call("_+_", [accu, item])?;
         let init = self.list(Vec::new())?;
         self.guard(init, step, guard)
     }
 
-    fn insert(&mut self, step: Node, guard: Option<Node>) -> Parsed<Loop> {
-        let init = self.make(Kind::Map(Vec::new()))?;
+    fn insert(&mut self, step: Node, guard: Option<Node>) -> Parsed<LoopParts> {
+        let init = self.make(NodeKind::Map(Vec::new()))?;
         self.guard(init, step, guard)
     }
 
-    fn guard(&mut self, init: Node, step: Node, guard: Option<Node>) -> Parsed<Loop> {
+    fn guard(&mut self, init: Node, step: Node, guard: Option<Node>) -> Parsed<LoopParts> {
         let condition = self.literal(Literal::Bool(true))?;
         let step = match guard {
             None => step,
@@ -202,10 +202,11 @@ impl Macro<'_> {
                 self.call("_?_:_", [guard, step, same])?
             }
         };
-        Ok(Loop { init, condition, step, result: self.accu()? })
+        Ok(LoopParts { init, condition, step, result: self.accu()? })
     }
 
-    /// `target.optMap(v, e)`: `target.hasValue() ? optional.of(e with v) : optional.none()`.
+    /// Expands `target.optMap(v, e)` to `target.hasValue() ? optional.of(e with v) :
+    /// optional.none()`.
     fn optional(&mut self, target: Node, function: &str, args: Vec<Node>) -> Parsed {
         let mut args = args.into_iter();
         let var = self.variable(args.next())?;
@@ -221,7 +222,7 @@ impl Macro<'_> {
         self.call("_?_:_", [present, found, none])
     }
 
-    /// Sorts by the keys that a loop makes of the list's items.
+    /// Expands `sortBy`: a loop computes the keys of the list's items.
     fn sort_by(&mut self, target: Node, args: Vec<Node>) -> Parsed {
         const INPUT: &str = "@__sortBy_input__";
         let (list, range) = (self.ident(INPUT)?, self.ident(INPUT)?);
@@ -230,12 +231,12 @@ impl Macro<'_> {
         self.bind(INPUT.into(), target, sorted)
     }
 
-    /// `body` with `name` for `value`: a loop that never runs.
+    /// Binds `name` to `value` in `body`, by a loop without iterations.
     fn bind(&mut self, name: Arc<str>, value: Node, body: Node) -> Parsed {
         let range = self.list(Vec::new())?;
         let condition = self.literal(Literal::Bool(false))?;
         let step = self.ident(&name)?;
-        let parts = Loop { init: value, condition, step, result: body };
+        let parts = LoopParts { init: value, condition, step, result: body };
         self.comprehension(range, UNUSED.into(), None, name, parts)
     }
 
@@ -245,16 +246,16 @@ impl Macro<'_> {
         var: Arc<str>,
         var2: Option<Arc<str>>,
         accu: Arc<str>,
-        parts: Loop,
+        parts: LoopParts,
     ) -> Parsed {
-        let Loop { init, condition, step, result } = parts;
+        let LoopParts { init, condition, step, result } = parts;
         let it = Comprehension { range, var, var2, accu, init, condition, step, result };
-        self.make(Kind::Comprehension(Box::new(it)))
+        self.make(NodeKind::Comprehension(Box::new(it)))
     }
 
     fn variable(&mut self, arg: Option<Node>) -> Parsed<Arc<str>> {
         match arg {
-            Some(Node { kind: Kind::Ident(name), .. }) if !name.starts_with('.') => Ok(name),
+            Some(Node { kind: NodeKind::Ident(name), .. }) if !name.starts_with('.') => Ok(name),
             Some(node) => Err((node.at, other("argument must be a simple name"))),
             None => Err((self.at, other("a macro has a variable"))),
         }

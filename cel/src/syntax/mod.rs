@@ -1,4 +1,4 @@
-//! From text to a tree: [`token`] cuts it, [`parser`] builds, [`macros`] expand while it does.
+//! The parser: [`token`] splits the text, [`parser`] builds the tree, and [`macros`] expand calls.
 
 pub(crate) mod ast;
 mod literal;

@@ -1,15 +1,16 @@
-//! Descends from the loosest operator to the tightest. Recursion is counted, and so are nodes.
+//! A recursive descent parser, from the loosest to the tightest operator. It counts depth and
+//! nodes.
 
 use std::sync::Arc;
 
-use super::ast::{Call, Entry, Id, Kind, List, Literal, Node, Select};
+use super::ast::{Call, Entry, Id, ListLiteral, Literal, Node, NodeKind, Select};
 use super::token::{Placed, Token, tokens};
 use super::{literal, macros};
 use crate::error::{Errors, Problem};
 use crate::escape::RESERVED;
 use crate::limits;
 
-/// The tree of an expression, and how many ids its nodes have.
+/// Parses an expression to its tree, with the number of node ids.
 pub(crate) fn parse(text: &str) -> Result<(Node, Id), Errors> {
     let chars: Vec<char> = text.chars().take(limits::MAX_CHARS + 1).collect();
     if chars.len() > limits::MAX_CHARS {
@@ -28,14 +29,14 @@ pub(crate) fn parse(text: &str) -> Result<(Node, Id), Errors> {
 
 pub(crate) type Parsed<T = Node> = Result<T, (u32, Problem)>;
 
-/// Makes nodes, and refuses too many and too deep ones.
+/// Creates nodes, and enforces the limits of number and depth.
 #[derive(Debug, Default)]
 pub(crate) struct Nodes {
     next: Id,
 }
 
 impl Nodes {
-    pub(crate) fn make(&mut self, at: u32, kind: Kind) -> Parsed {
+    pub(crate) fn make(&mut self, at: u32, kind: NodeKind) -> Parsed {
         let mut node = Node { id: self.next, at, depth: 1, kind };
         node.depth += node.children().iter().map(|it| it.depth).max().unwrap_or(0);
         self.next += 1;
@@ -51,7 +52,7 @@ impl Nodes {
         Ok(node)
     }
 
-    /// The same again, with ids of its own.
+    /// Copies a tree with new ids.
     pub(crate) fn copy(&mut self, node: &Node) -> Parsed {
         let mut copy = node.clone();
         self.renumber(&mut copy)?;
@@ -59,17 +60,17 @@ impl Nodes {
     }
 
     fn renumber(&mut self, node: &mut Node) -> Parsed<()> {
-        node.id = self.make(node.at, Kind::Literal(Literal::Null))?.id;
+        node.id = self.make(node.at, NodeKind::Literal(Literal::Null))?.id;
         node.children_mut().into_iter().try_for_each(|it| self.renumber(it))
     }
 
     pub(crate) fn call(&mut self, at: u32, function: &str, args: Vec<Node>) -> Parsed {
-        self.make(at, Kind::Call(Box::new(Call { target: None, function: function.into(), args })))
+        self.make(at, NodeKind::Call(Box::new(Call { target: None, function: function.into(), args })))
     }
 
     pub(crate) fn member(&mut self, at: u32, target: Node, function: &str, args: Vec<Node>) -> Parsed {
         let call = Call { target: Some(target), function: function.into(), args };
-        self.make(at, Kind::Call(Box::new(call)))
+        self.make(at, NodeKind::Call(Box::new(call)))
     }
 }
 
@@ -142,7 +143,8 @@ impl Parser {
         Ok(node)
     }
 
-    /// A chain of one logical operator, as a balanced tree: the order of evaluation is the same, and it is not deep.
+    /// Parses a chain of one logical operator to a balanced tree: the same order of evaluation, but
+    /// shallow.
     fn logical(&mut self, mark: &str, function: &str) -> Parsed {
         let tighter = |it: &mut Self| match mark {
             "||" => it.logical("&&", "_&&_"),
@@ -172,7 +174,7 @@ impl Parser {
         self.nodes.call(at, function, vec![left, right])
     }
 
-    /// Relations, sums and products: three levels that bind to the left.
+    /// Parses relations, sums and products: three left-associative levels.
     fn binary(&mut self, level: usize) -> Parsed {
         let operators: &[(&str, &str)] = match level {
             0 => &RELATIONS,
@@ -199,7 +201,7 @@ impl Parser {
         let at = self.at();
         for (mark, function) in [("!", "!_"), ("-", "-_")] {
             let mut times = 0;
-            // One minus before a number is the number's.
+            // A minus before a number belongs to the literal.
             let number = |it: &Self| {
                 let next = it.tokens.get(it.next + 1).map(|it| &it.token);
                 mark == "-" && it.sees("-") && matches!(next, Some(Token::Int(_) | Token::Double(_)))
@@ -214,7 +216,7 @@ impl Parser {
                 continue;
             }
             let operand = self.member()?;
-            // Two of a kind undo each other.
+            // Pairs cancel.
             return if times % 2 == 0 { Ok(operand) } else { self.nodes.call(at, function, vec![operand]) };
         }
         self.member()
@@ -229,14 +231,14 @@ impl Parser {
                 let field = self.name()?;
                 let open = self.at();
                 node = if optional {
-                    let field = self.nodes.make(at, Kind::Literal(Literal::String(field)))?;
+                    let field = self.nodes.make(at, NodeKind::Literal(Literal::String(field)))?;
                     self.nodes.call(at, "_?._", vec![node, field])?
                 } else if self.eat("(") {
                     let args = self.arguments()?;
                     self.call(open, Some(node), &field, args)?
                 } else {
                     let select = Select { operand: node, field, test: false };
-                    self.nodes.make(at, Kind::Select(Box::new(select)))?
+                    self.nodes.make(at, NodeKind::Select(Box::new(select)))?
                 };
             } else if self.eat("[") {
                 let function = if self.eat("?") { "_[?_]" } else { "_[_]" };
@@ -244,7 +246,7 @@ impl Parser {
                 self.expect("]")?;
                 node = self.nodes.call(at, function, vec![node, index])?;
             } else if let (true, Some(name)) = (self.sees("{"), node.qualified_name()) {
-                // A message as a literal: there are no messages here.
+                // A message literal; messages are not supported.
                 return Err((at, Problem::Undeclared(name)));
             } else {
                 return Ok(node);
@@ -252,7 +254,7 @@ impl Parser {
         }
     }
 
-    /// The name after a dot. Reserved words are names there, except those that the lexer knows.
+    /// Parses a name after a dot. Reserved words are allowed, except keywords of the lexer.
     fn name(&mut self) -> Parsed<Arc<str>> {
         match self.peek() {
             Token::Ident(word) if !matches!(word.as_str(), "in" | "true" | "false" | "null") => {
@@ -264,7 +266,7 @@ impl Parser {
         }
     }
 
-    /// What is left of a list of arguments, its closing mark included.
+    /// Parses the remaining arguments and the closing mark.
     fn arguments(&mut self) -> Parsed<Vec<Node>> {
         let mut args = Vec::new();
         if self.eat(")") {
@@ -328,10 +330,10 @@ impl Parser {
         };
         self.next += 1;
         let literal = literal.map_err(|problem| (at, problem))?;
-        self.nodes.make(at, Kind::Literal(literal))
+        self.nodes.make(at, NodeKind::Literal(literal))
     }
 
-    /// A variable, or a call of a function that is nobody's member.
+    /// Parses a variable or a global call.
     fn named(&mut self, at: u32, name: &str) -> Parsed {
         let open = self.at();
         if self.eat("(") {
@@ -341,11 +343,11 @@ impl Parser {
         if RESERVED.contains(&name.trim_start_matches('.')) {
             return Err((at, Problem::Other(format!("reserved identifier: {name}"))));
         }
-        self.nodes.make(at, Kind::Ident(name.into()))
+        self.nodes.make(at, NodeKind::Ident(name.into()))
     }
 
     fn list(&mut self, at: u32) -> Parsed {
-        let mut list = List { items: Vec::new(), optional: Vec::new() };
+        let mut list = ListLiteral { items: Vec::new(), optional: Vec::new() };
         while !self.eat("]") {
             list.optional.push(self.eat("?"));
             list.items.push(self.expression()?);
@@ -354,7 +356,7 @@ impl Parser {
                 break;
             }
         }
-        self.nodes.make(at, Kind::List(list))
+        self.nodes.make(at, NodeKind::List(list))
     }
 
     fn map(&mut self, at: u32) -> Parsed {
@@ -369,6 +371,6 @@ impl Parser {
                 break;
             }
         }
-        self.nodes.make(at, Kind::Map(entries))
+        self.nodes.make(at, NodeKind::Map(entries))
     }
 }

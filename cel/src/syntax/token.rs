@@ -1,4 +1,4 @@
-//! Cuts an expression into tokens. All of it at once: an expression is short.
+//! The lexer. It tokenizes the whole expression at once, since expressions are short.
 
 use super::ast::Literal;
 use super::literal;
@@ -7,7 +7,7 @@ use crate::error::{Errors, Problem};
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Token {
     Ident(String),
-    /// A number without its sign, a text or bytes. The parser gives numbers their sign, so that the smallest int is one.
+    /// A number without its sign. The parser adds the sign, so that the smallest int is valid.
     Int(String),
     Uint(String),
     Double(String),
@@ -16,14 +16,14 @@ pub(crate) enum Token {
     End,
 }
 
-/// A token and where it begins, in characters.
+/// A token with its offset in characters.
 #[derive(Debug, Clone)]
 pub(crate) struct Placed {
     pub(crate) token: Token,
     pub(crate) at: u32,
 }
 
-/// Longest first, so that the first that fits is it.
+/// Longest first, so that the first match is right.
 const MARKS: [&str; 26] = [
     "==", "!=", "<=", ">=", "&&", "||", "(", ")", "[", "]", "{", "}", ".", ",", "?", ":", "+", "-", "*", "/",
     "%", "!", "<", ">", "=", "`",
@@ -138,7 +138,8 @@ impl Lexer<'_> {
         self.text[from..self.at].iter().collect()
     }
 
-    /// A text or bytes, with the prefixes `b`, `r` or `br` in any case; None where none begins here.
+    /// Lexes a string or bytes literal with the prefixes `b`, `r` or `br` in any case; `None` if
+    /// none starts here.
     fn quoted(&mut self) -> Result<Option<Token>, Problem> {
         let (mut raw, mut bytes, mut prefix) = (false, false, 0);
         loop {

@@ -1,14 +1,14 @@
-//! Equality and order of values. Numbers are compared as numbers, whatever their types.
+//! Equality and order of values. Numbers are compared by value, across types.
 
 use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::map::Kind;
+use super::map::MapKind;
 use super::{Failure, List, Map, Val};
-use crate::declared::{Object, Order};
+use crate::declared::{ObjectType, Order};
 
-/// Whether two values are equal. Values of different kinds are not; that is no error.
+/// Returns whether two values are equal. Values of different types are unequal, without an error.
 pub(crate) fn equal(a: &Val<'_>, b: &Val<'_>) -> Result<bool, Failure> {
     Ok(match (a, b) {
         (Val::Null, Val::Null) => true,
@@ -32,7 +32,7 @@ pub(crate) fn equal(a: &Val<'_>, b: &Val<'_>) -> Result<bool, Failure> {
     })
 }
 
-/// The order of two values; None between them if one is not a number, and None at all if they have no order.
+/// Returns the order of two values: `Some(None)` if one is NaN, `None` if the types have no order.
 pub(crate) fn compare(a: &Val<'_>, b: &Val<'_>) -> Option<Option<Ordering>> {
     Some(Some(match (a, b) {
         (Val::Bool(a), Val::Bool(b)) => a.cmp(b),
@@ -62,7 +62,7 @@ fn double_to_whole(double: f64, whole: i128) -> Option<Ordering> {
     if double.is_nan() {
         return None;
     }
-    // Beyond what is a whole number anyway; and below 2^65 the conversion is exact.
+    // Large doubles are whole numbers; below 2^65 the conversion is exact.
     if double >= 2f64.powi(65) {
         return Some(Ordering::Greater);
     }
@@ -108,7 +108,7 @@ fn lists(a: &List<'_>, b: &List<'_>) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Whether one of them equals the value.
+/// Returns whether one of the items equals the value.
 pub(crate) fn contains(items: &[Val<'_>], value: &Val<'_>) -> Result<bool, Failure> {
     for item in items {
         if equal(item, value)? {
@@ -118,10 +118,10 @@ pub(crate) fn contains(items: &[Val<'_>], value: &Val<'_>) -> Result<bool, Failu
     Ok(false)
 }
 
-/// Whether two items of a list with keys have the same ones. A key that is missing is the same as one that is.
+/// Returns whether two items of a keyed list have the same keys. Two missing keys are equal.
 pub(crate) fn same_keys(a: &Val<'_>, b: &Val<'_>, keys: &[String]) -> bool {
     let key = |item: &Val<'_>, key: &str| match item {
-        Val::Map(Map(Kind::Object(entries, _) | Kind::Json(entries, _))) => entries.get(key).cloned(),
+        Val::Map(Map(MapKind::Object(entries, _) | MapKind::Json(entries, _))) => entries.get(key).cloned(),
         Val::Map(map) => map.field(key).and_then(Result::ok).map(|it| it.to_json()),
         _ => None,
     };
@@ -132,7 +132,7 @@ fn maps(a: &Map<'_>, b: &Map<'_>) -> Result<bool, Failure> {
     if a.len() != b.len() {
         return Ok(false);
     }
-    if let (Kind::Object(a, object), Kind::Object(b, other)) = (&a.0, &b.0) {
+    if let (MapKind::Object(a, object), MapKind::Object(b, other)) = (&a.0, &b.0) {
         return objects(a, object, b, other);
     }
     for (key, value) in a.entries() {
@@ -144,12 +144,12 @@ fn maps(a: &Map<'_>, b: &Map<'_>) -> Result<bool, Failure> {
     Ok(true)
 }
 
-/// Objects are compared with all that they have: what is declared as it was declared, the rest as JSON.
+/// Compares objects with all properties: declared ones by their types, others as JSON.
 fn objects(
     a: &serde_json::Map<String, Value>,
-    object: &Object,
+    object: &ObjectType,
     b: &serde_json::Map<String, Value>,
-    other: &Object,
+    other: &ObjectType,
 ) -> Result<bool, Failure> {
     for (property, value) in a {
         let Some(against) = b.get(property) else { return Ok(false) };

@@ -1,21 +1,21 @@
-//! JSON as it was declared. What does not fit its declaration is an error of the expression that asks for it: a host
-//! validates by the schema first.
+//! Reads JSON by its declared type. A mismatch is an error of the reading expression: hosts
+//! validate by the schema first.
 
 use std::sync::{Arc, LazyLock};
 
 use base64::Engine;
 use serde_json::Value;
 
-use super::map::Kind;
+use super::map::MapKind;
 use super::{Items, List, Map, Outcome, Text, Val, fail};
-use crate::declared::{Declared, Form, Order};
+use crate::declared::{DeclaredType, Form, Order};
+use crate::functions::duration_words::declared_duration;
 use crate::functions::time;
-use crate::functions::words::declared_duration;
 
-static ANY: LazyLock<Declared> = LazyLock::new(Declared::any);
+static ANY: LazyLock<DeclaredType> = LazyLock::new(DeclaredType::any);
 
-/// The value that the JSON is. Lists and objects are not looked into.
-pub(crate) fn read<'a>(json: &'a Value, declared: &'a Declared) -> Outcome<'a> {
+/// Reads a JSON value. Lists and objects are read lazily.
+pub(crate) fn read<'a>(json: &'a Value, declared: &'a DeclaredType) -> Outcome<'a> {
     if json.is_null() && !matches!(declared.form, Form::Dyn) {
         if declared.nullable() {
             return Ok(Val::Null);
@@ -59,8 +59,8 @@ pub(crate) fn read<'a>(json: &'a Value, declared: &'a Declared) -> Outcome<'a> {
             Val::List(List { items: Items::Json(items, item), order })
         }
         (Form::List(..), _) => return wrong("an array for the provided schema with type=array"),
-        (Form::Map(value), Value::Object(entries)) => Val::Map(Map(Kind::Json(entries, value))),
-        (Form::Object(object), Value::Object(entries)) => Val::Map(Map(Kind::Object(entries, object))),
+        (Form::Map(value), Value::Object(entries)) => Val::Map(Map(MapKind::Json(entries, value))),
+        (Form::Object(object), Value::Object(entries)) => Val::Map(Map(MapKind::Object(entries, object))),
         (Form::Map(_) | Form::Object(_), _) => {
             return wrong("a map for the provided schema with type=object");
         }
@@ -77,7 +77,7 @@ fn any(json: &Value) -> Val<'_> {
         },
         Value::String(it) => Val::String(Text::Lent(it)),
         Value::Array(items) => Val::List(List { items: Items::Json(items, &ANY), order: &Order::Atomic }),
-        Value::Object(entries) => Val::Map(Map(Kind::Json(entries, &ANY))),
+        Value::Object(entries) => Val::Map(Map(MapKind::Json(entries, &ANY))),
     }
 }
 

@@ -7,71 +7,71 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::{Failure, Outcome, Text, Val, json};
-use crate::declared::{Declared, Object};
+use crate::declared::{DeclaredType, ObjectType};
 
-/// A map, the host's or made by an expression; or an object, whose keys are its fields.
+/// A map of the host or of an expression, or an object with its fields as keys.
 #[derive(Debug, Clone)]
-pub struct Map<'a>(pub(crate) Kind<'a>);
+pub struct Map<'a>(pub(crate) MapKind<'a>);
 
 #[derive(Debug, Clone)]
-pub(crate) enum Kind<'a> {
+pub(crate) enum MapKind<'a> {
     Made(Arc<BTreeMap<Key<'a>, Val<'a>>>),
-    Json(&'a serde_json::Map<String, Value>, &'a Declared),
-    Object(&'a serde_json::Map<String, Value>, &'a Object),
+    Json(&'a serde_json::Map<String, Value>, &'a DeclaredType),
+    Object(&'a serde_json::Map<String, Value>, &'a ObjectType),
 }
 
-/// The key of an entry. Numbers are the same key if they are the same number.
+/// A key of a map. Numbers of equal value are equal keys.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Key<'a> {
     /// True or false.
     Bool(bool),
-    /// A number with a sign.
+    /// A signed integer.
     Int(i64),
-    /// A number without one.
+    /// An unsigned integer.
     Uint(u64),
-    /// Text.
+    /// A string.
     String(Text<'a>),
 }
 
 impl<'a> Map<'a> {
     pub(crate) fn made(entries: BTreeMap<Key<'a>, Val<'a>>) -> Self {
-        Self(Kind::Made(Arc::new(entries)))
+        Self(MapKind::Made(Arc::new(entries)))
     }
 
-    /// How many entries it has.
+    /// Returns the number of entries.
     pub fn len(&self) -> usize {
         match &self.0 {
-            Kind::Made(entries) => entries.len(),
-            Kind::Json(entries, _) | Kind::Object(entries, _) => entries.len(),
+            MapKind::Made(entries) => entries.len(),
+            MapKind::Json(entries, _) | MapKind::Object(entries, _) => entries.len(),
         }
     }
 
-    /// Whether it has none.
+    /// Returns whether the map is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The value by its key, as an expression gives it.
+    /// Returns the value of a key, given as an expression's value.
     pub(crate) fn get(&self, key: &Val<'_>) -> Option<Outcome<'a>> {
         match (&self.0, key) {
             (_, Val::String(name)) => self.field(name.as_str()),
-            (Kind::Made(entries), key) => entries.get(&number(key)?).cloned().map(Ok),
+            (MapKind::Made(entries), key) => entries.get(&number(key)?).cloned().map(Ok),
             _ => None,
         }
     }
 
-    /// The value of a field, by the name that an expression uses.
+    /// Returns the value of a field, by its name in expressions.
     pub(crate) fn field(&self, name: &str) -> Option<Outcome<'a>> {
         match &self.0 {
-            Kind::Made(entries) => {
+            MapKind::Made(entries) => {
                 let key = Key::String(Text::Made(name.into()));
                 entries.get(&key).cloned().map(Ok)
             }
-            Kind::Json(entries, value) => entries.get(name).map(|it| json::read(it, value)),
-            Kind::Object(entries, object) => {
+            MapKind::Json(entries, value) => entries.get(name).map(|it| json::read(it, value)),
+            MapKind::Object(entries, object) => {
                 let field = object.field(name)?;
-                // A property that is null is one that is not there.
+                // A null property counts as absent.
                 entries
                     .get(&field.property)
                     .filter(|it| !it.is_null())
@@ -80,18 +80,18 @@ impl<'a> Map<'a> {
         }
     }
 
-    /// What it has, in the order of the keys. Of an object, the fields that expressions see.
+    /// Returns the entries in key order; for an object, the fields visible to expressions.
     pub(crate) fn entries(&self) -> Box<dyn Iterator<Item = (Key<'a>, Outcome<'a>)> + '_> {
         match &self.0 {
-            Kind::Made(entries) => Box::new(entries.iter().map(|it| (it.0.clone(), Ok(it.1.clone())))),
-            Kind::Json(entries, value) => {
+            MapKind::Made(entries) => Box::new(entries.iter().map(|it| (it.0.clone(), Ok(it.1.clone())))),
+            MapKind::Json(entries, value) => {
                 let entries = *entries;
                 let value = *value;
                 Box::new(
                     entries.iter().map(move |it| (Key::String(Text::Lent(it.0)), json::read(it.1, value))),
                 )
             }
-            Kind::Object(entries, object) => {
+            MapKind::Object(entries, object) => {
                 let (entries, object) = (*entries, *object);
                 Box::new(object.fields.iter().filter_map(move |(name, field)| {
                     let value = entries.get(&field.property)?;
@@ -102,7 +102,7 @@ impl<'a> Map<'a> {
     }
 }
 
-/// A key that is no text, and so borrows nothing.
+/// Returns a key that is not a string, and so borrows nothing.
 fn number(key: &Val<'_>) -> Option<Key<'static>> {
     let key = match key {
         Val::Bool(it) => Val::Bool(*it),
@@ -115,7 +115,7 @@ fn number(key: &Val<'_>) -> Option<Key<'static>> {
 }
 
 impl<'a> Key<'a> {
-    /// The key that a value is. A double is one if it is a whole number.
+    /// Converts a value to a key; a double must be a whole number.
     pub(crate) fn of(value: Val<'a>) -> Result<Self, Failure> {
         Ok(match value {
             Val::Bool(it) => Self::Bool(it),
@@ -132,7 +132,7 @@ impl<'a> Key<'a> {
         })
     }
 
-    /// The key as a value.
+    /// Returns the key as a value.
     pub fn to_val(&self) -> Val<'a> {
         match self {
             Self::Bool(it) => Val::Bool(*it),

@@ -1,5 +1,5 @@
-//! What an expression works with. Lists and objects of the host stay the JSON that they are until something of them is
-//! asked; what is asked is read as it was declared.
+//! Values of expressions. Lists and objects of the host stay JSON and are read lazily by their
+//! declared types.
 
 mod compare;
 mod json;
@@ -10,18 +10,18 @@ use std::sync::Arc;
 
 pub(crate) use compare::{compare, equal};
 pub(crate) use json::read;
-pub(crate) use map::Kind as MapKind;
+pub(crate) use map::MapKind;
 pub use map::{Key, Map};
 
 pub(crate) use compare::{contains, same_keys};
 use serde_json::Value;
 
-use crate::declared::{Declared, Order};
+use crate::declared::{DeclaredType, Order};
 use crate::error::RunError;
 use crate::functions::opaque::Opaque;
 use crate::types::Type;
 
-/// A value. It borrows from the program that made it and from the JSON that was given.
+/// A value. It borrows from its program and from the bound JSON.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum Val<'a> {
@@ -29,37 +29,37 @@ pub enum Val<'a> {
     Null,
     /// True or false.
     Bool(bool),
-    /// A number with a sign.
+    /// A signed integer.
     Int(i64),
-    /// A number without one.
+    /// An unsigned integer.
     Uint(u64),
     /// A double.
     Double(f64),
-    /// Text.
+    /// A string.
     String(Text<'a>),
     /// Bytes.
     Bytes(Arc<[u8]>),
     /// A list.
     List(List<'a>),
-    /// A map, or an object.
+    /// A map or an object.
     Map(Map<'a>),
-    /// Nanoseconds since 1970, in UTC.
+    /// A timestamp, in nanoseconds since 1970 UTC.
     Timestamp(i128),
-    /// Nanoseconds.
+    /// A duration, in nanoseconds.
     Duration(i64),
     /// A type.
     Type(Arc<str>),
-    /// A value or none.
+    /// An optional.
     Optional(Option<Arc<Val<'a>>>),
-    /// A value of a library.
+    /// An opaque library value.
     #[doc(hidden)]
     Opaque(Arc<Opaque>),
-    /// JSON of which nothing is declared: it equals itself, and that is all that it does.
+    /// Undeclared JSON, which is only comparable.
     #[doc(hidden)]
     Unknown(&'a Value),
 }
 
-/// A text, the host's or made by an expression.
+/// A string of the host or of an expression.
 #[derive(Debug, Clone)]
 #[doc(hidden)]
 pub enum Text<'a> {
@@ -68,7 +68,7 @@ pub enum Text<'a> {
 }
 
 impl Text<'_> {
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         match self {
             Self::Lent(it) => it,
@@ -77,26 +77,26 @@ impl Text<'_> {
     }
 }
 
-/// A list, the host's or made by an expression.
+/// A list of the host or of an expression.
 #[derive(Debug, Clone)]
 pub struct List<'a> {
     pub(crate) items: Items<'a>,
-    /// What `==` and `+` mean for it.
+    /// The semantics of `==` and `+`.
     pub(crate) order: &'a Order,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) enum Items<'a> {
-    Json(&'a [Value], &'a Declared),
+    Json(&'a [Value], &'a DeclaredType),
     Made(Arc<Vec<Val<'a>>>),
 }
 
-/// Why there is no value.
+/// A failed evaluation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Failure {
-    /// `&&`, `||` and the macros made of them can do without.
+    /// An error, which `&&`, `||` and macros may absorb.
     Error(String),
-    /// Nothing can.
+    /// The cost limit, which nothing absorbs.
     Cost,
     Unbound(String),
 }
@@ -116,7 +116,7 @@ impl<'a> List<'a> {
         Self { items: Items::Made(Arc::new(items)), order: &Order::Atomic }
     }
 
-    /// How many items it has.
+    /// Returns the number of items.
     pub fn len(&self) -> usize {
         match &self.items {
             Items::Json(items, _) => items.len(),
@@ -124,7 +124,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Whether it has none.
+    /// Returns whether the list is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -140,7 +140,7 @@ impl<'a> List<'a> {
         (0..self.len()).filter_map(|index| self.get(index))
     }
 
-    /// All items, read.
+    /// Reads all items.
     pub(crate) fn all(&self) -> Result<Vec<Val<'a>>, Failure> {
         self.iter().collect()
     }
@@ -179,7 +179,7 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// How large costs take it to be.
+    /// Returns the size for cost calculations.
     pub(crate) fn size(&self) -> u64 {
         match self {
             Self::String(it) => it.as_str().chars().count() as u64,
@@ -192,8 +192,8 @@ impl<'a> Val<'a> {
         }
     }
 
-    /// The value as JSON: what has no form of its own there is text. A list or map of the host that does not fit its
-    /// declaration is null.
+    /// Converts the value to JSON: values without a JSON form become strings. A host list or map
+    /// that does not match its declared type is null.
     pub fn to_json(&self) -> Value {
         match self {
             Self::Null | Self::Optional(None) => Value::Null,
@@ -238,21 +238,21 @@ impl fmt::Display for Val<'_> {
 }
 
 impl<'a> List<'a> {
-    /// Its items. One that does not fit its declaration is an error.
+    /// Returns the items. One that does not match its declared type is an error.
     pub fn values(&self) -> impl Iterator<Item = Result<Val<'a>, RunError>> + '_ {
         self.iter().map(|it| it.map_err(Failure::into_error))
     }
 }
 
 impl<'a> Map<'a> {
-    /// Its entries, in the order of the keys. A value that does not fit its declaration is an error.
+    /// Returns the entries in key order. A value that does not match its declared type is an error.
     pub fn iter(&self) -> impl Iterator<Item = (Key<'a>, Result<Val<'a>, RunError>)> + '_ {
         self.entries().map(|(key, value)| (key, value.map_err(Failure::into_error)))
     }
 }
 
 impl Val<'_> {
-    /// The name of its type, as `type()` gives it.
+    /// Returns the name of the type, as `type()` does.
     pub fn type_name(&self) -> String {
         self.ty().name().to_owned()
     }

@@ -1,4 +1,4 @@
-//! The fuzz target on its corpus.
+//! Runs the fuzz target on its corpus.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! One test program.
+//! Integration tests, as one binary.
 
 #![allow(clippy::unwrap_used, reason = "in helpers too, which clippy does not know for tests")]
 

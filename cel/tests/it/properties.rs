@@ -1,13 +1,13 @@
-//! What holds for every text, not for examples.
+//! Properties of arbitrary texts and programs.
 
 use std::sync::Arc;
 
-use machinery_cel::{Bindings, Budget, Declared, Env, Pattern, RunError, limits};
+use machinery_cel::{Bindings, Budget, DeclaredType, Env, Pattern, RunError, limits};
 use proptest::prelude::*;
 use serde_json::json;
 
 fn env() -> Env {
-    Env::new().with("x", Arc::new(Declared::any()))
+    Env::new().with("x", Arc::new(DeclaredType::any()))
 }
 
 fn run(text: &str) {
@@ -18,7 +18,7 @@ fn run(text: &str) {
     }
 }
 
-/// Pieces that make programs more often than letters do.
+/// Generates programs from pieces, which are valid more often than random letters.
 fn program() -> impl Strategy<Value = String> {
     let leaf = prop::sample::select(vec![
         "x",
@@ -180,7 +180,7 @@ fn p02_depth_and_length_are_bounded() {
 }
 
 #[test]
-fn p08_a_run_ends_when_it_has_cost_enough() {
+fn p08_a_run_stops_at_its_cost_limit() {
     let text = "lists.range(1000).all(i, lists.range(1000).all(j, i * j >= 0))";
     let program = env().compile(text).unwrap();
     let mut budget = Budget::object();

@@ -1,9 +1,10 @@
-//! Every expression of `expressions.txt`, held against what cel-go answers as Kubernetes sets it up.
+//! Compares every expression of `expressions.txt` with the recorded result of cel-go.
 
 use std::sync::Arc;
 
 use machinery_cel::{
-    Authorizer, Bindings, Budget, Check, Decision, Declared, Env, On, Resource, ServiceAccount, Val,
+    AccessCheck, Authorizer, Bindings, Budget, CheckTarget, Decision, DeclaredType, Env, ResourceAttributes,
+    ServiceAccount, Val,
 };
 use serde_json::{Value, json};
 
@@ -12,7 +13,7 @@ fn file(name: &str) -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// A value as the recorder writes it.
+/// Returns a value in the recorder's format.
 fn shown(value: &Val<'_>) -> Value {
     match value {
         Val::Null => "null".into(),
@@ -40,18 +41,25 @@ fn shown(value: &Val<'_>) -> Value {
     }
 }
 
-/// The authorizer of the recorder: it says what it was asked.
-struct Asked;
+/// The authorizer of the recorder, which returns the check as the reason.
+struct RecordingAuthorizer;
 
-impl Authorizer for Asked {
-    fn decide(&self, check: &Check) -> Decision {
+impl Authorizer for RecordingAuthorizer {
+    fn decide(&self, check: &AccessCheck) -> Decision {
         let who = check.account.as_ref().map_or_else(
             || "ann".to_owned(),
             |ServiceAccount { namespace, name }| format!("system:serviceaccount:{namespace}:{name}"),
         );
-        let said = match &check.on {
-            On::Path(path) => format!("{who},{},{path},,,,,", check.verb),
-            On::Resource(Resource { group, resource, subresource, namespace, name, .. }) => {
+        let said = match &check.target {
+            CheckTarget::Path(path) => format!("{who},{},{path},,,,,", check.verb),
+            CheckTarget::Resource(ResourceAttributes {
+                group,
+                resource,
+                subresource,
+                namespace,
+                name,
+                ..
+            }) => {
                 format!("{who},{},,{group},{resource},{subresource},{namespace},{name}", check.verb)
             }
         };
@@ -62,14 +70,14 @@ impl Authorizer for Asked {
     }
 }
 
-/// What the request of the recorder is about.
-fn request() -> Resource {
+/// Returns the resource of the recorder's request.
+fn request() -> ResourceAttributes {
     let [group, resource, subresource, namespace, name] =
         ["apps", "deployments", "status", "team-a", "web"].map(str::to_owned);
-    Resource { group, resource, subresource, namespace, name, ..Resource::default() }
+    ResourceAttributes { group, resource, subresource, namespace, name, ..ResourceAttributes::default() }
 }
 
-struct Answer {
+struct Observed {
     errors: Option<String>,
     ty: String,
     value: Option<Value>,
@@ -78,9 +86,15 @@ struct Answer {
     estimate: Vec<u64>,
 }
 
-fn ours(env: &Env, object: &Value, expr: &str) -> Answer {
-    let mut answer =
-        Answer { errors: None, ty: String::new(), value: None, failed: false, cost: 0, estimate: Vec::new() };
+fn ours(env: &Env, object: &Value, expr: &str) -> Observed {
+    let mut answer = Observed {
+        errors: None,
+        ty: String::new(),
+        value: None,
+        failed: false,
+        cost: 0,
+        estimate: Vec::new(),
+    };
     let program = match env.compile(expr) {
         Ok(program) => program,
         Err(errors) => {
@@ -92,7 +106,7 @@ fn ours(env: &Env, object: &Value, expr: &str) -> Answer {
     let estimate = program.estimate();
     answer.estimate = vec![estimate.min, estimate.max];
     let mut budget = Budget::object();
-    let asked: Arc<dyn Authorizer> = Arc::new(Asked);
+    let asked: Arc<dyn Authorizer> = Arc::new(RecordingAuthorizer);
     let bindings = Bindings::new().with("self", object).with_authorizer("authorizer", &asked).with_resource(
         "authorizer.requestResource",
         &asked,
@@ -106,12 +120,12 @@ fn ours(env: &Env, object: &Value, expr: &str) -> Answer {
     answer
 }
 
-/// What differs, in a word; None: nothing.
-fn differs(recorded: &Value, ours: &Answer) -> Option<String> {
+/// Returns the first difference, if any.
+fn differs(recorded: &Value, ours: &Observed) -> Option<String> {
     let theirs = |key: &str| recorded.get(key).and_then(Value::as_str);
     match (theirs("errors"), &ours.errors) {
         (Some(theirs), Some(errors)) => {
-            // The wording of a syntax error is the parser generator's.
+            // The wording of a syntax error depends on the parser generator.
             let same = theirs == errors || theirs.contains("Syntax error") || theirs.starts_with("program");
             return (!same).then(|| format!("errors:\n{theirs}\n--- ours\n{errors}"));
         }
@@ -137,7 +151,7 @@ fn differs(recorded: &Value, ours: &Answer) -> Option<String> {
     (estimate != ours.estimate).then(|| format!("estimate {estimate:?} != {:?}", ours.estimate))
 }
 
-/// Where we differ, and why.
+/// Known differences and their reasons.
 const KNOWN: &[(&str, &str)] = &[
     ("authorizer != authorizer", "what cannot be compared is an error here, too, and not unequal"),
     ("authorizer in [authorizer]", "what cannot be compared is an error here, too, and not unequal"),
@@ -151,14 +165,14 @@ const KNOWN: &[(&str, &str)] = &[
 ];
 
 #[test]
-fn p10_the_answers_are_those_of_cel_go() {
-    let declared = Declared::from_schema(&file("schema.json"), true, "selfType").unwrap();
+fn p10_results_match_cel_go() {
+    let declared = DeclaredType::from_schema(&file("schema.json"), true, "selfType").unwrap();
     let declared = Arc::new(declared);
     let env = Env::new()
         .with("self", declared.clone())
         .with_optional("oldSelf", declared)
-        .with("authorizer", Arc::new(Declared::authorizer()))
-        .with("authorizer.requestResource", Arc::new(Declared::resource_check()));
+        .with("authorizer", Arc::new(DeclaredType::authorizer()))
+        .with("authorizer.requestResource", Arc::new(DeclaredType::resource_check()));
     let object = file("object.json");
     let mut wrong = Vec::new();
     let mut same = 0;

@@ -1,14 +1,15 @@
-//! Forgetting what was: never what is, never in silence.
+//! Compaction: it drops history only, and reads and watches notice.
 
 use machinery_objects::Revision;
 use tokio::task::{JoinSet, yield_now};
 
 use super::reads::eight_writes;
 use super::subject::Subject;
-use super::tools::{fresh, told, tx};
-use crate::{CompactError, Range, ReadError, Seen, Span, WatchError};
+use super::tools::{describe, fresh, tx};
+use crate::{CompactError, KeySpan, Range, ReadError, WatchError, WatchItem};
 
-/// Below the compacted revision reads are refused, with what is compacted; at it and behind it nothing has changed.
+/// Reads below the compacted revision are refused with that revision; reads at it and above are
+/// unaffected.
 pub async fn reads_below_a_compaction_are_refused(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let states = eight_writes(&store).await;
@@ -16,8 +17,8 @@ pub async fn reads_below_a_compaction_are_refused(subject: &mut dyn Subject) {
         store.compacted(*compacted).await;
         for (revision, state) in &states {
             if revision < compacted {
-                let refused = store.unreadable(Range::of(Span::all()).at(*revision)).await;
-                assert_eq!(refused, ReadError::Compacted { asked: *revision, compacted: *compacted });
+                let refused = store.unreadable(Range::of(KeySpan::all()).at(*revision)).await;
+                assert_eq!(refused, ReadError::Compacted { requested: *revision, compacted: *compacted });
             } else {
                 assert_eq!(
                     store.list_at("/p/", *revision).await,
@@ -29,37 +30,37 @@ pub async fn reads_below_a_compaction_are_refused(subject: &mut dyn Subject) {
     }
 }
 
-/// Compaction takes no revision, and nobody hears of it.
+/// Compaction takes no revision, and watches yield nothing for it.
 pub async fn a_compaction_is_not_a_change(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let put = store.put("a", "1").await;
-    let mut watch = store.follow(Span::all(), put).await;
+    let mut watch = store.follow(KeySpan::all(), put).await;
     store.compacted(put).await;
     assert_eq!(store.now().await, put);
     let next = store.put("a", "2").await;
     assert_eq!(watch.until(next).await, [(next, "~a=2".to_string())]);
 }
 
-/// What lives survives any compaction, however old it is, with the revisions that it had.
-pub async fn compaction_never_removes_what_lives(subject: &mut dyn Subject) {
+/// Live entries survive any compaction, with their revisions, however old they are.
+pub async fn compaction_never_removes_a_live_entry(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     store.put("old", "1").await;
     let many = (0..50).fold(tx(), |tx, index| tx.put(format!("k{index:02}"), *b"1"));
     store.done(many).await;
-    let before = store.page(Range::of(Span::all())).await.entries;
+    let before = store.page(Range::of(KeySpan::all())).await.entries;
     for _ in 0..3 {
         for index in 0..10 {
             store.put("z", &index.to_string()).await;
         }
         store.compacted(store.now().await).await;
-        let after = store.page(Range::of(Span::all())).await.entries;
+        let after = store.page(Range::of(KeySpan::all())).await.entries;
         assert_eq!(after[..50], before[..50]);
         assert_eq!(after[50..51], before[50..]);
         assert_eq!(&*after[51].key, "z");
     }
 }
 
-/// To compact again to the same revision, or to one before, does nothing and is no error.
+/// Compacting again to the same revision or below does nothing and succeeds.
 pub async fn a_compaction_can_be_repeated(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
@@ -69,23 +70,27 @@ pub async fn a_compaction_can_be_repeated(subject: &mut dyn Subject) {
     for again in [compacted, states[2].0, first, Revision::ZERO] {
         store.compacted(again).await;
         assert_eq!(store.list_at("/p/", compacted).await, states[4].1);
-        let refused = store.unreadable(Range::of(Span::all()).at(states[3].0)).await;
-        assert_eq!(refused, ReadError::Compacted { asked: states[3].0, compacted }, "it does not go back");
+        let refused = store.unreadable(Range::of(KeySpan::all()).at(states[3].0)).await;
+        assert_eq!(
+            refused,
+            ReadError::Compacted { requested: states[3].0, compacted },
+            "it does not go back"
+        );
     }
 }
 
-/// What has not happened cannot be compacted.
+/// A future revision cannot be compacted.
 pub async fn the_future_cannot_be_compacted(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let current = store.put("a", "1").await;
-    for asked in [Revision(current.0 + 1), Revision(u64::MAX)] {
-        assert_eq!(store.compact(asked).await, Err(CompactError::Future { asked, current }));
+    for requested in [Revision(current.0 + 1), Revision(u64::MAX)] {
+        assert_eq!(store.compact(requested).await, Err(CompactError::Future { requested, current }));
     }
     assert_eq!(store.list_at("", current).await, ["a=1"]);
 }
 
-/// A compaction to the newest revision leaves one state to read, and the store goes on from there.
-pub async fn all_that_was_can_be_compacted(subject: &mut dyn Subject) {
+/// A compaction to the newest revision leaves one readable state, and writes continue from it.
+pub async fn the_whole_history_can_be_compacted(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let states = eight_writes(&store).await;
     let (last, state) = &states[states.len() - 1];
@@ -93,22 +98,22 @@ pub async fn all_that_was_can_be_compacted(subject: &mut dyn Subject) {
     assert_eq!(store.list_at("/p/", *last).await, *state);
     let put = store.put("/p/z", "1").await;
     assert!(put > *last);
-    assert_eq!(store.follow(Span::all(), *last).await.until(put).await, [(put, "+/p/z=1".to_string())]);
+    assert_eq!(store.follow(KeySpan::all(), *last).await.until(put).await, [(put, "+/p/z=1".to_string())]);
 }
 
-/// A compaction at a delete (etcd #18089): the key is absent at that revision, a running watch hears of the delete or is
-/// told that it cannot, and the key's next put is a creation.
+/// A compaction at a delete (etcd #18089): the key is absent at that revision, a running watch
+/// yields the delete or ends as too slow, and the next put creates the key.
 pub async fn a_compaction_on_a_delete_loses_no_delete(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let put = store.put("a", "1").await;
-    let mut before = store.follow(Span::all(), put).await;
-    let behind = store.follow(Span::all(), put).await;
+    let mut before = store.follow(KeySpan::all(), put).await;
+    let behind = store.follow(KeySpan::all(), put).await;
     let deleted = store.delete("a").await;
     assert_eq!(before.next().await, (deleted, "-a".to_string()));
     store.compacted(deleted).await;
     assert_eq!(store.list_at("", deleted).await, [""; 0]);
-    let refused = store.unreadable(Range::of(Span::one("a")).at(put)).await;
-    assert_eq!(refused, ReadError::Compacted { asked: put, compacted: deleted });
+    let refused = store.unreadable(Range::of(KeySpan::one("a")).at(put)).await;
+    assert_eq!(refused, ReadError::Compacted { requested: put, compacted: deleted });
     assert_eq!(store.unwatchable(put).await, WatchError::Compacted { after: put, compacted: deleted });
     match behind.rest(deleted).await {
         (told, None) => assert_eq!(told, [(deleted, "-a".to_string())]),
@@ -119,11 +124,12 @@ pub async fn a_compaction_on_a_delete_loses_no_delete(subject: &mut dyn Subject)
     }
     let again = store.put("a", "2").await;
     assert_eq!(before.next().await, (again, "+a=2".to_string()));
-    assert_eq!(store.follow(Span::all(), deleted).await.next().await, (again, "+a=2".to_string()));
+    assert_eq!(store.follow(KeySpan::all(), deleted).await.next().await, (again, "+a=2".to_string()));
 }
 
-/// A watch that begins at the compacted revision (etcd #19179) hears of the delete right behind it, with the last state.
-pub async fn a_watch_at_the_compaction_hears_of_the_next_delete(subject: &mut dyn Subject) {
+/// A watch that starts at the compacted revision (etcd #19179) yields the delete right after it,
+/// with the last state.
+pub async fn a_watch_at_the_compaction_yields_the_next_delete(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     store.put("b", "1").await;
     let put = store.put("a", "1").await;
@@ -131,38 +137,38 @@ pub async fn a_watch_at_the_compaction_hears_of_the_next_delete(subject: &mut dy
     let deleted = store.delete("a").await;
     let also = store.delete("b").await;
     store.compacted(put).await;
-    let mut watch = store.follow(Span::all(), put).await;
+    let mut watch = store.follow(KeySpan::all(), put).await;
     let (revision, events) = watch.changes().await;
-    assert_eq!((revision, told(&events)), (deleted, "-a".to_string()));
+    assert_eq!((revision, describe(&events)), (deleted, "-a".to_string()));
     assert_eq!(events[0].before, last, "compaction does not take the state that a later event needs");
     assert_eq!(watch.next().await, (also, "-b".to_string()));
-    // One further: now the delete itself is what the watch begins behind.
+    // One revision further: now the watch starts at the delete itself.
     store.compacted(deleted).await;
-    assert_eq!(store.follow(Span::all(), deleted).await.next().await, (also, "-b".to_string()));
+    assert_eq!(store.follow(KeySpan::all(), deleted).await.next().await, (also, "-b".to_string()));
     assert_eq!(store.unwatchable(put).await, WatchError::Compacted { after: put, compacted: deleted });
 }
 
-/// Behind a compaction every event still tells the state before it.
-pub async fn events_behind_a_compaction_tell_what_was_before(subject: &mut dyn Subject) {
+/// After a compaction every event still has the previous state.
+pub async fn events_after_a_compaction_have_the_state_before(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
     let states = eight_writes(&store).await;
-    let mut watch = store.follow(Span::all(), first).await;
+    let mut watch = store.follow(KeySpan::all(), first).await;
     let mut all = Vec::new();
     for _ in 1..states.len() {
         all.push(watch.changes().await);
     }
     for behind in 1..states.len() {
         store.compacted(states[behind].0).await;
-        let mut watch = store.follow(Span::all(), states[behind].0).await;
+        let mut watch = store.follow(KeySpan::all(), states[behind].0).await;
         for expected in &all[behind..] {
             assert_eq!(watch.changes().await, *expected);
         }
     }
 }
 
-/// Compaction while watches lag (etcd #17529): with a store that writes, compacts and is watched by quick and by slow
-/// readers, each hears every change without a gap, or is ended and knows it.
+/// Compaction while watches lag (etcd #17529): with concurrent writes and compactions, fast and
+/// slow watches yield every change without a gap, or end as too slow.
 pub async fn compaction_while_watches_lag_makes_no_gap(subject: &mut dyn Subject) {
     const WRITES: usize = 120;
     let store = fresh(subject).await;
@@ -170,13 +176,13 @@ pub async fn compaction_while_watches_lag_makes_no_gap(subject: &mut dyn Subject
     let mut revisions = Vec::new();
     let mut readers = JoinSet::new();
     for pace in [0, 0, 1, 3, 10] {
-        let mut watch = store.follow(Span::prefix("/w"), first).await;
+        let mut watch = store.follow(KeySpan::prefix("/w"), first).await;
         readers.spawn(async move {
             let mut heard = Vec::new();
             while heard.len() < WRITES {
                 match watch.0.next().await {
-                    Ok(Seen::Changes { revision, events }) => heard.push((revision, events.len())),
-                    Ok(Seen::Progress(_)) => {}
+                    Ok(WatchItem::Changes { revision, events }) => heard.push((revision, events.len())),
+                    Ok(WatchItem::Progress(_)) => {}
                     Err(WatchError::TooSlow { seen, compacted }) => {
                         assert!(seen < compacted);
                         return (heard, Some(seen));
@@ -208,34 +214,34 @@ pub async fn compaction_while_watches_lag_makes_no_gap(subject: &mut dyn Subject
     }
 }
 
-/// Marks during compaction (etcd #15220): a mark never passes a change that has not been told.
-pub async fn marks_stay_in_step_while_compacting(subject: &mut dyn Subject) {
+/// Progress during compaction (etcd #15220): a progress item never precedes an earlier change.
+pub async fn progress_stays_ordered_during_compaction(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
-    let mut watch = store.follow(Span::prefix("/w"), first).await;
+    let mut watch = store.follow(KeySpan::prefix("/w"), first).await;
     let mut marked = first;
     for round in 0..20 {
         store.put("/other", "1").await;
         let put = store.put("/w", &round.to_string()).await;
         watch.0.request_progress();
-        // Not beyond what the watch has heard: it is not slow, and goes on.
+        // Not beyond the revision of the watch, so that it is not too slow.
         store.compacted(marked).await;
         let mut heard = Vec::new();
         loop {
             match watch.0.next().await.expect("the watch goes on") {
-                Seen::Changes { revision, .. } => heard.push(revision),
-                Seen::Progress(mark) if mark >= put => {
+                WatchItem::Changes { revision, .. } => heard.push(revision),
+                WatchItem::Progress(mark) if mark >= put => {
                     assert_eq!(heard, [put], "the mark {mark} comes behind the change");
                     marked = mark;
                     break;
                 }
-                Seen::Progress(mark) => assert!(mark >= marked, "the mark {mark} is before {marked}"),
+                WatchItem::Progress(mark) => assert!(mark >= marked, "the mark {mark} is before {marked}"),
             }
         }
     }
 }
 
-/// Reads at a revision while it is compacted are right or refused, never a mixture.
+/// A read at a revision that is being compacted returns the exact state or is refused.
 pub async fn a_read_beside_a_compaction_is_right_or_refused(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let mut states = Vec::new();
@@ -249,13 +255,13 @@ pub async fn a_read_beside_a_compaction_is_right_or_refused(subject: &mut dyn Su
         let (store, states) = (store.clone(), states.clone());
         readers.spawn(async move {
             for (revision, value) in states.into_iter().skip(reader) {
-                match store.range(Range::of(Span::all()).at(revision)).await {
+                match store.range(Range::of(KeySpan::all()).at(revision)).await {
                     Ok(page) => {
                         let expected = [format!("a={value}"), format!("b={value}"), format!("c={value}")];
                         assert_eq!(super::tools::texts(&page), expected, "at {revision}");
                     }
-                    Err(ReadError::Compacted { asked, compacted }) => {
-                        assert!(asked == revision && compacted > asked)
+                    Err(ReadError::Compacted { requested, compacted }) => {
+                        assert!(requested == revision && compacted > requested)
                     }
                     Err(other) => panic!("{other}"),
                 }

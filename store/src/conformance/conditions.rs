@@ -1,11 +1,11 @@
-//! What a transaction may ask before it acts.
+//! Conditions of transactions.
 
 use machinery_objects::Revision;
 
 use super::subject::Subject;
 use super::tools::{fresh, tx};
 
-/// A delete that names the revision happens at it, and at no other.
+/// A delete conditional on a revision is applied at that revision only.
 pub async fn a_delete_at_a_revision_needs_that_revision(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let old = store.put("a", "1").await;
@@ -17,7 +17,7 @@ pub async fn a_delete_at_a_revision_needs_that_revision(subject: &mut dyn Subjec
     assert_eq!(store.list("").await, [""; 0]);
 }
 
-/// Puts and deletes without a condition happen whatever is there.
+/// Puts and deletes without a condition are always applied.
 pub async fn without_a_condition_everything_happens(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     for value in ["1", "2", "3"] {
@@ -28,7 +28,7 @@ pub async fn without_a_condition_everything_happens(subject: &mut dyn Subject) {
     assert_eq!(store.list("").await, [""; 0]);
 }
 
-/// `At` means the revision that put this value: not the one that created the key, and not the store's.
+/// `At` compares the revision of the last put: neither the creating revision nor the store's.
 pub async fn at_is_the_revision_of_the_value(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let created = store.put("a", "1").await;
@@ -40,7 +40,7 @@ pub async fn at_is_the_revision_of_the_value(subject: &mut dyn Subject) {
     store.done(tx().if_at("a", modified).put("a", *b"3")).await;
 }
 
-/// `At` does not hold for a key that is absent, at no revision.
+/// `At` does not hold for an absent key, at any revision.
 pub async fn at_needs_an_entry(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let put = store.put("a", "1").await;
@@ -53,8 +53,8 @@ pub async fn at_needs_an_entry(subject: &mut dyn Subject) {
     assert_eq!((&*conflict.key, conflict.current), ("never", None));
 }
 
-/// A key that went and came back with the same value is another one: `At` and `Unchanged` notice.
-pub async fn what_came_back_is_not_what_was(subject: &mut dyn Subject) {
+/// A key that was deleted and recreated with the same value fails `At` and `Unchanged`.
+pub async fn a_recreated_key_fails_conditions_on_the_old_one(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let put = store.put("a", "1").await;
     store.delete("a").await;
@@ -64,7 +64,7 @@ pub async fn what_came_back_is_not_what_was(subject: &mut dyn Subject) {
     assert_eq!(store.list("").await, ["a=1"]);
 }
 
-/// `Unchanged` holds from the revision that put the entry on.
+/// `Unchanged` holds for revisions from the last put on.
 pub async fn unchanged_holds_while_the_entry_is_the_same(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let early = store.put("b", "1").await;
@@ -78,7 +78,7 @@ pub async fn unchanged_holds_while_the_entry_is_the_same(subject: &mut dyn Subje
     store.done(tx().if_unchanged("a", late).put("a", *b"2")).await;
 }
 
-/// `Unchanged` does not hold after a put, be it of the same value, nor after a delete.
+/// `Unchanged` does not hold after a put, even of the same value, nor after a delete.
 pub async fn unchanged_fails_after_a_change(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     store.put("a", "1").await;
@@ -91,7 +91,8 @@ pub async fn unchanged_fails_after_a_change(subject: &mut dyn Subject) {
     assert_eq!(store.list("").await, ["a=1"]);
 }
 
-/// `Unchanged` holds for a key that was absent and still is, and not once it was created. This guards what is not there.
+/// `Unchanged` holds for a key that was and is absent, and not once it is created. This guards
+/// absence.
 pub async fn unchanged_guards_an_absent_key(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let seen = store.put("a", "1").await;
@@ -100,7 +101,8 @@ pub async fn unchanged_guards_an_absent_key(subject: &mut dyn Subject) {
     store.conflict(tx().if_unchanged("guard", seen).put("c", *b"1")).await;
 }
 
-/// `Unchanged` is about the state, not about what happened meanwhile: absent then and absent now is unchanged.
+/// `Unchanged` compares states and ignores changes between: absent then and absent now is
+/// unchanged.
 pub async fn unchanged_is_about_the_state(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let absent = store.put("other", "1").await;
@@ -112,7 +114,8 @@ pub async fn unchanged_is_about_the_state(subject: &mut dyn Subject) {
     store.done(tx().if_unchanged("a", absent).put("a", *b"2")).await;
 }
 
-/// `Unchanged` since a compacted revision still holds for an entry that is older than it, and never for what has changed.
+/// `Unchanged` since a compacted revision still holds for an older entry, and never for a changed
+/// one.
 pub async fn unchanged_since_a_compacted_revision_is_never_wrong(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     store.put("old", "1").await;
@@ -132,7 +135,7 @@ pub async fn unchanged_since_a_compacted_revision_is_never_wrong(subject: &mut d
     }
 }
 
-/// `Unchanged` since the compacted revision itself is exact: the state at it is still there.
+/// `Unchanged` since the compacted revision itself is exact, since its state is still known.
 pub async fn unchanged_since_the_compaction_is_exact(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     store.put("a", "1").await;
@@ -146,7 +149,7 @@ pub async fn unchanged_since_the_compaction_is_exact(subject: &mut dyn Subject) 
     store.conflict(tx().if_unchanged("late", seen)).await;
 }
 
-/// `Unchanged` since a revision that has not happened does not hold: it is from another store.
+/// `Unchanged` since a future revision does not hold: the revision is of another store.
 pub async fn unchanged_since_the_future_does_not_hold(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let put = store.put("a", "1").await;
@@ -155,8 +158,8 @@ pub async fn unchanged_since_the_future_does_not_hold(subject: &mut dyn Subject)
     }
 }
 
-/// Of several conditions the first that fails is told.
-pub async fn the_first_condition_that_fails_is_told(subject: &mut dyn Subject) {
+/// The error names the first of several failed conditions.
+pub async fn the_first_failed_condition_is_reported(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let a = store.put("a", "1").await;
     store.put("b", "1").await;
@@ -166,7 +169,7 @@ pub async fn the_first_condition_that_fails_is_told(subject: &mut dyn Subject) {
     assert_eq!(conflict.current, store.entry("b").await);
 }
 
-/// Conditions are about the state before the transaction, also for keys that it changes.
+/// Conditions are checked against the state before the transaction, also for keys that it changes.
 pub async fn conditions_are_about_the_state_before(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let a = store.put("a", "1").await;
@@ -176,7 +179,7 @@ pub async fn conditions_are_about_the_state_before(subject: &mut dyn Subject) {
     assert_eq!(store.conflict(moved).await.condition, 0);
 }
 
-/// A key may be in several conditions, also in ones that exclude each other.
+/// A key may have several conditions, even contradictory ones.
 pub async fn a_key_may_have_several_conditions(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let a = store.put("a", "1").await;
@@ -184,7 +187,7 @@ pub async fn a_key_may_have_several_conditions(subject: &mut dyn Subject) {
     assert_eq!(store.conflict(tx().if_at("a", a).if_absent("a")).await.condition, 1);
 }
 
-/// A key that is only in a condition is guarded and not touched.
+/// A key that has only a condition is not modified.
 pub async fn a_guard_is_not_touched(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let guard = store.put("guard", "1").await;

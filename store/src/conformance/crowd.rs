@@ -1,4 +1,4 @@
-//! Many at once.
+//! Concurrent clients.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use tokio::sync::Barrier;
 use tokio::task::JoinSet;
 
 use super::subject::Subject;
-use super::tools::{Store, fresh, tx};
-use crate::{CommitError, Range, Seen, Span};
+use super::tools::{TestStore, fresh, tx};
+use crate::{CommitError, KeySpan, Range, WatchItem};
 
-/// Reads the number under `key`, and adds one to it if it is still what was read; until that succeeds.
-async fn increment(store: &Store, key: &str) -> Revision {
+/// Increments the number under `key` by optimistic writes until one succeeds.
+async fn increment(store: &TestStore, key: &str) -> Revision {
     loop {
         let seen = store.entry(key).await.expect("the counter is there");
         let number: u64 = String::from_utf8_lossy(&seen.value).parse().expect("the counter is a number");
@@ -26,8 +26,8 @@ async fn increment(store: &Store, key: &str) -> Revision {
     }
 }
 
-/// Eight clients count up together, each on what it read, and no step is lost.
-pub async fn counting_together_loses_no_step(subject: &mut dyn Subject) {
+/// Eight clients increment a counter optimistically, and no increment is lost.
+pub async fn concurrent_increments_lose_no_update(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     store.put("n", "0").await;
     let mut clients = JoinSet::new();
@@ -51,7 +51,7 @@ pub async fn counting_together_loses_no_step(subject: &mut dyn Subject) {
     assert_eq!(revisions.len(), 80, "each step has its own revision");
 }
 
-/// Of many that create one key, one does; the others are told what is there.
+/// Of many clients that create one key, one succeeds; the others receive its entry.
 pub async fn one_of_many_creators_wins(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     for round in 0..10 {
@@ -65,7 +65,7 @@ pub async fn one_of_many_creators_wins(subject: &mut dyn Subject) {
                 match store.commit(tx().if_absent(key.as_str()).put(key.as_str(), [client])).await {
                     Ok(commit) => (Some(commit.revision), client),
                     Err(CommitError::Conflict(conflict)) => {
-                        let there = conflict.current.expect("who came too late is told what is there");
+                        let there = conflict.current.expect("the conflict has the entry");
                         (None, there.value[0])
                     }
                     Err(other) => panic!("{other}"),
@@ -82,9 +82,10 @@ pub async fn one_of_many_creators_wins(subject: &mut dyn Subject) {
     }
 }
 
-/// Sixty-four clients write at once: every acknowledged write is there, with a revision that no other has.
+/// Sixty-four clients write concurrently: every acknowledged write is stored, with a revision of
+/// its own.
 pub async fn sixty_four_clients_lose_nothing(subject: &mut dyn Subject) {
-    let gapless = subject.facts().gapless;
+    let gapless = subject.capabilities().gapless;
     let store = fresh(subject).await;
     let first = store.now().await;
     let mut clients = JoinSet::new();
@@ -110,11 +111,11 @@ pub async fn sixty_four_clients_lose_nothing(subject: &mut dyn Subject) {
     assert!(written.windows(2).all(|pair| pair[0].0 < pair[1].0), "no revision is used twice");
     let now = store.now().await;
     assert!(!gapless || now.0 == first.0 + 512);
-    assert_eq!(store.follow(Span::all(), first).await.until(now).await, written);
+    assert_eq!(store.follow(KeySpan::all(), first).await.until(now).await, written);
     assert_eq!(store.list("").await.len(), 512);
 }
 
-/// Money that moves between accounts is neither made nor lost, at any moment that a reader sees.
+/// Transfers between accounts keep the sum constant at every revision that a client reads.
 pub async fn readers_see_whole_transactions(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let accounts = ["a", "b", "c", "d"];
@@ -134,7 +135,7 @@ pub async fn readers_see_whole_transactions(subject: &mut dyn Subject) {
         clients.spawn(async move {
             let mut last = Revision::ZERO;
             for _ in 0..50 {
-                let page = store.page(Range::of(Span::all())).await;
+                let page = store.page(Range::of(KeySpan::all())).await;
                 assert!(page.at >= last, "what is read does not go back");
                 last = page.at;
                 let sum: i64 = page.entries.iter().map(|entry| amount(&entry.value)).sum();
@@ -152,9 +153,9 @@ fn amount(value: &[u8]) -> i64 {
     String::from_utf8_lossy(value).parse().expect("an amount")
 }
 
-async fn transfer(store: &Store, from: &str, to: &str) {
+async fn transfer(store: &TestStore, from: &str, to: &str) {
     loop {
-        let page = store.page(Range::of(Span::all())).await;
+        let page = store.page(Range::of(KeySpan::all())).await;
         let of = |key: &str| {
             page.entries.iter().find(|entry| &*entry.key == key).map(|entry| amount(&entry.value))
         };
@@ -172,8 +173,8 @@ async fn transfer(store: &Store, from: &str, to: &str) {
     }
 }
 
-/// What one client was acknowledged, another one that is told of it reads.
-pub async fn what_is_acknowledged_is_seen_by_others(subject: &mut dyn Subject) {
+/// A client reads a write that was acknowledged to another client.
+pub async fn an_acknowledged_write_is_visible_to_others(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let (tell, mut hear) = tokio::sync::mpsc::channel(1);
     let writer = store.clone();
@@ -187,27 +188,27 @@ pub async fn what_is_acknowledged_is_seen_by_others(subject: &mut dyn Subject) {
         }
     });
     while let Some((index, revision)) = hear.recv().await {
-        let page = store.page(Range::of(Span::one("a"))).await;
+        let page = store.page(Range::of(KeySpan::one("a"))).await;
         assert!(page.at >= revision, "{} is read after {revision} was acknowledged", page.at);
         assert!(amount(&page.entries[0].value) >= index as i64);
     }
     clients.join_next().await.expect("there is a writer").expect("the writer is done");
 }
 
-/// A commit whose caller went away is done whole or not at all, and the store goes on.
-pub async fn a_commit_that_is_given_up_is_whole(subject: &mut dyn Subject) {
+/// A cancelled commit is applied whole or not at all, and the store continues.
+pub async fn a_cancelled_commit_is_applied_whole_or_not(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
     for round in 0..20 {
         let value = format!("{round}").into_bytes();
         let given_up = store.commit(tx().put("a", value.clone()).put("b", value));
         let _ = poll!(given_up);
-        let page = store.page(Range::of(Span::all())).await;
+        let page = store.page(Range::of(KeySpan::all())).await;
         let values: Vec<_> = page.entries.iter().map(|entry| (&entry.value, entry.modified)).collect();
         assert!(values.is_empty() || (values.len() == 2 && values[0] == values[1]), "{values:?}");
     }
     let last = store.put("end", "1").await;
-    let mut watch = store.follow(Span::all(), first).await;
+    let mut watch = store.follow(KeySpan::all(), first).await;
     loop {
         match watch.changes().await {
             (revision, events) if revision == last => {
@@ -219,14 +220,14 @@ pub async fn a_commit_that_is_given_up_is_whole(subject: &mut dyn Subject) {
     }
 }
 
-/// Two thousand keys are listed in order, counted, and each found.
-pub async fn many_keys_are_all_there(subject: &mut dyn Subject) {
+/// Two thousand keys are listed in order, counted, and found individually.
+pub async fn many_keys_are_listed_and_found(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let mut keys = Vec::new();
     for block in 0..20_u32 {
         let mut many = tx();
         for index in 0..100 {
-            // Scattered, so that the order of writing is not the order of keys.
+            // Scattered: the order of writes differs from the order of keys.
             let key = format!("/{:08x}", (block * 100 + index).wrapping_mul(2_654_435_761));
             many = many.put(key.as_str(), key.as_bytes());
             keys.push(key);
@@ -234,30 +235,31 @@ pub async fn many_keys_are_all_there(subject: &mut dyn Subject) {
         store.done(many).await;
     }
     keys.sort();
-    let page = store.page(Range::of(Span::all())).await;
+    let page = store.page(Range::of(KeySpan::all())).await;
     let listed: Vec<&str> = page.entries.iter().map(|entry| &*entry.key).collect();
     assert_eq!(listed, keys);
     for (index, key) in keys.iter().enumerate().step_by(37) {
         assert!(store.entry(key).await.is_some());
-        let behind = Range { after: Some(key.as_str().into()), ..Range::of(Span::all()).limit(1).counted() };
+        let behind =
+            Range { after: Some(key.as_str().into()), ..Range::of(KeySpan::all()).limit(1).counted() };
         let page = store.page(behind).await;
         assert_eq!(page.remaining, Some((keys.len() - index).saturating_sub(2) as u64));
     }
 }
 
-/// A read or a watch that is given up harms nobody.
-pub async fn reads_and_watches_that_are_given_up_harm_nobody(subject: &mut dyn Subject) {
+/// A cancelled read, watch or compaction has no effect on others.
+pub async fn cancelled_reads_and_watches_are_harmless(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
-    let mut watch = store.follow(Span::all(), first).await;
+    let mut watch = store.follow(KeySpan::all(), first).await;
     for index in 0..50 {
-        let _ = poll!(store.range(Range::of(Span::all())));
-        let _ = poll!(store.watch(Span::all(), first));
+        let _ = poll!(store.range(Range::of(KeySpan::all())));
+        let _ = poll!(store.watch(KeySpan::all(), first));
         let _ = poll!(store.compact(first));
         let put = store.put("a", &index.to_string()).await;
         match watch.0.next().await.expect("the watch goes on") {
-            Seen::Changes { revision, .. } => assert_eq!(revision, put),
-            Seen::Progress(mark) => panic!("nobody asked for the mark {mark}"),
+            WatchItem::Changes { revision, .. } => assert_eq!(revision, put),
+            WatchItem::Progress(mark) => panic!("nobody asked for the mark {mark}"),
         }
     }
 }

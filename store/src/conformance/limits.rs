@@ -1,8 +1,8 @@
-//! How much is too much, and what then.
+//! Limits, and the errors of exceeding them.
 
 use super::subject::Subject;
-use super::tools::{Store, fresh, tx};
-use crate::{CommitError, Limits, Range, Span, Transaction, WatchError};
+use super::tools::{TestStore, fresh, tx};
+use crate::{CommitError, KeySpan, Limits, Range, Transaction, WatchError};
 
 fn ops(conditions: usize, puts: usize, deletes: usize) -> Transaction {
     let tx = (0..conditions).fold(tx(), |tx, index| tx.if_absent(format!("c{index}")));
@@ -10,8 +10,8 @@ fn ops(conditions: usize, puts: usize, deletes: usize) -> Transaction {
     (0..deletes).fold(tx, |tx, index| tx.delete(format!("d{index}")))
 }
 
-/// A hundred conditions and operations in all are taken, however they are mixed.
-pub async fn as_many_operations_as_may_be_are_taken(subject: &mut dyn Subject) {
+/// A hundred conditions and operations, in any mix, are accepted.
+pub async fn operations_up_to_the_limit_are_accepted(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     for (conditions, puts, deletes) in [(100, 0, 0), (0, 100, 0), (0, 0, 100), (40, 30, 30)] {
         store.done(ops(conditions, puts, deletes)).await;
@@ -19,8 +19,8 @@ pub async fn as_many_operations_as_may_be_are_taken(subject: &mut dyn Subject) {
     assert_eq!(Limits::default().operations, 100);
 }
 
-/// One more is refused by an error that tells how many there are and how many there may be.
-pub async fn one_operation_more_is_refused(subject: &mut dyn Subject) {
+/// One more is refused with an error that states the count and the limit.
+pub async fn operations_beyond_the_limit_are_refused(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     for (conditions, puts, deletes) in [(101, 0, 0), (0, 101, 0), (0, 0, 101), (41, 30, 30)] {
         let refused = store.refused(ops(conditions, puts, deletes)).await;
@@ -29,7 +29,7 @@ pub async fn one_operation_more_is_refused(subject: &mut dyn Subject) {
     assert_eq!(store.list("").await, [""; 0]);
 }
 
-/// An empty key is refused wherever it stands.
+/// An empty key is refused in every position.
 pub async fn an_empty_key_is_refused(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
@@ -45,7 +45,7 @@ pub async fn an_empty_key_is_refused(subject: &mut dyn Subject) {
     assert_eq!(store.list("").await, [""; 0]);
 }
 
-/// A key of the limit is taken, and one of a byte more refused.
+/// A key of the maximum size is accepted; one byte more is refused.
 pub async fn too_large_a_key_is_refused(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let limit = Limits::default().key_bytes;
@@ -58,7 +58,7 @@ pub async fn too_large_a_key_is_refused(subject: &mut dyn Subject) {
     assert_eq!(store.entry(&fits).await.expect("it is there").key.len(), limit);
 }
 
-/// A value of the limit is taken and comes back whole, and one of a byte more is refused.
+/// A value of the maximum size is stored unchanged; one byte more is refused.
 pub async fn too_large_a_value_is_refused(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let limit = Limits::default().value_bytes;
@@ -69,10 +69,10 @@ pub async fn too_large_a_value_is_refused(subject: &mut dyn Subject) {
     assert!(*store.entry("a").await.expect("it is there").value == fits[..], "it comes back whole");
 }
 
-/// All keys and values of a transaction together have a limit of their own.
+/// The keys and values of a transaction have a limit together.
 pub async fn too_large_a_transaction_is_refused(subject: &mut dyn Subject) {
     let limits = Limits { transaction_bytes: 1000, ..Limits::default() };
-    let store = Store(subject.open(limits).await);
+    let store = TestStore(subject.open(limits).await);
     let of = |bytes: usize| tx().put("a", vec![1; 500]).put("b", vec![1; bytes - 502]);
     store.done(of(1000)).await;
     let refused = store.refused(of(1001)).await;
@@ -80,13 +80,14 @@ pub async fn too_large_a_transaction_is_refused(subject: &mut dyn Subject) {
     assert_eq!(store.entry("b").await.expect("it is there").value.len(), 498);
 }
 
-/// The quota refuses what adds, by an error of its own; reads, deletes and compaction work on, and are the way out.
+/// The quota refuses growth with an error of its own; reads, deletes and compaction still work, and
+/// free space.
 pub async fn the_quota_has_a_way_out(subject: &mut dyn Subject) {
-    if !subject.facts().quota {
+    if !subject.capabilities().quota {
         return;
     }
     let quota = 20_000;
-    let store = Store(subject.open(Limits { quota_bytes: quota, ..Limits::default() }).await);
+    let store = TestStore(subject.open(Limits { quota_bytes: quota, ..Limits::default() }).await);
     let mut refused = None;
     for index in 0..100 {
         match store.commit(tx().put(format!("k{index:02}"), vec![b'x'; 1000])).await {
@@ -105,7 +106,7 @@ pub async fn the_quota_has_a_way_out(subject: &mut dyn Subject) {
         }
         other => panic!("the quota is exceeded, and not: {other}"),
     }
-    assert_eq!(store.page(Range::of(Span::all())).await.entries.len(), count);
+    assert_eq!(store.page(Range::of(KeySpan::all())).await.entries.len(), count);
     for index in 0..5 {
         store.delete(&format!("k{index:02}")).await;
     }
@@ -115,13 +116,14 @@ pub async fn the_quota_has_a_way_out(subject: &mut dyn Subject) {
     assert_eq!(store.list("").await.len(), count - 4);
 }
 
-/// Beyond the quota what is there can be changed, for a while, as long as it hardly grows; nothing new comes, whatever comes with it.
-pub async fn beyond_the_quota_what_is_there_can_be_marked(subject: &mut dyn Subject) {
-    if !subject.facts().quota {
+/// Beyond the quota, existing entries can be changed within the reserve if they hardly grow; new
+/// keys are refused.
+pub async fn existing_entries_can_be_marked_beyond_the_quota(subject: &mut dyn Subject) {
+    if !subject.capabilities().quota {
         return;
     }
     let quota = 200_000;
-    let store = Store(subject.open(Limits { quota_bytes: quota, ..Limits::default() }).await);
+    let store = TestStore(subject.open(Limits { quota_bytes: quota, ..Limits::default() }).await);
     let value = |bytes: usize| vec![b'x'; bytes];
     for (name, bytes) in [("k", 10_000), ("l", 100), ("m", 1)] {
         for index in 0.. {
@@ -158,12 +160,12 @@ pub async fn beyond_the_quota_what_is_there_can_be_marked(subject: &mut dyn Subj
     store.done(tx().put("new", value(10_000))).await;
 }
 
-/// Old versions count: a key that is put over and over reaches the quota, and compaction alone makes room.
+/// Old versions count: repeated puts of one key reach the quota, and compaction alone frees space.
 pub async fn old_versions_count_for_the_quota(subject: &mut dyn Subject) {
-    if !subject.facts().quota {
+    if !subject.capabilities().quota {
         return;
     }
-    let store = Store(subject.open(Limits { quota_bytes: 20_000, ..Limits::default() }).await);
+    let store = TestStore(subject.open(Limits { quota_bytes: 20_000, ..Limits::default() }).await);
     let put = || tx().put("a", vec![b'x'; 1000]);
     let mut taken = 0;
     while store.commit(put()).await.is_ok() {
@@ -175,21 +177,21 @@ pub async fn old_versions_count_for_the_quota(subject: &mut dyn Subject) {
     store.done(put()).await;
 }
 
-/// More watches than may run are refused, and there is room again when one is dropped.
-pub async fn more_watches_than_may_run_are_refused(subject: &mut dyn Subject) {
-    if !subject.facts().counts_watches {
+/// Watches beyond the limit are refused, and accepted again after one is dropped.
+pub async fn watches_beyond_the_limit_are_refused(subject: &mut dyn Subject) {
+    if !subject.capabilities().counts_watches {
         return;
     }
-    let store = Store(subject.open(Limits { watches: 3, ..Limits::default() }).await);
+    let store = TestStore(subject.open(Limits { watches: 3, ..Limits::default() }).await);
     let first = store.now().await;
     let mut watches = Vec::new();
     for _ in 0..3 {
-        watches.push(store.follow(Span::all(), first).await);
+        watches.push(store.follow(KeySpan::all(), first).await);
     }
-    let refused = store.watch(Span::all(), first).await.err();
+    let refused = store.watch(KeySpan::all(), first).await.err();
     assert_eq!(refused, Some(WatchError::TooMany { limit: 3 }));
     watches.pop();
-    let mut fourth = store.follow(Span::all(), first).await;
+    let mut fourth = store.follow(KeySpan::all(), first).await;
     let put = store.put("a", "1").await;
     assert_eq!(fourth.next().await, (put, "+a=1".to_string()));
 }

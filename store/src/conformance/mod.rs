@@ -1,21 +1,21 @@
-//! A suite that every backend passes: one function per behaviour.
+//! A conformance suite for backends: one function per behaviour.
 //!
-//! Each function makes a fresh store through a [`Subject`], and panics if the behaviour is not there.
-//! [`conformance_tests!`](crate::conformance_tests) makes a test of each; [`BEHAVIOURS`] is the list of them, for whoever
-//! wants to run them otherwise.
+//! Each function opens a new store through a [`Subject`], and panics if the behaviour is missing.
+//! [`conformance_tests!`](crate::conformance_tests) generates a test of each; [`BEHAVIOURS`] lists
+//! them for other runners.
 //!
 //! ```
 //! # use std::sync::Arc;
-//! use machinery_store::conformance::{Facts, Subject};
+//! use machinery_store::conformance::{Capabilities, Subject};
 //! use machinery_store::{Backend, Limits};
-//! # use machinery_store::model::Naive;
+//! # use machinery_store::model::NaiveBackend;
 //!
 //! struct Mine;
 //!
 //! #[async_trait::async_trait]
 //! impl Subject for Mine {
 //!     async fn open(&mut self, limits: Limits) -> Arc<dyn Backend> {
-//!         Arc::new(Naive::new(limits))
+//!         Arc::new(NaiveBackend::new(limits))
 //!     }
 //! }
 //!
@@ -52,7 +52,7 @@ pub use progress::*;
 pub use reads::*;
 pub use reopen::*;
 pub use slow::*;
-pub use subject::{Facts, Subject};
+pub use subject::{Capabilities, Subject};
 pub use transactions::*;
 pub use watches::*;
 pub use writes::*;

@@ -1,20 +1,20 @@
-//! A list in several answers, all of one moment.
+//! Paged lists, all pages at one revision.
 
 use super::subject::Subject;
-use super::tools::{Store, fresh, texts, tx};
-use crate::{Cursor, Page, Range, ReadError, Span};
+use super::tools::{TestStore, fresh, texts, tx};
+use crate::{Cursor, KeySpan, Page, Range, ReadError};
 
-async fn letters(store: &Store) {
+async fn letters(store: &TestStore) {
     for key in ["/a", "/b", "/c", "/d", "/e"] {
         store.put(key, "1").await;
     }
 }
 
 fn by(limit: usize) -> Range {
-    Range::of(Span::prefix("/")).limit(limit)
+    Range::of(KeySpan::prefix("/")).limit(limit)
 }
 
-async fn pages(store: &Store, limit: usize) -> Vec<Page> {
+async fn pages(store: &TestStore, limit: usize) -> Vec<Page> {
     let mut pages = vec![store.page(by(limit)).await];
     while let Some(cursor) = pages[pages.len() - 1].next.clone() {
         pages.push(store.page(by(limit).resume(cursor)).await);
@@ -22,7 +22,7 @@ async fn pages(store: &Store, limit: usize) -> Vec<Page> {
     pages
 }
 
-/// Pages are full but for the last, and the last one says that it is, also when it is full.
+/// All pages but the last are full, and the last one has no cursor, even if it is full.
 pub async fn a_list_has_as_many_pages_as_it_needs(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     letters(&store).await;
@@ -36,8 +36,8 @@ pub async fn a_list_has_as_many_pages_as_it_needs(subject: &mut dyn Subject) {
     assert_eq!(store.page(by(0)).await.entries.len(), 5, "zero is no limit");
 }
 
-/// A page that asks for it hears how many entries lie behind, and one that does not, does not.
-pub async fn what_lies_behind_a_page_is_counted(subject: &mut dyn Subject) {
+/// The entries after a page are counted if requested.
+pub async fn entries_after_a_page_are_counted(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     letters(&store).await;
     store.put("/z", "1").await;
@@ -51,8 +51,8 @@ pub async fn what_lies_behind_a_page_is_counted(subject: &mut dyn Subject) {
     assert_eq!(store.page(by(2).resume(cursor).counted()).await.remaining, Some(1));
 }
 
-/// All pages are of the first one's revision, while everything in it is put over, deleted and added to.
-pub async fn pages_are_of_one_moment_while_writes_go_on(subject: &mut dyn Subject) {
+/// All pages are of the first one's revision, while its keys are put, deleted and added.
+pub async fn pages_are_of_one_revision_during_writes(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     letters(&store).await;
     let mut page = store.page(by(1)).await;
@@ -71,7 +71,7 @@ pub async fn pages_are_of_one_moment_while_writes_go_on(subject: &mut dyn Subjec
     assert_eq!(listed, ["/a=1", "/b=1", "/c=1", "/d=1", "/e=1"]);
 }
 
-/// A cursor goes on behind its key, also when that key is gone, and can be used twice.
+/// A cursor continues after its key, even if that is deleted, and can be reused.
 pub async fn a_cursor_outlives_its_key(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     letters(&store).await;
@@ -83,7 +83,8 @@ pub async fn a_cursor_outlives_its_key(subject: &mut dyn Subject) {
     }
 }
 
-/// A cursor whose revision was compacted is refused, and the list can begin anew behind it, as of now.
+/// A cursor at a compacted revision is refused, and the list can restart after its key at the
+/// newest revision.
 pub async fn a_cursor_that_was_compacted_is_refused(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     letters(&store).await;
@@ -91,13 +92,13 @@ pub async fn a_cursor_that_was_compacted_is_refused(subject: &mut dyn Subject) {
     let last = store.put("/d", "2").await;
     store.compacted(last).await;
     let refused = store.unreadable(by(2).resume(cursor.clone())).await;
-    assert_eq!(refused, ReadError::Compacted { asked: cursor.at, compacted: last });
+    assert_eq!(refused, ReadError::Compacted { requested: cursor.at, compacted: last });
     let anew = Range { after: Some(cursor.after), ..by(2) };
     let page = store.page(anew).await;
     assert_eq!((page.at, texts(&page)), (last, vec!["/c=1".to_string(), "/d=2".to_string()]));
 }
 
-/// A cursor goes on at the compacted revision itself.
+/// A cursor at the compacted revision works.
 pub async fn a_cursor_at_the_compaction_goes_on(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     letters(&store).await;
@@ -107,7 +108,7 @@ pub async fn a_cursor_at_the_compaction_goes_on(subject: &mut dyn Subject) {
     assert_eq!(texts(&store.page(by(9).resume(cursor)).await), ["/c=1", "/d=1", "/e=1"]);
 }
 
-/// A range may begin behind any key, there or not, in the span or not.
+/// A range may start after any key, existing or not, in the span or not.
 pub async fn a_range_begins_behind_any_key(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     letters(&store).await;
@@ -115,7 +116,7 @@ pub async fn a_range_begins_behind_any_key(subject: &mut dyn Subject) {
     store.put("0", "behind").await;
     let behind = async |after: &str| {
         let after = Some(after.into());
-        let page = store.page(Range { after, ..Range::of(Span::prefix("/")) }).await;
+        let page = store.page(Range { after, ..Range::of(KeySpan::prefix("/")) }).await;
         page.entries.first().map(|entry| entry.key.to_string())
     };
     assert_eq!(behind("").await.as_deref(), Some("/a"));
@@ -125,12 +126,12 @@ pub async fn a_range_begins_behind_any_key(subject: &mut dyn Subject) {
     assert_eq!(behind("/bb").await.as_deref(), Some("/c"));
     assert_eq!(behind("/e").await, None);
     assert_eq!(behind("1").await, None);
-    let one = |after: &str| Range { after: Some(after.into()), ..Range::of(Span::one("/b")) };
+    let one = |after: &str| Range { after: Some(after.into()), ..Range::of(KeySpan::one("/b")) };
     assert_eq!(texts(&store.page(one("/a")).await), ["/b=1"]);
     assert_eq!(store.page(one("/b")).await.entries, []);
 }
 
-/// One that matches among a thousand that do not is found in one page, with nothing behind it.
+/// One match among a thousand other keys is returned in one page, without a cursor.
 pub async fn a_rare_key_is_one_page(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     for block in 0..10 {
@@ -138,15 +139,15 @@ pub async fn a_rare_key_is_one_page(subject: &mut dyn Subject) {
         store.done(many).await;
     }
     store.put("/m/999x", "rare").await;
-    let page = store.page(Range::of(Span::prefix("/m/999x")).limit(1).counted()).await;
+    let page = store.page(Range::of(KeySpan::prefix("/m/999x")).limit(1).counted()).await;
     assert_eq!((texts(&page), page.next, page.remaining), (vec!["/m/999x=rare".to_string()], None, Some(0)));
-    let page = store.page(Range::of(Span::prefix("/m/")).limit(1000).counted()).await;
+    let page = store.page(Range::of(KeySpan::prefix("/m/")).limit(1000).counted()).await;
     let next = Some(Cursor { at: page.at, after: "/m/999".into() });
     assert_eq!((page.entries.len(), page.next, page.remaining), (1000, next, Some(1)));
 }
 
-/// Keys that exist only at other revisions neither fill a page nor stand behind it.
-pub async fn keys_of_other_times_do_not_count(subject: &mut dyn Subject) {
+/// Keys that exist only at other revisions neither fill a page nor count after it.
+pub async fn keys_of_other_revisions_do_not_count(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     for key in ["/a", "/b", "/c", "/d"] {
         store.put(key, "1").await;

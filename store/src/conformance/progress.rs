@@ -1,25 +1,25 @@
-//! Marks: everything up to here has been told.
+//! Progress items: every change up to a revision has been yielded.
 
 use machinery_objects::Revision;
 use tokio::task::{JoinSet, yield_now};
 
 use super::subject::Subject;
-use super::tools::{Follower, fresh, tx};
-use crate::{Seen, Span};
+use super::tools::{WatchReader, fresh, tx};
+use crate::{KeySpan, WatchItem};
 
-async fn mark(watch: &mut Follower) -> Revision {
+async fn mark(watch: &mut WatchReader) -> Revision {
     watch.0.request_progress();
     loop {
-        if let Seen::Progress(mark) = watch.0.next().await.expect("the watch goes on") {
+        if let WatchItem::Progress(mark) = watch.0.next().await.expect("the watch goes on") {
             return mark;
         }
     }
 }
 
-/// A watch that has heard nothing gets the mark it asks for, at the store's revision.
-pub async fn an_idle_watch_gets_a_mark(subject: &mut dyn Subject) {
+/// An idle watch yields the requested progress, at the store's revision.
+pub async fn an_idle_watch_gets_requested_progress(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
-    let mut watch = store.follow(Span::prefix("/quiet"), store.now().await).await;
+    let mut watch = store.follow(KeySpan::prefix("/quiet"), store.now().await).await;
     assert_eq!(mark(&mut watch).await, store.now().await);
     for index in 0..5 {
         let elsewhere = store.put("/loud", &index.to_string()).await;
@@ -27,19 +27,19 @@ pub async fn an_idle_watch_gets_a_mark(subject: &mut dyn Subject) {
     }
 }
 
-/// A watch that has waited in vain gets the mark that it asks for then.
-pub async fn a_mark_comes_after_a_wait_in_vain(subject: &mut dyn Subject) {
+/// A watch that is pending yields progress requested afterwards.
+pub async fn progress_follows_a_pending_wait(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let now = store.put("a", "1").await;
-    let mut watch = store.follow(Span::all(), now).await;
+    let mut watch = store.follow(KeySpan::all(), now).await;
     assert!(futures::poll!(Box::pin(watch.changes())).is_pending());
     assert_eq!(mark(&mut watch).await, now);
 }
 
-/// A mark comes after all changes that were committed before it was asked for.
-pub async fn a_mark_comes_after_all_changes_before_it(subject: &mut dyn Subject) {
+/// Progress follows all changes that were committed before its request.
+pub async fn progress_follows_all_earlier_changes(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
-    let mut watch = store.follow(Span::all(), store.now().await).await;
+    let mut watch = store.follow(KeySpan::all(), store.now().await).await;
     let mut expected = Vec::new();
     for round in 0..5 {
         for index in 0..5 {
@@ -50,9 +50,9 @@ pub async fn a_mark_comes_after_all_changes_before_it(subject: &mut dyn Subject)
         let later = store.put("b", "1").await;
         loop {
             match watch.0.next().await.expect("the watch goes on") {
-                Seen::Changes { revision, .. } if revision == later => {}
-                Seen::Changes { revision, .. } => assert_eq!(revision, expected.remove(0)),
-                Seen::Progress(mark) => {
+                WatchItem::Changes { revision, .. } if revision == later => {}
+                WatchItem::Changes { revision, .. } => assert_eq!(revision, expected.remove(0)),
+                WatchItem::Progress(mark) => {
                     assert!(expected.is_empty(), "{mark} is marked, and {expected:?} not told");
                     break;
                 }
@@ -62,25 +62,28 @@ pub async fn a_mark_comes_after_all_changes_before_it(subject: &mut dyn Subject)
     }
 }
 
-/// Marks do not go back, and what is told after one is later than it: while others write, at any time it is asked for.
-pub async fn marks_are_in_step_with_the_changes(subject: &mut dyn Subject) {
+/// Progress never decreases, and later changes have later revisions, during concurrent writes.
+pub async fn progress_is_ordered_with_the_changes(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
     let mut watches = JoinSet::new();
-    for span in [Span::all(), Span::prefix("/a"), Span::one("/b"), Span::prefix("/quiet")] {
+    for span in [KeySpan::all(), KeySpan::prefix("/a"), KeySpan::one("/b"), KeySpan::prefix("/quiet")] {
         let mut watch = store.follow(span, first).await;
         watches.spawn(async move {
             let (mut told, mut marked, mut marks) = (first, first, 0);
             watch.0.request_progress();
             while marked.0 < first.0 + 100 {
                 match watch.0.next().await.expect("the watch goes on") {
-                    Seen::Changes { revision, .. } => {
-                        assert!(revision > marked, "{revision} is told after the mark {marked}");
-                        assert!(revision > told, "{revision} is told after {told}");
+                    WatchItem::Changes { revision, .. } => {
+                        assert!(revision > marked, "{revision} is yielded after the progress {marked}");
+                        assert!(revision > told, "{revision} is yielded after {told}");
                         told = revision;
                     }
-                    Seen::Progress(mark) => {
-                        assert!(mark >= marked && mark >= told, "{mark} is marked after {marked} and {told}");
+                    WatchItem::Progress(mark) => {
+                        assert!(
+                            mark >= marked && mark >= told,
+                            "{mark} is reported after {marked} and {told}"
+                        );
                         (marked, marks) = (mark, marks + 1);
                         assert!(marks < 300_000, "{marks} marks, and the writes do not come");
                         watch.0.request_progress();
@@ -101,10 +104,10 @@ pub async fn marks_are_in_step_with_the_changes(subject: &mut dyn Subject) {
     }
 }
 
-/// A watch resumed from a mark hears only of what came later, though the span was quiet for long.
-pub async fn a_watch_resumes_from_a_mark(subject: &mut dyn Subject) {
+/// A watch resumed from progress yields later changes only, even if its span was idle for long.
+pub async fn a_watch_resumes_from_progress(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
-    let mut watch = store.follow(Span::prefix("/quiet"), store.now().await).await;
+    let mut watch = store.follow(KeySpan::prefix("/quiet"), store.now().await).await;
     store.put("/quiet/a", "1").await;
     for _ in 0..10 {
         store.put("/loud", "1").await;
@@ -112,14 +115,14 @@ pub async fn a_watch_resumes_from_a_mark(subject: &mut dyn Subject) {
     let marked = mark(&mut watch).await;
     store.compacted(marked).await;
     let put = store.put("/quiet/a", "2").await;
-    let mut resumed = store.follow(Span::prefix("/quiet"), marked).await;
+    let mut resumed = store.follow(KeySpan::prefix("/quiet"), marked).await;
     assert_eq!(resumed.until(put).await, [(put, "~/quiet/a=2".to_string())]);
 }
 
-/// A mark that is asked for many times before the watch is read is still in its place.
-pub async fn many_requests_are_no_harm(subject: &mut dyn Subject) {
+/// Many progress requests before the first read do not reorder items.
+pub async fn repeated_progress_requests_are_harmless(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
-    let mut watch = store.follow(Span::all(), store.now().await).await;
+    let mut watch = store.follow(KeySpan::all(), store.now().await).await;
     for _ in 0..100 {
         watch.0.request_progress();
     }

@@ -1,13 +1,13 @@
-//! Reading what is, and what was.
+//! Reads of the newest and of past revisions.
 
 use machinery_objects::Revision;
 
 use super::subject::Subject;
-use super::tools::{Store, fresh, texts, tx};
-use crate::{Range, ReadError, Span};
+use super::tools::{TestStore, fresh, texts, tx};
+use crate::{KeySpan, Range, ReadError};
 
-/// Eight writes of every kind, and what the store holds under `/p/` after each.
-pub(super) async fn eight_writes(store: &Store) -> Vec<(Revision, Vec<&'static str>)> {
+/// Makes eight writes of every kind; returns the entries under `/p/` after each.
+pub(super) async fn eight_writes(store: &TestStore) -> Vec<(Revision, Vec<&'static str>)> {
     let first = store.now().await;
     let mut states = vec![(first, vec![])];
     states.push((store.put("/p/b", "1").await, vec!["/p/b=1"]));
@@ -22,20 +22,20 @@ pub(super) async fn eight_writes(store: &Store) -> Vec<(Revision, Vec<&'static s
     states
 }
 
-/// A list at each of eight writes is what the store held then.
-pub async fn a_list_at_each_revision_is_what_was(subject: &mut dyn Subject) {
+/// A list at each revision returns the entries of that revision.
+pub async fn a_list_at_each_revision_matches_the_past_state(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     for (revision, state) in eight_writes(&store).await {
         assert_eq!(store.list_at("/p/", revision).await, state, "at {revision}");
     }
 }
 
-/// With a limit, and going on page by page, it is the same.
+/// A list at each revision returns the same in pages.
 pub async fn a_list_at_each_revision_is_the_same_in_pages(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     for (revision, state) in eight_writes(&store).await {
         for limit in 1..4 {
-            let range = || Range::of(Span::prefix("/p/")).limit(limit);
+            let range = || Range::of(KeySpan::prefix("/p/")).limit(limit);
             let mut page = store.page(range().at(revision)).await;
             let mut listed = texts(&page);
             while let Some(cursor) = page.next {
@@ -50,14 +50,14 @@ pub async fn a_list_at_each_revision_is_the_same_in_pages(subject: &mut dyn Subj
     }
 }
 
-/// One key at each of eight writes is what it was then, with the revisions that it had.
-pub async fn a_key_at_each_revision_is_what_it_was(subject: &mut dyn Subject) {
+/// One key at each revision has the entry and revisions of that time.
+pub async fn a_key_at_each_revision_matches_the_past_state(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let revisions: Vec<Revision> =
         eight_writes(&store).await.into_iter().map(|(revision, _)| revision).collect();
     let mut seen = Vec::new();
     for at in &revisions {
-        let page = store.page(Range::of(Span::one("/p/b")).at(*at)).await;
+        let page = store.page(Range::of(KeySpan::one("/p/b")).at(*at)).await;
         let place = |revision| revisions.iter().position(|known| *known == revision);
         seen.push(page.entries.first().map(|entry| (place(entry.created), place(entry.modified))));
     }
@@ -67,51 +67,51 @@ pub async fn a_key_at_each_revision_is_what_it_was(subject: &mut dyn Subject) {
     assert_eq!(seen, expected);
 }
 
-/// What was read at a revision is read again the same, whatever is written later.
+/// Repeated reads at a revision return the same, whatever is written later.
 pub async fn a_read_at_a_revision_is_the_same_for_ever(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     eight_writes(&store).await;
     let at = store.now().await;
-    let before = store.page(Range::of(Span::all()).at(at)).await.entries;
+    let before = store.page(Range::of(KeySpan::all()).at(at)).await.entries;
     for index in 0..10 {
         store.done(tx().put("/p/a", *b"later").put(format!("/p/{index}"), *b"1").delete("/q/a")).await;
-        assert_eq!(store.page(Range::of(Span::all()).at(at)).await.entries, before);
+        assert_eq!(store.page(Range::of(KeySpan::all()).at(at)).await.entries, before);
     }
 }
 
-/// A read of what has not happened is refused, with how far the store is.
+/// A read of a future revision is refused with the newest revision.
 pub async fn a_read_of_the_future_is_refused(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let current = store.put("a", "1").await;
-    for asked in [Revision(current.0 + 1), Revision(current.0 + 100), Revision(u64::MAX)] {
-        let refused = store.unreadable(Range::of(Span::all()).at(asked)).await;
-        assert_eq!(refused, ReadError::Future { asked, current });
+    for requested in [Revision(current.0 + 1), Revision(current.0 + 100), Revision(u64::MAX)] {
+        let refused = store.unreadable(Range::of(KeySpan::all()).at(requested)).await;
+        assert_eq!(refused, ReadError::Future { requested, current });
     }
     assert_eq!(store.list_at("", current).await, ["a=1"]);
 }
 
-/// A read of now tells which revision now is, and a read of the past tells that too.
-pub async fn a_page_tells_its_revision_and_the_newest(subject: &mut dyn Subject) {
+/// A page has its own revision and the newest one.
+pub async fn a_page_has_its_revision_and_the_newest(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let old = store.put("a", "1").await;
     let new = store.put("b", "1").await;
-    let page = store.page(Range::of(Span::one("a"))).await;
+    let page = store.page(Range::of(KeySpan::one("a"))).await;
     assert_eq!((page.at, page.current), (new, new));
-    let page = store.page(Range::of(Span::one("a")).at(old)).await;
+    let page = store.page(Range::of(KeySpan::one("a")).at(old)).await;
     assert_eq!((page.at, page.current), (old, new));
 }
 
-/// A list of nothing is as new as every write before it: of a prefix without keys too.
-pub async fn an_empty_list_is_of_now(subject: &mut dyn Subject) {
+/// An empty list is at a revision that includes every earlier write.
+pub async fn an_empty_list_is_at_the_newest_revision(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     for index in 0..10 {
         let written = store.put("a", &index.to_string()).await;
-        let page = store.page(Range::of(Span::prefix("/nothing/"))).await;
+        let page = store.page(Range::of(KeySpan::prefix("/nothing/"))).await;
         assert!(page.at >= written && page.entries.is_empty());
     }
 }
 
-/// A read after an acknowledged write sees it, each time.
+/// A read after an acknowledged write returns it.
 pub async fn a_read_sees_every_write_before_it(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     for index in 0..50 {
@@ -121,19 +121,19 @@ pub async fn a_read_sees_every_write_before_it(subject: &mut dyn Subject) {
     }
 }
 
-/// One key is that key: not what it is a prefix of, and not what is a prefix of it.
+/// A span of one key excludes its prefixes and its extensions.
 pub async fn one_key_is_not_a_prefix(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     for key in ["/pods", "/pods/foo", "/pods/foobar", "/pods/foo/x"] {
         store.put(key, "1").await;
     }
-    let page = store.page(Range::of(Span::one("/pods/foo"))).await;
+    let page = store.page(Range::of(KeySpan::one("/pods/foo"))).await;
     assert_eq!(texts(&page), ["/pods/foo=1"]);
-    assert_eq!(store.page(Range::of(Span::one("/pods/fo"))).await.entries, []);
-    assert_eq!(store.page(Range::of(Span::one(""))).await.entries, []);
+    assert_eq!(store.page(Range::of(KeySpan::one("/pods/fo"))).await.entries, []);
+    assert_eq!(store.page(Range::of(KeySpan::one(""))).await.entries, []);
 }
 
-/// A prefix is bytes: `/pods/foo` is one of `/pods/foobar`, and `/pods/foo/` is not.
+/// A prefix is compared by bytes: `/pods/foobar` has the prefix `/pods/foo`, but not `/pods/foo/`.
 pub async fn a_prefix_ends_where_it_ends(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let keys = [
@@ -150,7 +150,7 @@ pub async fn a_prefix_ends_where_it_ends(subject: &mut dyn Subject) {
         store.put(key, "1").await;
     }
     let under = async |prefix: &str| -> Vec<String> {
-        let page = store.page(Range::of(Span::prefix(prefix))).await;
+        let page = store.page(Range::of(KeySpan::prefix(prefix))).await;
         page.entries.iter().map(|entry| entry.key.to_string()).collect()
     };
     assert_eq!(under("/pods/foo/").await, ["/pods/foo/a", "/pods/foo/b"]);
@@ -161,7 +161,7 @@ pub async fn a_prefix_ends_where_it_ends(subject: &mut dyn Subject) {
     assert_eq!(under("").await, keys);
 }
 
-/// A prefix that ends in the highest character of its length still ends: what comes behind is not in it.
+/// A prefix that ends in the highest character of its length excludes later keys.
 pub async fn a_prefix_of_high_bytes_ends_too(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let keys =
@@ -170,15 +170,15 @@ pub async fn a_prefix_of_high_bytes_ends_too(subject: &mut dyn Subject) {
         store.put(key, "1").await;
     }
     for prefix in ["a\u{7f}", "a\u{7ff}", "a\u{10ffff}", "a", "\u{10ffff}"] {
-        let page = store.page(Range::of(Span::prefix(prefix))).await;
+        let page = store.page(Range::of(KeySpan::prefix(prefix))).await;
         let listed: Vec<&str> = page.entries.iter().map(|entry| &*entry.key).collect();
         let expected: Vec<&str> = keys.into_iter().filter(|key| key.starts_with(prefix)).collect();
         assert_eq!(listed, expected, "{prefix:?}");
     }
 }
 
-/// What was deleted is not listed, and is still there at the revisions at which it was.
-pub async fn what_was_deleted_is_there_in_the_past(subject: &mut dyn Subject) {
+/// A deleted key is not listed, and is readable at the revisions at which it existed.
+pub async fn a_deleted_key_is_readable_at_past_revisions(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let put = store.put("a", "1").await;
     let deleted = store.delete("a").await;

@@ -1,78 +1,78 @@
-//! Watches that are read too slowly, or not at all.
+//! Watches that are read slowly or not at all.
 
 use futures::FutureExt;
 use machinery_objects::Revision;
 use tokio::task::yield_now;
 
-use super::subject::{Facts, Subject};
-use super::tools::{Store, fresh, tx};
-use crate::{Span, WatchError};
+use super::subject::{Capabilities, Subject};
+use super::tools::{TestStore, fresh, tx};
+use crate::{KeySpan, WatchError};
 
-/// Puts `a` so often that no watch can hold it all; what a watch of it is told.
-async fn flood(store: &Store, facts: Facts) -> Vec<(Revision, String)> {
+/// Puts `a` more often than any watch buffers; returns the expected events.
+async fn flood(store: &TestStore, capabilities: Capabilities) -> Vec<(Revision, String)> {
     let mut told = Vec::new();
-    for index in 0..facts.buffered_revisions + 50 {
+    for index in 0..capabilities.buffered_revisions + 50 {
         let sign = if told.is_empty() { '+' } else { '~' };
         told.push((store.put("a", &index.to_string()).await, format!("{sign}a={index}")));
     }
     told
 }
 
-/// A watch that is read late gets everything, in order, as long as nothing was compacted.
+/// A watch that is read late yields every change in order, if nothing was compacted.
 pub async fn a_late_reader_gets_everything(subject: &mut dyn Subject) {
-    let facts = subject.facts();
+    let capabilities = subject.capabilities();
     let store = fresh(subject).await;
-    let watch = store.follow(Span::all(), store.now().await).await;
-    let expected = flood(&store, facts).await;
+    let watch = store.follow(KeySpan::all(), store.now().await).await;
+    let expected = flood(&store, capabilities).await;
     assert_eq!(watch.rest(store.now().await).await, (expected, None));
 }
 
-/// A watch that did not read what was compacted is ended by an error that says how far it came; there is never a gap.
+/// A watch behind the compaction ends with an error that has its revision, and never has a gap.
 pub async fn a_slow_watch_is_ended_and_has_no_gap(subject: &mut dyn Subject) {
-    let facts = subject.facts();
+    let capabilities = subject.capabilities();
     let store = fresh(subject).await;
     let first = store.now().await;
-    let mut watch = store.follow(Span::all(), first).await;
+    let mut watch = store.follow(KeySpan::all(), first).await;
     let early = store.put("b", "1").await;
     assert_eq!(watch.next().await, (early, "+b=1".to_string()));
-    let expected = flood(&store, facts).await;
+    let expected = flood(&store, capabilities).await;
     let now = store.now().await;
     store.compacted(now).await;
     let (told, error) = watch.rest(now).await;
-    assert_eq!(told, expected[..told.len()], "what is told has no gap");
+    assert_eq!(told, expected[..told.len()], "the yielded changes have no gap");
     let reached = told.last().map_or(early, |last| last.0);
     match error {
         Some(WatchError::TooSlow { seen, compacted }) => {
-            assert!(seen >= reached && seen < now, "seen {seen}, told up to {reached}");
+            assert!(seen >= reached && seen < now, "seen {seen}, yielded up to {reached}");
             assert_eq!(compacted, now);
         }
         other => panic!("the watch is too slow, and not: {other:?}"),
     }
 }
 
-/// A watch that is ended for being slow can list and begin anew.
-pub async fn a_slow_watch_can_begin_anew(subject: &mut dyn Subject) {
-    let facts = subject.facts();
+/// After a watch has ended as too slow, a list and a new watch work.
+pub async fn a_slow_watch_can_relist_and_restart(subject: &mut dyn Subject) {
+    let capabilities = subject.capabilities();
     let store = fresh(subject).await;
-    let watch = store.follow(Span::all(), store.now().await).await;
-    flood(&store, facts).await;
+    let watch = store.follow(KeySpan::all(), store.now().await).await;
+    flood(&store, capabilities).await;
     let now = store.now().await;
     store.compacted(now).await;
     let (_, error) = watch.rest(now).await;
     assert!(matches!(error, Some(WatchError::TooSlow { .. })), "{error:?}");
-    let mut anew = store.follow(Span::all(), now).await;
+    let mut anew = store.follow(KeySpan::all(), now).await;
     let put = store.put("b", "1").await;
     assert_eq!(anew.next().await, (put, "+b=1".to_string()));
 }
 
-/// A slow watch is nobody else's loss: one that reads beside it hears everything, through every compaction.
-pub async fn a_slow_watch_harms_nobody(subject: &mut dyn Subject) {
-    let facts = subject.facts();
+/// A slow watch does not affect another one, which yields every change through all compactions.
+pub async fn a_slow_watch_does_not_affect_other_watches(subject: &mut dyn Subject) {
+    let capabilities = subject.capabilities();
     let store = fresh(subject).await;
     let first = store.now().await;
-    let slow = store.follow(Span::all(), first).await;
-    let mut quick = store.follow(Span::all(), first).await;
-    for index in 0..facts.buffered_revisions + 50 {
+    let slow = store.follow(KeySpan::all(), first).await;
+    let mut quick = store.follow(KeySpan::all(), first).await;
+    for index in 0..capabilities.buffered_revisions + 50 {
         let put = store.put("a", &index.to_string()).await;
         assert_eq!(quick.next().await.0, put);
         if index % 10 == 9 {
@@ -83,15 +83,15 @@ pub async fn a_slow_watch_harms_nobody(subject: &mut dyn Subject) {
     assert!(matches!(error, Some(WatchError::TooSlow { .. })), "{error:?}");
 }
 
-/// Fifty watches that nobody reads block neither the writers nor the one that is read.
-pub async fn fifty_watches_that_are_not_read_block_nobody(subject: &mut dyn Subject) {
+/// Fifty unread watches block neither writers nor a watch that is read.
+pub async fn fifty_unread_watches_block_nobody(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
     let mut idle = Vec::new();
     for _ in 0..50 {
-        idle.push(store.follow(Span::all(), first).await);
+        idle.push(store.follow(KeySpan::all(), first).await);
     }
-    let mut read = store.follow(Span::all(), first).await;
+    let mut read = store.follow(KeySpan::all(), first).await;
     for index in 0..22 {
         let put = store.put("a", &index.to_string()).await;
         assert_eq!(read.next().await.0, put);
@@ -102,12 +102,12 @@ pub async fn fifty_watches_that_are_not_read_block_nobody(subject: &mut dyn Subj
     }
 }
 
-/// A watch that has heard everything of its span outlives any compaction: being quiet is not being slow.
-pub async fn a_quiet_watch_outlives_compaction(subject: &mut dyn Subject) {
+/// A watch that has caught up survives any compaction: idle is not slow.
+pub async fn an_idle_watch_outlives_compaction(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
-    // Nothing of a watch that is gone is mistaken for this one's.
-    drop(store.follow(Span::prefix("/loud"), store.now().await).await);
-    let mut caught_up = store.follow(Span::prefix("/quiet"), store.now().await).await;
+    // A dropped watch leaves no state that this one could inherit.
+    drop(store.follow(KeySpan::prefix("/loud"), store.now().await).await);
+    let mut caught_up = store.follow(KeySpan::prefix("/quiet"), store.now().await).await;
     let put = store.put("/quiet/a", "1").await;
     assert_eq!(caught_up.until(put).await, [(put, "+/quiet/a=1".to_string())]);
     for _ in 0..5 {
@@ -122,14 +122,14 @@ pub async fn a_quiet_watch_outlives_compaction(subject: &mut dyn Subject) {
     assert_eq!(caught_up.next().await, (put, "~/quiet/a=2".to_string()));
 }
 
-/// Watches that lag by different lengths are each told without a gap, or ended: those ahead of the compaction go on.
-pub async fn only_those_behind_the_compaction_are_ended(subject: &mut dyn Subject) {
+/// Watches with different lags yield changes without a gap; only those behind the compaction end.
+pub async fn only_watches_behind_the_compaction_end(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
     let mut revisions = Vec::new();
     let mut watches = Vec::new();
     for _ in 0..10 {
-        watches.push(store.follow(Span::all(), *revisions.last().unwrap_or(&first)).await);
+        watches.push(store.follow(KeySpan::all(), *revisions.last().unwrap_or(&first)).await);
         revisions.push(store.done(tx().put("a", *b"1")).await.revision);
     }
     store.compacted(revisions[4]).await;

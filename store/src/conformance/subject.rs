@@ -1,4 +1,4 @@
-//! Where the suite gets its stores from.
+//! The port through which the suite creates stores.
 
 use std::sync::Arc;
 
@@ -6,38 +6,38 @@ use async_trait::async_trait;
 
 use crate::{Backend, Limits};
 
-/// Makes the stores that the suite looks at, and says what they cannot do.
+/// Creates the stores under test, and states their capabilities.
 #[async_trait]
 pub trait Subject: Send {
-    /// An empty store with these limits. It compacts nothing by itself while a test runs.
+    /// Opens an empty store with these limits. It must not compact on its own during a test.
     async fn open(&mut self, limits: Limits) -> Arc<dyn Backend>;
 
-    /// Ends the store that was opened last, and opens what it left. None, if it leaves nothing: the behaviours that are
-    /// about this are then not looked at.
+    /// Closes the last opened store and reopens its data. `None` if the backend keeps none: the
+    /// suite then skips the behaviours about reopening.
     async fn reopen(&mut self) -> Option<Arc<dyn Backend>> {
         None
     }
 
-    /// What to expect of the stores.
-    fn facts(&self) -> Facts {
-        Facts::default()
+    /// Returns the capabilities of the stores.
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
     }
 }
 
-/// What differs between backends that are all right.
+/// Differences between conforming backends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Facts {
-    /// A commit's revision is one more than the one before it.
+pub struct Capabilities {
+    /// Whether each commit's revision is the previous one plus one.
     pub gapless: bool,
-    /// The store enforces [`Limits::quota_bytes`].
+    /// Whether the store enforces [`Limits::quota_bytes`].
     pub quota: bool,
-    /// The store enforces [`Limits::watches`].
+    /// Whether the store enforces [`Limits::watches`].
     pub counts_watches: bool,
-    /// So many revisions may wait in a watch that nobody reads, beyond what can be read from the store.
+    /// Number of revisions that an unread watch may buffer, beyond the store's history.
     pub buffered_revisions: usize,
 }
 
-impl Default for Facts {
+impl Default for Capabilities {
     fn default() -> Self {
         Self { gapless: true, quota: true, counts_watches: true, buffered_revisions: 0 }
     }

@@ -1,4 +1,4 @@
-//! What the behaviours are written with.
+//! Helpers of the behaviours.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use machinery_objects::Revision;
 
 use super::subject::Subject;
 use crate::{
-    Backend, Change, Commit, CommitError, Conflict, Entry, Event, Limits, Page, Range, ReadError, Seen, Span,
-    Transaction, Watch, WatchError,
+    Backend, Change, Commit, CommitError, Conflict, Entry, Event, KeySpan, Limits, Page, Range, ReadError,
+    Transaction, Watch, WatchError, WatchItem,
 };
 
-/// A backend, with answers that are as expected.
+/// A backend; unexpected answers panic.
 #[derive(Clone)]
-pub(super) struct Store(pub(super) Arc<dyn Backend>);
+pub(super) struct TestStore(pub(super) Arc<dyn Backend>);
 
 /// A fresh store with the default limits.
-pub(super) async fn fresh(subject: &mut dyn Subject) -> Store {
-    Store(subject.open(Limits::default()).await)
+pub(super) async fn fresh(subject: &mut dyn Subject) -> TestStore {
+    TestStore(subject.open(Limits::default()).await)
 }
 
 pub(super) fn tx() -> Transaction {
@@ -28,7 +28,7 @@ pub(super) fn bytes(text: &str) -> Arc<[u8]> {
     text.as_bytes().into()
 }
 
-impl Deref for Store {
+impl Deref for TestStore {
     type Target = dyn Backend;
 
     fn deref(&self) -> &Self::Target {
@@ -36,7 +36,7 @@ impl Deref for Store {
     }
 }
 
-impl Store {
+impl TestStore {
     pub(super) async fn now(&self) -> Revision {
         self.revision().await.expect("the revision can be read")
     }
@@ -80,39 +80,39 @@ impl Store {
     }
 
     pub(super) async fn entry(&self, key: &str) -> Option<Arc<Entry>> {
-        self.page(Range::of(Span::one(key))).await.entries.pop()
+        self.page(Range::of(KeySpan::one(key))).await.entries.pop()
     }
 
-    /// `key=value` of all that begin with `prefix`.
+    /// Returns `key=value` of all entries with `prefix`.
     pub(super) async fn list(&self, prefix: &str) -> Vec<String> {
-        texts(&self.page(Range::of(Span::prefix(prefix))).await)
+        texts(&self.page(Range::of(KeySpan::prefix(prefix))).await)
     }
 
     pub(super) async fn list_at(&self, prefix: &str, at: Revision) -> Vec<String> {
-        let page = self.page(Range::of(Span::prefix(prefix)).at(at)).await;
+        let page = self.page(Range::of(KeySpan::prefix(prefix)).at(at)).await;
         assert_eq!(page.at, at, "a page is of the revision that was asked for");
         texts(&page)
     }
 
-    pub(super) async fn follow(&self, span: Span, after: Revision) -> Follower {
-        Follower(self.watch(span, after).await.expect("the watch begins"))
+    pub(super) async fn follow(&self, span: KeySpan, after: Revision) -> WatchReader {
+        WatchReader(self.watch(span, after).await.expect("the watch begins"))
     }
 
-    /// Why a watch cannot begin. It may say so as its first word.
+    /// Returns the error of a watch that must be refused, by the call or by its first item.
     pub(super) async fn unwatchable(&self, after: Revision) -> WatchError {
-        match self.watch(Span::all(), after).await {
+        match self.watch(KeySpan::all(), after).await {
             Err(error) => error,
             Ok(mut watch) => watch.next().await.expect_err("the watch cannot begin"),
         }
     }
 
-    /// Sets `compacted` forward to `to`.
+    /// Compacts to `to`.
     pub(super) async fn compacted(&self, to: Revision) {
         self.compact(to).await.expect("the store compacts");
     }
 }
 
-/// What a page holds: `key=value` for each entry.
+/// Returns `key=value` of each entry of a page.
 pub(super) fn texts(page: &Page) -> Vec<String> {
     page.entries.iter().map(|entry| text(entry)).collect()
 }
@@ -121,56 +121,56 @@ fn text(entry: &Entry) -> String {
     format!("{}={}", entry.key, String::from_utf8_lossy(&entry.value))
 }
 
-/// A watch, with answers that are as expected.
-pub(super) struct Follower(pub(super) Watch);
+/// A watch; unexpected answers panic.
+pub(super) struct WatchReader(pub(super) Watch);
 
-impl Follower {
-    /// The next changes: their revision, and what they are.
+impl WatchReader {
+    /// Returns the next changes and their revision.
     pub(super) async fn changes(&mut self) -> (Revision, Vec<Event>) {
         loop {
             match self.0.next().await.expect("the watch goes on") {
-                Seen::Changes { revision, events } => return (revision, events),
-                Seen::Progress(_) => {}
+                WatchItem::Changes { revision, events } => return (revision, events),
+                WatchItem::Progress(_) => {}
             }
         }
     }
 
-    /// The next changes, as [`told`] tells them.
+    /// Returns the next changes as text (see [`describe`]).
     pub(super) async fn next(&mut self) -> (Revision, String) {
         let (revision, events) = self.changes().await;
-        (revision, told(&events))
+        (revision, describe(&events))
     }
 
-    /// All changes up to `revision`, and nothing later: asks for a mark and reads until one says so.
+    /// Returns all changes up to `revision`: requests progress and reads until it is reached.
     pub(super) async fn until(&mut self, revision: Revision) -> Vec<(Revision, String)> {
         let mut all = Vec::new();
         self.0.request_progress();
         loop {
             match self.0.next().await.expect("the watch goes on") {
-                Seen::Changes { revision, events } => all.push((revision, told(&events))),
-                Seen::Progress(mark) if mark >= revision => return all,
-                Seen::Progress(_) => {}
+                WatchItem::Changes { revision, events } => all.push((revision, describe(&events))),
+                WatchItem::Progress(mark) if mark >= revision => return all,
+                WatchItem::Progress(_) => {}
             }
         }
     }
 
-    /// All changes up to `revision`, or up to the watch's end.
+    /// Returns all changes up to `revision` or to the end of the watch, with its error.
     pub(super) async fn rest(mut self, revision: Revision) -> (Vec<(Revision, String)>, Option<WatchError>) {
         let mut all = Vec::new();
         self.0.request_progress();
         loop {
             match self.0.next().await {
-                Ok(Seen::Changes { revision, events }) => all.push((revision, told(&events))),
-                Ok(Seen::Progress(mark)) if mark >= revision => return (all, None),
-                Ok(Seen::Progress(_)) => {}
+                Ok(WatchItem::Changes { revision, events }) => all.push((revision, describe(&events))),
+                Ok(WatchItem::Progress(mark)) if mark >= revision => return (all, None),
+                Ok(WatchItem::Progress(_)) => {}
                 Err(error) => return (all, Some(error)),
             }
         }
     }
 }
 
-/// What happened: `+` created, `~` put over, `-` deleted.
-pub(super) fn told(events: &[Event]) -> String {
+/// Returns events as text: `+` created, `~` updated, `-` deleted.
+pub(super) fn describe(events: &[Event]) -> String {
     let tell = |event: &Event| match &event.change {
         Change::Put(entry) if event.is_create() => format!("+{}", text(entry)),
         Change::Put(entry) => format!("~{}", text(entry)),

@@ -1,10 +1,11 @@
-//! Several keys at once, all or nothing.
+//! Transactions of several keys.
 
 use super::subject::Subject;
 use super::tools::{fresh, tx};
-use crate::{CommitError, Condition, Operation, Span, Transaction};
+use crate::{CommitError, Condition, KeySpan, Operation, Transaction};
 
-/// All changes of a transaction have one revision, and its answer has one state before for each operation.
+/// All changes of a transaction have one revision, and the answer has the previous entry of each
+/// operation.
 pub async fn a_transaction_has_one_revision(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     store.put("a", "1").await;
@@ -18,17 +19,17 @@ pub async fn a_transaction_has_one_revision(subject: &mut dyn Subject) {
     assert_eq!(store.list("").await, ["a=2", "b=2"]);
 }
 
-/// A transaction that deletes what is absent, and changes something else, tells only of that.
-pub async fn what_changes_nothing_is_not_told(subject: &mut dyn Subject) {
+/// Deletes of absent keys in a transaction yield no events.
+pub async fn no_op_operations_yield_no_events(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
     let commit = store.done(tx().delete("x").put("a", *b"1").delete("y")).await;
     assert!(commit.changed);
-    let told = store.follow(Span::all(), first).await.until(commit.revision).await;
+    let told = store.follow(KeySpan::all(), first).await.until(commit.revision).await;
     assert_eq!(told, [(commit.revision, "+a=1".to_string())]);
 }
 
-/// A transaction whose condition fails has no effect at all, wherever the condition is.
+/// A transaction with a failed condition, in any position, has no effect.
 pub async fn a_refused_transaction_has_no_effect(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let a = store.put("a", "1").await;
@@ -40,12 +41,12 @@ pub async fn a_refused_transaction_has_no_effect(subject: &mut dyn Subject) {
     }
     assert_eq!((store.now().await, store.list("").await), before);
     let next = store.put("z", "1").await;
-    let told = store.follow(Span::all(), a).await.until(next).await;
+    let told = store.follow(KeySpan::all(), a).await.until(next).await;
     assert_eq!(told, [(next, "+z=1".to_string())], "nobody hears of what was refused");
 }
 
-/// Two keys change places in one step, and nobody sees them in between.
-pub async fn keys_can_change_places(subject: &mut dyn Subject) {
+/// Two keys are swapped in one step, and no read sees an intermediate state.
+pub async fn keys_can_be_swapped(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let both = store.done(tx().put("a", *b"1").put("b", *b"2")).await.revision;
     let swap = tx().if_at("a", both).if_at("b", both).put("a", *b"2").put("b", *b"1");
@@ -54,7 +55,7 @@ pub async fn keys_can_change_places(subject: &mut dyn Subject) {
     assert_eq!(store.list_at("", swapped).await, ["a=2", "b=1"]);
 }
 
-/// One key twice in one transaction is refused, whatever is done to it.
+/// Two operations on one key are refused, whatever they are.
 pub async fn a_repeated_key_is_refused(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     store.put("a", "1").await;
@@ -73,8 +74,8 @@ pub async fn a_repeated_key_is_refused(subject: &mut dyn Subject) {
     assert_eq!(store.list("").await, ["a=1"]);
 }
 
-/// Every key and every value comes back, also of a transaction that is as large as one may be.
-pub async fn a_full_transaction_is_done_whole(subject: &mut dyn Subject) {
+/// A transaction of the maximum size stores every key and value.
+pub async fn a_transaction_at_the_limit_is_applied_whole(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
     let full =
@@ -83,6 +84,6 @@ pub async fn a_full_transaction_is_done_whole(subject: &mut dyn Subject) {
     assert_eq!(commit.before, vec![None; 100]);
     let expected: Vec<String> = (0..100).map(|index| format!("k{index:02}=v{index}")).collect();
     assert_eq!(store.list("").await, expected);
-    let (revision, events) = store.follow(Span::all(), first).await.changes().await;
+    let (revision, events) = store.follow(KeySpan::all(), first).await.changes().await;
     assert_eq!((revision, events.len()), (commit.revision, 100));
 }

@@ -1,4 +1,4 @@
-//! Hearing of every change: in order, once, whole, and from where one wants.
+//! Watches: every change in order, once, whole, from any revision.
 
 use std::sync::Arc;
 use std::task::Context;
@@ -11,11 +11,11 @@ use machinery_sync::atomic::{AtomicBool, Ordering};
 use tokio::task::{JoinSet, yield_now};
 
 use super::subject::Subject;
-use super::tools::{Store, fresh, texts, tx};
-use crate::{Limits, Page, Range, Span, Transaction, WatchError};
+use super::tools::{TestStore, fresh, texts, tx};
+use crate::{KeySpan, Limits, Page, Range, Transaction, WatchError};
 
-/// Six writes of every kind, and how each is told.
-async fn six_writes(store: &Store) -> Vec<(Revision, String)> {
+/// Makes six writes of every kind; returns the expected events.
+async fn six_writes(store: &TestStore) -> Vec<(Revision, String)> {
     let mut told = Vec::new();
     let mut make = async |transaction: Transaction, tell: &str| {
         told.push((store.done(transaction).await.revision, tell.to_string()));
@@ -29,29 +29,29 @@ async fn six_writes(store: &Store) -> Vec<(Revision, String)> {
     told
 }
 
-/// A watch from the first revision yields everything, and then what comes.
+/// A watch from the first revision yields all changes, and then new ones.
 pub async fn a_watch_from_the_first_revision_yields_everything(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
     let mut expected = six_writes(&store).await;
-    let mut watch = store.follow(Span::all(), first).await;
+    let mut watch = store.follow(KeySpan::all(), first).await;
     assert_eq!(watch.until(store.now().await).await, expected);
     expected = vec![(store.put("z", "7").await, "+z=7".to_string())];
     assert_eq!(watch.until(store.now().await).await, expected);
 }
 
-/// A watch from zero yields everything, or says that what was before the store is compacted. It leaves nothing out in
-/// silence.
-pub async fn a_watch_from_zero_leaves_nothing_out(subject: &mut dyn Subject) {
+/// A watch from revision zero yields every change, or is refused as compacted. It has no silent
+/// gap.
+pub async fn a_watch_from_zero_has_no_gap(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let expected = six_writes(&store).await;
     let now = store.now().await;
-    let Ok(watch) = store.watch(Span::all(), Revision::ZERO).await else {
+    let Ok(watch) = store.watch(KeySpan::all(), Revision::ZERO).await else {
         let refused = store.unwatchable(Revision::ZERO).await;
         assert!(matches!(refused, WatchError::Compacted { after: Revision::ZERO, .. }), "{refused}");
         return;
     };
-    match super::tools::Follower(watch).rest(now).await {
+    match super::tools::WatchReader(watch).rest(now).await {
         (told, None) => assert_eq!(told, expected),
         (told, Some(error)) => {
             assert_eq!(told, []);
@@ -60,16 +60,16 @@ pub async fn a_watch_from_zero_leaves_nothing_out(subject: &mut dyn Subject) {
     }
 }
 
-/// A watch from now yields what comes, and nothing of what was.
-pub async fn a_watch_from_now_yields_what_comes(subject: &mut dyn Subject) {
+/// A watch from the newest revision yields later changes only.
+pub async fn a_watch_from_now_yields_later_changes_only(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     six_writes(&store).await;
-    let mut watch = store.follow(Span::all(), store.now().await).await;
+    let mut watch = store.follow(KeySpan::all(), store.now().await).await;
     let expected = six_changes_more(&store).await;
     assert_eq!(watch.until(store.now().await).await, expected);
 }
 
-async fn six_changes_more(store: &Store) -> Vec<(Revision, String)> {
+async fn six_changes_more(store: &TestStore) -> Vec<(Revision, String)> {
     let mut told = Vec::new();
     for value in ["7", "8", "9", "10", "11", "12"] {
         told.push((store.put("a", value).await, format!("~a={value}")));
@@ -77,7 +77,7 @@ async fn six_changes_more(store: &Store) -> Vec<(Revision, String)> {
     told
 }
 
-/// A watch after each revision yields exactly what is behind it: so it can be resumed from any.
+/// A watch after any revision yields exactly the later changes.
 pub async fn a_watch_resumes_from_every_revision(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
@@ -85,24 +85,24 @@ pub async fn a_watch_resumes_from_every_revision(subject: &mut dyn Subject) {
     let now = store.now().await;
     for seen in 0..=expected.len() {
         let after = if seen == 0 { first } else { expected[seen - 1].0 };
-        let mut watch = store.follow(Span::all(), after).await;
+        let mut watch = store.follow(KeySpan::all(), after).await;
         assert_eq!(watch.until(now).await, expected[seen..], "after {after}");
     }
 }
 
-/// A watch that ends after each change and is resumed there hears the same as one that never ends.
+/// A watch that is restarted after each change yields the same as one that runs on.
 pub async fn a_watch_that_is_resumed_after_each_change_misses_nothing(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let mut after = store.now().await;
     let expected = six_writes(&store).await;
     for change in expected {
-        let next = store.follow(Span::all(), after).await.next().await;
+        let next = store.follow(KeySpan::all(), after).await.next().await;
         after = next.0;
         assert_eq!(next, change);
     }
 }
 
-/// A watch after what has not happened is refused, with how far the store is.
+/// A watch of a future revision is refused with the newest revision.
 pub async fn a_watch_of_the_future_is_refused(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let current = store.put("a", "1").await;
@@ -111,8 +111,8 @@ pub async fn a_watch_of_the_future_is_refused(subject: &mut dyn Subject) {
     }
 }
 
-/// A watch after what is compacted is refused, with what is.
-pub async fn a_watch_of_what_is_compacted_is_refused(subject: &mut dyn Subject) {
+/// A watch of a compacted revision is refused with the compacted revision.
+pub async fn a_watch_of_a_compacted_revision_is_refused(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let revisions: Vec<Revision> =
         six_writes(&store).await.into_iter().map(|(revision, _)| revision).collect();
@@ -121,23 +121,23 @@ pub async fn a_watch_of_what_is_compacted_is_refused(subject: &mut dyn Subject) 
     for after in &revisions[..3] {
         assert_eq!(store.unwatchable(*after).await, WatchError::Compacted { after: *after, compacted });
     }
-    let mut watch = store.follow(Span::all(), compacted).await;
+    let mut watch = store.follow(KeySpan::all(), compacted).await;
     assert_eq!(watch.next().await.0, revisions[4]);
 }
 
-/// All that one revision did comes at once, in the order in which the transaction says it.
-pub async fn a_revision_is_told_whole_and_in_order(subject: &mut dyn Subject) {
+/// The events of a revision are one item, in the order of the transaction.
+pub async fn a_revision_is_yielded_whole_and_in_order(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     store.done(tx().put("d", *b"0").put("b", *b"0")).await;
-    let mut watch = store.follow(Span::all(), store.now().await).await;
+    let mut watch = store.follow(KeySpan::all(), store.now().await).await;
     let commit = store.done(tx().put("e", *b"1").delete("b").put("a", *b"1").put("d", *b"1")).await;
     assert_eq!(watch.next().await, (commit.revision, "+e=1 -b +a=1 ~d=1".to_string()));
     let next = store.put("a", "2").await;
     assert_eq!(watch.next().await, (next, "~a=2".to_string()));
 }
 
-/// A watch of a prefix or a key hears of what is in it: also of a part of a transaction, and of nothing else.
-pub async fn a_watch_hears_only_of_its_span(subject: &mut dyn Subject) {
+/// A watch of a prefix or a key yields its keys only, also of parts of transactions.
+pub async fn a_watch_yields_only_keys_of_its_span(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
     store.put("/pods/foobar", "1").await;
@@ -148,14 +148,14 @@ pub async fn a_watch_hears_only_of_its_span(subject: &mut dyn Subject) {
     store.put("/pods/fo", "1").await;
     let gone = store.done(tx().delete("/pods/foo").delete("/pods/foobar")).await.revision;
     let now = store.now().await;
-    let one = store.follow(Span::one("/pods/foo"), first).await.until(now).await;
+    let one = store.follow(KeySpan::one("/pods/foo"), first).await.until(now).await;
     assert_eq!(one, [(both, "+/pods/foo=1".to_string()), (gone, "-/pods/foo".to_string())]);
-    let directory = store.follow(Span::prefix("/pods/foo/"), first).await.until(now).await;
+    let directory = store.follow(KeySpan::prefix("/pods/foo/"), first).await.until(now).await;
     assert_eq!(directory, [(both, "+/pods/foo/x=1".to_string())]);
-    let nodes = store.follow(Span::prefix("/nodes/"), first).await.until(now).await;
+    let nodes = store.follow(KeySpan::prefix("/nodes/"), first).await.until(now).await;
     assert_eq!(nodes, [(both, "+/nodes/a=1".to_string())]);
     let prefix: Vec<String> = store
-        .follow(Span::prefix("/pods/foo"), first)
+        .follow(KeySpan::prefix("/pods/foo"), first)
         .await
         .until(now)
         .await
@@ -163,17 +163,17 @@ pub async fn a_watch_hears_only_of_its_span(subject: &mut dyn Subject) {
         .map(|seen| seen.1)
         .collect();
     assert_eq!(prefix, ["+/pods/foobar=1", "+/pods/foo=1 +/pods/foo/x=1", "-/pods/foo -/pods/foobar"]);
-    assert_eq!(store.follow(Span::prefix("/no"), now).await.until(now).await, []);
-    assert_eq!(store.follow(Span::prefix("/nobody"), first).await.until(now).await, []);
+    assert_eq!(store.follow(KeySpan::prefix("/no"), now).await.until(now).await, []);
+    assert_eq!(store.follow(KeySpan::prefix("/nobody"), first).await.until(now).await, []);
 }
 
-/// The same holds while changes come, and not only for what was.
-pub async fn a_running_watch_hears_only_of_its_span(subject: &mut dyn Subject) {
+/// The same for a running watch.
+pub async fn a_running_watch_yields_only_keys_of_its_span(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
-    let mut one = store.follow(Span::one("/pods/foo"), first).await;
-    let mut directory = store.follow(Span::prefix("/pods/foo/"), first).await;
-    let mut nobody = store.follow(Span::prefix("/nobody"), first).await;
+    let mut one = store.follow(KeySpan::one("/pods/foo"), first).await;
+    let mut directory = store.follow(KeySpan::prefix("/pods/foo/"), first).await;
+    let mut nobody = store.follow(KeySpan::prefix("/nobody"), first).await;
     store.put("/pods/foobar", "1").await;
     let both = store
         .done(tx().put("/pods/foo", *b"1").put("/pods/foo/x", *b"1").put("/nodes/a", *b"1"))
@@ -185,10 +185,10 @@ pub async fn a_running_watch_hears_only_of_its_span(subject: &mut dyn Subject) {
     assert_eq!(nobody.until(gone).await, []);
 }
 
-/// Each event tells the whole state before and after, and whether it created the key.
-pub async fn an_event_tells_before_and_after(subject: &mut dyn Subject) {
+/// Each event has the previous and the new entry, and whether it created the key.
+pub async fn an_event_has_the_state_before_and_after(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
-    let mut watch = store.follow(Span::all(), store.now().await).await;
+    let mut watch = store.follow(KeySpan::all(), store.now().await).await;
     let mut before = None;
     for step in [Some("1"), Some("2"), Some("2"), None, Some("3")] {
         let commit = match step {
@@ -205,11 +205,11 @@ pub async fn an_event_tells_before_and_after(subject: &mut dyn Subject) {
     }
 }
 
-/// The same is told to a watch that looks back.
-pub async fn an_event_of_the_past_tells_before_and_after(subject: &mut dyn Subject) {
+/// The same for a watch of past revisions.
+pub async fn a_past_event_has_the_state_before_and_after(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
-    let mut running = store.follow(Span::all(), store.now().await).await;
-    let mut late = store.follow(Span::all(), store.now().await).await;
+    let mut running = store.follow(KeySpan::all(), store.now().await).await;
+    let mut late = store.follow(KeySpan::all(), store.now().await).await;
     let count = six_writes(&store).await.len();
     let mut told = Vec::new();
     for _ in 0..count {
@@ -222,21 +222,21 @@ pub async fn an_event_of_the_past_tells_before_and_after(subject: &mut dyn Subje
     }
 }
 
-/// A delete is told with the last state, at the revision that deleted it.
-pub async fn a_delete_is_told_with_the_last_state(subject: &mut dyn Subject) {
+/// A delete event has the last entry, at the deleting revision.
+pub async fn a_delete_event_has_the_last_state(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     store.put("a", "1").await;
     let put = store.put("a", "2").await;
     let last = store.entry("a").await;
     let deleted = store.delete("a").await;
-    let (revision, events) = store.follow(Span::one("a"), put).await.changes().await;
+    let (revision, events) = store.follow(KeySpan::one("a"), put).await.changes().await;
     assert_eq!((revision, &*events[0].key().clone()), (deleted, "a"));
     assert_eq!((events[0].before.clone(), events[0].after()), (last, None));
     assert!(!events[0].is_create());
 }
 
-/// A list and a watch after it leave nothing out and say nothing twice, while four others write.
-pub async fn a_list_and_a_watch_after_it_are_everything(subject: &mut dyn Subject) {
+/// A list and a watch after it have no gap and no overlap, with four concurrent writers.
+pub async fn a_list_and_a_watch_after_it_have_no_gap(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let mut writers = JoinSet::new();
     for writer in 0..4 {
@@ -256,8 +256,8 @@ pub async fn a_list_and_a_watch_after_it_are_everything(subject: &mut dyn Subjec
     }
     let mut views = Vec::new();
     for _ in 0..8 {
-        let page = store.page(Range::of(Span::prefix("/"))).await;
-        let watch = store.follow(Span::prefix("/"), page.at).await;
+        let page = store.page(Range::of(KeySpan::prefix("/"))).await;
+        let watch = store.follow(KeySpan::prefix("/"), page.at).await;
         views.push((page, watch));
         yield_now().await;
     }
@@ -272,7 +272,7 @@ pub async fn a_list_and_a_watch_after_it_are_everything(subject: &mut dyn Subjec
         let mut last = page.at;
         while last < now {
             let (revision, events) = watch.changes().await;
-            assert!(revision > last, "{revision} is told after {last}");
+            assert!(revision > last, "{revision} is yielded after {last}");
             last = revision;
             for event in events {
                 let before = view.remove(event.key());
@@ -285,13 +285,13 @@ pub async fn a_list_and_a_watch_after_it_are_everything(subject: &mut dyn Subjec
     }
 }
 
-/// All watches hear the same in the same order, from wherever they began.
-pub async fn all_watches_hear_the_same(subject: &mut dyn Subject) {
+/// All watches yield the same changes in the same order, from any start.
+pub async fn all_watches_yield_the_same_changes(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let mut watches = Vec::new();
     let mut expected = Vec::new();
     for _ in 0..4 {
-        watches.push((expected.len(), store.follow(Span::all(), store.now().await).await));
+        watches.push((expected.len(), store.follow(KeySpan::all(), store.now().await).await));
         expected.extend(six_changes_of(&store, &format!("k{}", expected.len())).await);
     }
     let now = store.now().await;
@@ -300,7 +300,7 @@ pub async fn all_watches_hear_the_same(subject: &mut dyn Subject) {
     }
 }
 
-async fn six_changes_of(store: &Store, key: &str) -> Vec<(Revision, String)> {
+async fn six_changes_of(store: &TestStore, key: &str) -> Vec<(Revision, String)> {
     let mut told = Vec::new();
     for round in 0..3 {
         told.push((store.put(key, "x").await, format!("+{key}=x")));
@@ -311,12 +311,12 @@ async fn six_changes_of(store: &Store, key: &str) -> Vec<(Revision, String)> {
     told
 }
 
-/// Giving up waiting for the next change loses nothing.
-pub async fn a_wait_that_is_given_up_loses_nothing(subject: &mut dyn Subject) {
+/// A dropped `next` future loses no change.
+pub async fn a_cancelled_wait_loses_no_change(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
-    let mut watch = store.follow(Span::all(), store.now().await).await;
+    let mut watch = store.follow(KeySpan::all(), store.now().await).await;
     for index in 0..20 {
-        // Polled once, and dropped: before the change, and perhaps beside it.
+        // Polled once and dropped: before the change, and perhaps concurrently with it.
         assert!(poll!(Box::pin(watch.changes())).is_pending());
         let put = store.put("a", &index.to_string()).await;
         let seen = match select(Box::pin(watch.next()), Box::pin(yield_now())).await {
@@ -331,10 +331,10 @@ pub async fn a_wait_that_is_given_up_loses_nothing(subject: &mut dyn Subject) {
     }
 }
 
-/// Who waits is woken by the change, and by no other.
-pub async fn who_waits_is_woken(subject: &mut dyn Subject) {
+/// A pending watch is woken by its change, and by no other.
+pub async fn a_pending_watch_is_woken_by_its_change(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
-    let mut watch = store.follow(Span::one("a"), store.now().await).await;
+    let mut watch = store.follow(KeySpan::one("a"), store.now().await).await;
     let bell = Arc::new(Bell::default());
     let waker = waker(Arc::clone(&bell));
     let mut waiting = Box::pin(watch.next());
@@ -358,7 +358,7 @@ impl ArcWake for Bell {
     }
 }
 
-/// A watch that begins far back finds the one change that is of interest among many that are not, and the one behind them.
+/// A watch far behind finds its rare changes among many others.
 pub async fn a_rare_change_is_found_among_many(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
@@ -371,21 +371,21 @@ pub async fn a_rare_change_is_found_among_many(subject: &mut dyn Subject) {
         told.push((store.put(&format!("/quiet/{round}"), "1").await, format!("+/quiet/{round}=1")));
     }
     let now = store.now().await;
-    assert_eq!(store.follow(Span::prefix("/quiet/"), first).await.until(now).await, told);
-    let mut by_one = store.follow(Span::prefix("/quiet/"), first).await;
+    assert_eq!(store.follow(KeySpan::prefix("/quiet/"), first).await.until(now).await, told);
+    let mut by_one = store.follow(KeySpan::prefix("/quiet/"), first).await;
     for expected in told {
         assert_eq!(by_one.next().await, expected);
     }
 }
 
-/// A watch that is dropped leaves nothing behind: a thousand come and go beside one that stays.
+/// A dropped watch leaves no state: a thousand are opened and dropped beside a running one.
 pub async fn a_watch_that_is_dropped_is_gone(subject: &mut dyn Subject) {
     let limits = Limits { watches: 8, ..Limits::default() };
-    let store = Store(subject.open(limits).await);
+    let store = TestStore(subject.open(limits).await);
     let first = store.now().await;
-    let mut stays = store.follow(Span::all(), first).await;
+    let mut stays = store.follow(KeySpan::all(), first).await;
     for index in 0..1000 {
-        let mut watch = store.follow(Span::one("a"), first).await;
+        let mut watch = store.follow(KeySpan::one("a"), first).await;
         if index % 3 == 0 {
             assert!(watch.changes().now_or_never().is_none());
         }
@@ -394,12 +394,13 @@ pub async fn a_watch_that_is_dropped_is_gone(subject: &mut dyn Subject) {
     assert_eq!(stays.next().await, (put, "+a=1".to_string()));
 }
 
-/// Each of many watches with spans of its own hears of its key, when keys and prefixes of several lengths are mixed.
-pub async fn many_spans_are_told_apart(subject: &mut dyn Subject) {
+/// Watches of overlapping keys and prefixes of several lengths yield their own keys only.
+pub async fn overlapping_spans_are_distinguished(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
     let texts = ["", "a", "a/", "a/b", "a/bc", "a/b/", "a/b/c", "b", "ab", "é"];
-    let spans: Vec<Span> = texts.iter().flat_map(|text| [Span::one(*text), Span::prefix(*text)]).collect();
+    let spans: Vec<KeySpan> =
+        texts.iter().flat_map(|text| [KeySpan::one(*text), KeySpan::prefix(*text)]).collect();
     let mut watches = Vec::new();
     for span in &spans {
         watches.push(store.follow(span.clone(), first).await);

@@ -1,32 +1,32 @@
-//! One key at a time: what a write does and answers.
+//! Writes of one key.
 
 use super::subject::Subject;
-use super::tools::{Store, bytes, fresh, tx};
-use crate::{Limits, Range, Span};
+use super::tools::{TestStore, bytes, fresh, tx};
+use crate::{KeySpan, Limits, Range};
 
-/// A new store holds nothing, and its revision is one that can be read and watched from.
+/// A new store is empty, and its revision can be read and watched from.
 pub async fn a_new_store_is_empty(subject: &mut dyn Subject) {
-    let gapless = subject.facts().gapless;
+    let gapless = subject.capabilities().gapless;
     let store = fresh(subject).await;
     let first = store.now().await;
     assert!(first.0 >= 1, "zero is the revision of nothing");
     assert!(!gapless || first.0 == 1, "a new store is at revision 1");
-    let page = store.page(Range::of(Span::all()).counted()).await;
+    let page = store.page(Range::of(KeySpan::all()).counted()).await;
     assert_eq!((page.at, page.current, page.entries, page.next), (first, first, vec![], None));
     assert_eq!(page.remaining, Some(0));
     assert_eq!(store.list_at("", first).await, [""; 0]);
-    assert_eq!(store.follow(Span::all(), first).await.until(first).await, []);
+    assert_eq!(store.follow(KeySpan::all(), first).await.until(first).await, []);
 }
 
-/// Two stores of one subject share nothing.
+/// Two stores of one subject share no data.
 pub async fn a_new_store_shares_nothing_with_an_older_one(subject: &mut dyn Subject) {
     let older = fresh(subject).await;
     older.put("a", "1").await;
-    let newer = Store(subject.open(Limits::default()).await);
+    let newer = TestStore(subject.open(Limits::default()).await);
     assert_eq!(newer.list("").await, [""; 0]);
 }
 
-/// A key that is absent is created: its entry carries the commit's revision twice.
+/// A put of an absent key creates it: both revisions of its entry are the commit's.
 pub async fn create_if_absent_creates(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.now().await;
@@ -39,8 +39,8 @@ pub async fn create_if_absent_creates(subject: &mut dyn Subject) {
     assert_eq!(store.now().await, commit.revision);
 }
 
-/// A create of what exists is refused, with what is there and when it was looked at.
-pub async fn create_of_what_exists_is_refused_with_what_is_there(subject: &mut dyn Subject) {
+/// A create of an existing key is refused with its entry and the store's revision.
+pub async fn create_of_an_existing_key_returns_the_current_entry(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     store.put("a", "1").await;
     store.put("b", "1").await;
@@ -51,7 +51,7 @@ pub async fn create_of_what_exists_is_refused_with_what_is_there(subject: &mut d
     assert_eq!(store.list("").await, ["a=1", "b=1"]);
 }
 
-/// A put over a key keeps the revision that created it, and answers what was there.
+/// A put of an existing key keeps its creating revision, and returns the previous entry.
 pub async fn a_put_over_a_key_keeps_its_creation(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let created = store.put("a", "1").await;
@@ -63,7 +63,7 @@ pub async fn a_put_over_a_key_keeps_its_creation(subject: &mut dyn Subject) {
     assert_eq!(entry.value, bytes("2"));
 }
 
-/// A key that was deleted and is put again is created anew.
+/// A put after a delete is a creation.
 pub async fn a_put_after_a_delete_is_a_creation(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     store.put("a", "1").await;
@@ -74,19 +74,19 @@ pub async fn a_put_after_a_delete_is_a_creation(subject: &mut dyn Subject) {
     assert_eq!((entry.created, entry.modified), (commit.revision, commit.revision));
 }
 
-/// A put of the value that is there takes a revision: whether it is a change is for the caller to say.
+/// A put of the same value takes a revision: the caller decides whether it is a change.
 pub async fn a_put_of_the_same_value_takes_a_revision(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let first = store.put("a", "1").await;
     let second = store.put("a", "1").await;
     assert!(second > first);
     assert_eq!(store.entry("a").await.expect("it is there").modified, second);
-    let told = store.follow(Span::all(), first).await.until(second).await;
+    let told = store.follow(KeySpan::all(), first).await.until(second).await;
     assert_eq!(told, [(second, "~a=1".to_string())]);
 }
 
-/// A delete takes a revision, and answers the last state.
-pub async fn a_delete_answers_the_last_state(subject: &mut dyn Subject) {
+/// A delete takes a revision, and returns the last entry.
+pub async fn a_delete_returns_the_last_state(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let put = store.put("a", "1").await;
     let last = store.entry("a").await;
@@ -97,8 +97,8 @@ pub async fn a_delete_answers_the_last_state(subject: &mut dyn Subject) {
     assert_eq!(store.now().await, commit.revision);
 }
 
-/// A delete of what is absent is done at once: it changes nothing, takes no revision and is no error.
-pub async fn a_delete_of_what_is_absent_takes_no_revision(subject: &mut dyn Subject) {
+/// A delete of an absent key changes nothing, takes no revision and succeeds.
+pub async fn a_delete_of_an_absent_key_takes_no_revision(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let put = store.put("a", "1").await;
     let commit = store.done(tx().delete("b").delete("c")).await;
@@ -106,12 +106,12 @@ pub async fn a_delete_of_what_is_absent_takes_no_revision(subject: &mut dyn Subj
     assert_eq!(commit.before, [None, None]);
     assert_eq!(store.now().await, put);
     let next = store.put("a", "2").await;
-    let told = store.follow(Span::all(), put).await.until(next).await;
+    let told = store.follow(KeySpan::all(), put).await.until(next).await;
     assert_eq!(told, [(next, "~a=2".to_string())], "nobody hears of what changed nothing");
 }
 
-/// A transaction without operations changes nothing, and its conditions are looked at all the same.
-pub async fn a_transaction_without_operations_is_a_question(subject: &mut dyn Subject) {
+/// A transaction without operations checks its conditions and changes nothing.
+pub async fn a_transaction_without_operations_only_checks_conditions(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let put = store.put("a", "1").await;
     let commit = store.done(tx()).await;
@@ -121,9 +121,9 @@ pub async fn a_transaction_without_operations_is_a_question(subject: &mut dyn Su
     assert_eq!(store.conflict(tx().if_at("a", put).if_absent("a")).await.condition, 1);
 }
 
-/// Revisions rise with each commit; by one, where there is no gap.
+/// Revisions increase with each commit, by one if the backend is gapless.
 pub async fn revisions_rise(subject: &mut dyn Subject) {
-    let gapless = subject.facts().gapless;
+    let gapless = subject.capabilities().gapless;
     let store = fresh(subject).await;
     let mut last = store.now().await;
     for step in 0..20 {
@@ -135,7 +135,7 @@ pub async fn revisions_rise(subject: &mut dyn Subject) {
     }
 }
 
-/// Any bytes are a value: none, zeros, and what is no text.
+/// Any bytes are a value: none, zeros, and invalid UTF-8.
 pub async fn any_bytes_are_a_value(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let values: [&[u8]; 4] = [b"", b"\0", b"\xff\xfe\0\x80", &[0; 300]];
@@ -148,7 +148,7 @@ pub async fn any_bytes_are_a_value(subject: &mut dyn Subject) {
     assert!(entry.value.is_empty());
 }
 
-/// Any text is a key, and no two of them are the same: the store gives no meaning to slashes, dots or case.
+/// Any text is a key: slashes, dots and case have no meaning.
 pub async fn any_text_is_a_key(subject: &mut dyn Subject) {
     let store = fresh(subject).await;
     let keys = [
@@ -177,7 +177,7 @@ pub async fn any_text_is_a_key(subject: &mut dyn Subject) {
     }
     let mut sorted = keys.to_vec();
     sorted.sort_unstable();
-    let page = store.page(Range::of(Span::all())).await;
+    let page = store.page(Range::of(KeySpan::all())).await;
     let listed: Vec<&str> = page.entries.iter().map(|entry| &*entry.key).collect();
     assert_eq!(listed, sorted, "in the order of their bytes");
 }

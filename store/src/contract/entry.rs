@@ -1,4 +1,4 @@
-//! What is stored, and how it changes.
+//! Entries and the events that change them.
 
 use std::sync::Arc;
 
@@ -9,36 +9,36 @@ use super::key::{Key, Value};
 /// A key's state from one revision until it is put again or deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its name.
+    /// The key.
     pub key: Key,
-    /// What was put.
+    /// The value.
     pub value: Value,
-    /// The revision that put the key when it was absent.
+    /// The revision that created the key.
     pub created: Revision,
-    /// The revision that put this value.
+    /// The revision of the last put.
     pub modified: Revision,
 }
 
-/// What one revision did to one key.
+/// The change of one key by one revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// The key's state before, if it had one.
+    /// The previous entry, or `None` if the key was absent.
     pub before: Option<Arc<Entry>>,
-    /// What became of it.
+    /// The change.
     pub change: Change,
 }
 
-/// What became of a key.
+/// A put or a delete.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change {
-    /// It has this state now. It was created if [`Event::before`] is none.
+    /// The key was put; [`Event::before`] is `None` if the put created it.
     Put(Arc<Entry>),
-    /// It is gone; [`Event::before`] is its last state.
+    /// The key was deleted; [`Event::before`] is its last state.
     Deleted(Key),
 }
 
 impl Event {
-    /// Whose state changed.
+    /// Returns the changed key.
     #[must_use]
     pub fn key(&self) -> &Key {
         match &self.change {
@@ -47,7 +47,7 @@ impl Event {
         }
     }
 
-    /// The state after, if there is one.
+    /// Returns the new entry, or `None` for a delete.
     #[must_use]
     pub fn after(&self) -> Option<&Arc<Entry>> {
         match &self.change {
@@ -56,7 +56,7 @@ impl Event {
         }
     }
 
-    /// Whether the key was absent before.
+    /// Returns whether the event created the key.
     #[must_use]
     pub fn is_create(&self) -> bool {
         self.before.is_none() && matches!(self.change, Change::Put(_))

@@ -1,4 +1,4 @@
-//! What can go wrong, by what the caller can do about it.
+//! Errors of a backend, grouped by call.
 
 use std::sync::Arc;
 
@@ -8,181 +8,184 @@ use thiserror::Error;
 use super::entry::Entry;
 use super::key::Key;
 
-/// Why a read was refused.
+/// An error of a read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ReadError {
     /// The revision has been compacted.
     #[error(
-        "revision {asked} is compacted: the oldest that can be read is {compacted}; read the newest, or one from there on"
+        "revision {requested} is compacted: the oldest that can be read is {compacted}; read the newest, or one from there on"
     )]
     Compacted {
-        /// What was asked for.
-        asked: Revision,
-        /// The oldest that can be read.
+        /// The requested revision.
+        requested: Revision,
+        /// The oldest readable revision.
         compacted: Revision,
     },
-    /// The revision has not happened.
+    /// The revision is newer than the store's newest.
     #[error(
-        "revision {asked} has not happened: the newest is {current}; was the store restored, or is this another one?"
+        "revision {requested} has not happened: the newest is {current}; was the store restored, or is this another one?"
     )]
     Future {
-        /// What was asked for.
-        asked: Revision,
-        /// The newest.
+        /// The requested revision.
+        requested: Revision,
+        /// The newest revision.
         current: Revision,
     },
-    /// The store is closed, or cannot be reached; the text says why.
+    /// The store is closed or cannot be reached.
     #[error("the store cannot be read: {why}")]
     Unavailable {
-        /// Why, and what to do.
+        /// The cause, and the remedy.
         why: Arc<str>,
     },
 }
 
-/// A condition that did not hold.
+/// A condition that failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
-    /// Which one: the first that failed, by its place in [`Transaction::conditions`](crate::Transaction).
+    /// Index of the first failed condition in [`Transaction::conditions`](crate::Transaction).
     pub condition: usize,
-    /// Its key.
+    /// The key of the condition.
     pub key: Key,
-    /// What the key was when the condition was looked at.
+    /// The entry of the key when the condition was checked.
     pub current: Option<Arc<Entry>>,
-    /// The store's revision then.
+    /// The store's revision when the condition was checked.
     pub revision: Revision,
 }
 
-/// Why a transaction did not happen; or, for [`Unknown`](Self::Unknown), may have.
+/// An error of a commit. The transaction was not applied, except that for
+/// [`Unknown`](Self::Unknown) it may have been.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CommitError {
-    /// A condition does not hold. Look at what is there, and decide anew.
-    #[error("`{}` is not as the transaction expects: {}; read it and decide anew", .0.key, describe(.0.current.as_deref()))]
+    /// A condition does not hold. Read the entry and build a new transaction.
+    #[error("`{}` is not as the transaction expects: {}; read it and decide again", .0.key, describe(.0.current.as_deref()))]
     Conflict(Box<Conflict>),
-    /// More conditions, puts and deletes than one transaction may have.
+    /// The transaction has more conditions and operations than
+    /// [`Limits::operations`](crate::Limits).
     #[error("the transaction has {count} conditions and operations, and {limit} is the limit: split it")]
     TooManyOperations {
-        /// How many it has.
+        /// Number of conditions and operations.
         count: usize,
-        /// How many it may have.
+        /// The limit.
         limit: usize,
     },
-    /// A key, a value or the whole is too large.
+    /// A key, a value or the whole transaction is too large.
     #[error("{what} has {bytes} bytes, and {limit} is the limit: store less, or raise the limit")]
     TooLarge {
-        /// What is too large: `key`, `value`, `transaction`.
+        /// The part that is too large: `key`, `value` or `transaction`.
         what: &'static str,
-        /// How large it is.
+        /// Its size.
         bytes: usize,
-        /// How large it may be.
+        /// The limit.
         limit: usize,
     },
-    /// A key that is empty.
+    /// A key is empty.
     #[error("a key is empty: give it a name")]
     EmptyKey,
-    /// One key is changed twice.
+    /// Two operations change one key.
     #[error("`{key}` is changed twice in one transaction: keep one of the changes")]
     RepeatedKey {
         /// The key.
         key: Key,
     },
-    /// The store holds as much as it may. Deletes and compaction still work, and so do, for a while, puts that hardly grow what is there
-    /// ([`Limits::quota_bytes`](crate::Limits)).
+    /// The store has reached its quota. Deletes and compaction still work, and so do puts that use
+    /// the reserve beyond it ([`Limits::quota_bytes`](crate::Limits)).
     #[error(
         "the store would hold {used} bytes and its quota is {quota}: delete, compact, or raise the quota"
     )]
     QuotaExceeded {
-        /// Bytes that the store would hold.
+        /// Size of the store with this transaction.
         used: u64,
-        /// Bytes that it may hold.
+        /// The quota.
         quota: u64,
     },
-    /// The store takes no writes (closed, read-only, or a sync failed before). This transaction did not happen.
+    /// The store accepts no writes: it is closed, read-only, or a sync has failed. This transaction
+    /// was not applied.
     #[error("the store takes no writes: {why}")]
     Refused {
-        /// Why, and what to do.
+        /// The cause, and the remedy.
         why: Arc<str>,
     },
-    /// Whether the transaction happened is not known. Read before you try again.
+    /// The outcome is unknown: the transaction may have been applied. Read before retrying.
     #[error("the transaction may or may not have happened: {why}; read before you try again")]
     Unknown {
-        /// What failed.
+        /// The cause.
         why: Arc<str>,
     },
 }
 
-/// Why a watch did not begin, or ended.
+/// An error that refuses or ends a watch.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum WatchError {
-    /// What the watch was to begin with has been compacted.
+    /// Changes after the start revision have been compacted.
     #[error(
         "changes after revision {after} are compacted up to {compacted}: list again, and watch from there"
     )]
     Compacted {
-        /// After which it was to begin.
+        /// The requested start revision.
         after: Revision,
-        /// What is compacted.
+        /// The compacted revision.
         compacted: Revision,
     },
-    /// The revision has not happened.
+    /// The revision is newer than the store's newest.
     #[error(
         "revision {after} has not happened: the newest is {current}; was the store restored, or is this another one?"
     )]
     Future {
-        /// After which it was to begin.
+        /// The requested start revision.
         after: Revision,
-        /// The newest.
+        /// The newest revision.
         current: Revision,
     },
-    /// The watch was read too slowly: changes that it had not looked at were compacted. That they were none of its span is
-    /// not known any more. A watch that had caught up is never ended so.
+    /// The watch was read too slowly: changes that it had not yet read were compacted, and they may
+    /// have been in its span. A watch that has caught up never ends this way.
     #[error(
         "the watch was read up to {seen} when {compacted} was compacted: it is too slow; list again, and read faster"
     )]
     TooSlow {
-        /// The last revision that it is known to have seen all of.
+        /// The last revision of which the watch has yielded every change.
         seen: Revision,
-        /// What was compacted.
+        /// The compacted revision.
         compacted: Revision,
     },
-    /// As many watches run as may.
+    /// The limit of concurrent watches is reached.
     #[error("{limit} watches run, and that is the limit: end some, or raise it")]
     TooMany {
-        /// How many may run.
+        /// The limit.
         limit: usize,
     },
-    /// The store was closed, or cannot be reached. Resume from the last revision seen.
+    /// The store was closed or cannot be reached. Resume from the last revision seen.
     #[error("the watch ended: {why}; resume from the last revision seen")]
     Unavailable {
-        /// Why, and what to do.
+        /// The cause, and the remedy.
         why: Arc<str>,
     },
 }
 
-/// Why a compaction did not happen.
+/// An error of a compaction.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum CompactError {
-    /// The revision has not happened.
-    #[error("revision {asked} has not happened: the newest is {current}")]
+    /// The revision is newer than the store's newest.
+    #[error("revision {requested} has not happened: the newest is {current}")]
     Future {
-        /// What was asked for.
-        asked: Revision,
-        /// The newest.
+        /// The requested revision.
+        requested: Revision,
+        /// The newest revision.
         current: Revision,
     },
-    /// The store takes no writes, and a compaction is one.
+    /// The store accepts no writes, and a compaction is one.
     #[error("the store takes no writes: {why}")]
     Refused {
-        /// Why, and what to do.
+        /// The cause, and the remedy.
         why: Arc<str>,
     },
-    /// Whether the compaction happened is not known. It may be asked for again.
-    #[error("the compaction may or may not have happened: {why}; ask again")]
+    /// The outcome is unknown. The compaction can be retried.
+    #[error("the compaction may or may not have happened: {why}; retry it")]
     Unknown {
-        /// What failed.
+        /// The cause.
         why: Arc<str>,
     },
 }

@@ -2,39 +2,39 @@
 
 use std::sync::Arc;
 
-/// The name of an entry: text, in byte order, of 1 to [`Limits::key_bytes`](crate::Limits) bytes.
+/// The key of an entry: text of 1 to [`Limits::key_bytes`](crate::Limits) bytes, in byte order.
 pub type Key = Arc<str>;
 
-/// What is stored under a key. The store never looks inside.
+/// The value of an entry. The store does not interpret it.
 pub type Value = Arc<[u8]>;
 
-/// The keys that a read or a watch is about.
+/// The keys that a read or a watch covers: one key, or a prefix.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Span {
-    /// This key and no other.
+pub enum KeySpan {
+    /// One key.
     One(Key),
-    /// Every key that begins with these bytes; all of them, if it is empty. `/pods/a` is a prefix of `/pods/ab`: who
-    /// means a directory ends it with its separator.
+    /// All keys that begin with these bytes; every key, if empty. `/pods/a` is a prefix of
+    /// `/pods/ab`, so a directory prefix must end with its separator.
     Prefix(Key),
 }
 
-impl Span {
-    /// One key.
+impl KeySpan {
+    /// Returns the span of one key.
     pub fn one(key: impl Into<Key>) -> Self {
         Self::One(key.into())
     }
 
-    /// All keys that begin with `prefix`.
+    /// Returns the span of all keys that begin with `prefix`.
     pub fn prefix(prefix: impl Into<Key>) -> Self {
         Self::Prefix(prefix.into())
     }
 
-    /// Every key.
+    /// Returns the span of every key.
     pub fn all() -> Self {
         Self::prefix("")
     }
 
-    /// Whether `key` is in it.
+    /// Returns whether the span contains `key`.
     #[must_use]
     pub fn contains(&self, key: &str) -> bool {
         match self {
@@ -43,7 +43,7 @@ impl Span {
         }
     }
 
-    /// The key, or the prefix.
+    /// Returns the key or the prefix.
     #[must_use]
     pub fn text(&self) -> &Key {
         match self {

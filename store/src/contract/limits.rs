@@ -1,12 +1,13 @@
-//! How much is too much.
+//! The limits of a store.
 
-/// The limits of one store. Whatever exceeds one is refused by an error that names it, but for `waiting_commits`.
+/// The limits of a store. Exceeding one is refused with an error that names it, except for
+/// `waiting_commits`.
 ///
-/// Files have two bytes for a number of operations, and four for a number of bytes: larger limits count as 65 535 operations, and
-/// as a gigabyte.
+/// The file format has two bytes for a number of operations and four for a number of bytes: larger
+/// limits are lowered to 65 535 operations and to one gigabyte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Conditions, puts and deletes of one transaction, together.
+    /// Conditions and operations of one transaction, together.
     pub operations: usize,
     /// Bytes of a key.
     pub key_bytes: usize,
@@ -14,31 +15,33 @@ pub struct Limits {
     pub value_bytes: usize,
     /// Bytes of all keys and values of one transaction.
     pub transaction_bytes: usize,
-    /// Transactions that wait to be durable. Whoever comes then waits for a place. In memory nobody waits.
+    /// Transactions waiting for a sync. Further commits wait for a free slot. In memory no commit
+    /// waits.
     pub waiting_commits: usize,
-    /// Watches that run at the same time.
+    /// Concurrent watches.
     pub watches: usize,
-    /// Bytes of keys and values that the store holds, old versions included. Beyond them there is an eighth more for transactions that put
-    /// only what is there already and grows by 4 KiB at most: what marks something to be deleted, and what gives it up.
+    /// Bytes of keys and values in the store, including old versions. An eighth more is reserved
+    /// for transactions that only put existing keys and grow each value by at most 4 KiB: deletion
+    /// timestamps and removed finalizers.
     pub quota_bytes: u64,
 }
 
 impl Limits {
-    /// By how much a value may grow beyond the quota.
-    const MARK_BYTES: usize = 4096;
+    /// Maximum growth of a value beyond the quota.
+    const RESERVE_GROWTH: usize = 4096;
 
-    /// Whether a value of `bytes` instead of the one that is there, if one is, is what the reserve is for.
-    pub(crate) fn is_mark(bytes: usize, there: Option<usize>) -> bool {
-        there.is_some_and(|there| bytes <= there + Self::MARK_BYTES)
+    /// Returns whether replacing a value of `there` bytes by one of `bytes` may use the reserve.
+    pub(crate) fn fits_reserve(bytes: usize, there: Option<usize>) -> bool {
+        there.is_some_and(|there| bytes <= there + Self::RESERVE_GROWTH)
     }
 
-    /// Bytes that the store may hold, the reserve included.
+    /// Returns the quota with its reserve.
     pub(crate) fn with_reserve(quota_bytes: u64) -> u64 {
         quota_bytes.saturating_add(quota_bytes / 8)
     }
 
-    /// What files have room for.
-    pub(crate) fn that_fit(self) -> Self {
+    /// Returns the limits lowered to those of the file format.
+    pub(crate) fn clamped_to_format(self) -> Self {
         const GIGABYTE: usize = 1 << 30;
         Self {
             operations: self.operations.min(u16::MAX.into()),

@@ -1,4 +1,4 @@
-//! What every backend promises, in types: the trait, what goes in, what comes out, and what can go wrong.
+//! The contract of every backend: the trait, its requests, answers and errors.
 
 mod backend;
 mod entry;
@@ -12,8 +12,8 @@ mod watch;
 pub use backend::Backend;
 pub use entry::{Change, Entry, Event};
 pub use error::{CommitError, CompactError, Conflict, ReadError, WatchError};
-pub use key::{Key, Span, Value};
+pub use key::{Key, KeySpan, Value};
 pub use limits::Limits;
 pub use range::{Cursor, Page, Range};
 pub use transaction::{Commit, Condition, Operation, Transaction};
-pub use watch::{Seen, Watch, Watching};
+pub use watch::{Watch, WatchItem, WatchStream};

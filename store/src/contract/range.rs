@@ -1,4 +1,4 @@
-//! Reading many entries at one revision, a page at a time.
+//! Reads of several entries at one revision, page by page.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -6,45 +6,46 @@ use std::sync::Arc;
 use machinery_objects::Revision;
 
 use super::entry::Entry;
-use super::key::{Key, Span};
+use super::key::{Key, KeySpan};
 
-/// Which entries to read, and as of when.
+/// A read request: keys, revision and page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
-    /// Which keys.
-    pub span: Span,
-    /// As of when: none is now, which includes every commit that was acknowledged before the call.
+    /// The keys to read.
+    pub span: KeySpan,
+    /// The revision to read at; `None` reads the newest, which includes every commit acknowledged
+    /// before the call.
     pub at: Option<Revision>,
-    /// Begins behind this key.
+    /// Starts after this key.
     pub after: Option<Key>,
-    /// At most so many entries.
+    /// Maximum number of entries.
     pub limit: Option<NonZeroUsize>,
-    /// Whether to count what lies behind the page, which costs a walk over it.
+    /// Whether to count the entries after the page, which costs a walk over them.
     pub count: bool,
 }
 
 impl Range {
-    /// All entries of `span`, as of now, in one page.
+    /// Reads all entries of `span` at the newest revision, in one page.
     #[must_use]
-    pub const fn of(span: Span) -> Self {
+    pub const fn of(span: KeySpan) -> Self {
         Self { span, at: None, after: None, limit: None, count: false }
     }
 
-    /// As of `revision`.
+    /// Reads at `revision`.
     #[must_use]
     pub const fn at(mut self, revision: Revision) -> Self {
         self.at = Some(revision);
         self
     }
 
-    /// At most `limit` entries; zero is no limit.
+    /// Limits the page to `limit` entries; zero means no limit.
     #[must_use]
     pub const fn limit(mut self, limit: usize) -> Self {
         self.limit = NonZeroUsize::new(limit);
         self
     }
 
-    /// Goes on where a page ended, at that page's revision.
+    /// Continues after a page, at that page's revision.
     #[must_use]
     pub fn resume(mut self, cursor: Cursor) -> Self {
         self.at = Some(cursor.at);
@@ -52,7 +53,7 @@ impl Range {
         self
     }
 
-    /// Counts what lies behind the page.
+    /// Counts the entries after the page.
     #[must_use]
     pub const fn counted(mut self) -> Self {
         self.count = true;
@@ -60,22 +61,22 @@ impl Range {
     }
 }
 
-/// Entries in the order of their keys, all as of one revision.
+/// Entries in key order, all at one revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// The revision that the entries are the state of.
+    /// The revision of the entries.
     pub at: Revision,
-    /// The store's revision when it answered; `at` or later.
+    /// The store's newest revision when the page was read; `at` or later.
     pub current: Revision,
     /// The entries.
     pub entries: Vec<Arc<Entry>>,
-    /// Where the next page begins; none if there is nothing behind this one.
+    /// The cursor of the next page; `None` on the last page.
     pub next: Option<Cursor>,
-    /// How many entries lie behind this page, if the range asked.
+    /// Number of entries after this page, if requested.
     pub remaining: Option<u64>,
 }
 
-/// Where a page ended.
+/// The position after a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Cursor {
     /// The revision of all pages of one list.

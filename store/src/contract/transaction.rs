@@ -1,4 +1,4 @@
-//! Several changes that happen together, if what they rest on still holds.
+//! Transactions: operations that are applied together if conditions hold.
 
 use std::sync::Arc;
 
@@ -7,77 +7,78 @@ use machinery_objects::Revision;
 use super::entry::Entry;
 use super::key::{Key, Value};
 
-/// Puts and deletes that take one revision together, or have no effect at all.
+/// Puts and deletes that take one revision together, or have no effect.
 ///
-/// A key is put or deleted at most once in it. It may be in any number of conditions. The conditions are about the state
-/// before the transaction. A transaction that changes nothing (no operation, or only deletes of absent keys) takes no
-/// revision.
+/// A transaction has at most one operation on a key, and any number of conditions on it. Conditions
+/// are checked against the state before the transaction. A transaction that changes nothing (no
+/// operations, or only deletes of absent keys) takes no revision.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Transaction {
-    /// What must hold, all of it.
+    /// The conditions, all of which must hold.
     pub conditions: Vec<Condition>,
-    /// What is done then, in this order within the revision.
+    /// The operations, in their order within the revision.
     pub operations: Vec<Operation>,
 }
 
-/// What must hold for a transaction to happen.
+/// A condition of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Condition {
-    /// The key has no entry.
+    /// The key is absent.
     Absent(Key),
-    /// The key's entry was put by this revision.
+    /// The key's entry was last put at this revision.
     At(Key, Revision),
-    /// The key is as it was at this revision: the same entry, or absent as it was then. If that revision is compacted and
-    /// what the key was then is not known any more, the condition does not hold; nor does it if that revision has not happened.
+    /// The key is as it was at this revision: the same entry, or still or again absent. The
+    /// condition fails if the revision is compacted and the key's state at it is no longer known,
+    /// and if the revision is newer than the store's newest.
     Unchanged(Key, Revision),
 }
 
-/// One change.
+/// A put or a delete of one key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// The key has this value from now on. It takes a revision even if the value is what it was.
+    /// Sets the key's value. Takes a revision even if the value is unchanged.
     Put(Key, Value),
-    /// The key has no entry from now on.
+    /// Removes the key.
     Delete(Key),
 }
 
-/// What a transaction did.
+/// The result of a transaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Commit {
-    /// Its revision; the store's newest, if it changed nothing.
+    /// The transaction's revision, or the store's newest if nothing changed.
     pub revision: Revision,
-    /// Whether it changed anything.
+    /// Whether the transaction changed anything.
     pub changed: bool,
-    /// For each operation the entry that was there before.
+    /// The previous entry of each operation's key.
     pub before: Vec<Option<Arc<Entry>>>,
 }
 
 impl Transaction {
-    /// No condition, no operation.
+    /// Returns an empty transaction.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Only if `key` has no entry.
+    /// Requires that `key` is absent.
     #[must_use]
     pub fn if_absent(self, key: impl Into<Key>) -> Self {
         self.when(Condition::Absent(key.into()))
     }
 
-    /// Only if the entry of `key` was put by `revision`.
+    /// Requires that the entry of `key` was last put at `revision`.
     #[must_use]
     pub fn if_at(self, key: impl Into<Key>, revision: Revision) -> Self {
         self.when(Condition::At(key.into(), revision))
     }
 
-    /// Only if `key` is as it was at `revision`.
+    /// Requires that `key` is as it was at `revision`.
     #[must_use]
     pub fn if_unchanged(self, key: impl Into<Key>, revision: Revision) -> Self {
         self.when(Condition::Unchanged(key.into(), revision))
     }
 
-    /// Only if `condition` holds.
+    /// Requires `condition`.
     #[must_use]
     pub fn when(mut self, condition: Condition) -> Self {
         self.conditions.push(condition);
@@ -100,7 +101,7 @@ impl Transaction {
 }
 
 impl Condition {
-    /// Whose state it is about.
+    /// Returns the key of the condition.
     #[must_use]
     pub const fn key(&self) -> &Key {
         match self {
@@ -110,7 +111,7 @@ impl Condition {
 }
 
 impl Operation {
-    /// Whose state it changes.
+    /// Returns the key of the operation.
     #[must_use]
     pub const fn key(&self) -> &Key {
         match self {

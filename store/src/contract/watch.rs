@@ -1,4 +1,4 @@
-//! Hearing of every change after a revision.
+//! Watches: every change after a revision.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -10,54 +10,56 @@ use machinery_objects::Revision;
 use super::entry::Event;
 use super::error::WatchError;
 
-/// What a watch yields.
+/// An item of a watch: the changes of a revision, or progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seen {
-    /// All that one revision did to the keys of the span, in the order of the transaction's operations.
+pub enum WatchItem {
+    /// The changes of one revision to keys of the span, in the order of the transaction's
+    /// operations.
     Changes {
-        /// The revision; greater than every one before it in this watch.
+        /// The revision; greater than that of every earlier item of this watch.
         revision: Revision,
-        /// Never empty.
+        /// The events; never empty.
         events: Vec<Event>,
     },
-    /// Everything up to and including this revision has been yielded. Later changes have greater revisions.
+    /// Progress: every change up to and including this revision has been yielded.
     Progress(Revision),
 }
 
-/// A running watch. Dropping it ends it.
-pub struct Watch(Box<dyn Watching>);
+/// A running watch. Dropping it stops it.
+pub struct Watch(Box<dyn WatchStream>);
 
-/// What a backend implements under a [`Watch`].
-pub trait Watching: Send {
-    /// The next thing seen. After an error it is not called again.
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Seen, WatchError>>;
+/// The source of a [`Watch`], implemented by backends.
+pub trait WatchStream: Send {
+    /// Polls for the next item. Not called again after an error.
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<WatchItem, WatchError>>;
 
-    /// See [`Watch::request_progress`].
+    /// Implements [`Watch::request_progress`].
     fn request_progress(&mut self);
 }
 
 impl Watch {
-    /// Wraps a backend's own watch.
-    pub fn new(watching: impl Watching + 'static) -> Self {
+    /// Wraps a backend's watch.
+    pub fn new(watching: impl WatchStream + 'static) -> Self {
         Self(Box::new(watching))
     }
 
-    /// Waits for the next thing seen. After an error the watch is over: it yields nothing more, and a call panics or
-    /// repeats the error.
+    /// Waits for the next item. An error ends the watch; a further call panics or repeats the
+    /// error.
     ///
-    /// Dropping this future loses nothing: the next call goes on where it was.
-    pub async fn next(&mut self) -> Result<Seen, WatchError> {
+    /// Cancel safe: dropping the future loses no item.
+    pub async fn next(&mut self) -> Result<WatchItem, WatchError> {
         poll_fn(|cx| self.0.poll_next(cx)).await
     }
 
-    /// Asks for one [`Seen::Progress`], which comes after all changes that were committed before this call.
+    /// Requests one [`WatchItem::Progress`], yielded after all changes that were committed before
+    /// this call.
     pub fn request_progress(&mut self) {
         self.0.request_progress();
     }
 }
 
 impl Stream for Watch {
-    type Item = Result<Seen, WatchError>;
+    type Item = Result<WatchItem, WatchError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         self.0.poll_next(cx).map(Some)

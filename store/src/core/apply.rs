@@ -1,17 +1,17 @@
-//! The writer's side: one transaction after the other, each against the state that the one before left.
+//! Applies transactions one after the other, each to the state that the previous one left.
 
 use std::sync::Arc;
 
 use machinery_objects::Revision;
 
-use super::history::Revised;
-use super::table::{Loading, Newest, Table};
+use super::history::RevisionChanges;
+use super::table::{NewestVersions, Table, TableLoader};
 use super::version::{State, Version};
 use crate::contract::{
     Commit, CommitError, Condition, Conflict, Entry, Key, Limits, Operation, Transaction, Value,
 };
 
-/// What writing needs to know. Exactly one writer has it.
+/// The writer's state. Exactly one writer owns it.
 #[derive(Debug)]
 pub(crate) struct Core<N = Arc<Table>> {
     newest: N,
@@ -23,14 +23,14 @@ pub(crate) struct Core<N = Arc<Table>> {
     quota: u64,
 }
 
-/// What a transaction did, and what to publish of it.
+/// The result of a transaction, and the changes to publish.
 #[derive(Debug)]
 pub(crate) struct Applied {
     pub(crate) commit: Commit,
-    pub(crate) revised: Option<Revised>,
+    pub(crate) revised: Option<RevisionChanges>,
 }
 
-impl<N: Newest> Core<N> {
+impl<N: NewestVersions> Core<N> {
     pub(crate) fn new(newest: N, head: Revision, compacted: Revision, used: u64, limits: &Limits) -> Self {
         Self { newest, head, compacted, used, quota: limits.quota_bytes }
     }
@@ -43,12 +43,12 @@ impl<N: Newest> Core<N> {
         self.used
     }
 
-    /// Does all of `transaction`, or, after an error, nothing.
+    /// Applies all of `transaction`, or on an error nothing.
     pub(crate) fn apply(&mut self, transaction: Transaction) -> Result<Applied, CommitError> {
         for (place, condition) in transaction.conditions.iter().enumerate() {
-            self.hold(place, condition)?;
+            self.check_condition(place, condition)?;
         }
-        self.fit(&transaction.operations)?;
+        self.check_quota(&transaction.operations)?;
         let revision = self.head.next();
         let mut before = Vec::with_capacity(transaction.operations.len());
         let mut versions = Vec::new();
@@ -65,12 +65,16 @@ impl<N: Newest> Core<N> {
         if changed {
             self.head = revision;
         }
-        let revised = changed.then(|| Revised { revision, versions: versions.into() });
+        let revised = changed.then(|| RevisionChanges { revision, versions: versions.into() });
         Ok(Applied { commit: Commit { revision: self.head, changed, before }, revised })
     }
 
-    /// Does again what a transaction changed once; none if it cannot have.
-    pub(crate) fn replay(&mut self, operations: impl ExactSizeIterator<Item = Operation>) -> Option<Revised> {
+    /// Reapplies the operations of a logged transaction; `None` if they contradict the current
+    /// state.
+    pub(crate) fn replay(
+        &mut self,
+        operations: impl ExactSizeIterator<Item = Operation>,
+    ) -> Option<RevisionChanges> {
         let revision = self.head.next();
         let mut versions = Vec::with_capacity(operations.len());
         for operation in operations {
@@ -86,11 +90,11 @@ impl<N: Newest> Core<N> {
             versions.push(version);
         }
         self.head = revision;
-        (!versions.is_empty()).then(|| Revised { revision, versions: versions.into() })
+        (!versions.is_empty()).then(|| RevisionChanges { revision, versions: versions.into() })
     }
 
-    /// Gives up what the versions in `gone` replaced, and the keys that were deleted by them and not put since.
-    pub(crate) fn forget(&mut self, gone: Vec<Revised>) {
+    /// Drops the versions replaced by those in `gone`, and the keys last deleted by them.
+    pub(crate) fn forget(&mut self, gone: Vec<RevisionChanges>) {
         for revised in gone {
             self.compacted = self.compacted.max(revised.revision);
             for version in revised.versions() {
@@ -104,7 +108,7 @@ impl<N: Newest> Core<N> {
         }
     }
 
-    fn hold(&self, place: usize, condition: &Condition) -> Result<(), CommitError> {
+    fn check_condition(&self, place: usize, condition: &Condition) -> Result<(), CommitError> {
         let key = condition.key();
         let newest = self.newest.newest(key);
         let current = newest.as_ref().and_then(|version| version.entry());
@@ -128,7 +132,8 @@ impl<N: Newest> Core<N> {
         match newest {
             _ if since > self.head => false,
             Some(version) if version.revision() <= since => true,
-            // Put or deleted since. That shows in the state, unless it was absent then and is now.
+            // Put or deleted since. The state differs, unless the key was absent then and is absent
+            // now.
             Some(version) => {
                 let absent_then = || version.at(since).is_none_or(|then| then.entry().is_none());
                 version.entry().is_none() && since >= self.compacted && absent_then()
@@ -137,39 +142,40 @@ impl<N: Newest> Core<N> {
         }
     }
 
-    fn fit(&self, operations: &[Operation]) -> Result<(), CommitError> {
+    fn check_quota(&self, operations: &[Operation]) -> Result<(), CommitError> {
         let added = operations.iter().map(|operation| match operation {
             Operation::Put(key, value) => (key.len() + value.len()) as u64,
             Operation::Delete(_) => 0,
         });
         let added: u64 = added.sum();
         let used = self.used + added;
-        let has_room =
-            || used <= Limits::with_reserve(self.quota) && operations.iter().all(|one| self.is_mark(one));
+        let has_room = || {
+            used <= Limits::with_reserve(self.quota) && operations.iter().all(|one| self.fits_reserve(one))
+        };
         if added > 0 && used > self.quota && !has_room() {
             return Err(CommitError::QuotaExceeded { used, quota: self.quota });
         }
         Ok(())
     }
 
-    /// Whether an operation may use what is behind the quota.
-    fn is_mark(&self, operation: &Operation) -> bool {
+    /// Returns whether an operation may use the reserve beyond the quota.
+    fn fits_reserve(&self, operation: &Operation) -> bool {
         let Operation::Put(key, value) = operation else { return true };
         let there = self.newest.newest(key).and_then(|newest| newest.entry().map(|entry| entry.value.len()));
-        Limits::is_mark(value.len(), there)
+        Limits::fits_reserve(value.len(), there)
     }
 
-    fn put(&mut self, key: Key, value: Value, revision: Revision, place: u16) -> Change {
+    fn put(&mut self, key: Key, value: Value, revision: Revision, place: u16) -> AppliedOperation {
         let older = self.newest.newest(&key);
         let before = older.as_ref().and_then(|version| version.entry().cloned());
         let created = before.as_ref().map_or(revision, |entry| entry.created);
-        // One text for all versions of a key.
+        // All versions of a key share one string.
         let key = older.as_ref().map_or(key, |version| Arc::clone(version.key()));
         let entry = Arc::new(Entry { key, value, created, modified: revision });
         (before, Some(self.record(State::Present(entry), place, older)))
     }
 
-    fn delete(&mut self, key: Key, revision: Revision, place: u16) -> Change {
+    fn delete(&mut self, key: Key, revision: Revision, place: u16) -> AppliedOperation {
         let Some(older) = self.newest.newest(&key) else { return (None, None) };
         let Some(before) = older.entry().cloned() else { return (None, None) };
         let gone = State::Gone(Arc::clone(&before.key), revision);
@@ -184,8 +190,8 @@ impl<N: Newest> Core<N> {
     }
 }
 
-impl Core<Loading<'_>> {
-    /// The writer of `table`, which was loaded.
+impl Core<TableLoader<'_>> {
+    /// Returns the writer of the loaded `table`.
     pub(crate) fn finish(self, table: Arc<Table>) -> Core {
         let Self { newest, head, compacted, used, quota } = self;
         newest.finish();
@@ -193,5 +199,5 @@ impl Core<Loading<'_>> {
     }
 }
 
-/// What was there, and what is now, if that is another state.
-type Change = (Option<Arc<Entry>>, Option<Arc<Version>>);
+/// The previous entry, and the new version if the state changed.
+type AppliedOperation = (Option<Arc<Entry>>, Option<Arc<Version>>);

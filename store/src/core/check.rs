@@ -1,10 +1,10 @@
-//! What is wrong with a transaction whatever the store holds.
+//! Checks of a transaction that need no state of the store.
 
 use std::sync::Arc;
 
 use crate::contract::{CommitError, Key, Limits, Operation, Transaction};
 
-/// Holds `transaction` against the limits.
+/// Checks `transaction` against the limits.
 pub(crate) fn check(transaction: &Transaction, limits: &Limits) -> Result<(), CommitError> {
     let Transaction { conditions, operations } = transaction;
     let count = conditions.len() + operations.len();

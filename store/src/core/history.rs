@@ -1,4 +1,4 @@
-//! Every change since the compacted revision.
+//! The history: every change since the compacted revision.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -8,21 +8,21 @@ use machinery_objects::Revision;
 
 use super::version::Version;
 
-/// All that one revision changed; never empty.
+/// The versions that one revision made; never empty.
 #[derive(Clone, Debug)]
-pub(crate) struct Revised {
+pub(crate) struct RevisionChanges {
     pub(crate) revision: Revision,
     pub(crate) versions: Versions,
 }
 
-/// One version is what most revisions have, and needs no list.
+/// The versions of a revision. Most have one, which needs no allocation.
 #[derive(Clone, Debug)]
 pub(crate) enum Versions {
     One(Arc<Version>),
     Many(Arc<[Arc<Version>]>),
 }
 
-impl Revised {
+impl RevisionChanges {
     pub(crate) fn versions(&self) -> &[Arc<Version>] {
         match &self.versions {
             Versions::One(version) => std::slice::from_ref(version),
@@ -40,14 +40,15 @@ impl From<Vec<Arc<Version>>> for Versions {
     }
 }
 
-/// The changes after `compacted`, one element a revision, without a gap: a revision's place follows from its number.
+/// The changes after `compacted`, one element per revision without a gap: an index follows from the
+/// revision.
 #[derive(Debug)]
-pub(crate) struct History {
+pub(crate) struct ChangeHistory {
     compacted: Revision,
-    revised: VecDeque<Revised>,
+    revised: VecDeque<RevisionChanges>,
 }
 
-impl History {
+impl ChangeHistory {
     pub(crate) fn new(compacted: Revision) -> Self {
         Self { compacted, revised: VecDeque::new() }
     }
@@ -60,13 +61,13 @@ impl History {
         Revision(self.compacted.0 + self.revised.len() as u64)
     }
 
-    pub(crate) fn push(&mut self, revised: Revised) {
+    pub(crate) fn push(&mut self, revised: RevisionChanges) {
         assert_eq!(revised.revision, self.newest().next(), "the history has no gap");
         self.revised.push_back(revised);
     }
 
-    /// The changes of these revisions; those that are not in the history are left out.
-    pub(crate) fn range(&self, revisions: Range<Revision>) -> impl Iterator<Item = &Revised> {
+    /// Returns the changes of `revisions`, without those outside the history.
+    pub(crate) fn range(&self, revisions: Range<Revision>) -> impl Iterator<Item = &RevisionChanges> {
         let place = |revision: Revision| {
             (revision.0.saturating_sub(self.compacted.0 + 1) as usize).min(self.revised.len())
         };
@@ -74,8 +75,8 @@ impl History {
         self.revised.range(start..end.max(start))
     }
 
-    /// Gives up the changes up to and including `to`, and returns them.
-    pub(crate) fn compact(&mut self, to: Revision) -> Vec<Revised> {
+    /// Removes the changes up to and including `to`, and returns them.
+    pub(crate) fn compact(&mut self, to: Revision) -> Vec<RevisionChanges> {
         assert!(to <= self.newest(), "what has not happened cannot be compacted");
         let gone = to.0.saturating_sub(self.compacted.0) as usize;
         self.compacted = self.compacted.max(to);

@@ -1,4 +1,4 @@
-//! The newest version of each key, in the order of the keys, read as of a moment while it is written.
+//! The newest version of each key, in key order, with snapshots for readers.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -26,14 +26,14 @@ impl Table {
         self.map.get(key)
     }
 
-    /// Lets an empty table be filled before anybody reads it.
-    pub(crate) fn load(&self) -> Loading<'_> {
+    /// Fills an empty table before its first reader.
+    pub(crate) fn load(&self) -> TableLoader<'_> {
         let mut writer = self.map.write();
         writer.index_last();
-        Loading(writer)
+        TableLoader(writer)
     }
 
-    /// Everything as of now.
+    /// Returns a snapshot of the table.
     pub(crate) fn view(&self) -> View {
         View { map: self.map.snapshot(), by_key: self.by_key }
     }
@@ -43,11 +43,11 @@ impl Table {
     }
 }
 
-/// Where the newest version of each key is.
-pub(crate) trait Newest {
+/// The newest version of each key.
+pub(crate) trait NewestVersions {
     fn newest(&self, key: &str) -> Option<Arc<Version>>;
 
-    /// In place of the one before it of the same key.
+    /// Replaces the previous version of the same key.
     fn put(&mut self, version: Arc<Version>);
 
     fn remove(&mut self, key: &str) -> bool;
@@ -59,7 +59,7 @@ pub(crate) trait Newest {
     }
 }
 
-impl Newest for Arc<Table> {
+impl NewestVersions for Arc<Table> {
     fn newest(&self, key: &str) -> Option<Arc<Version>> {
         Table::newest(self, key)
     }
@@ -73,11 +73,12 @@ impl Newest for Arc<Table> {
     }
 }
 
-/// What becomes the table when all of it is there. It has no order before that: to keep one costs several times as much.
-pub(crate) struct Loading<'a>(Writer<'a, Key, Arc<Version>>);
+/// A table that is being loaded. It is indexed at the end, which costs a fraction of ordered
+/// inserts.
+pub(crate) struct TableLoader<'a>(Writer<'a, Key, Arc<Version>>);
 
-impl Loading<'_> {
-    /// With all of these.
+impl TableLoader<'_> {
+    /// Adds `versions`.
     pub(crate) fn all(mut self, versions: Vec<Arc<Version>>) -> Self {
         self.0.extend(versions.into_iter().map(|version| (Arc::clone(version.key()), version)));
         self
@@ -88,7 +89,7 @@ impl Loading<'_> {
     }
 }
 
-impl Newest for Loading<'_> {
+impl NewestVersions for TableLoader<'_> {
     fn newest(&self, key: &str) -> Option<Arc<Version>> {
         self.0.get(key).cloned()
     }
@@ -102,7 +103,7 @@ impl Newest for Loading<'_> {
     }
 }
 
-/// A table as it was.
+/// A snapshot of a [`Table`].
 pub(crate) struct View {
     map: Snapshot<Key, Arc<Version>>,
     by_key: Index<Key>,

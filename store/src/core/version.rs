@@ -1,4 +1,4 @@
-//! One state of one key, linked to the one before it.
+//! Versions: the states of a key, each linked to the previous one.
 
 use std::sync::Arc;
 
@@ -7,14 +7,14 @@ use machinery_sync::Mutex;
 
 use crate::contract::{Change, Entry, Event, Key};
 
-/// A state of a key, from its revision until the next one's.
+/// A state of a key, from its revision until that of the next version.
 ///
-/// Invariant: `older` leads to states of the same key, each of a smaller revision than the one before, back to what the key
-/// was at the compacted revision, or to none where it was absent then.
+/// Invariant: `older` leads to versions of the same key with decreasing revisions, back to the
+/// key's state at the compacted revision, or to `None` if it was absent then.
 #[derive(Debug)]
 pub(crate) struct Version {
     pub(crate) state: State,
-    /// Its place among the changes of its revision.
+    /// Its index among the changes of its revision.
     pub(crate) place: u16,
     older: Mutex<Option<Arc<Version>>>,
 }
@@ -51,7 +51,7 @@ impl Version {
         }
     }
 
-    /// What it adds to what the store holds.
+    /// Returns its share of the store's size.
     pub(crate) fn bytes(&self) -> u64 {
         let bytes = self.key().len() + self.entry().map_or(0, |entry| entry.value.len());
         bytes as u64
@@ -61,17 +61,17 @@ impl Version {
         self.older.lock().clone()
     }
 
-    /// Whether the state before was made by this revision.
+    /// Returns whether the previous version has this revision.
     pub(crate) fn replaces(&self, revision: Revision) -> bool {
         self.older.lock().as_ref().is_some_and(|older| older.revision() == revision)
     }
 
-    /// Gives up what was before, and returns it.
+    /// Removes the link to the previous version, and returns that.
     pub(crate) fn cut(&self) -> Option<Arc<Self>> {
         self.older.lock().take()
     }
 
-    /// What the key was at a revision that is not compacted.
+    /// Returns the version at a revision that is not compacted.
     pub(crate) fn at(self: &Arc<Self>, revision: Revision) -> Option<Arc<Self>> {
         let mut version = Arc::clone(self);
         while version.revision() > revision {
@@ -80,7 +80,8 @@ impl Version {
         Some(version)
     }
 
-    /// What its revision did to its key. Call it only while nothing is compacted: the state before may be gone after.
+    /// Returns the event of this version. Must not run concurrently with compaction, which may
+    /// remove the previous version.
     pub(crate) fn event(&self) -> Event {
         let before = self.older.lock().as_ref().and_then(|older| older.entry().cloned());
         let change = match &self.state {
@@ -91,7 +92,7 @@ impl Version {
     }
 }
 
-/// A long history is dropped in a loop: one call inside the other would overflow the stack.
+/// Drops a long chain in a loop: recursion would overflow the stack.
 impl Drop for Version {
     fn drop(&mut self) {
         let mut next = self.cut();
@@ -105,7 +106,7 @@ impl Drop for Version {
 mod tests {
     use super::*;
 
-    /// A key that was put a million times, and then forgotten, once took the stack with it.
+    /// Regression: dropping a key with a million versions overflowed the stack.
     #[test]
     fn a_long_history_drops_without_recursion() {
         let mut head = None;

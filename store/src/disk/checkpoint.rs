@@ -1,46 +1,50 @@
-//! The whole state in one file: every key with its versions back to the compacted revision.
+//! Writing of checkpoints. A checkpoint is the whole state in one file: every key with its versions
+//! back to the compacted revision.
 //!
 //! ```text
 //! block    u32 n, checksum, n bytes of records
 //! record   kind, [u32 k, key], u64 revision, u16 place, [u64 created, u32 v, value]
-//! kind     1 present, 2 gone; 16 is added if it is of the same key as the record before, and older: then it has no key
+//! kind     1 present, 2 gone; +16 if it is an older version of the previous record's key,
+//!          which is then omitted
 //! ```
-//! Keys rise; the versions of a key fall. A checkpoint has its name only when it is whole and durable.
+//! Keys ascend; the versions of a key descend. A checkpoint gets its name only once it is complete
+//! and durable.
 
 use std::io;
 
 use machinery_objects::Revision;
 
-use super::format::{FORMAT, HEADER, Header, Kind, checksum};
-use super::names::{Name, UNFINISHED};
+use super::file_name::{FileName, UNFINISHED};
+use super::format::{FORMAT, FileKind, HEADER, Header, checksum};
+use super::maintenance::SYNC_CHUNK;
 use super::record::write_bytes;
-use super::upkeep::GULP;
 use crate::core::{Version, View};
 use crate::files::{File, Files};
 
-/// A block is written when it has so many bytes.
+/// Size at which a block is written.
 const BLOCK: usize = 256 * 1024;
-/// Bytes before a block's records.
+/// Bytes of a block's header.
 pub(super) const HEAD: usize = 8;
 
 pub(super) const PRESENT: u8 = 1;
 pub(super) const GONE: u8 = 2;
 pub(super) const SAME_KEY: u8 = 16;
 
-/// Writes the checkpoint of `revision`, the newest one in `view` that is published. `compacted` is asked when all is written, for
-/// what is compacted meanwhile may be missing. `breathe` is called now and then, and may end it. Fails if one is being written under
-/// that name; when it fails later, nothing is left.
+/// Writes the checkpoint of `revision`, the newest published one in `view`. `compacted` is called
+/// after all versions are written, because compaction meanwhile may have removed some. `throttle`
+/// is called now and then, and may abort. Fails if a checkpoint of that name is being written; a
+/// later failure leaves no file.
 pub(crate) fn write(
     files: &dyn Files,
     name: &str,
     view: &View,
     revision: Revision,
     compacted: impl FnOnce() -> Revision,
-    breathe: impl Fn() -> io::Result<()>,
+    throttle: impl Fn() -> io::Result<()>,
 ) -> io::Result<()> {
     let unfinished = format!("{name}{UNFINISHED}");
     let file = files.create(&unfinished)?;
-    let made = fill(files, &*file, view, revision, compacted, breathe)
+    let made = fill(files, &*file, view, revision, compacted, throttle)
         .and_then(|()| files.rename(&unfinished, name));
     if made.is_err() {
         let _ = files.remove(&unfinished);
@@ -55,16 +59,16 @@ fn fill(
     view: &View,
     revision: Revision,
     compacted: impl FnOnce() -> Revision,
-    breathe: impl Fn() -> io::Result<()>,
+    throttle: impl Fn() -> io::Result<()>,
 ) -> io::Result<()> {
     let mut blocks = Blocks { file, salt: files.salt()?, end: HEADER as u64, block: vec![0; HEAD] };
     let mut count = 0;
     for newest in view.all() {
-        // A write that failed may have left newer ones, which nobody was shown.
+        // A failed write may have left newer versions, which were never published.
         let mut next = newest.at(revision).map(|version| (version, 0));
         while let Some((version, same)) = next {
             if blocks.add(&version, same)? {
-                breathe()?;
+                throttle()?;
             }
             count += 1;
             next = version.older().map(|older| (older, SAME_KEY));
@@ -72,13 +76,19 @@ fn fill(
     }
     blocks.flush()?;
     let from = compacted().min(revision).0;
-    let header =
-        Header { format: FORMAT, kind: Kind::Checkpoint, salt: blocks.salt, number: revision.0, from, count };
+    let header = Header {
+        format: FORMAT,
+        kind: FileKind::Checkpoint,
+        salt: blocks.salt,
+        number: revision.0,
+        from,
+        count,
+    };
     file.write_at(&header.encode(), 0)?;
     file.sync()
 }
 
-/// Removes a file that an earlier attempt may have left behind.
+/// Removes a file that an interrupted attempt may have left.
 pub(crate) fn remove_if_there(files: &dyn Files, name: &str) -> io::Result<()> {
     match files.remove(name) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -94,7 +104,7 @@ struct Blocks<'a> {
 }
 
 impl Blocks<'_> {
-    /// True: a gulp's worth was synced.
+    /// Adds a version. Returns whether a chunk was synced.
     fn add(&mut self, version: &Version, same: u8) -> io::Result<bool> {
         let block = &mut self.block;
         block.push(same | if version.entry().is_some() { PRESENT } else { GONE });
@@ -120,8 +130,8 @@ impl Blocks<'_> {
         self.block[4..HEAD].copy_from_slice(&sum.to_le_bytes());
         self.file.write_at(&self.block, self.end)?;
         let end = self.end + self.block.len() as u64;
-        // A sync of the log would wait for all that is not synced here.
-        let gulped = self.end / GULP != end / GULP;
+        // Sync often: a sync of the log would wait for all unsynced data.
+        let gulped = self.end / SYNC_CHUNK != end / SYNC_CHUNK;
         if gulped {
             self.file.sync()?;
         }
@@ -131,7 +141,7 @@ impl Blocks<'_> {
     }
 }
 
-/// The name of the checkpoint of `revision`.
+/// Returns the file name of the checkpoint of `revision`.
 pub(crate) fn name(revision: Revision) -> String {
-    Name::Checkpoint(revision).to_string()
+    FileName::Checkpoint(revision).to_string()
 }

@@ -1,4 +1,4 @@
-//! Why a store does not open.
+//! Errors of opening a store.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,74 +6,76 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-/// Why a directory was not opened as a store. Nothing that was in it has been changed, but for an upgrade that was cut short.
+/// An error of opening a directory as a store. It leaves the files unchanged, except for an
+/// interrupted upgrade.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// There is something else.
+    /// The path holds something else.
     #[error("{} is not a store: {what}; name an empty directory, or the right one", path.display())]
     NotAStore {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// What is there instead.
+        /// The kind of content found instead.
         what: String,
     },
-    /// Written by a later version of this library.
+    /// A later version of this library wrote the file.
     #[error("{} has format {found}, and this version reads up to {newest}: open it with a newer version", path.display())]
     NewerFormat {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Its format.
+        /// The format of the file.
         found: u32,
-        /// The newest format that can be read.
+        /// The newest supported format.
         newest: u32,
     },
-    /// Bytes are not what was written, or are missing. What was acknowledged cannot be had back from this directory alone.
+    /// A file is corrupt, truncated or missing. This directory alone cannot restore all
+    /// acknowledged commits.
     #[error("{} is damaged at byte {offset}: {what}; restore a snapshot into another directory, or mend the disk and copy the file again", path.display())]
     Damaged {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Where in it.
+        /// The offset in the file.
         offset: u64,
-        /// What is wrong there.
+        /// The damage.
         what: String,
     },
-    /// Another process has it open.
+    /// Another process has the store open.
     #[error("{} is open in another process: stop that one, or name another directory", path.display())]
     InUse {
-        /// Which directory.
+        /// The directory.
         path: PathBuf,
     },
-    /// It cannot be written.
+    /// The directory or a file is not writable.
     #[error("{} cannot be written: {source}; a store needs a directory that it may write to", path.display())]
     ReadOnly {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: Arc<io::Error>,
     },
     /// The disk is full.
     #[error("there is no room for {}: {source}; free some, and open it again", path.display())]
     Full {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: Arc<io::Error>,
     },
-    /// The system refused something else.
+    /// Another I/O error.
     #[error("{doing} {} failed: {source}", path.display())]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         doing: &'static str,
-        /// With which file.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: Arc<io::Error>,
     },
 }
 
 impl OpenError {
-    /// What `error` means for who opens a store.
+    /// Classifies an I/O error.
     pub(crate) fn of(doing: &'static str, path: impl AsRef<Path>, error: io::Error) -> Self {
         let path = path.as_ref().to_path_buf();
         let kind = error.kind();

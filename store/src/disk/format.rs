@@ -1,4 +1,4 @@
-//! The first bytes of every file: what it is, in which format, and with which salt.
+//! The header of every file: its kind, format and salt.
 //!
 //! ```text
 //! 0   8  "machstor"                     the same in every format, for ever
@@ -18,7 +18,7 @@ use std::path::PathBuf;
 use super::error::OpenError;
 use crate::files::File;
 
-/// The format that is written.
+/// The current format.
 pub(crate) const FORMAT: u32 = 1;
 
 /// Bytes of a header.
@@ -29,7 +29,7 @@ const MAGIC: &[u8; 8] = b"machstor";
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Header {
     pub(crate) format: u32,
-    pub(crate) kind: Kind,
+    pub(crate) kind: FileKind,
     pub(crate) salt: u64,
     pub(crate) number: u64,
     pub(crate) from: u64,
@@ -37,7 +37,7 @@ pub(crate) struct Header {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FileKind {
     Log = 1,
     Checkpoint = 2,
 }
@@ -56,8 +56,12 @@ impl Header {
         bytes
     }
 
-    /// Reads the header of `file`, which is `path` for people.
-    pub(crate) fn read(file: &dyn File, path: impl Fn() -> PathBuf, kind: Kind) -> Result<Self, OpenError> {
+    /// Reads the header of `file`. Errors name `path`.
+    pub(crate) fn read(
+        file: &dyn File,
+        path: impl Fn() -> PathBuf,
+        kind: FileKind,
+    ) -> Result<Self, OpenError> {
         let size = file.size().map_err(|error| OpenError::of("reading", path(), error))?;
         let mut bytes = [0; HEADER];
         let whole = size.min(HEADER as u64) as usize;
@@ -83,7 +87,8 @@ impl Header {
     }
 }
 
-/// A checksum that only who knows the file's salt can make, so that no stored value can look like a record.
+/// Computes a checksum that depends on the file's salt, so that no client can store a value that
+/// looks like a record.
 pub(crate) fn checksum(salt: u64, bytes: &[u8]) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&salt.to_le_bytes());
@@ -91,7 +96,7 @@ pub(crate) fn checksum(salt: u64, bytes: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// `N` bytes at `place`, which are there.
+/// Returns the `N` bytes at `place`, which must exist.
 pub(crate) fn array<const N: usize>(bytes: &[u8], place: usize) -> [u8; N] {
     bytes[place..place + N].try_into().expect("a slice of N bytes is an array of N bytes")
 }

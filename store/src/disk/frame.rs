@@ -1,8 +1,9 @@
-//! What a log is made of after its header: batches, each written and synced as one, and behind the last a seal, or a turn.
+//! Frames of a log, after its header: batches, each written and synced as one, then a seal or a
+//! turn.
 //!
 //! ```text
 //! 0   4  "fram"
-//! 4   4  kind: 1 batch, 2 seal, 3 turn: the log goes on in the next file
+//! 4   4  kind: 1 batch, 2 seal, 3 turn: the log continues in the next file
 //! 8   8  batch: the newest revision before it · seal, turn: the newest revision
 //! 16  4  bytes of the payload
 //! 20  4  checksum of the payload
@@ -10,37 +11,38 @@
 //! 28  4  checksum of the 28 bytes before
 //! 32  …  payload, and zeros up to a multiple of eight
 //! ```
-//! A batch is written only when the one before it is durable, at the place where that one's seal was. So a whole frame that
-//! stands behind a damaged one proves that the damaged one was durable once: it is damage, and not the end. And a file has room
-//! for a frame's head behind its last frame before that frame is written: one that has not was cut.
+//! A batch is written only once the previous one is durable, over that one's seal. So a valid
+//! frame after an invalid one proves that the invalid one was durable: it is corruption, and not
+//! the end. A file always has space for a frame header after its last frame before that frame is
+//! written: a file without it was truncated.
 
 use machinery_objects::Revision;
 
 use super::format::{array, checksum};
 
-/// Bytes before the payload.
+/// Bytes of a frame header.
 pub(crate) const FRAME: usize = 32;
 
 const MAGIC: &[u8; 4] = b"fram";
 const ALIGN: usize = 8;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum FrameKind {
     Batch = 1,
     Seal = 2,
     Turn = 3,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Head {
-    pub(crate) kind: Kind,
+pub(crate) struct FrameHead {
+    pub(crate) kind: FrameKind,
     pub(crate) revision: Revision,
     pub(crate) length: usize,
     sum: u32,
 }
 
-/// Makes `frame`, whose first 32 bytes are free and whose rest is a payload, into a frame.
-pub(crate) fn finish(frame: &mut Vec<u8>, kind: Kind, revision: Revision, salt: u64) {
+/// Completes `frame`: fills the 32 bytes before the payload, and pads it.
+pub(crate) fn finish(frame: &mut Vec<u8>, kind: FrameKind, revision: Revision, salt: u64) {
     let length = frame.len() - FRAME;
     let sum = checksum(salt, &frame[FRAME..]);
     let head = &mut frame[..FRAME];
@@ -55,17 +57,17 @@ pub(crate) fn finish(frame: &mut Vec<u8>, kind: Kind, revision: Revision, salt: 
     frame.resize(frame.len().next_multiple_of(ALIGN), 0);
 }
 
-impl Head {
-    /// Reads a frame's head; none if these bytes are not one.
+impl FrameHead {
+    /// Parses a frame header; `None` if the bytes are not one.
     pub(crate) fn read(bytes: &[u8], salt: u64) -> Option<Self> {
         let head = bytes.get(..FRAME)?;
         if head[..4] != *MAGIC || checksum(salt, &head[..28]).to_le_bytes() != head[28..] {
             return None;
         }
         let kind = match u32::from_le_bytes(array(head, 4)) {
-            1 => Kind::Batch,
-            2 => Kind::Seal,
-            3 => Kind::Turn,
+            1 => FrameKind::Batch,
+            2 => FrameKind::Seal,
+            3 => FrameKind::Turn,
             _ => return None,
         };
         let number = |place| u32::from_le_bytes(array(head, place));
@@ -73,20 +75,20 @@ impl Head {
         Some(Self { kind, revision, length: number(16) as usize, sum: number(20) })
     }
 
-    /// Bytes of the whole frame.
+    /// Returns the size of the whole frame.
     pub(crate) fn size(&self) -> usize {
         FRAME + self.length.next_multiple_of(ALIGN)
     }
 
-    /// The payload of the frame that begins at `bytes`; none if it is not what was written.
+    /// Returns the payload of the frame at the start of `bytes`; `None` if its checksum is wrong.
     pub(crate) fn payload<'a>(&self, bytes: &'a [u8], salt: u64) -> Option<&'a [u8]> {
         let payload = bytes.get(FRAME..FRAME + self.length)?;
         (checksum(salt, payload) == self.sum).then_some(payload)
     }
 }
 
-/// Whether a frame begins in these bytes, which begin where one may.
+/// Returns whether a frame header is in `bytes`, at an aligned offset.
 pub(crate) fn is_in(bytes: &[u8], salt: u64) -> bool {
     let mut places = (0..bytes.len().saturating_sub(FRAME - 1)).step_by(ALIGN);
-    places.any(|place| Head::read(&bytes[place..], salt).is_some())
+    places.any(|place| FrameHead::read(&bytes[place..], salt).is_some())
 }

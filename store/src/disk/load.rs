@@ -1,4 +1,4 @@
-//! Reads a checkpoint.
+//! Loads a checkpoint.
 
 use std::io;
 use std::sync::Arc;
@@ -6,99 +6,110 @@ use std::sync::mpsc::Receiver;
 
 use machinery_objects::Revision;
 
-use super::ahead::{Give, ahead};
 use super::checkpoint::{GONE, HEAD, PRESENT, SAME_KEY};
 use super::error::OpenError;
-use super::format::{FORMAT, HEADER, Header, Kind, array, checksum};
+use super::format::{FORMAT, FileKind, HEADER, Header, array, checksum};
+use super::pipeline::{Emit, pipeline};
 use super::record::Reader;
 use crate::contract::{Entry, Key, Value};
-use crate::core::{History, Revised, State, Version};
+use crate::core::{ChangeHistory, RevisionChanges, State, Version};
 use crate::files::{File, Files};
 use crate::memory::FIRST;
 
-/// What a checkpoint holds.
-pub(crate) struct Loaded {
+/// The content of a checkpoint.
+pub(crate) struct LoadedCheckpoint {
     pub(crate) revision: Revision,
-    /// The newest version of each key, in order.
+    /// The newest version of each key, in key order.
     pub(crate) newest: Vec<Arc<Version>>,
-    pub(crate) history: History,
+    pub(crate) history: ChangeHistory,
     /// Bytes of keys and values.
     pub(crate) used: u64,
     pub(crate) format: u32,
 }
 
-impl Loaded {
-    /// A store that was not written yet.
+impl LoadedCheckpoint {
+    /// Returns the content of a new store.
     pub(crate) fn nothing() -> Self {
-        Self { revision: FIRST, newest: Vec::new(), history: History::new(FIRST), used: 0, format: FORMAT }
+        Self {
+            revision: FIRST,
+            newest: Vec::new(),
+            history: ChangeHistory::new(FIRST),
+            used: 0,
+            format: FORMAT,
+        }
     }
 }
 
-/// Reads a checkpoint.
-pub(crate) fn load(files: &dyn Files, name: &str) -> Result<Loaded, OpenError> {
+/// Loads a checkpoint.
+pub(crate) fn load(files: &dyn Files, name: &str) -> Result<LoadedCheckpoint, OpenError> {
     let path = || files.path(name);
     let failed = |error| OpenError::of("reading", path(), error);
     let file = files.open_to_read(name).map_err(failed)?;
-    let header = Header::read(&*file, path, Kind::Checkpoint)?;
+    let header = Header::read(&*file, path, FileKind::Checkpoint)?;
     let bytes = file.size().map_err(failed)?;
-    let read = |give: &Give<'_, Part<Vec<u8>>>| match blocks(&*file, bytes, header.salt, give) {
+    let read = |emit: &Emit<'_, CheckpointPart<Vec<u8>>>| match blocks(&*file, bytes, header.salt, emit) {
         Ok(()) => {}
-        Err(end) => drop(give(Part::End(end))),
+        Err(end) => drop(emit(CheckpointPart::End(end))),
     };
-    let make = |parts| Loading::new(&header).all(&parts);
-    let loading = ahead(read, Part::take_apart, make).map_err(failed)?;
+    let make = |parts| CheckpointLoader::new(&header).all(&parts);
+    let loading = pipeline(read, CheckpointPart::decode, make).map_err(failed)?;
     let damaged = |at, what| OpenError::damaged(path(), at, what);
     match loading {
         Ok(loading) => loading
             .finish(header.format)
             .ok_or_else(|| damaged(bytes, "it does not hold all that its header says")),
-        Err(End::Damaged(at, what)) => Err(damaged(at, what)),
-        Err(End::Failed(error)) => Err(failed(error)),
+        Err(LoadFailure::Damaged(at, what)) => Err(damaged(at, what)),
+        Err(LoadFailure::Failed(error)) => Err(failed(error)),
     }
 }
 
-/// What is read ahead of what is made of it.
-enum Part<B> {
-    /// Where a block begins, and its records.
+/// An element of the reading pipeline.
+enum CheckpointPart<B> {
+    /// The offset of a block, and its records.
     Block(u64, B),
-    End(End),
+    End(LoadFailure),
 }
 
-/// Why it cannot be read.
-enum End {
+/// A checkpoint that cannot be read.
+enum LoadFailure {
     Failed(io::Error),
     Damaged(u64, &'static str),
 }
 
-/// One state of a key.
-struct Record {
-    /// None: that of the record before.
+/// A version of a key.
+struct CheckpointRecord {
+    /// The key; `None` repeats that of the previous record.
     key: Option<Key>,
     revision: Revision,
     place: u16,
-    /// With the revision that created it, if it was there.
+    /// The creating revision and the value; `None` for a deletion.
     value: Option<(Revision, Value)>,
 }
 
-fn blocks(file: &dyn File, size: u64, salt: u64, give: &Give<'_, Part<Vec<u8>>>) -> Result<(), End> {
+fn blocks(
+    file: &dyn File,
+    size: u64,
+    salt: u64,
+    emit: &Emit<'_, CheckpointPart<Vec<u8>>>,
+) -> Result<(), LoadFailure> {
     let mut at = HEADER as u64;
     while at < size {
         let mut head = [0; HEAD];
-        let damaged = |what| Err(End::Damaged(at, what));
+        let damaged = |what| Err(LoadFailure::Damaged(at, what));
         if size - at < HEAD as u64 {
             return damaged("a block ends in its head");
         }
-        file.read_at(&mut head, at).map_err(End::Failed)?;
+        file.read_at(&mut head, at).map_err(LoadFailure::Failed)?;
         let (length, sum) = (u32::from_le_bytes(array(&head, 0)), u32::from_le_bytes(array(&head, 4)));
         if u64::from(length) > size - at - HEAD as u64 {
             return damaged("a block is longer than the file");
         }
         let mut block = vec![0; length as usize];
-        file.read_at(&mut block, at + HEAD as u64).map_err(End::Failed)?;
+        file.read_at(&mut block, at + HEAD as u64).map_err(LoadFailure::Failed)?;
         if checksum(salt, &block) != sum {
             return damaged("a block is not what was written");
         }
-        if !give(Part::Block(at, block)) {
+        if !emit(CheckpointPart::Block(at, block)) {
             return Ok(());
         }
         at += HEAD as u64 + u64::from(length);
@@ -106,21 +117,22 @@ fn blocks(file: &dyn File, size: u64, salt: u64, give: &Give<'_, Part<Vec<u8>>>)
     Ok(())
 }
 
-impl Part<Vec<u8>> {
-    fn take_apart(self) -> Part<Option<Vec<Record>>> {
+impl CheckpointPart<Vec<u8>> {
+    fn decode(self) -> CheckpointPart<Option<Vec<CheckpointRecord>>> {
         match self {
             Self::Block(at, block) => {
                 let mut reader = Reader(&block);
-                let records =
-                    std::iter::from_fn(|| (!reader.0.is_empty()).then(|| Record::read(&mut reader)));
-                Part::Block(at, records.collect())
+                let records = std::iter::from_fn(|| {
+                    (!reader.0.is_empty()).then(|| CheckpointRecord::read(&mut reader))
+                });
+                CheckpointPart::Block(at, records.collect())
             }
-            Self::End(end) => Part::End(end),
+            Self::End(end) => CheckpointPart::End(end),
         }
     }
 }
 
-impl Record {
+impl CheckpointRecord {
     fn read(reader: &mut Reader<'_>) -> Option<Self> {
         let kind = reader.byte()?;
         let key = if kind & SAME_KEY == 0 { Some(reader.key()?) } else { None };
@@ -135,19 +147,19 @@ impl Record {
     }
 }
 
-struct Loading {
+struct CheckpointLoader {
     compacted: Revision,
     revision: Revision,
     expected: u64,
     count: u64,
     used: u64,
     newest: Vec<Arc<Version>>,
-    /// The states of the key that is being read, newest first.
+    /// The versions of the current key, newest first.
     states: Vec<(State, u16)>,
     changes: Vec<Arc<Version>>,
 }
 
-impl Loading {
+impl CheckpointLoader {
     fn new(header: &Header) -> Self {
         Self {
             compacted: Revision(header.from),
@@ -161,21 +173,24 @@ impl Loading {
         }
     }
 
-    fn all(mut self, parts: &Receiver<Part<Option<Vec<Record>>>>) -> Result<Self, End> {
+    fn all(
+        mut self,
+        parts: &Receiver<CheckpointPart<Option<Vec<CheckpointRecord>>>>,
+    ) -> Result<Self, LoadFailure> {
         for part in parts {
             match part {
-                Part::Block(at, records) => {
+                CheckpointPart::Block(at, records) => {
                     let done = records
                         .and_then(|records| records.into_iter().try_for_each(|record| self.record(record)));
-                    done.ok_or(End::Damaged(at, "a record is not one"))?;
+                    done.ok_or(LoadFailure::Damaged(at, "a record is not one"))?;
                 }
-                Part::End(end) => return Err(end),
+                CheckpointPart::End(end) => return Err(end),
             }
         }
         Ok(self)
     }
 
-    fn record(&mut self, Record { key, revision, place, value }: Record) -> Option<()> {
+    fn record(&mut self, CheckpointRecord { key, revision, place, value }: CheckpointRecord) -> Option<()> {
         let key = match key {
             Some(key) => {
                 self.finish_key();
@@ -198,7 +213,8 @@ impl Loading {
         (falls && revision <= self.revision).then_some(())
     }
 
-    /// Links the states of a key, without those that compaction made unreadable while the checkpoint was written.
+    /// Links the versions of a key, without those that were compacted while the checkpoint was
+    /// written.
     fn finish_key(&mut self) {
         let readable = self.states.iter().position(|(state, _)| revision_of(state) <= self.compacted);
         self.states.truncate(readable.map_or(usize::MAX, |last| last + 1));
@@ -217,22 +233,22 @@ impl Loading {
         self.newest.extend(newest);
     }
 
-    fn finish(mut self, format: u32) -> Option<Loaded> {
+    fn finish(mut self, format: u32) -> Option<LoadedCheckpoint> {
         self.finish_key();
         if self.count != self.expected || self.compacted > self.revision {
             return None;
         }
         self.changes.sort_by_key(|version| (version.revision(), version.place));
-        let mut history = History::new(self.compacted);
+        let mut history = ChangeHistory::new(self.compacted);
         for changes in self.changes.chunk_by(|one, other| one.revision() == other.revision()) {
             let revision = changes[0].revision();
             if revision != history.newest().next() {
                 return None;
             }
-            history.push(Revised { revision, versions: changes.to_vec().into() });
+            history.push(RevisionChanges { revision, versions: changes.to_vec().into() });
         }
         let Self { revision, newest, used, .. } = self;
-        (history.newest() == revision).then_some(Loaded { revision, newest, history, used, format })
+        (history.newest() == revision).then_some(LoadedCheckpoint { revision, newest, history, used, format })
     }
 }
 

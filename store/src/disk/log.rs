@@ -1,4 +1,4 @@
-//! The end of the log, where batches are added.
+//! The end of the log: appending batches.
 
 use std::io;
 use std::sync::Arc;
@@ -7,42 +7,42 @@ use machinery_objects::Revision;
 use machinery_sync::Mutex;
 
 use super::checkpoint::remove_if_there;
-use super::format::{FORMAT, HEADER, Header, Kind as FileKind};
-use super::frame::{self, FRAME, Kind};
-use super::names::Name;
+use super::file_name::FileName;
+use super::format::{FORMAT, FileKind, HEADER, Header};
+use super::frame::{self, FRAME, FrameKind};
 use crate::files::{File, Files};
 
-/// The open segment of the log.
+/// The log, open for appending.
 pub(crate) struct Log {
     files: Arc<dyn Files>,
-    spares: Arc<Spares>,
+    spares: Arc<SpareSegments>,
     segment: Segment,
-    /// A segment that is this long is followed by another one.
+    /// Length at which the next segment is started.
     segment_bytes: u64,
     mark: Vec<u8>,
 }
 
-/// One file of the log.
+/// A segment: one file of the log.
 pub(crate) struct Segment {
     pub(crate) number: u64,
     pub(crate) salt: u64,
     pub(crate) file: Box<dyn File>,
-    /// Where the next frame goes.
+    /// Offset of the next frame.
     pub(crate) end: u64,
-    /// Bytes of the file.
+    /// Size of the file.
     pub(crate) size: u64,
 }
 
-/// Why no room was made.
+/// An error of reserving space.
 #[derive(Debug)]
-pub(crate) enum NoRoom {
+pub(crate) enum SpaceError {
     /// The disk is full. The log is as it was.
     Full(io::Error),
-    /// Something else: what the disk holds is not known.
+    /// Another error: the state of the disk is unknown.
     Failed(io::Error),
 }
 
-impl NoRoom {
+impl SpaceError {
     fn of(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::Full(error),
@@ -51,17 +51,17 @@ impl NoRoom {
     }
 }
 
-/// A file that grows does so by this much, so that most syncs find its length unchanged.
+/// Step by which a segment grows, so that most syncs find its length unchanged.
 const STEP: u64 = 1 << 20;
 
-/// Files that are written already, so that writing them again changes no metadata: half the time of a sync.
+/// Preallocated segments: overwriting a file changes no metadata, which halves the time of a sync.
 #[derive(Default)]
-pub(crate) struct Spares(Mutex<Vec<String>>);
+pub(crate) struct SpareSegments(Mutex<Vec<String>>);
 
-/// More than this is given back to the system.
+/// Maximum number of spare segments.
 pub(crate) const SPARES: usize = 8;
 
-impl Spares {
+impl SpareSegments {
     pub(crate) fn put(&self, name: String) {
         self.0.lock().push(name);
     }
@@ -76,29 +76,30 @@ impl Spares {
 }
 
 impl Log {
-    /// Goes on at the end of `segment`.
+    /// Appends to `segment`.
     pub(crate) fn new(
         files: Arc<dyn Files>,
-        spares: Arc<Spares>,
+        spares: Arc<SpareSegments>,
         segment: Segment,
         segment_bytes: u64,
     ) -> Self {
         Self { files, spares, segment, segment_bytes, mark: Vec::new() }
     }
 
-    /// The number of the open segment.
+    /// Returns the number of the open segment.
     pub(crate) fn number(&self) -> u64 {
         self.segment.number
     }
 
-    /// Sees to it that a batch whose frame has up to `bytes`, and follows `revision` and `compacted`, asks the disk for no more
-    /// room. It may begin another segment for that. What there was room for before, there is room for after any lack of it.
-    pub(crate) fn make_room(
+    /// Reserves space for a batch that follows `revision` and `compacted`, with a frame of up to
+    /// `bytes`. May start another segment. A failed reservation does not reduce the space that was
+    /// reserved before.
+    pub(crate) fn reserve(
         &mut self,
         bytes: usize,
         revision: Revision,
         compacted: Revision,
-    ) -> Result<(), NoRoom> {
+    ) -> Result<(), SpaceError> {
         let needed = (bytes.next_multiple_of(8) + FRAME) as u64;
         if self.segment.end > HEADER as u64 && self.segment.end + needed > self.segment_bytes {
             return self.turn(needed, revision, compacted);
@@ -106,9 +107,10 @@ impl Log {
         self.grow(needed)
     }
 
-    /// Makes a batch durable for which there is room: `frame` has its payload behind 32 free bytes, and follows `revision`.
+    /// Appends a batch durably. Its space must have been reserved; `frame` has its payload after 32
+    /// free bytes, and follows `revision`.
     pub(crate) fn append(&mut self, frame: &mut Vec<u8>, revision: Revision) -> io::Result<()> {
-        frame::finish(frame, Kind::Batch, revision, self.segment.salt);
+        frame::finish(frame, FrameKind::Batch, revision, self.segment.salt);
         let end = self.segment.end + frame.len() as u64;
         debug_assert!(
             end + FRAME as u64 <= self.segment.size,
@@ -120,56 +122,59 @@ impl Log {
         Ok(())
     }
 
-    /// Goes on in a new segment with room for `needed` bytes.
-    fn turn(&mut self, needed: u64, revision: Revision, compacted: Revision) -> Result<(), NoRoom> {
+    /// Switches to a new segment with space for `needed` bytes.
+    fn turn(&mut self, needed: u64, revision: Revision, compacted: Revision) -> Result<(), SpaceError> {
         let number = self.segment.number + 1;
         let size = (HEADER as u64 + needed).max(STEP.min(self.segment_bytes));
         let next = begin_with(&*self.files, self.spares.take(), number, revision, compacted, size)
-            .map_err(NoRoom::of)?;
-        // Behind this a missing file is missed.
-        self.mark(Kind::Turn, revision).map_err(NoRoom::Failed)?;
-        self.segment.file.sync().map_err(NoRoom::Failed)?;
+            .map_err(SpaceError::of)?;
+        // The turn frame makes recovery notice if the next file is missing.
+        self.mark(FrameKind::Turn, revision).map_err(SpaceError::Failed)?;
+        self.segment.file.sync().map_err(SpaceError::Failed)?;
         self.segment = next;
         Ok(())
     }
 
-    /// Makes room for `needed` bytes. That the file is so long is durable before anything is written there.
-    fn grow(&mut self, needed: u64) -> Result<(), NoRoom> {
+    /// Grows the segment by `needed` bytes. The new length is durable before anything is written
+    /// there.
+    fn grow(&mut self, needed: u64) -> Result<(), SpaceError> {
         let Segment { file, end, size, .. } = &mut self.segment;
         if *end + needed > *size {
             let step = STEP.min(self.segment_bytes.saturating_sub(*size)).max(*end + needed - *size);
-            // What comes of them before it fails is behind the end, and zero, and written again the next time.
-            file.write_at(&vec![0; step as usize], *size).map_err(NoRoom::of)?;
-            file.sync().map_err(NoRoom::Failed)?;
+            // Zeros of a failed attempt are after the end, and are rewritten next time.
+            file.write_at(&vec![0; step as usize], *size).map_err(SpaceError::of)?;
+            file.sync().map_err(SpaceError::Failed)?;
             *size += step;
         }
         Ok(())
     }
 
-    /// Whether so much is written that the next segment should be made.
+    /// Returns whether a spare for the next segment should be made.
     pub(crate) fn wants_spare(&self) -> bool {
         self.segment.end >= self.segment_bytes / 4
     }
 
-    /// Says behind the last batch that it was durable, and that the log ends at `revision`. The next batch takes its place.
+    /// Writes a seal after the last batch: it was durable, and the log ends at `revision`. The next
+    /// batch overwrites the seal.
     pub(crate) fn seal(&mut self, revision: Revision) -> io::Result<()> {
-        self.mark(Kind::Seal, revision)
+        self.mark(FrameKind::Seal, revision)
     }
 
-    fn mark(&mut self, kind: Kind, revision: Revision) -> io::Result<()> {
+    fn mark(&mut self, kind: FrameKind, revision: Revision) -> io::Result<()> {
         self.mark.clear();
         self.mark.resize(FRAME, 0);
         frame::finish(&mut self.mark, kind, revision, self.segment.salt);
         self.segment.file.write_at(&self.mark, self.segment.end)
     }
 
-    /// Makes the seal durable, too.
+    /// Makes the seal durable.
     pub(crate) fn sync(&self) -> io::Result<()> {
         self.segment.file.sync()
     }
 }
 
-/// Makes a segment out of a spare file or a new one. It has its name only when its header is durable.
+/// Creates a segment from a spare or a new file. It is renamed to a log only once its header is
+/// durable.
 pub(crate) fn begin(
     files: &dyn Files,
     spare: Option<String>,
@@ -180,7 +185,7 @@ pub(crate) fn begin(
     begin_with(files, spare, number, from, compacted, (HEADER + FRAME) as u64)
 }
 
-/// As [`begin`], with room for so many bytes at least.
+/// As [`begin`], with a minimum size.
 fn begin_with(
     files: &dyn Files,
     spare: Option<String>,
@@ -189,12 +194,12 @@ fn begin_with(
     compacted: Revision,
     least: u64,
 ) -> io::Result<Segment> {
-    // Somebody may have removed it to make room.
+    // An operator may have removed the spare to free space.
     let spare = spare.and_then(|name| files.open(&name).ok().map(|file| (name, file)));
     let (name, file) = match spare {
         Some(spare) => spare,
         None => {
-            let name = Name::Spare(number).to_string();
+            let name = FileName::Spare(number).to_string();
             remove_if_there(files, &name)?;
             let file = files.create(&name)?;
             (name, file)
@@ -226,9 +231,9 @@ fn name_log(
     if long < least {
         file.write_at(&vec![0; (least - long) as usize], long)?;
     }
-    // A sync that failed is never a mere lack of room, whatever it says.
+    // A failed sync is never treated as a full disk, whatever its error.
     file.sync().map_err(io::Error::other)?;
-    files.rename(name, &Name::Log(header.number).to_string())?;
+    files.rename(name, &FileName::Log(header.number).to_string())?;
     files.sync().map_err(io::Error::other)?;
     Ok((salt, long.max(least)))
 }

@@ -1,26 +1,27 @@
-//! A store on disk: the core of the one in memory, over a log that is synced before anything is shown or answered.
+//! The disk backend: the core of the in-memory one, over a log that is synced before a commit is
+//! visible or acknowledged.
 
-mod ahead;
+mod batch_queue;
 mod checkpoint;
 mod error;
+mod file_name;
 mod format;
 mod frame;
 #[cfg(feature = "testing")]
 mod fuzz;
-mod keeper;
 mod load;
 mod log;
-mod names;
+mod maintenance;
 mod open;
 mod options;
-mod pace;
+mod pipeline;
 mod record;
 mod recover;
 mod replay;
 mod scan;
+mod scheduler;
 mod snapshot;
 mod upgrade;
-mod upkeep;
 mod window;
 mod writer;
 

@@ -1,4 +1,4 @@
-//! The handle.
+//! The [`Disk`] handle.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,31 +13,31 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::batch_queue::BatchQueue;
 use super::error::OpenError;
+use super::file_name::LOCK;
 use super::format::FORMAT;
-use super::keeper::{Keeper, State};
 use super::log::Log;
-use super::names::LOCK;
+use super::maintenance::Maintenance;
 use super::options::DiskOptions;
-use super::pace::Queue;
 use super::recover::{Recovered, inspect, recover};
+use super::scheduler::{MaintenanceScheduler, State};
 use super::upgrade::upgrade;
-use super::upkeep::Upkeep;
 use super::writer::{Request, Writer};
 use crate::contract::{
-    Backend, Commit, CommitError, CompactError, Limits, Page, Range, ReadError, Span, Transaction, Watch,
+    Backend, Commit, CommitError, CompactError, KeySpan, Limits, Page, Range, ReadError, Transaction, Watch,
     WatchError,
 };
-use crate::core::{Retaining, View, check};
+use crate::core::{RetentionTracker, View, check};
 use crate::files::{Directory, Files};
 use crate::options::Usage;
 use crate::shared::Shared;
 
-/// A [`Backend`] in a directory, which one process has open at a time. What it acknowledged survives the process, and the
-/// machine's power.
+/// A [`Backend`] in a directory, open in one process at a time. Acknowledged commits survive the
+/// process and power cuts.
 ///
-/// One thread writes, another one makes checkpoints. [`close`](Self::close) ends both, and so does dropping the last clone,
-/// which waits for the transactions that were asked for.
+/// One thread writes, another makes checkpoints. [`close`](Self::close) stops both, as does
+/// dropping the last clone, which waits for transactions in progress.
 #[derive(Clone)]
 pub struct Disk(Arc<Inner>);
 
@@ -45,15 +45,16 @@ struct Inner {
     shared: Arc<Shared>,
     limits: Limits,
     state: Arc<State>,
-    /// None once it is being dropped: then the writer ends.
+    /// `None` while dropping, which stops the writer.
     requests: Option<mpsc::Sender<Request>>,
     thread: Mutex<Option<JoinHandle<()>>>,
-    /// Set when nothing is written any more and the directory is free.
+    /// Cancelled once the writer has stopped and the directory is unlocked.
     ended: CancellationToken,
 }
 
 impl Disk {
-    /// Opens the store in the directory at `path`, which is made if it is not there. It blocks until all is read.
+    /// Opens the store in the directory at `path`, creating it if needed. Blocks until all data is
+    /// read.
     pub fn open(path: impl AsRef<Path>, options: DiskOptions) -> Result<Self, OpenError> {
         let path = path.as_ref();
         let directory = Directory::make(path).map_err(|error| match error.kind() {
@@ -65,9 +66,9 @@ impl Disk {
         Self::open_on(Arc::new(directory), options)
     }
 
-    /// Opens the store in `files`, whatever they are.
+    /// Opens the store in `files`.
     pub fn open_on(files: Arc<dyn Files>, mut options: DiskOptions) -> Result<Self, OpenError> {
-        options.store.limits = options.store.limits.that_fit();
+        options.store.limits = options.store.limits.clamped_to_format();
         inspect(&*files)?;
         let lock = files.lock().map_err(|error| OpenError::of("locking", files.path(LOCK), error))?;
         let lock = lock.ok_or_else(|| OpenError::InUse { path: files.path("") })?;
@@ -94,21 +95,27 @@ impl Disk {
         let Recovered { table, core, history, segment, others, log_bytes, .. } = recovered;
         let shared = Shared::new(table, history, core.used(), store.limits, store.seed);
         let state = State::new(background);
-        let upkeep =
-            Upkeep::new(Arc::clone(&files), Arc::clone(&shared), segment_bytes, others, Arc::clone(&state));
-        let log = Log::new(Arc::clone(&files), Arc::clone(&upkeep.spares), segment, segment_bytes);
-        let keeper = Keeper::new(upkeep, background, checkpoint_bytes, log_bytes).map_err(&failed)?;
+        let worker = Maintenance::new(
+            Arc::clone(&files),
+            Arc::clone(&shared),
+            segment_bytes,
+            others,
+            Arc::clone(&state),
+        );
+        let log = Log::new(Arc::clone(&files), Arc::clone(&worker.spares), segment, segment_bytes);
+        let maintenance =
+            MaintenanceScheduler::new(worker, background, checkpoint_bytes, log_bytes).map_err(&failed)?;
         let (requests, receiver) = mpsc::channel(store.limits.waiting_commits.max(1));
         let writer = Writer {
             core,
             shared: Arc::clone(&shared),
-            retaining: Retaining::new(store.retention),
+            retaining: RetentionTracker::new(store.retention),
             files,
             log,
-            keeper,
+            maintenance,
             poisoned: None,
-            missed: 0,
-            queue: Queue::new(receiver),
+            shortfall: 0,
+            queue: BatchQueue::new(receiver),
             frame: Vec::new(),
         };
         let ended = CancellationToken::new();
@@ -123,7 +130,7 @@ impl Disk {
                     shared.close(&why);
                     state.note_poison(&why);
                 }
-                // What the writer had is dropped by now, and upkeep has ended.
+                // The writer's state is dropped by now, and maintenance has stopped.
                 drop(lock);
                 drop(ended);
             }
@@ -140,9 +147,10 @@ impl Disk {
         })))
     }
 
-    /// Makes all that was asked for durable, ends the watches, and gives the directory back. Clones refuse everything then.
+    /// Commits all queued transactions durably, ends the watches, and unlocks the directory. Clones
+    /// of the handle then refuse every call.
     ///
-    /// An error says that the end of the log could not be marked: nothing is lost by that.
+    /// An error means that the end of the log could not be marked; no commit is lost.
     pub async fn close(&self) -> Result<(), CommitError> {
         let answer = self.ask(Request::Close).await;
         self.0.ended.cancelled().await;
@@ -152,7 +160,8 @@ impl Disk {
         }
     }
 
-    /// Writes a checkpoint now, so that the next opening has no log to read. It waits for the one that is being made.
+    /// Writes a checkpoint now, so that the next open has no log to replay. Waits for a checkpoint
+    /// that is already running.
     pub async fn checkpoint(&self) -> Result<(), CommitError> {
         match self.ask(Request::Checkpoint).await {
             Some(Ok(())) => Ok(()),
@@ -161,20 +170,20 @@ impl Disk {
         }
     }
 
-    /// How much it holds.
+    /// Returns the size of the store.
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.0.shared.usage()
     }
 
-    /// Why it takes no writes, or makes no checkpoints, if that is so. For lack of room it takes none until there is some; whoever
-    /// commits has it look again, also with a transaction that changes nothing.
+    /// Returns the reason if the store refuses writes or fails to make checkpoints. On a full disk,
+    /// any commit, even of an empty transaction, checks again whether there is space.
     #[must_use]
     pub fn trouble(&self) -> Option<Arc<str>> {
         self.0.state.trouble()
     }
 
-    /// Everything as of one revision, and what is compacted.
+    /// Returns a snapshot of the table and its revision.
     pub(super) async fn view(&self) -> Option<(View, Revision)> {
         self.ask(Request::View).await
     }
@@ -214,7 +223,7 @@ impl Backend for Disk {
         answer.await.unwrap_or_else(|_| Err(lost()))
     }
 
-    async fn watch(&self, span: Span, after: Revision) -> Result<Watch, WatchError> {
+    async fn watch(&self, span: KeySpan, after: Revision) -> Result<Watch, WatchError> {
         self.0.shared.watch(span, after)
     }
 

@@ -1,19 +1,20 @@
-//! How a store uses its directory.
+//! Options of the disk backend.
 
 use crate::options::Options;
 
-/// How a [`Disk`](super::Disk) behaves.
+/// The options of a [`Disk`](super::Disk).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskOptions {
-    /// As for any store.
+    /// Options of any store.
     pub store: Options,
-    /// Bytes of a segment of the log, which is made ahead of time. All since the last checkpoint are there, and up to eight more.
+    /// Size of a log segment. Segments are preallocated. The log keeps all segments since the last
+    /// checkpoint, and up to eight spares.
     pub segment_bytes: u64,
-    /// A checkpoint is made when the log after the last one is longer than this, and longer than all that the store holds.
-    /// More makes restarts slower and writing cheaper.
+    /// A checkpoint is made when the log since the last one is longer than this, and larger than
+    /// the store's data. More makes restarts slower and writes cheaper.
     pub checkpoint_bytes: u64,
-    /// Whether segments and checkpoints are made by a thread of their own. If not, whoever commits waits for them: then
-    /// everything that is done to the disk has one order, which tests want.
+    /// Whether a thread makes segments and checkpoints. If false, commits do so inline: the disk
+    /// operations then have one order, which tests need.
     pub background: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a batch says, as bytes, and back. Reading trusts nothing.
+//! Encoding of the records of a batch. Decoding does not trust its input.
 //!
 //! ```text
 //! transaction  1, u16 n, n × change          takes the next revision
@@ -11,12 +11,12 @@ use machinery_objects::Revision;
 
 use super::format::array;
 use crate::contract::{Key, Operation};
-use crate::core::{Revised, State};
+use crate::core::{RevisionChanges, State};
 
-/// One thing that happened.
+/// A record of a batch.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Record {
-    /// The next so many operations. Never none.
+pub(crate) enum LogRecord {
+    /// A transaction of this many of the following operations; never zero.
     Transaction(u16),
     Compaction(Revision),
 }
@@ -26,8 +26,8 @@ const COMPACTION: u8 = 2;
 const PUT: u8 = 1;
 const DELETE: u8 = 2;
 
-/// Writes down what a transaction changed.
-pub(crate) fn write_transaction(buffer: &mut Vec<u8>, revised: &Revised) {
+/// Encodes the changes of a transaction.
+pub(crate) fn write_transaction(buffer: &mut Vec<u8>, revised: &RevisionChanges) {
     buffer.push(TRANSACTION);
     buffer.extend_from_slice(&(revised.versions().len() as u16).to_le_bytes());
     for version in revised.versions() {
@@ -45,7 +45,7 @@ pub(crate) fn write_transaction(buffer: &mut Vec<u8>, revised: &Revised) {
     }
 }
 
-/// How many bytes [`write_transaction`] adds for these, at most.
+/// Returns the maximum number of bytes that [`write_transaction`] adds.
 pub(crate) fn transaction_bytes(operations: &[Operation]) -> usize {
     let bytes = operations.iter().map(|operation| match operation {
         Operation::Put(key, value) => 1 + 4 + key.len() + 4 + value.len(),
@@ -54,43 +54,46 @@ pub(crate) fn transaction_bytes(operations: &[Operation]) -> usize {
     1 + 2 + bytes.sum::<usize>()
 }
 
-/// How many bytes [`write_compaction`] adds.
+/// Number of bytes that [`write_compaction`] adds.
 pub(crate) const COMPACTION_BYTES: usize = 1 + 8;
 
-/// Writes down a compaction.
+/// Encodes a compaction.
 pub(crate) fn write_compaction(buffer: &mut Vec<u8>, to: Revision) {
     buffer.push(COMPACTION);
     buffer.extend_from_slice(&to.0.to_le_bytes());
 }
 
-/// Writes bytes behind their number.
+/// Encodes bytes with their length.
 pub(crate) fn write_bytes(buffer: &mut Vec<u8>, bytes: &[u8]) {
     buffer.extend_from_slice(&(bytes.len() as u32).to_le_bytes());
     buffer.extend_from_slice(bytes);
 }
 
-/// Reads records from a payload.
+/// A decoder of records.
 pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
 
 impl<'a> Reader<'a> {
-    /// The next record; its operations go behind `operations`. None at the end; an error where the bytes are none.
-    pub(crate) fn record(&mut self, operations: &mut Vec<Operation>) -> Option<Result<Record, &'static str>> {
+    /// Decodes the next record and appends its operations to `operations`; `None` at the end.
+    pub(crate) fn record(
+        &mut self,
+        operations: &mut Vec<Operation>,
+    ) -> Option<Result<LogRecord, &'static str>> {
         if self.0.is_empty() {
             return None;
         }
         Some(self.read(operations).ok_or("a record is not one"))
     }
 
-    fn read(&mut self, operations: &mut Vec<Operation>) -> Option<Record> {
+    fn read(&mut self, operations: &mut Vec<Operation>) -> Option<LogRecord> {
         match self.byte()? {
             TRANSACTION => {
                 let count = u16::from_le_bytes(array(self.take(2)?, 0));
                 for _ in 0..count {
                     operations.push(self.operation()?);
                 }
-                (count > 0).then_some(Record::Transaction(count))
+                (count > 0).then_some(LogRecord::Transaction(count))
             }
-            COMPACTION => self.number().map(|to| Record::Compaction(Revision(to))),
+            COMPACTION => self.number().map(|to| LogRecord::Compaction(Revision(to))),
             _ => None,
         }
     }

@@ -1,4 +1,4 @@
-//! What a directory holds: the newest whole checkpoint, and the log after it.
+//! Recovery: the newest valid checkpoint, and the log after it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,108 +6,109 @@ use std::sync::Arc;
 
 use machinery_objects::Revision;
 
-use super::ahead::ahead;
 use super::checkpoint;
 use super::error::OpenError;
-use super::format::{Header, Kind};
-use super::load::{Loaded, load};
+use super::file_name::{FileName, is_neutral};
+use super::format::{FileKind, Header};
+use super::load::{LoadedCheckpoint, load};
 use super::log::{self, Segment};
-use super::names::{Name, is_neutral};
-use super::replay::{Parts, Replay};
-use super::scan::{Part, scan};
+use super::pipeline::pipeline;
+use super::replay::{LogParts, LogReplay};
+use super::scan::{LogPart, scan};
 use crate::contract::Limits;
-use crate::core::{Core, History, Table};
+use crate::core::{ChangeHistory, Core, Table};
 use crate::files::Files;
 use crate::memory::FIRST;
 
-/// A store as it was when its process ended.
+/// A recovered store.
 pub(crate) struct Recovered {
     pub(crate) table: Arc<Table>,
     pub(crate) core: Core,
-    pub(crate) history: History,
-    /// Where the log goes on.
+    pub(crate) history: ChangeHistory,
+    /// The open segment.
     pub(crate) segment: Segment,
-    pub(crate) others: Others,
-    /// Bytes of the log after it.
+    pub(crate) others: InactiveFiles,
+    /// Bytes of the log after the checkpoint.
     pub(crate) log_bytes: u64,
-    /// The oldest format among the files.
+    /// The oldest format of the files.
     pub(crate) format: u32,
 }
 
-/// The files that are not written any more.
-pub(crate) struct Others {
-    /// The logs before the one that is written.
+/// Files other than the open segment.
+pub(crate) struct InactiveFiles {
+    /// Earlier log segments.
     pub(crate) logs: Vec<u64>,
     pub(crate) checkpoints: Vec<Revision>,
     pub(crate) spares: Vec<u64>,
-    /// Checkpoints that were cut short.
+    /// Incomplete checkpoints.
     pub(crate) unfinished: Vec<String>,
 }
 
-/// The files of a store, by what they are.
+/// The files of a store, by kind.
 #[derive(Default)]
-struct Found {
+struct StoreFiles {
     logs: BTreeMap<u64, Header>,
     checkpoints: Vec<Revision>,
     spares: Vec<u64>,
     unfinished: Vec<String>,
 }
 
-/// Looks whether `files` are a store, or empty, without changing anything.
+/// Checks that `files` are a store or empty, without changing them.
 pub(crate) fn inspect(files: &dyn Files) -> Result<(), OpenError> {
     find(files).map(drop)
 }
 
-/// Reads the store that `files` hold, and begins one where they are empty.
+/// Recovers the store in `files`, or creates one if they are empty.
 pub(crate) fn recover(files: &dyn Files, limits: &Limits, seed: u64) -> Result<Recovered, OpenError> {
     let found = find(files)?;
     let (loaded, damage) = newest(files, &found)?;
-    // Logs that are missing behind an older checkpoint were removed for a newer one.
+    // Logs missing after an older checkpoint were removed for a newer, damaged one: report that
+    // one.
     let logs = chain(files, &found, loaded.revision).map_err(|error| damage.unwrap_or(error))?;
     let format = loaded.format;
     let table = Arc::new(Table::new(seed));
-    let make = |parts: Parts| {
-        let mut replay = Replay::new(loaded, &table, limits);
+    let make = |parts: LogParts| {
+        let mut replay = LogReplay::new(loaded, &table, limits);
         let segment = replay.logs(files, &logs, &parts)?;
         Ok((replay.finish(Arc::clone(&table)), segment))
     };
-    let made = ahead(|give| scan(files, &logs, give), Part::take_apart, make);
+    let made = pipeline(|emit| scan(files, &logs, emit), LogPart::decode, make);
     let ((core, history, log_bytes), segment) =
         made.map_err(|error| OpenError::of("reading", files.path(""), error))??;
     let segment = match segment {
         Some(segment) => segment,
         None => {
-            let failed = |error| OpenError::of("beginning", files.path(&Name::Log(1).to_string()), error);
+            let failed = |error| OpenError::of("beginning", files.path(&FileName::Log(1).to_string()), error);
             log::begin(files, None, 1, history.newest(), history.compacted()).map_err(failed)?
         }
     };
-    // The names that were read may be in the system's memory only.
+    // The directory entries may not be durable yet.
     files.sync().map_err(|error| OpenError::of("syncing", files.path(""), error))?;
     let format = found.logs.values().map(|header| header.format).fold(format, u32::min);
-    let Found { logs, checkpoints, spares, unfinished } = found;
+    let StoreFiles { logs, checkpoints, spares, unfinished } = found;
     let logs = logs.into_keys().filter(|number| *number != segment.number).collect();
-    let others = Others { logs, checkpoints, spares, unfinished };
+    let others = InactiveFiles { logs, checkpoints, spares, unfinished };
     Ok(Recovered { table, core, history, segment, others, log_bytes, format })
 }
 
-fn find(files: &dyn Files) -> Result<Found, OpenError> {
+fn find(files: &dyn Files) -> Result<StoreFiles, OpenError> {
     let names = files.list().map_err(|error| OpenError::of("listing", files.path(""), error))?;
-    let mut found = Found::default();
+    let mut found = StoreFiles::default();
     let mut foreign = None;
     for name in &names {
-        match Name::parse(name) {
-            Some(Name::Log(number)) => {
-                if let Some(header) = header(files, name, Kind::Log)? {
+        match FileName::parse(name) {
+            Some(FileName::Log(number)) => {
+                if let Some(header) = header(files, name, FileKind::Log)? {
                     found.logs.insert(number, header);
                 }
             }
-            Some(Name::Checkpoint(revision)) => {
-                if header(files, name, Kind::Checkpoint)?.is_some() {
+            Some(FileName::Checkpoint(revision)) => {
+                if header(files, name, FileKind::Checkpoint)?.is_some() {
                     found.checkpoints.push(revision);
                 }
             }
-            Some(Name::Spare(number)) => found.spares.push(number),
-            Some(Name::Unfinished(_)) => found.unfinished.push(name.clone()),
+            Some(FileName::Spare(number)) => found.spares.push(number),
+            Some(FileName::Unfinished(_)) => found.unfinished.push(name.clone()),
             None if is_neutral(name) => {}
             None => foreign = Some(name),
         }
@@ -124,14 +125,15 @@ fn find(files: &dyn Files) -> Result<Found, OpenError> {
     }
 }
 
-/// The header of a file; none if the file is gone by now.
-fn header(files: &dyn Files, name: &str, kind: Kind) -> Result<Option<Header>, OpenError> {
+/// Returns the header of a file, or `None` if the file was removed meanwhile.
+fn header(files: &dyn Files, name: &str, kind: FileKind) -> Result<Option<Header>, OpenError> {
     let path = || files.path(name);
     match files.open_to_read(name) {
         Ok(file) => {
             let header = Header::read(&*file, path, kind)?;
-            match Name::parse(name) {
-                Some(Name::Log(number) | Name::Checkpoint(Revision(number))) if number == header.number => {}
+            match FileName::parse(name) {
+                Some(FileName::Log(number) | FileName::Checkpoint(Revision(number)))
+                    if number == header.number => {}
                 _ => return Err(OpenError::damaged(path(), 0, "it is another file than its name says")),
             }
             Ok(Some(header))
@@ -141,9 +143,10 @@ fn header(files: &dyn Files, name: &str, kind: Kind) -> Result<Option<Header>, O
     }
 }
 
-/// Reads the newest checkpoint that is whole, and says what is wrong with a newer one. That one is damaged matters only if an
-/// older one, or none, and the logs do not lead to the same state; then the chain of logs has a gap.
-fn newest(files: &dyn Files, found: &Found) -> Result<(Loaded, Option<OpenError>), OpenError> {
+/// Loads the newest valid checkpoint, and returns the damage of a newer one. That damage matters
+/// only if an older checkpoint and the logs do not lead to the same state; the chain of logs then
+/// has a gap.
+fn newest(files: &dyn Files, found: &StoreFiles) -> Result<(LoadedCheckpoint, Option<OpenError>), OpenError> {
     let first_log = found.logs.values().map(|header| header.from).min();
     let mut damage = None;
     for revision in found.checkpoints.iter().rev() {
@@ -154,16 +157,17 @@ fn newest(files: &dyn Files, found: &Found) -> Result<(Loaded, Option<OpenError>
     }
     match damage {
         Some(damage) if first_log != Some(FIRST.0) => Err(damage),
-        damage => Ok((Loaded::nothing(), damage)),
+        damage => Ok((LoadedCheckpoint::nothing(), damage)),
     }
 }
 
-/// The logs that lead on from `revision`, in their order.
-fn chain(files: &dyn Files, found: &Found, revision: Revision) -> Result<Vec<Header>, OpenError> {
+/// Returns the logs after `revision`, in order.
+fn chain(files: &dyn Files, found: &StoreFiles, revision: Revision) -> Result<Vec<Header>, OpenError> {
     let first =
         found.logs.iter().rev().find(|(_, header)| header.from <= revision.0).map(|(number, _)| *number);
-    let missing =
-        |number: u64, why: &str| Err(OpenError::damaged(files.path(&Name::Log(number).to_string()), 0, why));
+    let missing = |number: u64, why: &str| {
+        Err(OpenError::damaged(files.path(&FileName::Log(number).to_string()), 0, why))
+    };
     let Some(first) = first else {
         return match found.logs.keys().next() {
             Some(number) => missing(number.saturating_sub(1), "it is missing, and later ones are there"),

@@ -1,4 +1,4 @@
-//! Does again what logs say, and sees whether they can have said it. No I/O, but for the last batch, which is made durable.
+//! Replays logs and verifies their consistency. No I/O, except that the last batch is made durable.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -7,49 +7,50 @@ use std::vec::IntoIter;
 use machinery_objects::Revision;
 
 use super::error::OpenError;
+use super::file_name::FileName;
 use super::format::Header;
 use super::frame::FRAME;
-use super::load::Loaded;
+use super::load::LoadedCheckpoint;
 use super::log::Segment;
-use super::names::Name;
-use super::record::Record;
-use super::scan::{Content, Frame, Part, Read, Records, Tail};
+use super::record::LogRecord;
+use super::scan::{BatchRecords, DecodedFrames, Frame, FrameContent, LogPart, LogTail};
 use crate::contract::{Limits, Operation};
-use crate::core::{Core, History, Loading, Table};
+use crate::core::{ChangeHistory, Core, Table, TableLoader};
 use crate::files::Files;
 
-/// A store that is being made out of a checkpoint and the logs after it.
-pub(crate) struct Replay<'t> {
-    core: Core<Loading<'t>>,
-    history: History,
-    /// The revision up to which the log has been read; lower than the state's while it repeats what the checkpoint holds.
+/// A store being rebuilt from a checkpoint and the logs after it.
+pub(crate) struct LogReplay<'t> {
+    core: Core<TableLoader<'t>>,
+    history: ChangeHistory,
+    /// The revision up to which the log is read; below that of the state while the log repeats
+    /// commits of the checkpoint.
     reached: Revision,
     log_bytes: u64,
 }
 
-/// What logs are read as.
-pub(crate) type Parts = Receiver<Part<Read>>;
+/// The decoded logs.
+pub(crate) type LogParts = Receiver<LogPart<DecodedFrames>>;
 
-/// Why the batches of a log end.
-enum End {
-    /// With a seal.
+/// The end of the batches of a log.
+enum LogEnd {
+    /// A seal.
     Sealed,
-    /// Because the log goes on in another file.
+    /// A turn: the log continues in the next file.
     Turned,
-    /// Behind the last one is no whole frame.
+    /// No valid frame follows the last batch.
     Torn,
 }
 
-impl<'t> Replay<'t> {
-    /// Begins with a checkpoint, which goes into `table`.
-    pub(crate) fn new(loaded: Loaded, table: &'t Table, limits: &Limits) -> Self {
-        let Loaded { revision, newest, history, used, .. } = loaded;
+impl<'t> LogReplay<'t> {
+    /// Starts with a checkpoint, loaded into `table`.
+    pub(crate) fn new(loaded: LoadedCheckpoint, table: &'t Table, limits: &Limits) -> Self {
+        let LoadedCheckpoint { revision, newest, history, used, .. } = loaded;
         let core = Core::new(table.load().all(newest), revision, history.compacted(), used, limits);
         Self { core, history, reached: Revision::ZERO, log_bytes: 0 }
     }
 
-    /// The store, and how many bytes of logs it was made of.
-    pub(crate) fn finish(self, table: Arc<Table>) -> (Core, History, u64) {
+    /// Returns the store, and the number of bytes of its logs.
+    pub(crate) fn finish(self, table: Arc<Table>) -> (Core, ChangeHistory, u64) {
         (self.core.finish(table), self.history, self.log_bytes)
     }
 
@@ -57,12 +58,12 @@ impl<'t> Replay<'t> {
         self.history.newest()
     }
 
-    /// Does again what all of these logs say, which are read elsewhere. Returns where the last one goes on.
+    /// Replays `logs`, which the pipeline reads. Returns the last segment, open for appending.
     pub(crate) fn logs(
         &mut self,
         files: &dyn Files,
         logs: &[Header],
-        parts: &Parts,
+        parts: &LogParts,
     ) -> Result<Option<Segment>, OpenError> {
         let mut segment = None;
         for (place, header) in logs.iter().enumerate() {
@@ -76,31 +77,31 @@ impl<'t> Replay<'t> {
         files: &dyn Files,
         header: &Header,
         next: Option<&Header>,
-        parts: &Parts,
+        parts: &LogParts,
     ) -> Result<Segment, OpenError> {
-        let path = || files.path(&Name::Log(header.number).to_string());
+        let path = || files.path(&FileName::Log(header.number).to_string());
         let damaged = |at, what| OpenError::damaged(path(), at, what);
         let failed = |error| OpenError::of("reading", path(), error);
         self.begin(header).map_err(|what| damaged(0, what))?;
-        let mut end = End::Torn;
+        let mut end = LogEnd::Torn;
         let tail = loop {
             match parts.recv() {
-                Ok(Part::Frames(Read { frames, operations })) => {
+                Ok(LogPart::Frames(DecodedFrames { frames, operations })) => {
                     let mut operations = operations.into_iter();
                     for Frame { at, revision, content } in frames {
                         let done = self.frame(revision, content, &mut operations);
                         end = done.map_err(|what| damaged(at, what))?;
                     }
                 }
-                Ok(Part::End(tail)) => break tail,
-                Ok(Part::Failed(error)) => return Err(failed(error)),
-                Err(_) => return Err(failed(std::io::Error::other("who reads it has ended"))),
+                Ok(LogPart::End(tail)) => break tail,
+                Ok(LogPart::Failed(error)) => return Err(failed(error)),
+                Err(_) => return Err(failed(std::io::Error::other("the reading thread has stopped"))),
             }
         };
         self.log_bytes += tail.end;
         self.end(&end, &tail, next).map_err(|what| damaged(tail.end, what))?;
         if next.is_none() {
-            tail.settle().map_err(failed)?;
+            tail.make_durable().map_err(failed)?;
         }
         Ok(Segment {
             number: header.number,
@@ -117,41 +118,42 @@ impl<'t> Replay<'t> {
         if compacted > self.reached {
             return Err("more is compacted in it than had happened");
         }
-        // The record of that may be in a log that is not read: behind the checkpoint, and at its revision.
+        // The compaction's record may be in a log that is not read, at the revision of the
+        // checkpoint.
         if compacted > self.history.compacted() {
             self.core.forget(self.history.compact(compacted));
         }
         Ok(())
     }
 
-    /// Returns why the batches end, if this is the last frame.
+    /// Replays a frame. Returns how the log ends if this is the last frame.
     fn frame(
         &mut self,
         revision: Revision,
-        content: Content<Records>,
+        content: FrameContent<BatchRecords>,
         operations: &mut IntoIter<Operation>,
-    ) -> Result<End, &'static str> {
+    ) -> Result<LogEnd, &'static str> {
         if revision != self.reached {
             return Err("batches before this place are missing");
         }
         match content {
-            Content::Batch(records) => self.records(records?, operations).map(|()| End::Torn),
-            Content::Seal => Ok(End::Sealed),
-            Content::Turn => Ok(End::Turned),
-            Content::Torn => Ok(End::Torn),
-            Content::Wrong(what) => Err(what),
+            FrameContent::Batch(records) => self.records(records?, operations).map(|()| LogEnd::Torn),
+            FrameContent::Seal => Ok(LogEnd::Sealed),
+            FrameContent::Turn => Ok(LogEnd::Turned),
+            FrameContent::Torn => Ok(LogEnd::Torn),
+            FrameContent::Wrong(what) => Err(what),
         }
     }
 
     fn records(
         &mut self,
-        records: Vec<Record>,
+        records: Vec<LogRecord>,
         operations: &mut IntoIter<Operation>,
     ) -> Result<(), &'static str> {
         for record in records {
             let repeats = self.reached < self.revision();
             match record {
-                Record::Transaction(count) => {
+                LogRecord::Transaction(count) => {
                     let operations = operations.take(count.into());
                     if repeats {
                         operations.for_each(drop);
@@ -161,24 +163,24 @@ impl<'t> Replay<'t> {
                     }
                     self.reached = self.reached.next();
                 }
-                Record::Compaction(_) if repeats => {}
-                Record::Compaction(to) if to > self.reached => {
+                LogRecord::Compaction(_) if repeats => {}
+                LogRecord::Compaction(to) if to > self.reached => {
                     return Err("a compaction is ahead of its time");
                 }
-                Record::Compaction(to) => self.core.forget(self.history.compact(to)),
+                LogRecord::Compaction(to) => self.core.forget(self.history.compact(to)),
             }
         }
         Ok(())
     }
 
-    /// Sees whether a log may end so, and what comes next may come next.
-    fn end(&self, end: &End, tail: &Tail, next: Option<&Header>) -> Result<(), &'static str> {
+    /// Verifies that a log may end this way, and that `next` follows it.
+    fn end(&self, end: &LogEnd, tail: &LogTail, next: Option<&Header>) -> Result<(), &'static str> {
         match end {
             _ if tail.size < tail.end + FRAME as u64 => return Err("the file was cut"),
-            End::Turned if next.is_none() => {
+            LogEnd::Turned if next.is_none() => {
                 return Err("the log goes on in another file, which is missing");
             }
-            End::Torn if tail.is_followed => {
+            LogEnd::Torn if tail.is_followed => {
                 return Err("a batch is not what was written, and later ones are there");
             }
             _ => {}
@@ -190,8 +192,8 @@ impl<'t> Replay<'t> {
         }
     }
 
-    /// Whether the log that begins with `next` goes on where this one ended. More may be compacted than when it was begun: a
-    /// checkpoint knows what was compacted while it was made.
+    /// Returns whether `next` continues this log. More may be compacted than its header says, since
+    /// a checkpoint includes compactions made while it was written.
     fn leads_to(&self, next: &Header) -> bool {
         let repeats = self.reached < self.revision();
         next.from == self.reached.0 && (repeats || next.count <= self.history.compacted().0)

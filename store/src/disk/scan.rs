@@ -1,90 +1,91 @@
-//! Takes a log apart into its frames, and looks how it ends. What they mean together is for others to say.
+//! Splits a log into frames and finds its end. `replay` interprets them.
 
 use std::io;
 use std::ops::Range;
 
 use machinery_objects::Revision;
 
-use super::ahead::Give;
+use super::file_name::FileName;
 use super::format::{HEADER, Header};
-use super::frame::{self, FRAME, Head, Kind};
-use super::names::Name;
-use super::record::{Reader, Record};
-use super::window::Window;
+use super::frame::{self, FRAME, FrameHead, FrameKind};
+use super::pipeline::Emit;
+use super::record::{LogRecord, Reader};
+use super::window::FileWindow;
 use crate::contract::Operation;
 use crate::files::{File, Files};
 
-/// A part of a log, or of the one after it.
-pub(crate) enum Part<F> {
+/// An element of the pipeline: frames of a log, or its end.
+pub(crate) enum LogPart<F> {
     Frames(F),
-    /// Nothing more is read of this log.
-    End(Tail),
+    /// The end of this log.
+    End(LogTail),
     Failed(io::Error),
 }
 
-/// Frames, and the payloads that they point at.
+/// Frames, and the payloads that they refer to.
 #[derive(Default)]
-pub(crate) struct Unread {
+pub(crate) struct RawFrames {
     frames: Vec<Frame<Range<usize>>>,
     payloads: Vec<u8>,
 }
 
-/// Frames, and what they say.
+/// Decoded frames.
 #[derive(Default)]
-pub(crate) struct Read {
-    pub(crate) frames: Vec<Frame<Records>>,
-    /// Of all their records, in their order: in one list, because to drop in one thread what another one made is slow.
+pub(crate) struct DecodedFrames {
+    pub(crate) frames: Vec<Frame<BatchRecords>>,
+    /// Operations of all records, in order. One vector, since freeing memory of another thread is
+    /// slow.
     pub(crate) operations: Vec<Operation>,
 }
 
-/// What a batch says, or why it says nothing.
-pub(crate) type Records = Result<Vec<Record>, &'static str>;
+/// The records of a batch, or the reason why they are invalid.
+pub(crate) type BatchRecords = Result<Vec<LogRecord>, &'static str>;
 
-/// A frame whose head is whole. Only a whole batch is followed by another one.
+/// A frame with a valid header. Only a valid batch is followed by another frame.
 pub(crate) struct Frame<B> {
-    /// Where it begins.
+    /// The offset.
     pub(crate) at: u64,
-    /// What its head says came before it.
+    /// The previous revision, by its header.
     pub(crate) revision: Revision,
-    pub(crate) content: Content<B>,
+    pub(crate) content: FrameContent<B>,
 }
 
-pub(crate) enum Content<B> {
+pub(crate) enum FrameContent<B> {
     Batch(B),
-    /// The end.
+    /// The end of the log.
     Seal,
-    /// The end of this file.
+    /// The end of this file; the log continues in the next.
     Turn,
-    /// A payload that is not what was written.
+    /// A payload with a wrong checksum.
     Torn,
-    /// What cannot be.
+    /// An impossible frame.
     Wrong(&'static str),
 }
 
-/// How a log ends.
-pub(crate) struct Tail {
+/// The end of a log.
+pub(crate) struct LogTail {
     pub(crate) file: Box<dyn File>,
     pub(crate) size: u64,
-    /// Where its last whole batch begins and ends, or its header ends.
+    /// The offset of the last valid batch, or the end of the header.
     pub(crate) last: u64,
     pub(crate) end: u64,
-    /// The bytes of that batch.
+    /// The bytes of the last batch.
     pub(crate) batch: Vec<u8>,
-    /// Whether there is a frame behind what is no whole frame.
+    /// Whether a frame follows the first invalid one.
     pub(crate) is_followed: bool,
 }
 
-/// Frames are handed over when they have so many bytes.
+/// Bytes of frames per part.
 const PART: u64 = 64 * 1024;
 
-/// Reads these logs, one after the other.
-pub(crate) fn scan(files: &dyn Files, logs: &[Header], give: &Give<'_, Part<Unread>>) {
+/// Reads `logs`, one after the other.
+pub(crate) fn scan(files: &dyn Files, logs: &[Header], emit: &Emit<'_, LogPart<RawFrames>>) {
     for header in logs {
-        let wanted = match log(files, header, give) {
-            Ok(Some(tail)) => give(Part::End(tail)),
+        let wanted = match log(files, header, emit) {
+            Ok(Some(tail)) => emit(LogPart::End(tail)),
             Ok(None) => false,
             Err(error) => {
-                give(Part::Failed(error));
+                emit(LogPart::Failed(error));
                 false
             }
         };
@@ -94,16 +95,21 @@ pub(crate) fn scan(files: &dyn Files, logs: &[Header], give: &Give<'_, Part<Unre
     }
 }
 
-fn log(files: &dyn Files, header: &Header, give: &Give<'_, Part<Unread>>) -> io::Result<Option<Tail>> {
-    let (salt, file) = (header.salt, files.open(&Name::Log(header.number).to_string())?);
-    let mut window = Window::new(&*file)?;
+fn log(
+    files: &dyn Files,
+    header: &Header,
+    emit: &Emit<'_, LogPart<RawFrames>>,
+) -> io::Result<Option<LogTail>> {
+    let (salt, file) = (header.salt, files.open(&FileName::Log(header.number).to_string())?);
+    let mut window = FileWindow::new(&*file)?;
     let start = HEADER as u64;
     let (mut last, mut at, mut given) = (start, start, start);
-    let mut part = Unread::default();
+    let mut part = RawFrames::default();
     let is_torn = loop {
-        let Some(head) = Head::read(window.get(at..at + FRAME as u64)?, salt) else { break true };
+        let Some(head) = FrameHead::read(window.get(at..at + FRAME as u64)?, salt) else { break true };
         let content = content(&head, at, &mut window, salt, &mut part.payloads)?;
-        let (is_whole, is_torn) = (matches!(content, Content::Batch(_)), matches!(content, Content::Torn));
+        let (is_whole, is_torn) =
+            (matches!(content, FrameContent::Batch(_)), matches!(content, FrameContent::Torn));
         part.frames.push(Frame { at, revision: head.revision, content });
         if !is_whole {
             break is_torn;
@@ -111,45 +117,45 @@ fn log(files: &dyn Files, header: &Header, give: &Give<'_, Part<Unread>>) -> io:
         (last, at) = (at, at + head.size() as u64);
         if at - given >= PART {
             given = at;
-            if !give(Part::Frames(std::mem::take(&mut part))) {
+            if !emit(LogPart::Frames(std::mem::take(&mut part))) {
                 return Ok(None);
             }
         }
     };
-    if !give(Part::Frames(part)) {
+    if !emit(LogPart::Frames(part)) {
         return Ok(None);
     }
     let is_followed = is_torn && has_frame(&mut window, at + 8, salt)?;
     let batch = window.get(last..at)?.to_vec();
-    if last < at && Head::read(&batch, salt).and_then(|head| head.payload(&batch, salt)).is_none() {
+    if last < at && FrameHead::read(&batch, salt).and_then(|head| head.payload(&batch, salt)).is_none() {
         return Err(io::Error::other("it has changed since it was read")); // it would be written so
     }
-    Ok(Some(Tail { size: window.size(), file, last, end: at, batch, is_followed }))
+    Ok(Some(LogTail { size: window.size(), file, last, end: at, batch, is_followed }))
 }
 
 fn content(
-    head: &Head,
+    head: &FrameHead,
     at: u64,
-    window: &mut Window<'_>,
+    window: &mut FileWindow<'_>,
     salt: u64,
     payloads: &mut Vec<u8>,
-) -> io::Result<Content<Range<usize>>> {
+) -> io::Result<FrameContent<Range<usize>>> {
     match head.kind {
-        Kind::Seal => return Ok(Content::Seal),
-        Kind::Turn => return Ok(Content::Turn),
-        Kind::Batch => {}
+        FrameKind::Seal => return Ok(FrameContent::Seal),
+        FrameKind::Turn => return Ok(FrameContent::Turn),
+        FrameKind::Batch => {}
     }
     let end = at + head.size() as u64;
     if end > window.size() {
-        return Ok(Content::Wrong("the file was cut in a batch"));
+        return Ok(FrameContent::Wrong("the file was cut in a batch"));
     }
-    let Some(payload) = head.payload(window.get(at..end)?, salt) else { return Ok(Content::Torn) };
+    let Some(payload) = head.payload(window.get(at..end)?, salt) else { return Ok(FrameContent::Torn) };
     payloads.extend_from_slice(payload);
-    Ok(Content::Batch(payloads.len() - payload.len()..payloads.len()))
+    Ok(FrameContent::Batch(payloads.len() - payload.len()..payloads.len()))
 }
 
-/// Looks from a place on for a frame.
-fn has_frame(window: &mut Window<'_>, mut from: u64, salt: u64) -> io::Result<bool> {
+/// Returns whether any frame header follows `from`.
+fn has_frame(window: &mut FileWindow<'_>, mut from: u64, salt: u64) -> io::Result<bool> {
     while from + FRAME as u64 <= window.size() {
         let bytes = window.get(from..from + PART)?;
         if frame::is_in(bytes, salt) {
@@ -160,41 +166,41 @@ fn has_frame(window: &mut Window<'_>, mut from: u64, salt: u64) -> io::Result<bo
     Ok(false)
 }
 
-impl Part<Unread> {
-    /// Reads the records.
-    pub(crate) fn take_apart(self) -> Part<Read> {
+impl LogPart<RawFrames> {
+    /// Decodes the records.
+    pub(crate) fn decode(self) -> LogPart<DecodedFrames> {
         match self {
-            Self::Frames(Unread { frames, payloads }) => {
+            Self::Frames(RawFrames { frames, payloads }) => {
                 let mut operations = Vec::new();
-                let frames = frames.into_iter().map(|frame| frame.take_apart(&payloads, &mut operations));
-                Part::Frames(Read { frames: frames.collect(), operations })
+                let frames = frames.into_iter().map(|frame| frame.decode(&payloads, &mut operations));
+                LogPart::Frames(DecodedFrames { frames: frames.collect(), operations })
             }
-            Self::End(tail) => Part::End(tail),
-            Self::Failed(error) => Part::Failed(error),
+            Self::End(tail) => LogPart::End(tail),
+            Self::Failed(error) => LogPart::Failed(error),
         }
     }
 }
 
 impl Frame<Range<usize>> {
-    fn take_apart(self, payloads: &[u8], operations: &mut Vec<Operation>) -> Frame<Records> {
+    fn decode(self, payloads: &[u8], operations: &mut Vec<Operation>) -> Frame<BatchRecords> {
         let content = match self.content {
-            Content::Batch(payload) => {
+            FrameContent::Batch(payload) => {
                 let mut reader = Reader(&payloads[payload]);
-                Content::Batch(std::iter::from_fn(|| reader.record(operations)).collect())
+                FrameContent::Batch(std::iter::from_fn(|| reader.record(operations)).collect())
             }
-            Content::Seal => Content::Seal,
-            Content::Turn => Content::Turn,
-            Content::Torn => Content::Torn,
-            Content::Wrong(what) => Content::Wrong(what),
+            FrameContent::Seal => FrameContent::Seal,
+            FrameContent::Turn => FrameContent::Turn,
+            FrameContent::Torn => FrameContent::Torn,
+            FrameContent::Wrong(what) => FrameContent::Wrong(what),
         };
         Frame { at: self.at, revision: self.revision, content }
     }
 }
 
-impl Tail {
-    /// Makes the last batch durable before anybody reads it. It may only be in the system's memory; and where a sync failed
-    /// before, the system may think that it is durable, and is told again.
-    pub(crate) fn settle(&self) -> io::Result<()> {
+impl LogTail {
+    /// Makes the last batch durable before any read. It may be in the page cache only, and after a
+    /// failed sync the system may take it for durable, so it is rewritten first.
+    pub(crate) fn make_durable(&self) -> io::Result<()> {
         if self.batch.len() >= FRAME {
             self.file.write_at(&self.batch, self.last)?;
         }

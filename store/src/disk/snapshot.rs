@@ -1,4 +1,4 @@
-//! A store as one file, and a store out of such a file.
+//! Snapshots: a store as one file, and restoring one.
 
 use std::io::Error;
 use std::path::{Path, PathBuf};
@@ -9,26 +9,26 @@ use thiserror::Error;
 
 use super::checkpoint;
 use super::error::OpenError;
+use super::file_name::{UNFINISHED, is_neutral};
 use super::load::load;
 use super::log;
-use super::names::{UNFINISHED, is_neutral};
 use super::open::Disk;
 use crate::core::{Table, View};
 use crate::files::{Directory, Files};
 use crate::memory::Memory;
 use crate::shared::Shared;
 
-/// Why no snapshot was made.
+/// An error of making a snapshot.
 #[derive(Clone, Debug, Error)]
 #[non_exhaustive]
 pub enum SnapshotError {
-    /// There is a file of that name already.
+    /// The file exists.
     #[error("{} is there already: name another file, or remove it", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// The store was closed.
+    /// The store is closed.
     #[error("the store was closed; open it again")]
     Closed,
     /// The file cannot be written.
@@ -36,14 +36,14 @@ pub enum SnapshotError {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: Arc<std::io::Error>,
     },
 }
 
 impl Disk {
-    /// Writes everything as of now into a file, from which [`restore`] makes a store. Reads and writes go on meanwhile.
-    /// Dropping the future does not stop the writing.
+    /// Writes the current state to a file, from which [`restore`] makes a store. Reads and writes
+    /// continue meanwhile. Dropping the future does not stop the writing.
     pub async fn snapshot(&self, path: impl AsRef<Path>) -> Result<Revision, SnapshotError> {
         let (view, revision) = self.view().await.ok_or(SnapshotError::Closed)?;
         write(Arc::clone(self.shared()), view, revision, path.as_ref().into()).await
@@ -51,8 +51,8 @@ impl Disk {
 }
 
 impl Memory {
-    /// Writes everything as of now into a file, from which [`restore`] makes a store. Reads and writes go on meanwhile.
-    /// Dropping the future does not stop the writing.
+    /// Writes the current state to a file, from which [`restore`] makes a store. Reads and writes
+    /// continue meanwhile. Dropping the future does not stop the writing.
     pub async fn snapshot(&self, path: impl AsRef<Path>) -> Result<Revision, SnapshotError> {
         let (view, revision) = self.view();
         write(Arc::clone(self.shared()), view, revision, path.as_ref().into()).await
@@ -82,13 +82,15 @@ async fn write(
     }
 }
 
-/// The largest revision to begin with: as many again are left.
+/// The largest initial revision; as many are left for commits.
 const MOST: u64 = u64::MAX / 2;
 
-/// Makes a store in the directory `into`, which is empty or not there, out of a snapshot. Returns its revision: that of the
-/// snapshot, raised by `bump`. All before it counts as compacted, so a client that saw anything of the old store's, later
-/// than the snapshot even, is told to list again. `bump` has to be more than the commits the old store made after the
-/// snapshot; a billion is what others use.
+/// Restores a snapshot into the directory `into`, which is empty or missing.
+///
+/// Returns the new store's revision: that of the snapshot, raised by `bump`. Everything before it
+/// counts as compacted, so clients of the old store, even of commits after the snapshot, must list
+/// again. `bump` must exceed the number of commits that the old store made after the snapshot; etcd
+/// recommends a billion.
 pub fn restore(snapshot: impl AsRef<Path>, into: impl AsRef<Path>, bump: u64) -> Result<Revision, OpenError> {
     let (snapshot, into) = (snapshot.as_ref(), into.as_ref());
     let failed = |doing, path: &Path, error| OpenError::of(doing, path, error);

@@ -1,19 +1,20 @@
-//! A store of an older format: copied aside, and written anew.
+//! Upgrade of an older format: copies the files, then rewrites the store.
 
 use std::io;
 
 use super::checkpoint::{self, remove_if_there};
 use super::error::OpenError;
+use super::file_name::{FileName, UNFINISHED};
 use super::log;
-use super::names::{Name, UNFINISHED};
 use super::recover::Recovered;
 use crate::files::Files;
 
-/// So many bytes are copied at once.
+/// Bytes copied at once.
 const CHUNK: usize = 1 << 20;
 
-/// Writes what was `recovered` in the format of today. Before that every file is copied to `format-N-…`, which no store reads
-/// and nothing removes: that is the way back. What is interrupted is begun again when the store is opened the next time.
+/// Rewrites a recovered store in the current format. Before that, copies every file to
+/// `format-N-…`, which the store neither reads nor removes, so that a downgrade is possible. The
+/// next open repeats an interrupted upgrade.
 pub(crate) fn upgrade(files: &dyn Files, recovered: Recovered) -> Result<(), OpenError> {
     let Recovered { table, history, segment, others, format, .. } = recovered;
     let logs: Vec<_> = others
@@ -21,7 +22,7 @@ pub(crate) fn upgrade(files: &dyn Files, recovered: Recovered) -> Result<(), Ope
         .iter()
         .copied()
         .chain([segment.number])
-        .map(|number| Name::Log(number).to_string())
+        .map(|number| FileName::Log(number).to_string())
         .collect();
     let checkpoints: Vec<_> = others.checkpoints.iter().copied().map(checkpoint::name).collect();
     for name in logs.iter().chain(&checkpoints) {
@@ -42,7 +43,7 @@ pub(crate) fn upgrade(files: &dyn Files, recovered: Recovered) -> Result<(), Ope
     files.sync().map_err(failed)
 }
 
-/// A copy has its name only when it is whole.
+/// Copies a file. The copy gets its name only when it is complete.
 fn copy(files: &dyn Files, from: &str, to: &str) -> io::Result<()> {
     if files.list()?.iter().any(|name| name == to) {
         return Ok(());
@@ -70,9 +71,9 @@ mod tests {
 
     use super::super::format::{FORMAT, HEADER};
     use super::super::{Disk, DiskOptions};
-    use crate::contract::{Backend, Range, Span, Transaction};
+    use crate::contract::{Backend, KeySpan, Range, Transaction};
 
-    /// Format 0 was never released. It is format 1 by another number: what tests take for an older one.
+    /// Marks a file as format 0, which was never released and stands for an older format in tests.
     fn age(path: &std::path::Path) {
         let file = fs::OpenOptions::new().read(true).write(true).open(path).unwrap();
         let mut header = [0; HEADER];
@@ -99,7 +100,7 @@ mod tests {
         disk.commit(Transaction::new().put("a", *b"1")).await.unwrap();
         disk.checkpoint().await.unwrap();
         disk.commit(Transaction::new().put("b", *b"2").delete("a")).await.unwrap();
-        let before = disk.range(Range::of(Span::all())).await.unwrap();
+        let before = disk.range(Range::of(KeySpan::all())).await.unwrap();
         disk.close().await.unwrap();
         let old: Vec<_> =
             names(path).into_iter().filter(|name| name.starts_with(['l', 'c']) && name != "lock").collect();
@@ -107,8 +108,8 @@ mod tests {
         let bytes: Vec<_> = old.iter().map(|name| fs::read(path.join(name)).unwrap()).collect();
 
         let disk = Disk::open(path, DiskOptions::default()).unwrap();
-        assert_eq!(disk.range(Range::of(Span::all())).await.unwrap(), before);
-        disk.watch(Span::all(), before.at).await.unwrap();
+        assert_eq!(disk.range(Range::of(KeySpan::all())).await.unwrap(), before);
+        disk.watch(KeySpan::all(), before.at).await.unwrap();
         disk.commit(Transaction::new().put("c", *b"3")).await.unwrap();
         disk.close().await.unwrap();
         for (name, bytes) in old.iter().zip(bytes) {
@@ -121,6 +122,6 @@ mod tests {
             assert_eq!(format, FORMAT, "{name}");
         }
         let disk = Disk::open(path, DiskOptions::default()).unwrap();
-        assert_eq!(disk.range(Range::of(Span::prefix("c"))).await.unwrap().entries.len(), 1);
+        assert_eq!(disk.range(Range::of(KeySpan::prefix("c"))).await.unwrap().entries.len(), 1);
     }
 }

@@ -1,33 +1,33 @@
-//! A file, read piece by piece from its beginning to its end.
+//! Sequential reading of a file in chunks.
 
 use std::io;
 use std::ops::Range;
 
 use crate::files::File;
 
-/// So much is read at once.
-const PIECE: usize = 1 << 20;
+/// Bytes read at once.
+const CHUNK: usize = 1 << 20;
 
-/// The part of a file that is in memory. It moves on with what is asked for.
-pub(crate) struct Window<'a> {
+/// A buffered part of a file, which moves forward with the reads.
+pub(crate) struct FileWindow<'a> {
     file: &'a dyn File,
     size: u64,
     bytes: Vec<u8>,
-    /// Where these bytes begin.
+    /// Offset of `bytes` in the file.
     start: u64,
 }
 
-impl<'a> Window<'a> {
+impl<'a> FileWindow<'a> {
     pub(crate) fn new(file: &'a dyn File) -> io::Result<Self> {
         Ok(Self { file, size: file.size()?, bytes: Vec::new(), start: 0 })
     }
 
-    /// Of the whole file.
+    /// Returns the size of the file.
     pub(crate) fn size(&self) -> u64 {
         self.size
     }
 
-    /// These bytes, or those of them that are in the file. To go back costs reading again.
+    /// Returns the bytes of `range` that exist. Going back rereads the file.
     pub(crate) fn get(&mut self, range: Range<u64>) -> io::Result<&[u8]> {
         let range = range.start.min(self.size)..range.end.min(self.size);
         let end = self.start + self.bytes.len() as u64;
@@ -47,7 +47,7 @@ impl<'a> Window<'a> {
         } else {
             0
         };
-        let size = (range.end - range.start).max(PIECE as u64).min(self.size - range.start);
+        let size = (range.end - range.start).max(CHUNK as u64).min(self.size - range.start);
         self.start = range.start;
         self.bytes.resize(size as usize, 0);
         let read = self.file.read_at(&mut self.bytes[kept..], range.start + kept as u64);
@@ -64,12 +64,12 @@ mod tests {
     use crate::files::{Directory, Files};
 
     #[test]
-    fn all_bytes_are_seen_through_it() -> io::Result<()> {
+    fn all_bytes_can_be_read_through_the_window() -> io::Result<()> {
         let directory = tempfile::tempdir()?;
         let file = Directory::existing(directory.path()).create("file")?;
-        let bytes: Vec<u8> = (0..3 * PIECE + 12_345).map(|i| (i / 7) as u8).collect();
+        let bytes: Vec<u8> = (0..3 * CHUNK + 12_345).map(|i| (i / 7) as u8).collect();
         file.write_at(&bytes, 0)?;
-        let mut window = Window::new(&*file)?;
+        let mut window = FileWindow::new(&*file)?;
         let (mut at, mut step) = (0, 1);
         while at < bytes.len() {
             let end = (at + step).min(bytes.len());

@@ -1,4 +1,5 @@
-//! The one writer: takes all transactions that wait, makes them durable together, and shows and answers them after.
+//! The writer thread: commits all waiting transactions with one sync, then publishes and
+//! acknowledges them.
 
 use std::io;
 use std::sync::Arc;
@@ -7,69 +8,70 @@ use machinery_objects::Revision;
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
+use super::batch_queue::BatchQueue;
 use super::frame::FRAME;
-use super::keeper::Keeper;
-use super::log::{Log, NoRoom};
-use super::pace::Queue;
+use super::log::{Log, SpaceError};
 use super::record::{COMPACTION_BYTES, transaction_bytes, write_compaction, write_transaction};
+use super::scheduler::MaintenanceScheduler;
 use crate::contract::{Commit, CommitError, CompactError, Transaction};
-use crate::core::{Core, Retaining, Revised, View};
+use crate::core::{Core, RetentionTracker, RevisionChanges, View};
 use crate::files::Files;
 use crate::shared::Shared;
 
-/// What the writer is asked to do.
+/// A request to the writer.
 pub(crate) enum Request {
     Commit(Transaction, Instant, oneshot::Sender<Answer>),
     Compact(Revision, oneshot::Sender<Result<(), CompactError>>),
-    /// Everything as of the newest revision.
+    /// A snapshot at the newest revision.
     View(oneshot::Sender<(View, Revision)>),
     Checkpoint(oneshot::Sender<io::Result<()>>),
     Close(oneshot::Sender<io::Result<()>>),
 }
 
-/// As many bytes are written at once, at most, but for what one transaction has.
+/// Maximum bytes of a batch, except for a single larger transaction.
 const BATCH_BYTES: usize = 4 * 1024 * 1024;
 
 pub(crate) struct Writer {
     pub(crate) core: Core,
     pub(crate) shared: Arc<Shared>,
-    pub(crate) retaining: Retaining,
+    pub(crate) retaining: RetentionTracker,
     pub(crate) files: Arc<dyn Files>,
     pub(crate) log: Log,
-    pub(crate) keeper: Keeper,
-    /// Why nothing is written any more. What is on the disk behind the last batch that was acknowledged is not known then.
+    pub(crate) maintenance: MaintenanceScheduler,
+    /// The failed write, after which nothing more is written: the state of the disk after the last
+    /// acknowledged batch is unknown.
     pub(crate) poisoned: Option<Arc<str>>,
-    /// Bytes for which there was no room. Nothing is, or there was room for all.
-    pub(crate) missed: usize,
-    pub(crate) queue: Queue<Request>,
-    /// The batch as bytes; kept for its room.
+    /// Bytes that could not be reserved on a full disk; zero if the last reservation succeeded.
+    pub(crate) shortfall: usize,
+    pub(crate) queue: BatchQueue<Request>,
+    /// The encoded batch; a reused buffer.
     pub(crate) frame: Vec<u8>,
 }
 
 type Answer = Result<Commit, CommitError>;
 
-/// A batch on its way to the disk.
+/// A batch being written.
 #[derive(Default)]
 struct Batch {
-    /// What it follows.
+    /// The revision before the batch.
     before: Revision,
     compacted: Revision,
-    /// What became of the disk when room was made.
+    /// The I/O error of a failed reservation.
     failed: Option<io::Error>,
-    revised: Vec<Revised>,
+    revised: Vec<RevisionChanges>,
     compact: Option<Revision>,
     commits: Vec<(Answer, oneshot::Sender<Answer>)>,
     compactions: Vec<oneshot::Sender<Result<(), CompactError>>>,
 }
 
 impl Writer {
-    /// Works until nobody can ask for anything more.
+    /// Runs until all senders are gone or the store is closed.
     pub(crate) fn run(mut self) {
         let mut closing = Vec::new();
         while self.queue.begin() {
             self.batch(&mut closing);
             if !closing.is_empty() {
-                // Whoever asked before this is still answered.
+                // Requests sent before this one are still answered.
                 self.queue.close();
             }
         }
@@ -83,7 +85,7 @@ impl Writer {
 
     fn end(&mut self) -> io::Result<()> {
         self.shared.close(&Arc::from("the store was closed"));
-        self.keeper.end();
+        self.maintenance.end();
         if let Some(why) = &self.poisoned {
             return Err(io::Error::other(why.to_string()));
         }
@@ -91,7 +93,7 @@ impl Writer {
         self.log.sync()
     }
 
-    /// Takes requests until the batch is full, and does them.
+    /// Takes requests until the batch is full, and commits them.
     fn batch(&mut self, closing: &mut Vec<oneshot::Sender<io::Result<()>>>) {
         let (before, compacted) = (self.core.head(), self.shared.compacted());
         let mut batch = Batch { before, compacted, ..Batch::default() };
@@ -123,7 +125,7 @@ impl Writer {
         if let (Some(now), None) = (now, &self.poisoned) {
             batch.compact = batch.compact.max(self.retaining.step(now, self.core.head(), compacted));
         }
-        self.settle(batch);
+        self.finish(batch);
         for request in after {
             self.serve(request);
         }
@@ -133,8 +135,8 @@ impl Writer {
         if let Some(why) = &self.poisoned {
             return Err(CommitError::Refused { why: Arc::clone(why) });
         }
-        // What is applied cannot be taken back, so there is room for it before.
-        self.make_room(transaction_bytes(&transaction.operations), batch)
+        // An applied transaction cannot be undone, so reserve space first.
+        self.reserve(transaction_bytes(&transaction.operations), batch)
             .map_err(|why| CommitError::Refused { why })?;
         let applied = self.core.apply(transaction)?;
         if let Some(revised) = applied.revised {
@@ -144,37 +146,38 @@ impl Writer {
         Ok(applied.commit)
     }
 
-    /// Makes room for `bytes` more of the batch, and for a compaction. While the disk is full, as much is asked for as was missed:
-    /// what is refused does not change with every size.
-    fn make_room(&mut self, bytes: usize, batch: &mut Batch) -> Result<(), Arc<str>> {
+    /// Reserves space for `bytes` more of the batch, and for a compaction. While the disk is full,
+    /// it reserves at least as much as last failed, so that refusals do not depend on each
+    /// transaction's size.
+    fn reserve(&mut self, bytes: usize, batch: &mut Batch) -> Result<(), Arc<str>> {
         if let Some(failed) = &batch.failed {
             return Err(failed.to_string().into());
         }
-        let bytes = bytes.max(self.missed);
+        let bytes = bytes.max(self.shortfall);
         let number = self.log.number();
         let made =
-            self.log.make_room(self.frame.len() + bytes + COMPACTION_BYTES, batch.before, batch.compacted);
+            self.log.reserve(self.frame.len() + bytes + COMPACTION_BYTES, batch.before, batch.compacted);
         if self.log.number() != number {
-            self.keeper.rotated(number);
+            self.maintenance.rotated(number);
         }
         match made {
-            Ok(()) if self.missed > 0 => {
-                self.missed = 0;
-                self.keeper.note_full(None);
+            Ok(()) if self.shortfall > 0 => {
+                self.shortfall = 0;
+                self.maintenance.note_full(None);
                 Ok(())
             }
             Ok(()) => Ok(()),
-            Err(NoRoom::Full(error)) => {
-                self.missed = bytes.max(1);
+            Err(SpaceError::Full(error)) => {
+                self.shortfall = bytes.max(1);
                 let why: Arc<str> = format!(
                     "there is no room at {} ({error}); free some there, and writes go on",
                     self.files.path("").display()
                 )
                 .into();
-                self.keeper.note_full(Some(Arc::clone(&why)));
+                self.maintenance.note_full(Some(Arc::clone(&why)));
                 Err(why)
             }
-            Err(NoRoom::Failed(error)) => {
+            Err(SpaceError::Failed(error)) => {
                 let why = error.to_string().into();
                 batch.failed = Some(error);
                 Err(why)
@@ -186,18 +189,19 @@ impl Writer {
         match &self.poisoned {
             Some(why) => Err(CompactError::Refused { why: Arc::clone(why) }),
             None if to > self.core.head() => {
-                Err(CompactError::Future { asked: to, current: self.core.head() })
+                Err(CompactError::Future { requested: to, current: self.core.head() })
             }
             None => Ok(()),
         }
     }
 
-    /// Makes the batch durable, then shows it, then answers. Refusals wait as well: they rest on what is not durable yet.
-    fn settle(&mut self, mut batch: Batch) {
+    /// Makes the batch durable, then publishes it, then replies. Conflicts wait too: they may
+    /// depend on commits of this batch.
+    fn finish(&mut self, mut batch: Batch) {
         let compacted = batch.compacted;
         batch.compact = batch.compact.filter(|to| *to > compacted);
         if let Some(to) = batch.compact {
-            match self.make_room(0, &mut batch) {
+            match self.reserve(0, &mut batch) {
                 Ok(()) => write_compaction(&mut self.frame, to),
                 Err(why) if batch.failed.is_none() => {
                     batch.compact = None;
@@ -218,7 +222,7 @@ impl Writer {
         }
         let wakes = self.shared.publish(batch.revised.drain(..));
         if let Some(to) = batch.compact {
-            self.shared.compact_in_turns(to, |gone| self.core.forget(gone));
+            self.shared.compact_in_steps(to, |gone| self.core.forget(gone));
         }
         self.shared.note_used(self.core.used());
         for (done, reply) in batch.commits {
@@ -228,19 +232,20 @@ impl Writer {
             let _ = reply.send(Ok(()));
         }
         wakes.wake();
-        self.keeper.look(&self.core, &self.shared);
+        self.maintenance.checkpoint_if_due(&self.core, &self.shared);
     }
 
     fn write(&mut self, transactions: usize, before: Revision) -> io::Result<()> {
         let begun = Instant::now();
         self.log.append(&mut self.frame, before)?;
         self.queue.synced(transactions, begun.elapsed());
-        self.keeper.wrote(self.frame.len() as u64);
+        self.maintenance.wrote(self.frame.len() as u64);
         if self.log.wants_spare() {
-            self.keeper.want_spare();
+            self.maintenance.request_spare();
         }
         if self.queue.is_empty() {
-            // It only helps to tell damage from a torn end. A disk that fails here fails the next batch.
+            // The seal only helps to distinguish damage from a torn end. If writing it fails, so
+            // will the next batch.
             let _ = self.log.seal(self.core.head());
         }
         Ok(())
@@ -255,7 +260,7 @@ impl Writer {
         )
         .into();
         self.poisoned = Some(Arc::clone(&why));
-        self.keeper.note_poison(&why);
+        self.maintenance.note_poison(&why);
         for (done, reply) in batch.commits {
             let _ = reply.send(Err(match done {
                 Ok(commit) if commit.changed => CommitError::Unknown { why: Arc::clone(&why) },
@@ -267,13 +272,13 @@ impl Writer {
         }
     }
 
-    /// Answers what is asked of a moment when everything that was applied is published.
+    /// Answers requests that need every applied commit to be published.
     fn serve(&mut self, request: Request) {
         match request {
             Request::View(reply) => drop(reply.send((self.shared.table().view(), self.shared.current()))),
             Request::Checkpoint(reply) => match &self.poisoned {
                 Some(why) => drop(reply.send(Err(io::Error::other(why.to_string())))),
-                None => self.keeper.checkpoint(&self.shared, Some(reply)),
+                None => self.maintenance.checkpoint(&self.shared, Some(reply)),
             },
             Request::Commit(..) | Request::Compact(..) | Request::Close(..) => {
                 unreachable!("they are part of the batch")

@@ -1,4 +1,4 @@
-//! A backend behind a bad line.
+//! A backend behind an unreliable connection.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -12,33 +12,37 @@ use machinery_sync::{Mutex, Notify};
 
 use super::dice::Dice;
 use crate::contract::{
-    self, Commit, CommitError, CompactError, Page, Range, ReadError, Seen, Span, Transaction, Watch,
-    WatchError, Watching,
+    self, Commit, CommitError, CompactError, KeySpan, Page, Range, ReadError, Transaction, Watch, WatchError,
+    WatchItem, WatchStream,
 };
 
-/// How often each fault happens, in a thousand calls; none by default.
+/// Fault probabilities, per thousand calls; zero by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Odds {
-    /// A call fails before anything is done: a read or a watch is unavailable, a commit or a compaction is refused.
+pub struct FaultOdds {
+    /// A call fails without effect: a read or a watch is unavailable, a commit or a compaction is
+    /// refused.
     pub unavailable: u16,
-    /// A call is done and its answer is lost: a read is unavailable, a commit or a compaction is unknown.
+    /// A call is executed and its answer is lost: a read is unavailable, a commit or a compaction
+    /// is unknown.
     pub lost: u16,
-    /// Somebody else compacts before a read or a watch, up to some revision that is at most `window` old.
+    /// Another client compacts before a read or a watch, up to a revision at most `window` below
+    /// the newest.
     pub compaction: u16,
     /// See [`compaction`](Self::compaction).
     pub window: u64,
-    /// A watch ends where its next item would come.
+    /// A watch ends instead of yielding its next item.
     pub ending: u16,
-    /// A call takes up to `longest`, before it is done and again after that. Needs tokio's clock.
+    /// A call is delayed by up to `longest`, before its execution and again after it. Needs tokio's
+    /// clock.
     pub delay: u16,
     /// See [`delay`](Self::delay).
     pub longest: Duration,
 }
 
-/// How often each fault has happened.
+/// Counts of the faults that happened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the fields of `Odds`")]
-pub struct Fired {
+#[expect(missing_docs, reason = "the fields of `FaultOdds`")]
+pub struct FaultCounts {
     pub unavailable: u64,
     pub lost: u64,
     pub compaction: u64,
@@ -47,67 +51,67 @@ pub struct Fired {
     pub held: u64,
 }
 
-/// A backend that fails as one behind a network does, and never in a way that the contract does not allow: it invents no
-/// refusal, loses no change, and reorders nothing.
+/// A backend that fails like one behind a network, within the contract: it invents no conflict,
+/// loses no change, and reorders nothing.
 ///
-/// Without odds it does what the backend in it does. Clones are the same.
+/// With default odds it behaves like the inner backend. Clones share it.
 #[derive(Debug)]
-pub struct Backend<B> {
+pub struct FaultyBackend<B> {
     inner: Arc<B>,
-    line: Arc<Line>,
+    line: Arc<Link>,
 }
 
-/// Stops all calls of a [`Backend`] until it is dropped.
+/// Blocks all calls of a [`FaultyBackend`] until it is dropped.
 #[derive(Debug)]
-pub struct Hold(Arc<Line>);
+pub struct HoldGuard(Arc<Link>);
 
 #[derive(Debug)]
-struct Line {
+struct Link {
     state: Mutex<State>,
     released: Notify,
 }
 
 #[derive(Debug)]
 struct State {
-    odds: Odds,
+    odds: FaultOdds,
     dice: Dice,
     holds: usize,
-    fired: Fired,
+    fired: FaultCounts,
 }
 
-enum Fault {
+enum CallFault {
     None,
     Before,
     After,
 }
 
-impl<B: contract::Backend> Backend<B> {
-    /// Puts `inner` behind a line with these odds.
-    pub fn new(inner: B, odds: Odds, seed: u64) -> Self {
-        let state = State { odds, dice: Dice::new(seed), holds: 0, fired: Fired::default() };
-        let line = Line { state: Mutex::new(state), released: Notify::new() };
+impl<B: contract::Backend> FaultyBackend<B> {
+    /// Wraps `inner` with these fault probabilities.
+    pub fn new(inner: B, odds: FaultOdds, seed: u64) -> Self {
+        let state = State { odds, dice: Dice::new(seed), holds: 0, fired: FaultCounts::default() };
+        let line = Link { state: Mutex::new(state), released: Notify::new() };
         Self { inner: Arc::new(inner), line: Arc::new(line) }
     }
 
-    /// Changes the odds; `Odds::default()` makes the line good again.
-    pub fn set(&self, odds: Odds) {
+    /// Changes the probabilities; the default disables all faults.
+    pub fn set(&self, odds: FaultOdds) {
         self.line.state.lock().odds = odds;
     }
 
-    /// Stops all calls that begin from now on, until what is returned is dropped.
+    /// Blocks all calls that begin from now on, until the returned guard is dropped.
     #[must_use]
-    pub fn hold(&self) -> Hold {
+    pub fn hold(&self) -> HoldGuard {
         self.line.state.lock().holds += 1;
-        Hold(self.line.clone())
+        HoldGuard(self.line.clone())
     }
 
-    /// How often each fault has happened.
+    /// Returns the counts of the faults that happened.
     #[must_use]
-    pub fn fired(&self) -> Fired {
+    pub fn fired(&self) -> FaultCounts {
         self.line.state.lock().fired
     }
 
-    /// The backend behind the line.
+    /// Returns the inner backend.
     #[must_use]
     pub fn inner(&self) -> &B {
         &self.inner
@@ -115,36 +119,36 @@ impl<B: contract::Backend> Backend<B> {
 
     async fn read<T>(&self, call: impl Future<Output = Result<T, ReadError>>) -> Result<T, ReadError> {
         let fault = self.line.meet().await;
-        if matches!(fault, Fault::Before) {
+        if matches!(fault, CallFault::Before) {
             return Err(ReadError::Unavailable { why: why() });
         }
         self.race().await;
         let answer = call.await;
         self.line.delay().await;
         match fault {
-            Fault::After => Err(ReadError::Unavailable { why: why() }),
+            CallFault::After => Err(ReadError::Unavailable { why: why() }),
             _ => answer,
         }
     }
 
-    /// Somebody else compacts, perhaps.
+    /// Compacts with the configured probability, as another client would.
     async fn race(&self) {
         let Some(back) = self.line.state.lock().compaction() else { return };
         if let Ok(now) = self.inner.revision().await {
-            // It fails when it is behind another one, which is as good.
+            // Another compaction may be ahead of it, which is as good.
             let _ = self.inner.compact(Revision(now.0.saturating_sub(back))).await;
         }
     }
 }
 
-impl<B> Clone for Backend<B> {
+impl<B> Clone for FaultyBackend<B> {
     fn clone(&self) -> Self {
         Self { inner: self.inner.clone(), line: self.line.clone() }
     }
 }
 
 #[async_trait]
-impl<B: contract::Backend> contract::Backend for Backend<B> {
+impl<B: contract::Backend> contract::Backend for FaultyBackend<B> {
     async fn revision(&self) -> Result<Revision, ReadError> {
         self.read(self.inner.revision()).await
     }
@@ -155,48 +159,48 @@ impl<B: contract::Backend> contract::Backend for Backend<B> {
 
     async fn commit(&self, transaction: Transaction) -> Result<Commit, CommitError> {
         let fault = self.line.meet().await;
-        if matches!(fault, Fault::Before) {
+        if matches!(fault, CallFault::Before) {
             return Err(CommitError::Refused { why: why() });
         }
         let answer = self.inner.commit(transaction).await;
         self.line.delay().await;
         match fault {
-            Fault::After => Err(CommitError::Unknown { why: why() }),
+            CallFault::After => Err(CommitError::Unknown { why: why() }),
             _ => answer,
         }
     }
 
-    async fn watch(&self, span: Span, after: Revision) -> Result<Watch, WatchError> {
+    async fn watch(&self, span: KeySpan, after: Revision) -> Result<Watch, WatchError> {
         let fault = self.line.meet().await;
-        if matches!(fault, Fault::Before) {
+        if matches!(fault, CallFault::Before) {
             return Err(WatchError::Unavailable { why: why() });
         }
         self.race().await;
         let watch = self.inner.watch(span, after).await;
         self.line.delay().await;
         match fault {
-            Fault::After => Err(WatchError::Unavailable { why: why() }),
-            _ => watch.map(|inner| Watch::new(Ending { inner, line: self.line.clone(), ended: false })),
+            CallFault::After => Err(WatchError::Unavailable { why: why() }),
+            _ => watch.map(|inner| Watch::new(EndingWatch { inner, line: self.line.clone(), ended: false })),
         }
     }
 
     async fn compact(&self, to: Revision) -> Result<(), CompactError> {
         let fault = self.line.meet().await;
-        if matches!(fault, Fault::Before) {
+        if matches!(fault, CallFault::Before) {
             return Err(CompactError::Refused { why: why() });
         }
         let answer = self.inner.compact(to).await;
         self.line.delay().await;
         match fault {
-            Fault::After => Err(CompactError::Unknown { why: why() }),
+            CallFault::After => Err(CompactError::Unknown { why: why() }),
             _ => answer,
         }
     }
 }
 
-impl Line {
-    /// Waits as long as the line is held or slow, then says what happens to the call.
-    async fn meet(&self) -> Fault {
+impl Link {
+    /// Waits while the connection is held or delayed, then draws the fault of the call.
+    async fn meet(&self) -> CallFault {
         let mut counted = false;
         loop {
             let listener = self.released.listen();
@@ -213,12 +217,12 @@ impl Line {
         let state = &mut *self.state.lock();
         if state.dice.chance(state.odds.unavailable) {
             state.fired.unavailable += 1;
-            Fault::Before
+            CallFault::Before
         } else if state.dice.chance(state.odds.lost) {
             state.fired.lost += 1;
-            Fault::After
+            CallFault::After
         } else {
-            Fault::None
+            CallFault::None
         }
     }
 
@@ -246,7 +250,7 @@ impl State {
     }
 }
 
-impl Drop for Hold {
+impl Drop for HoldGuard {
     fn drop(&mut self) {
         self.0.state.lock().holds -= 1;
         self.0.released.notify_all();
@@ -254,14 +258,14 @@ impl Drop for Hold {
 }
 
 /// A watch that may end before its next item.
-struct Ending {
+struct EndingWatch {
     inner: Watch,
-    line: Arc<Line>,
+    line: Arc<Link>,
     ended: bool,
 }
 
-impl Watching for Ending {
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Seen, WatchError>> {
+impl WatchStream for EndingWatch {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<WatchItem, WatchError>> {
         if !self.ended {
             let seen = ready!(Pin::new(&mut self.inner).poll_next(cx)).expect("a watch ends with an error");
             let state = &mut *self.line.state.lock();
@@ -280,5 +284,5 @@ impl Watching for Ending {
 }
 
 fn why() -> Arc<str> {
-    "the line is bad (a fault that was asked for)".into()
+    "the connection failed (an injected fault)".into()
 }

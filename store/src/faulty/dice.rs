@@ -1,17 +1,17 @@
-//! Chance from a seed.
+//! A seeded pseudo-random number generator.
 
-/// A stream of numbers that its seed determines.
+/// A pseudo-random number generator; the seed determines its numbers.
 #[derive(Clone, Debug)]
 pub struct Dice(u64);
 
 impl Dice {
-    /// The stream of `seed`.
+    /// Creates a generator with `seed`.
     #[must_use]
     pub const fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// Any number (splitmix64).
+    /// Returns the next number (splitmix64).
     pub const fn roll(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -20,7 +20,7 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    /// A number below `end`; zero if that is zero.
+    /// Returns a number below `end`, or zero if `end` is zero.
     pub const fn below(&mut self, end: u64) -> u64 {
         match end {
             0 => 0,
@@ -28,12 +28,12 @@ impl Dice {
         }
     }
 
-    /// Yes, `per_mille` times in a thousand.
+    /// Returns true with a probability of `per_mille` in a thousand.
     pub const fn chance(&mut self, per_mille: u16) -> bool {
         self.below(1000) < per_mille as u64
     }
 
-    /// Yes, every other time.
+    /// Returns true with a probability of one half.
     pub const fn coin(&mut self) -> bool {
         self.chance(500)
     }

@@ -1,14 +1,15 @@
-//! A place where calls wait until a test lets them go on.
+//! A gate that blocks calls until a test opens it.
 
 use std::sync::{Arc, mpsc};
 
 use machinery_sync::{Mutex, Notify};
 
-/// Holds the calls that reach it until it is opened. Dropping it opens it, so that no thread is left behind.
+/// Blocks the calls that reach it until it is opened. Dropping it opens it, so that no thread stays
+/// blocked.
 #[derive(Debug, Default)]
 pub struct Gate(Arc<Door>);
 
-/// The side of a [`Gate`] where calls wait.
+/// The side of a [`Gate`] at which calls wait.
 #[derive(Debug, Default)]
 pub(super) struct Door {
     state: Mutex<State>,
@@ -19,18 +20,18 @@ pub(super) struct Door {
 struct State {
     open: bool,
     reached: bool,
-    /// Dropping a sender lets its thread go.
+    /// Dropping a sender releases its thread.
     waiting: Vec<mpsc::Sender<()>>,
 }
 
 impl Gate {
-    /// A closed gate.
+    /// Creates a closed gate.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Waits until a call has reached the gate. Dropping this future changes nothing.
+    /// Waits until a call has reached the gate. Cancel safe.
     pub async fn reached(&self) {
         loop {
             let listener = self.0.arrived.listen();
@@ -41,7 +42,7 @@ impl Gate {
         }
     }
 
-    /// Lets all go on that wait, and all that come.
+    /// Releases all waiting calls, and lets later ones pass.
     pub fn open(&self) {
         let mut state = self.0.state.lock();
         state.open = true;
@@ -72,7 +73,7 @@ impl Door {
         }
         drop(state);
         self.arrived.notify_all();
-        // Nothing is ever sent: this ends when the sender is dropped.
+        // Nothing is ever sent: `recv` returns when the sender is dropped.
         let _ = opened.recv();
     }
 }

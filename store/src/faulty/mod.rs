@@ -1,21 +1,22 @@
-//! Faults as an input: a disk that loses and tears what is not synced, and a backend that fails as a network does.
+//! Fault injection: a disk that loses and tears unsynced data, and a backend that fails like one
+//! behind a network.
 //!
-//! Every fault here is one that the contract allows ([`Files`](crate::files::Files), [`Backend`](crate::Backend)): code
-//! that fails under it is wrong. Chance comes from a seed, and what happened is counted, so a test can insist that the
-//! fault it is about did occur.
+//! The contracts of [`Files`](crate::files::Files) and [`Backend`](crate::Backend) allow every
+//! fault here: code that fails under them is wrong. A seed determines all randomness, and faults
+//! are counted, so that a test can require that its fault did occur.
 //!
 //! ```
-//! use machinery_store::faulty::{Disk, Lost};
+//! use machinery_store::faulty::{FaultyDisk, PowerLoss};
 //! use machinery_store::files::{File, Files};
 //!
-//! let disk = Disk::new();
+//! let disk = FaultyDisk::new();
 //! let file = disk.create("notes")?;
 //! file.write_at(b"kept", 0)?;
 //! file.sync()?;
 //! disk.sync()?;
 //! file.write_at(b"lost", 0)?;
 //! assert_eq!(disk.contents()["notes"], b"lost");
-//! assert_eq!(disk.crash(Lost::Everything, 1).contents()["notes"], b"kept");
+//! assert_eq!(disk.crash(PowerLoss::Everything, 1).contents()["notes"], b"kept");
 //! # Ok::<(), std::io::Error>(())
 //! ```
 
@@ -24,7 +25,7 @@ mod dice;
 mod disk;
 mod gate;
 
-pub use backend::{Backend, Fired, Hold, Odds};
+pub use backend::{FaultCounts, FaultOdds, FaultyBackend, HoldGuard};
 pub use dice::Dice;
-pub use disk::{Call, Damage, Disk, Effect, Fault, Lost, SECTOR};
+pub use disk::{CrashDamage, DiskCall, DiskFault, FaultEffect, FaultyDisk, PowerLoss, SECTOR};
 pub use gate::Gate;

@@ -1,4 +1,4 @@
-//! A real directory.
+//! A directory of the operating system.
 
 use std::fs;
 use std::io;
@@ -9,24 +9,24 @@ use super::{File, Files};
 
 const LOCK: &str = "lock";
 
-/// Files are for their owner alone, and so are directories: they hold what is secret.
+/// Files and directories are private to their owner, since values may be secrets.
 const OWNERS_FILE: u32 = 0o600;
 const OWNERS_DIRECTORY: u32 = 0o700;
 
-/// A directory of the operating system. What it makes is for its owner alone (files 0600, directories 0700); what is there already stays as
-/// open as it is.
+/// A directory of the operating system. Files are created with mode 0600 and directories with 0700;
+/// the modes of existing ones are unchanged.
 #[derive(Clone, Debug)]
 pub struct Directory {
     path: PathBuf,
 }
 
 impl Directory {
-    /// The directory at `path`, which exists.
+    /// Returns the existing directory at `path`.
     pub fn existing(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
-    /// The directory at `path`, which is made if it is not there; then its name is durable.
+    /// Creates the directory at `path` if needed, and makes its name durable.
     pub fn make(path: impl Into<PathBuf>) -> io::Result<Self> {
         let path = path.into();
         let missing: Vec<PathBuf> =
@@ -36,7 +36,8 @@ impl Directory {
             sync_name(made)?;
         }
         if missing.is_empty() {
-            // Whoever made it may not have come to this. It may be somebody else's to read.
+            // An interrupted creation may not have synced the name. The parent may be unreadable
+            // for us.
             let _ = sync_name(&path);
         }
         Ok(Self { path })
@@ -56,15 +57,15 @@ impl Files for Directory {
     fn create(&self, name: &str) -> io::Result<Box<dyn File>> {
         let mut options = fs::OpenOptions::new();
         options.read(true).write(true).create_new(true).mode(OWNERS_FILE);
-        Ok(Box::new(Open(options.open(self.path(name))?)))
+        Ok(Box::new(DirectoryFile(options.open(self.path(name))?)))
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn File>> {
-        Ok(Box::new(Open(fs::OpenOptions::new().read(true).write(true).open(self.path(name))?)))
+        Ok(Box::new(DirectoryFile(fs::OpenOptions::new().read(true).write(true).open(self.path(name))?)))
     }
 
     fn open_to_read(&self, name: &str) -> io::Result<Box<dyn File>> {
-        Ok(Box::new(Open(fs::File::open(self.path(name))?)))
+        Ok(Box::new(DirectoryFile(fs::File::open(self.path(name))?)))
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
@@ -92,7 +93,7 @@ impl Files for Directory {
         options.write(true).create(true).truncate(false).mode(OWNERS_FILE);
         let file = options.open(self.path(LOCK))?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(Box::new(Lock(file)))),
+            Ok(()) => Ok(Some(Box::new(DirectoryLock(file)))),
             Err(fs::TryLockError::WouldBlock) => Ok(None),
             Err(fs::TryLockError::Error(error)) => Err(error),
         }
@@ -109,18 +110,18 @@ impl Files for Directory {
     }
 }
 
-struct Lock(fs::File);
+struct DirectoryLock(fs::File);
 
-/// To close the file is not enough: a process that is being started has it, too, for a moment.
-impl Drop for Lock {
+/// Unlocks explicitly: a child process being spawned may briefly share the file.
+impl Drop for DirectoryLock {
     fn drop(&mut self) {
         let _ = self.0.unlock();
     }
 }
 
-struct Open(fs::File);
+struct DirectoryFile(fs::File);
 
-impl File for Open {
+impl File for DirectoryFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
         self.0.read_exact_at(buffer, offset)
     }

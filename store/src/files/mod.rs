@@ -1,5 +1,5 @@
-//! The port to the disk: one flat directory of files. All that a store does to a disk goes through here, so a test can
-//! put a disk that fails under it ([`faulty::Disk`](crate::faulty)).
+//! The port to the disk: one flat directory of files. All disk access of a store goes through it,
+//! so that a test can substitute a failing one ([`FaultyDisk`](crate::faulty)).
 
 mod directory;
 
@@ -8,53 +8,55 @@ use std::path::PathBuf;
 
 pub use directory::Directory;
 
-/// A directory, with files by name and no directories in it.
+/// A directory of files, without subdirectories.
 ///
-/// What a file holds is durable after [`File::sync`]; that a name exists, is gone or means another file is durable after
-/// [`Files::sync`]. Before that a power cut may undo any part of it, in any order.
+/// The content of a file is durable after [`File::sync`]; the creation, removal or rename of a name
+/// is durable after [`Files::sync`]. Until then a power cut may undo any part of it, in any order.
 pub trait Files: Send + Sync + 'static {
-    /// Makes a new, empty file that can be read and written. Fails if the name is taken.
+    /// Creates an empty file for reading and writing. Fails if the name exists.
     fn create(&self, name: &str) -> io::Result<Box<dyn File>>;
 
-    /// Opens a file to be read and written.
+    /// Opens a file for reading and writing.
     fn open(&self, name: &str) -> io::Result<Box<dyn File>>;
 
-    /// Opens a file to be read only, which works where nothing can be written.
+    /// Opens a file for reading only, which works on a read-only file system.
     fn open_to_read(&self, name: &str) -> io::Result<Box<dyn File>>;
 
-    /// Gives a file another name, and takes that name from whatever had it.
+    /// Renames a file, replacing an existing file of that name.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
 
     /// Removes a file.
     fn remove(&self, name: &str) -> io::Result<()>;
 
-    /// The names of all files, in no order.
+    /// Returns the names of all files, in no particular order.
     fn list(&self) -> io::Result<Vec<String>>;
 
-    /// Makes names durable.
+    /// Makes creations, removals and renames durable.
     fn sync(&self) -> io::Result<()>;
 
-    /// Takes the directory for this process until what is returned is dropped; none if another one has it.
+    /// Locks the directory for this process until the returned guard is dropped; `None` if another
+    /// process has it.
     fn lock(&self) -> io::Result<Option<Box<dyn Send + Sync>>>;
 
-    /// A number that nobody can foresee.
+    /// Returns an unpredictable number.
     fn salt(&self) -> io::Result<u64>;
 
-    /// Where a file is, for people.
+    /// Returns the path of a file, for messages.
     fn path(&self, name: &str) -> PathBuf;
 }
 
 /// An open file.
 pub trait File: Send + Sync {
-    /// Reads into all of `buffer` from `offset` on; fails with [`io::ErrorKind::UnexpectedEof`] where the file is shorter.
+    /// Fills `buffer` from `offset` on; fails with [`io::ErrorKind::UnexpectedEof`] if the file is
+    /// shorter.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
 
-    /// Writes all of `bytes` at `offset`. May have written a part when it fails.
+    /// Writes all of `bytes` at `offset`. A failed write may have written a part.
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
 
-    /// Makes what was written durable. After it has failed once, nothing is known of what was written before.
+    /// Makes the content durable. After a failure the state of all earlier writes is unknown.
     fn sync(&self) -> io::Result<()>;
 
-    /// How many bytes the file has.
+    /// Returns the size of the file.
     fn size(&self) -> io::Result<u64>;
 }

@@ -1,72 +1,75 @@
-//! What was asked, what was answered, and when.
+//! Records of calls, their answers, and their times.
 
 use std::collections::BTreeMap;
 
 use machinery_objects::Revision;
 
 use super::violation::Violation;
-use crate::{Commit, CommitError, CompactError, Page, Range, ReadError, Seen, Span, Transaction, WatchError};
+use crate::{
+    Commit, CommitError, CompactError, KeySpan, Page, Range, ReadError, Transaction, WatchError, WatchItem,
+};
 
-/// All that was recorded. Times are places in one order of all calls and answers.
+/// A recorded history. Times are positions in one order of all calls and answers.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    /// The store's revision at the beginning, when it was empty.
+    /// The revision of the empty store at the start.
     pub first: Revision,
-    /// The calls, in the order in which they were made.
-    pub calls: Vec<Call>,
-    /// The watches, in the order in which they were asked for.
-    pub watches: Vec<Watched>,
+    /// The calls, in order.
+    pub calls: Vec<CallRecord>,
+    /// The watches, in the order of their calls.
+    pub watches: Vec<WatchRecord>,
 }
 
-/// One call and its answer.
+/// A call and its answer.
 #[derive(Clone, Debug)]
-pub struct Call {
-    /// Whose.
+pub struct CallRecord {
+    /// The client.
     pub client: usize,
-    /// When it was made.
+    /// The time of the call.
     pub called: u64,
-    /// When it was answered; none if the client went away before.
+    /// The time of the answer; `None` if the client cancelled the call.
     pub answered: Option<u64>,
-    /// What was said.
+    /// The request and its answer.
     pub exchange: Exchange,
 }
 
-/// A question, and its answer if there was one.
+/// A request, and its answer if there was one.
 #[derive(Clone, Debug)]
 pub enum Exchange {
     /// A transaction.
     Commit(Transaction, Option<Result<Commit, CommitError>>),
     /// A read.
     Range(Range, Option<Result<Page, ReadError>>),
-    /// The newest revision.
+    /// A read of the newest revision.
     Revision(Option<Result<Revision, ReadError>>),
     /// A compaction.
     Compact(Revision, Option<Result<(), CompactError>>),
 }
 
-/// One watch, from its call to the last thing that it told.
+/// A watch, from its call to its last item.
 #[derive(Clone, Debug)]
-pub struct Watched {
-    /// Whose.
+pub struct WatchRecord {
+    /// The client.
     pub client: usize,
-    /// What of.
-    pub span: Span,
-    /// From where.
+    /// The span.
+    pub span: KeySpan,
+    /// The start revision.
     pub after: Revision,
-    /// When it was asked for.
+    /// The time of the call.
     pub called: u64,
-    /// When it began or was refused; none if the client went away before.
+    /// The time of its start or refusal; `None` if the client cancelled the call.
     pub answered: Option<u64>,
-    /// When marks were asked for.
+    /// The times of progress requests.
     pub requests: Vec<u64>,
-    /// What it told, and when.
-    pub seen: Vec<(u64, Seen)>,
-    /// Why it ended or did not begin, if the store said so.
+    /// The items, each with its time.
+    pub seen: Vec<(u64, WatchItem)>,
+    /// The error that ended or refused it, if any.
     pub end: Option<WatchError>,
 }
 
-impl Call {
-    /// A revision that was the newest at some moment of the call, by its answer.
+impl CallRecord {
+    /// Returns a revision that was the newest at some time during the call, according to its
+    /// answer.
     pub(super) fn newest(&self) -> Option<Revision> {
         match &self.exchange {
             Exchange::Commit(_, Some(Ok(commit))) => Some(commit.revision),
@@ -79,9 +82,9 @@ impl Call {
     }
 }
 
-/// How far the store was compacted: what a call may have met, and what it must have.
+/// Bounds of the compacted revision over time: certain and possible compactions.
 ///
-/// What was before the store's first revision is as good as compacted.
+/// Revisions before the store's first count as compacted.
 pub(super) struct Compactions(Vec<(u64, Option<u64>, Revision)>);
 
 impl Compactions {
@@ -97,20 +100,20 @@ impl Compactions {
         Self([(0, None, history.first)].into_iter().chain(compactions).collect())
     }
 
-    /// Acknowledged before `time`.
+    /// Returns the compacted revision acknowledged before `time`.
     pub(super) fn certain(&self, time: u64) -> Option<Revision> {
         let done = |answered: &Option<u64>| answered.is_some_and(|answered| answered < time);
         self.0.iter().filter(|(_, answered, _)| done(answered)).map(|(.., to)| *to).max()
     }
 
-    /// Asked for before `time`.
+    /// Returns the highest compaction requested before `time`.
     pub(super) fn possible(&self, time: u64) -> Option<Revision> {
         self.0.iter().filter(|(called, ..)| *called < time).map(|(.., to)| *to).max()
     }
 }
 
-/// What the judgement rests on: each client waits for its answers, and the last call succeeded, so that the record ends in a
-/// state that is known.
+/// Checks the preconditions of the analysis: each client waits for its answers, and the last call
+/// succeeded, so that the final state is known.
 pub(super) fn assume(history: &History) -> Result<(), Violation> {
     let mut busy: BTreeMap<usize, u64> = BTreeMap::new();
     for call in &history.calls {
@@ -122,7 +125,7 @@ pub(super) fn assume(history: &History) -> Result<(), Violation> {
             )));
         }
     }
-    match history.calls.last().map(Call::newest) {
+    match history.calls.last().map(CallRecord::newest) {
         Some(Some(_)) => Ok(()),
         _ => Err(Violation::Assumption("the last call of a record reads the store, and succeeds".into())),
     }

@@ -1,11 +1,12 @@
-//! The search for an order of all calls that explains every answer.
+//! The search for an order of all calls that explains every answer (linearizability).
 //!
-//! It goes forward, call by call. A call can be next if no call that is not yet placed was answered before it was made.
-//! What tells a revision without changing it (reads, refusals, commits that changed nothing) is placed as soon as it
-//! can be: a store has one state for each revision, so nothing is lost by it. The commit that was acknowledged with the next
-//! revision comes next. So there is a choice only where nobody was told who made a revision: between the commits whose
-//! outcome is unknown, less those that did not put what readers found at that revision. There the search goes back if
-//! it has to, and does not try twice what it has found to lead nowhere. It ends in an answer or in
+//! The search goes forward, call by call. A call can be next if no unplaced call was answered
+//! before it was made. A call that reports a revision without changing it (reads, conflicts,
+//! commits without effect) is placed as early as possible: a store has one state per revision, so
+//! this excludes no order. The commit acknowledged with the next revision comes next. A choice
+//! exists only where no answer names the maker of a revision: between commits with an unknown
+//! outcome, without those that contradict the entries that clients read at that revision. The
+//! search backtracks over these choices, and visits no state twice. It ends with an order or with
 //! [`Violation::TooHard`], which is a failure too.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,44 +15,45 @@ use std::sync::Arc;
 use machinery_objects::Revision;
 
 use super::calls::History;
-use super::replay::{Moment, Replay, page_of};
-use super::steps::{Says, Step, evidence, guarded, steps};
+use super::linearization::{Linearization, RevisionState, page_of};
+use super::steps::{Observation, SearchStep, evidence, guarded, steps};
 use super::violation::Violation;
 use crate::{Commit, Condition, Key, Operation, Transaction, Value};
 
-/// The search is given up after so many steps.
+/// Maximum number of steps of the search.
 const STEPS: usize = 5_000_000;
 
-/// The order that explains `history`.
-pub(super) fn explain(history: &History) -> Result<Replay, Violation> {
+/// Finds an order that explains `history`.
+pub(super) fn explain(history: &History) -> Result<Linearization, Violation> {
     Search::new(history)?.run()
 }
 
 struct Search<'h> {
-    steps: Vec<Step<'h>>,
-    /// Which step made a revision, where that was acknowledged.
+    steps: Vec<SearchStep<'h>>,
+    /// The step that made a revision, where a commit was acknowledged with it.
     makers: BTreeMap<Revision, usize>,
-    /// Something that a revision put, as a reader saw it.
+    /// An entry that a revision put, as a client read it.
     evidence: BTreeMap<Revision, (Key, Value)>,
     placed: Vec<bool>,
-    /// All steps before this one are placed, or unknown.
+    /// All steps before this one are placed or unknown.
     low: usize,
-    /// Keys that some transaction asks to be unchanged.
+    /// Keys with an `Unchanged` condition.
     guarded: BTreeSet<Key>,
-    /// Steps whose outcome is unknown, and that are not placed.
+    /// Unplaced steps with an unknown outcome.
     unknown: BTreeSet<usize>,
-    /// How many are to be placed.
+    /// Number of steps with a known outcome that are not placed.
     left: usize,
-    replay: Replay,
-    /// In the order of placing: the step, and whether it made a revision.
+    replay: Linearization,
+    /// The placed steps in order, and whether each made a revision.
     order: Vec<(usize, bool)>,
 }
 
-/// What is left of the unknown, what is held, and when each guarded key that is absent came and went.
-type Place = (BTreeSet<usize>, Vec<(Key, Revision, Revision, Value)>, Vec<Vec<usize>>);
+/// Key of a search state: the unknown steps, the contents, and the revisions at which each absent
+/// guarded key was created and deleted.
+type SearchState = (BTreeSet<usize>, Vec<(Key, Revision, Revision, Value)>, Vec<Vec<usize>>);
 
-/// Where there was a choice: how much was placed then, and what has not been tried.
-struct Fork {
+/// A choice point: the number of placed steps, and the untried choices.
+struct SearchFork {
     placed: usize,
     choices: Vec<usize>,
 }
@@ -62,14 +64,14 @@ impl<'h> Search<'h> {
         steps.sort_by_key(|step| step.called);
         let mut makers = BTreeMap::new();
         for (place, step) in steps.iter().enumerate() {
-            if let Says::Done(_, Commit { revision, changed: true, .. }) = step.says
+            if let Observation::Done(_, Commit { revision, changed: true, .. }) = step.says
                 && let Some(other) = makers.insert(*revision, place)
             {
                 let (first, second) = (steps[other].call, step.call);
                 return Err(Violation::RevisionReused { revision: *revision, first, second });
             }
         }
-        let is_unknown = |step: &Step<'_>| matches!(step.says, Says::Unknown(_));
+        let is_unknown = |step: &SearchStep<'_>| matches!(step.says, Observation::Unknown(_));
         let unknown: BTreeSet<usize> = (0..steps.len()).filter(|place| is_unknown(&steps[*place])).collect();
         Ok(Self {
             makers,
@@ -79,14 +81,14 @@ impl<'h> Search<'h> {
             low: 0,
             left: steps.len() - unknown.len(),
             unknown,
-            replay: Replay::new(history.first),
+            replay: Linearization::new(history.first),
             order: Vec::new(),
             steps,
         })
     }
 
-    fn run(mut self) -> Result<Replay, Violation> {
-        let mut forks: Vec<Fork> = Vec::new();
+    fn run(mut self) -> Result<Linearization, Violation> {
+        let mut forks: Vec<SearchFork> = Vec::new();
         let mut been = BTreeSet::new();
         let mut furthest = (Revision::ZERO, None);
         for _ in 0..STEPS {
@@ -94,11 +96,11 @@ impl<'h> Search<'h> {
                 return Ok(self.replay);
             }
             let horizon = self.horizon();
-            if self.place_what_can_be(horizon) {
+            if self.place_fixed_steps(horizon) {
                 continue;
             }
             let mut choices = self.choices(horizon);
-            if choices.len() > 1 && !been.insert(self.place_in_the_search()) {
+            if choices.len() > 1 && !been.insert(self.state_key()) {
                 choices.clear();
             }
             loop {
@@ -106,7 +108,7 @@ impl<'h> Search<'h> {
                 if let Some(choice) = choices.pop() {
                     if self.make(choice) {
                         if !choices.is_empty() {
-                            forks.push(Fork { placed, choices });
+                            forks.push(SearchFork { placed, choices });
                         }
                         break;
                     }
@@ -121,7 +123,7 @@ impl<'h> Search<'h> {
                     return Err(stuck);
                 };
                 while self.order.len() > fork.placed {
-                    self.take_back();
+                    self.undo_last();
                 }
                 choices = fork.choices;
             }
@@ -129,35 +131,38 @@ impl<'h> Search<'h> {
         Err(Violation::TooHard { steps: STEPS })
     }
 
-    /// What may make the next revision: who was acknowledged with it, or else whoever is unknown.
+    /// Returns the candidates for the next revision: the commit acknowledged with it, or else the
+    /// unknown commits.
     fn choices(&self, horizon: u64) -> Vec<usize> {
         let next = self.replay.last().next();
         let is_due = |place: &usize| self.steps[*place].called < horizon;
         match self.makers.get(&next) {
             Some(maker) => Some(*maker).filter(is_due).into_iter().collect(),
             None => {
-                let fits = |place: &usize| is_due(place) && self.may_be(*place, next);
+                let fits = |place: &usize| is_due(place) && self.may_have_made(*place, next);
                 self.unknown.iter().copied().filter(fits).collect()
             }
         }
     }
 
-    /// All that decides how things can go on: where two ways lead to the same, the second need not be gone.
-    fn place_in_the_search(&self) -> Place {
+    /// Returns the key of the current search state: two paths to the same state need not both be
+    /// continued.
+    fn state_key(&self) -> SearchState {
         let held = &self.replay.moments[self.replay.moments.len() - 1].held;
         let entries = held.values();
         let entries = entries
             .map(|entry| (Arc::clone(&entry.key), entry.created, entry.modified, Arc::clone(&entry.value)));
-        // Of what is absent, `Unchanged` may ask whether it was before.
+        // An `Unchanged` condition depends on whether an absent key existed before.
         let absent = self.guarded.iter().filter(|key| !held.contains_key(*key)).map(|key| {
-            let there = |moment: &Moment| moment.held.contains_key(key);
+            let there = |moment: &RevisionState| moment.held.contains_key(key);
             let moments = &self.replay.moments;
             (1..moments.len()).filter(|at| there(&moments[*at]) != there(&moments[*at - 1])).collect()
         });
         (self.unknown.clone(), entries.collect(), absent.collect())
     }
 
-    /// The first answer of a step that is not placed: what was called after it cannot come before it.
+    /// Returns the earliest answer of an unplaced step: no call made after it can be placed before
+    /// it.
     fn horizon(&mut self) -> u64 {
         while self.low < self.steps.len()
             && (self.placed[self.low] || self.steps[self.low].answered == u64::MAX)
@@ -176,14 +181,14 @@ impl<'h> Search<'h> {
         horizon
     }
 
-    /// Places everything that tells the revision where the order is.
-    fn place_what_can_be(&mut self, horizon: u64) -> bool {
+    /// Places every step that reports the current revision and changes nothing.
+    fn place_fixed_steps(&mut self, horizon: u64) -> bool {
         let mut any = false;
         for place in self.low..self.steps.len() {
             if self.steps[place].called > horizon {
                 break;
             }
-            if !self.placed[place] && self.why_not(place).is_none() {
+            if !self.placed[place] && self.contradiction(place).is_none() {
                 self.place(place, false);
                 any = true;
             }
@@ -191,25 +196,27 @@ impl<'h> Search<'h> {
         any
     }
 
-    /// Why a step that changes nothing cannot be here.
-    fn why_not(&self, place: usize) -> Option<String> {
+    /// Returns the reason why a step that changes nothing cannot be placed here.
+    fn contradiction(&self, place: usize) -> Option<String> {
         let now = self.replay.last();
         let step = &self.steps[place];
         let held = &self.replay.moments[self.replay.moments.len() - 1].held;
-        let elsewhere = |said: Revision| (said != now).then(|| format!("it tells of revision {said}"));
+        let elsewhere = |said: Revision| (said != now).then(|| format!("it reports revision {said}"));
         match step.says {
-            Says::Newest(revision) => elsewhere(revision),
-            Says::Held(range, page) => elsewhere(page.at).or_else(|| {
-                (page_of(held, range).0 != page.entries).then(|| "it read what was not there".to_string())
+            Observation::Newest(revision) => elsewhere(revision),
+            Observation::Held(range, page) => elsewhere(page.at).or_else(|| {
+                (page_of(held, range).0 != page.entries).then(|| "it read other entries".to_string())
             }),
-            Says::Done(_, commit) if commit.changed => Some(format!("it made revision {}", commit.revision)),
-            Says::Done(transaction, commit) => elsewhere(commit.revision).or_else(|| {
+            Observation::Done(_, commit) if commit.changed => {
+                Some(format!("it made revision {}", commit.revision))
+            }
+            Observation::Done(transaction, commit) => elsewhere(commit.revision).or_else(|| {
                 let (moment, before) = self.replay.apply(transaction, step.called);
                 let is_so = moment.events.is_empty() && before == commit.before;
                 self.fails(transaction, step.compacted)
                     .or_else(|| (!is_so).then(|| "it would have changed something".to_string()))
             }),
-            Says::Refused(transaction, conflict) => elsewhere(conflict.revision).or_else(|| {
+            Observation::Refused(transaction, conflict) => elsewhere(conflict.revision).or_else(|| {
                 let (holding, rest) =
                     transaction.conditions.split_at(conflict.condition.min(transaction.conditions.len()));
                 let failed = rest.first()?;
@@ -218,11 +225,10 @@ impl<'h> Search<'h> {
                     let is_so = self.replay.holds(failed, step.compacted) != Some(true)
                         && failed.key() == &conflict.key
                         && held.get(&conflict.key) == conflict.current.as_ref();
-                    (!is_so)
-                        .then(|| format!("it was refused for {:?}, and told {:?}", failed, conflict.current))
+                    (!is_so).then(|| format!("it was refused for {:?} with {:?}", failed, conflict.current))
                 })
             }),
-            Says::Unknown(_) => Some("nobody knows whether it happened".to_string()),
+            Observation::Unknown(_) => Some("its outcome is unknown".to_string()),
         }
     }
 
@@ -231,9 +237,9 @@ impl<'h> Search<'h> {
         transaction.conditions.iter().find(fails).map(|condition| format!("{condition:?} does not hold"))
     }
 
-    /// Whether an unknown commit may have made `revision`.
-    fn may_be(&self, place: usize, revision: Revision) -> bool {
-        let Says::Unknown(transaction) = self.steps[place].says else { return false };
+    /// Returns whether an unknown commit may have made `revision`.
+    fn may_have_made(&self, place: usize, revision: Revision) -> bool {
+        let Observation::Unknown(transaction) = self.steps[place].says else { return false };
         let put = |key: &Key, value: &Value| {
             let is_it = |operation: &Operation| matches!(operation, Operation::Put(name, put) if name == key && put == value);
             transaction.operations.iter().any(is_it)
@@ -241,12 +247,12 @@ impl<'h> Search<'h> {
         self.evidence.get(&revision).is_none_or(|(key, value)| put(key, value))
     }
 
-    /// Places a step that makes the next revision, if it can.
+    /// Places a step that makes the next revision, if possible.
     fn make(&mut self, place: usize) -> bool {
         let step = &self.steps[place];
         let (transaction, said) = match step.says {
-            Says::Done(transaction, commit) => (transaction, Some(commit)),
-            Says::Unknown(transaction) => (transaction, None),
+            Observation::Done(transaction, commit) => (transaction, Some(commit)),
+            Observation::Unknown(transaction) => (transaction, None),
             _ => return false,
         };
         if self.fails(transaction, step.compacted).is_some() {
@@ -269,13 +275,13 @@ impl<'h> Search<'h> {
         self.order.push((place, makes));
     }
 
-    fn take_back(&mut self) {
+    fn undo_last(&mut self) {
         let Some((place, makes)) = self.order.pop() else { return };
         self.placed[place] = false;
         if makes {
             self.replay.moments.pop();
         }
-        if matches!(self.steps[place].says, Says::Unknown(_)) {
+        if matches!(self.steps[place].says, Observation::Unknown(_)) {
             self.unknown.insert(place);
         } else {
             self.left += 1;
@@ -289,13 +295,13 @@ impl<'h> Search<'h> {
         let candidates = waiting.take_while(|place| self.steps[*place].called < horizon).take(12);
         let tell = |place: usize| {
             let why = match self.steps[place].says {
-                Says::Done(transaction, commit)
+                Observation::Done(transaction, commit)
                     if commit.changed && commit.revision == self.replay.last().next() =>
                 {
                     self.fails(transaction, self.steps[place].compacted)
-                        .or(Some("it found what was not there".into()))
+                        .or(Some("it returned other previous entries".into()))
                 }
-                _ => self.why_not(place),
+                _ => self.contradiction(place),
             };
             format!("call {}: {}", self.steps[place].call, why.unwrap_or_default())
         };

@@ -1,14 +1,17 @@
-//! Reads at a revision, and what compaction refuses.
+//! Checks of reads at a revision, and of refusals.
 
 use machinery_objects::Revision;
 
 use super::calls::{Compactions, Exchange, History};
-use super::replay::{Replay, page_of};
+use super::linearization::{Linearization, page_of};
 use super::violation::Violation;
 use crate::{Page, Range, ReadError, WatchError};
 
-/// Everything that is wrong with reads, and with how watches began and ended.
-pub(super) fn all<'h>(history: &'h History, replay: &'h Replay) -> impl Iterator<Item = Violation> + 'h {
+/// Returns the violations of reads, and of starts and ends of watches.
+pub(super) fn all<'h>(
+    history: &'h History,
+    replay: &'h Linearization,
+) -> impl Iterator<Item = Violation> + 'h {
     let compactions = Compactions::of(history);
     let calls = history.calls.iter().enumerate().filter_map({
         let compactions = Compactions::of(history);
@@ -27,13 +30,13 @@ pub(super) fn all<'h>(history: &'h History, replay: &'h Replay) -> impl Iterator
         let (certain, possible) = (compactions.certain(watched.called), compactions.possible(u64::MAX));
         let is_compacted = certain.is_some_and(|certain| watched.after < certain);
         let is_future = replay.moment(watched.after).is_none_or(|moment| moment.called > began);
-        let told = watched.seen.last().map(|(_, seen)| seen);
+        let last = watched.seen.last().map(|(_, seen)| seen);
         let why = match &watched.end {
-            Some(WatchError::Compacted { after, compacted }) if told.is_none() => {
+            Some(WatchError::Compacted { after, compacted }) if last.is_none() => {
                 let is_so = *after == watched.after && after < compacted && Some(*compacted) <= possible;
                 (!is_so).then_some("refused as compacted, and is not")
             }
-            Some(WatchError::Future { after, current }) if told.is_none() => {
+            Some(WatchError::Future { after, current }) if last.is_none() => {
                 (*after != watched.after || after <= current).then_some("refused as future, and is not")
             }
             Some(WatchError::TooSlow { seen, compacted }) => {
@@ -43,8 +46,8 @@ pub(super) fn all<'h>(history: &'h History, replay: &'h Replay) -> impl Iterator
             Some(WatchError::Compacted { .. } | WatchError::Future { .. }) => {
                 Some("refused after it had begun")
             }
-            // Perhaps it never began.
-            Some(WatchError::Unavailable { .. } | WatchError::TooMany { .. }) if told.is_none() => None,
+            // The watch may never have started.
+            Some(WatchError::Unavailable { .. } | WatchError::TooMany { .. }) if last.is_none() => None,
             _ if is_compacted => Some("began after a revision that was compacted"),
             _ if is_future => Some("began after a revision that had not happened"),
             _ => None,
@@ -54,9 +57,14 @@ pub(super) fn all<'h>(history: &'h History, replay: &'h Replay) -> impl Iterator
     calls.chain(watches)
 }
 
-fn wrong_page(range: &Range, page: &Page, replay: &Replay, compacted: Option<Revision>) -> Option<String> {
+fn wrong_page(
+    range: &Range,
+    page: &Page,
+    replay: &Linearization,
+    compacted: Option<Revision>,
+) -> Option<String> {
     if range.at.is_some_and(|at| at != page.at) || page.at > page.current {
-        return Some(format!("asked for {:?}, answered with {} of {}", range.at, page.at, page.current));
+        return Some(format!("requested {:?}, answered with {} of {}", range.at, page.at, page.current));
     }
     if let Some(at) = range.at
         && let Some(compacted) = compacted.filter(|compacted| at < *compacted)
@@ -70,19 +78,19 @@ fn wrong_page(range: &Range, page: &Page, replay: &Replay, compacted: Option<Rev
     }
     let next = page.entries.last().filter(|_| rest > 0).map(|entry| (page.at, &entry.key));
     if page.next.as_ref().map(|cursor| (cursor.at, &cursor.after)) != next {
-        return Some(format!("{rest} entries lie behind the page, and it goes on at {:?}", page.next));
+        return Some(format!("{rest} entries follow the page, and its cursor is {:?}", page.next));
     }
     let remaining = range.count.then_some(rest as u64);
     (page.remaining != remaining)
-        .then(|| format!("{remaining:?} entries lie behind, and told was {:?}", page.remaining))
+        .then(|| format!("{remaining:?} entries follow, and reported was {:?}", page.remaining))
 }
 
 fn wrong_refusal(range: &Range, error: &ReadError, compacted_by: Option<Revision>) -> Option<String> {
     let is_so = match error {
-        ReadError::Compacted { asked, compacted } => {
-            range.at == Some(*asked) && asked < compacted && Some(*compacted) <= compacted_by
+        ReadError::Compacted { requested, compacted } => {
+            range.at == Some(*requested) && requested < compacted && Some(*compacted) <= compacted_by
         }
-        ReadError::Future { asked, current } => range.at == Some(*asked) && asked > current,
+        ReadError::Future { requested, current } => range.at == Some(*requested) && requested > current,
         ReadError::Unavailable { .. } => true,
     };
     (!is_so).then(|| format!("refused without reason: {error}"))

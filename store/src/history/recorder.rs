@@ -1,4 +1,4 @@
-//! Writing down what is said to a store and by it.
+//! Recording of calls to a backend and its answers.
 
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -8,48 +8,48 @@ use futures::FutureExt;
 use machinery_objects::Revision;
 use machinery_sync::Mutex;
 
-use super::calls::{Call, Exchange, History, Watched};
+use super::calls::{CallRecord, Exchange, History, WatchRecord};
 use crate::{
-    Backend, Commit, CommitError, CompactError, Page, Range, ReadError, Seen, Span, Transaction, Watch,
-    WatchError, Watching,
+    Backend, Commit, CommitError, CompactError, KeySpan, Page, Range, ReadError, Transaction, Watch,
+    WatchError, WatchItem, WatchStream,
 };
 
-/// Makes clients of one store, and records what they say and hear.
+/// Creates clients of a backend, and records their calls and answers.
 #[derive(Clone)]
 pub struct Recorder {
     backend: Arc<dyn Backend>,
-    record: Arc<Mutex<Record>>,
+    record: Arc<Mutex<Recording>>,
 }
 
 #[derive(Default)]
-struct Record {
+struct Recording {
     time: u64,
     clients: usize,
     history: History,
 }
 
-impl Record {
+impl Recording {
     fn now(&mut self) -> u64 {
         self.time += 1;
         self.time
     }
 }
 
-/// One client, which makes one call after the other: a [`Backend`] that is recorded.
+/// A client with at most one call at a time: a recorded [`Backend`].
 pub struct Client {
     recorder: Recorder,
     number: usize,
 }
 
 impl Recorder {
-    /// Records what happens at `backend`, which is empty and at revision `first`.
+    /// Records calls to `backend`, which is empty and at revision `first`.
     pub fn new(backend: Arc<dyn Backend>, first: Revision) -> Self {
         let history = History { first, ..History::default() };
-        let record = Record { history, ..Record::default() };
+        let record = Recording { history, ..Recording::default() };
         Self { backend, record: Arc::new(Mutex::new(record)) }
     }
 
-    /// The next client.
+    /// Creates the next client.
     #[must_use]
     pub fn client(&self) -> Client {
         let mut record = self.record.lock();
@@ -57,7 +57,7 @@ impl Recorder {
         Client { recorder: self.clone(), number: record.clients - 1 }
     }
 
-    /// What was recorded so far.
+    /// Returns the history recorded so far.
     #[must_use]
     pub fn history(&self) -> History {
         self.record.lock().history.clone()
@@ -67,7 +67,7 @@ impl Recorder {
 impl Client {
     fn call(&self, exchange: Exchange) -> usize {
         let mut record = self.recorder.record.lock();
-        let call = Call { client: self.number, called: record.now(), answered: None, exchange };
+        let call = CallRecord { client: self.number, called: record.now(), answered: None, exchange };
         record.history.calls.push(call);
         record.history.calls.len() - 1
     }
@@ -104,14 +104,14 @@ impl Backend for Client {
         answer
     }
 
-    async fn watch(&self, span: Span, after: Revision) -> Result<Watch, WatchError> {
+    async fn watch(&self, span: KeySpan, after: Revision) -> Result<Watch, WatchError> {
         let place = {
             let mut record = self.recorder.record.lock();
             let called = record.now();
             let (client, answered, end) = (self.number, None, None);
             let (requests, seen) = (Vec::new(), Vec::new());
             let watched =
-                Watched { client, span: span.clone(), after, called, answered, requests, seen, end };
+                WatchRecord { client, span: span.clone(), after, called, answered, requests, seen, end };
             record.history.watches.push(watched);
             record.history.watches.len() - 1
         };
@@ -119,7 +119,9 @@ impl Backend for Client {
         let mut record = self.recorder.record.lock();
         record.history.watches[place].answered = Some(record.now());
         match answer {
-            Ok(inner) => Ok(Watch::new(Recorded { inner, record: Arc::clone(&self.recorder.record), place })),
+            Ok(inner) => {
+                Ok(Watch::new(RecordedWatch { inner, record: Arc::clone(&self.recorder.record), place }))
+            }
             Err(error) => {
                 record.history.watches[place].end = Some(error.clone());
                 Err(error)
@@ -135,14 +137,14 @@ impl Backend for Client {
     }
 }
 
-struct Recorded {
+struct RecordedWatch {
     inner: Watch,
-    record: Arc<Mutex<Record>>,
+    record: Arc<Mutex<Recording>>,
     place: usize,
 }
 
-impl Watching for Recorded {
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Seen, WatchError>> {
+impl WatchStream for RecordedWatch {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<WatchItem, WatchError>> {
         let Poll::Ready(answer) = Box::pin(self.inner.next()).poll_unpin(cx) else { return Poll::Pending };
         let mut record = self.record.lock();
         let now = record.now();

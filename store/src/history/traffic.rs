@@ -1,4 +1,4 @@
-//! Clients that get in each other's way.
+//! Traffic of conflicting clients.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,38 +9,38 @@ use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
 
 use super::calls::History;
-use super::load::{Load, TooLittle};
 use super::recorder::{Client, Recorder};
-use super::watcher::Watcher;
-use super::worker::Worker;
+use super::stats::{InsufficientTraffic, TrafficStats};
+use super::watcher::WatchClient;
+use super::worker::WriteClient;
 use crate::faulty::Dice;
-use crate::{Backend, Range, Span, Transaction};
+use crate::{Backend, KeySpan, Range, Transaction};
 
-/// So often the last calls are made, if the store fails.
+/// Attempts of the final calls, if the store fails.
 const TRIES: usize = 100;
 
-/// How much of it there is.
+/// The amount and kind of traffic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
-    /// Decides everything that the clients do, but not who comes first.
+pub struct TrafficPlan {
+    /// Seed of all actions of the clients, but not of their interleaving.
     pub seed: u64,
-    /// Clients that write and read.
+    /// Number of clients that write and read.
     pub clients: usize,
-    /// Clients that watch.
+    /// Number of clients that watch.
     pub watchers: usize,
-    /// Steps of each client.
+    /// Steps per client.
     pub steps: usize,
-    /// Keys. Few, so that they are fought for.
+    /// Number of keys; few, so that clients conflict.
     pub keys: u64,
-    /// The store is compacted as often as this passes,
+    /// Interval of compactions.
     pub compact_every: Duration,
-    /// and after so many steps of all clients together: whichever comes first.
+    /// Steps of all clients together after which the store is also compacted.
     pub compact_steps: u64,
-    /// In a thousand commits so many are given up by their client.
+    /// Commits that the client cancels, per thousand.
     pub given_up_per_mille: u16,
 }
 
-impl Default for Plan {
+impl Default for TrafficPlan {
     fn default() -> Self {
         Self {
             seed: 1,
@@ -55,29 +55,29 @@ impl Default for Plan {
     }
 }
 
-/// Lets clients loose on `backend`, which is empty, and returns the record of it.
-pub async fn traffic(backend: Arc<dyn Backend>, plan: Plan) -> Result<History, TooLittle> {
+/// Runs the clients against `backend`, which is empty, and returns the recorded history.
+pub async fn traffic(backend: Arc<dyn Backend>, plan: TrafficPlan) -> Result<History, InsufficientTraffic> {
     let first = backend.revision().await.unwrap_or(Revision::ZERO);
     let recorder = Recorder::new(backend, first);
     let mut dice = Dice::new(plan.seed);
-    let pace = Arc::new(Pace::default());
+    let pace = Arc::new(CompactionPacer::default());
     let (finish, finished) = watch::channel(None);
 
     let mut clients = JoinSet::new();
     for number in 0..plan.clients {
         let worker =
-            Worker::new(recorder.client(), Dice::new(dice.roll()), plan, first, format!("c{number}"));
+            WriteClient::new(recorder.client(), Dice::new(dice.roll()), plan, first, format!("c{number}"));
         clients.spawn(worker.run(Arc::clone(&pace)));
     }
     let mut others = JoinSet::new();
     for _ in 0..plan.watchers {
-        let watcher = Watcher::new(recorder.client(), Dice::new(dice.roll()), plan, first);
+        let watcher = WatchClient::new(recorder.client(), Dice::new(dice.roll()), plan, first);
         others.spawn(watcher.run(Arc::clone(&pace), finished.clone()));
     }
     others.spawn(compact(recorder.client(), Dice::new(dice.roll()), plan, pace, finished));
 
     join(&mut clients).await;
-    // What was given up may still happen: this write comes after it, in a store that answers in order.
+    // Cancelled commits may still be applied; this write is ordered after them.
     let last = recorder.client();
     let mut end = first;
     for _ in 0..TRIES {
@@ -89,13 +89,13 @@ pub async fn traffic(backend: Arc<dyn Backend>, plan: Plan) -> Result<History, T
     finish.send_replace(Some(end));
     join(&mut others).await;
     for _ in 0..TRIES {
-        if last.range(Range::of(Span::all())).await.is_ok() {
+        if last.range(Range::of(KeySpan::all())).await.is_ok() {
             break;
         }
     }
 
     let history = recorder.history();
-    Load::of(&history).suffices(&plan)?;
+    TrafficStats::of(&history).suffices(&plan)?;
     Ok(history)
 }
 
@@ -105,27 +105,28 @@ async fn join(tasks: &mut JoinSet<()>) {
     }
 }
 
-/// A revision up to a hundred before or after `now`.
+/// Returns a revision within a hundred of `now`.
 pub(super) fn around(dice: &mut Dice, now: Revision) -> Revision {
     Revision((now.0 + dice.below(201)).saturating_sub(100))
 }
 
-/// How many steps all clients have made, that it is time to compact, that this was done, and to where it was compacted last.
+/// Paces compaction: the steps of all clients, signals for a due and a finished compaction, and the
+/// last compacted revision.
 #[derive(Default)]
-pub(super) struct Pace {
+pub(super) struct CompactionPacer {
     pub(super) steps: AtomicU64,
     pub(super) due: Notify,
-    /// It was compacted, or that was refused.
+    /// A compaction has finished or was refused.
     pub(super) done: Notify,
     pub(super) compacted: AtomicU64,
 }
 
-/// Compacts to somewhere in the last hundred revisions, and once in a while to where it cannot.
+/// Compacts to a random recent revision, and now and then to a future one.
 async fn compact(
     client: Client,
     mut dice: Dice,
-    plan: Plan,
-    pace: Arc<Pace>,
+    plan: TrafficPlan,
+    pace: Arc<CompactionPacer>,
     mut finished: watch::Receiver<Option<Revision>>,
 ) {
     let mut clock = tokio::time::interval(plan.compact_every);

@@ -1,13 +1,13 @@
-//! What can be wrong with a record.
+//! Violations of the contract.
 
 use machinery_objects::Revision;
 use thiserror::Error;
 
-/// One thing that a record shows and a right store cannot do. Watches and calls are told by their place in the record.
+/// A violation that a history shows. Watches and calls are named by their index in the history.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum Violation {
-    /// The record is not one that can be judged.
+    /// The history does not satisfy the preconditions of the analysis.
     #[error("the record cannot be judged: {0}")]
     Assumption(String),
     /// Two commits were acknowledged with one revision.
@@ -15,63 +15,63 @@ pub enum Violation {
     RevisionReused {
         /// The revision.
         revision: Revision,
-        /// One call.
+        /// The first call.
         first: usize,
-        /// The other.
+        /// The second call.
         second: usize,
     },
     /// No order of the calls explains all answers.
     #[error("no order explains the answers: at revision {revision} none of these can be next: {stuck:?}")]
     NotLinearizable {
-        /// How far an order goes.
+        /// The revision at which the search is stuck.
         revision: Revision,
-        /// The calls that would have to be next, and why they cannot.
+        /// The candidates for the next call, and why each is impossible.
         stuck: Vec<String>,
     },
-    /// The search was given up. That is a failure: what was not judged is not right.
+    /// The search reached its limit of steps, which counts as a failure.
     #[error("the search was given up after {steps} steps: too many commits have an unknown outcome")]
     TooHard {
-        /// How far it went.
+        /// The number of steps.
         steps: usize,
     },
-    /// A read, or a refusal of one, contradicts the order.
+    /// A read or its refusal contradicts the order.
     #[error("call {call}: {why}")]
     WrongRead {
         /// The call.
         call: usize,
-        /// What is wrong.
+        /// The cause.
         why: String,
     },
-    /// A watch was begun, refused or ended without reason.
+    /// A watch was started, refused or ended without reason.
     #[error("watch {watch}: {why}")]
     WrongEnd {
         /// The watch.
         watch: usize,
-        /// What is wrong.
+        /// The cause.
         why: String,
     },
-    /// An event is not of what the watch is about.
-    #[error("watch {watch}, filter: revision {revision} told of `{key}`")]
+    /// An event is outside the span of the watch.
+    #[error("watch {watch}, filter: revision {revision} has an event of `{key}`")]
     Filter {
         /// The watch.
         watch: usize,
         /// The revision.
         revision: Revision,
-        /// The key that is not in the span; empty if nothing was told.
+        /// The key outside the span; empty if the item had no events.
         key: String,
     },
-    /// A revision was told after a later one.
-    #[error("watch {watch}, ordered: revision {revision} told after {before}")]
+    /// A revision was yielded after a later one.
+    #[error("watch {watch}, ordered: revision {revision} yielded after {before}")]
     Ordered {
         /// The watch.
         watch: usize,
-        /// The one before.
+        /// The earlier item.
         before: Revision,
-        /// The one told.
+        /// The revision of the item.
         revision: Revision,
     },
-    /// An event was told twice.
-    #[error("watch {watch}, unique: revision {revision} told twice of `{key}`")]
+    /// An event was yielded twice.
+    #[error("watch {watch}, unique: revision {revision} has two events of `{key}`")]
     Unique {
         /// The watch.
         watch: usize,
@@ -80,49 +80,49 @@ pub enum Violation {
         /// The key.
         key: String,
     },
-    /// A revision was told in parts.
-    #[error("watch {watch}, atomic: revision {revision} told in parts")]
+    /// A revision was yielded in parts.
+    #[error("watch {watch}, atomic: revision {revision} yielded in parts")]
     Atomic {
         /// The watch.
         watch: usize,
         /// The revision.
         revision: Revision,
     },
-    /// A mark is out of step.
-    #[error("watch {watch}, bookmarkable: mark {mark}: {why}")]
+    /// A progress item is out of order.
+    #[error("watch {watch}, bookmarkable: progress {mark}: {why}")]
     Bookmarkable {
         /// The watch.
         watch: usize,
-        /// The mark.
+        /// The progress revision.
         mark: Revision,
-        /// What is wrong.
+        /// The cause.
         why: &'static str,
     },
-    /// What was told first is not what comes first behind where the watch began.
-    #[error("watch {watch}, resumable: after {after} comes {expected}, and {told} was told first")]
+    /// The first item is not the first change after the start revision.
+    #[error("watch {watch}, resumable: after {after} comes {expected}, and {actual} was yielded first")]
     Resumable {
         /// The watch.
         watch: usize,
-        /// Where it began.
+        /// The start revision.
         after: Revision,
-        /// What comes first.
+        /// The first change.
         expected: Revision,
-        /// What was told first.
-        told: Revision,
+        /// The first item.
+        actual: Revision,
     },
-    /// What was told is not what happened.
-    #[error("watch {watch}, reliable: {expected} is expected at {revision}, and told was {told}")]
+    /// The items differ from the committed changes.
+    #[error("watch {watch}, reliable: expected {expected} at {revision}, yielded was {actual}")]
     Reliable {
         /// The watch.
         watch: usize,
         /// The revision.
         revision: Revision,
-        /// What happened.
+        /// The committed change.
         expected: String,
-        /// What was told.
-        told: String,
+        /// The yielded value.
+        actual: String,
     },
-    /// An event tells another state before than the one that was.
+    /// An event has a wrong previous state.
     #[error("watch {watch}, before: the state of `{key}` before {revision} is not what was")]
     Before {
         /// The watch.
@@ -132,8 +132,8 @@ pub enum Violation {
         /// The key.
         key: String,
     },
-    /// An event calls something a creation that is not one, or the other way round.
-    #[error("watch {watch}, is-create: `{key}` at {revision}: creation is {told}")]
+    /// An event reports a creation that was none, or the reverse.
+    #[error("watch {watch}, is-create: `{key}` at {revision}: creation is {actual}")]
     IsCreate {
         /// The watch.
         watch: usize,
@@ -141,13 +141,13 @@ pub enum Violation {
         revision: Revision,
         /// The key.
         key: String,
-        /// What was told.
-        told: bool,
+        /// The yielded value.
+        actual: bool,
     },
 }
 
 impl Violation {
-    /// Its name, without what it is about.
+    /// Returns the name of the kind of violation.
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {

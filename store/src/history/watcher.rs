@@ -1,4 +1,4 @@
-//! A client that watches.
+//! A watching client.
 
 use std::sync::Arc;
 
@@ -8,24 +8,28 @@ use tokio::sync::watch;
 use tokio::task::yield_now;
 
 use super::recorder::Client;
-use super::traffic::{Pace, Plan, around};
+use super::traffic::{CompactionPacer, TrafficPlan, around};
 use crate::faulty::Dice;
-use crate::{Backend, Seen, Span, Watch};
+use crate::{Backend, KeySpan, Watch, WatchItem};
 
-pub(super) struct Watcher {
+pub(super) struct WatchClient {
     client: Client,
     dice: Dice,
-    plan: Plan,
-    /// Where it would go on.
+    plan: TrafficPlan,
+    /// The revision to resume from.
     seen: Revision,
 }
 
-impl Watcher {
-    pub(super) fn new(client: Client, dice: Dice, plan: Plan, seen: Revision) -> Self {
+impl WatchClient {
+    pub(super) fn new(client: Client, dice: Dice, plan: TrafficPlan, seen: Revision) -> Self {
         Self { client, dice, plan, seen }
     }
 
-    pub(super) async fn run(mut self, pace: Arc<Pace>, mut finished: watch::Receiver<Option<Revision>>) {
+    pub(super) async fn run(
+        mut self,
+        pace: Arc<CompactionPacer>,
+        mut finished: watch::Receiver<Option<Revision>>,
+    ) {
         while finished.borrow().is_none() {
             let after = match self.dice.below(6) {
                 0 | 1 => match self.client.revision().await {
@@ -36,20 +40,20 @@ impl Watcher {
                 _ => self.seen,
             };
             let span = match self.dice.below(8) {
-                0 => Span::one(format!("/k/{}", self.dice.below(self.plan.keys))),
-                1 => Span::prefix("/k/1"),
-                _ => Span::all(),
+                0 => KeySpan::one(format!("/k/{}", self.dice.below(self.plan.keys))),
+                1 => KeySpan::prefix("/k/1"),
+                _ => KeySpan::all(),
             };
             match self.client.watch(span, after).await {
                 Ok(watch) => self.follow(watch, &mut finished).await,
-                // Too old, too new: where the store is now will do.
+                // Compacted or future: continue at the newest revision.
                 Err(_) => self.seen = self.client.revision().await.unwrap_or(self.seen),
             }
             yield_now().await;
         }
     }
 
-    /// Reads for a while, now quickly and now slowly.
+    /// Reads some items at a varying pace.
     async fn follow(&mut self, mut watch: Watch, finished: &mut watch::Receiver<Option<Revision>>) {
         let (mut left, mut end) = (self.dice.below(80), None);
         while left > 0 || end.is_some() {
@@ -63,7 +67,7 @@ impl Watcher {
                 }
             };
             self.seen = match seen {
-                Ok(Seen::Changes { revision, .. } | Seen::Progress(revision)) => revision,
+                Ok(WatchItem::Changes { revision, .. } | WatchItem::Progress(revision)) => revision,
                 Err(_) => {
                     self.seen = self.client.revision().await.unwrap_or(self.seen);
                     return;

@@ -1,16 +1,19 @@
-//! The nine guarantees of a watch, each a function that looks for what breaks it.
+//! Validators of the nine guarantees of a watch.
 
 use std::collections::BTreeSet;
 
 use machinery_objects::Revision;
 
-use super::calls::{Call, History, Watched};
-use super::replay::Replay;
+use super::calls::{CallRecord, History, WatchRecord};
+use super::linearization::Linearization;
 use super::violation::Violation;
-use crate::{Event, Seen, WatchError};
+use crate::{Event, WatchError, WatchItem};
 
-/// Everything that is wrong with what the watches of `history` told.
-pub(super) fn all<'h>(history: &'h History, replay: &'h Replay) -> impl Iterator<Item = Violation> + 'h {
+/// Returns the violations of the watches of `history`.
+pub(super) fn all<'h>(
+    history: &'h History,
+    replay: &'h Linearization,
+) -> impl Iterator<Item = Violation> + 'h {
     history.watches.iter().enumerate().flat_map(move |(watch, watched)| {
         let one = [
             filter(watch, watched),
@@ -27,19 +30,19 @@ pub(super) fn all<'h>(history: &'h History, replay: &'h Replay) -> impl Iterator
     })
 }
 
-fn changes(watched: &Watched) -> impl Iterator<Item = (u64, Revision, &[Event])> {
+fn changes(watched: &WatchRecord) -> impl Iterator<Item = (u64, Revision, &[Event])> {
     watched.seen.iter().filter_map(|(time, seen)| match seen {
-        Seen::Changes { revision, events } => Some((*time, *revision, &events[..])),
-        Seen::Progress(_) => None,
+        WatchItem::Changes { revision, events } => Some((*time, *revision, &events[..])),
+        WatchItem::Progress(_) => None,
     })
 }
 
-fn events(watched: &Watched) -> impl Iterator<Item = (Revision, &Event)> {
+fn events(watched: &WatchRecord) -> impl Iterator<Item = (Revision, &Event)> {
     changes(watched).flat_map(|(_, revision, events)| events.iter().map(move |event| (revision, event)))
 }
 
-/// Filter: every event is of what the watch is about, and something is told whenever something is said.
-pub fn filter(watch: usize, watched: &Watched) -> Result<(), Violation> {
+/// Filter: every event is in the span, and no item is empty.
+pub fn filter(watch: usize, watched: &WatchRecord) -> Result<(), Violation> {
     for (_, revision, events) in changes(watched) {
         let outside = events.iter().map(Event::key).find(|key| !watched.span.contains(key));
         if let Some(key) = outside.map(|key| key.to_string()).or(events.is_empty().then(String::new)) {
@@ -49,8 +52,8 @@ pub fn filter(watch: usize, watched: &Watched) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Ordered: revisions do not go back, and are behind where the watch began.
-pub fn ordered(watch: usize, watched: &Watched) -> Result<(), Violation> {
+/// Ordered: revisions increase, from the start revision on.
+pub fn ordered(watch: usize, watched: &WatchRecord) -> Result<(), Violation> {
     let mut before = watched.after.next();
     for (_, revision, _) in changes(watched) {
         if revision < before {
@@ -61,82 +64,87 @@ pub fn ordered(watch: usize, watched: &Watched) -> Result<(), Violation> {
     Ok(())
 }
 
-/// Unique: no revision tells twice of one key.
-pub fn unique(watch: usize, watched: &Watched) -> Result<(), Violation> {
-    let mut told = BTreeSet::new();
+/// Unique: no revision has two events of one key.
+pub fn unique(watch: usize, watched: &WatchRecord) -> Result<(), Violation> {
+    let mut seen = BTreeSet::new();
     for (revision, event) in events(watched) {
-        if !told.insert((revision, event.key())) {
+        if !seen.insert((revision, event.key())) {
             return Err(Violation::Unique { watch, revision, key: event.key().to_string() });
         }
     }
     Ok(())
 }
 
-/// Atomic: what one revision did is told at once.
-pub fn atomic(watch: usize, watched: &Watched) -> Result<(), Violation> {
-    let mut told = BTreeSet::new();
+/// Atomic: the events of a revision are in one item.
+pub fn atomic(watch: usize, watched: &WatchRecord) -> Result<(), Violation> {
+    let mut seen = BTreeSet::new();
     for (_, revision, _) in changes(watched) {
-        if !told.insert(revision) {
+        if !seen.insert(revision) {
             return Err(Violation::Atomic { watch, revision });
         }
     }
     Ok(())
 }
 
-/// Bookmarkable: a mark lags nothing that was told, passes nothing that will be, does not go back, is of a revision that the
-/// store had reached, and comes behind everything that was committed before it was asked for.
+/// Bookmarkable: a progress revision is at or after earlier items, before later changes, never
+/// decreases, was reached by the store, and follows every commit acknowledged before its request.
 pub fn bookmarkable(
     watch: usize,
-    watched: &Watched,
+    watched: &WatchRecord,
     history: &History,
-    replay: &Replay,
+    replay: &Linearization,
 ) -> Result<(), Violation> {
-    let (mut marked, mut told) = (Revision::ZERO, watched.after);
+    let (mut marked, mut changed) = (Revision::ZERO, watched.after);
     let mut marks = 0;
     for (time, seen) in &watched.seen {
         let wrong = |mark, why| Err(Violation::Bookmarkable { watch, mark, why });
         match seen {
-            Seen::Changes { revision, .. } if *revision <= marked => {
-                return wrong(marked, "a change at or before it was told after it");
+            WatchItem::Changes { revision, .. } if *revision <= marked => {
+                return wrong(marked, "a change at or before it was yielded after it");
             }
-            Seen::Changes { revision, .. } => told = told.max(*revision),
-            Seen::Progress(mark) if *mark < marked => return wrong(*mark, "it is before an earlier one"),
-            Seen::Progress(mark) if *mark < told => return wrong(*mark, "it is before what was told"),
-            Seen::Progress(mark) if replay.moment(*mark).is_none_or(|moment| moment.called > *time) => {
+            WatchItem::Changes { revision, .. } => changed = changed.max(*revision),
+            WatchItem::Progress(mark) if *mark < marked => {
+                return wrong(*mark, "it is before an earlier one");
+            }
+            WatchItem::Progress(mark) if *mark < changed => {
+                return wrong(*mark, "it is before an earlier change");
+            }
+            WatchItem::Progress(mark) if replay.moment(*mark).is_none_or(|moment| moment.called > *time) => {
                 return wrong(*mark, "the store had not reached it");
             }
-            Seen::Progress(mark) => (marked, marks) = (*mark, marks + 1),
+            WatchItem::Progress(mark) => (marked, marks) = (*mark, marks + 1),
         }
     }
-    // As many marks as were asked for: the last one answers the last request.
-    if let Some(asked) = watched.requests.last()
+    // One progress item per request: the last item answers the last request.
+    if let Some(requested) = watched.requests.last()
         && marks >= watched.requests.len()
     {
-        let is_earlier = |call: &&Call| call.answered.is_some_and(|answered| answered < *asked);
-        let reached = history.calls.iter().filter(is_earlier).filter_map(Call::newest).max();
+        let is_earlier = |call: &&CallRecord| call.answered.is_some_and(|answered| answered < *requested);
+        let reached = history.calls.iter().filter(is_earlier).filter_map(CallRecord::newest).max();
         if reached.is_some_and(|reached| marked < reached) {
-            let why = "what was committed before it was asked for lies behind it";
+            let why = "a commit acknowledged before its request is after it";
             return Err(Violation::Bookmarkable { watch, mark: marked, why });
         }
     }
     Ok(())
 }
 
-/// Resumable: what is told first is what comes first behind where the watch began.
-pub fn resumable(watch: usize, watched: &Watched, replay: &Replay) -> Result<(), Violation> {
-    let Some((_, told, _)) = changes(watched).next() else { return Ok(()) };
+/// Resumable: the first item is the first change after the start revision.
+pub fn resumable(watch: usize, watched: &WatchRecord, replay: &Linearization) -> Result<(), Violation> {
+    let Some((_, actual, _)) = changes(watched).next() else { return Ok(()) };
     match expected(watched, replay).next() {
-        Some((expected, _)) if expected != told => {
-            Err(Violation::Resumable { watch, after: watched.after, expected, told })
+        Some((expected, _)) if expected != actual => {
+            Err(Violation::Resumable { watch, after: watched.after, expected, actual })
         }
         _ => Ok(()),
     }
 }
 
-/// Reliable: what was told, up to the last change, mark, or how far the watch was told that it had come, is what happened.
-pub fn reliable(watch: usize, watched: &Watched, replay: &Replay) -> Result<(), Violation> {
+/// Reliable: the events equal the committed changes up to the last item, or up to the revision in
+/// the final error.
+pub fn reliable(watch: usize, watched: &WatchRecord, replay: &Linearization) -> Result<(), Violation> {
     let reached = watched.seen.iter().map(|(_, seen)| match seen {
-        Seen::Changes { revision, .. } | Seen::Progress(revision) => *revision,
+        WatchItem::Changes { revision, .. } | WatchItem::Progress(revision) => *revision,
     });
     let ended = match watched.end {
         Some(WatchError::TooSlow { seen, .. }) => Some(seen),
@@ -144,25 +152,25 @@ pub fn reliable(watch: usize, watched: &Watched, replay: &Replay) -> Result<(), 
     };
     let Some(end) = reached.chain(ended).max() else { return Ok(()) };
     let mut expected = expected(watched, replay).take_while(|(revision, _)| *revision <= end);
-    let mut told = events(watched);
+    let mut actual = events(watched);
     loop {
-        let tell = |next: Option<(Revision, &Event)>| match next {
+        let describe = |next: Option<(Revision, &Event)>| match next {
             None => "nothing".to_string(),
             Some((_, event)) => format!("{:?}", event.change),
         };
-        return match (expected.next(), told.next()) {
+        return match (expected.next(), actual.next()) {
             (None, None) => Ok(()),
             (Some(one), Some(other)) if one.0 == other.0 && one.1.change == other.1.change => continue,
             (one, other) => {
                 let revision = one.or(other).map_or(end, |next| next.0);
-                Err(Violation::Reliable { watch, revision, expected: tell(one), told: tell(other) })
+                Err(Violation::Reliable { watch, revision, expected: describe(one), actual: describe(other) })
             }
         };
     }
 }
 
-/// Before: each event tells the state that was there before it.
-pub fn before(watch: usize, watched: &Watched, replay: &Replay) -> Result<(), Violation> {
+/// Before: each event has the previous state of its key.
+pub fn before(watch: usize, watched: &WatchRecord, replay: &Linearization) -> Result<(), Violation> {
     for (revision, event) in events(watched) {
         let then = revision.0.checked_sub(1).and_then(|before| replay.moment(Revision(before)));
         if then.is_some_and(|then| then.held.get(event.key()) != event.before.as_ref()) {
@@ -172,23 +180,26 @@ pub fn before(watch: usize, watched: &Watched, replay: &Replay) -> Result<(), Vi
     Ok(())
 }
 
-/// IsCreate: an event says that it created its key if it did.
-pub fn is_create(watch: usize, watched: &Watched, replay: &Replay) -> Result<(), Violation> {
+/// IsCreate: an event reports a creation if and only if it created its key.
+pub fn is_create(watch: usize, watched: &WatchRecord, replay: &Linearization) -> Result<(), Violation> {
     for (revision, event) in events(watched) {
         let then = replay
             .moment(revision)
             .and_then(|moment| moment.events.iter().find(|one| one.key() == event.key()));
-        let told = event.is_create();
-        if then.is_some_and(|then| then.is_create() != told) {
-            return Err(Violation::IsCreate { watch, revision, key: event.key().to_string(), told });
+        let actual = event.is_create();
+        if then.is_some_and(|then| then.is_create() != actual) {
+            return Err(Violation::IsCreate { watch, revision, key: event.key().to_string(), actual });
         }
     }
     Ok(())
 }
 
-/// What a watch should tell.
-fn expected<'r>(watched: &'r Watched, replay: &'r Replay) -> impl Iterator<Item = (Revision, &'r Event)> {
+/// Returns the changes that a watch should yield.
+fn expected<'r>(
+    watched: &'r WatchRecord,
+    replay: &'r Linearization,
+) -> impl Iterator<Item = (Revision, &'r Event)> {
     let all = replay.behind(watched.after);
-    let told = all.flat_map(|(revision, moment)| moment.events.iter().map(move |event| (revision, event)));
-    told.filter(|(_, event)| watched.span.contains(event.key()))
+    let events = all.flat_map(|(revision, moment)| moment.events.iter().map(move |event| (revision, event)));
+    events.filter(|(_, event)| watched.span.contains(event.key()))
 }

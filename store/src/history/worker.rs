@@ -9,33 +9,33 @@ use machinery_sync::atomic::Ordering;
 use tokio::task::yield_now;
 
 use super::recorder::Client;
-use super::traffic::{Pace, Plan, around};
+use super::traffic::{CompactionPacer, TrafficPlan, around};
 use crate::faulty::Dice;
-use crate::{Backend, CommitError, Key, Operation, Range, Span, Transaction};
+use crate::{Backend, CommitError, Key, KeySpan, Operation, Range, Transaction};
 
-pub(super) struct Worker {
+pub(super) struct WriteClient {
     client: Client,
     dice: Dice,
-    plan: Plan,
-    /// The revisions of what it has read, and none for what was absent.
+    plan: TrafficPlan,
+    /// The revisions of the entries it has read; `None` for absent keys.
     known: BTreeMap<Key, Option<Revision>>,
     newest: Revision,
     name: String,
     written: u64,
 }
 
-impl Worker {
-    pub(super) fn new(client: Client, dice: Dice, plan: Plan, newest: Revision, name: String) -> Self {
+impl WriteClient {
+    pub(super) fn new(client: Client, dice: Dice, plan: TrafficPlan, newest: Revision, name: String) -> Self {
         Self { client, dice, plan, known: BTreeMap::new(), newest, name, written: 0 }
     }
 
-    pub(super) async fn run(mut self, pace: Arc<Pace>) {
+    pub(super) async fn run(mut self, pace: Arc<CompactionPacer>) {
         for _ in 0..self.plan.steps {
             match self.dice.below(100) {
                 0..60 => self.write_one().await,
                 60..72 => self.write_several().await,
                 72..76 => self.put_anyway().await,
-                76..82 => self.read(Range::of(Span::all())).await,
+                76..82 => self.read(Range::of(KeySpan::all())).await,
                 82..86 => self.read_pages().await,
                 86..94 => self.read_around().await,
                 94..97 => self.read_one().await,
@@ -47,7 +47,7 @@ impl Worker {
             }
             if (pace.steps.fetch_add(1, Ordering::Relaxed) + 1).is_multiple_of(self.plan.compact_steps) {
                 pace.due.notify_one();
-                // However busy the machine is, the others do not get away from it.
+                // Wait for the compaction, so that it keeps up on a busy machine.
                 pace.done.notified().await;
             }
             if self.dice.chance(800) {
@@ -60,13 +60,13 @@ impl Worker {
         format!("/k/{}", self.dice.below(self.plan.keys)).into()
     }
 
-    /// No two values are the same, so that a value tells who put it.
+    /// Returns a unique value, so that a read identifies its writer.
     fn value(&mut self) -> Vec<u8> {
         self.written += 1;
         format!("{}-{}", self.name, self.written).into_bytes()
     }
 
-    /// Nine updates in ten, and as many deletes as creates, each on what was last seen.
+    /// Mostly updates, and as many deletes as creates, each conditional on the last read.
     async fn write_one(&mut self) {
         let key = self.key();
         let value = self.value();
@@ -78,7 +78,7 @@ impl Worker {
         self.commit(transaction).await;
     }
 
-    /// Two to four keys, guarded by what they were when they were read.
+    /// Writes two to four keys, conditional on their last reads.
     async fn write_several(&mut self) {
         let mut transaction = Transaction::new();
         let (mut keys, count) = (BTreeSet::new(), 2 + self.dice.below(3));
@@ -143,12 +143,12 @@ impl Worker {
 
     async fn read_one(&mut self) {
         let key = self.key();
-        self.read(Range::of(Span::One(key))).await;
+        self.read(Range::of(KeySpan::One(key))).await;
     }
 
     async fn read_pages(&mut self) {
         let limit = 1 + self.dice.below(4) as usize;
-        let range = || Range::of(Span::prefix("/k/")).limit(limit);
+        let range = || Range::of(KeySpan::prefix("/k/")).limit(limit);
         let mut next = self.client.range(range().counted()).await.ok().and_then(|page| page.next);
         while let Some(cursor) = next {
             yield_now().await;
@@ -158,7 +158,7 @@ impl Worker {
 
     async fn read_around(&mut self) {
         let at = around(&mut self.dice, self.newest);
-        let range = Range::of(Span::all()).at(at).limit(self.dice.below(5) as usize);
+        let range = Range::of(KeySpan::all()).at(at).limit(self.dice.below(5) as usize);
         let _ = self.client.range(range).await;
     }
 }

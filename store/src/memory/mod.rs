@@ -1,4 +1,4 @@
-//! A store in memory: the core and nothing under it.
+//! The in-memory backend: the core without persistence.
 
 use std::sync::Arc;
 
@@ -8,50 +8,51 @@ use machinery_sync::Mutex;
 use tokio::time::Instant;
 
 use crate::contract::{
-    Backend, Commit, CommitError, CompactError, Page, Range, ReadError, Span, Transaction, Watch, WatchError,
+    Backend, Commit, CommitError, CompactError, KeySpan, Page, Range, ReadError, Transaction, Watch,
+    WatchError,
 };
-use crate::core::{Core, History, Retaining, Table, View, check};
+use crate::core::{ChangeHistory, Core, RetentionTracker, Table, View, check};
 use crate::options::{Options, Usage};
 use crate::shared::Shared;
 
 /// The revision of a store before its first commit.
 pub(crate) const FIRST: Revision = Revision(1);
 
-/// A [`Backend`] that is gone when its last clone is dropped. Its watches end then.
+/// An in-memory [`Backend`]. Its watches end when the last clone is dropped.
 #[derive(Clone)]
 pub struct Memory(Arc<Inner>);
 
 struct Inner {
-    writing: Mutex<Writing>,
+    writing: Mutex<WriterState>,
     shared: Arc<Shared>,
     options: Options,
 }
 
-/// Its lock is taken before that of what is published.
-struct Writing {
+/// The writer's state. Lock order: before [`Shared`]'s published state.
+struct WriterState {
     core: Core,
-    retaining: Retaining,
+    retaining: RetentionTracker,
 }
 
 impl Memory {
-    /// An empty store, at revision 1.
+    /// Creates an empty store at revision 1.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        let options = Options { limits: options.limits.that_fit(), ..options };
+        let options = Options { limits: options.limits.clamped_to_format(), ..options };
         let table = Arc::new(Table::new(options.seed));
         let core = Core::new(Arc::clone(&table), FIRST, FIRST, 0, &options.limits);
-        let shared = Shared::new(table, History::new(FIRST), 0, options.limits, options.seed);
-        let writing = Mutex::new(Writing { core, retaining: Retaining::new(options.retention) });
+        let shared = Shared::new(table, ChangeHistory::new(FIRST), 0, options.limits, options.seed);
+        let writing = Mutex::new(WriterState { core, retaining: RetentionTracker::new(options.retention) });
         Self(Arc::new(Inner { writing, shared, options }))
     }
 
-    /// How much it holds.
+    /// Returns the size of the store.
     #[must_use]
     pub fn usage(&self) -> Usage {
         self.0.shared.usage()
     }
 
-    /// Everything as of one revision.
+    /// Returns a snapshot of the table and its revision.
     pub(crate) fn view(&self) -> (View, Revision) {
         let _nothing_is_written = self.0.writing.lock();
         (self.0.shared.table().view(), self.0.shared.current())
@@ -66,17 +67,17 @@ impl Inner {
     fn commit(&self, transaction: Transaction) -> Result<Commit, CommitError> {
         check(&transaction, &self.options.limits)?;
         let mut writing = self.writing.lock();
-        let Writing { core, retaining } = &mut *writing;
+        let WriterState { core, retaining } = &mut *writing;
         let (answer, revised) = match core.apply(transaction) {
             Ok(applied) => (Ok(applied.commit), applied.revised),
             Err(error) => (Err(error), None),
         };
         let wakes = self.shared.publish(revised);
-        // Also after a refusal: what is compacted may be what there was no room for.
+        // Also after a refusal: compaction may free the quota that the transaction exceeded.
         if !retaining.is_manual()
             && let Some(to) = retaining.step(Instant::now(), core.head(), self.shared.compacted())
         {
-            self.shared.compact_in_turns(to, |gone| core.forget(gone));
+            self.shared.compact_in_steps(to, |gone| core.forget(gone));
         }
         self.shared.note_used(core.used());
         drop(writing);
@@ -88,9 +89,9 @@ impl Inner {
         let mut writing = self.writing.lock();
         let (core, current) = (&mut writing.core, self.shared.current());
         if to > current {
-            return Err(CompactError::Future { asked: to, current });
+            return Err(CompactError::Future { requested: to, current });
         }
-        self.shared.compact_in_turns(to, |gone| core.forget(gone));
+        self.shared.compact_in_steps(to, |gone| core.forget(gone));
         self.shared.note_used(core.used());
         Ok(())
     }
@@ -110,7 +111,7 @@ impl Backend for Memory {
         self.0.commit(transaction)
     }
 
-    async fn watch(&self, span: Span, after: Revision) -> Result<Watch, WatchError> {
+    async fn watch(&self, span: KeySpan, after: Revision) -> Result<Watch, WatchError> {
         self.0.shared.watch(span, after)
     }
 

@@ -1,75 +1,75 @@
-//! The mistakes that can be planted.
+//! Flaws that can be injected into a backend.
 
-/// One way in which a store can be wrong. Each happens once in a while, so that much goes right beside it.
+/// A defect of a backend. It shows only now and then, between correct answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Flaw {
-    /// A watch leaves out a revision.
+    /// A watch drops a revision.
     DropsEvent,
-    /// A watch leaves out one of several events of a revision.
+    /// A watch drops one of several events of a revision.
     DropsPartOfRevision,
-    /// A watch tells of two revisions in the wrong order.
+    /// A watch yields two revisions in the wrong order.
     SwapsRevisions,
-    /// A watch tells an event twice.
+    /// A watch yields an event twice.
     RepeatsEvent,
-    /// A watch tells of one revision in two parts.
+    /// A watch yields a revision in two parts.
     SplitsRevision,
-    /// A watch tells of keys outside its span.
+    /// A watch yields keys outside its span.
     LeaksOtherKeys,
-    /// An event carries another state before than the one that was.
+    /// An event has a wrong previous state.
     WrongBefore,
-    /// An event of a key that existed says that it was created, or the other way round.
+    /// An event of an existing key reports a creation, or the reverse.
     WrongCreate,
-    /// An event carries another value than the one that was put.
+    /// An event has a wrong value.
     WrongValue,
-    /// A mark passes changes that have not been told.
+    /// A progress item precedes earlier changes.
     MarksTooEarly,
-    /// A mark is before one that came earlier.
+    /// A progress revision decreases.
     MarksGoBack,
-    /// A watch leaves out the first revision behind where it begins.
+    /// A watch drops the first revision after its start.
     ResumesTooLate,
-    /// A watch that begins at the compacted revision leaves out a delete right behind it.
+    /// A watch that starts at the compacted revision drops a delete right after it.
     LosesDeleteAtCompaction,
-    /// A watch that was too slow goes on behind what it missed.
+    /// A watch that is too slow continues after the gap.
     HidesGap,
-    /// A watch ends as too slow though it has heard everything.
+    /// A watch that has caught up ends as too slow.
     EndsQuietWatch,
-    /// A read of now is of a moment before.
+    /// A read of the newest revision returns an earlier one.
     ReadsStale,
-    /// A read of what has not happened is answered.
+    /// A read of a future revision succeeds.
     ReadsFuture,
-    /// A read of what is compacted is answered, from what is left.
+    /// A read of a compacted revision succeeds, with the remaining data.
     ReadsCompacted,
-    /// A read at a revision is answered as of now.
+    /// A read at a revision returns the newest state.
     ReadsNowForThen,
-    /// A list goes on as of now, and not as of its first page.
+    /// A list continues at the newest revision instead of its first page's.
     TearsPages,
-    /// A page leaves out the last of its entries.
+    /// A page drops its last entry.
     DropsLastEntry,
-    /// A prefix ends at a slash.
+    /// A prefix is taken for a directory.
     TakesPrefixForDirectory,
-    /// An acknowledged write did not happen.
+    /// An acknowledged write is not applied.
     LosesWrite,
     /// Two commits are acknowledged with one revision.
     ReusesRevision,
-    /// The revision that is told is before one that was acknowledged.
+    /// The newest revision is reported as an earlier one than acknowledged.
     TellsOldRevision,
-    /// A transaction of several changes is made in two steps.
+    /// A transaction of several operations is applied in two steps.
     HalvesTransaction,
-    /// A transaction whose condition failed is made all the same, and called refused.
+    /// A transaction that is reported as a conflict is applied.
     AppliesRefused,
-    /// A key that was put again passes for the one that was there.
+    /// A recreated key satisfies a condition on the old one.
     IgnoresAba,
-    /// `Unchanged` looks for changes and not at the state.
+    /// `Unchanged` fails for any change since, even if the state is the same.
     CountsChanges,
-    /// A delete of nothing takes a revision.
+    /// A delete of an absent key takes a revision.
     CountsNoOps,
-    /// Compaction takes an entry that lives.
+    /// Compaction removes a live entry.
     CompactsLiving,
 }
 
 impl Flaw {
-    /// All of them.
+    /// All flaws.
     pub const ALL: [Self; 31] = [
         Self::DropsEvent,
         Self::DropsPartOfRevision,

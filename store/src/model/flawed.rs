@@ -1,4 +1,4 @@
-//! A backend that is wrong in one way: reads and writes.
+//! A backend with one flaw: reads and writes.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -12,41 +12,41 @@ use tokio::task::yield_now;
 use super::flaw::Flaw;
 use super::flawed_watch::FlawedWatch;
 use crate::{
-    Backend, Commit, CommitError, CompactError, Condition, Entry, Key, Page, Range, ReadError, Span,
+    Backend, Commit, CommitError, CompactError, Condition, Entry, Key, KeySpan, Page, Range, ReadError,
     Transaction, Watch, WatchError,
 };
 
-/// A [`Backend`] with one [`Flaw`], in front of one without.
-pub struct Flawed {
+/// A [`Backend`] with one [`Flaw`], over a correct one.
+pub struct FlawedBackend {
     pub(super) inner: Arc<dyn Backend>,
     pub(super) flaw: Flaw,
-    pub(super) known: Arc<Mutex<Known>>,
+    pub(super) known: Arc<Mutex<FlawState>>,
 }
 
-/// What the flaws need to know of what passed through.
+/// The state that the flaws need.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct FlawState {
     pub(super) newest: Revision,
     pub(super) compacted: Revision,
-    /// Entries that are kept from readers, by key and revision.
+    /// Entries hidden from readers, by key and revision.
     hidden: BTreeSet<(Key, Revision)>,
     every: u64,
     chances: u64,
 }
 
-impl Known {
-    /// Whether the flaw shows this time.
+impl FlawState {
+    /// Returns whether the flaw shows this time.
     pub(super) fn now(&mut self) -> bool {
         self.chances += 1;
         self.chances.is_multiple_of(self.every)
     }
 }
 
-impl Flawed {
-    /// Makes `inner` wrong at every `every`th chance.
+impl FlawedBackend {
+    /// Wraps `inner`; the flaw shows at every `every`th opportunity.
     pub fn new(inner: Arc<dyn Backend>, flaw: Flaw, every: u64) -> Self {
         let (newest, compacted) = (Revision(1), Revision(1));
-        let known = Known { newest, compacted, hidden: BTreeSet::new(), every, chances: 0 };
+        let known = FlawState { newest, compacted, hidden: BTreeSet::new(), every, chances: 0 };
         Self { inner, flaw, known: Arc::new(Mutex::new(known)) }
     }
 
@@ -58,7 +58,7 @@ impl Flawed {
         self.flaw == flaw
     }
 
-    /// Answers for `at` with what is there at `instead`.
+    /// Answers a read at `at` with the state at `instead`.
     async fn pretend(
         &self,
         range: Range,
@@ -87,11 +87,11 @@ impl Flawed {
             _ => {}
         }
         match (self.flaw, self.inner.range(range.clone()).await) {
-            (Flaw::ReadsFuture, Err(ReadError::Future { asked, .. })) => {
-                self.pretend(range, asked, None).await
+            (Flaw::ReadsFuture, Err(ReadError::Future { requested, .. })) => {
+                self.pretend(range, requested, None).await
             }
-            (Flaw::ReadsCompacted, Err(ReadError::Compacted { asked, compacted })) => {
-                self.pretend(range, asked, Some(compacted)).await
+            (Flaw::ReadsCompacted, Err(ReadError::Compacted { requested, compacted })) => {
+                self.pretend(range, requested, Some(compacted)).await
             }
             (_, answer) => answer,
         }
@@ -102,9 +102,9 @@ impl Flawed {
         let count = operations.len();
         match self.flaw {
             Flaw::LosesWrite if count > 0 && self.now() => {
-                let asked = self.inner.commit(Transaction { conditions, operations: vec![] }).await?;
+                let checked = self.inner.commit(Transaction { conditions, operations: vec![] }).await?;
                 return Ok(Commit {
-                    revision: asked.revision.next(),
+                    revision: checked.revision.next(),
                     changed: true,
                     before: vec![None; count],
                 });
@@ -126,7 +126,7 @@ impl Flawed {
             Flaw::AppliesRefused => {
                 let refused = self.inner.commit(transaction).await;
                 if matches!(refused, Err(CommitError::Conflict(_))) && self.now() {
-                    // Half of it, as a store would that stops in the middle.
+                    // Applies half of it, like a store that stops in the middle.
                     let half = operations.into_iter().take(1).collect();
                     self.inner.commit(Transaction { conditions: vec![], operations: half }).await?;
                 }
@@ -153,12 +153,12 @@ impl Flawed {
     async fn spoil(&self, condition: Condition) -> Condition {
         match (self.flaw, condition) {
             (Flaw::IgnoresAba, Condition::At(key, revision)) if self.now() => {
-                let now = self.inner.range(Range::of(Span::One(Arc::clone(&key)))).await;
+                let now = self.inner.range(Range::of(KeySpan::One(Arc::clone(&key)))).await;
                 let there = now.ok().and_then(|page| page.entries.first().map(|entry| entry.modified));
                 Condition::At(key, there.unwrap_or(revision))
             }
             (Flaw::CountsChanges, Condition::Unchanged(key, since)) => {
-                let watch = self.inner.watch(Span::One(Arc::clone(&key)), since).await;
+                let watch = self.inner.watch(KeySpan::One(Arc::clone(&key)), since).await;
                 let changed = watch.is_ok_and(|mut watch| watch.next().now_or_never().is_some());
                 if changed { Condition::At(key, Revision::ZERO) } else { Condition::Unchanged(key, since) }
             }
@@ -166,8 +166,8 @@ impl Flawed {
         }
     }
 
-    async fn hide_one_that_lives(&self, to: Revision) {
-        let Ok(page) = self.inner.range(Range::of(Span::all())).await else { return };
+    async fn hide_live_entry(&self, to: Revision) {
+        let Ok(page) = self.inner.range(Range::of(KeySpan::all())).await else { return };
         let mut known = self.known.lock();
         let old = page.entries.iter().filter(|entry| entry.modified < to).min_by_key(|entry| entry.modified);
         if let Some(old) = old
@@ -179,7 +179,7 @@ impl Flawed {
 }
 
 #[async_trait]
-impl Backend for Flawed {
+impl Backend for FlawedBackend {
     async fn revision(&self) -> Result<Revision, ReadError> {
         let revision = self.inner.revision().await?;
         let old = self.has(Flaw::TellsOldRevision) && revision.0 > 1 && self.now();
@@ -188,8 +188,8 @@ impl Backend for Flawed {
 
     async fn range(&self, range: Range) -> Result<Page, ReadError> {
         let span = match range.span {
-            Span::Prefix(prefix) if self.has(Flaw::TakesPrefixForDirectory) && !prefix.is_empty() => {
-                Span::prefix(format!("{}/", prefix.trim_end_matches('/')))
+            KeySpan::Prefix(prefix) if self.has(Flaw::TakesPrefixForDirectory) && !prefix.is_empty() => {
+                KeySpan::prefix(format!("{}/", prefix.trim_end_matches('/')))
             }
             span => span,
         };
@@ -210,8 +210,8 @@ impl Backend for Flawed {
         Ok(commit)
     }
 
-    async fn watch(&self, span: Span, after: Revision) -> Result<Watch, WatchError> {
-        let all = if self.has(Flaw::LeaksOtherKeys) { Span::all() } else { span.clone() };
+    async fn watch(&self, span: KeySpan, after: Revision) -> Result<Watch, WatchError> {
+        let all = if self.has(Flaw::LeaksOtherKeys) { KeySpan::all() } else { span.clone() };
         let inner = self.inner.watch(all, after).await?;
         Ok(Watch::new(FlawedWatch::new(self, inner, span, after)))
     }
@@ -219,7 +219,7 @@ impl Backend for Flawed {
     async fn compact(&self, to: Revision) -> Result<(), CompactError> {
         self.inner.compact(to).await?;
         if self.has(Flaw::CompactsLiving) {
-            self.hide_one_that_lives(to).await;
+            self.hide_live_entry(to).await;
         }
         let mut known = self.known.lock();
         known.compacted = known.compacted.max(to);

@@ -1,4 +1,4 @@
-//! A backend that is wrong in one way: watches.
+//! A backend with one flaw: watches.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -10,29 +10,29 @@ use machinery_objects::Revision;
 use machinery_sync::Mutex;
 
 use super::flaw::Flaw;
-use super::flawed::{Flawed, Known};
-use crate::{Backend, Change, Entry, Event, Seen, Span, Watch, WatchError, Watching};
+use super::flawed::{FlawState, FlawedBackend};
+use crate::{Backend, Change, Entry, Event, KeySpan, Watch, WatchError, WatchItem, WatchStream};
 
 pub(super) struct FlawedWatch {
     backend: Arc<dyn Backend>,
     inner: Watch,
     flaw: Flaw,
-    known: Arc<Mutex<Known>>,
-    span: Span,
-    /// What the watch has told up to.
-    told: Revision,
-    /// Ready to be told.
-    ready: VecDeque<Seen>,
-    /// Kept back until the next one was told.
-    held: Option<Seen>,
-    /// Leaves out the first revision.
+    known: Arc<Mutex<FlawState>>,
+    span: KeySpan,
+    /// The revision of the last item.
+    last: Revision,
+    /// Items to yield next.
+    ready: VecDeque<WatchItem>,
+    /// An item held back until the next one is yielded.
+    held: Option<WatchItem>,
+    /// Whether to drop the first revision.
     skips: bool,
-    /// Leaves out the deletes of the first revision.
+    /// Whether to drop the deletes of the first revision.
     skips_deletes: bool,
 }
 
 impl FlawedWatch {
-    pub(super) fn new(of: &Flawed, inner: Watch, span: Span, after: Revision) -> Self {
+    pub(super) fn new(of: &FlawedBackend, inner: Watch, span: KeySpan, after: Revision) -> Self {
         let mut known = of.known.lock();
         let skips = of.flaw == Flaw::ResumesTooLate && known.now();
         let skips_deletes = of.flaw == Flaw::LosesDeleteAtCompaction && after == known.compacted;
@@ -43,7 +43,7 @@ impl FlawedWatch {
             flaw: of.flaw,
             known: Arc::clone(&of.known),
             span,
-            told: after,
+            last: after,
             ready: VecDeque::new(),
             held: None,
             skips,
@@ -55,14 +55,14 @@ impl FlawedWatch {
         self.known.lock().now()
     }
 
-    fn take(&mut self, seen: Seen) {
+    fn take(&mut self, seen: WatchItem) {
         match seen {
-            Seen::Changes { revision, events } => self.take_changes(revision, events),
-            Seen::Progress(mark) => {
+            WatchItem::Changes { revision, events } => self.take_changes(revision, events),
+            WatchItem::Progress(mark) => {
                 self.ready.extend(self.held.take());
-                self.ready.push_back(Seen::Progress(mark));
+                self.ready.push_back(WatchItem::Progress(mark));
                 if self.flaw == Flaw::MarksGoBack && self.now() {
-                    self.ready.push_back(Seen::Progress(Revision(mark.0.saturating_sub(1))));
+                    self.ready.push_back(WatchItem::Progress(Revision(mark.0.saturating_sub(1))));
                 }
             }
         }
@@ -82,7 +82,7 @@ impl FlawedWatch {
             Flaw::RepeatsEvent if self.now() => events.extend(events.last().cloned()),
             Flaw::SplitsRevision if events.len() > 1 && self.now() => {
                 let rest = events.split_off(1);
-                self.ready.push_back(Seen::Changes { revision, events });
+                self.ready.push_back(WatchItem::Changes { revision, events });
                 events = rest;
             }
             Flaw::WrongBefore => events.iter_mut().for_each(|event| self.spoil_before(event)),
@@ -99,7 +99,7 @@ impl FlawedWatch {
         if events.is_empty() {
             return;
         }
-        let seen = Seen::Changes { revision, events };
+        let seen = WatchItem::Changes { revision, events };
         if self.flaw == Flaw::SwapsRevisions && self.held.is_none() && self.now() {
             self.held = Some(seen);
             return;
@@ -132,8 +132,8 @@ impl FlawedWatch {
         }
     }
 
-    /// Begins anew behind what was missed, as if nothing had been.
-    fn go_on(&mut self, compacted: Revision) -> bool {
+    /// Restarts the watch after the gap.
+    fn skip_gap(&mut self, compacted: Revision) -> bool {
         match self.backend.watch(self.span.clone(), compacted).now_or_never() {
             Some(Ok(watch)) => {
                 self.inner = watch;
@@ -144,22 +144,22 @@ impl FlawedWatch {
     }
 }
 
-impl Watching for FlawedWatch {
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Seen, WatchError>> {
+impl WatchStream for FlawedWatch {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<WatchItem, WatchError>> {
         loop {
             if let Some(seen) = self.ready.pop_front() {
-                let (Seen::Changes { revision, .. } | Seen::Progress(revision)) = &seen;
-                self.told = *revision;
+                let (WatchItem::Changes { revision, .. } | WatchItem::Progress(revision)) = &seen;
+                self.last = *revision;
                 return Poll::Ready(Ok(seen));
             }
             match Pin::new(&mut self.inner).poll_next(cx) {
                 Poll::Ready(Some(Ok(seen))) => self.take(seen),
                 Poll::Ready(Some(Err(WatchError::TooSlow { compacted, .. })))
-                    if self.flaw == Flaw::HidesGap && self.go_on(compacted) => {}
+                    if self.flaw == Flaw::HidesGap && self.skip_gap(compacted) => {}
                 Poll::Ready(Some(Err(error))) => return Poll::Ready(Err(error)),
                 Poll::Ready(None) => unreachable!("a watch ends with an error"),
                 Poll::Pending => {
-                    let (seen, compacted) = (self.told, self.known.lock().compacted);
+                    let (seen, compacted) = (self.last, self.known.lock().compacted);
                     if self.flaw == Flaw::EndsQuietWatch && seen < compacted {
                         return Poll::Ready(Err(WatchError::TooSlow { seen, compacted }));
                     }
@@ -175,7 +175,7 @@ impl Watching for FlawedWatch {
     fn request_progress(&mut self) {
         if self.flaw == Flaw::MarksTooEarly && self.now() {
             let newest = self.known.lock().newest;
-            self.ready.push_back(Seen::Progress(newest));
+            self.ready.push_back(WatchItem::Progress(newest));
         }
         self.inner.request_progress();
     }

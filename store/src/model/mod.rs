@@ -1,8 +1,8 @@
-//! The simplest backend that is right: what every other one is compared with.
+//! The reference model: the simplest correct backend, to compare others with.
 //!
-//! [`Naive`] keeps the whole state of every revision, forgets nothing, and looks at everything under one lock. It is
-//! slow and large on purpose: what it does can be checked by reading it. [`Flawed`] puts a known mistake in front of
-//! any backend, so that a checker can show that it notices.
+//! [`NaiveBackend`] keeps the state of every revision, drops nothing, and does all work under one
+//! lock. It is deliberately slow and large, so that it can be verified by reading it.
+//! [`FlawedBackend`] adds a known flaw to any backend, to test that a checker detects it.
 
 mod flaw;
 mod flawed;
@@ -10,5 +10,5 @@ mod flawed_watch;
 mod naive;
 
 pub use flaw::Flaw;
-pub use flawed::Flawed;
-pub use naive::Naive;
+pub use flawed::FlawedBackend;
+pub use naive::NaiveBackend;

@@ -1,4 +1,4 @@
-//! A map for each revision, in a list.
+//! The model backend: one map per revision.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,15 +10,16 @@ use machinery_sync::Mutex;
 
 use crate::{
     Backend, Change, Commit, CommitError, CompactError, Condition, Conflict, Cursor, Entry, Event, Key,
-    Limits, Operation, Page, Range, ReadError, Seen, Span, Transaction, Watch, WatchError, Watching,
+    KeySpan, Limits, Operation, Page, Range, ReadError, Transaction, Watch, WatchError, WatchItem,
+    WatchStream,
 };
 
-/// A backend that is slow and obviously right. Clones are the same store.
+/// A backend that is slow and obviously correct. Clones share it.
 #[derive(Clone, Debug)]
-pub struct Naive(Arc<Mutex<State>>);
+pub struct NaiveBackend(Arc<Mutex<State>>);
 
-/// `states[r]` is what the store held at revision `r`, `events[r]` what that revision did. Compaction drops nothing; it
-/// only moves the line below which one may not look.
+/// `states[r]` is the content at revision `r`, and `events[r]` are its changes. Compaction drops
+/// nothing and only raises `compacted`.
 #[derive(Debug)]
 struct State {
     limits: Limits,
@@ -29,7 +30,7 @@ struct State {
     sleepers: Vec<Waker>,
 }
 
-impl Naive {
+impl NaiveBackend {
     /// An empty store at revision 1.
     #[must_use]
     pub fn new(limits: Limits) -> Self {
@@ -44,14 +45,14 @@ impl Naive {
     }
 }
 
-impl Default for Naive {
+impl Default for NaiveBackend {
     fn default() -> Self {
         Self::new(Limits::default())
     }
 }
 
 #[async_trait]
-impl Backend for Naive {
+impl Backend for NaiveBackend {
     async fn revision(&self) -> Result<Revision, ReadError> {
         Ok(self.0.lock().current())
     }
@@ -64,7 +65,7 @@ impl Backend for Naive {
         self.0.lock().commit(&transaction)
     }
 
-    async fn watch(&self, span: Span, after: Revision) -> Result<Watch, WatchError> {
+    async fn watch(&self, span: KeySpan, after: Revision) -> Result<Watch, WatchError> {
         let mut state = self.0.lock();
         let (current, compacted) = (state.current(), state.compacted);
         if after > current {
@@ -85,7 +86,7 @@ impl Backend for Naive {
         let mut state = self.0.lock();
         let current = state.current();
         if to > current {
-            return Err(CompactError::Future { asked: to, current });
+            return Err(CompactError::Future { requested: to, current });
         }
         state.compacted = state.compacted.max(to);
         state.wake();
@@ -110,10 +111,10 @@ impl State {
         let current = self.current();
         let at = range.at.unwrap_or(current);
         if at > current {
-            return Err(ReadError::Future { asked: at, current });
+            return Err(ReadError::Future { requested: at, current });
         }
         if at < self.compacted {
-            return Err(ReadError::Compacted { asked: at, compacted: self.compacted });
+            return Err(ReadError::Compacted { requested: at, compacted: self.compacted });
         }
         let behind = |key: &Key| range.after.as_ref().is_none_or(|after| key > after);
         let mut entries: Vec<Arc<Entry>> = Vec::new();
@@ -172,7 +173,7 @@ impl State {
         let (used, quota) = (self.held() + adds as u64, self.limits.quota_bytes);
         let mark = |event: &Event| {
             let there = event.before.as_ref().map(|before| before.value.len());
-            event.after().is_none_or(|entry| Limits::is_mark(entry.value.len(), there))
+            event.after().is_none_or(|entry| Limits::fits_reserve(entry.value.len(), there))
         };
         let most = if events.iter().all(mark) { Limits::with_reserve(quota) } else { quota };
         if adds > 0 && used > most {
@@ -184,7 +185,7 @@ impl State {
         Ok(Commit { revision: new, changed: true, before })
     }
 
-    /// Refuses what no state of the store would allow.
+    /// Checks limits that do not depend on the state.
     fn admit(&self, transaction: &Transaction) -> Result<(), CommitError> {
         let limits = &self.limits;
         let count = transaction.conditions.len() + transaction.operations.len();
@@ -223,7 +224,7 @@ impl State {
         }
     }
 
-    /// Bytes of keys and values in the states that can be read.
+    /// Returns the bytes of keys and values at readable revisions.
     fn held(&self) -> u64 {
         let oldest = self.compacted.0 as usize;
         let kept = self.states[oldest].values().map(|entry| entry.key.len() + entry.value.len());
@@ -240,16 +241,16 @@ fn fits(what: &'static str, bytes: usize, limit: usize) -> Result<usize, CommitE
     if bytes > limit { Err(CommitError::TooLarge { what, bytes, limit }) } else { Ok(bytes) }
 }
 
-/// All up to `seen` has been yielded.
+/// A watch that has yielded every change up to `seen`.
 struct NaiveWatch {
     state: Arc<Mutex<State>>,
-    span: Span,
+    span: KeySpan,
     seen: Revision,
     marks: usize,
 }
 
-impl Watching for NaiveWatch {
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Seen, WatchError>> {
+impl WatchStream for NaiveWatch {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<WatchItem, WatchError>> {
         let mut state = self.state.lock();
         let current = state.current();
         let mut revision = self.seen;
@@ -264,12 +265,12 @@ impl Watching for NaiveWatch {
                 return Poll::Ready(Err(WatchError::TooSlow { seen: self.seen, compacted: state.compacted }));
             }
             self.seen = revision;
-            return Poll::Ready(Ok(Seen::Changes { revision, events }));
+            return Poll::Ready(Ok(WatchItem::Changes { revision, events }));
         }
         self.seen = current;
         if self.marks > 0 {
             self.marks -= 1;
-            return Poll::Ready(Ok(Seen::Progress(current)));
+            return Poll::Ready(Ok(WatchItem::Progress(current)));
         }
         state.sleepers.push(cx.waker().clone());
         Poll::Pending

@@ -1,4 +1,4 @@
-//! The backend around another one.
+//! The encrypting backend.
 
 use std::fmt::{Debug, Formatter, Result as Written};
 use std::sync::Arc;
@@ -7,51 +7,55 @@ use async_trait::async_trait;
 use machinery_objects::Revision;
 use tokio::task::coop::consume_budget;
 
-use super::error::Unopened;
-use super::form::{self, Salt};
+use super::error::UnsealError;
+use super::format::{self, Salt};
 use super::growth::Growth;
-use super::ring::{Ring, open};
-use super::watch::Opening;
+use super::key_ring::{KeyRing, open};
+use super::watch::UnsealingWatch;
 use crate::contract::{
-    Backend, Change, Commit, CommitError, CompactError, Entry, Event, Operation, Page, Range, ReadError,
-    Span, Transaction, Value, Watch, WatchError,
+    Backend, Change, Commit, CommitError, CompactError, Entry, Event, KeySpan, Operation, Page, Range,
+    ReadError, Transaction, Value, Watch, WatchError,
 };
 
-/// A [`Backend`] that keeps values sealed in the one below. Clones are the same.
+/// A [`Backend`] that seals (encrypts) values before it stores them in the backend below. Clones
+/// share it.
 ///
-/// Values grow by 58 bytes and the sealing key's name, so that the limits of the backend below are that much lower for them; an error says
-/// the size that was put, and the limit that this leaves. A value is opened each time that it is read: whoever reads one often keeps it.
+/// A sealed value is larger by 58 bytes and the length of the sealing key's name; limits of the
+/// backend below are reported minus that growth, with the size that was put. Each read decrypts the
+/// value: cache values that are read often.
 ///
-/// A value that cannot be opened is an error of the whole call, which names the entry and the sealing key: [`ReadError::Unavailable`],
-/// [`WatchError::Unavailable`]. A commit that loses to such a value is [`CommitError::Refused`]; one that has replaced it did
-/// happen, and is [`CommitError::Unknown`].
+/// A value that cannot be unsealed fails the whole call with an error that names the entry and the
+/// sealing key: [`ReadError::Unavailable`], [`WatchError::Unavailable`]. If a commit conflicts with
+/// such a value, the error is [`CommitError::Refused`]; if a commit has replaced one, it was
+/// applied, and the error is [`CommitError::Unknown`].
 pub struct Sealed<B: ?Sized> {
     pub(super) below: Arc<B>,
     pub(super) sealing: Arc<Sealing>,
 }
 
-/// Which values are sealed, and with what chance.
+/// The choice of key rings, and the source of randomness.
 pub(super) struct Sealing {
-    choose: Choose,
-    random: Chance,
+    choose: ChooseRing,
+    random: FillRandom,
 }
 
-type Choose = Box<dyn Fn(&str) -> Option<Ring> + Send + Sync>;
-type Chance = Box<dyn Fn(&mut [u8]) + Send + Sync>;
+type ChooseRing = Box<dyn Fn(&str) -> Option<KeyRing> + Send + Sync>;
+type FillRandom = Box<dyn Fn(&mut [u8]) + Send + Sync>;
 
 impl<B: Backend + ?Sized> Sealed<B> {
-    /// Seals values in `below`. `choose` gives the ring of a key of the store, or none: what is put there is not sealed. It answers the same
-    /// for ever. `random` fills with what nobody can guess.
+    /// Seals values in `below`. `choose` returns the key ring of a store key, or `None` to store
+    /// its value in plain; its result must never change. `random` fills a buffer with
+    /// cryptographically secure random bytes.
     pub fn new(
         below: Arc<B>,
-        choose: impl Fn(&str) -> Option<Ring> + Send + Sync + 'static,
+        choose: impl Fn(&str) -> Option<KeyRing> + Send + Sync + 'static,
         random: impl Fn(&mut [u8]) + Send + Sync + 'static,
     ) -> Self {
         let sealing = Sealing { choose: Box::new(choose), random: Box::new(random) };
         Self { below, sealing: Arc::new(sealing) }
     }
 
-    /// The backend below.
+    /// Returns the backend below.
     #[must_use]
     pub fn below(&self) -> &B {
         &self.below
@@ -59,7 +63,7 @@ impl<B: Backend + ?Sized> Sealed<B> {
 }
 
 impl Sealing {
-    pub(super) fn ring(&self, key: &str) -> Option<Ring> {
+    pub(super) fn ring(&self, key: &str) -> Option<KeyRing> {
         (self.choose)(key)
     }
 
@@ -71,11 +75,11 @@ impl Sealing {
         };
         match self.ring(key) {
             Some(ring) => ring.seal(key, value, salt),
-            None => form::plain(value),
+            None => format::plain(value),
         }
     }
 
-    pub(super) fn open(&self, entry: Arc<Entry>) -> Result<Arc<Entry>, Unopened> {
+    pub(super) fn open(&self, entry: Arc<Entry>) -> Result<Arc<Entry>, UnsealError> {
         let value = open(self.ring(&entry.key).as_ref(), &entry.key, &entry.value)?;
         if Arc::ptr_eq(&value, &entry.value) {
             return Ok(entry);
@@ -84,7 +88,7 @@ impl Sealing {
         Ok(Arc::new(Entry { key: key.clone(), value, created: *created, modified: *modified }))
     }
 
-    pub(super) fn open_event(&self, event: Event) -> Result<Event, Unopened> {
+    pub(super) fn open_event(&self, event: Event) -> Result<Event, UnsealError> {
         let before = event.before.map(|entry| self.open(entry)).transpose()?;
         let change = match event.change {
             Change::Put(entry) => Change::Put(self.open(entry)?),
@@ -105,7 +109,7 @@ impl Sealing {
         growth
     }
 
-    /// The error with what was there opened; it cannot be said what was there, if that cannot be.
+    /// Unseals the current entry of a conflict; the error is `Refused` if that fails.
     fn open_error(&self, error: CommitError) -> CommitError {
         let CommitError::Conflict(mut conflict) = error else { return error };
         match conflict.current.map(|entry| self.open(entry)).transpose() {
@@ -128,7 +132,7 @@ impl<B: Backend + ?Sized> Backend for Sealed<B> {
         let page = self.below.range(range).await?;
         let mut entries = Vec::with_capacity(page.entries.len());
         for entry in page.entries {
-            // A long page is worked on in turns with others.
+            // Yields to other tasks while a long page is decrypted.
             consume_budget().await;
             let opened = self.sealing.open(entry);
             entries.push(opened.map_err(|why| ReadError::Unavailable { why: why.to_string().into() })?);
@@ -139,8 +143,8 @@ impl<B: Backend + ?Sized> Backend for Sealed<B> {
     async fn commit(&self, mut transaction: Transaction) -> Result<Commit, CommitError> {
         let growth = self.sealing.seal_all(&mut transaction.operations);
         let done = self.below.commit(transaction).await;
-        let commit = done.map_err(|error| self.sealing.open_error(growth.told(error)))?;
-        let before: Result<_, Unopened> = commit
+        let commit = done.map_err(|error| self.sealing.open_error(growth.adjust(error)))?;
+        let before: Result<_, UnsealError> = commit
             .before
             .into_iter()
             .map(|entry| entry.map(|entry| self.sealing.open(entry)).transpose())
@@ -155,9 +159,9 @@ impl<B: Backend + ?Sized> Backend for Sealed<B> {
         Ok(Commit { before, ..commit })
     }
 
-    async fn watch(&self, span: Span, after: Revision) -> Result<Watch, WatchError> {
+    async fn watch(&self, span: KeySpan, after: Revision) -> Result<Watch, WatchError> {
         let watch = self.below.watch(span, after).await?;
-        Ok(Watch::new(Opening::new(watch, self.sealing.clone())))
+        Ok(Watch::new(UnsealingWatch::new(watch, self.sealing.clone())))
     }
 
     async fn compact(&self, to: Revision) -> Result<(), CompactError> {

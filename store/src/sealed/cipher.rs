@@ -1,7 +1,8 @@
-//! AES-256-GCM, with a key for each value.
+//! AES-256-GCM, with one key per value.
 //!
-//! GCM is broken by two values under one key and one nonce. Random nonces of 12 bytes are good for 2^32 values, and nobody counts. So the key is
-//! what differs: HKDF-SHA256 makes it of the sealing key and a salt of 32 random bytes. Each seals one value, and its nonce is zero.
+//! GCM breaks when two values share a key and a nonce; random 12-byte nonces are safe for 2^32
+//! values, which no component counts. So the key differs instead: HKDF-SHA256 derives it from the
+//! sealing key and a salt of 32 random bytes. Each derived key seals one value, with nonce zero.
 
 use std::sync::Arc;
 
@@ -11,26 +12,26 @@ use hkdf::Hkdf;
 use sha2::Sha256;
 use zeroize::Zeroizing;
 
-use super::form::{Salt, Tag};
+use super::format::{AuthTag, Salt};
 use crate::contract::Value;
 
-/// What the keys are for: they are of no use for anything else that is made of a sealing key.
+/// HKDF context: separates these keys from other uses of a sealing key.
 const PURPOSE: &[u8] = b"machinery: the AES-256-GCM key of one value";
 
 /// Encrypts in place.
-pub(super) fn encrypt(secret: &[u8], salt: &Salt, about: &[u8], value: &mut [u8]) -> Tag {
+pub(super) fn encrypt(secret: &[u8], salt: &Salt, about: &[u8], value: &mut [u8]) -> AuthTag {
     let cipher = cipher(secret, salt);
     let tag = cipher.encrypt_inout_detached(&Nonce::default(), about, value.into());
     tag.expect("a value is smaller than 64 GiB").into()
 }
 
-/// The value; none, unless all is as it was when it was encrypted.
+/// Decrypts; `None` if the value, its associated data or its tag was changed.
 pub(super) fn decrypt(
     secret: &[u8],
     salt: &Salt,
     about: &[u8],
     encrypted: &[u8],
-    tag: &Tag,
+    tag: &AuthTag,
 ) -> Option<Value> {
     let mut value: Value = encrypted.into();
     let bytes = Arc::get_mut(&mut value).expect("nobody else has it yet");
@@ -50,9 +51,10 @@ fn cipher(secret: &[u8], salt: &Salt) -> Aes256Gcm {
 mod tests {
     use super::*;
 
-    /// Made by Python's `cryptography` (OpenSSL) from the same numbers: what is written is AES-256-GCM under HKDF-SHA256, and stays so.
+    /// Expected values are from Python's `cryptography` (OpenSSL): they pin AES-256-GCM with
+    /// HKDF-SHA256.
     #[test]
-    fn others_would_encrypt_it_so() {
+    fn encryption_matches_openssl() {
         let (secret, salt): ([u8; 32], Salt) = (std::array::from_fn(|at| at as u8), [0xa5; 32]);
         let mut value = *b"a value of one entry";
         let tag = encrypt(&secret, &salt, b"about", &mut value);

@@ -1,4 +1,4 @@
-//! What can go wrong with sealed values.
+//! Errors of sealed values.
 
 use std::sync::Arc;
 
@@ -6,114 +6,113 @@ use thiserror::Error;
 
 use crate::contract::{CommitError, Key, ReadError};
 
-/// Why a value cannot be opened.
+/// An error that prevents unsealing a value.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum Unopened {
-    /// It is sealed by a key that is not given.
+pub enum UnsealError {
+    /// The value is sealed by a key that the ring does not have.
     #[error(
-        "`{key}` is sealed by the key {name:?}, which is not given for it: give that key again, behind the first, until all is sealed anew"
+        "`{key}` is sealed by the key {name:?}, which is not given for it: give that key again, after the first, until all values are resealed"
     )]
     MissingKey {
-        /// The entry.
+        /// The entry's key.
         key: Key,
         /// The name of the sealing key.
         name: Arc<str>,
     },
-    /// It is not what was sealed there by the key of this name.
+    /// The value does not authenticate under the key of this name.
     #[error(
-        "`{key}` is not what was sealed there by the key {name:?}: it was changed or put there from elsewhere, or {name:?} is not the key that it \
-         was; give the right key, or restore a snapshot"
+        "`{key}` does not authenticate under the key {name:?}: it was changed or moved, or {name:?} is now another \
+         secret; give the right key, or restore a snapshot"
     )]
     Changed {
-        /// The entry.
+        /// The entry's key.
         key: Key,
         /// The name of the sealing key.
         name: Arc<str>,
     },
-    /// It begins like a sealed value, and is none.
-    #[error("`{key}` begins like a sealed value and is cut: restore a snapshot")]
+    /// The value has the prefix of a sealed value and is truncated.
+    #[error("`{key}` is a truncated sealed value: restore a snapshot")]
     Cut {
-        /// The entry.
+        /// The entry's key.
         key: Key,
     },
-    /// It is not sealed, where only sealed values are read.
-    #[error(
-        "`{key}` is not sealed, and must be: let it be read by `identity` behind the keys, until all is sealed"
-    )]
+    /// The value is plain, and the ring has no [`Provider::Identity`](super::Provider::Identity).
+    #[error("`{key}` is not sealed, and must be: put `identity` after the keys until all values are sealed")]
     NotSealed {
-        /// The entry.
+        /// The entry's key.
         key: Key,
     },
-    /// A later version wrote it.
+    /// A later version of this library sealed the value.
     #[error(
         "`{key}` is sealed in format {found}, and this version knows format 1: use the version that wrote it"
     )]
     LaterFormat {
-        /// The entry.
+        /// The entry's key.
         key: Key,
-        /// Its format.
+        /// The format number of the value.
         found: u8,
     },
 }
 
-/// Why keys were not taken.
+/// An error of a [`SealingKey`](super::SealingKey) or [`KeyRing`](super::KeyRing).
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
-pub enum RingError {
-    /// A sealing key of this many bytes.
+pub enum KeyRingError {
+    /// The secret has an invalid length.
     #[error("the key {name:?} has {bytes} bytes: give it 32, of randomness; 16 and 24 are taken, too")]
     Length {
-        /// Its name.
+        /// The name of the key.
         name: Arc<str>,
-        /// How many it has.
+        /// The length in bytes.
         bytes: usize,
     },
-    /// A name that is empty or too long.
+    /// The name is empty or too long.
     #[error("a key's name has {bytes} bytes: give it 1 to {limit}")]
     Name {
-        /// How many it has.
+        /// The length in bytes.
         bytes: usize,
-        /// How many it may have.
+        /// The maximum length in bytes.
         limit: usize,
     },
-    /// Two keys of one name.
+    /// Two keys have one name.
     #[error("two keys are called {name:?}: what is sealed has the name of its key; rename the newer one")]
     Repeated {
         /// The name.
         name: Arc<str>,
     },
-    /// Neither a key, nor leave to do without.
+    /// The ring has no provider.
     #[error("there is nothing to seal with: give a key, or `identity`")]
     Empty,
 }
 
-/// Why not all was sealed anew. What was, stays so.
+/// An error of [`Sealed::reseal`](super::Sealed::reseal). Entries that were already resealed stay
+/// so.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum ResealError {
-    /// A value cannot be opened. If it was so from the beginning, nothing was rewritten.
+    /// A value cannot be unsealed. If it could not before the call, no entry was rewritten.
     #[error(transparent)]
-    Unopened(#[from] Unopened),
+    Unseal(#[from] UnsealError),
     /// The store cannot be read.
-    #[error("the values that are to be sealed cannot be read: {0}")]
+    #[error("the values to reseal cannot be read: {0}")]
     Read(#[from] ReadError),
     /// A value cannot be written.
-    #[error("`{key}` cannot be sealed anew: {error}")]
+    #[error("`{key}` cannot be resealed: {error}")]
     Write {
-        /// The entry.
+        /// The entry's key.
         key: Key,
-        /// Why.
+        /// The cause.
         error: CommitError,
     },
-    /// Somebody else writes an entry all the time, and seals it otherwise.
+    /// Another server keeps writing the entry with another key.
     #[error(
-        "`{key}` was written by others {times} times while it was to be sealed anew: give all servers the same keys, in the same order"
+        "`{key}` was written by another server in each of {times} attempts to reseal it: give all servers the same keys, in the same order"
     )]
     Overtaken {
-        /// The entry.
+        /// The entry's key.
         key: Key,
-        /// How often.
+        /// The number of attempts.
         times: usize,
     },
 }

@@ -1,24 +1,24 @@
-//! Limits, in the numbers of who put the values: sealed ones are larger.
+//! Translates size limits of the backend below to sizes before sealing.
 
 use crate::contract::CommitError;
 
-/// By how much the values of one transaction grew, in the order of its operations.
+/// The growth of each value of a transaction, in the order of its operations.
 #[derive(Debug, Default)]
-pub(super) struct Growth(Vec<Grown>);
+pub(super) struct Growth(Vec<ValueGrowth>);
 
 #[derive(Debug)]
-struct Grown {
+struct ValueGrowth {
     kept: usize,
     by: usize,
 }
 
 impl Growth {
     pub(super) fn note(&mut self, put: usize, kept: usize) {
-        self.0.push(Grown { kept, by: kept - put });
+        self.0.push(ValueGrowth { kept, by: kept - put });
     }
 
-    /// The error, as it would be if nothing had grown and the limit were as much lower.
-    pub(super) fn told(&self, error: CommitError) -> CommitError {
+    /// Returns the error with the growth subtracted from size and limit.
+    pub(super) fn adjust(&self, error: CommitError) -> CommitError {
         let CommitError::TooLarge { what, bytes, limit } = error else { return error };
         let by = match what {
             "value" => self.0.iter().find(|grown| grown.kept > limit).map_or(0, |grown| grown.by),

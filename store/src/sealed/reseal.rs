@@ -1,4 +1,4 @@
-//! Bringing all that is there to the first key.
+//! Key rotation: rewrites all values with the first provider.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
@@ -8,38 +8,39 @@ use tokio::task::coop::consume_budget;
 
 use super::backend::Sealed;
 use super::error::ResealError;
-use crate::contract::{Backend, CommitError, Entry, Key, Operation, Range, ReadError, Span, Transaction};
+use crate::contract::{Backend, CommitError, Entry, Key, KeySpan, Operation, Range, ReadError, Transaction};
 
-/// Entries that are read at once.
+/// Entries per page.
 const PAGE: usize = 500;
-/// Entries that are written at once: they share the syncs of the store.
+/// Concurrent writes; they share syncs of the store.
 const AT_ONCE: usize = 64;
-/// How often an entry is tried that others write, too.
+/// Attempts for an entry that other clients write concurrently.
 const TRIES: usize = 20;
 
-/// What became of the values that are kept sealed, or were.
+/// The result of [`Sealed::reseal`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Resealed {
-    /// Entries whose key has a ring. All of them were opened.
+    /// Number of entries with a ring. All were unsealed.
     pub entries: u64,
-    /// Those that were not kept as their ring's first way wants it, and are now.
+    /// Number of entries that were rewritten with their ring's first provider.
     pub rewritten: u64,
 }
 
 impl<B: Backend + ?Sized> Sealed<B> {
-    /// Opens every value there is; then writes those anew that are not kept as their ring's first way wants it, each as it is now or not at
-    /// all. Reads and writes go on meanwhile.
+    /// Unseals every value, then rewrites values that are not stored as their ring's first provider
+    /// would. Each rewrite is conditional on the entry; reads and writes continue meanwhile.
     ///
-    /// If a value cannot be opened, nothing is written. Dropping the future, or an error while it writes, leaves some written and some not;
-    /// it can be asked for again. What was there before stays in the history until that is compacted.
+    /// If a value cannot be unsealed, nothing is written. An error or a dropped future during the
+    /// rewrite leaves some entries rewritten; call again to complete it. Old values stay in the
+    /// history until it is compacted.
     pub async fn reseal(&self) -> Result<Resealed, ResealError> {
         let mut done = Resealed::default();
         let mut stale = false;
-        let mut pages = Pages::default();
+        let mut pages = EntryPages::default();
         while let Some(entries) = pages.next(self).await? {
             for entry in &entries {
-                // Many values are opened in turns with what others do.
+                // Yields to other tasks between values.
                 consume_budget().await;
                 self.sealing.open(entry.clone())?;
                 done.entries += u64::from(self.sealing.ring(&entry.key).is_some());
@@ -49,10 +50,10 @@ impl<B: Backend + ?Sized> Sealed<B> {
         if !stale {
             return Ok(done);
         }
-        let mut pages = Pages::default();
+        let mut pages = EntryPages::default();
         while let Some(entries) = pages.next(self).await? {
             let stale = entries.into_iter().filter(|entry| self.is_stale(entry));
-            let written = stream::iter(stale).map(|entry| self.renew(entry)).buffer_unordered(AT_ONCE);
+            let written = stream::iter(stale).map(|entry| self.reseal_entry(entry)).buffer_unordered(AT_ONCE);
             done.rewritten += written.try_fold(0, |sum, one| async move { Ok(sum + u64::from(one)) }).await?;
         }
         Ok(done)
@@ -62,8 +63,9 @@ impl<B: Backend + ?Sized> Sealed<B> {
         self.sealing.ring(&entry.key).is_some_and(|ring| !ring.is_first(&entry.value))
     }
 
-    /// Writes an entry anew, unless somebody does, or it goes. Whether it was written here.
-    async fn renew(&self, mut entry: Arc<Entry>) -> Result<bool, ResealError> {
+    /// Rewrites an entry unless another client does or deletes it. Returns whether this call wrote
+    /// it.
+    async fn reseal_entry(&self, mut entry: Arc<Entry>) -> Result<bool, ResealError> {
         for _ in 0..TRIES {
             let opened = self.sealing.open(entry.clone())?;
             let value = self.sealing.seal(&entry.key, opened.value.clone());
@@ -84,18 +86,19 @@ impl<B: Backend + ?Sized> Sealed<B> {
     }
 
     async fn read(&self, key: &Key) -> Result<Option<Arc<Entry>>, ReadError> {
-        Ok(self.below.range(Range::of(Span::One(key.clone()))).await?.entries.pop())
+        Ok(self.below.range(Range::of(KeySpan::One(key.clone()))).await?.entries.pop())
     }
 }
 
-/// All entries, a page at a time, each page as of when it is read: no history is needed, however long it takes.
+/// Iterates over all entries in pages, each read at the newest revision, so that no history is
+/// needed.
 #[derive(Default)]
-struct Pages {
+struct EntryPages {
     after: Option<Key>,
     over: bool,
 }
 
-impl Pages {
+impl EntryPages {
     async fn next<B: Backend + ?Sized>(
         &mut self,
         of: &Sealed<B>,
@@ -104,7 +107,7 @@ impl Pages {
             return Ok(None);
         }
         let range =
-            Range { after: self.after.take(), limit: NonZeroUsize::new(PAGE), ..Range::of(Span::all()) };
+            Range { after: self.after.take(), limit: NonZeroUsize::new(PAGE), ..Range::of(KeySpan::all()) };
         let page = of.below.range(range).await?;
         self.over = page.next.is_none();
         self.after = page.entries.last().map(|entry| entry.key.clone());

@@ -1,27 +1,27 @@
-//! One value, sealed and opened.
+//! Tests of sealing and unsealing one value.
 
 use std::sync::Arc;
 
 use proptest::prelude::*;
 
-use super::form::Salt;
-use super::ring::open;
-use super::{Provider, Ring, RingError, SealingKey, Unopened};
+use super::format::Salt;
+use super::key_ring::open;
+use super::{KeyRing, KeyRingError, Provider, SealingKey, UnsealError};
 use crate::contract::{Key, Value};
 
 fn key(name: &str, fill: u8) -> Provider {
     Provider::Key(SealingKey::new(name, &[fill; 32]).expect("32 bytes"))
 }
 
-fn ring(providers: impl IntoIterator<Item = Provider>) -> Ring {
-    Ring::new(providers).expect("there are some, of different names")
+fn ring(providers: impl IntoIterator<Item = Provider>) -> KeyRing {
+    KeyRing::new(providers).expect("there are some, of different names")
 }
 
-fn sealed(by: &Ring, path: &str, value: &[u8], salt: Salt) -> Value {
+fn sealed(by: &KeyRing, path: &str, value: &[u8], salt: Salt) -> Value {
     by.seal(path, value.into(), || salt)
 }
 
-fn opened(by: &Ring, path: &str, kept: &[u8]) -> Result<Value, Unopened> {
+fn opened(by: &KeyRing, path: &str, kept: &[u8]) -> Result<Value, UnsealError> {
     open(Some(by), &path.into(), &kept.into())
 }
 
@@ -29,7 +29,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn what_is_sealed_is_opened(
+    fn a_sealed_value_is_opened(
         value in prop::collection::vec(any::<u8>(), 0..300),
         path in "\\PC{1,20}",
         name in "\\PC{1,20}",
@@ -44,9 +44,10 @@ proptest! {
         prop_assert_eq!(&*opened(&ring, &path, &kept).expect("it is whole"), &value[..]);
     }
 
-    /// Every bit, every shorter length, one byte more, and the name of every other entry.
+    /// Flips every bit, truncates to every length, appends a byte, and moves the value to another
+    /// key.
     #[test]
-    fn what_is_changed_cut_or_moved_is_refused(
+    fn a_changed_cut_or_moved_value_is_refused(
         value in prop::collection::vec(any::<u8>(), 0..40),
         path in "[a-c/]{1,6}",
         other in "[a-c/]{1,6}",
@@ -64,7 +65,7 @@ proptest! {
         }
         prop_assert!(opened(&ring, &path, &[&kept[..], b"x"].concat()).is_err());
         prop_assert_eq!(opened(&ring, &other, &kept).is_ok(), other == path);
-        // What belongs to the name of the entry, and what to the value, cannot be taken for each other.
+        // A byte moved between the entry's key and the value is detected.
         prop_assert!(opened(&ring, &path[1..], &[&kept[..], &path.as_bytes()[..1]].concat()).is_err());
     }
 
@@ -82,21 +83,21 @@ fn two_seals_of_one_value_have_nothing_in_common() {
     let (one, other) = (sealed(&ring, "a", &[0; 4096], [1; 32]), sealed(&ring, "a", &[0; 4096], [2; 32]));
     let behind = |kept: &Value| kept[11 + 32..].to_vec();
     let same = behind(&one).iter().zip(behind(&other)).filter(|(a, b)| **a == *b).count();
-    // Of random bytes one in 256 is the same: 16 of 4096.
+    // Of random bytes one in 256 is equal: 16 of 4096.
     assert!(same < 64, "{same}");
     assert_ne!(sealed(&ring, "a", &[0; 4096], [1; 32])[43..], sealed(&ring, "b", &[0; 4096], [1; 32])[43..]);
 }
 
-/// Each way of keeping a value, under each ring.
+/// Each provider, under each ring.
 #[test]
-fn it_is_opened_by_every_key_and_by_no_other() {
+fn a_value_is_opened_only_by_rings_that_have_its_key() {
     let path: Key = "core/secrets/a".into();
     let (old, new) = (ring([key("old", 1)]), ring([key("new", 2)]));
     let kept = sealed(&old, &path, b"value", [3; 32]);
     let both = ring([key("new", 2), key("old", 1)]);
     assert_eq!(opened(&both, &path, &kept).as_deref(), Ok(&b"value"[..]));
     assert!(old.is_first(&kept) && !both.is_first(&kept));
-    let missing = Unopened::MissingKey { key: path.clone(), name: "old".into() };
+    let missing = UnsealError::MissingKey { key: path.clone(), name: "old".into() };
     assert_eq!(opened(&new, &path, &kept), Err(missing.clone()));
     assert_eq!(open(None, &path, &kept), Err(missing.clone()));
     let said = missing.to_string();
@@ -104,44 +105,44 @@ fn it_is_opened_by_every_key_and_by_no_other() {
         said.contains("`core/secrets/a`") && said.contains("\"old\"") && said.contains("give that key again"),
         "{said}"
     );
-    // The name is the same, and the secret another one.
+    // The same name with another secret.
     let forged = ring([key("old", 9)]);
     assert_eq!(
         opened(&forged, &path, &kept),
-        Err(Unopened::Changed { key: path.clone(), name: "old".into() })
+        Err(UnsealError::Changed { key: path.clone(), name: "old".into() })
     );
 
     let begin = ring([key("new", 2), Provider::Identity]);
     assert_eq!(opened(&begin, &path, b"plain").as_deref(), Ok(&b"plain"[..]));
     assert!(!begin.is_first(b"plain"));
-    assert_eq!(opened(&new, &path, b"plain"), Err(Unopened::NotSealed { key: path.clone() }));
+    assert_eq!(opened(&new, &path, b"plain"), Err(UnsealError::NotSealed { key: path.clone() }));
     assert_eq!(open(None, &path, &Arc::from(*b"plain")).as_deref(), Ok(&b"plain"[..]));
 
     let back = ring([Provider::Identity, key("old", 1)]);
     assert_eq!(&*sealed(&back, &path, b"value", [3; 32]), b"value");
     assert_eq!(opened(&back, &path, &kept).as_deref(), Ok(&b"value"[..]));
     assert!(back.is_first(b"value") && !back.is_first(&kept));
-    // What looks like a sealed value is a value like others.
+    // A plain value that looks sealed is escaped.
     let looks = sealed(&back, &path, &kept, [3; 32]);
     assert_eq!(opened(&back, &path, &looks).as_deref(), Ok(&*kept));
     assert!(back.is_first(&looks));
-    let later = Unopened::LaterFormat { key: path.clone(), found: 7 };
+    let later = UnsealError::LaterFormat { key: path.clone(), found: 7 };
     assert_eq!(opened(&back, &path, b"\xffsealed\xff\x07"), Err(later));
 }
 
 #[test]
-fn keys_that_are_none_are_refused() {
+fn invalid_keys_are_refused() {
     let made = |name: &str, bytes: usize| SealingKey::new(name, &vec![0; bytes]).map(|_| ());
-    assert_eq!(made("k", 31), Err(RingError::Length { name: "k".into(), bytes: 31 }));
-    assert_eq!(made("", 32), Err(RingError::Name { bytes: 0, limit: 255 }));
-    assert_eq!(made(&"k".repeat(256), 32), Err(RingError::Name { bytes: 256, limit: 255 }));
+    assert_eq!(made("k", 31), Err(KeyRingError::Length { name: "k".into(), bytes: 31 }));
+    assert_eq!(made("", 32), Err(KeyRingError::Name { bytes: 0, limit: 255 }));
+    assert_eq!(made(&"k".repeat(256), 32), Err(KeyRingError::Name { bytes: 256, limit: 255 }));
     assert_eq!(made(&"k".repeat(255), 16), Ok(()));
-    assert_eq!(Ring::new([]).unwrap_err(), RingError::Empty);
-    let twice = Ring::new([key("k", 1), Provider::Identity, key("k", 2)]).unwrap_err();
-    assert_eq!(twice, RingError::Repeated { name: "k".into() });
+    assert_eq!(KeyRing::new([]).unwrap_err(), KeyRingError::Empty);
+    let twice = KeyRing::new([key("k", 1), Provider::Identity, key("k", 2)]).unwrap_err();
+    assert_eq!(twice, KeyRingError::Repeated { name: "k".into() });
 }
 
-/// Made by Python's `cryptography` as the form and the cipher say: what was sealed once is opened for ever.
+/// Expected bytes are from Python's `cryptography`: the first format must stay readable.
 #[test]
 fn the_first_format_is_written_and_opened() {
     let kept = "ff7365616c6564ff010432303236a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5a5\
@@ -156,5 +157,5 @@ fn the_first_format_is_written_and_opened() {
 #[test]
 fn no_key_is_printed() {
     let ring = ring([key("mine", 0xab), Provider::Identity]);
-    assert_eq!(format!("{ring:?}"), "Ring([Key(SealingKey(\"mine\")), Identity])");
+    assert_eq!(format!("{ring:?}"), "KeyRing([Key(SealingKey(\"mine\")), Identity])");
 }

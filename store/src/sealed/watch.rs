@@ -1,4 +1,4 @@
-//! A watch whose events are opened.
+//! A watch that unseals its events.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,30 +7,30 @@ use std::task::{Context, Poll, ready};
 use futures::Stream as _;
 
 use super::backend::Sealing;
-use super::error::Unopened;
-use crate::contract::{Seen, Watch, WatchError, Watching};
+use super::error::UnsealError;
+use crate::contract::{Watch, WatchError, WatchItem, WatchStream};
 
-/// Ends at what cannot be opened, and then repeats why.
-pub(super) struct Opening {
+/// Ends at the first value that cannot be unsealed, and repeats that error.
+pub(super) struct UnsealingWatch {
     below: Watch,
     sealing: Arc<Sealing>,
     ended: Option<WatchError>,
 }
 
-impl Opening {
+impl UnsealingWatch {
     pub(super) const fn new(below: Watch, sealing: Arc<Sealing>) -> Self {
         Self { below, sealing, ended: None }
     }
 
-    fn open(&self, seen: Seen) -> Result<Seen, Unopened> {
-        let Seen::Changes { revision, events } = seen else { return Ok(seen) };
+    fn open(&self, seen: WatchItem) -> Result<WatchItem, UnsealError> {
+        let WatchItem::Changes { revision, events } = seen else { return Ok(seen) };
         let events: Result<_, _> = events.into_iter().map(|event| self.sealing.open_event(event)).collect();
-        Ok(Seen::Changes { revision, events: events? })
+        Ok(WatchItem::Changes { revision, events: events? })
     }
 }
 
-impl Watching for Opening {
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Seen, WatchError>> {
+impl WatchStream for UnsealingWatch {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<WatchItem, WatchError>> {
         if let Some(error) = &self.ended {
             return Poll::Ready(Err(error.clone()));
         }

@@ -1,4 +1,4 @@
-//! What readers and watches share with the writer: everything that is published, and nothing that is not.
+//! State shared by readers, watches and the writer: only published commits.
 
 mod publish;
 mod read;

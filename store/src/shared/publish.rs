@@ -1,4 +1,4 @@
-//! The moment from which a commit can be seen.
+//! Publishing: the point at which a commit becomes visible.
 
 use std::sync::Arc;
 use std::task::Waker;
@@ -7,18 +7,19 @@ use machinery_objects::Revision;
 use machinery_sync::Mutex;
 use machinery_sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::watch::Watches;
+use super::watch::WatchRegistry;
 use crate::contract::Limits;
-use crate::core::{History, Revised, Table};
+use crate::core::{ChangeHistory, RevisionChanges, Table};
 use crate::options::Usage;
 
-/// So many revisions are given up under one lock.
-const TURN: u64 = 4096;
+/// Revisions compacted under one lock.
+const STEP: u64 = 4096;
 
 /// The store as readers see it.
 ///
-/// Invariant: the table may hold versions that are not published; whoever reads it goes back to a published revision. What
-/// is compacted is given up only after `compacted` says so: whoever reads a revision looks there again when it is done.
+/// Invariants: the table may hold unpublished versions, so readers go back to a published revision.
+/// Versions are dropped only after `compacted` is raised, so a read at a revision checks
+/// `compacted` again when it is done.
 pub(crate) struct Shared {
     pub(super) table: Arc<Table>,
     pub(super) published: Mutex<Published>,
@@ -29,35 +30,35 @@ pub(crate) struct Shared {
     is_closed: AtomicBool,
 }
 
-/// Those who wait for what was published.
+/// Wakers of watches that have new changes.
 #[must_use = "they wait"]
-pub(crate) struct Wakes(Vec<Waker>);
+pub(crate) struct PendingWakes(Vec<Waker>);
 
-impl Wakes {
+impl PendingWakes {
     pub(crate) fn wake(self) {
         self.0.into_iter().for_each(Waker::wake);
     }
 }
 
-/// Guarded by one lock, which is held for no wake.
+/// The published state, under one lock. No waker is called while it is held.
 pub(super) struct Published {
-    pub(super) history: History,
-    pub(super) watches: Watches,
-    /// Why nothing is published any more.
+    pub(super) history: ChangeHistory,
+    pub(super) watches: WatchRegistry,
+    /// The reason, once the store is closed.
     pub(super) closed: Option<Arc<str>>,
 }
 
 impl Shared {
     pub(crate) fn new(
         table: Arc<Table>,
-        history: History,
+        history: ChangeHistory,
         used: u64,
         limits: Limits,
         seed: u64,
     ) -> Arc<Self> {
         let current = AtomicU64::new(history.newest().0);
         let compacted = AtomicU64::new(history.compacted().0);
-        let published = Mutex::new(Published { history, watches: Watches::new(seed), closed: None });
+        let published = Mutex::new(Published { history, watches: WatchRegistry::new(seed), closed: None });
         Arc::new(Self {
             table,
             published,
@@ -73,7 +74,7 @@ impl Shared {
         &self.table
     }
 
-    /// The newest revision that can be read.
+    /// Returns the newest readable revision.
     pub(crate) fn current(&self) -> Revision {
         Revision(self.current.load(Ordering::Acquire))
     }
@@ -82,7 +83,7 @@ impl Shared {
         Revision(self.compacted.load(Ordering::Acquire))
     }
 
-    /// How much is held.
+    /// Returns the size of the store.
     pub(crate) fn usage(&self) -> Usage {
         let revisions = {
             let history = &self.published.lock().history;
@@ -91,14 +92,14 @@ impl Shared {
         Usage { keys: self.table.len() as u64, bytes: self.used.load(Ordering::Relaxed), revisions }
     }
 
-    /// Told by the writer how many bytes its versions have.
+    /// Records the size of the writer's versions.
     pub(crate) fn note_used(&self, used: u64) {
         self.used.store(used, Ordering::Relaxed);
     }
 
-    /// Shows `revised` to everybody. Whom it interests is to be woken once the caller holds no lock.
-    pub(crate) fn publish(&self, revised: impl IntoIterator<Item = Revised>) -> Wakes {
-        let mut wakes = Wakes(Vec::new());
+    /// Makes `revised` visible. The caller wakes the returned watches once it holds no lock.
+    pub(crate) fn publish(&self, revised: impl IntoIterator<Item = RevisionChanges>) -> PendingWakes {
+        let mut wakes = PendingWakes(Vec::new());
         let mut published = self.published.lock();
         let Published { history, watches, .. } = &mut *published;
         for revised in revised {
@@ -109,13 +110,13 @@ impl Shared {
         wakes
     }
 
-    /// Refuses what is before `to` from now on. Hands over the changes that nobody can ask for any more, a turn's worth at a
-    /// time, so that no reader waits for all of them.
-    pub(crate) fn compact_in_turns(&self, to: Revision, mut forget: impl FnMut(Vec<Revised>)) {
+    /// Compacts to `to`, and passes the removed changes to `forget` in steps, so that no reader
+    /// waits for all of them.
+    pub(crate) fn compact_in_steps(&self, to: Revision, mut forget: impl FnMut(Vec<RevisionChanges>)) {
         loop {
             let gone = {
                 let mut published = self.published.lock();
-                let turn = to.min(Revision(published.history.compacted().0 + TURN));
+                let turn = to.min(Revision(published.history.compacted().0 + STEP));
                 let gone = published.history.compact(turn);
                 self.compacted.store(published.history.compacted().0, Ordering::Release);
                 gone
@@ -127,12 +128,12 @@ impl Shared {
         }
     }
 
-    /// Whether the store was closed.
+    /// Returns the reason if the store is closed.
     pub(super) fn closed(&self) -> Option<Arc<str>> {
         self.is_closed.load(Ordering::Acquire).then(|| self.published.lock().closed.clone()).flatten()
     }
 
-    /// Ends every watch once it has yielded what is published.
+    /// Closes the store: each watch ends after the changes that are published.
     pub(crate) fn close(&self, why: &Arc<str>) {
         let wake = {
             let mut published = self.published.lock();

@@ -1,4 +1,4 @@
-//! Reading as of a published revision.
+//! Reads at a published revision.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use machinery_objects::Revision;
 use tokio::task::yield_now;
 
 use super::publish::Shared;
-use crate::contract::{Cursor, Entry, Page, Range, ReadError, Span};
+use crate::contract::{Cursor, Entry, KeySpan, Page, Range, ReadError};
 
-/// So many entries are looked at before other tasks have a turn.
-const TURN: usize = 4096;
+/// Entries scanned between yields to other tasks.
+const STEP: usize = 4096;
 
 impl Shared {
-    /// The newest revision, if the store is open.
+    /// Returns the newest revision, if the store is open.
     pub(crate) fn revision(&self) -> Result<Revision, ReadError> {
         match self.closed() {
             Some(why) => Err(ReadError::Unavailable { why }),
@@ -30,7 +30,7 @@ impl Shared {
             let current = self.current();
             let at = range.at.unwrap_or(current);
             if at > current {
-                return Err(ReadError::Future { asked: at, current });
+                return Err(ReadError::Future { requested: at, current });
             }
             let page = self.page(&range, at, current).await;
             let compacted = self.compacted();
@@ -38,9 +38,9 @@ impl Shared {
                 return Ok(page);
             }
             if range.at.is_some() {
-                return Err(ReadError::Compacted { asked: at, compacted });
+                return Err(ReadError::Compacted { requested: at, compacted });
             }
-            // What was the newest was compacted meanwhile, so there is a newer one.
+            // The newest revision was compacted during the read, so there is a newer one: retry.
         }
     }
 
@@ -49,11 +49,11 @@ impl Shared {
             Page { at, current, entries: Vec::new(), next: None, remaining: range.count.then_some(0) };
         let limit = range.limit.map_or(usize::MAX, usize::from);
         match &range.span {
-            Span::One(key) => {
+            KeySpan::One(key) => {
                 let behind = range.after.as_ref().is_some_and(|after| after >= key);
                 page.entries.extend(if behind { None } else { self.one(key, at) });
             }
-            Span::Prefix(prefix) => self.prefix(prefix, range.after.as_deref(), limit, &mut page).await,
+            KeySpan::Prefix(prefix) => self.prefix(prefix, range.after.as_deref(), limit, &mut page).await,
         }
         page
     }
@@ -72,7 +72,7 @@ impl Shared {
             if !newest.key().as_bytes().starts_with(prefix.as_bytes()) {
                 break;
             }
-            if seen % TURN == TURN - 1 {
+            if seen % STEP == STEP - 1 {
                 yield_now().await;
             }
             let Some(version) = newest.at(page.at) else { continue };

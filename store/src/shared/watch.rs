@@ -1,4 +1,4 @@
-//! Watches: each a place in the shared history and an entry in an index, with no buffer of its own.
+//! Watches: each a position in the shared history and an entry in an index, without a buffer.
 
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -6,15 +6,15 @@ use std::task::{Context, Poll, Waker};
 use machinery_objects::Revision;
 
 use super::publish::{Published, Shared};
-use crate::contract::{Seen, Span, Watch, WatchError, Watching};
-use crate::core::{Interests, Revised};
+use crate::contract::{KeySpan, Watch, WatchError, WatchItem, WatchStream};
+use crate::core::{RevisionChanges, WatchIndex};
 
-/// So many revisions are looked at under one lock.
-const TURN: u64 = 256;
+/// Revisions scanned under one lock.
+const STEP: u64 = 256;
 
 impl Shared {
-    /// Begins a watch after a revision.
-    pub(crate) fn watch(self: &Arc<Self>, span: Span, after: Revision) -> Result<Watch, WatchError> {
+    /// Starts a watch after a revision.
+    pub(crate) fn watch(self: &Arc<Self>, span: KeySpan, after: Revision) -> Result<Watch, WatchError> {
         let mut published = self.published.lock();
         let (current, compacted) = (published.history.newest(), published.history.compacted());
         if let Some(why) = &published.closed {
@@ -32,55 +32,55 @@ impl Shared {
         }
         let pending = (after < current).then(|| after.next());
         let number = published.watches.add(&span, pending);
-        Ok(Watch::new(Following { shared: Arc::clone(self), span, number, seen: after }))
+        Ok(Watch::new(HistoryWatch { shared: Arc::clone(self), span, number, seen: after }))
     }
 }
 
 /// All running watches.
-pub(super) struct Watches {
-    interests: Interests,
-    slots: Vec<Slot>,
+pub(super) struct WatchRegistry {
+    index: WatchIndex,
+    slots: Vec<WatchSlot>,
     free: Vec<u32>,
 }
 
 #[derive(Default)]
-struct Slot {
-    /// The first revision that may interest the watch and that it has not looked at. None: all that is published has
-    /// been yielded, or does not interest it.
+struct WatchSlot {
+    /// The first unread revision that may change a key of the span. `None`: the watch has caught
+    /// up.
     pending: Option<Revision>,
     progress: bool,
     waker: Option<Waker>,
 }
 
-impl Watches {
+impl WatchRegistry {
     pub(super) fn new(seed: u64) -> Self {
-        Self { interests: Interests::new(seed), slots: Vec::new(), free: Vec::new() }
+        Self { index: WatchIndex::new(seed), slots: Vec::new(), free: Vec::new() }
     }
 
     fn len(&self) -> usize {
         self.slots.len() - self.free.len()
     }
 
-    fn add(&mut self, span: &Span, pending: Option<Revision>) -> u32 {
+    fn add(&mut self, span: &KeySpan, pending: Option<Revision>) -> u32 {
         let number = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
+            self.slots.push(WatchSlot::default());
             (self.slots.len() - 1) as u32
         });
-        self.slots[number as usize] = Slot { pending, ..Slot::default() };
-        self.interests.add(span, number);
+        self.slots[number as usize] = WatchSlot { pending, ..WatchSlot::default() };
+        self.index.add(span, number);
         number
     }
 
-    fn remove(&mut self, span: &Span, number: u32) -> Slot {
-        self.interests.remove(span, number);
+    fn remove(&mut self, span: &KeySpan, number: u32) -> WatchSlot {
+        self.index.remove(span, number);
         self.free.push(number);
         std::mem::take(&mut self.slots[number as usize])
     }
 
-    /// Marks those whom `revised` interests, and adds whom to wake.
-    pub(super) fn note(&mut self, revised: &Revised, wake: &mut Vec<Waker>) {
+    /// Marks the watches that `revised` affects, and adds their wakers to `wake`.
+    pub(super) fn note(&mut self, revised: &RevisionChanges, wake: &mut Vec<Waker>) {
         for version in revised.versions() {
-            for number in self.interests.of(version.key()) {
+            for number in self.index.of(version.key()) {
                 let slot = &mut self.slots[number as usize];
                 slot.pending.get_or_insert(revised.revision);
                 wake.extend(slot.waker.take());
@@ -93,32 +93,32 @@ impl Watches {
     }
 }
 
-struct Following {
+struct HistoryWatch {
     shared: Arc<Shared>,
-    span: Span,
+    span: KeySpan,
     number: u32,
-    /// All changes up to here have been yielded.
+    /// Every change up to here has been yielded.
     seen: Revision,
 }
 
-enum Look {
-    Found(Seen),
-    Over(WatchError),
-    /// A turn's worth of revisions held nothing; there are more.
-    Further,
-    Nothing,
+enum PollStep {
+    Found(WatchItem),
+    Ended(WatchError),
+    /// One step found no event; there are more revisions.
+    Continue,
+    Idle,
 }
 
-impl Watching for Following {
-    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<Seen, WatchError>> {
+impl WatchStream for HistoryWatch {
+    fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Result<WatchItem, WatchError>> {
         loop {
             let shared = Arc::clone(&self.shared);
             let mut published = shared.published.lock();
-            match self.look(&mut published) {
-                Look::Found(seen) => return Poll::Ready(Ok(seen)),
-                Look::Over(error) => return Poll::Ready(Err(error)),
-                Look::Further => {}
-                Look::Nothing => {
+            match self.step(&mut published) {
+                PollStep::Found(seen) => return Poll::Ready(Ok(seen)),
+                PollStep::Ended(error) => return Poll::Ready(Err(error)),
+                PollStep::Continue => {}
+                PollStep::Idle => {
                     let waker = &mut published.watches.slots[self.number as usize].waker;
                     let old = match waker {
                         Some(old) if old.will_wake(cx.waker()) => None,
@@ -145,16 +145,16 @@ impl Watching for Following {
     }
 }
 
-impl Following {
-    fn look(&mut self, published: &mut Published) -> Look {
+impl HistoryWatch {
+    fn step(&mut self, published: &mut Published) -> PollStep {
         let Published { history, watches, closed } = published;
         let (current, compacted) = (history.newest(), history.compacted());
         let slot = &mut watches.slots[self.number as usize];
         if let Some(pending) = slot.pending {
             if pending <= compacted {
-                return Look::Over(WatchError::TooSlow { seen: self.seen, compacted });
+                return PollStep::Ended(WatchError::TooSlow { seen: self.seen, compacted });
             }
-            let end = Revision(current.0.min(pending.0 + TURN - 1)).next();
+            let end = Revision(current.0.min(pending.0 + STEP - 1)).next();
             for revised in history.range(pending..end) {
                 let versions = revised.versions().iter().filter(|version| self.span.contains(version.key()));
                 let events: Vec<_> = versions.map(|version| version.event()).collect();
@@ -162,26 +162,26 @@ impl Following {
                     let revision = revised.revision;
                     self.seen = revision;
                     slot.pending = (revision < current).then(|| revision.next());
-                    return Look::Found(Seen::Changes { revision, events });
+                    return PollStep::Found(WatchItem::Changes { revision, events });
                 }
             }
             slot.pending = (end <= current).then_some(end);
-            return Look::Further;
+            return PollStep::Continue;
         }
         if std::mem::take(&mut slot.progress) {
             self.seen = current;
-            return Look::Found(Seen::Progress(current));
+            return PollStep::Found(WatchItem::Progress(current));
         }
         match closed {
-            Some(why) => Look::Over(WatchError::Unavailable { why: Arc::clone(why) }),
-            None => Look::Nothing,
+            Some(why) => PollStep::Ended(WatchError::Unavailable { why: Arc::clone(why) }),
+            None => PollStep::Idle,
         }
     }
 }
 
-impl Drop for Following {
+impl Drop for HistoryWatch {
     fn drop(&mut self) {
-        // The slot's waker is dropped behind the lock: what it drops may come back here.
+        // The waker is dropped after the lock is released: its drop may reenter this module.
         let _slot = self.shared.published.lock().watches.remove(&self.span, self.number);
     }
 }

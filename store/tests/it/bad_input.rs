@@ -1,19 +1,19 @@
-//! What is not a store, or not whole, or cannot be used now: each is an error that names the path and the way out, and nothing
-//! that is there is changed.
+//! Directories that are foreign, damaged or unusable: each is an error that names the path and the
+//! remedy, and no file is changed.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use machinery_store::faulty::{self, Dice, Lost};
+use machinery_store::faulty::{self, Dice, PowerLoss};
 use machinery_store::{Backend, CommitError, Disk, DiskOptions, OpenError, Transaction};
 
 use crate::crash::options;
 use crate::crash_witness::{At, Witness};
 use crate::flips;
 
-/// The files of a directory with what they hold.
+/// Returns the files of a directory with their content.
 fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     files
@@ -24,7 +24,7 @@ fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// Opens a directory, which fails and leaves it as it was.
+/// Opens a directory, which must fail without a change.
 fn refused(directory: &Path) -> OpenError {
     let before = contents(directory);
     let error = Disk::open(directory, options()).expect_err("it does not open");
@@ -33,7 +33,7 @@ fn refused(directory: &Path) -> OpenError {
     error
 }
 
-/// Whether a message names a path, and says what to do.
+/// Asserts that a message names a path and a remedy.
 fn says(error: &OpenError, path: &Path) {
     let text = error.to_string();
     assert!(text.contains(path.to_str().unwrap()), "{text}");
@@ -41,11 +41,11 @@ fn says(error: &OpenError, path: &Path) {
     assert!(ways.iter().any(|way| text.contains(way)), "{text}");
 }
 
-/// A real directory with a store that was closed.
+/// Makes a closed store in a real directory.
 async fn real_store(directory: &Path) -> Witness {
     let (store, mut witness) = (Disk::open(directory, options()).unwrap(), Witness::new());
     for _ in 0..10 {
-        witness.go_on(&store).await;
+        witness.write_next(&store).await;
     }
     store.close().await.unwrap();
     witness
@@ -60,7 +60,7 @@ async fn a_directory_of_something_else_is_not_a_store() {
         std::fs::write(directory.join(name), "what somebody needs").unwrap();
         assert!(matches!(refused(&directory), OpenError::NotAStore { .. }), "{name}");
     }
-    // A file with the right name and the wrong bytes.
+    // A valid name with invalid content.
     for name in ["log-0000000000000001", "checkpoint-0000000000000001"] {
         for bytes in [&b""[..], b"m", b"machsto", b"#!/bin/sh\n", &[0; 4096]] {
             let directory = tempfile::tempdir_in(place.path()).unwrap();
@@ -91,7 +91,7 @@ async fn a_store_of_a_newer_format() {
     let log = contents(place.path()).into_keys().find(|name| name.starts_with("log-")).unwrap();
     let path = place.path().join(log);
     let mut bytes = std::fs::read(&path).unwrap();
-    // The place of the format is the same for ever; all else may be another way, the checksum too.
+    // The format's offset never changes; everything else may, including the checksum.
     bytes[8..12].copy_from_slice(&7_u32.to_le_bytes());
     bytes[12..].fill(0xee);
     std::fs::write(&path, bytes).unwrap();
@@ -99,8 +99,8 @@ async fn a_store_of_a_newer_format() {
     assert!(matches!(&error, OpenError::NewerFormat { path: of, found: 7, .. } if *of == path), "{error}");
 }
 
-/// Each file cut at each length, or gone.
-async fn cut_short(disk: &faulty::Disk, witness: &Witness, what: &str) {
+/// Truncates each file to each length, and removes it.
+async fn cut_short(disk: &faulty::FaultyDisk, witness: &Witness, what: &str) {
     let (mut found, mut harmless) = (0, BTreeMap::<String, usize>::new());
     let files = disk.contents();
     for (name, bytes) in &files {
@@ -130,7 +130,7 @@ async fn cut_short(disk: &faulty::Disk, witness: &Witness, what: &str) {
 async fn a_truncated_file_of_a_closed_store() {
     let (disk, store, witness) = flips::store().await;
     store.close().await.unwrap();
-    cut_short(&disk.crash(Lost::Everything, 0), &witness, "closed").await;
+    cut_short(&disk.crash(PowerLoss::Everything, 0), &witness, "closed").await;
 }
 
 #[tokio::test]
@@ -139,7 +139,7 @@ async fn a_truncated_file_of_a_killed_store() {
     cut_short(&disk.kill(), &witness, "killed").await;
 }
 
-/// A transaction that is longer than a segment has one to itself.
+/// A transaction longer than a segment has a segment of its own.
 #[tokio::test]
 async fn a_truncated_log_with_one_long_transaction() {
     let (disk, store, mut witness) = flips::store().await;
@@ -169,8 +169,8 @@ async fn a_missing_file_of_a_closed_store() {
     }
 }
 
-/// Bytes of one place at another, as a disk does that writes to the wrong sector, and noise. What comes of it may be an earlier
-/// state of the store, if the end of the log is hit; it is never another one, and never a panic.
+/// Misdirected sectors and noise. If they hit the end of the log, an earlier state of the store may
+/// result; never a wrong one, and never a panic.
 #[tokio::test]
 async fn bytes_in_the_wrong_place() {
     let (disk, store, witness) = flips::store().await;
@@ -212,7 +212,7 @@ async fn bytes_in_the_wrong_place() {
     assert!(found > 500 && opened > 500);
 }
 
-/// Not a test of its own: a second process, which holds the store that it is told of until its input ends.
+/// Helper process: holds the store given in its environment until its input ends.
 #[tokio::test]
 async fn holder() {
     let Some(directory) = std::env::var_os("STORE_HOLD_DIRECTORY") else { return };
@@ -251,10 +251,10 @@ async fn a_second_process_on_the_same_directory() {
 #[tokio::test]
 async fn a_disk_that_is_full_or_read_only_from_the_beginning() {
     for store in [false, true] {
-        let (disk, mut witness) = (faulty::Disk::new(), Witness::new());
+        let (disk, mut witness) = (faulty::FaultyDisk::new(), Witness::new());
         if store {
             let store = crate::crash::open(&disk).unwrap();
-            witness.go_on(&store).await;
+            witness.write_next(&store).await;
         }
         let before = disk.contents();
         disk.set_read_only(true);
@@ -280,25 +280,25 @@ async fn a_disk_that_is_full_or_read_only_from_the_beginning() {
     }
 }
 
-/// Calls that fail while a store is opened: each is an error or of no consequence, and the next attempt finds all.
+/// Fails each call of an open: it is an error or harmless, and the next open finds all data.
 #[tokio::test]
-async fn an_opening_that_fails_anywhere_changes_nothing_of_what_is_there() {
-    use faulty::{Call, Effect, Fault};
+async fn a_failed_open_changes_no_file() {
+    use faulty::{DiskCall, DiskFault, FaultEffect};
     use std::io::ErrorKind;
     let (disk, store, witness) = flips::store().await;
     store.close().await.unwrap();
     let calls = [
-        Call::Read,
-        Call::OpenToRead,
-        Call::Open,
-        Call::List,
-        Call::Lock,
-        Call::Write,
-        Call::Sync,
-        Call::SyncNames,
-        Call::Remove,
-        Call::Rename,
-        Call::Create,
+        DiskCall::Read,
+        DiskCall::OpenToRead,
+        DiskCall::Open,
+        DiskCall::List,
+        DiskCall::Lock,
+        DiskCall::Write,
+        DiskCall::Sync,
+        DiskCall::SyncNames,
+        DiskCall::Remove,
+        DiskCall::Rename,
+        DiskCall::Create,
     ];
     let (mut failed, mut opened) = (0, 0);
     for call in calls {
@@ -307,7 +307,7 @@ async fn an_opening_that_fails_anywhere_changes_nothing_of_what_is_there() {
         {
             for after in 0.. {
                 let trying = disk.kill();
-                trying.inject(Fault::new(call, Effect::Fail(kind)).after(after));
+                trying.inject(DiskFault::new(call, FaultEffect::Fail(kind)).after(after));
                 let _at = At(|| format!("{call:?} number {after}: {kind}"));
                 match flips::open(&trying) {
                     Ok(store) => {
@@ -331,7 +331,7 @@ async fn an_opening_that_fails_anywhere_changes_nothing_of_what_is_there() {
     assert!(failed > 50);
 }
 
-/// Not a test of its own: works on a file system of 256 KiB that only this process sees.
+/// Helper process: works on a private file system of 256 KiB.
 #[tokio::test]
 async fn mounted() {
     let Some(directory) = std::env::var_os("STORE_MOUNT_DIRECTORY") else { return };
@@ -358,7 +358,7 @@ async fn mounted() {
     assert!(why.contains("No space left") && why.contains(directory.to_str().unwrap()), "{why}");
     crate::crash::still_reads(&store, &witness).await;
     let _ = store.close().await;
-    // Nothing is free, so it may not open. Then it says so and leaves all as it is.
+    // Without free space, the open may fail, with an error and without a change.
     match Disk::open(directory, options()) {
         Ok(store) => witness.check(&store).await,
         Err(error) => {
@@ -371,13 +371,13 @@ async fn mounted() {
     assert!(mount(&["-o", "remount,rw,size=1m"]));
     let store = Disk::open(directory, options()).unwrap();
     witness.check(&store).await;
-    witness.go_on(&store).await;
+    witness.write_next(&store).await;
     witness.check(&store).await;
     let transaction = Transaction::new().put("k", *b"more");
     assert!(!matches!(store.commit(transaction).await, Err(CommitError::Refused { .. })));
 }
 
-/// The same on a real file system, in a mount namespace, which needs no root where the kernel lets users have one.
+/// The same on a real file system, in an unprivileged mount namespace where the kernel allows it.
 #[tokio::test]
 async fn a_real_file_system_that_is_full_and_then_read_only() {
     let place = tempfile::tempdir().unwrap();
@@ -400,7 +400,7 @@ async fn a_real_file_system_that_is_full_and_then_read_only() {
     assert!(output.unwrap().status.success(), "{said}");
 }
 
-/// Directories are not nothing; and a file that was moved and linked is still there.
+/// A directory with subdirectories is not empty; a symbolic link to a moved file works.
 #[tokio::test]
 async fn a_directory_with_directories_is_not_empty_and_a_link_is_a_file() {
     let place = tempfile::tempdir().unwrap();
@@ -422,15 +422,15 @@ async fn a_directory_with_directories_is_not_empty_and_a_link_is_a_file() {
 
 /// The root of a file system may be a store.
 #[tokio::test]
-async fn what_a_file_system_puts_into_its_root_is_nobodys() {
+async fn lost_and_found_is_ignored() {
     let place = tempfile::tempdir().unwrap();
     std::fs::create_dir(place.path().join("lost+found")).unwrap();
     Disk::open(place.path(), options()).unwrap().close().await.unwrap();
 }
 
-/// Files have two bytes for a number of operations.
+/// The file format has two bytes for the number of operations.
 #[tokio::test]
-async fn limits_that_files_have_no_room_for_are_lower() {
+async fn limits_beyond_the_file_format_are_clamped() {
     let place = tempfile::tempdir().unwrap();
     let mut options = DiskOptions::default();
     options.store.limits.operations = 100_000;
@@ -444,11 +444,11 @@ async fn limits_that_files_have_no_room_for_are_lower() {
     assert_eq!(store.usage().keys, 65_535);
 }
 
-/// A checkpoint that is damaged, an older one that should have been removed, and no logs that lead from that one: what is said
-/// is the damage.
+/// With a damaged checkpoint, a stale older one, and no logs after that, the error names the
+/// damage.
 #[tokio::test]
-async fn a_damaged_checkpoint_is_named_rather_than_a_log_that_was_rightly_removed() {
-    let disk = faulty::Disk::new();
+async fn a_damaged_checkpoint_is_reported_and_not_the_logs_it_replaced() {
+    let disk = faulty::FaultyDisk::new();
     let store = flips::open(&disk).unwrap();
     let mut old = BTreeMap::new();
     for round in 0..20_u8 {

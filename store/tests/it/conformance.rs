@@ -1,4 +1,4 @@
-//! The suite, on every backend there is, and on itself.
+//! The conformance suite on every backend, and a test of its list.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use machinery_store::conformance::{BEHAVIOURS, Subject};
-use machinery_store::model::Naive;
+use machinery_store::model::NaiveBackend;
 use machinery_store::{Backend, Disk, DiskOptions, Limits, Memory, Options};
 
-/// The model outlives its end by not ending.
+/// The model stays open instead of reopening.
 #[derive(Default)]
-struct OfNaive(Option<Naive>);
+struct NaiveSubject(Option<NaiveBackend>);
 
 #[async_trait]
-impl Subject for OfNaive {
+impl Subject for NaiveSubject {
     async fn open(&mut self, limits: Limits) -> Arc<dyn Backend> {
-        Arc::new(self.0.insert(Naive::new(limits)).clone())
+        Arc::new(self.0.insert(NaiveBackend::new(limits)).clone())
     }
 
     async fn reopen(&mut self) -> Option<Arc<dyn Backend>> {
@@ -24,22 +24,22 @@ impl Subject for OfNaive {
     }
 }
 
-struct OfMemory;
+struct MemorySubject;
 
 #[async_trait]
-impl Subject for OfMemory {
+impl Subject for MemorySubject {
     async fn open(&mut self, limits: Limits) -> Arc<dyn Backend> {
         Arc::new(Memory::new(Options { limits, ..Options::default() }))
     }
 }
 
-/// With segments so small that every boundary is crossed, or as it ships.
-struct OfDisk {
+/// With tiny segments, so that every boundary is crossed, or with the defaults.
+struct DiskSubject {
     options: DiskOptions,
     opened: Option<(tempfile::TempDir, Arc<Disk>)>,
 }
 
-impl OfDisk {
+impl DiskSubject {
     fn tiny() -> Self {
         Self::with(DiskOptions { segment_bytes: 4096, checkpoint_bytes: 16 * 1024, ..DiskOptions::default() })
     }
@@ -50,13 +50,13 @@ impl OfDisk {
 }
 
 #[async_trait]
-impl Subject for OfDisk {
+impl Subject for DiskSubject {
     async fn open(&mut self, limits: Limits) -> Arc<dyn Backend> {
         let directory = tempfile::tempdir().expect("a directory of our own");
         self.options.store.limits = limits;
         let disk = Disk::open(directory.path(), self.options.clone()).expect("a new store is opened");
         let disk = Arc::new(disk);
-        // The one before ends with its directory.
+        // Dropping the previous directory removes the previous store.
         self.opened = Some((directory, Arc::clone(&disk)));
         disk
     }
@@ -73,19 +73,19 @@ impl Subject for OfDisk {
 }
 
 mod naive {
-    machinery_store::conformance_tests!(super::OfNaive::default());
+    machinery_store::conformance_tests!(super::NaiveSubject::default());
 }
 
 mod memory {
-    machinery_store::conformance_tests!(super::OfMemory);
+    machinery_store::conformance_tests!(super::MemorySubject);
 }
 
 mod disk {
-    machinery_store::conformance_tests!(super::OfDisk::tiny());
+    machinery_store::conformance_tests!(super::DiskSubject::tiny());
 }
 
 mod disk_as_it_ships {
-    machinery_store::conformance_tests!(super::OfDisk::with(super::DiskOptions::default()));
+    machinery_store::conformance_tests!(super::DiskSubject::with(super::DiskOptions::default()));
 }
 
 #[test]

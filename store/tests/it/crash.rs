@@ -1,4 +1,4 @@
-//! A crash at every step of a scripted workload, and every way to lose what was not durable.
+//! A crash at every step of a scripted workload, with every way to lose unsynced data.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -6,36 +6,36 @@ use std::sync::Arc;
 use futures::FutureExt;
 use futures::future::join_all;
 use machinery_objects::Revision;
-use machinery_store::faulty::{self, Call, Damage, Dice, Effect, Fault, Lost};
+use machinery_store::faulty::{self, CrashDamage, Dice, DiskCall, DiskFault, FaultEffect, PowerLoss};
 use machinery_store::{
-    Backend, CommitError, CompactError, Disk, DiskOptions, OpenError, Options, Retention, Span, Transaction,
-    Watch,
+    Backend, CommitError, CompactError, Disk, DiskOptions, KeySpan, OpenError, Options, Retention,
+    Transaction, Watch,
 };
 
 use crate::crash_witness::{At, Witness};
 
-/// One thing that the script does.
+/// A step of the script.
 #[derive(Clone, Copy, Debug)]
-enum Do {
-    /// Puts so many bytes under a key.
+enum ScriptStep {
+    /// Puts this many bytes under a key.
     Put(&'static str, usize),
     Delete(&'static str),
-    /// Puts the same under two keys, deletes a third, if a fourth is as it was.
+    /// Puts two keys and deletes a third, if a fourth is unchanged.
     Guarded,
-    /// Puts under several keys at the same time.
+    /// Puts several keys concurrently.
     Together(usize),
-    /// Asks for what does not hold.
+    /// Commits with a condition that fails.
     Conflict,
-    /// Creates a key twice at the same time.
+    /// Creates a key twice concurrently.
     Race(&'static str),
-    /// Compacts what is older than so many revisions.
+    /// Compacts all but this many revisions.
     Compact(u64),
     Checkpoint,
     Reopen,
 }
 
-const SCRIPT: &[Do] = {
-    use Do::{Checkpoint, Compact, Conflict, Delete, Guarded, Put, Race, Reopen, Together};
+const SCRIPT: &[ScriptStep] = {
+    use ScriptStep::{Checkpoint, Compact, Conflict, Delete, Guarded, Put, Race, Reopen, Together};
     &[
         Put("a", 10),
         Put("b", 700),
@@ -87,37 +87,37 @@ const SCRIPT: &[Do] = {
     ]
 };
 
-/// Segments that a few transactions fill, and one order of all that is done to the disk.
+/// Tiny segments, and a deterministic order of disk calls.
 pub(crate) fn options() -> DiskOptions {
     let store = Options { retention: Retention::MANUAL, ..Options::default() };
     let background = false;
     DiskOptions { store, segment_bytes: 4096, checkpoint_bytes: 12 * 1024, background }
 }
 
-pub(crate) fn open(disk: &faulty::Disk) -> Result<Disk, OpenError> {
+pub(crate) fn open(disk: &faulty::FaultyDisk) -> Result<Disk, OpenError> {
     Disk::open_on(Arc::new(disk.clone()), options())
 }
 
-/// Opens what is on `disk`, checks it, and does the script for as long as it opens.
-async fn run(disk: &faulty::Disk, witness: &mut Witness) {
+/// Opens the store on `disk`, checks it, and runs the script until the disk stops.
+async fn run(disk: &faulty::FaultyDisk, witness: &mut Witness) {
     let Ok(mut store) = open(disk) else { return };
     witness.check(&store).await;
-    let mut watch = Follower::begin(&store, witness.newest()).await;
+    let mut watch = DrainedWatch::begin(&store, witness.newest()).await;
     let mut writes = true;
     for what in SCRIPT {
         let goes_on = match *what {
-            Do::Reopen => {
+            ScriptStep::Reopen => {
                 let _ = store.close().await;
                 let Ok(again) = open(disk) else { return };
                 store = again;
-                watch = Follower::begin(&store, witness.newest()).await;
+                watch = DrainedWatch::begin(&store, witness.newest()).await;
                 true
             }
-            Do::Checkpoint => {
+            ScriptStep::Checkpoint => {
                 let _ = store.checkpoint().await;
                 true
             }
-            Do::Compact(back) => {
+            ScriptStep::Compact(back) => {
                 let to = Revision(witness.newest().0.saturating_sub(back));
                 witness.compacted(to, &store.compact(to).await)
             }
@@ -130,7 +130,7 @@ async fn run(disk: &faulty::Disk, witness: &mut Witness) {
         };
         watch.drain(witness);
         if std::mem::replace(&mut writes, goes_on) && !goes_on {
-            // What had no room once may have some now, and then all goes on.
+            // Space may be available again, and writes then continue.
             if store.trouble().is_some_and(|why| why.contains("there is no room")) {
                 witness.strict().check(&store).await;
                 writes = true;
@@ -142,7 +142,7 @@ async fn run(disk: &faulty::Disk, witness: &mut Witness) {
     let _ = store.close().await;
 }
 
-/// A store that takes no writes any more shows what it has shown, and nothing of what it could not write.
+/// A store that refuses writes still serves all published commits, and no others.
 pub(crate) async fn still_reads(store: &Disk, witness: &Witness) {
     witness.strict().check(store).await;
     let refused = store.commit(Transaction::new().put("a", *b"refused")).await.unwrap_err();
@@ -151,7 +151,7 @@ pub(crate) async fn still_reads(store: &Disk, witness: &Witness) {
     assert!(matches!(refused, CompactError::Refused { .. }), "{refused}");
 }
 
-async fn transactions(what: Do, witness: &mut Witness, store: &Disk) -> Vec<Transaction> {
+async fn transactions(what: ScriptStep, witness: &mut Witness, store: &Disk) -> Vec<Transaction> {
     let mut value = |bytes: usize| {
         let mut value = format!("{} ", witness.count()).into_bytes();
         value.resize(value.len().max(bytes), b'.');
@@ -159,33 +159,37 @@ async fn transactions(what: Do, witness: &mut Witness, store: &Disk) -> Vec<Tran
     };
     let new = Transaction::new();
     match what {
-        Do::Put(key, bytes) => vec![new.put(key, value(bytes))],
-        Do::Delete(key) => vec![new.delete(key)],
-        Do::Guarded => {
+        ScriptStep::Put(key, bytes) => vec![new.put(key, value(bytes))],
+        ScriptStep::Delete(key) => vec![new.delete(key)],
+        ScriptStep::Guarded => {
             let (now, both) = (store.revision().await.unwrap(), value(60));
             vec![new.if_unchanged("b", now).put("one", both.clone()).delete("a").put("other", both)]
         }
-        Do::Together(many) => {
+        ScriptStep::Together(many) => {
             (0..many).map(|part| Transaction::new().put(format!("t{part}"), value(300))).collect()
         }
-        Do::Race(key) => (0..2).map(|_| Transaction::new().if_absent(key).put(key, value(20))).collect(),
-        Do::Conflict => vec![new.if_at("b", Revision(1)).put("b", *b"never")],
-        Do::Compact(_) | Do::Checkpoint | Do::Reopen => unreachable!("not transactions"),
+        ScriptStep::Race(key) => {
+            (0..2).map(|_| Transaction::new().if_absent(key).put(key, value(20))).collect()
+        }
+        ScriptStep::Conflict => vec![new.if_at("b", Revision(1)).put("b", *b"never")],
+        ScriptStep::Compact(_) | ScriptStep::Checkpoint | ScriptStep::Reopen => {
+            unreachable!("not transactions")
+        }
     }
 }
 
-/// A watch over everything, read whenever something was done.
-struct Follower(Option<Watch>);
+/// A watch of all keys, drained after each step.
+struct DrainedWatch(Option<Watch>);
 
-impl Follower {
+impl DrainedWatch {
     async fn begin(store: &Disk, after: Revision) -> Self {
-        Self(Some(store.watch(Span::all(), after).await.unwrap()))
+        Self(Some(store.watch(KeySpan::all(), after).await.unwrap()))
     }
 
     fn drain(&mut self, witness: &mut Witness) {
         while let Some(watch) = &mut self.0 {
             match watch.next().now_or_never() {
-                Some(Ok(seen)) => witness.saw(&seen),
+                Some(Ok(seen)) => witness.observe(&seen),
                 Some(Err(_)) => self.0 = None,
                 None => return,
             }
@@ -193,23 +197,23 @@ impl Follower {
     }
 }
 
-/// Opens what a crash has left, and checks it. Then cuts the power again, for what was read may not be lost any more; then goes
-/// on writing, and cuts it once more.
-async fn check(disk: &faulty::Disk, witness: &Witness) {
+/// Opens the store after a crash, and checks it. Cuts the power again, since data that was read
+/// must not be lost; then writes, and cuts the power once more.
+async fn check(disk: &faulty::FaultyDisk, witness: &Witness) {
     let opened = |when: &str, disk| open(disk).unwrap_or_else(|error| panic!("{when}: {error}"));
     let mut witness = witness.clone();
     let store = opened("at first", disk);
     witness.check(&store).await;
-    let cut = disk.crash(Lost::Everything, 0);
+    let cut = disk.crash(PowerLoss::Everything, 0);
     witness.clone().check(&opened("after a second cut", &cut)).await;
-    witness.go_on(&store).await;
-    let cut = disk.crash(Lost::Everything, 0);
+    witness.write_next(&store).await;
+    let cut = disk.crash(PowerLoss::Everything, 0);
     witness.clone().check(&opened("after a third cut", &cut)).await;
     store.close().await.unwrap();
     witness.check(&opened("at last", disk)).await;
 }
 
-fn trace(disk: &faulty::Disk) -> String {
+fn trace(disk: &faulty::FaultyDisk) -> String {
     disk.trace()
         .iter()
         .enumerate()
@@ -217,10 +221,10 @@ fn trace(disk: &faulty::Disk) -> String {
         .collect()
 }
 
-/// Runs the script with the disk stopped before each of its steps, the first one first, and then whole.
-async fn every_step(mut after: impl AsyncFnMut(&faulty::Disk, &Witness, usize)) {
+/// Runs the script with the disk stopped before each of its steps, and then to its end.
+async fn every_step(mut after: impl AsyncFnMut(&faulty::FaultyDisk, &Witness, usize)) {
     for step in 0.. {
-        let disk = faulty::Disk::new();
+        let disk = faulty::FaultyDisk::new();
         disk.crash_at(step);
         let mut witness = Witness::new();
         {
@@ -236,12 +240,14 @@ async fn every_step(mut after: impl AsyncFnMut(&faulty::Disk, &Witness, usize)) 
 }
 
 #[tokio::test]
-async fn a_power_cut_at_any_step_loses_nothing_that_was_acknowledged_or_shown() {
-    let (mut cuts, mut total) = (0, Damage::default());
+async fn a_power_cut_at_any_step_loses_nothing_acknowledged_or_visible() {
+    let (mut cuts, mut total) = (0, CrashDamage::default());
     every_step(async |disk, witness, step| {
-        let all = [Lost::Everything, Lost::Nothing].map(|lost| (lost, 0));
-        let each = (0..disk.pending()).flat_map(|one| [(Lost::AllBut(one), 0), (Lost::Only(one), 0)]);
-        let some = (0..3).flat_map(|seed| [Lost::After, Lost::Some, Lost::Torn].map(|lost| (lost, seed)));
+        let all = [PowerLoss::Everything, PowerLoss::Nothing].map(|lost| (lost, 0));
+        let each =
+            (0..disk.pending()).flat_map(|one| [(PowerLoss::AllBut(one), 0), (PowerLoss::Only(one), 0)]);
+        let some = (0..3)
+            .flat_map(|seed| [PowerLoss::After, PowerLoss::Some, PowerLoss::Torn].map(|lost| (lost, seed)));
         for (lost, seed) in all.into_iter().chain(each).chain(some) {
             let _at =
                 At(|| format!("power cut before step {step}, {lost:?} lost, seed {seed}\n{}", trace(disk)));
@@ -264,15 +270,16 @@ async fn a_power_cut_at_any_step_loses_nothing_that_was_acknowledged_or_shown() 
 }
 
 #[tokio::test]
-async fn a_power_cut_at_any_step_of_a_recovery_loses_nothing_either() {
+async fn a_power_cut_at_any_step_of_a_recovery_loses_nothing() {
     let mut cuts = 0;
     every_step(async |disk, witness, step| {
         let mut dice = Dice::new(step as u64);
-        let lost = [Lost::Everything, Lost::Nothing, Lost::After, Lost::Torn][dice.below(4) as usize];
+        let lost = [PowerLoss::Everything, PowerLoss::Nothing, PowerLoss::After, PowerLoss::Torn]
+            [dice.below(4) as usize];
         for at in 0.. {
             let recovering = disk.crash(lost, step as u64);
             recovering.crash_at(at);
-            let again = [Lost::Everything, Lost::Nothing, Lost::Torn][dice.below(3) as usize];
+            let again = [PowerLoss::Everything, PowerLoss::Nothing, PowerLoss::Torn][dice.below(3) as usize];
             let what = format!("{lost:?} lost, and in its recovery before step {at}, {again:?} lost");
             let _at = At(|| format!("power cut before step {step}, {what}\n{}", trace(&recovering)));
             let mut witness = witness.clone();
@@ -291,13 +298,13 @@ async fn a_power_cut_at_any_step_of_a_recovery_loses_nothing_either() {
     assert!(cuts > 500, "a recovery has steps of its own: {cuts}");
 }
 
-/// What a process wrote before it was killed is in the cache, and a part of a write may be. The next one builds on it, until the
-/// power is cut.
+/// Data written before a kill is cached, perhaps with a part of a last write. The next process
+/// builds on it until the power is cut.
 #[tokio::test]
 async fn a_kill_at_any_step_and_a_power_cut_later_lose_nothing() {
     let mut dice = Dice::new(7);
     for step in 0.. {
-        let (disk, mut witness) = (faulty::Disk::new(), Witness::new());
+        let (disk, mut witness) = (faulty::FaultyDisk::new(), Witness::new());
         disk.crash_in(step, dice.below(1500) as usize);
         run(&disk, &mut witness).await;
         let _at = At(|| format!("killed in step {step}\n{}", trace(&disk)));
@@ -308,7 +315,7 @@ async fn a_kill_at_any_step_and_a_power_cut_later_lose_nothing() {
             let mut witness = witness.clone();
             let _at = At(|| format!("stopped before step {later} of its second life\n{}", trace(&second)));
             run(&second, &mut witness).await;
-            for lost in [Lost::Everything, Lost::Nothing, Lost::Torn] {
+            for lost in [PowerLoss::Everything, PowerLoss::Nothing, PowerLoss::Torn] {
                 check(&second.crash(lost, later), &witness).await;
             }
         }
@@ -319,32 +326,43 @@ async fn a_kill_at_any_step_and_a_power_cut_later_lose_nothing() {
     }
 }
 
-/// The script's length is that of its steps, so each of them fails once.
+/// The script takes as many steps as it has disk calls, so each call fails once.
 #[tokio::test]
 async fn a_failure_of_any_call_loses_nothing_and_the_store_recovers() {
-    let calls =
-        [Call::Write, Call::Sync, Call::Create, Call::Rename, Call::Remove, Call::SyncNames, Call::Open];
+    let calls = [
+        DiskCall::Write,
+        DiskCall::Sync,
+        DiskCall::Create,
+        DiskCall::Rename,
+        DiskCall::Remove,
+        DiskCall::SyncNames,
+        DiskCall::Open,
+    ];
     let mut unknown = 0;
     for call in calls {
         let effects = match call {
-            Call::Write => vec![Effect::Fail(ErrorKind::Other), Effect::Short(700, ErrorKind::StorageFull)],
-            Call::Sync => vec![Effect::Fail(ErrorKind::Other), Effect::Forget(ErrorKind::Other)],
-            _ => vec![Effect::Fail(ErrorKind::Other)],
+            DiskCall::Write => {
+                vec![FaultEffect::Fail(ErrorKind::Other), FaultEffect::Short(700, ErrorKind::StorageFull)]
+            }
+            DiskCall::Sync => {
+                vec![FaultEffect::Fail(ErrorKind::Other), FaultEffect::Forget(ErrorKind::Other)]
+            }
+            _ => vec![FaultEffect::Fail(ErrorKind::Other)],
         };
         for effect in effects {
             for after in 0.. {
-                let (disk, mut witness) = (faulty::Disk::new(), Witness::new());
-                disk.inject(Fault::new(call, effect.clone()).after(after));
+                let (disk, mut witness) = (faulty::FaultyDisk::new(), Witness::new());
+                disk.inject(DiskFault::new(call, effect.clone()).after(after));
                 let _at = At(|| format!("{call:?} number {after}: {effect:?}\n{}", trace(&disk)));
                 run(&disk, &mut witness).await;
                 if disk.fired().is_empty() {
-                    assert!(after > 0 || call == Call::Open, "{call:?} is called");
+                    assert!(after > 0 || call == DiskCall::Open, "{call:?} is called");
                     break;
                 }
                 unknown += witness.unknown();
                 check(&disk.kill(), &witness).await;
-                check(&disk.crash(Lost::Everything, after), &witness).await;
-                check(&disk.crash(Lost::Torn, after), &witness).await;
+                check(&disk.crash(PowerLoss::Everything, after), &witness).await;
+                check(&disk.crash(PowerLoss::Torn, after), &witness).await;
             }
         }
     }

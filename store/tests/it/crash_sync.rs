@@ -1,4 +1,4 @@
-//! While a sync takes its time nothing is shown of what waits for it; when it fails, nothing more is written.
+//! Nothing is visible before its sync; after a failed sync, nothing more is written.
 
 use std::io::ErrorKind;
 use std::pin::pin;
@@ -7,10 +7,10 @@ use std::sync::Arc;
 use futures::future::join_all;
 use futures::{FutureExt, poll};
 use machinery_objects::Revision;
-use machinery_store::faulty::{self, Call, Effect, Fault, Gate, Lost};
+use machinery_store::faulty::{self, DiskCall, DiskFault, FaultEffect, Gate, PowerLoss};
 use machinery_store::files::Files;
 use machinery_store::{
-    Backend, CommitError, CompactError, Disk, Range, ReadError, Seen, Span, Transaction, WatchError,
+    Backend, CommitError, CompactError, Disk, KeySpan, Range, ReadError, Transaction, WatchError, WatchItem,
 };
 
 use tokio_util::task::TaskTracker;
@@ -22,27 +22,27 @@ fn put(key: &str) -> Transaction {
     Transaction::new().put(key, key.as_bytes().to_vec())
 }
 
-/// A store that never comes there fails the test, and does not hang it.
+/// Fails the test instead of hanging if the store never reaches the gate.
 async fn reached(gate: &Gate) {
     let deadline = std::time::Duration::from_secs(60);
     tokio::time::timeout(deadline, gate.reached()).await.expect("the store comes to the gate");
 }
 
-/// A store with one entry, at revision 2, and what is known of it.
-async fn store() -> (faulty::Disk, Disk, Witness) {
-    let (disk, mut witness) = (faulty::Disk::new(), Witness::new());
+/// Makes a store with one entry at revision 2, and its witness.
+async fn store() -> (faulty::FaultyDisk, Disk, Witness) {
+    let (disk, mut witness) = (faulty::FaultyDisk::new(), Witness::new());
     let store = open(&disk).unwrap();
     witness.answered(put("old"), store.commit(put("old")).await);
     (disk, store, witness)
 }
 
 #[tokio::test]
-async fn a_held_sync_shows_nothing_to_anybody() {
+async fn nothing_is_visible_before_its_sync() {
     let (disk, store, witness) = store().await;
     let (now, next) = (Revision(2), Revision(3));
-    let mut watch = store.watch(Span::all(), now).await.unwrap();
+    let mut watch = store.watch(KeySpan::all(), now).await.unwrap();
     let gate = Gate::new();
-    disk.inject(Fault::hold(Call::Sync, &gate));
+    disk.inject(DiskFault::hold(DiskCall::Sync, &gate));
 
     let mut commit = pin!(store.commit(put("new")));
     assert!(poll!(&mut commit).is_pending());
@@ -51,24 +51,24 @@ async fn a_held_sync_shows_nothing_to_anybody() {
     let mut compaction = pin!(store.compact(now));
     for _ in 0..1000 {
         assert_eq!(store.revision().await, Ok(now));
-        let page = store.range(Range::of(Span::all()).counted()).await.unwrap();
+        let page = store.range(Range::of(KeySpan::all()).counted()).await.unwrap();
         assert_eq!((page.at, page.current, page.entries.len(), page.remaining), (now, now, 1, Some(0)));
-        let future = ReadError::Future { asked: next, current: now };
-        assert_eq!(store.range(Range::of(Span::one("new")).at(next)).await, Err(future));
-        assert_eq!(store.range(Range::of(Span::one("new"))).await.unwrap().entries, []);
+        let future = ReadError::Future { requested: next, current: now };
+        assert_eq!(store.range(Range::of(KeySpan::one("new")).at(next)).await, Err(future));
+        assert_eq!(store.range(Range::of(KeySpan::one("new"))).await.unwrap().entries, []);
         assert!(watch.next().now_or_never().is_none());
-        let refused = store.watch(Span::all(), next).await.unwrap_err();
+        let refused = store.watch(KeySpan::all(), next).await.unwrap_err();
         assert_eq!(refused, WatchError::Future { after: next, current: now });
         assert!(poll!(&mut commit).is_pending() && poll!(&mut refusal).is_pending());
         assert!(poll!(&mut compaction).is_pending());
     }
     watch.request_progress();
-    assert_eq!(watch.next().await, Ok(Seen::Progress(now)));
-    let mut another = store.watch(Span::all(), Revision(1)).await.unwrap();
-    assert!(matches!(another.next().await, Ok(Seen::Changes { revision, .. }) if revision == now));
+    assert_eq!(watch.next().await, Ok(WatchItem::Progress(now)));
+    let mut another = store.watch(KeySpan::all(), Revision(1)).await.unwrap();
+    assert!(matches!(another.next().await, Ok(WatchItem::Changes { revision, .. }) if revision == now));
     assert!(another.next().now_or_never().is_none());
 
-    for lost in [Lost::Everything, Lost::Torn] {
+    for lost in [PowerLoss::Everything, PowerLoss::Torn] {
         let cut = open(&disk.crash(lost, 1)).unwrap();
         witness.clone().check(&cut).await;
         assert_eq!(cut.revision().await, Ok(now), "nothing is lost that anybody saw");
@@ -78,18 +78,18 @@ async fn a_held_sync_shows_nothing_to_anybody() {
     assert_eq!(commit.await.unwrap().revision, next);
     assert!(matches!(refusal.await, Err(CommitError::Conflict(conflict)) if conflict.revision == next));
     compaction.await.unwrap();
-    assert!(matches!(watch.next().await, Ok(Seen::Changes { revision, .. }) if revision == next));
-    assert!(matches!(another.next().await, Ok(Seen::Changes { revision, .. }) if revision == next));
+    assert!(matches!(watch.next().await, Ok(WatchItem::Changes { revision, .. }) if revision == next));
+    assert!(matches!(another.next().await, Ok(WatchItem::Changes { revision, .. }) if revision == next));
     assert_eq!(store.revision().await, Ok(next));
 }
 
-/// A refusal in the same batch as what it rests on: both wait for the one sync.
+/// A conflict in the same batch as the commit that causes it: both wait for one sync.
 #[tokio::test]
-async fn a_refusal_waits_for_the_sync_of_what_it_tells_of() {
+async fn a_conflict_waits_for_the_sync_it_depends_on() {
     let (disk, store, mut witness) = store().await;
     let (first, second) = (Gate::new(), Gate::new());
-    disk.inject(Fault::hold(Call::Sync, &first));
-    disk.inject(Fault::hold(Call::Sync, &second));
+    disk.inject(DiskFault::hold(DiskCall::Sync, &first));
+    disk.inject(DiskFault::hold(DiskCall::Sync, &second));
     let mut commit = pin!(store.commit(put("first")));
     assert!(poll!(&mut commit).is_pending());
     reached(&first).await;
@@ -109,7 +109,7 @@ async fn a_refusal_waits_for_the_sync_of_what_it_tells_of() {
         waits().await;
         tokio::task::yield_now().await;
     }
-    witness.clone().check(&open(&disk.crash(Lost::Everything, 0)).unwrap()).await;
+    witness.clone().check(&open(&disk.crash(PowerLoss::Everything, 0)).unwrap()).await;
     second.open();
     assert_eq!(winner.await.unwrap().revision, Revision(4));
     let Err(CommitError::Conflict(conflict)) = refusal.await else { panic!("it is there already") };
@@ -117,33 +117,36 @@ async fn a_refusal_waits_for_the_sync_of_what_it_tells_of() {
     assert_eq!(nothing.await.unwrap().revision, Revision(4));
 }
 
-/// What waits for the sync that fails is unknown; what rests on it is refused; all that comes later is, too.
+/// Commits that wait for a failed sync are unknown; conflicts that depend on them, and all later
+/// commits, are refused.
 #[tokio::test]
-async fn a_failed_sync_or_write_ends_writing_and_nothing_else() {
+async fn a_failed_sync_or_write_ends_writes_but_not_reads() {
     let errors = [ErrorKind::Other, ErrorKind::StorageFull, ErrorKind::TimedOut];
-    let fail = errors.map(|kind| [(Call::Sync, Effect::Fail(kind)), (Call::Write, Effect::Fail(kind))]);
+    let fail = errors
+        .map(|kind| [(DiskCall::Sync, FaultEffect::Fail(kind)), (DiskCall::Write, FaultEffect::Fail(kind))]);
     let parts = [
-        (Call::Sync, Effect::Forget(ErrorKind::Other)),
-        (Call::Write, Effect::Short(40, ErrorKind::StorageFull)),
-        (Call::Write, Effect::Short(100_000, ErrorKind::Other)),
+        (DiskCall::Sync, FaultEffect::Forget(ErrorKind::Other)),
+        (DiskCall::Write, FaultEffect::Short(40, ErrorKind::StorageFull)),
+        (DiskCall::Write, FaultEffect::Short(100_000, ErrorKind::Other)),
     ];
     for (call, effect) in fail.into_iter().flatten().chain(parts) {
         let (disk, store, mut witness) = store().await;
-        let mut watch = store.watch(Span::all(), Revision(2)).await.unwrap();
+        let mut watch = store.watch(KeySpan::all(), Revision(2)).await.unwrap();
         let gate = Gate::new();
-        disk.inject(Fault::hold(Call::Sync, &gate));
-        disk.inject(Fault::new(call, effect.clone()).of("log").after(u64::from(call == Call::Write)));
+        disk.inject(DiskFault::hold(DiskCall::Sync, &gate));
+        disk.inject(DiskFault::new(call, effect.clone()).of("log").after(u64::from(call == DiskCall::Write)));
         let mut first = pin!(store.commit(put("first")));
         assert!(poll!(&mut first).is_pending());
         reached(&gate).await;
-        // These are one batch, for they wait while the first one is synced.
+        // These form one batch: they wait during the first sync.
         let creation = || Transaction::new().if_absent("new").put("new", *b"mine");
         let transactions = [creation(), creation(), put("third"), Transaction::new().delete("absent")];
         let mut batch = pin!(join_all(transactions.clone().map(|one| store.commit(one))));
         assert!(poll!(&mut batch).is_pending());
         let mut compaction = pin!(store.compact(Revision(2)));
         assert!(poll!(&mut compaction).is_pending());
-        // The seal after the first batch is not written while others wait, so the next write is the batch.
+        // The seal after the first batch is skipped while requests wait, so the next write is the
+        // batch.
         gate.open();
         witness.answered(put("first"), first.await);
         let answers = batch.await;
@@ -167,37 +170,38 @@ async fn a_failed_sync_or_write_ends_writing_and_nothing_else() {
         assert!(store.trouble().is_some());
 
         still_reads(&store, &witness).await;
-        assert!(matches!(watch.next().await, Ok(Seen::Changes { revision: Revision(3), .. })));
+        assert!(matches!(watch.next().await, Ok(WatchItem::Changes { revision: Revision(3), .. })));
         assert!(watch.next().now_or_never().is_none());
         watch.request_progress();
-        assert_eq!(watch.next().await, Ok(Seen::Progress(Revision(3))));
+        assert_eq!(watch.next().await, Ok(WatchItem::Progress(Revision(3))));
 
-        let cut = disk.crash(Lost::Everything, 0);
+        let cut = disk.crash(PowerLoss::Everything, 0);
         assert!(store.close().await.is_err(), "it says that it could not write");
         let again = open(&disk).unwrap();
         let mut after = witness.clone();
         after.check(&again).await;
-        after.go_on(&again).await;
+        after.write_next(&again).await;
         after.check(&again).await;
         witness.check(&open(&cut).unwrap()).await;
     }
 }
 
-/// After a sync that failed and forgot, all can be read until the power is cut; what was read then must not be gone.
+/// After a sync that failed and dropped dirty data, the data is readable until the power cut; a
+/// reopened store must not lose it.
 #[tokio::test]
-async fn what_a_failed_sync_forgot_is_written_again_when_the_store_is_opened() {
+async fn reopening_rewrites_the_batch_a_failed_sync_dropped() {
     let (disk, store, mut witness) = store().await;
-    disk.inject(Fault::new(Call::Sync, Effect::Forget(ErrorKind::Other)));
+    disk.inject(DiskFault::new(DiskCall::Sync, FaultEffect::Forget(ErrorKind::Other)));
     witness.answered(put("new"), store.commit(put("new")).await);
     drop(store);
     let again = open(&disk).unwrap();
     witness.check(&again).await;
     assert_eq!(witness.newest(), Revision(3), "it is in the cache");
-    witness.check(&open(&disk.crash(Lost::Everything, 0)).unwrap()).await;
+    witness.check(&open(&disk.crash(PowerLoss::Everything, 0)).unwrap()).await;
 }
 
 #[tokio::test]
-async fn a_full_disk_is_said_to_be_full_and_takes_writes_when_there_is_room() {
+async fn a_full_disk_is_reported_and_accepts_writes_once_there_is_space() {
     let (disk, store, mut witness) = store().await;
     let used: usize = disk.contents().values().map(Vec::len).sum();
     disk.limit(used as u64 + 4000);
@@ -212,10 +216,10 @@ async fn a_full_disk_is_said_to_be_full_and_takes_writes_when_there_is_room() {
         }
         assert!(count < 1000);
     }
-    assert!(disk.fired().contains_key(&(Call::Write, "full")));
+    assert!(disk.fired().contains_key(&(DiskCall::Write, "full")));
     still_reads(&store, &witness).await;
     drop(store);
-    // There is no room still. It opens or says so; then, with room, all is there.
+    // Still without space: the open succeeds or reports it; with space, all data is there.
     match open(&disk) {
         Ok(store) => witness.check(&store).await,
         Err(error) => assert!(matches!(error, machinery_store::OpenError::Full { .. }), "{error}"),
@@ -223,14 +227,14 @@ async fn a_full_disk_is_said_to_be_full_and_takes_writes_when_there_is_room() {
     disk.limit(u64::MAX);
     let store = open(&disk).unwrap();
     witness.check(&store).await;
-    witness.go_on(&store).await;
+    witness.write_next(&store).await;
     witness.check(&store).await;
 }
 
-/// Nobody opens it again for that. Of those that come together some have a place and some have not; no power cut loses the first or
-/// shows the others.
+/// Without a reopen. Of concurrent commits some fit and some do not; no power cut loses the former
+/// or shows the latter.
 #[tokio::test]
-async fn a_full_disk_takes_writes_again_as_soon_as_there_is_room() {
+async fn a_full_disk_accepts_writes_again_without_a_reopen() {
     for room in [0, 500, 4000, 9000, 20_000] {
         let (disk, store, mut witness) = store().await;
         let used: usize = disk.contents().values().map(Vec::len).sum();
@@ -257,12 +261,12 @@ async fn a_full_disk_takes_writes_again_as_soon_as_there_is_room() {
         assert!(trouble.contains("no storage space"), "{trouble}");
         let last = witness.newest();
         assert_eq!(store.revision().await, Ok(last));
-        let mut watch = store.watch(Span::all(), last).await.unwrap();
+        let mut watch = store.watch(KeySpan::all(), last).await.unwrap();
         let compacted = store.compact(last).await;
         assert!(matches!(compacted, Err(CompactError::Refused { .. })), "{compacted:?}");
         still_reads(&store, &witness).await;
         let mut before = witness.clone();
-        let full = disk.crash(Lost::Everything, 0);
+        let full = disk.crash(PowerLoss::Everything, 0);
 
         disk.limit(u64::MAX);
         assert!(!store.commit(Transaction::new()).await.unwrap().changed);
@@ -271,19 +275,22 @@ async fn a_full_disk_takes_writes_again_as_soon_as_there_is_room() {
         let answer = store.commit(put("new")).await;
         witness.answered(put("new"), answer);
         assert_eq!(witness.newest(), last.next());
-        assert!(matches!(watch.next().await, Ok(Seen::Changes { revision, .. }) if revision == last.next()));
-        witness.go_on(&store).await;
+        assert!(
+            matches!(watch.next().await, Ok(WatchItem::Changes { revision, .. }) if revision == last.next())
+        );
+        witness.write_next(&store).await;
         witness.check(&store).await;
-        witness.check(&open(&disk.crash(Lost::Everything, 0)).unwrap()).await;
+        witness.check(&open(&disk.crash(PowerLoss::Everything, 0)).unwrap()).await;
         store.close().await.unwrap();
         witness.check(&open(&disk).unwrap()).await;
         before.check(&open(&full).unwrap()).await;
     }
 }
 
-/// Who asks for much does not leave it to chance whether there is room: what is smaller is refused, too, until there is enough.
+/// After a large commit was refused, smaller ones are refused too until there is space for the
+/// large one.
 #[tokio::test]
-async fn a_full_disk_is_full_until_there_is_room_for_what_was_refused() {
+async fn a_full_disk_refuses_smaller_writes_until_the_refused_one_fits() {
     let (disk, store, _) = store().await;
     let used: usize = disk.contents().values().map(Vec::len).sum();
     disk.limit(used as u64 + 10_000);
@@ -297,25 +304,25 @@ async fn a_full_disk_is_full_until_there_is_room_for_what_was_refused() {
     assert_eq!(store.trouble(), None);
 }
 
-/// Checkpoints that fail cost room, and nothing else: writing goes on, and somebody can find out.
+/// A failed checkpoint costs only disk space: writes continue, and the handle reports it.
 #[tokio::test]
-async fn a_checkpoint_that_fails_is_no_reason_to_refuse_writes() {
+async fn a_failed_checkpoint_does_not_stop_writes() {
     for (call, effect) in [
-        (Call::Create, Effect::Fail(ErrorKind::StorageFull)),
-        (Call::Write, Effect::Short(30, ErrorKind::StorageFull)),
-        (Call::Sync, Effect::Forget(ErrorKind::Other)),
-        (Call::Rename, Effect::Fail(ErrorKind::Other)),
+        (DiskCall::Create, FaultEffect::Fail(ErrorKind::StorageFull)),
+        (DiskCall::Write, FaultEffect::Short(30, ErrorKind::StorageFull)),
+        (DiskCall::Sync, FaultEffect::Forget(ErrorKind::Other)),
+        (DiskCall::Rename, FaultEffect::Fail(ErrorKind::Other)),
     ] {
         let (disk, store, mut witness) = store().await;
-        disk.inject(Fault::new(call, effect).of("checkpoint").for_ever());
+        disk.inject(DiskFault::new(call, effect).of("checkpoint").for_ever());
         store.checkpoint().await.unwrap_err();
         assert!(store.trouble().is_some());
         for _ in 0..20 {
-            witness.go_on(&store).await;
+            witness.write_next(&store).await;
         }
         witness.check(&store).await;
         drop(store);
-        witness.check(&open(&disk.crash(Lost::Torn, 0)).unwrap()).await;
+        witness.check(&open(&disk.crash(PowerLoss::Torn, 0)).unwrap()).await;
         disk.heal();
         let store = open(&disk).unwrap();
         store.checkpoint().await.unwrap();
@@ -324,37 +331,37 @@ async fn a_checkpoint_that_fails_is_no_reason_to_refuse_writes() {
     }
 }
 
-/// The thread that makes checkpoints is another one than the writer: while it waits for the disk, commits do not.
+/// Checkpoints run on another thread than the writer: commits do not wait for them.
 #[tokio::test]
-async fn a_checkpoint_that_stalls_stalls_no_commit() {
-    let disk = faulty::Disk::new();
+async fn a_stalled_checkpoint_stalls_no_commit() {
+    let disk = faulty::FaultyDisk::new();
     let options = machinery_store::DiskOptions { background: true, ..crate::crash::options() };
     let store = Disk::open_on(Arc::new(disk.clone()), options).unwrap();
     let mut witness = Witness::new();
     let gate = Gate::new();
-    disk.inject(Fault::hold(Call::Sync, &gate).of("checkpoint"));
+    disk.inject(DiskFault::hold(DiskCall::Sync, &gate).of("checkpoint"));
     let mut checkpoint = pin!(store.checkpoint());
     assert!(poll!(&mut checkpoint).is_pending());
     reached(&gate).await;
     for _ in 0..100 {
-        witness.go_on(&store).await;
+        witness.write_next(&store).await;
     }
     witness.check(&store).await;
     assert!(poll!(&mut checkpoint).is_pending());
-    witness.clone().check(&open(&disk.crash(Lost::Everything, 0)).unwrap()).await;
+    witness.clone().check(&open(&disk.crash(PowerLoss::Everything, 0)).unwrap()).await;
     gate.open();
     checkpoint.await.unwrap();
     store.close().await.unwrap();
     witness.check(&open(&disk).unwrap()).await;
 }
 
-/// What was compacted while a checkpoint was made is not in it, and a log that was begun meanwhile says that less was compacted. A
-/// killed store with such files was once taken for a damaged one.
+/// A checkpoint omits versions compacted meanwhile, while a log begun meanwhile has a lower
+/// compacted revision. Regression: such files were taken for damage.
 #[tokio::test]
-async fn a_compaction_beside_a_checkpoint_is_no_damage() {
-    // Before the checkpoint has read anything, and when it has read what is compacted then.
-    for held in [Call::Create, Call::Write] {
-        let disk = faulty::Disk::new();
+async fn a_compaction_during_a_checkpoint_is_not_damage() {
+    // Before the checkpoint has read anything, and after it has read its versions.
+    for held in [DiskCall::Create, DiskCall::Write] {
+        let disk = faulty::FaultyDisk::new();
         let options = machinery_store::DiskOptions { background: true, ..crate::crash::options() };
         let store = Disk::open_on(Arc::new(disk.clone()), options).unwrap();
         let mut witness = Witness::new();
@@ -363,15 +370,16 @@ async fn a_compaction_beside_a_checkpoint_is_no_damage() {
             witness.answered(transaction.clone(), store.commit(transaction).await);
         }
         let gate = Gate::new();
-        disk.inject(Fault::hold(held, &gate).of("checkpoint"));
+        disk.inject(DiskFault::hold(held, &gate).of("checkpoint"));
         let mut checkpoint = pin!(store.checkpoint());
         assert!(poll!(&mut checkpoint).is_pending());
         reached(&gate).await;
-        let logs =
-            |disk: &faulty::Disk| disk.contents().keys().filter(|name| name.starts_with("log-")).count();
+        let logs = |disk: &faulty::FaultyDisk| {
+            disk.contents().keys().filter(|name| name.starts_with("log-")).count()
+        };
         let before = logs(&disk);
         while logs(&disk) < before + 2 {
-            witness.go_on(&store).await;
+            witness.write_next(&store).await;
         }
         let to = witness.newest();
         witness.compacted(to, &store.compact(to).await);
@@ -383,24 +391,24 @@ async fn a_compaction_beside_a_checkpoint_is_no_damage() {
     }
 }
 
-/// Somebody made room.
+/// An operator removed a spare segment.
 #[tokio::test]
-async fn a_spare_that_is_gone_is_no_reason_to_refuse_writes() {
+async fn a_removed_spare_segment_does_not_stop_writes() {
     let (disk, store, mut witness) = store().await;
     while !disk.contents().keys().any(|name| name.starts_with("spare")) {
-        witness.go_on(&store).await;
+        witness.write_next(&store).await;
     }
-    disk.inject(Fault::error(Call::Open, ErrorKind::NotFound).of("spare"));
+    disk.inject(DiskFault::error(DiskCall::Open, ErrorKind::NotFound).of("spare"));
     for _ in 0..200 {
-        witness.go_on(&store).await;
+        witness.write_next(&store).await;
     }
     assert!(disk.fired().values().sum::<u64>() > 0, "a segment was begun meanwhile");
     witness.check(&store).await;
 }
 
-/// Whoever has closed the store may open it.
+/// A store can be opened right after it was closed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn whoever_closes_waits_until_the_directory_is_free() {
+async fn close_waits_until_the_directory_is_unlocked() {
     let tasks = TaskTracker::new();
     for _ in 0..100 {
         let (disk, store, _) = store().await;

@@ -1,31 +1,31 @@
-//! What the users of a store know: what they were told is done, what they were shown, and what they got no answer to. A store
-//! that comes back from a crash must agree with them.
+//! A witness of a store's clients: acknowledged commits, observed changes, and commits without an
+//! answer. A store recovered from a crash must agree with it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use machinery_objects::Revision;
 use machinery_store::{
-    Backend, Change, Commit, CommitError, CompactError, Entry, Event, Key, Operation, Range, ReadError, Seen,
-    Span, Transaction, Value, WatchError,
+    Backend, Change, Commit, CommitError, CompactError, Entry, Event, Key, KeySpan, Operation, Range,
+    ReadError, Transaction, Value, WatchError, WatchItem,
 };
 
-/// What a revision did, in its order: puts, and deletes of what was there.
+/// The changes of a revision, in order: puts, and deletes of existing keys.
 pub(crate) type Effects = Vec<(Key, Option<Value>)>;
 
-type State = BTreeMap<Key, Arc<Entry>>;
+type Contents = BTreeMap<Key, Arc<Entry>>;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Witness {
-    /// What each revision did, as somebody was told or shown.
+    /// The changes of each revision that a client has observed.
     known: BTreeMap<Revision, Effects>,
-    /// What may have happened.
+    /// Commits with an unknown outcome.
     unknown: Vec<Transaction>,
-    /// Up to where a compaction was acknowledged.
+    /// The highest acknowledged compaction.
     compacted: Revision,
-    /// Up to where one may have happened.
+    /// The highest possible compaction.
     compacting: Vec<Revision>,
-    /// The newest revision that a refusal rested on.
+    /// The newest revision in a conflict.
     refused: Revision,
     count: u64,
 }
@@ -45,22 +45,22 @@ impl Witness {
         }
     }
 
-    /// The newest revision that anybody knows of.
+    /// Returns the newest observed revision.
     pub(crate) fn newest(&self) -> Revision {
         self.known.keys().next_back().copied().unwrap_or(FIRST).max(self.refused)
     }
 
-    /// How many transactions have no answer.
+    /// Returns the number of commits with an unknown outcome.
     pub(crate) fn unknown(&self) -> usize {
         self.unknown.len()
     }
 
-    /// The same, of a store that shows nothing that it could not answer.
+    /// Returns a witness that allows no commit with an unknown outcome.
     pub(crate) fn strict(&self) -> Self {
         Self { unknown: Vec::new(), compacting: Vec::new(), ..self.clone() }
     }
 
-    /// The same, of an earlier moment.
+    /// Returns the witness of an earlier revision.
     pub(crate) fn until(&self, newest: Revision) -> Self {
         let mut earlier = self.strict();
         earlier.known.retain(|revision, _| *revision <= newest);
@@ -68,19 +68,19 @@ impl Witness {
         earlier
     }
 
-    /// A number that was not given before.
+    /// Returns a new number.
     pub(crate) fn count(&mut self) -> u64 {
         self.count += 1;
         self.count
     }
 
-    /// Takes note of a commit's answer. Whether the store still takes writes.
+    /// Records the answer of a commit. Returns whether the store still accepts writes.
     pub(crate) fn answered(&mut self, transaction: Transaction, answer: Result<Commit, CommitError>) -> bool {
         match answer {
             Ok(commit) if commit.changed => {
                 let effects = transaction.operations.iter().zip(&commit.before);
                 let effects = effects.filter_map(|(operation, before)| effect(operation, before.is_some()));
-                self.know(commit.revision, effects.collect());
+                self.record_commit(commit.revision, effects.collect());
                 true
             }
             Ok(_) => true,
@@ -97,7 +97,7 @@ impl Witness {
         }
     }
 
-    /// Takes note of a compaction's answer. Whether the store still takes writes.
+    /// Records the answer of a compaction. Returns whether the store still accepts writes.
     pub(crate) fn compacted(&mut self, to: Revision, answer: &Result<(), CompactError>) -> bool {
         match answer {
             Ok(()) => self.compacted = self.compacted.max(to),
@@ -108,26 +108,27 @@ impl Witness {
         answer.is_ok()
     }
 
-    /// Takes note of what a watch over everything yielded.
-    pub(crate) fn saw(&mut self, seen: &Seen) {
-        if let Seen::Changes { revision, events } = seen {
-            self.know(*revision, events.iter().map(effect_of).collect());
+    /// Records an item of a watch of all keys.
+    pub(crate) fn observe(&mut self, seen: &WatchItem) {
+        if let WatchItem::Changes { revision, events } = seen {
+            self.record_commit(*revision, events.iter().map(effect_of).collect());
         }
     }
 
-    fn know(&mut self, revision: Revision, effects: Effects) {
+    fn record_commit(&mut self, revision: Revision, effects: Effects) {
         let known = self.known.entry(revision).or_insert_with(|| effects.clone());
         assert_eq!(*known, effects, "revision {revision} is used twice");
     }
 
-    /// Checks that `store` holds what is known, in each revision, and besides it only what may have happened, each at most
-    /// once; and that it was not more compacted than it may be. What it holds is known from then on.
+    /// Checks that `store` has the observed changes of each revision, besides them only commits
+    /// with an unknown outcome, each at most once, and no impossible compaction. Records the state
+    /// found.
     pub(crate) async fn check(&mut self, store: &impl Backend) {
         let compacted = self.check_compaction(store).await;
         let current = store.revision().await.unwrap();
         assert!(current >= self.newest(), "the store is at {current}, and {} was known", self.newest());
 
-        let mut state = State::new();
+        let mut state = Contents::new();
         let mut watched = watched(store, compacted, current).await.into_iter();
         for revision in (FIRST.0..=current.0).map(Revision) {
             if revision > FIRST {
@@ -136,18 +137,18 @@ impl Witness {
                 self.step(&mut state, revision, events);
             }
             if revision >= compacted {
-                let page = store.range(Range::of(Span::all()).at(revision)).await.unwrap();
+                let page = store.range(Range::of(KeySpan::all()).at(revision)).await.unwrap();
                 assert_eq!((page.at, page.current, page.next), (revision, current, None));
                 assert!(page.entries.iter().eq(state.values()), "at {revision}: {:?}", page.entries);
             }
         }
-        let page = store.range(Range::of(Span::all())).await.unwrap();
+        let page = store.range(Range::of(KeySpan::all())).await.unwrap();
         assert!(page.entries.iter().eq(state.values()), "{:?}", page.entries);
         self.unknown.clear();
     }
 
     async fn check_compaction(&mut self, store: &impl Backend) -> Revision {
-        let compacted = match store.range(Range::of(Span::all()).at(FIRST)).await {
+        let compacted = match store.range(Range::of(KeySpan::all()).at(FIRST)).await {
             Ok(_) => FIRST,
             Err(ReadError::Compacted { compacted, .. }) => compacted,
             Err(error) => panic!("{error}"),
@@ -161,9 +162,9 @@ impl Witness {
         );
         if compacted > FIRST {
             let before = Revision(compacted.0 - 1);
-            let refused = store.range(Range::of(Span::all()).at(before)).await.unwrap_err();
-            assert_eq!(refused, ReadError::Compacted { asked: before, compacted });
-            let refused = store.watch(Span::all(), before).await.unwrap_err();
+            let refused = store.range(Range::of(KeySpan::all()).at(before)).await.unwrap_err();
+            assert_eq!(refused, ReadError::Compacted { requested: before, compacted });
+            let refused = store.watch(KeySpan::all(), before).await.unwrap_err();
             assert_eq!(refused, WatchError::Compacted { after: before, compacted });
         }
         self.compacted = compacted;
@@ -171,8 +172,8 @@ impl Witness {
         compacted
     }
 
-    /// Replays one revision, and compares what a watch says of it.
-    fn step(&mut self, state: &mut State, revision: Revision, seen: Option<(Revision, Vec<Event>)>) {
+    /// Replays one revision, and compares its watch item.
+    fn step(&mut self, state: &mut Contents, revision: Revision, seen: Option<(Revision, Vec<Event>)>) {
         if let Some((at, events)) = &seen {
             assert_eq!(*at, revision, "a watch leaves nothing out");
             if !self.known.contains_key(&revision) {
@@ -186,7 +187,7 @@ impl Witness {
                 let found = self.unknown.iter().position(may_be);
                 let found = found.unwrap_or_else(|| panic!("{revision} is nobody's: {events:?}"));
                 self.unknown.remove(found);
-                self.know(revision, effects);
+                self.record_commit(revision, effects);
             }
         }
         let effects = self.known.get(&revision).unwrap_or_else(|| panic!("nobody knows {revision}"));
@@ -196,8 +197,8 @@ impl Witness {
         }
     }
 
-    /// Writes once more, and checks that it has the next revision.
-    pub(crate) async fn go_on(&mut self, store: &impl Backend) {
+    /// Commits once more, and checks that it has the next revision.
+    pub(crate) async fn write_next(&mut self, store: &impl Backend) {
         let next = store.revision().await.unwrap().next();
         let transaction = Transaction::new().put("again", self.count().to_string().into_bytes());
         let commit = store.commit(transaction.clone()).await.unwrap();
@@ -206,7 +207,7 @@ impl Witness {
     }
 }
 
-/// Says where a test was when it panics.
+/// Prints the position of a test on a panic.
 pub(crate) struct At<F: Fn() -> String>(pub(crate) F);
 
 impl<F: Fn() -> String> Drop for At<F> {
@@ -217,20 +218,20 @@ impl<F: Fn() -> String> Drop for At<F> {
     }
 }
 
-/// All that a watch yields after `compacted` and up to `current`.
+/// Returns the changes after `compacted` up to `current`.
 async fn watched(
     store: &impl Backend,
     compacted: Revision,
     current: Revision,
 ) -> Vec<(Revision, Vec<Event>)> {
-    let mut watch = store.watch(Span::all(), compacted).await.unwrap();
+    let mut watch = store.watch(KeySpan::all(), compacted).await.unwrap();
     watch.request_progress();
     let mut all = Vec::new();
     loop {
         match watch.next().await.unwrap() {
-            Seen::Changes { revision, events } => all.push((revision, events)),
-            Seen::Progress(revision) if revision == current => return all,
-            Seen::Progress(_) => {}
+            WatchItem::Changes { revision, events } => all.push((revision, events)),
+            WatchItem::Progress(revision) if revision == current => return all,
+            WatchItem::Progress(_) => {}
         }
     }
 }
@@ -246,7 +247,7 @@ fn effect_of(event: &Event) -> (Key, Option<Value>) {
     (event.key().clone(), event.after().map(|entry| entry.value.clone()))
 }
 
-fn apply(state: &mut State, modified: Revision, (key, value): &(Key, Option<Value>)) -> Event {
+fn apply(state: &mut Contents, modified: Revision, (key, value): &(Key, Option<Value>)) -> Event {
     let before = state.remove(key);
     let change = match value {
         None => Change::Deleted(key.clone()),

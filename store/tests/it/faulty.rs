@@ -1,14 +1,14 @@
-//! The faulty disk does what a disk may do, and the faulty backend what a backend may do: all of it, and nothing else.
+//! The faulty disk shows every behaviour that a disk may show, and no other.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
 
-use machinery_store::faulty::{Call, Disk, Effect, Fault, Gate, Lost, SECTOR};
+use machinery_store::faulty::{DiskCall, DiskFault, FaultEffect, FaultyDisk, Gate, PowerLoss, SECTOR};
 use machinery_store::files::{File, Files};
 
-/// A disk with one durable file `a` of two sectors.
-fn disk() -> (Disk, Box<dyn File>) {
-    let disk = Disk::new();
+/// Makes a disk with one durable file `a` of two sectors.
+fn disk() -> (FaultyDisk, Box<dyn File>) {
+    let disk = FaultyDisk::new();
     let file = disk.create("a").unwrap();
     file.write_at(&[1; 2 * SECTOR], 0).unwrap();
     file.sync().unwrap();
@@ -17,19 +17,26 @@ fn disk() -> (Disk, Box<dyn File>) {
     (disk, file)
 }
 
-fn bytes(disk: &Disk, name: &str) -> Vec<u8> {
+fn bytes(disk: &FaultyDisk, name: &str) -> Vec<u8> {
     disk.contents().remove(name).unwrap_or_default()
 }
 
-fn names(disk: &Disk) -> Vec<String> {
+fn names(disk: &FaultyDisk) -> Vec<String> {
     disk.contents().into_keys().collect()
 }
 
 #[test]
-fn what_is_synced_survives_every_cut() {
+fn synced_data_survives_every_power_cut() {
     let (disk, file) = disk();
     file.write_at(&[2; SECTOR], 0).unwrap();
-    for lost in [Lost::Everything, Lost::Nothing, Lost::After, Lost::Some, Lost::Torn, Lost::Only(0)] {
+    for lost in [
+        PowerLoss::Everything,
+        PowerLoss::Nothing,
+        PowerLoss::After,
+        PowerLoss::Some,
+        PowerLoss::Torn,
+        PowerLoss::Only(0),
+    ] {
         for seed in 0..50 {
             let after = disk.crash(lost, seed);
             assert_eq!(bytes(&after, "a")[SECTOR..], [1; SECTOR]);
@@ -40,33 +47,33 @@ fn what_is_synced_survives_every_cut() {
 }
 
 #[test]
-fn of_what_is_not_synced_every_choice_of_sectors_may_arrive() {
+fn any_subset_of_unsynced_sectors_may_persist() {
     let (disk, file) = disk();
     file.write_at(&[2; 2 * SECTOR], 0).unwrap();
     file.write_at(&[3; 100], SECTOR as u64 + 10).unwrap();
     let mut seen = BTreeSet::new();
     for seed in 0..200 {
-        let after = bytes(&disk.crash(Lost::Torn, seed), "a");
+        let after = bytes(&disk.crash(PowerLoss::Torn, seed), "a");
         assert_eq!(after.len(), 2 * SECTOR);
         assert!(after[..SECTOR].iter().all(|byte| *byte == after[0]), "a sector is whole");
         seen.insert((after[0], after[SECTOR], after[SECTOR + 10]));
     }
-    // A sector that arrives late brings with it what was written to it early.
+    // A sector that persists includes all earlier writes to it.
     let all = [1, 2].into_iter().flat_map(|first| [(first, 1, 1), (first, 2, 2), (first, 2, 3)]);
     assert_eq!(seen, all.collect());
-    assert_eq!(bytes(&disk.crash(Lost::AllBut(1), 0), "a")[..SECTOR], [1; SECTOR]);
-    assert_eq!(bytes(&disk.crash(Lost::Only(1), 0), "a"), [2; 2 * SECTOR]);
+    assert_eq!(bytes(&disk.crash(PowerLoss::AllBut(1), 0), "a")[..SECTOR], [1; SECTOR]);
+    assert_eq!(bytes(&disk.crash(PowerLoss::Only(1), 0), "a"), [2; 2 * SECTOR]);
 }
 
 #[test]
-fn a_file_that_grew_may_be_short_or_hollow_or_hold_what_another_held() {
+fn a_grown_file_may_be_short_hollow_or_hold_stale_data() {
     let (disk, file) = disk();
     disk.remove("a").unwrap();
     drop(file);
     let file = disk.create("b").unwrap();
     disk.sync().unwrap();
     file.write_at(&[2; 2 * SECTOR], 0).unwrap();
-    let seen: BTreeSet<_> = (0..500).map(|seed| bytes(&disk.crash(Lost::Torn, seed), "b")).collect();
+    let seen: BTreeSet<_> = (0..500).map(|seed| bytes(&disk.crash(PowerLoss::Torn, seed), "b")).collect();
     for (what, length, first, last) in [
         ("empty", 0, None, None),
         ("whole", 2, Some(2), Some(2)),
@@ -83,7 +90,7 @@ fn a_file_that_grew_may_be_short_or_hollow_or_hold_what_another_held() {
 }
 
 #[test]
-fn names_are_lost_apart_from_bytes_and_from_each_other() {
+fn names_are_lost_independently_of_data() {
     let (disk, _) = disk();
     let file = disk.create("b.tmp").unwrap();
     file.write_at(&[2], 0).unwrap();
@@ -91,22 +98,22 @@ fn names_are_lost_apart_from_bytes_and_from_each_other() {
     disk.rename("b.tmp", "b").unwrap();
     disk.remove("a").unwrap();
     assert_eq!(names(&disk), ["b"]);
-    let seen: BTreeSet<_> = (0..200).map(|seed| names(&disk.crash(Lost::Torn, seed))).collect();
+    let seen: BTreeSet<_> = (0..200).map(|seed| names(&disk.crash(PowerLoss::Torn, seed))).collect();
     for possible in [&["a"][..], &["a", "b"], &["a", "b.tmp"], &["a", "b", "b.tmp"], &["b"], &["b.tmp"], &[]]
     {
         assert!(seen.iter().any(|names| names == possible), "{possible:?} of {seen:?}");
     }
-    assert_eq!(names(&disk.crash(Lost::Everything, 0)), ["a"]);
-    assert_eq!(names(&disk.crash(Lost::Nothing, 0)), ["b"]);
+    assert_eq!(names(&disk.crash(PowerLoss::Everything, 0)), ["a"]);
+    assert_eq!(names(&disk.crash(PowerLoss::Nothing, 0)), ["b"]);
     assert_eq!(names(&disk.kill()), ["b"]);
     disk.sync().unwrap();
-    assert_eq!(names(&disk.crash(Lost::Everything, 0)), ["b"]);
-    assert_eq!(bytes(&disk.crash(Lost::Everything, 0), "b"), [2]);
+    assert_eq!(names(&disk.crash(PowerLoss::Everything, 0)), ["b"]);
+    assert_eq!(bytes(&disk.crash(PowerLoss::Everything, 0), "b"), [2]);
 }
 
 #[test]
 fn stops_before_or_in_any_step() {
-    let work = |disk: &Disk| -> std::io::Result<()> {
+    let work = |disk: &FaultyDisk| -> std::io::Result<()> {
         let file = disk.create("a")?;
         file.write_at(&[1; 100], 0)?;
         file.sync()?;
@@ -114,19 +121,26 @@ fn stops_before_or_in_any_step() {
         disk.sync()?;
         disk.remove("b")
     };
-    let whole = Disk::new();
+    let whole = FaultyDisk::new();
     work(&whole).unwrap();
-    let steps = [Call::Create, Call::Write, Call::Sync, Call::Rename, Call::SyncNames, Call::Remove];
+    let steps = [
+        DiskCall::Create,
+        DiskCall::Write,
+        DiskCall::Sync,
+        DiskCall::Rename,
+        DiskCall::SyncNames,
+        DiskCall::Remove,
+    ];
     assert_eq!(whole.trace().into_iter().map(|(call, _)| call).collect::<Vec<_>>(), steps);
     for step in 0..whole.steps() {
-        let disk = Disk::new();
+        let disk = FaultyDisk::new();
         disk.crash_at(step);
         work(&disk).unwrap_err();
         assert_eq!(disk.steps(), step);
         disk.list().unwrap_err();
         assert_eq!(disk.kill().list().unwrap().len(), usize::from(step > 0));
     }
-    let disk = Disk::new();
+    let disk = FaultyDisk::new();
     disk.crash_in(1, 7);
     work(&disk).unwrap_err();
     assert_eq!(bytes(&disk.kill(), "a"), [1; 7]);
@@ -136,21 +150,25 @@ fn stops_before_or_in_any_step() {
 fn a_failed_sync_may_forget_for_good() {
     let (disk, file) = disk();
     file.write_at(&[2; 2 * SECTOR], 0).unwrap();
-    disk.inject(Fault::new(Call::Sync, Effect::Forget(ErrorKind::Other)));
+    disk.inject(DiskFault::new(DiskCall::Sync, FaultEffect::Forget(ErrorKind::Other)));
     file.sync().unwrap_err();
     file.sync().unwrap();
     assert_eq!(bytes(&disk.kill(), "a"), [2; 2 * SECTOR], "it can be read");
-    assert_ne!(bytes(&disk.crash(Lost::Nothing, 0), "a"), [2; 2 * SECTOR], "and is lost");
+    assert_ne!(bytes(&disk.crash(PowerLoss::Nothing, 0), "a"), [2; 2 * SECTOR], "and is lost");
     file.write_at(&[2; 2 * SECTOR], 0).unwrap();
     file.sync().unwrap();
-    assert_eq!(bytes(&disk.crash(Lost::Everything, 0), "a"), [2; 2 * SECTOR], "until it is written again");
+    assert_eq!(
+        bytes(&disk.crash(PowerLoss::Everything, 0), "a"),
+        [2; 2 * SECTOR],
+        "until it is written again"
+    );
 }
 
 #[test]
-fn a_lie_is_found_out_at_the_cut() {
-    for call in [Call::Write, Call::Sync, Call::Create, Call::Rename, Call::SyncNames] {
-        let disk = Disk::new();
-        disk.inject(Fault::new(call, Effect::Lie));
+fn a_lying_sync_loses_data_at_the_power_cut() {
+    for call in [DiskCall::Write, DiskCall::Sync, DiskCall::Create, DiskCall::Rename, DiskCall::SyncNames] {
+        let disk = FaultyDisk::new();
+        disk.inject(DiskFault::new(call, FaultEffect::Lie));
         let file = disk.create("a").unwrap();
         file.write_at(&[1], 0).unwrap();
         file.sync().unwrap();
@@ -158,20 +176,20 @@ fn a_lie_is_found_out_at_the_cut() {
         disk.sync().unwrap();
         assert_eq!(bytes(&disk.kill(), "b"), [1]);
         assert_ne!(
-            bytes(&disk.crash(Lost::Everything, 0), "b"),
-            if call == Call::Create { [0] } else { [1] }
+            bytes(&disk.crash(PowerLoss::Everything, 0), "b"),
+            if call == DiskCall::Create { [0] } else { [1] }
         );
         assert_eq!(disk.fired()[&(call, "lie")], 1);
     }
 }
 
 #[test]
-fn errors_come_when_they_are_asked_for() {
+fn injected_errors_occur_as_configured() {
     let (disk, file) = disk();
-    disk.inject(Fault::error(Call::Write, ErrorKind::Other).after(1));
-    disk.inject(Fault::new(Call::Write, Effect::Short(3, ErrorKind::Other)).after(1));
-    disk.inject(Fault::error(Call::Read, ErrorKind::Other).of("b").for_ever());
-    disk.inject(Fault::new(Call::Read, Effect::Flip(9)));
+    disk.inject(DiskFault::error(DiskCall::Write, ErrorKind::Other).after(1));
+    disk.inject(DiskFault::new(DiskCall::Write, FaultEffect::Short(3, ErrorKind::Other)).after(1));
+    disk.inject(DiskFault::error(DiskCall::Read, ErrorKind::Other).of("b").for_ever());
+    disk.inject(DiskFault::new(DiskCall::Read, FaultEffect::Flip(9)));
     file.write_at(&[2], 0).unwrap();
     file.write_at(&[3], 0).unwrap_err();
     file.write_at(&[4; 9], 0).unwrap_err();
@@ -189,7 +207,7 @@ fn errors_come_when_they_are_asked_for() {
 }
 
 #[test]
-fn a_full_disk_takes_what_fits_and_a_read_only_one_nothing() {
+fn a_full_disk_writes_a_prefix_and_a_read_only_one_nothing() {
     let (disk, file) = disk();
     disk.limit(2 * SECTOR as u64 + 3);
     file.write_at(&[7; 5], 2 * SECTOR as u64 - 1).unwrap_err();
@@ -216,22 +234,22 @@ fn a_full_disk_takes_what_fits_and_a_read_only_one_nothing() {
 fn a_held_sync_waits_for_its_gate() {
     let (disk, file) = disk();
     let gate = Gate::new();
-    disk.inject(Fault::hold(Call::Sync, &gate));
+    disk.inject(DiskFault::hold(DiskCall::Sync, &gate));
     file.write_at(&[2; SECTOR], 0).unwrap();
     std::thread::scope(|scope| {
         let held = scope.spawn(|| file.sync());
         futures::executor::block_on(gate.reached());
         assert!(!held.is_finished());
         assert_eq!(bytes(&disk, "a")[0], 2, "nobody else waits");
-        assert_eq!(bytes(&disk.crash(Lost::Everything, 0), "a")[0], 1);
+        assert_eq!(bytes(&disk.crash(PowerLoss::Everything, 0), "a")[0], 1);
         drop(gate);
         held.join().unwrap().unwrap();
     });
-    assert_eq!(bytes(&disk.crash(Lost::Everything, 0), "a")[0], 2);
+    assert_eq!(bytes(&disk.crash(PowerLoss::Everything, 0), "a")[0], 2);
 }
 
 #[test]
-fn one_owner_at_a_time() {
+fn the_lock_has_one_owner_at_a_time() {
     let (disk, _) = disk();
     let owner = disk.lock().unwrap();
     assert!(owner.is_some());

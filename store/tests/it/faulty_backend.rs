@@ -1,4 +1,4 @@
-//! The faulty backend fails as the contract lets a backend fail, and in no other way.
+//! The faulty backend fails as the contract allows, and in no other way.
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -8,10 +8,10 @@ use async_trait::async_trait;
 use futures::poll;
 use machinery_objects::Revision;
 use machinery_store::conformance::Subject;
-use machinery_store::faulty::{self, Dice, Odds};
+use machinery_store::faulty::{self, Dice, FaultOdds};
 use machinery_store::{
-    Backend, CommitError, CompactError, Limits, Memory, Options, Range, ReadError, Retention, Seen, Span,
-    Transaction, WatchError,
+    Backend, CommitError, CompactError, KeySpan, Limits, Memory, Options, Range, ReadError, Retention,
+    Transaction, WatchError, WatchItem,
 };
 
 use crate::crash_witness::{At, Witness};
@@ -20,36 +20,36 @@ fn memory(limits: Limits) -> Memory {
     Memory::new(Options { limits, retention: Retention::MANUAL, ..Options::default() })
 }
 
-fn behind(odds: Odds, seed: u64) -> faulty::Backend<Memory> {
-    faulty::Backend::new(memory(Limits::default()), odds, seed)
+fn behind(odds: FaultOdds, seed: u64) -> faulty::FaultyBackend<Memory> {
+    faulty::FaultyBackend::new(memory(Limits::default()), odds, seed)
 }
 
-struct Well;
+struct Faultless;
 
 #[async_trait]
-impl Subject for Well {
+impl Subject for Faultless {
     async fn open(&mut self, limits: Limits) -> Arc<dyn Backend> {
-        Arc::new(faulty::Backend::new(memory(limits), Odds::default(), 0))
+        Arc::new(faulty::FaultyBackend::new(memory(limits), FaultOdds::default(), 0))
     }
 }
 
-mod well {
-    machinery_store::conformance_tests!(super::Well);
+mod faultless {
+    machinery_store::conformance_tests!(super::Faultless);
 }
 
-/// One client that goes on whatever happens, and a watcher that begins again where its watch ended.
+/// A client that continues after any error, and a watcher that resumes where its watch ended.
 #[tokio::test(start_paused = true)]
-async fn whatever_fails_the_store_agrees_with_what_was_said() {
+async fn the_store_agrees_with_all_answers_under_faults() {
     let mut total = [0; 4];
     for seed in 0..50 {
         let _at = At(|| format!("seed {seed}"));
-        let often = Odds {
+        let often = FaultOdds {
             unavailable: 100,
             lost: 100,
             ending: 100,
             delay: 200,
             longest: Duration::from_millis(50),
-            ..Odds::default()
+            ..FaultOdds::default()
         };
         let (store, mut witness, mut dice) = (behind(often, seed), Witness::new(), Dice::new(seed));
         let mut seen = Vec::new();
@@ -63,7 +63,7 @@ async fn whatever_fails_the_store_agrees_with_what_was_said() {
                     _ => Transaction::new().put("both", &*value).put(key, value),
                 };
                 witness.answered(transaction.clone(), store.commit(transaction).await);
-                match store.range(Range::of(Span::all())).await {
+                match store.range(Range::of(KeySpan::all())).await {
                     Ok(page) => assert!(page.at >= witness.newest()),
                     Err(error) => assert!(matches!(error, ReadError::Unavailable { .. }), "{error}"),
                 }
@@ -73,7 +73,7 @@ async fn whatever_fails_the_store_agrees_with_what_was_said() {
         let watches = async {
             let mut after = Revision(1);
             loop {
-                let mut watch = match store.watch(Span::all(), after).await {
+                let mut watch = match store.watch(KeySpan::all(), after).await {
                     Ok(watch) => watch,
                     Err(error) => {
                         assert!(matches!(error, WatchError::Unavailable { .. }), "{error}");
@@ -81,7 +81,7 @@ async fn whatever_fails_the_store_agrees_with_what_was_said() {
                     }
                 };
                 while let Ok(one) = watch.next().await {
-                    let Seen::Changes { revision, events } = &one else { panic!("nobody asked") };
+                    let WatchItem::Changes { revision, events } = &one else { panic!("nobody asked") };
                     after = *revision;
                     let last = &*events[0].key().clone() == "end";
                     seen.push(one);
@@ -98,57 +98,57 @@ async fn whatever_fails_the_store_agrees_with_what_was_said() {
             *sum += more;
         }
         assert!(seen.iter().map(revision).eq((2..=store.inner().revision().await.unwrap().0).map(Revision)));
-        seen.iter().for_each(|one| witness.saw(one));
+        seen.iter().for_each(|one| witness.observe(one));
         witness.check(store.inner()).await;
     }
     assert!(total.iter().all(|often| *often > 200), "{total:?}");
 }
 
-fn revision(seen: &Seen) -> Revision {
+fn revision(seen: &WatchItem) -> Revision {
     match seen {
-        Seen::Changes { revision, .. } | Seen::Progress(revision) => *revision,
+        WatchItem::Changes { revision, .. } | WatchItem::Progress(revision) => *revision,
     }
 }
 
 #[tokio::test]
-async fn a_refused_call_was_not_made_and_a_lost_answer_was_to_one_that_was() {
+async fn refused_calls_have_no_effect_and_calls_with_lost_answers_do() {
     let put = || Transaction::new().put("k", *b"v");
-    let store = behind(Odds { unavailable: 1000, ..Odds::default() }, 0);
+    let store = behind(FaultOdds { unavailable: 1000, ..FaultOdds::default() }, 0);
     assert!(matches!(store.commit(put()).await, Err(CommitError::Refused { .. })));
     assert!(matches!(store.compact(Revision(1)).await, Err(CompactError::Refused { .. })));
     assert!(matches!(store.revision().await, Err(ReadError::Unavailable { .. })));
-    assert!(matches!(store.watch(Span::all(), Revision(1)).await, Err(WatchError::Unavailable { .. })));
+    assert!(matches!(store.watch(KeySpan::all(), Revision(1)).await, Err(WatchError::Unavailable { .. })));
     assert_eq!(store.inner().revision().await, Ok(Revision(1)));
-    store.set(Odds { lost: 1000, ..Odds::default() });
+    store.set(FaultOdds { lost: 1000, ..FaultOdds::default() });
     assert!(matches!(store.commit(put()).await, Err(CommitError::Unknown { .. })));
     assert!(matches!(store.compact(Revision(2)).await, Err(CompactError::Unknown { .. })));
-    assert!(matches!(store.range(Range::of(Span::all())).await, Err(ReadError::Unavailable { .. })));
-    store.set(Odds::default());
+    assert!(matches!(store.range(Range::of(KeySpan::all())).await, Err(ReadError::Unavailable { .. })));
+    store.set(FaultOdds::default());
     assert_eq!(store.revision().await, Ok(Revision(2)));
-    let compacted = ReadError::Compacted { asked: Revision(1), compacted: Revision(2) };
-    assert_eq!(store.range(Range::of(Span::all()).at(Revision(1))).await, Err(compacted));
+    let compacted = ReadError::Compacted { requested: Revision(1), compacted: Revision(2) };
+    assert_eq!(store.range(Range::of(KeySpan::all()).at(Revision(1))).await, Err(compacted));
     assert_eq!((store.fired().unavailable, store.fired().lost), (4, 3));
 }
 
 #[tokio::test]
-async fn somebody_else_compacts_between_a_list_and_its_next_page() {
-    let store = behind(Odds::default(), 5);
+async fn a_rival_compacts_between_two_pages() {
+    let store = behind(FaultOdds::default(), 5);
     for key in ["a", "b", "c"] {
         store.commit(Transaction::new().put(key, *b"v")).await.unwrap();
     }
-    store.set(Odds { compaction: 1000, window: 0, ..Odds::default() });
-    let page = store.range(Range::of(Span::all()).limit(1)).await.unwrap();
+    store.set(FaultOdds { compaction: 1000, window: 0, ..FaultOdds::default() });
+    let page = store.range(Range::of(KeySpan::all()).limit(1)).await.unwrap();
     store.commit(Transaction::new().put("d", *b"v")).await.unwrap();
-    let next = store.range(Range::of(Span::all()).resume(page.next.unwrap())).await;
-    assert_eq!(next, Err(ReadError::Compacted { asked: Revision(4), compacted: Revision(5) }));
-    let late = store.watch(Span::all(), Revision(4)).await.unwrap_err();
+    let next = store.range(Range::of(KeySpan::all()).resume(page.next.unwrap())).await;
+    assert_eq!(next, Err(ReadError::Compacted { requested: Revision(4), compacted: Revision(5) }));
+    let late = store.watch(KeySpan::all(), Revision(4)).await.unwrap_err();
     assert_eq!(late, WatchError::Compacted { after: Revision(4), compacted: Revision(5) });
     assert_eq!(store.fired().compaction, 3);
 }
 
 #[tokio::test]
-async fn held_calls_go_on_when_they_are_let() {
-    let store = behind(Odds::default(), 0);
+async fn held_calls_resume_when_released() {
+    let store = behind(FaultOdds::default(), 0);
     let hold = store.hold();
     let also = store.hold();
     let mut commit = pin!(store.commit(Transaction::new().put("k", *b"v")));

@@ -1,23 +1,25 @@
-//! Every bit of a small store turned over, one at a time: the store does not open, or it holds what it held.
+//! Flips every bit of a small store, one at a time: the store does not open, or has its old
+//! content.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use machinery_objects::Revision;
-use machinery_store::faulty::{self, Call, Lost};
+use machinery_store::faulty::{self, DiskCall, PowerLoss};
 use machinery_store::{Backend, Disk, DiskOptions, OpenError, Transaction};
 
 use crate::crash::options;
 use crate::crash_witness::{At, Witness};
 
-pub(crate) fn open(disk: &faulty::Disk) -> Result<Disk, OpenError> {
+pub(crate) fn open(disk: &faulty::FaultyDisk) -> Result<Disk, OpenError> {
     let options = DiskOptions { segment_bytes: 512, checkpoint_bytes: u64::MAX, ..options() };
     Disk::open_on(Arc::new(disk.clone()), options)
 }
 
-/// A store with a checkpoint, a log that it replaced, logs after it, a spare, history and a compacted revision.
-pub(crate) async fn store() -> (faulty::Disk, Disk, Witness) {
-    let (disk, mut witness) = (faulty::Disk::new(), Witness::new());
+/// Makes a store with a checkpoint, a replaced log, logs after it, a spare, history and a compacted
+/// revision.
+pub(crate) async fn store() -> (faulty::FaultyDisk, Disk, Witness) {
+    let (disk, mut witness) = (faulty::FaultyDisk::new(), Witness::new());
     let store = open(&disk).unwrap();
     for count in 0..9 {
         let value = |bytes: usize| vec![b'a' + count; bytes];
@@ -36,8 +38,8 @@ pub(crate) async fn store() -> (faulty::Disk, Disk, Witness) {
     (disk, store, witness)
 }
 
-/// Tries every bit of every file; prints what became of them.
-async fn every_bit(disk: &faulty::Disk, witness: &Witness, what: &str) {
+/// Flips every bit of every file; prints the results.
+async fn every_bit(disk: &faulty::FaultyDisk, witness: &Witness, what: &str) {
     let files = disk.contents();
     let kinds = |kind: &str| files.keys().filter(|name| name.starts_with(kind)).count();
     assert!(kinds("checkpoint") == 1 && kinds("log") >= 2 && kinds("spare") >= 1, "{:?}", files.keys());
@@ -61,7 +63,7 @@ async fn every_bit(disk: &faulty::Disk, witness: &Witness, what: &str) {
                 Err(error) => panic!("{error}"),
             };
             if fate != "harmless" {
-                let changes = flipped.trace().iter().any(|(call, _)| *call != Call::SyncNames);
+                let changes = flipped.trace().iter().any(|(call, _)| *call != DiskCall::SyncNames);
                 assert!(!changes, "what is damaged is left alone");
             }
             let kind = name.split_once('-').map_or(&**name, |(kind, _)| kind);
@@ -78,7 +80,7 @@ async fn every_bit(disk: &faulty::Disk, witness: &Witness, what: &str) {
 async fn no_flipped_bit_is_served_after_a_close() {
     let (disk, store, witness) = store().await;
     store.close().await.unwrap();
-    every_bit(&disk.crash(Lost::Everything, 0), &witness, "closed").await;
+    every_bit(&disk.crash(PowerLoss::Everything, 0), &witness, "closed").await;
 }
 
 #[tokio::test]

@@ -1,25 +1,27 @@
-//! Records of many clients at one store, judged; and the judge, held against stores that are wrong.
+//! Histories of concurrent clients are valid, and the checker detects every flaw.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use machinery_store::faulty::{self, Odds};
-use machinery_store::history::{History, Load, Plan, Violation, check, traffic};
-use machinery_store::model::{Flaw, Flawed, Naive};
+use machinery_store::faulty::{self, FaultOdds};
+use machinery_store::history::{History, TrafficPlan, TrafficStats, Violation, check, traffic};
+use machinery_store::model::{Flaw, FlawedBackend, NaiveBackend};
 use machinery_store::{Backend, Disk, DiskOptions, Memory, Options};
 
 const HANG: Duration = Duration::from_secs(300);
 
-async fn record(backend: Arc<dyn Backend>, plan: Plan) -> History {
+async fn record(backend: Arc<dyn Backend>, plan: TrafficPlan) -> History {
     let run = tokio::time::timeout(HANG, traffic(backend, plan)).await;
     run.unwrap_or_else(|_| panic!("seed {}: it hangs", plan.seed)).unwrap_or_else(|little| panic!("{little}"))
 }
 
-async fn is_right(backend: Arc<dyn Backend>, plan: Plan) {
+async fn is_right(backend: Arc<dyn Backend>, plan: TrafficPlan) {
     let history = record(backend, plan).await;
     match check(&history) {
-        Ok(replay) => eprintln!("seed {}: {:?}, up to {}", plan.seed, Load::of(&history), replay.last()),
+        Ok(replay) => {
+            eprintln!("seed {}: {:?}, up to {}", plan.seed, TrafficStats::of(&history), replay.last())
+        }
         Err(wrong) => {
             let told: Vec<String> = wrong.iter().take(5).map(ToString::to_string).collect();
             panic!("seed {}: {} violations: {told:#?}", plan.seed, wrong.len());
@@ -28,42 +30,48 @@ async fn is_right(backend: Arc<dyn Backend>, plan: Plan) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_model_is_right() {
+async fn the_model_history_is_valid() {
     for seed in 1..=5 {
-        is_right(Arc::new(Naive::default()), Plan { seed, ..Plan::default() }).await;
+        is_right(Arc::new(NaiveBackend::default()), TrafficPlan { seed, ..TrafficPlan::default() }).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn memory_is_right() {
+async fn memory_history_is_valid() {
     for seed in 1..=10 {
-        is_right(Arc::new(Memory::new(Options::default())), Plan { seed, ..Plan::default() }).await;
+        is_right(Arc::new(Memory::new(Options::default())), TrafficPlan { seed, ..TrafficPlan::default() })
+            .await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn disk_is_right() {
+async fn disk_history_is_valid() {
     for seed in 1..=4 {
         let directory = tempfile::tempdir().expect("a directory of our own");
         let options =
             DiskOptions { segment_bytes: 4096, checkpoint_bytes: 16 * 1024, ..DiskOptions::default() };
         let disk = Disk::open(directory.path(), options).expect("a new store is opened");
-        is_right(Arc::new(disk.clone()), Plan { seed, given_up_per_mille: 20, ..Plan::default() }).await;
+        is_right(
+            Arc::new(disk.clone()),
+            TrafficPlan { seed, given_up_per_mille: 20, ..TrafficPlan::default() },
+        )
+        .await;
         disk.close().await.expect("the store is closed");
     }
 }
 
-/// Answers are lost and watches end, and nothing is wrong for it. What was not acknowledged may have happened or not.
+/// Lost answers and ended watches are no violation: commits without an answer may be applied or
+/// not.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_bad_line_makes_nothing_wrong() {
-    let odds = Odds { unavailable: 20, lost: 30, ending: 10, ..Odds::default() };
+async fn histories_over_a_faulty_connection_are_valid() {
+    let odds = FaultOdds { unavailable: 20, lost: 30, ending: 10, ..FaultOdds::default() };
     for seed in 1..=5 {
-        let line = faulty::Backend::new(Memory::new(Options::default()), odds, seed);
-        is_right(Arc::new(line), Plan { seed, ..Plan::default() }).await;
+        let line = faulty::FaultyBackend::new(Memory::new(Options::default()), odds, seed);
+        is_right(Arc::new(line), TrafficPlan { seed, ..TrafficPlan::default() }).await;
     }
 }
 
-/// How often each flaw shows, and what finds it among what else it may break.
+/// The rate of each flaw, and the validator that detects it.
 const FOUND_BY: [(Flaw, u64, &str); 28] = [
     (Flaw::DropsEvent, 11, "reliable"),
     (Flaw::DropsPartOfRevision, 11, "reliable"),
@@ -95,15 +103,15 @@ const FOUND_BY: [(Flaw, u64, &str); 28] = [
     (Flaw::CountsNoOps, 1, "linearizable"),
 ];
 
-/// The plan is the one under which the model is right. What a flaw needs is rare for some: hence the seeds.
+/// The plan is that of the valid runs. Some flaws need rare events: hence several seeds.
 #[tokio::test]
 async fn each_flaw_is_found_by_the_validator_about_it() {
     for (flaw, every, name) in FOUND_BY {
         let mut found = BTreeSet::new();
         for seed in 1..=40 {
-            let backend = Flawed::new(Arc::new(Naive::default()), flaw, every);
-            let plan = Plan { seed, ..Plan::default() };
-            // A flaw may leave too little to see, which is a failure of the run as well.
+            let backend = FlawedBackend::new(Arc::new(NaiveBackend::default()), flaw, every);
+            let plan = TrafficPlan { seed, ..TrafficPlan::default() };
+            // A flaw may reduce the traffic below the minimum, which fails the run as well.
             let Ok(history) =
                 tokio::time::timeout(HANG, traffic(Arc::new(backend), plan)).await.expect("it ends")
             else {

@@ -1,7 +1,7 @@
 //! Real processes killed under load, again and again on the same directory.
 //!
-//! The parent starts this test program as a child, which opens the store and commits from several tasks, and says on its
-//! output what it was told and shown. `STORE_KILLS` is how many are killed.
+//! The parent starts this test program as a child, which opens the store and commits from several
+//! tasks, and prints its acknowledgements and watch items. `STORE_KILLS` is the number of kills.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -12,13 +12,14 @@ use futures::future::try_join_all;
 use machinery_objects::Revision;
 use machinery_store::faulty::Dice;
 use machinery_store::{
-    Backend, Disk, DiskOptions, Event, Options, Range, ReadError, Retention, Seen, Span, Transaction, Watch,
+    Backend, Disk, DiskOptions, Event, KeySpan, Options, Range, ReadError, Retention, Transaction, Watch,
+    WatchItem,
 };
 
-/// Tells the child where its store is.
+/// Environment variable: the child's directory.
 const DIRECTORY: &str = "STORE_KILL_DIRECTORY";
 const SEED: &str = "STORE_KILL_SEED";
-/// Before each line that the child says.
+/// Prefix of the child's output lines.
 const MARK: &str = "@store ";
 const TASKS: u64 = 4;
 const PARTS: [&str; 3] = ["x", "y", "z"];
@@ -29,52 +30,52 @@ fn open(directory: &Path) -> Disk {
     Disk::open(directory, options).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// Not a test of its own: what the parent starts. It does nothing when nobody says where.
+/// Helper process, started by the parent. Does nothing without its environment.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn child() {
     let Some(directory) = std::env::var_os(DIRECTORY) else { return };
     let seed: u64 = std::env::var(SEED).unwrap().parse().unwrap();
-    say("opens");
+    report("opens");
     let store = open(directory.as_ref());
     let opened = store.revision().await.unwrap();
-    say(format_args!("opened {opened}"));
-    let mut watch = store.watch(Span::all(), compacted(&store).await).await.unwrap();
+    report(format_args!("opened {opened}"));
+    let mut watch = store.watch(KeySpan::all(), compacted(&store).await).await.unwrap();
     watch.request_progress();
-    tell(&mut watch, Some(opened)).await;
+    report_events(&mut watch, Some(opened)).await;
     let tasks = (0..TASKS).map(|task| writer(&store, task, Dice::new(seed + task)));
-    let (written, ()) = futures::join!(try_join_all(tasks), tell(&mut watch, None));
+    let (written, ()) = futures::join!(try_join_all(tasks), report_events(&mut watch, None));
     written.unwrap();
 }
 
-/// Commits for ever: what it puts under its keys is a number that counts up, the same under all of them.
+/// Commits for ever: puts an increasing number under all of its keys.
 async fn writer(store: &Disk, task: u64, mut dice: Dice) -> Result<(), machinery_store::CommitError> {
     let keys = PARTS.map(|part| format!("{task}/{part}"));
-    let now = store.range(Range::of(Span::one(&*keys[0]))).await.unwrap();
+    let now = store.range(Range::of(KeySpan::one(&*keys[0]))).await.unwrap();
     let mut count = now.entries.first().map_or(0, |entry| number(&entry.value));
     loop {
         count += 1;
         let mut value = format!("{count} ").into_bytes();
         value.resize(10 + dice.below(700) as usize, b'.');
         let transaction = keys.iter().fold(Transaction::new(), |one, key| one.put(&**key, &*value));
-        // Odd ones have a key more, which even ones delete.
+        // Odd numbers put one more key, which even ones delete.
         let transaction = match count % 2 {
             0 => transaction.delete(format!("{task}/odd")),
             _ => transaction.if_absent(format!("{task}/odd")).put(format!("{task}/odd"), &*value),
         };
         let commit = store.commit(transaction).await?;
-        say(format_args!("told {} {task} {count}", commit.revision));
+        report(format_args!("acknowledged {} {task} {count}", commit.revision));
     }
 }
 
-/// Says what a watch shows, up to the progress mark at `end`.
-async fn tell(watch: &mut Watch, end: Option<Revision>) {
+/// Prints the items of a watch, up to the progress item at `end`.
+async fn report_events(watch: &mut Watch, end: Option<Revision>) {
     while let Ok(seen) = watch.next().await {
         match seen {
-            Seen::Progress(at) if Some(at) == end => return,
-            Seen::Progress(_) => {}
-            Seen::Changes { revision, events } => {
+            WatchItem::Progress(at) if Some(at) == end => return,
+            WatchItem::Progress(_) => {}
+            WatchItem::Changes { revision, events } => {
                 let (task, count) = whole(&changes(&events));
-                say(format_args!("shown {revision} {task} {count}"));
+                report(format_args!("shown {revision} {task} {count}"));
             }
         }
     }
@@ -85,15 +86,15 @@ fn changes(events: &[Event]) -> BTreeMap<&str, Option<u64>> {
 }
 
 async fn compacted(store: &Disk) -> Revision {
-    match store.range(Range::of(Span::all()).at(Revision(1))).await {
+    match store.range(Range::of(KeySpan::all()).at(Revision(1))).await {
         Ok(_) => Revision(1),
         Err(ReadError::Compacted { compacted, .. }) => compacted,
         Err(error) => panic!("{error}"),
     }
 }
 
-/// One write, so a line is whole or not there.
-fn say(what: impl std::fmt::Display) {
+/// One write, so that a line is complete or missing.
+fn report(what: impl std::fmt::Display) {
     let line = format!("{MARK}{what}\n");
     let mut out = std::io::stdout().lock();
     out.write_all(line.as_bytes()).and_then(|()| out.flush()).unwrap();
@@ -103,7 +104,7 @@ fn number(value: &[u8]) -> u64 {
     std::str::from_utf8(value).unwrap().split(' ').next().unwrap().parse().unwrap()
 }
 
-/// Whose transaction these changes are, and its number; it is there as a whole.
+/// Returns the task and number of a transaction, and checks that it is complete.
 fn whole(changes: &BTreeMap<&str, Option<u64>>) -> (u64, u64) {
     let (task, _) = changes.keys().next().unwrap().split_once('/').unwrap();
     let count = changes.values().flatten().next().copied().unwrap();
@@ -117,49 +118,51 @@ fn whole(changes: &BTreeMap<&str, Option<u64>>) -> (u64, u64) {
     (task.parse().unwrap(), count)
 }
 
-/// What the children said, over all their lives: what each revision was, and which of a task's transactions is the last that
-/// is known to have happened.
+/// The output of all children: the transaction of each revision, and the last observed transaction
+/// of each task.
 #[derive(Default)]
-struct Known {
+struct ObservedCommits {
     revisions: BTreeMap<u64, (u64, u64)>,
     opened: u64,
 }
 
-impl Known {
-    fn hear(&mut self, line: &str) {
+impl ObservedCommits {
+    fn observe(&mut self, line: &str) {
         let mut words = line.split(' ');
         let what = words.next().unwrap();
         let mut numbers = words.map(|word| word.parse::<u64>().unwrap());
         match (what, numbers.next(), numbers.next(), numbers.next()) {
             ("opens", None, None, None) => {}
             ("opened", Some(revision), None, None) => self.opened = revision,
-            ("told" | "shown", Some(revision), Some(task), Some(count)) => self.know(revision, (task, count)),
+            ("acknowledged" | "shown", Some(revision), Some(task), Some(count)) => {
+                self.record_commit(revision, (task, count))
+            }
             _ => panic!("a child said {line:?}"),
         }
     }
 
-    fn know(&mut self, revision: u64, what: (u64, u64)) {
+    fn record_commit(&mut self, revision: u64, what: (u64, u64)) {
         let known = *self.revisions.entry(revision).or_insert(what);
         assert_eq!(known, what, "revision {revision} is used twice");
     }
 
-    /// Compares the store with what was heard, and takes note of what else it holds.
+    /// Compares the store with the observations, and records its other commits.
     async fn check(&mut self, store: &Disk) {
         let current = store.revision().await.unwrap().0;
         let newest = self.revisions.keys().next_back().copied().unwrap_or(1).max(self.opened);
         assert!(current >= newest, "the store is at {current}, and {newest} was known");
         assert!(current <= newest + TASKS, "a task has one transaction under way at the most");
         let compacted = compacted(store).await;
-        let mut watch = store.watch(Span::all(), compacted).await.unwrap();
+        let mut watch = store.watch(KeySpan::all(), compacted).await.unwrap();
         for revision in compacted.0 + 1..=current {
-            let Seen::Changes { revision: seen, events } = watch.next().await.unwrap() else {
+            let WatchItem::Changes { revision: seen, events } = watch.next().await.unwrap() else {
                 panic!("not asked for")
             };
             assert_eq!(seen.0, revision, "revisions have no gap");
-            self.know(revision, whole(&changes(&events)));
+            self.record_commit(revision, whole(&changes(&events)));
         }
-        // The newest of each task, as it is read.
-        let page = store.range(Range::of(Span::all())).await.unwrap();
+        // The newest entry of each task.
+        let page = store.range(Range::of(KeySpan::all())).await.unwrap();
         for task in 0..TASKS {
             let prefix = format!("{task}/");
             let own = page.entries.iter().filter(|entry| entry.key.starts_with(&prefix));
@@ -173,7 +176,7 @@ impl Known {
         }
     }
 
-    /// Each task's transactions happened one after the other, each once.
+    /// Checks that each task's transactions were applied in order, each once.
     fn check_order(&self) {
         let mut last = BTreeMap::new();
         for (revision, (task, count)) in &self.revisions {
@@ -183,8 +186,9 @@ impl Known {
     }
 }
 
-/// Starts a child, kills it when it has said so many lines, not counting what it was shown, and hears the rest.
-fn life(directory: &Path, seed: u64, lines: u64, known: &mut Known) -> u64 {
+/// Starts a child, kills it after this many lines of acknowledgements, and reads the rest of its
+/// output.
+fn life(directory: &Path, seed: u64, lines: u64, known: &mut ObservedCommits) -> u64 {
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "kill::child", "--nocapture", "--test-threads", "1"])
         .env(DIRECTORY, directory)
@@ -192,7 +196,7 @@ fn life(directory: &Path, seed: u64, lines: u64, known: &mut Known) -> u64 {
         .stdout(Stdio::piped())
         .stderr(Stdio::inherit())
         .spawn()
-        .map(Killed)
+        .map(ChildGuard)
         .unwrap();
     let mut output = BufReader::new(child.0.stdout.take().unwrap());
     let (mut said, mut line) = (0, String::new());
@@ -205,23 +209,23 @@ fn life(directory: &Path, seed: u64, lines: u64, known: &mut Known) -> u64 {
             assert!(said >= lines, "a child ended before it was killed");
             return said;
         }
-        said += hear(&line, known);
+        said += observe_line(&line, known);
     }
 }
 
-/// What the test program itself says on the same output is passed over, as is a line that was cut.
-fn hear(line: &str, known: &mut Known) -> u64 {
+/// Parses a line. Output of the test harness and truncated lines are ignored.
+fn observe_line(line: &str, known: &mut ObservedCommits) -> u64 {
     let said = line.find(MARK).map(|at| &line[at + MARK.len()..]);
     let Some(said) = said.and_then(|said| said.strip_suffix('\n')) else { return 0 };
-    known.hear(said);
-    // What is shown comes beside it, and at first for what earlier lives did.
+    known.observe(said);
+    // Watch items are interleaved, at first with those of earlier children.
     u64::from(!said.starts_with("shown"))
 }
 
-/// Killed and waited for at the latest when the test ends.
-struct Killed(Child);
+/// Kills the child and waits for it on drop.
+struct ChildGuard(Child);
 
-impl Drop for Killed {
+impl Drop for ChildGuard {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -236,15 +240,15 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// A copy is looked at, so that the next child opens what the last one left. Some are not looked at.
+/// Checks a copy, so that the next child opens the original. Some are not checked.
 #[tokio::test]
 async fn a_hundred_kills_under_load_lose_nothing() {
     let kills = std::env::var("STORE_KILLS").map_or(100, |text| text.parse().unwrap());
     let place = tempfile::tempdir().unwrap();
     let directory = place.path().join("store");
-    let (mut dice, mut known, mut said) = (Dice::new(41), Known::default(), 0);
+    let (mut dice, mut known, mut said) = (Dice::new(41), ObservedCommits::default(), 0);
     for kill in 0..kills {
-        // Some are killed while they open the store.
+        // Some are killed while opening the store.
         let lines = if kill % 8 == 7 { dice.below(3) } else { 3 + dice.below(60) };
         said += life(&directory, kill, lines, &mut known);
         if kill % 3 == 2 || !directory.exists() {

@@ -1,14 +1,14 @@
-//! A log of many pieces: it is read through a window, and in parts, and their bounds fall everywhere.
+//! Long logs: the bounds of read chunks and pipeline parts fall at every position.
 
 use std::sync::Arc;
 
-use machinery_store::{Backend, Disk, DiskOptions, OpenError, Range, Span, Transaction, faulty};
+use machinery_store::{Backend, Disk, DiskOptions, KeySpan, OpenError, Range, Transaction, faulty};
 
-/// Sizes around those of a part, of a window, and of two of them.
+/// Sizes around those of a part, of a window, and of two windows.
 const SIZES: [usize; 7] = [1, 60_000, 65_536, 1_000_000, 1_048_576, 1_200_000, 9];
 
-async fn store() -> faulty::Disk {
-    let disk = faulty::Disk::new();
+async fn store() -> faulty::FaultyDisk {
+    let disk = faulty::FaultyDisk::new();
     let store = open(&disk).unwrap();
     for (round, size) in (0_u8..3).flat_map(|round| SIZES.map(|size| (round, size))) {
         store.commit(Transaction::new().put(format!("{size}"), vec![round; size])).await.unwrap();
@@ -16,22 +16,22 @@ async fn store() -> faulty::Disk {
     disk.kill()
 }
 
-fn open(disk: &faulty::Disk) -> Result<Disk, OpenError> {
+fn open(disk: &faulty::FaultyDisk) -> Result<Disk, OpenError> {
     open_with(disk, 32 << 20)
 }
 
-fn open_with(disk: &faulty::Disk, segment_bytes: u64) -> Result<Disk, OpenError> {
+fn open_with(disk: &faulty::FaultyDisk, segment_bytes: u64) -> Result<Disk, OpenError> {
     let options = DiskOptions { segment_bytes, checkpoint_bytes: u64::MAX, ..DiskOptions::default() };
     Disk::open_on(Arc::new(disk.clone()), options)
 }
 
 #[tokio::test]
-async fn all_of_it_is_read() {
+async fn a_long_log_is_read_whole() {
     let disk = store().await;
     for _ in 0..2 {
         let store = open(&disk).unwrap();
         for size in SIZES {
-            let page = store.range(Range::of(Span::one(format!("{size}")))).await.unwrap();
+            let page = store.range(Range::of(KeySpan::one(format!("{size}")))).await.unwrap();
             assert!(*page.entries[0].value == vec![2; size], "{size}");
         }
         store.checkpoint().await.unwrap();
@@ -39,7 +39,7 @@ async fn all_of_it_is_read() {
     }
 }
 
-/// What proves the damage lies far behind it.
+/// The frame that proves the damage is far after it.
 #[tokio::test]
 async fn damage_is_found_where_the_next_batch_is_far_away() {
     let disk = store().await;
@@ -55,11 +55,11 @@ async fn damage_is_found_where_the_next_batch_is_far_away() {
     }
 }
 
-/// Everything is compacted, so no revision is missed: only the number of versions says that some are.
+/// Everything is compacted, so only the number of versions shows that some are missing.
 #[tokio::test]
 async fn a_checkpoint_that_ends_between_two_blocks_is_damaged() {
-    let disk = faulty::Disk::new();
-    // One segment each, so the logs before the checkpoint are gone.
+    let disk = faulty::FaultyDisk::new();
+    // One segment per batch, so the logs before the checkpoint are removed.
     let store = open_with(&disk, 1 << 16).unwrap();
     for key in 0..10 {
         store.commit(Transaction::new().put(format!("{key}"), vec![key; 100_000])).await.unwrap();

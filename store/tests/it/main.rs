@@ -1,4 +1,4 @@
-//! Everything about the store that needs more than one module; one program, because linking is what costs.
+//! Integration tests of the store; one binary, because linking dominates the build time.
 #![allow(clippy::unwrap_used, reason = "in helpers too, which clippy does not know for tests")]
 
 mod bad_input;
@@ -11,7 +11,7 @@ mod faulty_backend;
 mod flaws;
 mod flips;
 mod history;
-mod history_judge;
+mod history_check;
 mod kill;
 mod large;
 mod model;

@@ -1,29 +1,30 @@
-//! Random operations on memory, on disk and on the naive model: every answer is the same, whatever is opened anew between.
+//! Random operations on memory, on disk and on the model give equal answers, through reopens.
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use machinery_objects::Revision;
-use machinery_store::faulty::{self, Lost};
-use machinery_store::model::Naive;
+use machinery_store::faulty::{self, PowerLoss};
+use machinery_store::model::NaiveBackend;
 use machinery_store::{
-    Backend, Condition, Disk, DiskOptions, Key, Memory, Operation, Options, Range, Retention, Seen, Span,
-    Transaction, Watch, WatchError,
+    Backend, Condition, Disk, DiskOptions, Key, KeySpan, Memory, Operation, Options, Range, Retention,
+    Transaction, Watch, WatchError, WatchItem,
 };
 use proptest::prelude::*;
 
-/// Some are prefixes of others.
+/// Some keys are prefixes of others.
 const KEYS: [&str; 7] = ["a", "ab", "b", "b/", "b/c", "b/cd", "é"];
 
-const LOST: [Lost; 5] = [Lost::Everything, Lost::Nothing, Lost::After, Lost::Some, Lost::Torn];
+const LOST: [PowerLoss; 5] =
+    [PowerLoss::Everything, PowerLoss::Nothing, PowerLoss::After, PowerLoss::Some, PowerLoss::Torn];
 
-/// Revisions are counted back from the newest: a negative one is in the future.
+/// An offset back from the newest revision; negative is in the future.
 type Back = i64;
 
 #[derive(Clone, Debug)]
 enum Op {
-    /// Conditions, and puts of so many of a byte or deletes.
-    Commit(Vec<(usize, Ask)>, Vec<(usize, Option<(u8, usize)>)>),
+    /// Conditions, and operations: a put of this many bytes of one value, or a delete.
+    Commit(Vec<(usize, TestCondition)>, Vec<(usize, Option<(u8, usize)>)>),
     Range {
         span: (bool, usize),
         back: Option<Back>,
@@ -32,7 +33,7 @@ enum Op {
         count: bool,
     },
     Watch((bool, usize), Back),
-    /// Reads a watch until it has no more to tell.
+    /// Reads a watch until it is pending.
     Drain(prop::sample::Index),
     EndWatch(prop::sample::Index),
     Compact(Back),
@@ -41,7 +42,7 @@ enum Op {
 }
 
 #[derive(Clone, Debug)]
-enum Ask {
+enum TestCondition {
     Absent,
     At(Back),
     Unchanged(Back),
@@ -54,32 +55,32 @@ enum Restart {
     PowerCut(u64),
 }
 
-struct World {
-    naive: Naive,
+struct Backends {
+    naive: NaiveBackend,
     memory: Memory,
-    files: faulty::Disk,
+    files: faulty::FaultyDisk,
     disk: Disk,
-    watches: Vec<Watched>,
+    watches: Vec<WatchTriple>,
 }
 
-struct Watched {
-    span: Span,
+struct WatchTriple {
+    span: KeySpan,
     seen: Revision,
-    /// Of the model, of memory, of the disk.
+    /// Watches of the model, of memory, and of the disk.
     running: [Watch; 3],
 }
 
 fn options() -> DiskOptions {
-    // The store compacts when it is told to, as the model does.
+    // The store compacts on request only, as the model does.
     let store = Options { retention: Retention::MANUAL, ..Options::default() };
     DiskOptions { store, segment_bytes: 4096, checkpoint_bytes: 8192, ..DiskOptions::default() }
 }
 
-fn span((is_one, key): (bool, usize)) -> Span {
+fn span((is_one, key): (bool, usize)) -> KeySpan {
     match KEYS.get(key) {
-        Some(key) if is_one => Span::one(*key),
-        Some(key) => Span::prefix(*key),
-        None => Span::all(),
+        Some(key) if is_one => KeySpan::one(*key),
+        Some(key) => KeySpan::prefix(*key),
+        None => KeySpan::all(),
     }
 }
 
@@ -87,12 +88,12 @@ fn key(index: usize) -> Key {
     KEYS[index].into()
 }
 
-impl World {
+impl Backends {
     fn new() -> Self {
-        let files = faulty::Disk::new();
+        let files = faulty::FaultyDisk::new();
         let disk = Disk::open_on(Arc::new(files.clone()), options()).expect("a new store is opened");
         let memory = Memory::new(options().store);
-        Self { naive: Naive::default(), memory, files, disk, watches: Vec::new() }
+        Self { naive: NaiveBackend::default(), memory, files, disk, watches: Vec::new() }
     }
 
     fn all(&self) -> [&dyn Backend; 3] {
@@ -136,13 +137,13 @@ impl World {
         }
     }
 
-    async fn commit(&self, asks: Vec<(usize, Ask)>, changes: Vec<(usize, Option<(u8, usize)>)>) {
+    async fn commit(&self, asks: Vec<(usize, TestCondition)>, changes: Vec<(usize, Option<(u8, usize)>)>) {
         let mut transaction = Transaction::new();
         for (index, ask) in asks {
             transaction = transaction.when(match ask {
-                Ask::Absent => Condition::Absent(key(index)),
-                Ask::At(back) => Condition::At(key(index), self.back(back).await),
-                Ask::Unchanged(back) => Condition::Unchanged(key(index), self.back(back).await),
+                TestCondition::Absent => Condition::Absent(key(index)),
+                TestCondition::At(back) => Condition::At(key(index), self.back(back).await),
+                TestCondition::Unchanged(back) => Condition::Unchanged(key(index), self.back(back).await),
             });
         }
         for (index, value) in changes {
@@ -164,13 +165,13 @@ impl World {
         assert_eq!(disk.range(range.clone()).await, expected, "disk: {range:?}");
     }
 
-    async fn watch(&mut self, span: Span, after: Revision) {
+    async fn watch(&mut self, span: KeySpan, after: Revision) {
         let [naive, memory, disk] = self.all();
         let expected = naive.watch(span.clone(), after).await;
         let (memory, disk) = (memory.watch(span.clone(), after).await, disk.watch(span.clone(), after).await);
         match (expected, memory, disk) {
             (Ok(naive), Ok(memory), Ok(disk)) => {
-                self.watches.push(Watched { span, seen: after, running: [naive, memory, disk] });
+                self.watches.push(WatchTriple { span, seen: after, running: [naive, memory, disk] });
             }
             (expected, memory, disk) => {
                 assert_eq!(memory.err(), expected.as_ref().err().cloned(), "memory");
@@ -179,8 +180,9 @@ impl World {
         }
     }
 
-    /// What is told is the same. Only the model knows whether what a watch missed was of interest to it: the others may end
-    /// one where the model goes on, and then have told the beginning of the same.
+    /// Compares the items of the three watches. Only the model knows whether compacted changes were
+    /// in the span: the others may end a watch that the model continues, after a prefix of its
+    /// items.
     async fn drain(&mut self, which: usize) {
         let watched = &mut self.watches[which];
         let mut told = Vec::new();
@@ -224,7 +226,7 @@ impl World {
         }
     }
 
-    /// All that can be asked about the past.
+    /// Compares reads at all revisions.
     async fn compare(&mut self) {
         while !self.watches.is_empty() {
             self.drain(0).await;
@@ -238,8 +240,8 @@ impl World {
         }
         for revision in 0..=now.0 + 1 {
             let revision = Revision(revision);
-            self.range(Range::of(Span::all()).at(revision)).await;
-            self.watch(Span::all(), revision).await;
+            self.range(Range::of(KeySpan::all()).at(revision)).await;
+            self.watch(KeySpan::all(), revision).await;
         }
         for which in (0..self.watches.len()).rev() {
             self.drain(which).await;
@@ -247,12 +249,12 @@ impl World {
     }
 }
 
-async fn drain(watch: &mut Watch) -> (Vec<Seen>, Option<WatchError>) {
+async fn drain(watch: &mut Watch) -> (Vec<WatchItem>, Option<WatchError>) {
     let mut told = Vec::new();
     watch.request_progress();
     loop {
         match watch.next().await {
-            Ok(Seen::Progress(_)) => return (told, None),
+            Ok(WatchItem::Progress(_)) => return (told, None),
             Ok(seen) => told.push(seen),
             Err(error) => return (told, Some(error)),
         }
@@ -264,9 +266,9 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     let back = prop_oneof![4 => 0..12_i64, 1 => -3..0_i64];
     let of = (any::<bool>(), 0..KEYS.len() + 1);
     let ask = prop_oneof![
-        1 => Just(Ask::Absent),
-        2 => back.clone().prop_map(Ask::At),
-        2 => back.clone().prop_map(Ask::Unchanged),
+        1 => Just(TestCondition::Absent),
+        2 => back.clone().prop_map(TestCondition::At),
+        2 => back.clone().prop_map(TestCondition::Unchanged),
     ];
     let bytes = prop_oneof![8 => 0..20_usize, 1 => 500..3000_usize];
     let value = (any::<u8>(), bytes);
@@ -277,7 +279,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
     let restart =
         prop_oneof![Just(Restart::Close), Just(Restart::Kill), any::<u64>().prop_map(Restart::PowerCut)];
     let op = prop_oneof![
-        // Many without a condition, so that something happens.
+        // Many without a condition, so that enough succeed.
         12 => commit.clone().prop_map(|(_, changes)| Op::Commit(vec![], changes)),
         8 => commit.prop_map(|(asks, changes)| Op::Commit(asks, changes)),
         6 => range.prop_map(|(span, back, after, limit, count)| Op::Range { span, back, after, limit, count }),
@@ -294,7 +296,7 @@ fn ops() -> impl Strategy<Value = Vec<Op>> {
 fn run(ops: Vec<Op>) {
     let runtime = tokio::runtime::Builder::new_current_thread().build().expect("a runtime");
     runtime.block_on(async {
-        let mut world = World::new();
+        let mut world = Backends::new();
         for op in ops {
             world.step(op).await;
         }
@@ -306,12 +308,13 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 1024, ..ProptestConfig::default() })]
 
     #[test]
-    fn memory_and_disk_are_the_model(ops in ops()) {
+    fn memory_and_disk_match_the_model(ops in ops()) {
         run(ops);
     }
 }
 
-/// A checkpoint, a compaction to its revision, and then a log that begins: the compaction is in neither of what is read.
+/// A checkpoint, a compaction to its revision, then a new log: neither file that is read has the
+/// compaction's record.
 #[test]
 fn a_compaction_between_a_checkpoint_and_a_new_log_is_kept() {
     for bytes in [1, 1000, 2000, 3000, 5000] {

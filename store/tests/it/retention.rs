@@ -1,4 +1,4 @@
-//! Compaction by policy, and what a store says of how much it holds.
+//! Compaction by policy, and the reported size of a store.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use machinery_objects::Revision;
 use machinery_store::{
-    Backend, Disk, DiskOptions, Memory, Options, Range, ReadError, Retention, Span, Transaction, Usage,
+    Backend, Disk, DiskOptions, KeySpan, Memory, Options, Range, ReadError, Retention, Transaction, Usage,
     faulty,
 };
 
@@ -15,7 +15,7 @@ async fn put(store: &dyn Backend, key: &str) -> Revision {
 }
 
 async fn compacted(store: &dyn Backend) -> Revision {
-    match store.range(Range::of(Span::all()).at(Revision::ZERO)).await {
+    match store.range(Range::of(KeySpan::all()).at(Revision::ZERO)).await {
         Err(ReadError::Compacted { compacted, .. }) => compacted,
         other => panic!("{other:?}"),
     }
@@ -59,30 +59,30 @@ fn disk(retention: Retention) -> (Disk, tempfile::TempDir) {
 }
 
 #[tokio::test]
-async fn p09_memory_keeps_so_many_revisions() {
+async fn p09_memory_keeps_revisions_by_count() {
     let memory = Memory::new(options(COUNT));
     by_count(&memory, || memory.usage()).await;
 }
 
 #[tokio::test]
-async fn p09_disk_keeps_so_many_revisions() {
+async fn p09_disk_keeps_revisions_by_count() {
     let (disk, _directory) = disk(COUNT);
     by_count(&disk, || disk.usage()).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn p09_memory_keeps_revisions_so_long() {
+async fn p09_memory_keeps_revisions_by_age() {
     by_age(&Memory::new(options(AGE))).await;
 }
 
 #[tokio::test(start_paused = true)]
-async fn p09_disk_keeps_revisions_so_long() {
+async fn p09_disk_keeps_revisions_by_age() {
     let (disk, _directory) = disk(AGE);
     by_age(&disk).await;
 }
 
 #[tokio::test]
-async fn p09_a_policy_that_compacted_does_so_for_ever() {
+async fn p09_policy_compaction_survives_a_reopen() {
     let (disk, directory) = disk(COUNT);
     for _ in 0..1000 {
         put(&disk, "k").await;
@@ -94,10 +94,10 @@ async fn p09_a_policy_that_compacted_does_so_for_ever() {
     assert_eq!((compacted(&disk).await, disk.usage()), before);
 }
 
-/// What checkpoints write follows what the log wrote, however often the store is as large as one.
+/// Checkpoints write no more bytes than the log, however large the store is.
 #[tokio::test]
 async fn checkpoints_write_no_more_than_the_log() {
-    let disk = faulty::Disk::new();
+    let disk = faulty::FaultyDisk::new();
     let store = Options { retention: Retention::MANUAL, ..Options::default() };
     let options = DiskOptions { store, segment_bytes: 4096, checkpoint_bytes: 8192, background: false };
     let store = Disk::open_on(Arc::new(disk.clone()), options).unwrap();
@@ -111,7 +111,8 @@ async fn checkpoints_write_no_more_than_the_log() {
         }
     }
     assert!(seen.len() >= 3, "it does not wait for ever: {seen:?}");
-    // The log has 32 bytes and the key more than each value at least, and a checkpoint a little more than what is due for.
+    // The log has at least 32 bytes and the key beyond each value; a checkpoint has slightly more
+    // than the threshold.
     let log = 3000 * (32 + 8 + 100);
     assert!(written < 2 * log, "{written} bytes of {} checkpoints", seen.len());
     store.close().await.unwrap();

@@ -1,4 +1,4 @@
-//! Encryption at rest: over every backend, on the disk, and while keys are replaced.
+//! Encryption at rest: over every backend, on disk, and during key rotation.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use async_trait::async_trait;
 use machinery_objects::Revision;
 use machinery_store::conformance::Subject;
-use machinery_store::faulty::{self, Dice, Odds};
-use machinery_store::sealed::{Provider, ResealError, Ring, Sealed, SealingKey, Unopened};
+use machinery_store::faulty::{self, Dice, FaultOdds};
+use machinery_store::sealed::{KeyRing, Provider, ResealError, Sealed, SealingKey, UnsealError};
 use machinery_store::{
-    Backend, Commit, CommitError, CompactError, Disk, DiskOptions, Limits, Memory, Options, Page, Range,
-    ReadError, Retention, Seen, Span, Transaction, Watch, WatchError,
+    Backend, Commit, CommitError, CompactError, Disk, DiskOptions, KeySpan, Limits, Memory, Options, Page,
+    Range, ReadError, Retention, Transaction, Watch, WatchError, WatchItem,
 };
 
-/// By how much a value grows that is sealed by a key with a name of one letter.
+/// Growth of a value sealed by a key with a one-letter name.
 const GROWTH: usize = 59;
 
 fn key(name: &str) -> Provider {
@@ -23,30 +23,31 @@ fn key(name: &str) -> Provider {
     Provider::Key(SealingKey::new(name, &[fill; 32]).unwrap())
 }
 
-fn ring(names: &[&str]) -> Ring {
+fn ring(names: &[&str]) -> KeyRing {
     let providers = names.iter().map(|name| if *name == "identity" { Provider::Identity } else { key(name) });
-    Ring::new(providers).unwrap()
+    KeyRing::new(providers).unwrap()
 }
 
-/// Never the same twice, as chance is.
+/// Returns a fill function that never repeats itself, like randomness.
 fn count() -> impl Fn(&mut [u8]) + Send + Sync + 'static {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     |bytes| bytes[..8].copy_from_slice(&NEXT.fetch_add(1, Ordering::Relaxed).to_le_bytes())
 }
 
-/// Everything sealed by these.
+/// Seals all values with these keys.
 fn all_by<B: Backend>(below: Arc<B>, names: &[&str]) -> Sealed<B> {
     let ring = ring(names);
     Sealed::new(below, move |_| Some(ring.clone()), count())
 }
 
-/// What is under `/secrets/` sealed by these.
+/// Seals the values under `/secrets/` with these keys.
 fn secrets_by<B: Backend>(below: Arc<B>, names: &[&str]) -> Sealed<B> {
     let ring = ring(names);
     Sealed::new(below, move |key| key.starts_with("/secrets/").then(|| ring.clone()), count())
 }
 
-/// What must be free for the suite's limits to be those above. Its one transaction that is too large has two values.
+/// Returns the limits of the backend below that yield `limits` above. The suite's only oversized
+/// transaction has two values.
 fn below(limits: Limits) -> Limits {
     Limits {
         value_bytes: limits.value_bytes + GROWTH,
@@ -59,25 +60,25 @@ fn memory() -> Arc<Memory> {
     Arc::new(Memory::new(Options { retention: Retention::MANUAL, ..Options::default() }))
 }
 
-struct OfMemory(&'static [&'static str]);
+struct SealedMemory(&'static [&'static str]);
 
 #[async_trait]
-impl Subject for OfMemory {
+impl Subject for SealedMemory {
     async fn open(&mut self, limits: Limits) -> Arc<dyn Backend> {
         let memory = Memory::new(Options { limits: below(limits), ..Options::default() });
         Arc::new(all_by(Arc::new(memory), self.0))
     }
 }
 
-/// With segments so small that every boundary is crossed.
+/// With tiny segments, so that every boundary is crossed.
 #[derive(Default)]
-struct OfDisk {
+struct SealedDisk {
     options: DiskOptions,
     opened: Option<(tempfile::TempDir, Arc<Disk>)>,
 }
 
 #[async_trait]
-impl Subject for OfDisk {
+impl Subject for SealedDisk {
     async fn open(&mut self, limits: Limits) -> Arc<dyn Backend> {
         let directory = tempfile::tempdir().unwrap();
         let store = Options { limits: below(limits), ..Options::default() };
@@ -99,11 +100,11 @@ impl Subject for OfDisk {
 }
 
 mod over_memory {
-    machinery_store::conformance_tests!(super::OfMemory(&["a"]));
+    machinery_store::conformance_tests!(super::SealedMemory(&["a"]));
 }
 
 mod over_disk {
-    machinery_store::conformance_tests!(super::OfDisk::default());
+    machinery_store::conformance_tests!(super::SealedDisk::default());
 }
 
 const CANARY: &[u8] = b"c4nary-in-the-mine";
@@ -113,18 +114,18 @@ fn put(key: &str, value: &[u8]) -> Transaction {
 }
 
 async fn value(store: &dyn Backend, key: &str) -> Result<Option<Vec<u8>>, ReadError> {
-    let page = store.range(Range::of(Span::one(key))).await?;
+    let page = store.range(Range::of(KeySpan::one(key))).await?;
     Ok(page.entries.first().map(|entry| entry.value.to_vec()))
 }
 
-/// The names of what is below.
+/// Returns the names of the sealing keys of all stored values.
 async fn names(below: &dyn Backend) -> Vec<String> {
     let name = |value: &[u8]| match value.strip_prefix(b"\xffsealed\xff\x01") {
         Some(rest) => String::from_utf8_lossy(&rest[1..=usize::from(rest[0])]).into_owned(),
         None => "-".to_owned(),
     };
     below
-        .range(Range::of(Span::all()))
+        .range(Range::of(KeySpan::all()))
         .await
         .unwrap()
         .entries
@@ -141,7 +142,7 @@ fn holds(path: &Path, what: &[u8]) -> bool {
     std::fs::read(path).unwrap().windows(what.len()).any(|window| window == what)
 }
 
-/// Written over and over, deleted, compacted, checkpointed, cut off and opened again; and a snapshot of it.
+/// Puts, deletes, compacts, checkpoints, kills and reopens a store, and makes a snapshot of it.
 #[tokio::test]
 async fn no_value_is_in_any_file_of_a_sealed_disk() {
     let home = tempfile::tempdir().unwrap();
@@ -182,24 +183,24 @@ async fn each_put_draws_its_own_salt() {
     let mut seen = BTreeSet::new();
     for _ in 0..3 {
         store.commit(put("/x", CANARY).put("/y", CANARY)).await.unwrap();
-        let entries = below.range(Range::of(Span::all())).await.unwrap().entries;
+        let entries = below.range(Range::of(KeySpan::all())).await.unwrap().entries;
         seen.extend(entries.iter().map(|entry| entry.value[11..43].to_vec()));
     }
     all_by(below.clone(), &["b", "a"]).reseal().await.unwrap();
-    let entries = below.range(Range::of(Span::all())).await.unwrap().entries;
+    let entries = below.range(Range::of(KeySpan::all())).await.unwrap().entries;
     seen.extend(entries.iter().map(|entry| entry.value[11..43].to_vec()));
     assert_eq!(seen.len(), 8);
 }
 
 #[tokio::test]
-async fn keys_are_replaced_and_given_up() {
+async fn keys_are_rotated_and_removed() {
     let below = memory();
     for at in 0..1200 {
         below.commit(put(&format!("/secrets/{at:04}"), CANARY)).await.unwrap();
     }
     below.commit(put("/maps/a", b"map")).await.unwrap();
     let refused = secrets_by(below.clone(), &["a"]).reseal().await.unwrap_err();
-    assert_eq!(refused, ResealError::Unopened(Unopened::NotSealed { key: "/secrets/0000".into() }));
+    assert_eq!(refused, ResealError::Unseal(UnsealError::NotSealed { key: "/secrets/0000".into() }));
     for (keys, now, rewritten) in [
         (&["a", "identity"][..], "a", 1200),
         (&["a", "identity"], "a", 0),
@@ -216,27 +217,28 @@ async fn keys_are_replaced_and_given_up() {
         let names = names(&*below).await;
         assert_eq!(names[0], "-", "what has no ring is as it is");
         assert!(names[1..].iter().all(|name| name == now), "{keys:?}");
-        let page = store.range(Range::of(Span::prefix("/secrets/"))).await.unwrap();
+        let page = store.range(Range::of(KeySpan::prefix("/secrets/"))).await.unwrap();
         assert!(page.entries.iter().all(|entry| *entry.value == *CANARY));
     }
 }
 
-/// A backend that lets others have their turn, and has a rival: it puts what a condition is about just before the condition is looked at.
+/// A backend that yields to other tasks, with a rival that puts the key of a condition just before
+/// it is checked.
 #[derive(Clone)]
-struct InTurns {
+struct RivalBackend {
     below: Arc<Memory>,
     rival: Option<Sealed<Memory>>,
     conflicts: Arc<AtomicU64>,
 }
 
-impl InTurns {
+impl RivalBackend {
     fn new(below: Arc<Memory>, rival: Option<Sealed<Memory>>) -> Self {
         Self { below, rival, conflicts: Arc::default() }
     }
 }
 
 #[async_trait]
-impl Backend for InTurns {
+impl Backend for RivalBackend {
     async fn revision(&self) -> Result<Revision, ReadError> {
         self.below.revision().await
     }
@@ -256,7 +258,7 @@ impl Backend for InTurns {
         done
     }
 
-    async fn watch(&self, span: Span, after: Revision) -> Result<Watch, WatchError> {
+    async fn watch(&self, span: KeySpan, after: Revision) -> Result<Watch, WatchError> {
         self.below.watch(span, after).await
     }
 
@@ -265,13 +267,13 @@ impl Backend for InTurns {
     }
 }
 
-/// Somebody whose keys are those of before writes while all is brought to the new ones, and answers are lost.
+/// Another server with the old keys writes during the reseal, and answers are lost.
 #[tokio::test]
-async fn a_write_in_the_midst_of_a_reseal_is_kept() {
+async fn a_write_during_a_reseal_is_kept() {
     let below = memory();
     let old = secrets_by(below.clone(), &["a", "b"]);
-    let turns = InTurns::new(below.clone(), None);
-    let line = faulty::Backend::new(turns.clone(), Odds { lost: 200, ..Odds::default() }, 7);
+    let turns = RivalBackend::new(below.clone(), None);
+    let line = faulty::FaultyBackend::new(turns.clone(), FaultOdds { lost: 200, ..FaultOdds::default() }, 7);
     let new = secrets_by(Arc::new(line.clone()), &["b", "a"]);
     let (mut expected, mut dice) = (BTreeMap::new(), Dice::new(7));
     let writing = AtomicBool::new(true);
@@ -300,32 +302,32 @@ async fn a_write_in_the_midst_of_a_reseal_is_kept() {
     futures::join!(writes, reseals);
     let conflicts = turns.conflicts.load(Ordering::Relaxed);
     assert!(line.fired().lost > 100 && conflicts > 10, "{:?}, {conflicts}", line.fired());
-    line.set(Odds::default());
+    line.set(FaultOdds::default());
     new.reseal().await.unwrap();
-    let page = new.range(Range::of(Span::all())).await.unwrap();
+    let page = new.range(Range::of(KeySpan::all())).await.unwrap();
     let found = page.entries.iter().map(|entry| (entry.key.to_string(), entry.value.to_vec()));
     assert_eq!(found.collect::<BTreeMap<_, _>>(), expected, "no write is undone");
     assert!(names(&*below).await.iter().all(|name| name == "b"));
 }
 
 #[tokio::test]
-async fn who_is_overtaken_each_time_says_so() {
+async fn a_reseal_overtaken_at_every_attempt_fails() {
     let below = memory();
     let old = secrets_by(below.clone(), &["a", "b"]);
     old.commit(put("/secrets/x", b"first")).await.unwrap();
-    let new = secrets_by(Arc::new(InTurns::new(below.clone(), Some(old))), &["b", "a"]);
+    let new = secrets_by(Arc::new(RivalBackend::new(below.clone(), Some(old))), &["b", "a"]);
     let refused = new.reseal().await.unwrap_err();
     assert_eq!(refused, ResealError::Overtaken { key: "/secrets/x".into(), times: 20 });
     assert!(refused.to_string().contains("give all servers the same keys"), "{refused}");
-    // One who seals as it is wished has done it.
+    // A rival with the new key has resealed the entry.
     let same = secrets_by(below.clone(), &["b"]);
-    let new = secrets_by(Arc::new(InTurns::new(below.clone(), Some(same))), &["b", "a"]);
+    let new = secrets_by(Arc::new(RivalBackend::new(below.clone(), Some(same))), &["b", "a"]);
     assert_eq!(new.reseal().await.unwrap().rewritten, 0);
     assert_eq!(value(&new, "/secrets/x").await, Ok(Some(b"rival".to_vec())));
 }
 
 #[tokio::test]
-async fn what_cannot_be_opened_is_named_wherever_it_is_met() {
+async fn an_unopenable_value_is_reported_by_every_call() {
     let below = memory();
     let both = secrets_by(below.clone(), &["b", "a"]);
     let lost = secrets_by(below.clone(), &["a"]);
@@ -335,10 +337,12 @@ async fn what_cannot_be_opened_is_named_wherever_it_is_met() {
     let told = "`/secrets/1` is sealed by the key \"b\", which is not given for it: give that key again";
     let store = secrets_by(below.clone(), &["a"]);
 
-    let unread = store.range(Range::of(Span::all())).await.unwrap_err();
+    let unread = store.range(Range::of(KeySpan::all())).await.unwrap_err();
     assert!(matches!(&unread, ReadError::Unavailable { why } if why.contains(told)), "{unread}");
-    let mut watch = store.watch(Span::all(), Revision(1)).await.unwrap();
-    let Seen::Changes { events, .. } = watch.next().await.unwrap() else { panic!("nobody asked for a mark") };
+    let mut watch = store.watch(KeySpan::all(), Revision(1)).await.unwrap();
+    let WatchItem::Changes { events, .. } = watch.next().await.unwrap() else {
+        panic!("nobody asked for a mark")
+    };
     assert_eq!(*events[0].after().unwrap().value, *b"old");
     for _ in 0..2 {
         let ended = watch.next().await.unwrap_err();
@@ -347,18 +351,18 @@ async fn what_cannot_be_opened_is_named_wherever_it_is_met() {
     let refused = store.commit(Transaction::new().if_absent("/secrets/1").put("/secrets/3", *b"")).await;
     let refused = refused.unwrap_err();
     assert!(matches!(&refused, CommitError::Refused { why } if why.contains(told)), "{refused}");
-    let unopened = Unopened::MissingKey { key: "/secrets/1".into(), name: "b".into() };
+    let unopened = UnsealError::MissingKey { key: "/secrets/1".into(), name: "b".into() };
     let order = secrets_by(below.clone(), &["c", "a"]);
-    assert_eq!(order.reseal().await, Err(ResealError::Unopened(unopened)));
+    assert_eq!(order.reseal().await, Err(ResealError::Unseal(unopened)));
     assert_eq!(names(&*below).await, ["a", "b", "a"], "nothing is written");
-    // It did happen, so it is not said that it did not.
+    // The commit was applied, so its error is `Unknown`.
     let unknown = store.commit(put("/secrets/1", b"newer")).await.unwrap_err();
     assert!(matches!(&unknown, CommitError::Unknown { why } if why.contains(told)), "{unknown}");
     assert_eq!(value(&store, "/secrets/1").await, Ok(Some(b"newer".to_vec())));
-    // What was there before is met in the history.
-    let mut watch = store.watch(Span::all(), Revision(4)).await.unwrap();
+    // The previous value is read from the history.
+    let mut watch = store.watch(KeySpan::all(), Revision(4)).await.unwrap();
     assert!(watch.next().await.unwrap_err().to_string().contains(told));
-    // What is nobody's to seal is not handed out as it is, if it is sealed.
+    // A sealed value without a ring is not returned as plain.
     let none = Sealed::new(below, |_| None, count());
-    assert!(none.range(Range::of(Span::all())).await.unwrap_err().to_string().contains("\"a\""));
+    assert!(none.range(Range::of(KeySpan::all())).await.unwrap_err().to_string().contains("\"a\""));
 }

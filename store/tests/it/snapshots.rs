@@ -1,4 +1,4 @@
-//! A store as a file, a store out of a file, and files that were written by every released format.
+//! Snapshots, restores, and files of every released format.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use machinery_objects::Revision;
-use machinery_store::faulty::{self, Call, Fault};
+use machinery_store::faulty::{self, DiskCall, DiskFault};
 use machinery_store::{
-    Backend, Disk, DiskOptions, Entry, Memory, OpenError, Options, Range, Retention, SnapshotError, Span,
+    Backend, Disk, DiskOptions, Entry, KeySpan, Memory, OpenError, Options, Range, Retention, SnapshotError,
     Transaction, WatchError, restore,
 };
 
@@ -26,7 +26,7 @@ async fn fill(store: &dyn Backend) -> Revision {
 }
 
 async fn all(store: &dyn Backend) -> Vec<Arc<Entry>> {
-    store.range(Range::of(Span::all())).await.unwrap().entries
+    store.range(Range::of(KeySpan::all())).await.unwrap().entries
 }
 
 async fn check_restored(snapshot: &Path, into: &Path, taken_at: Revision, expected: &[Arc<Entry>]) {
@@ -35,9 +35,9 @@ async fn check_restored(snapshot: &Path, into: &Path, taken_at: Revision, expect
     let disk = Disk::open(into, DiskOptions::default()).unwrap();
     assert_eq!(disk.revision().await.unwrap(), revision);
     assert_eq!(all(&disk).await, expected);
-    // Whoever watched the old store has to list again, even if it had gone on after the snapshot.
+    // Clients of the old store must list again, even if it continued after the snapshot.
     for seen in [taken_at, Revision(taken_at.0 + 1000)] {
-        let refused = disk.watch(Span::all(), seen).await.unwrap_err();
+        let refused = disk.watch(KeySpan::all(), seen).await.unwrap_err();
         assert!(matches!(refused, WatchError::Compacted { .. }), "{refused}");
     }
     let commit = disk.commit(Transaction::new().put("new", *b"")).await.unwrap();
@@ -68,9 +68,9 @@ async fn p12_a_snapshot_of_a_memory_is_restored_with_later_revisions() {
     check_restored(&file, &directory.path().join("new"), taken_at, &expected).await;
 }
 
-/// What is stored was as open as the system's umask lets files be.
+/// Regression: file modes followed the umask.
 #[tokio::test]
-async fn what_is_written_is_for_its_owner_alone() {
+async fn files_are_accessible_to_their_owner_only() {
     let directory = tempfile::tempdir().unwrap();
     let home = directory.path().join("home");
     let options = DiskOptions { segment_bytes: 4096, ..DiskOptions::default() };
@@ -97,7 +97,7 @@ async fn what_is_written_is_for_its_owner_alone() {
     }
 }
 
-/// A restore that found the remains of another store once mixed the two.
+/// Regression: a restore over another store mixed the two.
 #[tokio::test]
 async fn p12_a_snapshot_is_not_restored_over_anything() {
     let directory = tempfile::tempdir().unwrap();
@@ -145,7 +145,8 @@ async fn p12_a_snapshot_that_was_cut_or_changed_is_refused() {
     }
 }
 
-/// Where the samples are: `v1/store` is a directory, `v1/snapshot` a file, both as [`fill`] leaves them.
+/// Returns the directory of samples: `v1/store` is a directory, `v1/snapshot` a file, both with the
+/// content of [`fill`].
 fn samples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("samples")
 }
@@ -172,21 +173,21 @@ async fn p13_every_released_format_is_opened() {
         assert_eq!(all(&disk).await, expected, "{}", version.display());
         assert_eq!(disk.revision().await.unwrap(), taken_at);
         for at in 1..=taken_at.0 {
-            let range = Range::of(Span::all()).at(Revision(at));
+            let range = Range::of(KeySpan::all()).at(Revision(at));
             assert_eq!(
                 disk.range(range.clone()).await.unwrap().entries,
                 memory.range(range).await.unwrap().entries
             );
         }
-        disk.watch(Span::all(), Revision(1)).await.unwrap();
+        disk.watch(KeySpan::all(), Revision(1)).await.unwrap();
         check_restored(&version.join("snapshot"), &directory.path().join("new"), taken_at, &expected).await;
         seen += 1;
     }
     assert!(seen > 0);
 }
 
-/// Run it when there is a new format, and commit what it writes; never change what is there.
-/// `cargo test -p machinery-store --test it write_a_sample -- --ignored`
+/// Run this for each new format and commit its output; never change existing samples. `cargo test
+/// -p machinery-store --test it write_a_sample -- --ignored`
 #[tokio::test]
 #[ignore = "it writes the sample of a new format"]
 async fn write_a_sample() {
@@ -212,23 +213,23 @@ async fn write_a_sample() {
     let _ = fs::remove_file(path.join("store/lock"));
 }
 
-/// A write that failed left versions behind that nobody was shown. They are in no snapshot, and do not spoil it.
+/// A failed write leaves unpublished versions behind, which a snapshot must not contain.
 #[tokio::test]
-async fn p12_a_snapshot_after_a_failed_sync_is_of_what_was_shown() {
-    let (files, place) = (faulty::Disk::new(), tempfile::tempdir().unwrap());
+async fn p12_a_snapshot_after_a_failed_sync_has_only_visible_commits() {
+    let (files, place) = (faulty::FaultyDisk::new(), tempfile::tempdir().unwrap());
     let disk = Disk::open_on(Arc::new(files.clone()), DiskOptions::default()).unwrap();
     let shown = fill(&disk).await;
     let expected = all(&disk).await;
-    files.inject(Fault::error(Call::Sync, std::io::ErrorKind::Other));
+    files.inject(DiskFault::error(DiskCall::Sync, std::io::ErrorKind::Other));
     disk.commit(Transaction::new().put("/things/00", *b"newer").put("new", *b"")).await.unwrap_err();
     let file = place.path().join("snapshot");
     assert_eq!(disk.snapshot(&file).await.unwrap(), shown);
     check_restored(&file, &place.path().join("new"), shown, &expected).await;
 }
 
-/// What a restore left that was killed looks empty, and is not taken for a new store.
+/// The files of an interrupted restore are not taken for a new store.
 #[tokio::test]
-async fn p12_a_restore_that_was_cut_short_is_no_store() {
+async fn p12_an_interrupted_restore_is_not_a_store() {
     let place = tempfile::tempdir().unwrap();
     std::fs::write(place.path().join("checkpoint-0000000000000029.unfinished"), "some of it").unwrap();
     let error = Disk::open(place.path(), DiskOptions::default()).unwrap_err();
@@ -249,7 +250,7 @@ async fn p12_a_bump_leaves_revisions() {
     assert!(!into.exists());
 }
 
-/// A snapshot that is being written keeps another one away from its name.
+/// A snapshot in progress reserves its name.
 #[tokio::test]
 async fn two_snapshots_under_one_name_are_one_and_an_error() {
     let place = tempfile::tempdir().unwrap();

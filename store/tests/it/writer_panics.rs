@@ -1,4 +1,4 @@
-//! A panic where nobody expects one: in the thread that writes.
+//! A panic in the writer thread.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use machinery_store::files::{File, Files};
-use machinery_store::{Backend, CommitError, Disk, Range, Span, Transaction, WatchError, faulty};
+use machinery_store::{Backend, CommitError, Disk, KeySpan, Range, Transaction, WatchError, faulty};
 
 use crate::crash::{open, options};
 
-/// A disk whose files panic when they are written, once it is told so.
-struct Panicking(faulty::Disk, Arc<AtomicBool>);
+/// A disk that panics on writes once its flag is set.
+struct Panicking(faulty::FaultyDisk, Arc<AtomicBool>);
 
 struct Handle(Box<dyn File>, Arc<AtomicBool>);
 
@@ -72,12 +72,12 @@ impl File for Handle {
 }
 
 #[tokio::test]
-async fn a_writer_that_panics_ends_the_watches_frees_the_directory_and_says_so() {
-    let (disk, panics) = (faulty::Disk::new(), Arc::new(AtomicBool::new(false)));
+async fn a_writer_panic_ends_watches_unlocks_the_directory_and_is_reported() {
+    let (disk, panics) = (faulty::FaultyDisk::new(), Arc::new(AtomicBool::new(false)));
     let files = Panicking(disk.clone(), Arc::clone(&panics));
     let store = Disk::open_on(Arc::new(files), options()).unwrap();
     let kept = store.commit(Transaction::new().put("kept", *b"")).await.unwrap();
-    let mut watch = store.watch(Span::all(), kept.revision).await.unwrap();
+    let mut watch = store.watch(KeySpan::all(), kept.revision).await.unwrap();
     panics.store(true, Ordering::Relaxed);
     let lost = store.commit(Transaction::new().put("lost", *b"")).await.unwrap_err();
     assert!(matches!(lost, CommitError::Unknown { .. }), "{lost}");
@@ -87,5 +87,5 @@ async fn a_writer_that_panics_ends_the_watches_frees_the_directory_and_says_so()
     assert!(store.trouble().unwrap().contains("panicked"));
 
     let store = open(&disk).unwrap();
-    assert_eq!(store.range(Range::of(Span::one("kept"))).await.unwrap().entries.len(), 1);
+    assert_eq!(store.range(Range::of(KeySpan::one("kept"))).await.unwrap().entries.len(), 1);
 }

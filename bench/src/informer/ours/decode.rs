@@ -1,4 +1,4 @@
-//! What making objects of the texts costs, and nothing else: the floor of whoever lists over the wire.
+//! The cost of decoding alone: the minimum for a list over the wire.
 
 use crate::informer::configs::{Config, Five, stored};
 use crate::measure::{Figures, Lap};
@@ -7,7 +7,7 @@ use k8s_openapi::api::core::v1::ConfigMap;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-/// A page as a server sends it.
+/// Returns a page as sent by a server.
 pub(in crate::informer) fn page(objects: usize) -> String {
     let items: Vec<String> = (0..objects).map(|i| stored(i, 0, 1000 + i)).collect();
     let items = items.join(",");
@@ -17,7 +17,7 @@ pub(in crate::informer) fn page(objects: usize) -> String {
 }
 
 #[derive(Deserialize)]
-struct List<O> {
+struct DecodedList<O> {
     items: Vec<O>,
 }
 
@@ -32,7 +32,7 @@ fn each<O: DeserializeOwned>(objects: usize, passes: usize) -> anyhow::Result<f6
     let page = page(objects);
     let mut lap = Lap::started();
     for _ in 0..passes {
-        let list: List<O> = serde_json::from_slice(page.as_bytes())?;
+        let list: DecodedList<O> = serde_json::from_slice(page.as_bytes())?;
         ensure!(list.items.len() == objects, "all of it is read");
     }
     lap.stop();

@@ -1,4 +1,4 @@
-//! One event at a time.
+//! Latency of one event at a time.
 
 use super::source::Source;
 use crate::informer::pods::{app_of, node_of, pods};
@@ -15,40 +15,40 @@ use tokio::runtime::Runtime;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio_util::sync::CancellationToken;
 
-/// Both ends of what one event goes through.
+/// The sending and the receiving end of single events.
 pub(in crate::informer) struct Hops {
     pods: [Vec<Arc<Pod>>; 2],
     changes: UnboundedSender<Arc<Pod>>,
-    told: Receiver<Instant>,
+    received: Receiver<Instant>,
 }
 
-/// Where changes come from, for who is measured, and where it says that it was told.
+/// The measured side: the stream of changes, and the sender of receipts.
 pub(in crate::informer) struct Ends {
     pub(in crate::informer) changes: BoxStream<'static, Arc<Pod>>,
-    pub(in crate::informer) told: Sender<Instant>,
+    pub(in crate::informer) received: Sender<Instant>,
 }
 
 impl Hops {
     pub(in crate::informer) fn new(objects: usize) -> (Self, Ends) {
         let (changes, changed): (_, UnboundedReceiver<Arc<Pod>>) = unbounded_channel();
-        let (tell, told) = channel();
+        let (tell, received) = channel();
         let changed = stream::unfold(changed, |mut changed| async {
             let pod = changed.recv().await?;
             Some((pod, changed))
         });
-        let ends = Ends { changes: changed.boxed(), told: tell };
-        (Self { pods: [pods(objects, 0), pods(objects, 1)], changes, told }, ends)
+        let ends = Ends { changes: changed.boxed(), received: tell };
+        (Self { pods: [pods(objects, 0), pods(objects, 1)], changes, received }, ends)
     }
 
-    /// The pods as they are at first.
+    /// Returns the initial pods.
     pub(in crate::informer) fn there(&self) -> Vec<Arc<Pod>> {
         self.pods[0].clone()
     }
 
-    /// Sends as many, each when the last has been told and everybody has gone to sleep.
+    /// Sends `events` changes, each after the last was received and all threads are idle.
     pub(in crate::informer) fn run(self, events: usize) -> anyhow::Result<Figures> {
         const REST: Duration = Duration::from_micros(100);
-        const PATIENCE: Duration = Duration::from_secs(10);
+        const TIMEOUT: Duration = Duration::from_secs(10);
         let mut took = Vec::with_capacity(events);
         let cpu = cpu_time();
         for n in 0..events {
@@ -57,7 +57,7 @@ impl Hops {
             let pod = self.pods[(n / self.pods[0].len() + 1) % 2][i].clone();
             let began = Instant::now();
             self.changes.send(pod)?;
-            took.push(self.told.recv_timeout(PATIENCE)?.saturating_duration_since(began));
+            took.push(self.received.recv_timeout(TIMEOUT)?.saturating_duration_since(began));
         }
         let cpu = cpu_time().saturating_sub(cpu);
         took.sort_unstable();
@@ -70,7 +70,7 @@ impl Hops {
 }
 
 pub(in crate::informer) fn hop(runtime: &Runtime, objects: usize, events: usize) -> anyhow::Result<Figures> {
-    let (hops, Ends { changes, told }) = Hops::new(objects);
+    let (hops, Ends { changes, received }) = Hops::new(objects);
     let source: Arc<dyn ListWatch<Arc<Pod>>> = Source::new(hops.there(), changes);
     let mut informer = Informer::<Pod>::builder(source);
     informer.index(|pod: &Pod| app_of(pod).cloned());
@@ -79,8 +79,8 @@ pub(in crate::informer) fn hop(runtime: &Runtime, objects: usize, events: usize)
     let entered = runtime.enter();
     let handler = informer.handle(move |event| {
         if matches!(event, Event::Updated { .. }) {
-            // Who measures may have gone.
-            let _ = told.send(Instant::now());
+            // The measurement may be over.
+            let _ = received.send(Instant::now());
         }
     })?;
     let stopping = CancellationToken::new();

@@ -1,4 +1,4 @@
-//! An informer on the handle of a server in the same process.
+//! An informer over the in-process handle of a server.
 
 use super::sync::kind;
 use crate::informer::configs::{name, sent};
@@ -13,7 +13,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// The first informer has everything decoded, for all that come after it.
+/// Measures an informer that shares the decoded objects of an earlier one.
 pub(in crate::informer) async fn near(objects: usize) -> anyhow::Result<Figures> {
     let server = ApiServer::builder(Memory::new(Options::default())).start().await?;
     fill(&server, objects).await?;
@@ -31,7 +31,7 @@ pub(in crate::informer) async fn near(objects: usize) -> anyhow::Result<Figures>
         .with("first_s", wall(&first)))
 }
 
-/// Through another type than is read: so nothing of that one has been made.
+/// Creates objects through another type, so that nothing of the measured type is cached.
 async fn fill(server: &ApiServer, objects: usize) -> anyhow::Result<()> {
     let configs: Handle<Raw> = server.handle_of(kind()?, Identity::admin());
     for i in 0..objects {
@@ -41,7 +41,7 @@ async fn fill(server: &ApiServer, objects: usize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The informer is stopped by waiting for its end.
+/// Waits until the informer has stopped.
 async fn sync(
     server: &ApiServer,
     objects: usize,
@@ -64,7 +64,7 @@ async fn sync(
     Ok((lap, end))
 }
 
-/// An object as it is.
+/// An undecoded object.
 #[derive(Clone, serde::Deserialize, serde::Serialize)]
 #[serde(transparent)]
 struct Raw(Value);

@@ -1,4 +1,4 @@
-//! Getting and listing through an informer that is quiet.
+//! Gets and lists through an idle informer.
 
 use super::source::Source;
 use crate::informer::pods::{GROUPS, app, node, node_of, pod, pods, shuffled, touch};
@@ -40,13 +40,13 @@ pub(in crate::informer) fn reads(
     Ok(Figures::default().with("get_ns", get).with("index_ns", by_field).with("label_ns", by_label))
 }
 
-/// ns of one of all keys.
+/// Returns ns per get, over all keys.
 pub(in crate::informer) fn getting<K>(keys: &[K], passes: usize, get: impl Fn(&K) -> i64) -> f64 {
     let pass = || black_box(keys.iter().map(&get).sum::<i64>());
     timed(passes * 4, keys.len(), pass)
 }
 
-/// ns of a list of one value, of all values in a random order.
+/// Returns ns per list of one value, over all values in random order.
 pub(in crate::informer) fn listing(
     passes: usize,
     value: impl Fn(usize) -> String,

@@ -1,4 +1,4 @@
-//! A source in the process: pods that are there, and a watch that somebody else makes.
+//! An in-process source: initial pods, and a watch from a given stream.
 
 use async_trait::async_trait;
 use futures::StreamExt;
@@ -19,7 +19,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// `changes` are told once.
+    /// `changes` are yielded once.
     pub(crate) fn new(there: Vec<Arc<Pod>>, changes: Changes) -> Arc<Self> {
         Arc::new(Self { there, changes: Mutex::new(Some(changes)) })
     }
@@ -27,7 +27,7 @@ impl Source {
 
 #[async_trait]
 impl ListWatch<Arc<Pod>> for Source {
-    /// Pods come again in versions that they had before, so versions are in no order.
+    /// Pods return to earlier versions, so versions are unordered.
     fn capabilities(&self) -> Capabilities {
         Capabilities::LEAST
     }

@@ -1,7 +1,7 @@
 //! An informer over the wire.
 
 use crate::informer::configs::{Config, Five};
-use crate::informer::shape::Of;
+use crate::informer::shape::Projection;
 use crate::measure::{Figures, Lap, count};
 use anyhow::ensure;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -16,7 +16,7 @@ use std::path::Path;
 use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 
-/// What a kubeconfig says, as kube reads it.
+/// Reads a kubeconfig with kube.
 pub(crate) async fn config(path: &Path) -> anyhow::Result<kube_client::Config> {
     let config = Kubeconfig::read_from(path)?;
     Ok(kube_client::Config::from_custom_kubeconfig(config, &KubeConfigOptions::default()).await?)
@@ -26,17 +26,17 @@ pub(crate) fn kind() -> anyhow::Result<Kind> {
     Ok(Kind::new("v1", "ConfigMap", "configmaps", Scope::Namespaced)?)
 }
 
-/// Returns the informer too, which goes on.
+/// Also returns the running informer.
 pub(in crate::informer) async fn sync(
     kubeconfig: &Path,
-    of: Of,
+    of: Projection,
     objects: usize,
 ) -> anyhow::Result<(Figures, Box<dyn Any>)> {
     match of {
-        Of::Whole => begin::<ConfigMap>(kubeconfig, objects, |_| 1).await,
-        Of::Slim => begin::<Slim<ConfigMap>>(kubeconfig, objects, has_no_managed_fields).await,
-        Of::Lean => begin::<Config>(kubeconfig, objects, |config| config.data.len()).await,
-        Of::Five => begin::<Five>(kubeconfig, objects, Five::touch).await,
+        Projection::Whole => begin::<ConfigMap>(kubeconfig, objects, |_| 1).await,
+        Projection::Slim => begin::<Slim<ConfigMap>>(kubeconfig, objects, has_no_managed_fields).await,
+        Projection::Lean => begin::<Config>(kubeconfig, objects, |config| config.data.len()).await,
+        Projection::Five => begin::<Five>(kubeconfig, objects, Five::touch).await,
     }
 }
 

@@ -1,4 +1,4 @@
-//! Events through to a handler.
+//! Events from a source to a handler.
 
 use super::source::Source;
 use crate::informer::pods::{app_of, changes, node_of, permitted, pods, touch};

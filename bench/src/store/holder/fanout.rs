@@ -1,9 +1,9 @@
-//! One event to many watchers, each a task.
+//! One event to many watchers, one task each.
 
 use super::objects::Values;
 use crate::measure::{Figures, count};
 use anyhow::{Context, ensure};
-use machinery_store::{Backend, Seen, Span, Transaction, Watch};
+use machinery_store::{Backend, KeySpan, Transaction, Watch, WatchItem};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -12,39 +12,39 @@ use tokio::task::JoinSet;
 
 const PREFIX: &str = "/bench/fanout/";
 
-/// So long that a step fails rather than hangs.
-const PATIENCE: Duration = Duration::from_secs(600);
+/// Timeout, so that a step fails instead of hanging.
+const TIMEOUT: Duration = Duration::from_secs(600);
 
-pub(super) struct Audience {
+pub(super) struct TaskWatchers {
     size: usize,
     remaining: Arc<AtomicUsize>,
-    /// A line from whoever was the last to see an event; or from one whose watch ended.
-    heard: mpsc::Receiver<anyhow::Result<()>>,
+    /// A message of the last watcher of each event, or of a watcher with an ended watch.
+    notifications: mpsc::Receiver<anyhow::Result<()>>,
     _watchers: JoinSet<()>,
 }
 
-impl Audience {
+impl TaskWatchers {
     pub(super) async fn begin(store: &dyn Backend, size: usize) -> anyhow::Result<Self> {
-        let (tell, heard) = mpsc::channel(size.max(1));
+        let (tell, notifications) = mpsc::channel(size.max(1));
         let remaining = Arc::new(AtomicUsize::new(0));
         let mut watchers = JoinSet::new();
         let now = store.revision().await?;
         for _ in 0..size {
-            let watch = store.watch(Span::prefix(PREFIX), now).await?;
+            let watch = store.watch(KeySpan::prefix(PREFIX), now).await?;
             watchers.spawn(look(watch, remaining.clone(), tell.clone()));
         }
-        Ok(Self { size, remaining, heard, _watchers: watchers })
+        Ok(Self { size, remaining, notifications, _watchers: watchers })
     }
 
-    /// Puts one key, again and again, each time until the last watcher has seen it.
+    /// Puts one key repeatedly, each time waiting for the last watcher.
     pub(super) async fn notify(&mut self, store: &dyn Backend, events: usize) -> anyhow::Result<Figures> {
         let (mut values, mut each) = (Values::new(0), Vec::with_capacity(events));
         for _ in 0..events {
             self.remaining.store(self.size, Ordering::Relaxed);
             let started = Instant::now();
             store.commit(Transaction::new().put(format!("{PREFIX}one"), values.next())).await?;
-            let heard = tokio::time::timeout(PATIENCE, self.heard.recv()).await;
-            heard.context("some watcher saw nothing")?.context("no watcher is left")??;
+            let notifications = tokio::time::timeout(TIMEOUT, self.notifications.recv()).await;
+            notifications.context("some watcher saw nothing")?.context("no watcher is left")??;
             each.push(started.elapsed());
         }
         ensure!(!each.is_empty(), "there was no event");
@@ -60,7 +60,7 @@ impl Audience {
 async fn look(mut watch: Watch, remaining: Arc<AtomicUsize>, tell: mpsc::Sender<anyhow::Result<()>>) {
     let last = loop {
         match watch.next().await {
-            Ok(Seen::Changes { .. }) if remaining.fetch_sub(1, Ordering::Relaxed) == 1 => {
+            Ok(WatchItem::Changes { .. }) if remaining.fetch_sub(1, Ordering::Relaxed) == 1 => {
                 if tell.send(Ok(())).await.is_err() {
                     return;
                 }
@@ -69,6 +69,6 @@ async fn look(mut watch: Watch, remaining: Arc<AtomicUsize>, tell: mpsc::Sender<
             Err(error) => break error,
         }
     };
-    // Nobody may be there to hear it: then nobody needs it.
+    // The receiver may be gone.
     let _ = tell.send(Err(last.into())).await;
 }

@@ -1,13 +1,13 @@
-//! What is put: the same keys and as random values as `bench/peers/go/etcd_traffic.go` makes.
+//! Keys and values, like those of `bench/peers/go/etcd_traffic.go`.
 
-use crate::chance::Chance;
+use crate::random::SplitMix;
 use machinery_store::{Key, Value};
 
 pub(super) fn key(i: usize) -> Key {
     format!("/bench/pods/ns-{:04}/object-{i:09}", i % 1000).into()
 }
 
-/// Values of 1 KiB that differ with each put.
+/// Generates distinct values of 1 KiB.
 pub(super) struct Values {
     bytes: [u8; 1024],
     count: u64,
@@ -15,7 +15,7 @@ pub(super) struct Values {
 
 impl Values {
     pub(super) fn new(seed: u64) -> Self {
-        let (mut bytes, mut chance) = ([0; 1024], Chance(seed));
+        let (mut bytes, mut chance) = ([0; 1024], SplitMix(seed));
         bytes.chunks_exact_mut(8).for_each(|eight| eight.copy_from_slice(&chance.next().to_le_bytes()));
         Self { bytes, count: 0 }
     }

@@ -1,4 +1,4 @@
-//! A directory whose syncs are counted and timed, and take a while if they have to.
+//! A directory that counts, times and optionally delays its syncs.
 
 use machinery_store::files::{Directory, File, Files};
 use std::io;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// The syncs of files; those of names are not counted, as etcd does not count its own.
+/// The syncs of files. Directory syncs are not counted, as in etcd.
 #[derive(Default)]
 pub(super) struct Syncs {
     count: AtomicUsize,
@@ -28,7 +28,7 @@ impl Syncs {
         }
     }
 
-    /// How many there were since then, and how long they took together.
+    /// Returns the number and the total duration of syncs since `before`.
     pub(super) fn since(&self, before: SoFar) -> (usize, Duration) {
         let now = self.so_far();
         (now.count - before.count, Duration::from_nanos(now.nanoseconds - before.nanoseconds))

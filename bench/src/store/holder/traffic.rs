@@ -1,19 +1,19 @@
-//! Puts and reads, each client a task that waits for its answer before it goes on.
+//! Puts and reads, one at a time per client task.
 
 use super::objects::{self, Values};
-use crate::chance::Chance;
 use crate::measure::{Figures, count};
+use crate::random::SplitMix;
 use anyhow::ensure;
-use machinery_store::{Backend, Key, Range, Span, Transaction};
+use machinery_store::{Backend, Key, KeySpan, Range, Transaction};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
-/// The share of the time, in front, that is not measured.
+/// The initial share of the time that is not measured.
 const WARM_UP: f64 = 0.1;
 
 #[derive(Clone, Copy)]
-pub(super) struct Load {
+pub(super) struct TrafficLoad {
     pub(super) clients: usize,
     pub(super) objects: usize,
     pub(super) seconds: f64,
@@ -38,8 +38,8 @@ pub(super) async fn load(store: Arc<dyn Backend>, objects: usize, clients: usize
     Ok(Figures::default().with("operations", count(objects)))
 }
 
-/// Puts random objects anew.
-pub(super) async fn commits(store: Arc<dyn Backend>, load: Load) -> anyhow::Result<Figures> {
+/// Overwrites random objects.
+pub(super) async fn commits(store: Arc<dyn Backend>, load: TrafficLoad) -> anyhow::Result<Figures> {
     traffic(load, |c| {
         let (store, mut values) = (store.clone(), Values::new(c));
         move |key| {
@@ -53,14 +53,14 @@ pub(super) async fn commits(store: Arc<dyn Backend>, load: Load) -> anyhow::Resu
     .await
 }
 
-/// Reads random objects, each as of now.
-pub(super) async fn reads(store: Arc<dyn Backend>, load: Load) -> anyhow::Result<Figures> {
+/// Reads random objects at the newest revision.
+pub(super) async fn reads(store: Arc<dyn Backend>, load: TrafficLoad) -> anyhow::Result<Figures> {
     traffic(load, |_| {
         let store = store.clone();
         move |key: Key| {
             let store = store.clone();
             async move {
-                let page = store.range(Range::of(Span::One(key))).await?;
+                let page = store.range(Range::of(KeySpan::One(key))).await?;
                 ensure!(page.entries.len() == 1, "an object is not there");
                 Ok(())
             }
@@ -69,8 +69,11 @@ pub(super) async fn reads(store: Arc<dyn Backend>, load: Load) -> anyhow::Result
     .await
 }
 
-/// Has all clients do operations on random objects for a time.
-async fn traffic<Operate, Operation>(load: Load, client: impl Fn(u64) -> Operate) -> anyhow::Result<Figures>
+/// Runs operations on random objects with all clients for a time.
+async fn traffic<Operate, Operation>(
+    load: TrafficLoad,
+    client: impl Fn(u64) -> Operate,
+) -> anyhow::Result<Figures>
 where
     Operate: FnMut(Key) -> Operation + Send + 'static,
     Operation: Future<Output = anyhow::Result<()>> + Send,
@@ -82,7 +85,7 @@ where
     for c in 0..load.clients as u64 {
         let mut operate = client(c);
         tasks.spawn(async move {
-            let (mut operations, mut each, mut chance) = (0, Vec::new(), Chance(c));
+            let (mut operations, mut each, mut chance) = (0, Vec::new(), SplitMix(c));
             let mut now = Instant::now();
             while now < end {
                 operate(objects::key(chance.below(load.objects))).await?;

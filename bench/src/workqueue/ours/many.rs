@@ -1,9 +1,9 @@
-//! The shapes of many producers and workers.
+//! Shapes with many producers and workers.
 
-use super::super::keys::{self, Key};
-use super::{Measured, add};
-use crate::chance::Chance;
+use super::super::keys::{self, QueueKey};
+use super::{MeteredQueue, add};
 use crate::measure::{Figures, Lap, count};
+use crate::random::SplitMix;
 use anyhow::Context;
 use machinery_workqueue::Queue;
 use std::sync::Arc;
@@ -11,24 +11,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::task::{JoinSet, yield_now};
 
-/// A producer steps aside this often, as tokio has every task do that waits for anything. It is also what client-go
-/// does best with.
+/// A producer yields this often, as tokio's cooperative budget enforces. It also suits client-go
+/// best.
 const STEP_ASIDE_EVERY: usize = 128;
 
 /// Long enough for any backlog of these shapes.
 const DRAIN_WITHIN: Duration = Duration::from_secs(60);
 
-pub(super) struct Load {
+pub(super) struct QueueLoad {
     pub(super) producers: usize,
     pub(super) workers: usize,
     pub(super) keys: usize,
-    /// Of all producers together.
+    /// Adds of all producers together.
     pub(super) adds: usize,
     pub(super) batch: usize,
 }
 
-pub(super) async fn processed(load: &Load) -> anyhow::Result<Figures> {
-    let (keys, measured): (Arc<[Key]>, _) = (keys::make(load.keys).into(), Measured::new()?);
+pub(super) async fn processed(load: &QueueLoad) -> anyhow::Result<Figures> {
+    let (keys, measured): (Arc<[QueueKey]>, _) = (keys::make(load.keys).into(), MeteredQueue::new()?);
     let (mut producers, mut workers) = (JoinSet::new(), JoinSet::new());
     let mut lap = Lap::started();
     for _ in 0..load.workers {
@@ -52,13 +52,13 @@ pub(super) async fn processed(load: &Load) -> anyhow::Result<Figures> {
 }
 
 async fn produce(
-    queue: Queue<Key>,
-    keys: Arc<[Key]>,
+    queue: Queue<QueueKey>,
+    keys: Arc<[QueueKey]>,
     seed: u64,
     adds: usize,
     batch: usize,
 ) -> anyhow::Result<()> {
-    let mut chance = Chance(seed);
+    let mut chance = SplitMix(seed);
     if batch > 1 {
         for n in 0..adds / batch {
             queue.add_all((0..batch).map(|_| keys[chance.below(keys.len())].clone()), add(1, n))?;
@@ -77,8 +77,8 @@ async fn produce(
     Ok(())
 }
 
-/// Takes and answers until the queue is drained; says how many keys it had.
-async fn work(queue: Queue<Key>, batch: usize) -> usize {
+/// Takes and completes keys until the queue is drained; returns their number.
+async fn work(queue: Queue<QueueKey>, batch: usize) -> usize {
     let mut handed_out = 0;
     if batch > 1 {
         while let Some(batch) = queue.get_batch(batch).await {
@@ -94,7 +94,7 @@ async fn work(queue: Queue<Key>, batch: usize) -> usize {
     handed_out
 }
 
-/// The producer is the main thread, beside the runtime's two.
+/// The producer is the main thread, besides the runtime's two.
 pub(super) async fn add_lock_contended(
     n: usize,
     workers: usize,
@@ -102,7 +102,7 @@ pub(super) async fn add_lock_contended(
     passes: usize,
 ) -> anyhow::Result<Figures> {
     const ADDS: usize = 1000;
-    let (keys, measured) = (keys::make(n), Measured::new()?);
+    let (keys, measured) = (keys::make(n), MeteredQueue::new()?);
     let queue = &measured.queue;
     for (i, key) in keys.iter().enumerate() {
         queue.add_with(key.clone(), add(1, i))?;

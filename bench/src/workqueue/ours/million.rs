@@ -1,7 +1,7 @@
-//! The shapes of a million keys: their memory, and a tenth of them failing once.
+//! Shapes with a million keys: memory, and a tenth of the keys failing once.
 
-use super::super::keys::{self, Key};
-use super::{Measured, add};
+use super::super::keys::{self, QueueKey};
+use super::{MeteredQueue, add};
 use crate::measure::{Figures, Lap, count};
 use crate::memory::{self, Peak};
 use machinery_workqueue::limiter::Exponential;
@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 pub(super) async fn bytes_per_key(n: usize) -> anyhow::Result<Figures> {
     let keys = keys::make(n);
     let before = memory::live();
-    let measured = Measured::new()?;
+    let measured = MeteredQueue::new()?;
     for (i, key) in keys.iter().enumerate() {
         measured.queue.add_with(key.clone(), add(1, i))?;
     }
@@ -24,14 +24,14 @@ pub(super) async fn bytes_per_key(n: usize) -> anyhow::Result<Figures> {
     Ok(Figures::default().with("bytes", count(bytes) / count(n)))
 }
 
-/// Adds are timed by blocks of this many keys, and waits taken of every failing and every 64th key: a clock read
-/// for each key would be a good part of the figure.
+/// Adds are timed in blocks of this many keys, and waits of every failing and every 64th key:
+/// reading the clock per key would distort the figure.
 const BLOCK: usize = 1000;
 const LONGEST_BACKOFF: Duration = Duration::from_secs(1000);
 
 struct Trial {
     tried: Vec<AtomicBool>,
-    /// Of each block, in nanoseconds after `began`.
+    /// Per block, in nanoseconds since `began`.
     added_at: Vec<AtomicU64>,
     began: Instant,
     succeeded: AtomicUsize,
@@ -55,7 +55,7 @@ impl Trial {
         u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX)
     }
 
-    fn work(&self, work: Work<Key>) {
+    fn work(&self, work: Work<QueueKey>) {
         let i = keys::index_of(work.key());
         let fails = i.is_multiple_of(10);
         if fails && !self.tried[i].swap(true, Ordering::Relaxed) {
@@ -78,7 +78,7 @@ pub(super) async fn million_failing(n: usize, workers: usize, base_ms: u64) -> a
     let before = memory::live();
     let peak = Peak::watch();
     let backoff = Exponential::new(Duration::from_millis(base_ms), LONGEST_BACKOFF)?;
-    let measured = Measured::with(Config { backoff: Box::new(backoff), ..Config::default() })?;
+    let measured = MeteredQueue::with(Config { backoff: Box::new(backoff), ..Config::default() })?;
     let mut lap = Lap::started();
     for (block, keys) in keys.chunks(BLOCK).enumerate() {
         trial.added_at[block].store(trial.now(), Ordering::Relaxed);
@@ -104,7 +104,7 @@ pub(super) async fn million_failing(n: usize, workers: usize, base_ms: u64) -> a
         .with("run_ms", ms(lap.wall())))
 }
 
-async fn take(queue: Queue<Key>, trial: Arc<Trial>) {
+async fn take(queue: Queue<QueueKey>, trial: Arc<Trial>) {
     while let Some(work) = queue.get().await {
         trial.work(work);
     }

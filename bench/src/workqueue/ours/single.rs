@@ -1,24 +1,28 @@
-//! The shapes of one thread that adds and takes.
+//! Shapes with one thread that adds and takes.
 
-use super::super::keys::{self, Key};
-use super::{Measured, add};
-use crate::chance::Chance;
+use super::super::keys::{self, QueueKey};
+use super::{MeteredQueue, add};
 use crate::measure::{Figures, Lap};
+use crate::random::SplitMix;
 use anyhow::Context;
 use machinery_workqueue::{Add, Queue};
 
-/// A priority that is not the default, for all keys.
+/// A non-default priority for all keys.
 const ONE: i32 = 1;
 
-/// Adds every key with the priority that `level` gives it, then takes and answers each.
-async fn round_trip(queue: &Queue<Key>, keys: &[Key], level: impl Fn(usize) -> i32) -> anyhow::Result<()> {
+/// Adds every key with the priority from `level`, then takes and completes each.
+async fn round_trip(
+    queue: &Queue<QueueKey>,
+    keys: &[QueueKey],
+    level: impl Fn(usize) -> i32,
+) -> anyhow::Result<()> {
     for (i, key) in keys.iter().enumerate() {
         queue.add_ref(key, add(level(i), i))?;
     }
     take(queue, keys.len()).await
 }
 
-async fn take(queue: &Queue<Key>, n: usize) -> anyhow::Result<()> {
+async fn take(queue: &Queue<QueueKey>, n: usize) -> anyhow::Result<()> {
     for _ in 0..n {
         queue.get().await.context("the queue is closed")?.done();
     }
@@ -26,7 +30,7 @@ async fn take(queue: &Queue<Key>, n: usize) -> anyhow::Result<()> {
 }
 
 pub(super) async fn add_get_done(n: usize, passes: usize) -> anyhow::Result<Figures> {
-    let (keys, measured) = (keys::make(n), Measured::new()?);
+    let (keys, measured) = (keys::make(n), MeteredQueue::new()?);
     round_trip(&measured.queue, &keys, |_| ONE).await?;
     let mut lap = Lap::started();
     for _ in 0..passes {
@@ -37,7 +41,7 @@ pub(super) async fn add_get_done(n: usize, passes: usize) -> anyhow::Result<Figu
 }
 
 pub(super) async fn in_batches(n: usize, passes: usize, batch: usize) -> anyhow::Result<Figures> {
-    let (keys, measured) = (keys::make(n), Measured::new()?);
+    let (keys, measured) = (keys::make(n), MeteredQueue::new()?);
     let queue = &measured.queue;
     let pass = || async {
         for (i, keys) in keys.chunks(batch).enumerate() {
@@ -61,8 +65,8 @@ pub(super) async fn in_batches(n: usize, passes: usize, batch: usize) -> anyhow:
 }
 
 pub(super) async fn priorities_over_plain(n: usize, passes: usize, levels: usize) -> anyhow::Result<Figures> {
-    let (keys, mixed, even) = (keys::make(n), Measured::new()?, Measured::new()?);
-    let mut chance = Chance(3);
+    let (keys, mixed, even) = (keys::make(n), MeteredQueue::new()?, MeteredQueue::new()?);
+    let mut chance = SplitMix(3);
     let priorities: Vec<i32> =
         (0..n).map(|_| i32::try_from(chance.below(levels))).collect::<Result<_, _>>()?;
     let (mut in_mixed, mut in_even) = (Lap::default(), Lap::default());
@@ -78,7 +82,7 @@ pub(super) async fn priorities_over_plain(n: usize, passes: usize, levels: usize
 }
 
 pub(super) async fn duplicate_add(n: usize, passes: usize) -> anyhow::Result<Figures> {
-    let (keys, visits, measured) = (keys::make(n), keys::order(n), Measured::new()?);
+    let (keys, visits, measured) = (keys::make(n), keys::order(n), MeteredQueue::new()?);
     let queue = &measured.queue;
     for (i, key) in keys.iter().enumerate() {
         queue.add_with(key.clone(), add(ONE, i))?;
@@ -101,7 +105,8 @@ pub(super) async fn duplicate_add(n: usize, passes: usize) -> anyhow::Result<Fig
 }
 
 pub(super) async fn delayed_add(n: usize, passes: usize, sooner: bool) -> anyhow::Result<Figures> {
-    let (keys, waits, visits, measured) = (keys::make(n), keys::delays(n), keys::order(n), Measured::new()?);
+    let (keys, waits, visits, measured) =
+        (keys::make(n), keys::delays(n), keys::order(n), MeteredQueue::new()?);
     let queue = &measured.queue;
     for (key, &wait) in keys.iter().zip(&waits) {
         queue.add_after(key.clone(), wait)?;
@@ -117,7 +122,7 @@ pub(super) async fn delayed_add(n: usize, passes: usize, sooner: bool) -> anyhow
 }
 
 pub(super) async fn delayed_add_new(n: usize) -> anyhow::Result<Figures> {
-    let (keys, waits, measured) = (keys::make(n), keys::delays(n), Measured::new()?);
+    let (keys, waits, measured) = (keys::make(n), keys::delays(n), MeteredQueue::new()?);
     let mut lap = Lap::started();
     for (key, &wait) in keys.iter().zip(&waits) {
         measured.queue.add_after(key.clone(), wait)?;
@@ -127,7 +132,7 @@ pub(super) async fn delayed_add_new(n: usize) -> anyhow::Result<Figures> {
 }
 
 pub(super) async fn get_done(n: usize, passes: usize) -> anyhow::Result<Figures> {
-    let (keys, measured) = (keys::make(n), Measured::new()?);
+    let (keys, measured) = (keys::make(n), MeteredQueue::new()?);
     let mut lap = Lap::default();
     for _ in 0..passes {
         for (i, key) in keys.iter().enumerate() {

@@ -1,39 +1,40 @@
-//! What a power cut takes.
+//! The effect of a power cut.
 
 use std::sync::Arc;
 
 use super::super::dice::Dice;
-use super::platter::{Bytes, Pending, Platter};
+use super::platter::{FileBytes, PendingChange, Platter};
 
-/// How much of what was not durable is lost in a power cut. Things are counted in the order in which they were done.
+/// The unsynced changes that a power cut loses. Changes are numbered in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lost {
-    /// All of it.
+pub enum PowerLoss {
+    /// All changes.
     Everything,
-    /// None of it.
+    /// No change.
     Nothing,
-    /// All but this one.
+    /// All changes but this one.
     AllBut(usize),
-    /// This one, and no other.
+    /// This change only.
     Only(usize),
-    /// All from somewhere on; what comes there is torn.
+    /// All changes after a random one, which is torn.
     After,
-    /// Some of it.
+    /// A random subset.
     Some,
-    /// Any sector, and any half of a rename. What a file grew by may hold what other files held.
+    /// Any sectors, and either half of a rename. The grown part of a file may hold data of other
+    /// files.
     Torn,
 }
 
-/// What a power cut did.
+/// Counts of the effects of a power cut.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Damage {
-    /// Writes and changes of names that arrived whole.
+pub struct CrashDamage {
+    /// Writes and directory changes that persisted whole.
     pub arrived: u64,
-    /// Those of which nothing arrived.
+    /// Those that were lost.
     pub lost: u64,
-    /// Those of which a part arrived.
+    /// Those that persisted in part.
     pub torn: u64,
-    /// Files that grew, and hold zeros or what others held where nothing arrived.
+    /// Files that grew and hold zeros or stale data.
     pub hollow: u64,
 }
 
@@ -44,26 +45,26 @@ enum Fate {
 }
 
 impl Platter {
-    /// What is there when the power is back.
-    pub(super) fn cut(&self, lost: Lost, dice: &mut Dice) -> (Self, Damage) {
+    /// Returns the disk after a power cut.
+    pub(super) fn cut(&self, lost: PowerLoss, dice: &mut Dice) -> (Self, CrashDamage) {
         let mut after = Self { pending: Vec::new(), ..self.clone() };
-        let mut damage = Damage::default();
-        if matches!(lost, Lost::After | Lost::Some | Lost::Torn) {
-            after.grow(lost == Lost::Torn, dice, &mut damage);
+        let mut damage = CrashDamage::default();
+        if matches!(lost, PowerLoss::After | PowerLoss::Some | PowerLoss::Torn) {
+            after.grow(lost == PowerLoss::Torn, dice, &mut damage);
         }
         let border = dice.below(self.pending.len() as u64 + 1) as usize;
         for (at, pending) in self.pending.iter().enumerate() {
             let fate = match lost {
-                Lost::Everything => Fate::Lost,
-                Lost::Nothing => Fate::Arrives,
-                Lost::AllBut(one) if at == one => Fate::Arrives,
-                Lost::Only(one) if at != one => Fate::Arrives,
-                Lost::AllBut(_) | Lost::Only(_) => Fate::Lost,
-                Lost::After if at == border => Fate::Torn,
-                Lost::After if at < border => Fate::Arrives,
-                Lost::Some if dice.coin() => Fate::Arrives,
-                Lost::After | Lost::Some => Fate::Lost,
-                Lost::Torn => Fate::Torn,
+                PowerLoss::Everything => Fate::Lost,
+                PowerLoss::Nothing => Fate::Arrives,
+                PowerLoss::AllBut(one) if at == one => Fate::Arrives,
+                PowerLoss::Only(one) if at != one => Fate::Arrives,
+                PowerLoss::AllBut(_) | PowerLoss::Only(_) => Fate::Lost,
+                PowerLoss::After if at == border => Fate::Torn,
+                PowerLoss::After if at < border => Fate::Arrives,
+                PowerLoss::Some if dice.coin() => Fate::Arrives,
+                PowerLoss::After | PowerLoss::Some => Fate::Lost,
+                PowerLoss::Torn => Fate::Torn,
             };
             after.meet(pending, fate, dice, &mut damage);
         }
@@ -74,10 +75,10 @@ impl Platter {
         (after, damage)
     }
 
-    /// Gives some of the files that grew their new length, though not yet their bytes.
-    fn grow(&mut self, stale: bool, dice: &mut Dice, damage: &mut Damage) {
+    /// Gives some grown files their new length, without their new data.
+    fn grow(&mut self, stale: bool, dice: &mut Dice, damage: &mut CrashDamage) {
         for file in 0..self.files.len() {
-            let Bytes { cached, durable } = &self.files[file];
+            let FileBytes { cached, durable } = &self.files[file];
             if durable.len() >= cached.len() || dice.coin() {
                 continue;
             }
@@ -95,7 +96,7 @@ impl Platter {
         }
     }
 
-    fn meet(&mut self, pending: &Pending, fate: Fate, dice: &mut Dice, damage: &mut Damage) {
+    fn meet(&mut self, pending: &PendingChange, fate: Fate, dice: &mut Dice, damage: &mut CrashDamage) {
         let (mut arrived, mut lost) = (false, false);
         let mut arrives = |dice: &mut Dice| {
             let arrives = match fate {
@@ -108,7 +109,7 @@ impl Platter {
             arrives
         };
         match pending {
-            Pending::Sectors { file, first, image } => {
+            PendingChange::Sectors { file, first, image } => {
                 self.files[*file].arrive(*first, image, || arrives(dice))
             }
             name => {

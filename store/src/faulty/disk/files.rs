@@ -1,4 +1,4 @@
-//! The disk as the store sees it.
+//! The [`Files`] port of the faulty disk.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use machinery_sync::Mutex;
 
-use super::handle::{Disk, State};
-use super::plan::{Call, Effect};
-use super::platter::{Number, Platter};
+use super::handle::{FaultyDisk, State};
+use super::plan::{DiskCall, FaultEffect};
+use super::platter::{FileNumber, Platter};
 use crate::files::{File, Files};
 
-impl Disk {
-    /// What is to happen to this call. Whoever meets a gate waits here, with nothing locked.
-    fn meet(&self, call: Call, name: &str) -> io::Result<Option<Effect>> {
+impl FaultyDisk {
+    /// Returns the effect planned for a call. Waits at a gate without holding a lock.
+    fn meet(&self, call: DiskCall, name: &str) -> io::Result<Option<FaultEffect>> {
         let effect = self.0.lock().plan.meet(call, name)?;
         match effect {
-            Some(Effect::Hold(gate)) => {
+            Some(FaultEffect::Hold(gate)) => {
                 gate.0.pass();
                 self.0.lock().plan.check()?;
                 Ok(None)
@@ -25,10 +25,10 @@ impl Disk {
         }
     }
 
-    /// Changes names, as far as the plan allows.
+    /// Changes the directory, subject to the plan.
     fn change(
         &self,
-        call: Call,
+        call: DiskCall,
         name: &str,
         change: impl FnOnce(&mut Platter) -> io::Result<()>,
     ) -> io::Result<()> {
@@ -36,7 +36,7 @@ impl Disk {
         let mut state = self.0.lock();
         match effect {
             None => change(&mut state.platter),
-            Some(Effect::Lie) => {
+            Some(FaultEffect::Lie) => {
                 let before = state.platter.pending.len();
                 let done = change(&mut state.platter);
                 state.platter.pending.truncate(before);
@@ -46,64 +46,66 @@ impl Disk {
         }
     }
 
-    fn look(&self, call: Call, name: &str) -> io::Result<Option<Effect>> {
+    fn look(&self, call: DiskCall, name: &str) -> io::Result<Option<FaultEffect>> {
         match self.meet(call, name)? {
-            Some(effect @ (Effect::Fail(_) | Effect::Short(..) | Effect::Forget(_))) => Err(effect.error()),
+            Some(effect @ (FaultEffect::Fail(_) | FaultEffect::Short(..) | FaultEffect::Forget(_))) => {
+                Err(effect.error())
+            }
             other => Ok(other),
         }
     }
 
     fn handle(&self, name: &str) -> io::Result<Box<dyn File>> {
         let number = self.0.lock().platter.find(name)?;
-        Ok(Box::new(Open { disk: self.clone(), number }))
+        Ok(Box::new(FaultyFile { disk: self.clone(), number }))
     }
 }
 
-impl Files for Disk {
+impl Files for FaultyDisk {
     fn create(&self, name: &str) -> io::Result<Box<dyn File>> {
-        self.change(Call::Create, name, |platter| platter.create(name))?;
+        self.change(DiskCall::Create, name, |platter| platter.create(name))?;
         self.handle(name)
     }
 
     fn open(&self, name: &str) -> io::Result<Box<dyn File>> {
-        self.look(Call::Open, name)?;
+        self.look(DiskCall::Open, name)?;
         self.handle(name)
     }
 
     fn open_to_read(&self, name: &str) -> io::Result<Box<dyn File>> {
-        self.look(Call::OpenToRead, name)?;
+        self.look(DiskCall::OpenToRead, name)?;
         self.handle(name)
     }
 
     fn rename(&self, from: &str, to: &str) -> io::Result<()> {
-        self.change(Call::Rename, from, |platter| platter.rename(from, to))
+        self.change(DiskCall::Rename, from, |platter| platter.rename(from, to))
     }
 
     fn remove(&self, name: &str) -> io::Result<()> {
-        self.change(Call::Remove, name, |platter| platter.remove(name))
+        self.change(DiskCall::Remove, name, |platter| platter.remove(name))
     }
 
     fn list(&self) -> io::Result<Vec<String>> {
-        self.look(Call::List, "")?;
+        self.look(DiskCall::List, "")?;
         Ok(self.0.lock().platter.names.keys().cloned().collect())
     }
 
     fn sync(&self) -> io::Result<()> {
-        match self.meet(Call::SyncNames, "")? {
+        match self.meet(DiskCall::SyncNames, "")? {
             None => self.0.lock().platter.sync_names(),
-            Some(Effect::Lie) => {}
+            Some(FaultEffect::Lie) => {}
             Some(other) => return Err(other.error()),
         }
         Ok(())
     }
 
     fn lock(&self) -> io::Result<Option<Box<dyn Send + Sync>>> {
-        self.look(Call::Lock, "")?;
+        self.look(DiskCall::Lock, "")?;
         let mut state = self.0.lock();
         if std::mem::replace(&mut state.locked, true) {
             return Ok(None);
         }
-        Ok(Some(Box::new(Locked(self.0.clone()))))
+        Ok(Some(Box::new(FaultyLock(self.0.clone()))))
     }
 
     fn salt(&self) -> io::Result<u64> {
@@ -115,22 +117,22 @@ impl Files for Disk {
     }
 }
 
-/// Holds the directory for the one who has it.
-struct Locked(Arc<Mutex<State>>);
+/// The lock on the directory.
+struct FaultyLock(Arc<Mutex<State>>);
 
-impl Drop for Locked {
+impl Drop for FaultyLock {
     fn drop(&mut self) {
         self.0.lock().locked = false;
     }
 }
 
-struct Open {
-    disk: Disk,
-    number: Number,
+struct FaultyFile {
+    disk: FaultyDisk,
+    number: FileNumber,
 }
 
-impl Open {
-    /// The name that it has now; nothing, if it was removed.
+impl FaultyFile {
+    /// Returns the current name; empty if the file was removed.
     fn name(&self) -> String {
         let state = self.disk.0.lock();
         let name = state.platter.names.iter().find(|(_, number)| **number == self.number);
@@ -138,11 +140,11 @@ impl Open {
     }
 }
 
-impl File for Open {
+impl File for FaultyFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        let effect = self.disk.look(Call::Read, &self.name())?;
+        let effect = self.disk.look(DiskCall::Read, &self.name())?;
         self.disk.0.lock().platter.read(self.number, buffer, offset)?;
-        if let Some(Effect::Flip(bit)) = effect
+        if let Some(FaultEffect::Flip(bit)) = effect
             && let Some(byte) = buffer.get_mut(bit / 8)
         {
             *byte ^= 1 << (bit % 8);
@@ -151,24 +153,24 @@ impl File for Open {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        let effect = self.disk.meet(Call::Write, &self.name())?;
+        let effect = self.disk.meet(DiskCall::Write, &self.name())?;
         let state = &mut *self.disk.0.lock();
         let offset = usize::try_from(offset).map_err(|_| io::ErrorKind::FileTooLarge)?;
         let room = state.room(self.number, offset, bytes.len());
         let (fits, error) = match effect {
-            Some(Effect::Short(most, kind)) => (most.min(bytes.len()), Some(kind)),
-            Some(Effect::Fail(kind) | Effect::Forget(kind)) => (0, Some(kind)),
+            Some(FaultEffect::Short(most, kind)) => (most.min(bytes.len()), Some(kind)),
+            Some(FaultEffect::Fail(kind) | FaultEffect::Forget(kind)) => (0, Some(kind)),
             _ => (bytes.len(), None),
         };
         let pending = state.platter.pending.len();
         state.platter.write(self.number, &bytes[..fits.min(room)], offset);
-        if matches!(effect, Some(Effect::Lie)) {
+        if matches!(effect, Some(FaultEffect::Lie)) {
             state.platter.pending.truncate(pending);
         }
         match error {
             Some(kind) => Err(kind.into()),
             None if room < fits => {
-                state.plan.count(Call::Write, "full");
+                state.plan.count(DiskCall::Write, "full");
                 Err(io::ErrorKind::StorageFull.into())
             }
             None => Ok(()),
@@ -176,15 +178,15 @@ impl File for Open {
     }
 
     fn sync(&self) -> io::Result<()> {
-        let effect = self.disk.meet(Call::Sync, &self.name())?;
+        let effect = self.disk.meet(DiskCall::Sync, &self.name())?;
         let state = &mut *self.disk.0.lock();
         match effect {
-            Some(Effect::Lie) => Ok(()),
-            Some(Effect::Forget(kind)) => {
+            Some(FaultEffect::Lie) => Ok(()),
+            Some(FaultEffect::Forget(kind)) => {
                 state.platter.forget(self.number, &mut state.dice);
                 Err(kind.into())
             }
-            Some(Effect::Fail(kind) | Effect::Short(_, kind)) => Err(kind.into()),
+            Some(FaultEffect::Fail(kind) | FaultEffect::Short(_, kind)) => Err(kind.into()),
             _ => {
                 state.platter.sync(self.number);
                 Ok(())
@@ -199,8 +201,8 @@ impl File for Open {
 }
 
 impl State {
-    /// How many of `bytes` bytes at `offset` a write finds room for.
-    fn room(&self, file: Number, offset: usize, bytes: usize) -> usize {
+    /// Returns the number of bytes that a write can store.
+    fn room(&self, file: FileNumber, offset: usize, bytes: usize) -> usize {
         let Some(limit) = self.plan.limit else { return bytes };
         let free = usize::try_from(limit.saturating_sub(self.platter.used())).unwrap_or(usize::MAX);
         let end = self.platter.files[file].cached.len().saturating_add(free);
@@ -208,7 +210,7 @@ impl State {
     }
 }
 
-impl Effect {
+impl FaultEffect {
     fn error(&self) -> io::Error {
         match self {
             Self::Fail(kind) | Self::Short(_, kind) | Self::Forget(kind) => (*kind).into(),

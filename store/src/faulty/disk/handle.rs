@@ -1,4 +1,4 @@
-//! The disk as a test sees it.
+//! The test's handle of the faulty disk.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,60 +7,60 @@ use std::sync::Arc;
 use machinery_sync::Mutex;
 
 use super::super::dice::Dice;
-use super::cut::{Damage, Lost};
-use super::plan::{Call, Fault, Plan};
+use super::cut::{CrashDamage, PowerLoss};
+use super::plan::{DiskCall, DiskFault, FaultPlan};
 use super::platter::Platter;
 
-/// A directory of files in memory: a page cache, what is durable under it, and a plan of faults.
+/// A directory of files in memory: a page cache, durable data under it, and a plan of faults.
 ///
-/// Each write, sync, creation, rename, removal and sync of names is a *step*; steps are counted from zero, and
-/// [`crash_at`](Self::crash_at) stops the disk before any one of them, so that a test can try them all. What the disk is
-/// after the power cut is then asked of [`crash`](Self::crash), as often as there are ways to lose things; after the
-/// mere death of a process it is [`kill`](Self::kill).
+/// Each write, sync, creation, rename, removal and directory sync is a *step*. Steps are counted
+/// from zero, and [`crash_at`](Self::crash_at) stops the disk before any of them, so that a test
+/// can try all. [`crash`](Self::crash) returns the disk after a power cut, for each way to lose
+/// data; [`kill`](Self::kill) the disk after the death of the process.
 ///
-/// Clones are the same disk. It has no thread, and blocks only at a [`Gate`](crate::faulty::Gate).
+/// Clones share the disk. It has no thread, and blocks only at a [`Gate`](crate::faulty::Gate).
 #[derive(Clone)]
-pub struct Disk(pub(super) Arc<Mutex<State>>);
+pub struct FaultyDisk(pub(super) Arc<Mutex<State>>);
 
 pub(super) struct State {
     pub(super) platter: Platter,
-    pub(super) plan: Plan,
+    pub(super) plan: FaultPlan,
     pub(super) locked: bool,
-    /// For salts, and for what a sync forgets.
+    /// For salts, and for sectors that a sync drops.
     pub(super) dice: Dice,
-    /// What the power cut did that this disk came out of.
-    damage: Damage,
+    /// The effects of the power cut that made this disk.
+    damage: CrashDamage,
 }
 
-impl Disk {
-    /// An empty disk.
+impl FaultyDisk {
+    /// Creates an empty disk.
     #[must_use]
     pub fn new() -> Self {
-        Self::of(Platter::default(), Dice::new(0), Damage::default())
+        Self::of(Platter::default(), Dice::new(0), CrashDamage::default())
     }
 
-    fn of(platter: Platter, dice: Dice, damage: Damage) -> Self {
-        let state = State { platter, plan: Plan::default(), locked: false, dice, damage };
+    fn of(platter: Platter, dice: Dice, damage: CrashDamage) -> Self {
+        let state = State { platter, plan: FaultPlan::default(), locked: false, dice, damage };
         Self(Arc::new(Mutex::new(state)))
     }
 
-    /// Adds a fault to the plan. Of those that fit a call, the first that is due happens.
-    pub fn inject(&self, fault: Fault) {
+    /// Adds a fault to the plan. Of the faults that match a call, the first due one applies.
+    pub fn inject(&self, fault: DiskFault) {
         self.0.lock().plan.faults.push(fault);
     }
 
-    /// Takes all faults back: the disk is well from now on.
+    /// Removes all faults.
     pub fn heal(&self) {
         let mut state = self.0.lock();
-        state.plan = Plan { trace: std::mem::take(&mut state.plan.trace), ..Plan::default() };
+        state.plan = FaultPlan { trace: std::mem::take(&mut state.plan.trace), ..FaultPlan::default() };
     }
 
-    /// Stops the disk before its step `step`: that one and every call after it fails.
+    /// Stops the disk before step `step`: that step and every later call fail.
     pub fn crash_at(&self, step: usize) {
         self.crash_in(step, 0);
     }
 
-    /// Stops the disk in its step `step`: if that is a write, its first `bytes` bytes are cached.
+    /// Stops the disk in step `step`: if it is a write, its first `bytes` bytes are cached.
     pub fn crash_in(&self, step: usize, bytes: usize) {
         self.0.lock().plan.stop = Some((step, bytes));
     }
@@ -70,88 +70,89 @@ impl Disk {
         self.0.lock().plan.stopped = true;
     }
 
-    /// How many steps were taken.
+    /// Returns the number of steps taken.
     #[must_use]
     pub fn steps(&self) -> usize {
         self.0.lock().plan.trace.len()
     }
 
-    /// The steps that were taken, each with the file it was about.
+    /// Returns the steps taken, each with its file.
     #[must_use]
-    pub fn trace(&self) -> Vec<(Call, String)> {
+    pub fn trace(&self) -> Vec<(DiskCall, String)> {
         self.0.lock().plan.trace.clone()
     }
 
-    /// How often each effect happened, by the call it happened to and its name.
+    /// Returns how often each effect happened, by call and name of the effect.
     #[must_use]
-    pub fn fired(&self) -> BTreeMap<(Call, &'static str), u64> {
+    pub fn fired(&self) -> BTreeMap<(DiskCall, &'static str), u64> {
         self.0.lock().plan.fired.clone()
     }
 
-    /// At most so many bytes in all files: a write takes what fits, and fails.
+    /// Limits the bytes of all files: a write beyond it stores a prefix and fails.
     pub fn limit(&self, bytes: u64) {
         self.0.lock().plan.limit = Some(bytes);
     }
 
-    /// Takes no changes from now on; or does again.
+    /// Sets whether the disk refuses changes.
     pub fn set_read_only(&self, read_only: bool) {
         self.0.lock().plan.read_only = read_only;
     }
 
-    /// How many writes and changes of names are not durable.
+    /// Returns the number of writes and directory changes that are not durable.
     #[must_use]
     pub fn pending(&self) -> usize {
         self.0.lock().platter.pending.len()
     }
 
-    /// The disk as it is after a power cut of this moment. This one is left as it is.
+    /// Returns the disk after a power cut at this moment. This disk is unchanged.
     #[must_use]
-    pub fn crash(&self, lost: Lost, seed: u64) -> Self {
+    pub fn crash(&self, lost: PowerLoss, seed: u64) -> Self {
         let mut dice = Dice::new(seed);
         let (platter, damage) = self.0.lock().platter.cut(lost, &mut dice);
         Self::of(platter, dice, damage)
     }
 
-    /// The disk as the next process finds it: everything cached is there. This one is left as it is.
+    /// Returns the disk as a next process finds it, with all cached data. This disk is unchanged.
     #[must_use]
     pub fn kill(&self) -> Self {
         let state = self.0.lock();
-        Self::of(state.platter.clone(), state.dice.clone(), Damage::default())
+        Self::of(state.platter.clone(), state.dice.clone(), CrashDamage::default())
     }
 
-    /// What the power cut did that this disk came out of.
+    /// The effects of the power cut that made this disk.
     #[must_use]
-    pub fn damage(&self) -> Damage {
+    pub fn damage(&self) -> CrashDamage {
         self.0.lock().damage
     }
 
-    /// All files as a reader finds them.
+    /// Returns all files with their cached content.
     #[must_use]
     pub fn contents(&self) -> BTreeMap<String, Vec<u8>> {
         self.0.lock().platter.contents()
     }
 
-    /// Puts a file there, durable from the beginning.
+    /// Adds a durable file.
     pub fn put(&self, name: &str, bytes: &[u8]) {
         self.0.lock().platter.put(name, bytes.to_vec());
     }
 
-    /// Turns one bit of a file over, counted from the first one's least significant.
+    /// Flips one bit of a file, counted from the first byte's least significant.
     ///
     /// # Panics
+    ///
     /// If there is no such file or bit.
     pub fn flip(&self, name: &str, bit: usize) {
         self.0.lock().platter.flip(name, bit);
     }
 }
 
-impl Default for Disk {
+impl Default for FaultyDisk {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl fmt::Debug for Disk {
+impl fmt::Debug for FaultyDisk {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Disk")
             .field("steps", &self.steps())

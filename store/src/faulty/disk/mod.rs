@@ -1,4 +1,4 @@
-//! A disk in memory that keeps apart what is cached and what is durable, and fails on request.
+//! A disk in memory that distinguishes cached from durable data, and fails on request.
 
 mod cut;
 mod files;
@@ -6,7 +6,7 @@ mod handle;
 mod plan;
 mod platter;
 
-pub use cut::{Damage, Lost};
-pub use handle::Disk;
-pub use plan::{Call, Effect, Fault};
+pub use cut::{CrashDamage, PowerLoss};
+pub use handle::FaultyDisk;
+pub use plan::{DiskCall, DiskFault, FaultEffect};
 pub use platter::SECTOR;

@@ -1,4 +1,4 @@
-//! Which call fails, and how.
+//! The plan of faults: calls and their effects.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use super::super::gate::{Door, Gate};
 
-/// What is called.
+/// A call to the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Call {
+pub enum DiskCall {
     /// [`File::write_at`](crate::files::File::write_at).
     Write,
     /// [`File::sync`](crate::files::File::sync).
@@ -33,81 +33,81 @@ pub enum Call {
     Lock,
 }
 
-/// What happens to a call.
+/// The effect of a fault on a call.
 #[derive(Clone, Debug)]
-pub enum Effect {
-    /// It fails, and has done nothing.
+pub enum FaultEffect {
+    /// Fails without effect.
     Fail(io::ErrorKind),
-    /// A write fails after so many bytes.
+    /// A write fails after this many bytes.
     Short(usize, io::ErrorKind),
-    /// A sync fails, and what it should have made durable is forgotten, but for some sectors: a later sync succeeds, and
-    /// it is lost all the same, though it can be read until then.
+    /// A sync fails and drops the dirty state of its data, except for some sectors: a later sync
+    /// succeeds, and a power cut still loses the data, which is readable until then.
     Forget(io::ErrorKind),
-    /// It says that it is done, and is, until the power is cut; no later sync helps.
+    /// Reports success, but the change is never durable, whatever is synced later.
     Lie,
-    /// A read yields this bit, counted over what was asked for, turned over.
+    /// A read returns this bit of its buffer flipped.
     Flip(usize),
-    /// It waits at a gate, and is done then.
+    /// Waits at a gate, then executes.
     #[doc(hidden)]
-    Hold(Held),
+    Hold(GateHandle),
 }
 
-/// The side of a gate where calls wait.
+/// The side of a gate at which calls wait.
 #[derive(Clone, Debug)]
-pub struct Held(pub(super) Arc<Door>);
+pub struct GateHandle(pub(super) Arc<Door>);
 
-/// A fault: an effect on the calls that it is about.
+/// A fault: an effect on matching calls.
 #[derive(Clone, Debug)]
-pub struct Fault {
-    call: Call,
+pub struct DiskFault {
+    call: DiskCall,
     part: String,
     skip: u64,
     times: u64,
-    effect: Effect,
+    effect: FaultEffect,
 }
 
-impl Fault {
-    /// The next such call fails so.
+impl DiskFault {
+    /// Applies `effect` to the next `call`.
     #[must_use]
-    pub const fn new(call: Call, effect: Effect) -> Self {
+    pub const fn new(call: DiskCall, effect: FaultEffect) -> Self {
         Self { call, part: String::new(), skip: 0, times: 1, effect }
     }
 
-    /// The next such call fails with an error of this kind.
+    /// Fails the next `call` with an error of `kind`.
     #[must_use]
-    pub const fn error(call: Call, kind: io::ErrorKind) -> Self {
-        Self::new(call, Effect::Fail(kind))
+    pub const fn error(call: DiskCall, kind: io::ErrorKind) -> Self {
+        Self::new(call, FaultEffect::Fail(kind))
     }
 
-    /// The next such call waits at `gate`.
+    /// Holds the next `call` at `gate`.
     #[must_use]
-    pub fn hold(call: Call, gate: &Gate) -> Self {
-        Self::new(call, Effect::Hold(Held(gate.door())))
+    pub fn hold(call: DiskCall, gate: &Gate) -> Self {
+        Self::new(call, FaultEffect::Hold(GateHandle(gate.door())))
     }
 
-    /// Lets `calls` of them pass before.
+    /// Skips the first `calls` matching calls.
     #[must_use]
     pub const fn after(mut self, calls: u64) -> Self {
         self.skip = calls;
         self
     }
 
-    /// Every such call from then on.
+    /// Applies to every later matching call.
     #[must_use]
     pub const fn for_ever(mut self) -> Self {
         self.times = u64::MAX;
         self
     }
 
-    /// Only calls about files whose names contain `part`. What is renamed has the name it had.
+    /// Matches only files with `part` in their names. A rename has the old name.
     #[must_use]
     pub fn of(mut self, part: impl Into<String>) -> Self {
         self.part = part.into();
         self
     }
 
-    /// Its effect, if it is its turn.
-    fn meet(&mut self, call: Call, name: &str) -> Option<Effect> {
+    /// Returns the effect if the fault is due.
+    fn meet(&mut self, call: DiskCall, name: &str) -> Option<FaultEffect> {
         if self.call != call || !name.contains(&self.part) || self.times == 0 {
             return None;
         }
@@ -120,19 +120,19 @@ impl Fault {
     }
 }
 
-impl Call {
-    /// Whether it changes something, or makes it durable: whether it is a step.
+impl DiskCall {
+    /// Returns whether the call is a step: it changes something or makes it durable.
     const fn is_step(self) -> bool {
         !matches!(self, Self::Read | Self::Open | Self::OpenToRead | Self::List | Self::Lock)
     }
 
-    /// Whether a file system that is mounted read-only refuses it.
+    /// Returns whether a read-only file system refuses the call.
     const fn needs_write(self) -> bool {
         !matches!(self, Self::Read | Self::OpenToRead | Self::List | Self::Sync | Self::SyncNames)
     }
 }
 
-impl Effect {
+impl FaultEffect {
     const fn name(&self) -> &'static str {
         match self {
             Self::Fail(_) => "fail",
@@ -145,29 +145,29 @@ impl Effect {
     }
 }
 
-/// All that is to go wrong, and what did.
+/// The planned faults, and those that happened.
 #[derive(Default)]
-pub(super) struct Plan {
-    pub(super) faults: Vec<Fault>,
-    /// The step that is not taken any more, and how much of it is if it is a write.
+pub(super) struct FaultPlan {
+    pub(super) faults: Vec<DiskFault>,
+    /// The step at which the disk stops, and the bytes it writes if it is a write.
     pub(super) stop: Option<(usize, usize)>,
     pub(super) stopped: bool,
     pub(super) limit: Option<u64>,
     pub(super) read_only: bool,
-    pub(super) trace: Vec<(Call, String)>,
-    pub(super) fired: BTreeMap<(Call, &'static str), u64>,
+    pub(super) trace: Vec<(DiskCall, String)>,
+    pub(super) fired: BTreeMap<(DiskCall, &'static str), u64>,
 }
 
-impl Plan {
-    /// What is to happen to this call; nothing, if it is simply to be done.
-    pub(super) fn meet(&mut self, call: Call, name: &str) -> io::Result<Option<Effect>> {
+impl FaultPlan {
+    /// Returns the effect on a call, or `None` to execute it.
+    pub(super) fn meet(&mut self, call: DiskCall, name: &str) -> io::Result<Option<FaultEffect>> {
         self.check()?;
         if call.is_step() {
             if let Some((step, bytes)) = self.stop
                 && step == self.trace.len()
             {
                 self.stopped = true;
-                return Ok(Some(Effect::Short(bytes, io::ErrorKind::Other)));
+                return Ok(Some(FaultEffect::Short(bytes, io::ErrorKind::Other)));
             }
             self.trace.push((call, name.to_owned()));
         }
@@ -182,7 +182,7 @@ impl Plan {
         Ok(effect)
     }
 
-    /// Fails if the power is off.
+    /// Fails if the disk is stopped.
     pub(super) fn check(&self) -> io::Result<()> {
         match self.stopped {
             true => Err(io::Error::other("the power is off")),
@@ -190,7 +190,7 @@ impl Plan {
         }
     }
 
-    pub(super) fn count(&mut self, call: Call, effect: &'static str) {
+    pub(super) fn count(&mut self, call: DiskCall, effect: &'static str) {
         *self.fired.entry((call, effect)).or_default() += 1;
     }
 }

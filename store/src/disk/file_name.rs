@@ -1,31 +1,31 @@
-//! What the files of a store are called.
+//! Names of the store's files.
 
 use machinery_objects::Revision;
 
-/// Ends the name of a checkpoint that is not whole yet. Nothing reads it.
+/// Suffix of an incomplete checkpoint, which is never read.
 pub(crate) const UNFINISHED: &str = ".unfinished";
 
-/// Taken while the store is open.
+/// The lock file, locked while the store is open.
 pub(crate) const LOCK: &str = "lock";
 
-/// Whether a file says nothing of what its directory is: ours, or what a file system puts into its root.
+/// Returns whether a file is allowed in an empty directory: the lock, or a file system's own.
 pub(crate) fn is_neutral(name: &str) -> bool {
     name == LOCK || name == "lost+found"
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Name {
-    /// The log with this number.
+pub(crate) enum FileName {
+    /// The log segment of this number.
     Log(u64),
-    /// The state at this revision.
+    /// The checkpoint of this revision.
     Checkpoint(Revision),
-    /// A file that a log will be made of.
+    /// A preallocated segment.
     Spare(u64),
-    /// A checkpoint that was cut short.
+    /// An incomplete checkpoint.
     Unfinished(Revision),
 }
 
-impl Name {
+impl FileName {
     pub(crate) fn parse(name: &str) -> Option<Self> {
         let (stem, whole) = name.strip_suffix(UNFINISHED).map_or((name, true), |stem| (stem, false));
         let (kind, number) = stem.split_once('-')?;
@@ -41,7 +41,7 @@ impl Name {
     }
 }
 
-impl std::fmt::Display for Name {
+impl std::fmt::Display for FileName {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Log(number) => write!(f, "log-{number:016x}"),

@@ -1,4 +1,5 @@
-//! What is done beside the writing: segments made ahead of time, checkpoints, and the removal of what they replace.
+//! Background maintenance: preallocates segments, makes checkpoints, and removes the files that
+//! they replace.
 
 use std::io;
 use std::sync::Arc;
@@ -6,83 +7,83 @@ use std::sync::Arc;
 use machinery_objects::Revision;
 
 use super::checkpoint;
-use super::keeper::State;
-use super::log::{SPARES, Spares};
-use super::names::Name;
-use super::recover::Others;
+use super::file_name::FileName;
+use super::log::{SPARES, SpareSegments};
+use super::recover::InactiveFiles;
+use super::scheduler::State;
 use crate::core::View;
 use crate::files::{File, Files};
 use crate::shared::Shared;
 
-/// One thing to do.
-pub(crate) enum Job {
-    /// Write a segment ahead of time, if there are too few.
+/// A maintenance job.
+pub(crate) enum MaintenanceJob {
+    /// Preallocate a segment, if there are too few.
     Spare,
-    /// This log has its full length: the next checkpoint replaces it.
+    /// A log segment is full; the next checkpoint replaces it.
     Rotated(u64),
     /// Make a checkpoint.
-    Checkpoint(Checkpoint),
+    Checkpoint(CheckpointJob),
 }
 
-/// Everything that a checkpoint is made of.
-pub(crate) struct Checkpoint {
+/// The input of a checkpoint.
+pub(crate) struct CheckpointJob {
     pub(crate) view: View,
     pub(crate) revision: Revision,
-    /// Told how it went.
+    /// Called with the result.
     pub(crate) done: Box<dyn FnOnce(io::Result<()>) + Send>,
 }
 
-/// Does the jobs. Has no thread of its own.
-pub(crate) struct Upkeep {
+/// Executes maintenance jobs, on the thread of the caller.
+pub(crate) struct Maintenance {
     files: Arc<dyn Files>,
     shared: Arc<Shared>,
-    pub(crate) spares: Arc<Spares>,
+    pub(crate) spares: Arc<SpareSegments>,
     pub(crate) state: Arc<State>,
     segment_bytes: u64,
     checkpoints: Vec<Revision>,
-    /// Logs before the one that is written.
+    /// Log segments before the open one.
     logs: Vec<u64>,
     next_spare: u64,
 }
 
-/// So many bytes are written and synced at once.
-pub(crate) const GULP: u64 = 1 << 20;
+/// Bytes written between syncs.
+pub(crate) const SYNC_CHUNK: u64 = 1 << 20;
 
-/// Spares of logs have the log's number; others count from here.
+/// Recycled spares have their log's number; new ones count from here.
 const FRESH: u64 = 1 << 63;
 
-impl Upkeep {
-    /// Takes over the files that are there.
+impl Maintenance {
+    /// Takes over the existing files.
     pub(crate) fn new(
         files: Arc<dyn Files>,
         shared: Arc<Shared>,
         segment_bytes: u64,
-        others: Others,
+        others: InactiveFiles,
         state: Arc<State>,
     ) -> Self {
         for name in &others.unfinished {
-            // If it cannot be removed it is in nobody's way.
+            // A file that cannot be removed is harmless.
             let _ = files.remove(name);
         }
-        let Others { logs, checkpoints, spares, .. } = others;
+        let InactiveFiles { logs, checkpoints, spares, .. } = others;
         let next_spare = spares.iter().copied().max().unwrap_or(0).clamp(FRESH, u64::MAX / 4 * 3) + 1;
         let kept = Arc::default();
         let upkeep =
             Self { files, shared, spares: kept, state, segment_bytes, checkpoints, logs, next_spare };
         for number in spares {
-            upkeep.recycle(&Name::Spare(number).to_string(), number);
+            upkeep.recycle(&FileName::Spare(number).to_string(), number);
         }
         upkeep
     }
 
-    pub(crate) fn run(&mut self, job: Job) {
+    pub(crate) fn run(&mut self, job: MaintenanceJob) {
         match job {
-            Job::Spare => {
-                // Without one the next segment is made when it is needed, which is slower and no more.
+            MaintenanceJob::Spare => {
+                // Without a spare the next segment is created on demand, which is only slower.
                 let _ = self.make_spare();
             }
-            Job::Rotated(number) => self.logs.push(number),
-            Job::Checkpoint(checkpoint) => self.checkpoint(checkpoint),
+            MaintenanceJob::Rotated(number) => self.logs.push(number),
+            MaintenanceJob::Checkpoint(checkpoint) => self.checkpoint(checkpoint),
         }
     }
 
@@ -90,7 +91,7 @@ impl Upkeep {
         if self.spares.len() > 0 {
             return Ok(());
         }
-        let name = Name::Spare(self.next_spare).to_string();
+        let name = FileName::Spare(self.next_spare).to_string();
         self.next_spare += 1;
         let file = self.files.create(&name)?;
         match self.fill(&*file) {
@@ -103,26 +104,26 @@ impl Upkeep {
         Ok(())
     }
 
-    /// Writes zeros, a little at a time: syncs of the log go between.
+    /// Writes zeros in chunks, so that syncs of the log can run between them.
     fn fill(&self, file: &dyn File) -> io::Result<()> {
-        let zeros = vec![0; self.segment_bytes.min(GULP) as usize];
+        let zeros = vec![0; self.segment_bytes.min(SYNC_CHUNK) as usize];
         let mut at = 0;
         while at < self.segment_bytes {
-            let gulp = (self.segment_bytes - at).min(GULP);
+            let gulp = (self.segment_bytes - at).min(SYNC_CHUNK);
             file.write_at(&zeros[..gulp as usize], at)?;
             file.sync()?;
             at += gulp;
-            self.state.breathe()?;
+            self.state.throttle()?;
         }
         Ok(())
     }
 
-    fn checkpoint(&mut self, job: Checkpoint) {
-        let Checkpoint { view, revision, done } = job;
+    fn checkpoint(&mut self, job: CheckpointJob) {
+        let CheckpointJob { view, revision, done } = job;
         let name = checkpoint::name(revision);
         let compacted = || self.shared.compacted();
         let made =
-            checkpoint::write(&*self.files, &name, &view, revision, compacted, || self.state.breathe());
+            checkpoint::write(&*self.files, &name, &view, revision, compacted, || self.state.throttle());
         drop(view);
         if made.is_ok() {
             self.remove_replaced(revision);
@@ -130,8 +131,8 @@ impl Upkeep {
         done(made);
     }
 
-    /// The checkpoint and its name are durable, so what is older is of no use. What cannot be removed now is found and
-    /// passed over when the store is opened.
+    /// Removes the files that a durable checkpoint replaces. Those that cannot be removed now are
+    /// ignored at the next open.
     fn remove_replaced(&mut self, revision: Revision) {
         for old in std::mem::replace(&mut self.checkpoints, vec![revision]) {
             if old != revision {
@@ -139,13 +140,13 @@ impl Upkeep {
             }
         }
         for number in std::mem::take(&mut self.logs) {
-            self.recycle(&Name::Log(number).to_string(), number);
+            self.recycle(&FileName::Log(number).to_string(), number);
         }
     }
 
-    /// Keeps a file as a spare, or removes it.
+    /// Keeps a file as a spare segment, or removes it.
     fn recycle(&self, name: &str, number: u64) {
-        let spare = Name::Spare(number).to_string();
+        let spare = FileName::Spare(number).to_string();
         let fits = || {
             self.files
                 .open_to_read(name)

@@ -1,4 +1,5 @@
-//! Formats of texts by name: `format.dns1123Label().validate('a-name')` is none where it fits, else what is wrong.
+//! Named formats: `format.dns1123Label().validate('a-name')` returns none if valid, else the
+//! errors.
 
 use std::sync::Arc;
 
@@ -9,12 +10,12 @@ use super::opaque::Opaque;
 use super::{time, url};
 use crate::value::{Outcome, Val, no_overload};
 
-/// A format, by its name.
+/// A named format.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub struct Format(pub(crate) usize);
 
-/// Names, and how long the regular expressions behind them are taken to be.
+/// Names, and the assumed length of their regular expressions.
 const FORMATS: [(&str, u64); 13] = [
     ("dns1123Label", 30),
     ("dns1123Subdomain", 60),
@@ -112,7 +113,7 @@ fn wrong_if(wrong: bool, why: &'static str) -> Vec<&'static str> {
     if wrong { vec![why] } else { vec![] }
 }
 
-/// What a prefix would be with something after it: its last dash is no end.
+/// Returns a prefix completed to a name: a final dash is allowed.
 fn unprefixed(text: &str) -> String {
     match text.strip_suffix('-') {
         Some(rest) if !rest.is_empty() => format!("{rest}a"),

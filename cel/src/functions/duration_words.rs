@@ -1,11 +1,11 @@
-//! Spans of time as schemas have them, in words.
+//! Durations of `format: duration` in schemas, including units in words.
 
 use super::time::parse_duration;
 
 const SECOND: i64 = 1_000_000_000;
 const DAY: i64 = 24 * 3600 * SECOND;
 
-/// Short forms are whole, the last of each line may go on: `microseconds`.
+/// Units. The last form of each row may be a prefix: `microseconds`.
 const UNITS: [(&[&str], &str, i64); 8] = [
     (&["ns"], "nano", 1),
     (&["us", "µs"], "micro", 1_000),
@@ -17,10 +17,11 @@ const UNITS: [(&[&str], &str, i64); 8] = [
     (&["w", "wk"], "week", 7 * DAY),
 ];
 
-/// The nanoseconds of a value of `format: duration`: as Go writes spans, `1h30m`, or in words as Scala does, `2 weeks 3 min`.
+/// Parses a value of `format: duration` to nanoseconds: Go's format, `1h30m`, or Scala's words, `2
+/// weeks 3 min`.
 ///
-/// Kubernetes looks for numbers with units anywhere, and passes over what is neither; so does this. What does not fit 64 bits is wrapped, as
-/// there. The function `duration` of expressions takes the first form only.
+/// Like Kubernetes, finds numbers with units anywhere, ignores other text, and wraps on overflow of
+/// 64 bits. The CEL function `duration` accepts Go's format only.
 pub fn declared_duration(text: &str) -> Option<i64> {
     parse_duration(text).or_else(|| in_words(text))
 }
@@ -57,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_are_in_words_too() {
+    fn durations_in_words_are_parsed() {
         for (text, seconds) in [
             ("1h30m", 5400),
             ("1d", 86_400),

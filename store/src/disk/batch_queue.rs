@@ -1,4 +1,4 @@
-//! What a batch is made of: everything that is asked by the time that its sync begins, and how long that waits for company.
+//! Batches of requests for one sync: queued requests, and those that arrive during a short wait.
 
 use std::thread;
 use std::time::Duration;
@@ -6,42 +6,44 @@ use std::time::Duration;
 use tokio::sync::mpsc::Receiver;
 use tokio::time::Instant;
 
-/// As many requests are taken into one batch at most.
-const BATCH: usize = 1024;
-/// The part of a sync's time that is spent on waiting.
-const PART: u32 = 4;
-/// No wait is longer, however long the last sync took: it may have been one that nobody will see again.
-const MOST: Duration = Duration::from_millis(5);
-/// A wait that is shorter than this is spent on giving way to other threads: to sleep takes longer.
-const NAP: Duration = Duration::from_micros(200);
+/// Maximum number of requests in a batch.
+const MAX_BATCH: usize = 1024;
+/// The wait is at most the duration of a sync divided by this.
+const WAIT_FRACTION: u32 = 4;
+/// Maximum wait: the last sync may have been unusually long.
+const MAX_WAIT: Duration = Duration::from_millis(5);
+/// Shorter waits yield to other threads instead of sleeping, which would take longer.
+const SLEEP_THRESHOLD: Duration = Duration::from_micros(200);
 
-/// The requests, by batches.
+/// The queue of requests, taken in batches.
 ///
-/// Those whom the last batch answered are about to ask again, and those who came during its sync wait already. A batch of the
-/// second alone leaves two groups that take turns, each waiting for two syncs; at worst half of all syncs are for one.
+/// Clients answered by the last batch are about to send their next request, and clients that
+/// arrived during its sync are already queued. A batch of the second group alone would leave two
+/// groups that alternate, each waiting for two syncs; at worst half of all syncs are for one
+/// request.
 ///
-/// So a batch waits until as many are in it as both were, but only for a part of what a sync takes. Whoever is alone waits
-/// for nobody. What has come is worked on meanwhile.
-pub(crate) struct Queue<T> {
+/// So a batch waits until it has as many requests as both groups together, but only for a fraction
+/// of a sync. A single client never waits. Requests are processed while the batch fills.
+pub(crate) struct BatchQueue<T> {
     requests: Receiver<T>,
-    /// What the batch begins with.
+    /// The first request of the batch.
     first: Option<T>,
-    /// How many the batch has.
+    /// Number of requests taken.
     taken: usize,
     begun: Instant,
-    /// How many may come for it.
+    /// Number of requests expected.
     expected: usize,
-    /// What the last sync took.
+    /// Duration of the last sync.
     sync: Duration,
 }
 
-impl<T> Queue<T> {
+impl<T> BatchQueue<T> {
     pub(crate) fn new(requests: Receiver<T>) -> Self {
         let (first, begun, sync) = (None, Instant::now(), Duration::ZERO);
         Self { requests, first, taken: 0, begun, expected: 0, sync }
     }
 
-    /// Begins a batch with the next request, and waits for it. False: nobody can ask for anything more.
+    /// Waits for the first request of a batch. False: all senders are gone.
     pub(crate) fn begin(&mut self) -> bool {
         self.first = self.requests.blocking_recv();
         self.taken = 0;
@@ -49,10 +51,11 @@ impl<T> Queue<T> {
         self.first.is_some()
     }
 
-    /// The next request of this batch. `None`: it has all, or what is still to come is not worth the wait.
+    /// Returns the next request of this batch, or `None` if it is complete or not worth a longer
+    /// wait.
     pub(crate) fn next(&mut self) -> Option<T> {
         let next = match self.first.take() {
-            None if self.taken < BATCH => self.requests.try_recv().ok().or_else(|| self.wait(pause)),
+            None if self.taken < MAX_BATCH => self.requests.try_recv().ok().or_else(|| self.wait(pause)),
             first => first,
         };
         self.taken += usize::from(next.is_some());
@@ -60,7 +63,7 @@ impl<T> Queue<T> {
     }
 
     fn wait(&mut self, mut pause: impl FnMut(Duration)) -> Option<T> {
-        let limit = (self.sync / PART).min(MOST);
+        let limit = (self.sync / WAIT_FRACTION).min(MAX_WAIT);
         while self.taken < self.expected && self.begun.elapsed() < limit {
             pause(limit);
             if let Ok(request) = self.requests.try_recv() {
@@ -70,7 +73,7 @@ impl<T> Queue<T> {
         None
     }
 
-    /// The batch, of so many transactions, was made durable in this time.
+    /// Records that the batch was synced in `took`.
     pub(crate) fn synced(&mut self, transactions: usize, took: Duration) {
         self.expected = transactions + self.requests.len();
         self.sync = took;
@@ -80,15 +83,15 @@ impl<T> Queue<T> {
         self.requests.is_empty()
     }
 
-    /// Nobody can ask any more. What was asked is still to be taken.
+    /// Refuses new requests. Queued ones are still taken.
     pub(crate) fn close(&mut self) {
         self.requests.close();
     }
 }
 
 fn pause(limit: Duration) {
-    if limit > NAP {
-        thread::park_timeout(NAP / 4);
+    if limit > SLEEP_THRESHOLD {
+        thread::park_timeout(SLEEP_THRESHOLD / 4);
     } else {
         thread::yield_now();
     }
@@ -99,24 +102,24 @@ mod tests {
     use super::*;
     use tokio::sync::mpsc::{Sender, channel};
 
-    fn queue(waiting: usize) -> (Sender<usize>, Queue<usize>) {
-        let (sender, receiver) = channel(2 * BATCH);
+    fn queue(waiting: usize) -> (Sender<usize>, BatchQueue<usize>) {
+        let (sender, receiver) = channel(2 * MAX_BATCH);
         for request in 0..waiting {
             sender.try_send(request).expect("there is room");
         }
-        (sender, Queue::new(receiver))
+        (sender, BatchQueue::new(receiver))
     }
 
-    fn batch(queue: &mut Queue<usize>) -> Vec<usize> {
+    fn batch(queue: &mut BatchQueue<usize>) -> Vec<usize> {
         assert!(queue.begin());
         std::iter::from_fn(|| queue.next()).collect()
     }
 
     #[test]
-    fn a_batch_is_what_has_come_up_to_its_limit() {
-        let (sender, mut queue) = queue(BATCH + 2);
-        assert!(batch(&mut queue).into_iter().eq(0..BATCH));
-        assert_eq!(batch(&mut queue), [BATCH, BATCH + 1]);
+    fn a_batch_takes_queued_requests_up_to_its_limit() {
+        let (sender, mut queue) = queue(MAX_BATCH + 2);
+        assert!(batch(&mut queue).into_iter().eq(0..MAX_BATCH));
+        assert_eq!(batch(&mut queue), [MAX_BATCH, MAX_BATCH + 1]);
         sender.try_send(7).expect("there is room");
         queue.close();
         assert_eq!(batch(&mut queue), [7], "what was asked before is still answered");
@@ -124,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_waits_for_those_whom_the_last_one_answered() {
+    fn a_batch_waits_for_the_clients_of_the_last_one() {
         let (sender, mut queue) = queue(2);
         assert_eq!(batch(&mut queue), [0, 1]);
         sender.try_send(2).expect("there is room");
@@ -146,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_waits_for_a_part_of_a_sync_and_not_for_ever() {
+    fn a_batch_waits_at_most_a_fraction_of_a_sync() {
         let (sender, mut queue) = queue(1);
         queue.synced(64, Duration::from_millis(1));
         assert_eq!(batch(&mut queue), [0]);

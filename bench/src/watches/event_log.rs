@@ -1,39 +1,39 @@
-//! What all watches together have heard.
+//! A log of the events of all watches.
 
-use super::publisher::Times;
+use super::publisher::WriteTimes;
 use anyhow::{Context, bail, ensure};
 use machinery_sync::Mutex;
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-/// How often is looked whether all has come. When it came is noted by who read it.
+/// Interval of checks for completeness. Readers record the times of events.
 const LOOK: Duration = Duration::from_millis(2);
 
 #[derive(Default)]
-pub(crate) struct Heard(Mutex<State>);
+pub(crate) struct EventLog(Mutex<State>);
 
-/// Guarded by itself, and held for no await.
+/// The state under the lock, which is held across no await.
 #[derive(Default)]
 struct State {
     events: Vec<(u64, Instant)>,
-    /// By the watch that has never read.
-    stalled: BTreeMap<usize, Ended>,
+    /// Ended stalled watches.
+    stalled: BTreeMap<usize, EndedWatch>,
     wrong: Option<String>,
 }
 
-/// When a stalled watch was ended, and the last event that it had got as a whole.
+/// The time at which a stalled watch was ended, and its last complete event.
 #[derive(Clone, Copy)]
-pub(crate) struct Ended {
+pub(crate) struct EndedWatch {
     pub(crate) at: Instant,
     pub(crate) last: Option<u64>,
 }
 
-/// How long it took from the answer to a write until its events were read.
+/// Latencies from the answer to a write until its events were read.
 #[derive(Default)]
 pub(crate) struct Lags(Vec<Duration>);
 
-impl Heard {
-    /// An event was read. Those of who has stalled do not count: of what has come, it says nothing.
+impl EventLog {
+    /// Records an event. Events of stalled watches do not count.
     pub(super) fn event(&self, number: u64, stalled: bool) {
         if !stalled {
             self.0.lock().events.push((number, Instant::now()));
@@ -44,13 +44,18 @@ impl Heard {
         self.0.lock().wrong.get_or_insert(what);
     }
 
-    pub(super) fn ended(&self, watch: usize, ended: Ended) {
+    pub(super) fn ended(&self, watch: usize, ended: EndedWatch) {
         self.0.lock().stalled.insert(watch, ended);
     }
 
-    /// Waits until each of the writes was heard of by so many watches that read; no more and no less. Forgets them.
-    pub(crate) async fn all(&self, times: &Times, each: usize, patience: Duration) -> anyhow::Result<Lags> {
-        let (expected, end) = (times.len() * each, Instant::now() + patience);
+    /// Waits until each write was received by exactly `each` reading watches. Removes the events.
+    pub(crate) async fn all(
+        &self,
+        times: &WriteTimes,
+        each: usize,
+        timeout: Duration,
+    ) -> anyhow::Result<Lags> {
+        let (expected, end) = (times.len() * each, Instant::now() + timeout);
         loop {
             let (got, wrong) = {
                 let state = self.0.lock();
@@ -69,13 +74,13 @@ impl Heard {
         lags(&events, times, each)
     }
 
-    /// The stalled watches that have been ended, by their numbers.
-    pub(crate) fn stalled(&self) -> BTreeMap<usize, Ended> {
+    /// Returns the stalled watches that were ended, by number.
+    pub(crate) fn stalled(&self) -> BTreeMap<usize, EndedWatch> {
         self.0.lock().stalled.clone()
     }
 }
 
-fn lags(events: &[(u64, Instant)], times: &Times, each: usize) -> anyhow::Result<Lags> {
+fn lags(events: &[(u64, Instant)], times: &WriteTimes, each: usize) -> anyhow::Result<Lags> {
     let (mut lags, mut counts) = (Vec::with_capacity(events.len()), BTreeMap::new());
     for (number, read) in events {
         let answered = times.answered(*number).with_context(|| format!("nobody wrote {number}"))?;
@@ -93,7 +98,7 @@ impl Lags {
         self.0.len()
     }
 
-    /// A percentile, in milliseconds.
+    /// Returns a percentile in milliseconds.
     pub(crate) fn ms(&self, hundredth: usize) -> f64 {
         let last = self.0.len().saturating_sub(1);
         self.0.get(last * hundredth / 100).map_or(0.0, |lag| lag.as_secs_f64() * 1e3)
@@ -105,10 +110,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_event_comes_to_as_many_as_select_it() {
+    fn events_reach_all_selecting_watches() {
         let start = Instant::now();
         let at = |ms: u64| start + Duration::from_millis(ms);
-        let times = Times::of(7, vec![(0, at(10)), (1, at(20))]);
+        let times = WriteTimes::of(7, vec![(0, at(10)), (1, at(20))]);
         let check = |events: &[(u64, u64)], expected: Option<f64>| {
             let events: Vec<_> = events.iter().map(|(number, ms)| (*number, at(*ms))).collect();
             let got = lags(&events, &times, 2).ok().map(|lags| lags.ms(100));

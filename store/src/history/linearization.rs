@@ -1,4 +1,4 @@
-//! The order that explains a record, and what the store held at each of its moments.
+//! An order of commits that explains a history, with the contents at each revision.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,49 +7,50 @@ use machinery_objects::Revision;
 
 use crate::{Change, Condition, Entry, Event, Key, Operation, Range, Transaction};
 
-/// What a store holds.
-pub(super) type Held = BTreeMap<Key, Arc<Entry>>;
+/// The contents of a store.
+pub(super) type StoreContents = BTreeMap<Key, Arc<Entry>>;
 
-/// One state and one list of events for each revision.
+/// An order of commits: the contents and the events of each revision.
 #[derive(Clone, Debug)]
-pub struct Replay {
+pub struct Linearization {
     pub(super) first: Revision,
-    pub(super) moments: Vec<Moment>,
+    pub(super) moments: Vec<RevisionState>,
 }
 
-/// One revision.
+/// A revision.
 #[derive(Clone, Debug)]
-pub(super) struct Moment {
-    pub(super) held: Arc<Held>,
+pub(super) struct RevisionState {
+    pub(super) held: Arc<StoreContents>,
     pub(super) events: Arc<Vec<Event>>,
-    /// When the commit was called that made it.
+    /// The time of the commit's call.
     pub(super) called: u64,
 }
 
-impl Replay {
+impl Linearization {
     pub(super) fn new(first: Revision) -> Self {
-        let begin = Moment { held: Arc::default(), events: Arc::default(), called: 0 };
+        let begin = RevisionState { held: Arc::default(), events: Arc::default(), called: 0 };
         Self { first, moments: vec![begin] }
     }
 
-    /// The newest revision.
+    /// Returns the newest revision.
     #[must_use]
     pub fn last(&self) -> Revision {
         Revision(self.first.0 + self.moments.len() as u64 - 1)
     }
 
-    pub(super) fn moment(&self, revision: Revision) -> Option<&Moment> {
+    pub(super) fn moment(&self, revision: Revision) -> Option<&RevisionState> {
         self.moments.get(revision.0.checked_sub(self.first.0)? as usize)
     }
 
-    /// The revisions after one, each with what it did.
-    pub(super) fn behind(&self, after: Revision) -> impl Iterator<Item = (Revision, &Moment)> {
+    /// Returns the revisions after `after`, each with its state.
+    pub(super) fn behind(&self, after: Revision) -> impl Iterator<Item = (Revision, &RevisionState)> {
         let from = after.0.saturating_sub(self.first.0) as usize + 1;
         let numbered = self.moments.iter().enumerate().skip(from);
         numbered.map(|(place, moment)| (Revision(self.first.0 + place as u64), moment))
     }
 
-    /// Whether `condition` holds at the end. None, if that depends on what compaction has left, which is up to `compacted`.
+    /// Returns whether `condition` holds at the newest revision; `None` if that depends on a
+    /// compaction, which may have reached `compacted`.
     pub(super) fn holds(&self, condition: &Condition, compacted: Option<Revision>) -> Option<bool> {
         let now = &self.moments[self.moments.len() - 1].held;
         let entry = now.get(condition.key());
@@ -65,8 +66,13 @@ impl Replay {
         }
     }
 
-    /// What `transaction` does at the end: the moment that it makes, and what was before each operation.
-    pub(super) fn apply(&self, transaction: &Transaction, called: u64) -> (Moment, Vec<Option<Arc<Entry>>>) {
+    /// Returns the revision that `transaction` would make next, and the previous entry of each
+    /// operation.
+    pub(super) fn apply(
+        &self,
+        transaction: &Transaction,
+        called: u64,
+    ) -> (RevisionState, Vec<Option<Arc<Entry>>>) {
         let revision = self.last().next();
         let mut held = (*self.moments[self.moments.len() - 1].held).clone();
         let (mut events, mut befores) = (Vec::new(), Vec::new());
@@ -91,12 +97,12 @@ impl Replay {
             };
             befores.push(before);
         }
-        (Moment { held: Arc::new(held), events: Arc::new(events), called }, befores)
+        (RevisionState { held: Arc::new(held), events: Arc::new(events), called }, befores)
     }
 }
 
-/// The entries of `held` that a page of `range` has, and how many lie behind.
-pub(super) fn page_of(held: &Held, range: &Range) -> (Vec<Arc<Entry>>, usize) {
+/// Returns the entries of a page of `range`, and the number of entries after it.
+pub(super) fn page_of(held: &StoreContents, range: &Range) -> (Vec<Arc<Entry>>, usize) {
     let behind = |key: &Key| range.after.as_ref().is_none_or(|after| key > after);
     let all = held.iter().filter(|(key, _)| range.span.contains(key) && behind(key));
     let mut entries: Vec<Arc<Entry>> = all.map(|(_, entry)| Arc::clone(entry)).collect();

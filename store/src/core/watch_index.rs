@@ -1,16 +1,16 @@
-//! Who wants to hear of a key: looked up, not searched for.
+//! An index from keys to the watches of spans that contain them.
 
 use std::collections::BTreeMap;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 
-use crate::contract::Span;
+use crate::contract::KeySpan;
 
-/// Numbers of watches by their spans. Finding those that a key interests costs a lookup for each length that a watched
-/// prefix has, whatever the number of watches.
+/// Watch numbers by span. Finding the watches of a key takes one lookup per distinct length of a
+/// watched prefix, whatever the number of watches.
 #[derive(Debug)]
-pub(crate) struct Interests {
+pub(crate) struct WatchIndex {
     seed: FixedState,
     ones: Texts,
     prefixes: BTreeMap<usize, Texts>,
@@ -18,27 +18,27 @@ pub(crate) struct Interests {
 
 type Texts = HashMap<Vec<u8>, Vec<u32>, FixedState>;
 
-impl Interests {
+impl WatchIndex {
     pub(crate) fn new(seed: u64) -> Self {
         let seed = FixedState::with_seed(seed);
         Self { ones: Texts::with_hasher(seed.clone()), seed, prefixes: BTreeMap::new() }
     }
 
-    pub(crate) fn add(&mut self, span: &Span, watch: u32) {
+    pub(crate) fn add(&mut self, span: &KeySpan, watch: u32) {
         let texts = match span {
-            Span::One(_) => &mut self.ones,
-            Span::Prefix(prefix) => {
+            KeySpan::One(_) => &mut self.ones,
+            KeySpan::Prefix(prefix) => {
                 self.prefixes.entry(prefix.len()).or_insert_with(|| Texts::with_hasher(self.seed.clone()))
             }
         };
         texts.entry_ref(span.text().as_bytes()).or_default().push(watch);
     }
 
-    pub(crate) fn remove(&mut self, span: &Span, watch: u32) {
+    pub(crate) fn remove(&mut self, span: &KeySpan, watch: u32) {
         let text = span.text().as_bytes();
         match span {
-            Span::One(_) => take(&mut self.ones, text, watch),
-            Span::Prefix(_) => {
+            KeySpan::One(_) => take(&mut self.ones, text, watch),
+            KeySpan::Prefix(_) => {
                 if let Some(texts) = self.prefixes.get_mut(&text.len()) {
                     take(texts, text, watch);
                     if texts.is_empty() {
@@ -49,7 +49,7 @@ impl Interests {
         }
     }
 
-    /// The watches whose spans contain `key`.
+    /// Returns the watches of spans that contain `key`.
     pub(crate) fn of<'a>(&'a self, key: &'a str) -> impl Iterator<Item = u32> + 'a {
         let key = key.as_bytes();
         let prefixes =
@@ -79,23 +79,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn finds_whom_a_key_interests_and_forgets_them_whole() {
-        let spans =
-            [Span::all(), Span::prefix("a/"), Span::one("a/b"), Span::prefix("a/b"), Span::prefix("é")];
-        let mut interests = Interests::new(7);
+    fn finds_watches_by_key_and_removes_them() {
+        let spans = [
+            KeySpan::all(),
+            KeySpan::prefix("a/"),
+            KeySpan::one("a/b"),
+            KeySpan::prefix("a/b"),
+            KeySpan::prefix("é"),
+        ];
+        let mut index = WatchIndex::new(7);
         for (watch, span) in (0..).zip(&spans) {
-            interests.add(span, watch);
+            index.add(span, watch);
         }
         for key in ["a/b", "a/bc", "a/", "a", "b", "é", "éa", "è"] {
-            let mut found: Vec<_> = interests.of(key).collect();
+            let mut found: Vec<_> = index.of(key).collect();
             found.sort_unstable();
             let wanted: Vec<_> =
                 (0..).zip(&spans).filter(|(_, span)| span.contains(key)).map(|(n, _)| n).collect();
             assert_eq!(found, wanted, "{key}");
         }
         for (watch, span) in (0..).zip(&spans) {
-            interests.remove(span, watch);
+            index.remove(span, watch);
         }
-        assert!(interests.is_empty());
+        assert!(index.is_empty());
     }
 }

@@ -91,12 +91,12 @@ pub(super) fn plus<'a>(values: &[Val<'a>]) -> Outcome<'a> {
     }
 }
 
-/// Refuses to make a value of so many bytes.
+/// Refuses to build a value of `bytes` bytes above the limit.
 pub(super) fn bounded<'a>(bytes: usize) -> Outcome<'a> {
     if bytes <= VALUE_BYTES { Ok(Val::Null) } else { fail(format!("a value of {bytes} bytes is too large")) }
 }
 
-/// Lists are appended; sets are united; lists with keys are overlaid, item by item.
+/// Adds lists by their type: concatenation, set union, or a merge by keys.
 fn merged<'a>(a: &List<'a>, b: &List<'a>) -> Outcome<'a> {
     bounded((a.len() + b.len()).saturating_mul(size_of::<Val<'_>>()))?;
     let mut items = a.all()?;

@@ -1,9 +1,9 @@
-//! Chance that repeats: the same numbers as `bench/peers/go/keys.go` draws.
+//! A reproducible random number generator, equal to that of `bench/peers/go/keys.go`.
 
-/// A small generator (SplitMix64).
-pub(crate) struct Chance(pub(crate) u64);
+/// A SplitMix64 generator.
+pub(crate) struct SplitMix(pub(crate) u64);
 
-impl Chance {
+impl SplitMix {
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,8 +1,8 @@
-//! Those who watch.
+//! A pool of watches.
 
 use super::descriptors;
-use super::heard::{Ended, Heard};
-use super::lines::Lines;
+use super::event_log::{EndedWatch, EventLog};
+use super::lines::LineBuffer;
 use super::publisher::shard;
 use super::stream::{Stream, open};
 use crate::server::objects::event;
@@ -12,21 +12,22 @@ use std::sync::Arc;
 use std::time::Instant;
 use tokio::task::JoinSet;
 
-/// So many connections are made at a time.
+/// Connections opened at a time.
 const AT_A_TIME: usize = 16;
 
-/// Who watches what. Watch number `i` selects shard `i % shards`, and is on connection `i / per_connection`: those of one
-/// shard are on connections apart, as those of clients are who know nothing of each other.
+/// The layout of watches. Watch `i` selects shard `i % shards`, on connection `i / per_connection`:
+/// watches of one shard are on distinct connections, as those of unrelated clients.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Seats {
+pub(crate) struct WatchLayout {
     pub(crate) watches: usize,
     pub(crate) shards: usize,
     pub(crate) per_connection: usize,
-    /// One of so many never reads: one of each shard and some of each connection where both are multiples of it.
+    /// One of this many watches never reads: one of each shard and some of each connection, if both
+    /// are multiples of it.
     pub(crate) stalled: Option<usize>,
 }
 
-impl Seats {
+impl WatchLayout {
     pub(crate) const fn stalls(&self, watch: usize) -> bool {
         match self.stalled {
             Some(each) => (watch / self.shards + watch % self.shards).is_multiple_of(each),
@@ -39,18 +40,18 @@ impl Seats {
     }
 }
 
-/// Watches that are there until this is dropped.
-pub(crate) struct Audience {
-    pub(crate) heard: Arc<Heard>,
+/// Open watches, closed on drop.
+pub(crate) struct WatchPool {
+    pub(crate) events: Arc<EventLog>,
     _readers: JoinSet<()>,
 }
 
-impl Audience {
-    /// Has all of them watch what comes after a revision. Each has been answered when this returns.
-    pub(crate) async fn gather(access: &Access, seats: Seats, revision: &str) -> anyhow::Result<Self> {
+impl WatchPool {
+    /// Opens all watches after a revision. All have been answered when this returns.
+    pub(crate) async fn gather(access: &Access, seats: WatchLayout, revision: &str) -> anyhow::Result<Self> {
         let connections = seats.watches.div_ceil(seats.per_connection);
         descriptors::allow(connections)?;
-        let heard = Arc::new(Heard::default());
+        let events = Arc::new(EventLog::default());
         let mut readers = JoinSet::new();
         let mut opened = futures::stream::iter((0..connections).map(async |connection| {
             let first = connection * seats.per_connection;
@@ -64,11 +65,11 @@ impl Audience {
             let (numbers, shards, streams) = opened?;
             for ((number, shard), stream) in numbers.zip(shards).zip(streams) {
                 let watch = Watch { number, shard, stalled: seats.stalls(number), last: None };
-                readers.spawn(watch.read(stream, heard.clone()));
+                readers.spawn(watch.read(stream, events.clone()));
             }
         }
         drop(opened);
-        Ok(Self { heard, _readers: readers })
+        Ok(Self { events, _readers: readers })
     }
 }
 
@@ -80,15 +81,15 @@ struct Watch {
 }
 
 impl Watch {
-    async fn read(mut self, mut stream: Stream, heard: Arc<Heard>) {
-        let mut lines = Lines::default();
+    async fn read(mut self, mut stream: Stream, events: Arc<EventLog>) {
+        let mut lines = LineBuffer::default();
         let ended = loop {
             match stream.next(self.stalled).await {
                 Some(Ok(bytes)) => {
                     let seen = lines
-                        .take(&bytes, |line| self.look(line).map(|event| heard.event(event, self.stalled)));
+                        .take(&bytes, |line| self.look(line).map(|event| events.event(event, self.stalled)));
                     if let Err(wrong) = seen {
-                        return heard.wrong(format!("watch {}: {wrong:#}", self.number));
+                        return events.wrong(format!("watch {}: {wrong:#}", self.number));
                     }
                 }
                 Some(Err(error)) => break format!("{error:#}"),
@@ -96,13 +97,14 @@ impl Watch {
             }
         };
         if self.stalled {
-            heard.ended(self.number, Ended { at: Instant::now(), last: self.last });
+            events.ended(self.number, EndedWatch { at: Instant::now(), last: self.last });
         } else {
-            heard.wrong(format!("watch {} was ended: {ended}", self.number));
+            events.wrong(format!("watch {} was ended: {ended}", self.number));
         }
     }
 
-    /// The number of an event, if it is one for this watch, and a later one than before.
+    /// Returns the sequence number of an event; an error unless it matches this watch and
+    /// increases.
     fn look(&mut self, line: &str) -> anyhow::Result<u64> {
         let (shard, number) = event(line)?;
         anyhow::ensure!(shard == self.shard, "it has chosen {}, and was told of {shard}", self.shard);
@@ -118,8 +120,8 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
-    fn watches_of_a_shard_are_on_connections_apart_and_one_of_them_stalls() {
-        let seats = Seats { watches: 5000, shards: 500, per_connection: 100, stalled: Some(10) };
+    fn watches_of_a_shard_are_on_distinct_connections_and_one_stalls() {
+        let seats = WatchLayout { watches: 5000, shards: 500, per_connection: 100, stalled: Some(10) };
         for shard in 0..seats.shards {
             let watches = (shard..seats.watches).step_by(seats.shards);
             let connections: BTreeSet<usize> = watches.clone().map(|watch| watch / 100).collect();
@@ -133,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn an_event_of_another_shard_or_one_seen_before_is_wrong() {
+    fn events_of_other_shards_or_repeated_ones_are_errors() {
         let mut watch = Watch { number: 0, shard: "s1".into(), stalled: false, last: None };
         let mut check = |shard: &str, number: u64, expected: bool| {
             let line = format!(

@@ -1,56 +1,56 @@
-//! What came about, and whether it is enough to show something.
+//! Statistics of a recorded run, and the minimum for a conclusive one.
 
 use thiserror::Error;
 
 use super::calls::{Exchange, History};
-use super::traffic::Plan;
-use crate::{CommitError, ReadError, Seen, WatchError};
+use super::traffic::TrafficPlan;
+use crate::{CommitError, ReadError, WatchError, WatchItem};
 
-/// What came about.
+/// Statistics of a recorded run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Load {
+pub struct TrafficStats {
     /// Commits that made a revision.
     pub commits: usize,
-    /// Commits that were refused for a condition.
+    /// Commits that failed a condition.
     pub conflicts: usize,
-    /// Reads that were answered.
+    /// Successful reads.
     pub reads: usize,
-    /// Of these, at a revision before the newest.
+    /// Successful reads at a past revision.
     pub past_reads: usize,
-    /// Reads and watches that were refused because of compaction.
+    /// Reads and watches refused for a compacted revision.
     pub compacted: usize,
-    /// Reads and watches that were refused because they asked for the future.
+    /// Reads and watches refused for a future revision.
     pub future: usize,
     /// Compactions.
     pub compactions: usize,
-    /// Watches that told something.
+    /// Watches that yielded changes.
     pub watches: usize,
-    /// Of these, such as began in the past.
+    /// Watches resumed from a past revision.
     pub resumed: usize,
-    /// Changes that were told.
-    pub told: usize,
-    /// Marks that were told.
+    /// Items of changes.
+    pub changes: usize,
+    /// Items of progress.
     pub marks: usize,
 }
 
-/// A run that did not load the store is no evidence.
+/// The run had too little traffic to be conclusive.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("seed {seed}: there were {there} {what}, and {least} are the least that shows something: {load:?}")]
-pub struct TooLittle {
-    /// The run's.
+#[error("seed {seed}: {count} {kind}, and a conclusive run has at least {minimum}: {load:?}")]
+pub struct InsufficientTraffic {
+    /// The seed of the run.
     pub seed: u64,
-    /// What is missing.
-    pub what: &'static str,
-    /// How many there were.
-    pub there: usize,
-    /// How many there should have been.
-    pub least: usize,
-    /// Everything that came about.
-    pub load: Box<Load>,
+    /// The kind of traffic.
+    pub kind: &'static str,
+    /// The count.
+    pub count: usize,
+    /// The minimum count.
+    pub minimum: usize,
+    /// The statistics of the run.
+    pub load: Box<TrafficStats>,
 }
 
-impl Load {
-    /// What came about in `history`.
+impl TrafficStats {
+    /// Computes the statistics of `history`.
     #[must_use]
     pub fn of(history: &History) -> Self {
         let mut load = Self::default();
@@ -69,9 +69,9 @@ impl Load {
             }
         }
         for watched in &history.watches {
-            let told = |seen: &&(u64, Seen)| matches!(seen.1, Seen::Changes { .. });
-            let count = watched.seen.iter().filter(told).count();
-            load.told += count;
+            let is_change = |seen: &&(u64, WatchItem)| matches!(seen.1, WatchItem::Changes { .. });
+            let count = watched.seen.iter().filter(is_change).count();
+            load.changes += count;
             load.marks += watched.seen.len() - count;
             load.watches += usize::from(count > 0);
             load.resumed += usize::from(count > 0 && watched.after > history.first);
@@ -81,7 +81,7 @@ impl Load {
         load
     }
 
-    pub(super) fn suffices(self, plan: &Plan) -> Result<(), TooLittle> {
+    pub(super) fn suffices(self, plan: &TrafficPlan) -> Result<(), InsufficientTraffic> {
         let steps = plan.clients * plan.steps;
         let floors = [
             ("commits", self.commits, steps / 4),
@@ -93,13 +93,13 @@ impl Load {
             ("compactions", self.compactions, 3),
             ("watches", self.watches, plan.watchers * 3),
             ("watches that were resumed", self.resumed, plan.watchers * 2),
-            ("changes told", self.told, steps / 8),
-            ("marks", self.marks, plan.watchers),
+            ("changes changes", self.changes, steps / 8),
+            ("progress marks", self.marks, plan.watchers),
         ];
-        match floors.into_iter().find(|(_, there, least)| there < least) {
+        match floors.into_iter().find(|(_, count, minimum)| count < minimum) {
             None => Ok(()),
-            Some((what, there, least)) => {
-                Err(TooLittle { seed: plan.seed, what, there, least, load: Box::new(self) })
+            Some((kind, count, minimum)) => {
+                Err(InsufficientTraffic { seed: plan.seed, kind, count, minimum, load: Box::new(self) })
             }
         }
     }

@@ -1,4 +1,4 @@
-//! When history is old enough to be given up.
+//! The compaction policy as a state machine.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,28 +8,28 @@ use tokio::time::Instant;
 
 use crate::options::Retention;
 
-/// So many moments of a retention's age are remembered, so history is kept for up to a sixteenth longer.
+/// Samples per retention age; history is kept for up to a sixteenth longer.
 const MOMENTS: u32 = 16;
 
-/// Applies a [`Retention`]. Pure: it is told the time.
+/// Applies a [`Retention`]. Pure: the caller passes the time.
 #[derive(Debug)]
-pub(crate) struct Retaining {
+pub(crate) struct RetentionTracker {
     policy: Retention,
-    /// Which revision was the newest when.
+    /// The newest revision at each sampled time.
     moments: VecDeque<(Instant, Revision)>,
 }
 
-impl Retaining {
+impl RetentionTracker {
     pub(crate) fn new(policy: Retention) -> Self {
         Self { policy, moments: VecDeque::new() }
     }
 
-    /// Whether anything needs a time at all.
+    /// Returns whether the policy never compacts, so that the caller need not read the clock.
     pub(crate) fn is_manual(&self) -> bool {
         self.policy == Retention::MANUAL
     }
 
-    /// To which revision to compact now, if at all.
+    /// Returns the revision to compact to now, if any.
     pub(crate) fn step(&mut self, now: Instant, current: Revision, compacted: Revision) -> Option<Revision> {
         let by_age = self.policy.age.and_then(|age| self.by_age(age, now, current));
         let by_count = self.policy.revisions.and_then(|keep| by_count(keep, current, compacted));
@@ -48,7 +48,7 @@ impl Retaining {
     }
 }
 
-/// A little more than `keep` may gather first: many small compactions cost more than one.
+/// Lets somewhat more than `keep` accumulate: many small compactions cost more than one.
 fn by_count(keep: u64, current: Revision, compacted: Revision) -> Option<Revision> {
     let slack = (keep / 8).min(1024);
     (current.0 - compacted.0 > keep + slack).then(|| Revision(current.0 - keep))
@@ -59,8 +59,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn by_count_keeps_so_many() {
-        let mut retaining = Retaining::new(Retention { age: None, revisions: Some(80) });
+    fn by_count_keeps_the_configured_revisions() {
+        let mut retaining = RetentionTracker::new(Retention { age: None, revisions: Some(80) });
         let now = Instant::now();
         assert_eq!(retaining.step(now, Revision(91), Revision(1)), None);
         assert_eq!(retaining.step(now, Revision(92), Revision(1)), Some(Revision(12)));
@@ -68,8 +68,9 @@ mod tests {
     }
 
     #[test]
-    fn by_age_keeps_that_long_and_a_sixteenth() {
-        let mut retaining = Retaining::new(Retention { age: Some(Duration::from_secs(16)), revisions: None });
+    fn by_age_keeps_at_most_a_sixteenth_longer() {
+        let mut retaining =
+            RetentionTracker::new(Retention { age: Some(Duration::from_secs(16)), revisions: None });
         let start = Instant::now();
         let mut compacted = Revision(1);
         for second in 0..100 {
