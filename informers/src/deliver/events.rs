@@ -1,8 +1,8 @@
 //! The taking end of an inbox.
 
 use super::handler::{Registration, run};
-use super::slot::{By, Place, Slot, Taken};
-use super::{Lag, Told};
+use super::slot::{HandlerControl, HandlerSlot, TakeMode, Taken};
+use super::{Delivery, Lag};
 use std::fmt;
 use std::future::Future;
 use std::hash::Hash;
@@ -14,11 +14,11 @@ use std::time::Instant;
 /// It may be asked as rarely as one likes: meanwhile changes of one key become one.
 #[must_use = "dropping it removes the handler"]
 pub struct Events<N: Send, T: Send> {
-    pub(super) slot: Arc<Slot<N, T>>,
+    pub(super) slot: Arc<HandlerSlot<N, T>>,
 }
 
 impl<N: Send, T: Send> Events<N, T> {
-    pub(super) const fn new(slot: Arc<Slot<N, T>>) -> Self {
+    pub(super) const fn new(slot: Arc<HandlerSlot<N, T>>) -> Self {
         Self { slot }
     }
 
@@ -37,8 +37,8 @@ impl<N: Hash + Eq + Clone + Send + 'static, T: Clone + Send + 'static> Events<N,
     /// Waits for what is to be told next. `None`: the informer has stopped, and all that was due has been told.
     ///
     /// Dropping the future loses nothing.
-    pub async fn next(&mut self) -> Option<Told<N, T>> {
-        self.take(By::Pull).await
+    pub async fn next(&mut self) -> Option<Delivery<N, T>> {
+        self.take(TakeMode::Pull).await
     }
 
     /// Calls `handle` with each, one at a time, for as long as the future is driven; and what to remove the handler with.
@@ -46,24 +46,24 @@ impl<N: Hash + Eq + Clone + Send + 'static, T: Clone + Send + 'static> Events<N,
     /// A call that panics is counted, and the next one is made. Dropping the future removes the handler, too.
     pub fn each<H>(self, handle: H) -> (Registration, impl Future<Output = ()> + Send + use<N, T, H>)
     where
-        H: FnMut(Told<N, T>) + Send,
+        H: FnMut(Delivery<N, T>) + Send,
     {
         let registration = Registration::new(self.slot.clone());
         (registration, run(self, handle))
     }
 
-    pub(super) async fn take(&self, by: By) -> Option<Told<N, T>> {
+    pub(super) async fn take(&self, by: TakeMode) -> Option<Delivery<N, T>> {
         loop {
             match self.slot.take(by) {
-                Taken::Told(told) => return Some(told),
-                Taken::Over => return None,
-                Taken::Nothing => {}
+                Taken::Delivery(delivery) => return Some(delivery),
+                Taken::Closed => return None,
+                Taken::Empty => {}
             }
             let listener = self.slot.ready.listen();
             match self.slot.take(by) {
-                Taken::Told(told) => return Some(told),
-                Taken::Over => return None,
-                Taken::Nothing => listener.await,
+                Taken::Delivery(delivery) => return Some(delivery),
+                Taken::Closed => return None,
+                Taken::Empty => listener.await,
             }
         }
     }

@@ -1,7 +1,7 @@
 //! All the handlers of one cache.
 
-use super::slot::{Place, Slot};
-use super::{Closed, Displaced, Events, Inbox, Lag, News};
+use super::slot::{HandlerControl, HandlerSlot};
+use super::{Closed, DeliveryQueue, Displaced, Events, Lag, Notification};
 use machinery_objects::Mark;
 use machinery_sync::{Mutex, MutexGuard};
 use std::fmt;
@@ -22,7 +22,7 @@ pub struct Hub<N, T> {
 
 struct State<N, T> {
     /// Shared with those who wake them up outside the lock.
-    slots: Arc<Vec<Arc<Slot<N, T>>>>,
+    slots: Arc<Vec<Arc<HandlerSlot<N, T>>>>,
     /// What was there at the beginning has been published.
     synced: bool,
     closed: bool,
@@ -39,7 +39,7 @@ pub struct Publishing<'a, N, T> {
 }
 
 /// So many changes are put into an inbox while its lock is held.
-const AT_ONCE: usize = 64;
+const BATCH: usize = 64;
 
 impl<N, T> Hub<N, T> {
     /// A hub without handlers. The seed is for the hash tables of their inboxes.
@@ -98,7 +98,7 @@ impl<N, T> Hub<N, T> {
 impl<N: Hash + Eq + Clone + Send + 'static, T: Clone + Send + 'static> Hub<N, T> {
     /// Adds a handler, who is told first of all that is there.
     ///
-    /// `moment` takes a snapshot of the cache. It is called while nobody changes the cache, so it has to be quick. `list`
+    /// `take_snapshot` takes a snapshot of the cache. It is called while nobody changes the cache, so it has to be quick. `list`
     /// goes through the snapshot afterwards, when everybody goes on.
     ///
     /// # Errors
@@ -106,48 +106,48 @@ impl<N: Hash + Eq + Clone + Send + 'static, T: Clone + Send + 'static> Hub<N, T>
     pub fn register<S>(
         &self,
         now: Instant,
-        moment: impl FnOnce() -> S,
+        take_snapshot: impl FnOnce() -> S,
         list: impl FnOnce(&S, &mut dyn FnMut(&N, &T)),
     ) -> Result<Events<N, T>, Closed> {
         let mut state = self.state.lock();
         if state.closed {
             return Err(Closed);
         }
-        let (snapshot, synced) = (moment(), state.synced);
-        let slot = Arc::new(Slot::new(self.seed, synced));
+        let (snapshot, synced) = (take_snapshot(), state.synced);
+        let slot = Arc::new(HandlerSlot::new(self.seed, synced));
         let slots = Arc::make_mut(&mut state.slots);
         slots.retain(|slot| !slot.is_over());
         slots.push(slot.clone());
         drop(state);
         let events = Events::new(slot);
-        let mut inbox = Inbox::new(self.seed);
-        list(&snapshot, &mut |key, object| drop(inbox.begin(now, key, object)));
+        let mut queue = DeliveryQueue::new(self.seed);
+        list(&snapshot, &mut |key, object| drop(queue.put_initial(now, key, object)));
         drop(snapshot);
         if synced {
-            inbox.mark(Mark::Synced);
+            queue.mark(Mark::Synced);
         }
-        events.slot.begin(inbox);
+        events.slot.prepend_initial(queue);
         Ok(events)
     }
 }
 
 impl<N: Hash + Eq + Clone + Send, T: Clone + Send> Publishing<'_, N, T> {
     /// Tells all handlers of changes of the cache, in this order.
-    pub fn publish(&mut self, now: Instant, news: &[News<N, T>]) {
+    pub fn publish(&mut self, now: Instant, notifications: &[Notification<N, T>]) {
         let Some(state) = &mut self.state else { return };
-        let mut all_hear = true;
-        for news in news.chunks(AT_ONCE) {
+        let mut all_open = true;
+        for notifications in notifications.chunks(BATCH) {
             for slot in &**state.slots {
-                all_hear &= slot.put(now, news, &mut self.displaced);
+                all_open &= slot.put(now, notifications, &mut self.displaced);
             }
         }
-        if !all_hear {
+        if !all_open {
             Arc::make_mut(&mut state.slots).retain(|slot| !slot.is_over());
         }
     }
 
     /// Whether there may be anybody to tell.
-    pub fn is_heard(&self) -> bool {
+    pub fn has_handlers(&self) -> bool {
         self.state.as_ref().is_some_and(|state| !state.slots.is_empty())
     }
 

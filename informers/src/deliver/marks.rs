@@ -4,10 +4,10 @@ use machinery_objects::{EditNumber, Mark, ResourceVersion};
 
 /// Boxed, because most keys have none before them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Marks(Option<Box<Due>>);
+pub(super) struct Marks(Option<Box<PendingMarks>>);
 
 #[derive(Clone, Debug, Default)]
-struct Due {
+struct PendingMarks {
     synced: bool,
     complete: Option<EditNumber>,
     progress: Option<ResourceVersion>,

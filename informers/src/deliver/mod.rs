@@ -3,7 +3,7 @@
 //! An informer has a [`Hub`] for its handlers. Whoever has a cache of their own can have one, too:
 //!
 //! ```
-//! use machinery_informers::deliver::{Change, Hub, News, Told};
+//! use machinery_informers::deliver::{Change, Hub, Notification, Delivery};
 //! use machinery_objects::Event;
 //! use machinery_snapshot::Map;
 //! use std::time::Instant;
@@ -17,15 +17,15 @@
 //! })?;
 //!
 //! for object in 2..100 {
-//!     let mut publishing = hub.publishing();                      // nobody comes between a change and its news
+//!     let mut publishing = hub.publishing();                      // nobody comes between a change and its notifications
 //!     let before = cache.insert("a", object);
-//!     let change = Change::Now { object, initial: false };
-//!     publishing.publish(now, &[News { key: "a", before, change }]);
+//!     let change = Change::Present { object, initial: false };
+//!     publishing.publish(now, &[Notification { key: "a", before, change }]);
 //! }
 //! hub.close();
 //!
 //! futures::executor::block_on(async {
-//!     let first = Told::Event("a", Event::Added { object: 99, initial: true });
+//!     let first = Delivery::Event("a", Event::Added { object: 99, initial: true });
 //!     assert_eq!(events.next().await, Some(first));               // as it is, and not how it came to that
 //!     assert_eq!(events.next().await, None);
 //! });
@@ -35,9 +35,9 @@
 mod events;
 mod handler;
 mod hub;
-mod inbox;
 mod marks;
-mod news;
+mod notification;
+mod queue;
 mod slot;
 #[cfg(all(test, feature = "tokio", not(machinery_loom)))]
 mod tests;
@@ -47,6 +47,6 @@ pub use handler::Registration;
 #[cfg(feature = "tokio")]
 pub use handler::spawn;
 pub use hub::{Hub, Publishing};
-pub use inbox::{Displaced, Inbox};
-pub use news::{Change, Gone, News, Told};
+pub use notification::{Change, Delivery, Notification, Removal};
+pub use queue::{DeliveryQueue, Displaced};
 pub use slot::{Closed, Lag};

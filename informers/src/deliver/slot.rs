@@ -1,6 +1,6 @@
 //! One handler's place: its inbox, and how far it and its handler have come.
 
-use super::{Displaced, Inbox, News, Told};
+use super::{Delivery, DeliveryQueue, Displaced, Notification};
 use machinery_objects::Mark;
 use machinery_sync::{Mutex, Notify};
 use std::hash::Hash;
@@ -27,7 +27,7 @@ pub struct Lag {
 
 /// One handler's place. Its lock is held for some changes at a time, and for no call of anybody's but the keys' `Eq`,
 /// `Hash` and `Clone` and the states' `Clone`.
-pub(super) struct Slot<N, T> {
+pub(super) struct HandlerSlot<N, T> {
     state: Mutex<State<N, T>>,
     /// The taking end waits for something to tell.
     pub(super) ready: Notify,
@@ -36,53 +36,53 @@ pub(super) struct Slot<N, T> {
 }
 
 struct State<N, T> {
-    inbox: Inbox<N, T>,
-    phase: Phase,
+    queue: DeliveryQueue<N, T>,
+    phase: HandlerPhase,
     synced: Synced,
     /// A call is running.
-    calling: Option<Calling>,
+    calling: Option<RunningCall>,
     /// What was taken last had been due since then.
     busy_since: Option<Instant>,
     panics: u64,
 }
 
 /// Where a call is running. Under loom all threads look like one.
-type Calling = Option<std::thread::ThreadId>;
+type RunningCall = Option<std::thread::ThreadId>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+enum HandlerPhase {
     Open,
     /// Nothing more comes; what is due is still told.
     Closing,
     /// Nothing is told any more.
-    Over,
+    Closed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Synced {
     No,
     /// The mark is in the inbox.
-    Due,
+    Queued,
     /// The mark has been handled.
     Done,
 }
 
 /// An answer to the taking end.
 pub(super) enum Taken<N, T> {
-    Told(Told<N, T>),
-    Nothing,
-    Over,
+    Delivery(Delivery<N, T>),
+    Empty,
+    Closed,
 }
 
 /// Whether what is taken is taken by a call, which is over later.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum By {
+pub(super) enum TakeMode {
     Call,
     Pull,
 }
 
 /// What others can ask of any handler's place.
-pub(super) trait Place: Send + Sync {
+pub(super) trait HandlerControl: Send + Sync {
     /// Ends it: no call begins after this.
     fn stop(&self);
     fn lag(&self, now: Instant) -> Lag;
@@ -94,13 +94,13 @@ pub(super) trait Place: Send + Sync {
     fn changed(&self) -> &Notify;
 }
 
-impl<N, T> Slot<N, T> {
-    /// A place for whoever is told of the beginning later, which [`Slot::begin`] puts before all else.
+impl<N, T> HandlerSlot<N, T> {
+    /// A place for whoever is told of the beginning later, which [`HandlerSlot::prepend_initial`] puts before all else.
     pub(super) fn new(seed: u64, synced: bool) -> Self {
         let state = State {
-            inbox: Inbox::new(seed),
-            phase: Phase::Open,
-            synced: if synced { Synced::Due } else { Synced::No },
+            queue: DeliveryQueue::new(seed),
+            phase: HandlerPhase::Open,
+            synced: if synced { Synced::Queued } else { Synced::No },
             calling: None,
             busy_since: None,
             panics: 0,
@@ -111,21 +111,21 @@ impl<N, T> Slot<N, T> {
     /// Nothing more comes.
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
-        if state.phase == Phase::Open {
-            state.phase = Phase::Closing;
+        if state.phase == HandlerPhase::Open {
+            state.phase = HandlerPhase::Closing;
         }
     }
 
     /// Puts a mark behind all that is due. There is one first sync.
     pub(super) fn mark(&self, mark: &Mark) {
         let mut state = self.state.lock();
-        if state.phase == Phase::Over || (*mark == Mark::Synced && state.synced != Synced::No) {
+        if state.phase == HandlerPhase::Closed || (*mark == Mark::Synced && state.synced != Synced::No) {
             return;
         }
         if *mark == Mark::Synced {
-            state.synced = Synced::Due;
+            state.synced = Synced::Queued;
         }
-        state.inbox.mark(mark.clone());
+        state.queue.mark(mark.clone());
     }
 
     /// A call is over.
@@ -137,107 +137,107 @@ impl<N, T> Slot<N, T> {
         if was_synced {
             state.synced = Synced::Done;
         }
-        let is_news = was_synced || state.phase == Phase::Over;
+        let wakes = was_synced || state.phase == HandlerPhase::Closed;
         drop(state);
-        if is_news {
+        if wakes {
             self.changed.notify_all();
         }
     }
 }
 
-impl<N: Hash + Eq + Clone, T: Clone> Slot<N, T> {
+impl<N: Hash + Eq + Clone, T: Clone> HandlerSlot<N, T> {
     /// Puts changes behind all that is due, and what they displace among what is to be dropped later. Says whether
     /// anybody will hear of them.
     pub(super) fn put(
         &self,
         now: Instant,
-        news: &[News<N, T>],
+        notifications: &[Notification<N, T>],
         displaced: &mut Vec<Displaced<N, T>>,
     ) -> bool {
         let mut state = self.state.lock();
-        if state.phase == Phase::Over {
+        if state.phase == HandlerPhase::Closed {
             return false;
         }
-        for News { key, before, change } in news {
-            displaced.extend(state.inbox.put(now, key, before.as_ref(), change));
+        for Notification { key, before, change } in notifications {
+            displaced.extend(state.queue.put(now, key, before.as_ref(), change));
         }
         true
     }
 
     /// Puts what was there at the beginning before all that was put since.
-    pub(super) fn begin(&self, mut inbox: Inbox<N, T>) {
+    pub(super) fn prepend_initial(&self, mut queue: DeliveryQueue<N, T>) {
         let mut state = self.state.lock();
-        if state.phase == Phase::Over {
+        if state.phase == HandlerPhase::Closed {
             return;
         }
-        std::mem::swap(&mut state.inbox, &mut inbox);
-        let displaced = state.inbox.append(inbox);
+        std::mem::swap(&mut state.queue, &mut queue);
+        let displaced = state.queue.append(queue);
         drop(state);
         drop(displaced);
     }
 
-    /// Takes what is to be told next. A call is under way then until it has [`Slot::returned`].
-    pub(super) fn take(&self, by: By) -> Taken<N, T> {
+    /// Takes what is to be told next. A call is under way then until it has [`HandlerSlot::returned`].
+    pub(super) fn take(&self, by: TakeMode) -> Taken<N, T> {
         let mut state = self.state.lock();
-        if state.phase == Phase::Over {
-            return Taken::Over;
+        if state.phase == HandlerPhase::Closed {
+            return Taken::Closed;
         }
-        let oldest = state.inbox.oldest();
-        let Some((told, displaced)) = state.inbox.next() else {
+        let oldest = state.queue.oldest();
+        let Some((delivery, displaced)) = state.queue.next() else {
             state.busy_since = None;
-            return if state.phase == Phase::Closing { Taken::Over } else { Taken::Nothing };
+            return if state.phase == HandlerPhase::Closing { Taken::Closed } else { Taken::Empty };
         };
         state.busy_since = oldest;
         match by {
-            By::Call => state.calling = Some(here()),
-            By::Pull if matches!(told, Told::Mark(Mark::Synced)) => {
+            TakeMode::Call => state.calling = Some(current_thread()),
+            TakeMode::Pull if matches!(delivery, Delivery::Mark(Mark::Synced)) => {
                 state.synced = Synced::Done;
                 drop(state);
                 self.changed.notify_all();
-                return Taken::Told(told);
+                return Taken::Delivery(delivery);
             }
-            By::Pull => {}
+            TakeMode::Pull => {}
         }
         drop(state);
         drop(displaced);
-        Taken::Told(told)
+        Taken::Delivery(delivery)
     }
 }
 
-impl<N: Send, T: Send> Place for Slot<N, T> {
+impl<N: Send, T: Send> HandlerControl for HandlerSlot<N, T> {
     fn stop(&self) {
         let mut state = self.state.lock();
-        state.phase = Phase::Over;
-        let inbox = std::mem::replace(&mut state.inbox, Inbox::new(0));
+        state.phase = HandlerPhase::Closed;
+        let queue = std::mem::replace(&mut state.queue, DeliveryQueue::new(0));
         drop(state);
-        drop(inbox);
+        drop(queue);
         self.ready.notify_one();
         self.changed.notify_all();
     }
 
     fn lag(&self, now: Instant) -> Lag {
         let state = self.state.lock();
-        let since = state.busy_since.or_else(|| state.inbox.oldest());
+        let since = state.busy_since.or_else(|| state.queue.oldest());
         let waiting = since.map_or(Duration::ZERO, |since| now.saturating_duration_since(since));
-        Lag { due: state.inbox.len(), waiting, panics: state.panics }
+        Lag { due: state.queue.len(), waiting, panics: state.panics }
     }
 
     fn synced(&self) -> Option<Result<(), Closed>> {
         let state = self.state.lock();
         match (state.synced, state.phase) {
             (Synced::Done, _) => Some(Ok(())),
-            (_, Phase::Over) => Some(Err(Closed)),
+            (_, HandlerPhase::Closed) => Some(Err(Closed)),
             _ => None,
         }
     }
 
     fn is_over(&self) -> bool {
-        self.state.lock().phase == Phase::Over
+        self.state.lock().phase == HandlerPhase::Closed
     }
 
     fn is_calling(&self) -> bool {
         let calling = self.state.lock().calling;
-        calling.is_some_and(|thread| thread.is_none() || thread != here())
+        calling.is_some_and(|thread| thread.is_none() || thread != current_thread())
     }
 
     fn changed(&self) -> &Notify {
@@ -246,11 +246,11 @@ impl<N: Send, T: Send> Place for Slot<N, T> {
 }
 
 #[cfg(not(machinery_loom))]
-fn here() -> Calling {
+fn current_thread() -> RunningCall {
     Some(std::thread::current().id())
 }
 
 #[cfg(machinery_loom)]
-const fn here() -> Calling {
+const fn current_thread() -> RunningCall {
     None
 }

@@ -8,11 +8,11 @@ use std::time::Duration;
 use machinery_objects::{Filter, ListWatch, Object, ObjectKey};
 use machinery_snapshot::{Index, Label, Map};
 
-use super::indexes::found;
+use super::indexes::index_fn;
 use super::shared::{Informer, Setup};
-use crate::reflect::Limits;
-use crate::seed::some_seed;
-use crate::source::{as_they_come, projected};
+use crate::reflect::ReflectorLimits;
+use crate::seed::random_seed;
+use crate::source::{projected, unprojected};
 
 /// Makes an [`Informer`]. Begun by [`Informer::builder`] or [`Informer::projection`].
 #[must_use = "a builder is nothing until it builds"]
@@ -20,10 +20,10 @@ pub struct Builder<T> {
     source: Arc<dyn ListWatch<Arc<T>>>,
     map: machinery_snapshot::Builder<ObjectKey, Arc<T>>,
     filter: Filter,
-    limits: Limits,
+    limits: ReflectorLimits,
     seed: u64,
-    audit: Option<Duration>,
-    panics: Arc<AtomicU64>,
+    drift_check: Option<Duration>,
+    index_panics: Arc<AtomicU64>,
 }
 
 impl<T: Object> Informer<T> {
@@ -32,7 +32,7 @@ impl<T: Object> Informer<T> {
     where
         S: Into<Arc<T>> + Send + 'static,
     {
-        Builder::new(as_they_come(source))
+        Builder::new(unprojected(source))
     }
 
     /// An informer that keeps a part of each object: whatever the function makes of it, as it is read, before the next one is.
@@ -42,26 +42,26 @@ impl<T: Object> Informer<T> {
     /// Where the source itself reads objects as what is to be kept, as one over the wire does, nothing else is ever made.
     pub fn projection<S>(
         source: Arc<dyn ListWatch<S>>,
-        keep: impl Fn(S) -> T + Send + Sync + 'static,
+        project: impl Fn(S) -> T + Send + Sync + 'static,
     ) -> Builder<T>
     where
         S: Object,
     {
-        Builder::new(projected(source, keep))
+        Builder::new(projected(source, project))
     }
 }
 
 impl<T: Object> Builder<T> {
     fn new(source: Arc<dyn ListWatch<Arc<T>>>) -> Self {
-        let seed = some_seed();
+        let seed = random_seed();
         Self {
             source,
             map: Map::builder(seed),
             filter: Filter::default(),
-            limits: Limits::default(),
+            limits: ReflectorLimits::default(),
             seed,
-            audit: None,
-            panics: Arc::default(),
+            drift_check: None,
+            index_panics: Arc::default(),
         }
     }
 
@@ -76,7 +76,7 @@ impl<T: Object> Builder<T> {
         I: Ord + Clone + Send + Sync + 'static,
         R: IntoIterator<Item = I> + 'static,
     {
-        let find = found(find, self.panics.clone());
+        let find = index_fn(find, self.index_panics.clone());
         self.map.index(move |_, object| find(object))
     }
 
@@ -100,7 +100,7 @@ impl<T: Object> Builder<T> {
     }
 
     /// Takes as much, and waits as long.
-    pub fn limits(&mut self, limits: Limits) -> &mut Self {
+    pub fn limits(&mut self, limits: ReflectorLimits) -> &mut Self {
         self.limits = limits;
         self
     }
@@ -108,8 +108,8 @@ impl<T: Object> Builder<T> {
     /// Compares the cache with a list as often, but with a second between two at the least. What differs, and goes on to differ
     /// when the cache has come so far, is [counted](super::Counts::drifts), and all is listed anew. While there is a
     /// [trouble](super::State::trouble) nothing is judged.
-    pub fn audit(&mut self, every: Duration) -> &mut Self {
-        self.audit = Some(every);
+    pub fn drift_check(&mut self, every: Duration) -> &mut Self {
+        self.drift_check = Some(every);
         self
     }
 
@@ -122,8 +122,8 @@ impl<T: Object> Builder<T> {
     /// Makes it. It is empty until it [runs](Informer::run).
     #[must_use]
     pub fn build(self) -> Informer<T> {
-        let Self { source, map, filter, limits, seed, audit, panics } = self;
-        Informer::new(Setup { source, map: map.build(), filter, limits, seed, audit, panics })
+        let Self { source, map, filter, limits, seed, drift_check, index_panics } = self;
+        Informer::new(Setup { source, map: map.build(), filter, limits, seed, drift_check, index_panics })
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::vec::IntoIter;
 
 /// What the function finds in an object; if it panics nothing, and that is counted.
-pub(super) fn found<T, R: IntoIterator>(
+pub(super) fn index_fn<T, R: IntoIterator>(
     find: impl Fn(&T) -> R,
     panics: Arc<AtomicU64>,
 ) -> impl Fn(&Arc<T>) -> Values<R::Item> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use machinery_objects::{ResourceVersion, Unreadable};
 
 use crate::deliver::Lag;
-use crate::reflect::Trouble;
+use crate::reflect::ReflectorError;
 
 /// How an informer is, for people and for health checks.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct State {
     /// It has stopped: nothing changes any more.
     pub closed: bool,
     /// What keeps it from being up to date. It tries again by itself.
-    pub trouble: Option<Trouble>,
+    pub trouble: Option<ReflectorError>,
     /// Objects that cannot be read, the first thousand of them.
     pub unreadable: Vec<Unreadable>,
     /// How many are told.
@@ -53,7 +53,7 @@ pub struct Counts {
     /// Times that a function of an index panicked.
     pub index_panics: u64,
     /// Comparisons with a list, those from which nothing could be said aside.
-    pub audits: u64,
+    pub drift_checks: u64,
     /// Objects that were found to differ from it; at most 16 of them are looked into each time, by turns.
     pub drifts: u64,
 }

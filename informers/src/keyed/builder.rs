@@ -8,23 +8,23 @@ use std::time::Duration;
 use machinery_objects::{Filter, InterestBy, ListWatch, Object};
 use machinery_sync::{Mutex, contained};
 
-use super::holdings::Holdings;
 use super::informers::KeyedInformers;
+use super::keyed_cache::KeyedCache;
+use super::keyed_store::KeyFn;
 use super::progress::Progress;
-use super::shared::{Shared, Text};
-use super::shelves::Find;
-use crate::reflect::Limits;
-use crate::seed::some_seed;
-use crate::source::as_they_come;
+use super::shared::{KeyedShared, SelectorKey};
+use crate::reflect::ReflectorLimits;
+use crate::seed::random_seed;
+use crate::source::unprojected;
 
 /// Makes [`KeyedInformers`]. Begun by [`KeyedInformers::builder`].
 #[must_use = "a builder is nothing until it builds"]
 pub struct KeyedBuilder<F, T> {
     source: Arc<dyn ListWatch<Arc<T>>>,
     by: InterestBy,
-    find: Find<F, T>,
+    find: KeyFn<F, T>,
     filter: Filter,
-    limits: Limits,
+    limits: ReflectorLimits,
     seed: u64,
     linger: Duration,
     keys: usize,
@@ -32,9 +32,9 @@ pub struct KeyedBuilder<F, T> {
 }
 
 /// So many keys at the most, unless one says otherwise.
-const KEYS: usize = 100_000;
+const DEFAULT_MAX_KEYS: usize = 100_000;
 
-impl<F: Text, T: Object> KeyedInformers<F, T> {
+impl<F: SelectorKey, T: Object> KeyedInformers<F, T> {
     /// Informers by the values of a field or a label, which the function finds in an object too; one on which
     /// it panics is under no key. It is called where the names are locked: it must not use the informers. The texts of two keys differ.
     pub fn builder<S>(
@@ -46,25 +46,25 @@ impl<F: Text, T: Object> KeyedInformers<F, T> {
         S: Into<Arc<T>> + Send + 'static,
     {
         KeyedBuilder {
-            source: as_they_come(source),
+            source: unprojected(source),
             by,
-            find: Arc::new(careful(find)),
+            find: Arc::new(catch_panics(find)),
             filter: Filter::default(),
-            limits: Limits::default(),
-            seed: some_seed(),
+            limits: ReflectorLimits::default(),
+            seed: random_seed(),
             linger: Duration::ZERO,
-            keys: KEYS,
+            keys: DEFAULT_MAX_KEYS,
             per_key: false,
         }
     }
 }
 
 /// An object on which the function panics is under no key.
-fn careful<F, T>(find: impl Fn(&T) -> Option<F>) -> impl Fn(&T) -> Option<F> {
+fn catch_panics<F, T>(find: impl Fn(&T) -> Option<F>) -> impl Fn(&T) -> Option<F> {
     move |object| contained(|| find(object)).ok().flatten()
 }
 
-impl<F: Text, T: Object> KeyedBuilder<F, T> {
+impl<F: SelectorKey, T: Object> KeyedBuilder<F, T> {
     /// Takes only such objects, whatever their key.
     pub fn filter(mut self, filter: Filter) -> Self {
         self.filter = filter;
@@ -72,7 +72,7 @@ impl<F: Text, T: Object> KeyedBuilder<F, T> {
     }
 
     /// Takes as much, and waits as long.
-    pub const fn limits(mut self, limits: Limits) -> Self {
+    pub const fn limits(mut self, limits: ReflectorLimits) -> Self {
         self.limits = limits;
         self
     }
@@ -105,9 +105,9 @@ impl<F: Text, T: Object> KeyedBuilder<F, T> {
     #[must_use]
     pub fn build(self) -> KeyedInformers<F, T> {
         let Self { source, by, find, filter, limits, seed, linger, keys, per_key } = self;
-        let holdings = Arc::new(Holdings::new(seed, keys, linger));
+        let keyed_cache = Arc::new(KeyedCache::new(seed, keys, linger));
         let (report, streams) = (Mutex::default(), AtomicU64::new(0));
-        KeyedInformers::new(Shared {
+        KeyedInformers::new(KeyedShared {
             source,
             by,
             find,
@@ -116,7 +116,7 @@ impl<F: Text, T: Object> KeyedBuilder<F, T> {
             seed,
             linger,
             per_key,
-            holdings,
+            keyed_cache,
             progress: Progress::default(),
             report,
             streams,

@@ -11,21 +11,21 @@ use std::time::Instant;
 use machinery_objects::{EditNumber, ResourceVersion, SourceError, WatchError, WatchEvent};
 
 use super::edits::Edit;
-use super::progress::Shown;
-use super::refused::RefusedKeys;
-use super::room::Room;
-use super::wanted::Tenure;
-use crate::reflect::{Backoff, Effect, Found, Limits, Trouble};
+use super::interest_counts::Tenure;
+use super::progress::ShownVersion;
+use super::refused_keys::RefusedKeys;
+use super::request_budget::RequestBudget;
+use crate::reflect::{Backoff, Effect, ReflectorError, ReflectorLimits, SourceObject};
 
 /// What happened.
-pub(crate) enum Input<T> {
+pub(crate) enum StreamInput<T> {
     /// What [`Editor::due`] said is past; or other keys are wanted.
     Time,
     Opened,
     /// It did not open, or ended so.
     Failed(WatchError),
     Ended,
-    Event(WatchEvent<Found<T>>),
+    Event(WatchEvent<SourceObject<T>>),
     Edited(EditNumber),
     NotEdited(WatchError),
     /// There is no room for what came, and it was left out with all after it.
@@ -34,7 +34,7 @@ pub(crate) enum Input<T> {
 
 /// What to ask the source for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Order<F> {
+pub(crate) enum StreamCommand<F> {
     /// In place of whatever was under way.
     Open {
         keys: BTreeMap<F, Tenure>,
@@ -50,117 +50,117 @@ pub(crate) enum Order<F> {
 
 /// The machine. `F` is what keys are.
 pub(crate) struct Editor<F> {
-    pub(super) limits: Limits,
-    pub(super) phase: Phase,
+    pub(super) limits: ReflectorLimits,
+    pub(super) phase: StreamPhase,
     pub(super) due: Instant,
     pub(super) backoff: Backoff,
     /// The keys that are wanted.
-    pub(super) wanted: BTreeMap<F, Tenure>,
-    /// Those that the source was asked for. They are known, but for what an edit adds, if all is `whole`.
-    pub(super) asked: BTreeMap<F, Tenure>,
+    pub(super) desired: BTreeMap<F, Tenure>,
+    /// Those that the source was asked for. They are known, but for what an edit adds, if all is `all_known`.
+    pub(super) requested: BTreeMap<F, Tenure>,
     pub(super) edit: Option<Edit<F>>,
     /// No edit is made before.
     pub(super) not_before: Option<Instant>,
     /// Of edits that the source did not make.
-    pub(super) refusals: Backoff,
+    pub(super) edit_backoff: Backoff,
     /// So many keys go into a request, as far as is known of what the source takes; and whether more may.
-    pub(super) part: usize,
-    pub(super) grows: bool,
+    pub(super) batch: usize,
+    pub(super) batch_grows: bool,
     /// Keys that the source refused, each alone.
     pub(super) refused: RefusedKeys<F>,
     /// Of keys that are known all has been told up to here.
-    pub(super) reached: Option<ResourceVersion>,
+    pub(super) resume_version: Option<ResourceVersion>,
     /// Whether a version that is not greater is not later.
     pub(super) ordered: bool,
-    pub(super) whole: bool,
+    pub(super) all_known: bool,
     /// Keys that are not asked for as they are wanted.
     pub(super) dirty: BTreeSet<F>,
     /// Those of them that were known, and of which what is held is old.
     pub(super) stale: BTreeSet<F>,
     /// What is held under those that are stale is of a time that never was: the source was restored.
-    pub(super) lost: bool,
+    pub(super) pre_restore: bool,
     /// Those that are so since somebody looked.
     pub(super) outdated: Vec<(F, Tenure)>,
     /// The source showed less than it once did, and has not shown since that it has it all.
-    pub(super) doubted: bool,
+    pub(super) is_doubtful: bool,
     /// What the source is to say is complete.
-    pub(super) awaited: Option<Awaited>,
+    pub(super) awaited: Option<AwaitedCompletion>,
     /// Since when the source shows less than it did, each time that it was asked.
-    pub(super) behind: Option<Instant>,
+    pub(super) behind_since: Option<Instant>,
     /// When the stream began, and how often it has told since what was not known.
     pub(super) began: Instant,
-    pub(super) news: u64,
+    pub(super) progress_events: u64,
 }
 
 /// The source is to say that something is complete: an edit, or the keys that it was opened with. That it says other things
 /// does not put this off for ever.
 #[derive(Clone, Copy)]
-pub(super) struct Awaited {
+pub(super) struct AwaitedCompletion {
     pub(super) began: Instant,
     /// When the last object came.
-    pub(super) told: Instant,
+    pub(super) last_object: Instant,
     pub(super) objects: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum StreamPhase {
     /// With no key wanted there is nothing to ask for.
     Idle,
     Waiting,
     Opening {
-        anew: bool,
+        relists: bool,
     },
     /// It was opened, and its first keys are not complete.
     Beginning {
-        anew: bool,
+        relists: bool,
     },
     Going,
 }
 
 impl<F: Ord + Clone + Display> Editor<F> {
-    pub(crate) fn new(limits: Limits, ordered: bool, seed: u64, now: Instant) -> Self {
+    pub(crate) fn new(limits: ReflectorLimits, ordered: bool, seed: u64, now: Instant) -> Self {
         Self {
             limits: limits.bounded(),
-            phase: Phase::Idle,
+            phase: StreamPhase::Idle,
             due: now,
             backoff: Backoff::new(seed),
-            wanted: BTreeMap::new(),
-            asked: BTreeMap::new(),
+            desired: BTreeMap::new(),
+            requested: BTreeMap::new(),
             edit: None,
             not_before: None,
-            refusals: Backoff::new(!seed),
-            part: usize::MAX,
-            grows: true,
+            edit_backoff: Backoff::new(!seed),
+            batch: usize::MAX,
+            batch_grows: true,
             refused: RefusedKeys::new(seed.rotate_left(32)),
-            reached: None,
+            resume_version: None,
             ordered,
-            whole: false,
+            all_known: false,
             dirty: BTreeSet::new(),
             stale: BTreeSet::new(),
-            lost: false,
+            pre_restore: false,
             outdated: Vec::new(),
-            doubted: false,
+            is_doubtful: false,
             awaited: None,
-            behind: None,
+            behind_since: None,
             began: now,
-            news: 0,
+            progress_events: 0,
         }
     }
 
-    /// When [`Input::Time`] is to come, unless something else does. `None`: never.
+    /// When [`StreamInput::Time`] is to come, unless something else does. `None`: never.
     pub(crate) fn due(&self) -> Option<Instant> {
         let edit = self.not_before.or_else(|| self.refused.due());
-        let edit = edit.filter(|_| self.phase == Phase::Going && self.edit.is_none());
+        let edit = edit.filter(|_| self.phase == StreamPhase::Going && self.edit.is_none());
         let due = [edit, self.overdue()].into_iter().flatten().fold(self.due, Instant::min);
-        (self.phase != Phase::Idle).then_some(due)
+        (self.phase != StreamPhase::Idle).then_some(due)
     }
 
     /// The version up to which all is shown that was ever known of keys that are wanted; while some of that is old, none.
-    pub(crate) fn shown(&self) -> Shown<'_> {
-        match &self.reached {
-            _ if self.doubted || (self.lost && !self.stale.is_empty()) => Shown::Doubtful,
-            Some(version) if self.whole && self.stale.is_empty() => Shown::UpTo(version),
-            _ => Shown::AsBefore,
+    pub(crate) fn shown(&self) -> ShownVersion<'_> {
+        match &self.resume_version {
+            _ if self.is_doubtful || (self.pre_restore && !self.stale.is_empty()) => ShownVersion::Doubtful,
+            Some(version) if self.all_known && self.stale.is_empty() => ShownVersion::UpTo(version),
+            _ => ShownVersion::AsBefore,
         }
     }
 
@@ -169,102 +169,104 @@ impl<F: Ord + Clone + Display> Editor<F> {
         std::mem::take(&mut self.outdated)
     }
 
-    /// Other keys are wanted, or others want them. [`Input::Time`] is to follow.
-    pub(crate) fn want(&mut self, changed: impl IntoIterator<Item = (F, Option<Tenure>)>) {
+    /// Other keys are wanted, or others want them. [`StreamInput::Time`] is to follow.
+    pub(crate) fn set_desired(&mut self, changed: impl IntoIterator<Item = (F, Option<Tenure>)>) {
         for (key, tenure) in changed {
             self.stale.remove(&key);
             self.refused.forget(&key);
             if let Some(tenure) = tenure {
                 self.dirty.insert(key.clone());
-                self.wanted.insert(key, tenure);
+                self.desired.insert(key, tenure);
                 continue;
             }
-            self.wanted.remove(&key);
+            self.desired.remove(&key);
             // Of one that the source was never asked for nothing is to be taken back.
-            if self.asked.contains_key(&key) {
+            if self.requested.contains_key(&key) {
                 self.dirty.insert(key);
             } else {
                 self.dirty.remove(&key);
             }
         }
-        self.lost &= !self.stale.is_empty();
+        self.pre_restore &= !self.stale.is_empty();
     }
 
     /// Goes on. No order: what is under way goes on too.
     pub(crate) fn step<T>(
         &mut self,
         now: Instant,
-        input: Input<T>,
+        input: StreamInput<T>,
         effects: &mut Vec<Effect<T>>,
         complete: &mut Vec<(F, Tenure)>,
-    ) -> Option<Order<F>> {
+    ) -> Option<StreamCommand<F>> {
         match input {
-            Input::Time => self.time(now, effects),
-            Input::Opened => {
-                if let Phase::Opening { anew } = self.phase {
-                    self.phase = Phase::Beginning { anew };
+            StreamInput::Time => self.time(now, effects),
+            StreamInput::Opened => {
+                if let StreamPhase::Opening { relists } = self.phase {
+                    self.phase = StreamPhase::Beginning { relists };
                     self.due = now + self.limits.silence;
-                    self.awaited = Some(Awaited { began: now, told: now, objects: 0 });
-                    (self.began, self.news) = (now, 0);
+                    self.awaited = Some(AwaitedCompletion { began: now, last_object: now, objects: 0 });
+                    (self.began, self.progress_events) = (now, 0);
                 }
                 None
             }
-            Input::Failed(error) => Some(self.failed(now, error, effects)),
-            Input::Ended => Some(self.ended(now, effects)),
-            Input::Event(event) => self.event(now, event, effects, complete),
-            Input::Edited(number) => {
+            StreamInput::Failed(error) => Some(self.failed(now, error, effects)),
+            StreamInput::Ended => Some(self.ended(now, effects)),
+            StreamInput::Event(event) => self.event(now, event, effects, complete),
+            StreamInput::Edited(number) => {
                 let edit = self.edit.as_mut()?;
                 edit.number = Some(number);
                 self.echo(now, None, effects, complete)
             }
-            Input::NotEdited(error) => self.not_edited(now, error, effects),
-            Input::Full => Some(self.full(now, effects)),
+            StreamInput::NotEdited(error) => self.not_edited(now, error, effects),
+            StreamInput::Full => Some(self.full(now, effects)),
         }
     }
 
-    fn time<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Option<Order<F>> {
+    fn time<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Option<StreamCommand<F>> {
         match self.phase {
-            Phase::Idle if self.wanted.is_empty() => None,
-            Phase::Idle => Some(self.open(now, effects)),
-            Phase::Waiting if now >= self.due => Some(self.open(now, effects)),
-            Phase::Waiting => None,
-            Phase::Opening { .. } if now >= self.due => {
+            StreamPhase::Idle if self.desired.is_empty() => None,
+            StreamPhase::Idle => Some(self.open(now, effects)),
+            StreamPhase::Waiting if now >= self.due => Some(self.open(now, effects)),
+            StreamPhase::Waiting => None,
+            StreamPhase::Opening { .. } if now >= self.due => {
                 Some(self.failed(now, SourceError::TimedOut.into(), effects))
             }
-            Phase::Beginning { .. } | Phase::Going if now >= self.due => {
-                effects.push(Effect::Troubled(Trouble::Silent(self.limits.silence)));
-                self.behind = None;
+            StreamPhase::Beginning { .. } | StreamPhase::Going if now >= self.due => {
+                effects.push(Effect::Failed(ReflectorError::Silent(self.limits.silence)));
+                self.behind_since = None;
                 self.abandon(now, effects);
                 Some(self.open(now, effects))
             }
-            Phase::Beginning { .. } | Phase::Going if self.overdue().is_some_and(|due| now >= due) => {
-                Some(self.give_up(now, Trouble::NoEnd, effects))
+            StreamPhase::Beginning { .. } | StreamPhase::Going
+                if self.overdue().is_some_and(|due| now >= due) =>
+            {
+                Some(self.give_up(now, ReflectorError::NoEnd, effects))
             }
-            Phase::Going => self.edit(now, effects),
-            Phase::Opening { .. } | Phase::Beginning { .. } => None,
+            StreamPhase::Going => self.edit(now, effects),
+            StreamPhase::Opening { .. } | StreamPhase::Beginning { .. } => None,
         }
     }
 
     /// Goes on where it was with the keys that are known; if there are none, with the state of those that are wanted. Others
     /// than go into the request are added by edits; so are those that were refused, unless there are no others.
-    pub(super) fn open<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Order<F> {
-        self.asked.retain(|key, tenure| self.wanted.get(key) == Some(tenure));
-        let resumes = self.whole && self.asked.keys().any(|key| !self.refused.has(key));
+    pub(super) fn open<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> StreamCommand<F> {
+        self.requested.retain(|key, tenure| self.desired.get(key) == Some(tenure));
+        let resumes = self.all_known && self.requested.keys().any(|key| !self.refused.has(key));
         let keys = if resumes {
-            std::mem::take(&mut self.asked)
+            std::mem::take(&mut self.requested)
         } else {
-            self.forget();
-            self.asked.clear();
+            self.forget_known();
+            self.requested.clear();
             self.dirty.clear();
-            self.wanted.clone()
+            self.desired.clone()
         };
         let are_refused = keys.keys().all(|key| self.refused.has(key));
         let alone = are_refused.then(|| self.refused.next()).flatten();
-        let mut room = Room::new(&self.limits, self.part);
+        let mut budget = RequestBudget::new(&self.limits, self.batch);
         for (key, tenure) in keys {
             let is_left_out = self.refused.has(&key) && alone.as_ref() != Some(&key);
-            if !is_left_out && room.takes(&key) {
-                self.asked.insert(key, tenure);
+            if !is_left_out && budget.take(&key) {
+                self.requested.insert(key, tenure);
                 continue;
             }
             if resumes {
@@ -272,25 +274,25 @@ impl<F: Ord + Clone + Display> Editor<F> {
             }
             self.dirty.insert(key);
         }
-        if self.asked.is_empty() {
+        if self.requested.is_empty() {
             // There is nothing to worry about.
-            effects.push(Effect::Well);
-            self.phase = Phase::Idle;
-            return Order::Wait;
+            effects.push(Effect::Recovered);
+            self.phase = StreamPhase::Idle;
+            return StreamCommand::Wait;
         }
-        self.phase = Phase::Opening { anew: !resumes };
+        self.phase = StreamPhase::Opening { relists: !resumes };
         self.due = now + self.limits.answer_time;
         if !resumes {
-            effects.push(Effect::Begin);
+            effects.push(Effect::BeginRelist);
         }
-        let after = self.reached.clone().filter(|_| resumes);
-        Order::Open { keys: self.asked.clone(), after }
+        let after = self.resume_version.clone().filter(|_| resumes);
+        StreamCommand::Open { keys: self.requested.clone(), after }
     }
 
     /// When what is awaited has not come in time.
     fn overdue(&self) -> Option<Instant> {
-        let Awaited { began, told, .. } = self.awaited?;
-        Some((told + self.limits.answer_time).min(began + self.limits.list_time))
+        let AwaitedCompletion { began, last_object, .. } = self.awaited?;
+        Some((last_object + self.limits.answer_time).min(began + self.limits.list_time))
     }
 }
 

@@ -9,30 +9,30 @@ use std::time::{Duration, Instant};
 use machinery_objects::{Filter, InterestBy, ListWatch, ObjectKey, Unreadable};
 use machinery_sync::Mutex;
 
-use super::holdings::Holdings;
+use super::interest_counts::Tenure;
+use super::keyed_cache::KeyedCache;
+use super::keyed_store::{Key, KeyFn};
 use super::progress::Progress;
-use super::shelves::{Find, Key};
-use super::wanted::Tenure;
 use crate::cache::Outcome;
-use crate::reflect::{Limits, Order, Trouble};
+use crate::reflect::{ReflectorCommand, ReflectorError, ReflectorLimits};
 
 /// A key with the text by which it is selected.
-pub trait Text: Key + Display {}
+pub trait SelectorKey: Key + Display {}
 
-impl<F: Key + Display> Text for F {}
+impl<F: Key + Display> SelectorKey for F {}
 
-pub(crate) struct Shared<F, T> {
+pub(crate) struct KeyedShared<F, T> {
     pub(super) source: Arc<dyn ListWatch<Arc<T>>>,
     pub(super) by: InterestBy,
-    pub(super) find: Find<F, T>,
+    pub(super) find: KeyFn<F, T>,
     pub(super) filter: Filter,
-    pub(super) limits: Limits,
+    pub(super) limits: ReflectorLimits,
     pub(super) seed: u64,
     pub(super) linger: Duration,
     pub(super) per_key: bool,
-    pub(super) holdings: Arc<Holdings<F, T>>,
+    pub(super) keyed_cache: Arc<KeyedCache<F, T>>,
     pub(super) progress: Progress,
-    pub(super) report: Mutex<Report>,
+    pub(super) report: Mutex<KeyedReport>,
     /// How many there are.
     pub(super) streams: AtomicU64,
 }
@@ -60,26 +60,26 @@ pub struct KeyedCounts {
 }
 
 #[derive(Default)]
-pub(crate) struct Report {
+pub(crate) struct KeyedReport {
     pub(super) counts: KeyedCounts,
     /// Of each stream that is not up to date.
-    pub(super) troubles: BTreeMap<Tenure, Trouble>,
+    pub(super) troubles: BTreeMap<Tenure, ReflectorError>,
     /// Of each stream, what it cannot read.
     unreadable: BTreeMap<Tenure, Vec<Unreadable>>,
-    pub(super) heard: Option<Instant>,
+    pub(super) last_event: Option<Instant>,
 }
 
-impl Report {
-    pub(super) fn heard(&mut self, now: Instant, of_an_object: bool) {
-        self.heard = Some(now);
+impl KeyedReport {
+    pub(super) fn record_event(&mut self, now: Instant, of_an_object: bool) {
+        self.last_event = Some(now);
         self.counts.events += u64::from(of_an_object);
     }
 
-    pub(super) const fn asked(&mut self, order: &Order) {
-        match order {
-            Order::List(_) => self.counts.lists += 1,
-            Order::Watch(_) => self.counts.opened += 1,
-            Order::Wait => {}
+    pub(super) const fn count_command(&mut self, command: &ReflectorCommand) {
+        match command {
+            ReflectorCommand::List(_) => self.counts.lists += 1,
+            ReflectorCommand::Watch(_) => self.counts.opened += 1,
+            ReflectorCommand::Wait => {}
         }
     }
 
@@ -90,29 +90,29 @@ impl Report {
         outcome: &Outcome<N, T>,
         unreadable: &BTreeMap<ObjectKey, Unreadable>,
     ) {
-        self.counts.troubles += outcome.troubles.len() as u64;
+        self.counts.troubles += outcome.errors.len() as u64;
         self.counts.late += outcome.late;
         self.counts.unreadable += outcome.unreadable;
-        if outcome.well {
+        if outcome.recovered {
             self.troubles.remove(&stream);
-        } else if let Some(trouble) = outcome.troubles.last() {
+        } else if let Some(trouble) = outcome.errors.last() {
             self.troubles.insert(stream, trouble.clone());
         }
-        let known = self.unreadable.get(&stream).map_or(0, Vec::len);
+        let count = self.unreadable.get(&stream).map_or(0, Vec::len);
         if unreadable.is_empty() {
             self.unreadable.remove(&stream);
-        } else if outcome.whole || outcome.unreadable > 0 || known != unreadable.len() {
+        } else if outcome.relisted || outcome.unreadable > 0 || count != unreadable.len() {
             self.unreadable.insert(stream, unreadable.values().cloned().collect());
         }
     }
 
-    pub(super) fn trouble(&mut self, stream: Tenure, trouble: Trouble) {
+    pub(super) fn record_error(&mut self, stream: Tenure, trouble: ReflectorError) {
         self.counts.troubles += 1;
         self.troubles.insert(stream, trouble);
     }
 
     /// There is no such stream any more.
-    pub(super) fn over(&mut self, stream: Tenure) {
+    pub(super) fn remove_stream(&mut self, stream: Tenure) {
         self.troubles.remove(&stream);
         self.unreadable.remove(&stream);
     }

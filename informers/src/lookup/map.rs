@@ -1,6 +1,6 @@
 //! A lookup map for whoever has informers of their own.
 
-use super::{Changed, Lookup, LookupSnapshot, Names};
+use super::{Lookup, LookupSnapshot, NameChange, NameTable};
 use machinery_objects::{Event, ObjectKey, Revision};
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -27,13 +27,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 /// assert_eq!(map.newest(&name), Lookup::Unique(18, "10.0.0.5"));        // versions say more
 ///
 /// while queue.try_recv().is_ok() {}                                     // whoever looked by now let it rest
-/// map.remove(&17, &name, Some(Revision(8)));                            // the other part of the news
+/// map.remove(&17, &name, Some(Revision(8)));                            // the other part of the notifications
 /// assert_eq!(queue.try_recv(), Ok(name.clone()));                       // look again:
 /// assert_eq!(map.lookup(&name), Lookup::Unique(18, "10.0.0.5"));
 /// # Ok::<(), machinery_objects::NameError>(())
 /// ```
 pub struct LookupMap<F, T> {
-    names: Names<F, T>,
+    names: NameTable<F, T>,
     changed: Box<dyn Fn(&ObjectKey) + Send + Sync>,
 }
 
@@ -45,12 +45,12 @@ where
     /// A map without names, which calls `changed` with each name that changes, by the thread that changes it and while no
     /// lock is held. The seed is for its hash table: where names come from strangers, a secret one.
     pub fn new(seed: u64, changed: impl Fn(&ObjectKey) + Send + Sync + 'static) -> Self {
-        Self { names: Names::new(seed), changed: Box::new(changed) }
+        Self { names: NameTable::new(seed), changed: Box::new(changed) }
     }
 
     /// What an informer's handler was told of a name. The version is the object's, also of a last state that came with
     /// its end; `None` where versions are not ordered.
-    pub fn told(&self, key: &F, name: &ObjectKey, event: &Event<T>, version: Option<Revision>) {
+    pub fn apply(&self, key: &F, name: &ObjectKey, event: &Event<T>, version: Option<Revision>) {
         match event {
             // When it went is not known, only that it is not there.
             Event::Deleted { final_state_known: false, .. } => self.remove(key, name, None),
@@ -63,7 +63,7 @@ where
     pub fn put(&self, key: &F, name: &ObjectKey, object: T, version: Option<Revision>) {
         let mut change = self.names.change();
         change.put(key, name, object, version);
-        self.tell(&change.commit());
+        self.notify(&change.commit());
     }
 
     /// An informer has this object no longer. The version is the one at which it went; `None` where that is not known, or
@@ -71,31 +71,31 @@ where
     pub fn remove(&self, key: &F, name: &ObjectKey, version: Option<Revision>) {
         let mut change = self.names.change();
         change.remove(key, name, version);
-        self.tell(&change.commit());
+        self.notify(&change.commit());
     }
 
     /// An informer is no more, and with it all that it has. Returns the names that it had, and what was there.
     pub fn release(&self, key: &F) -> Vec<(ObjectKey, T)> {
         let changed = self.names.release(key);
-        self.tell(&changed);
+        self.notify(&changed);
         changed.into_iter().filter_map(|changed| Some((changed.name, changed.before?))).collect()
     }
 
     /// Versions have begun anew, as in a server that was restored: no end that was heard before says anything of them.
-    pub fn versions_began_anew(&self) {
+    pub fn versions_restarted(&self) {
         let mut change = self.names.change();
-        change.begins_anew();
-        self.tell(&change.commit());
+        change.versions_restarted();
+        self.notify(&change.commit());
     }
 
     /// Who has an object of this name, now.
     pub fn lookup(&self, name: &ObjectKey) -> Lookup<F, T> {
-        self.names.held(name).map_or(Lookup::Absent, |held| held.lookup())
+        self.names.holders(name).map_or(Lookup::Absent, |holders| holders.lookup())
     }
 
     /// As [`LookupMap::lookup`], but where several have one the latest version decides, if versions are ordered.
     pub fn newest(&self, name: &ObjectKey) -> Lookup<F, T> {
-        self.names.held(name).map_or(Lookup::Absent, |held| held.newest())
+        self.names.holders(name).map_or(Lookup::Absent, |holders| holders.newest())
     }
 
     /// The map as of now, for as long as it is kept.
@@ -104,7 +104,7 @@ where
     }
 
     /// Tells of each, also when a call panics: the panic goes on afterwards.
-    fn tell(&self, changed: &[Changed<F, T>]) {
+    fn notify(&self, changed: &[NameChange<F, T>]) {
         let mut panicked = None;
         for changed in changed {
             if let Err(payload) = catch_unwind(AssertUnwindSafe(|| (self.changed)(&changed.name))) {

@@ -1,17 +1,17 @@
 //! Who holds an object of a name, where several could: told apart, and told of.
 
-mod held;
+mod holders;
 mod map;
 mod names;
 #[cfg(all(test, not(machinery_loom)))]
 mod tests;
 
-pub(crate) use held::Held;
+pub(crate) use holders::NameHolders;
 pub use map::LookupMap;
-#[cfg(feature = "tokio")]
-pub(crate) use names::Change;
 pub use names::LookupSnapshot;
-pub(crate) use names::{Changed, Names};
+#[cfg(feature = "tokio")]
+pub(crate) use names::NamesTransaction;
+pub(crate) use names::{NameChange, NameTable};
 
 /// Who has an object of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@ pub(crate) struct Backoff {
     random: u64,
 }
 
-const LEAST: Duration = Duration::from_millis(250);
-const MOST: Duration = Duration::from_secs(30);
+const MIN: Duration = Duration::from_millis(250);
+const MAX: Duration = Duration::from_secs(30);
 
 impl Backoff {
     pub(crate) const fn new(seed: u64) -> Self {
@@ -18,7 +18,7 @@ impl Backoff {
 
     /// How long to wait now: between half and all of what so many failures are worth.
     pub(crate) fn next(&mut self) -> Duration {
-        let whole = MOST.min(LEAST * 2_u32.saturating_pow(self.failures.min(16)));
+        let whole = MAX.min(MIN * 2_u32.saturating_pow(self.failures.min(16)));
         self.failures = self.failures.saturating_add(1);
         whole / 2 + (whole / 2).mul_f64(self.share())
     }

@@ -9,39 +9,39 @@ use machinery_objects::{
 };
 
 use super::backoff::Backoff;
+use super::config::ReflectorConfig;
+use super::error::ReflectorError;
 use super::list::Listing;
-use super::plan::Plan;
-use super::trouble::Trouble;
 
 /// An object as it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found<T> {
+pub(crate) struct SourceObject<T> {
     pub(crate) key: ObjectKey,
     pub(crate) version: Option<ResourceVersion>,
     pub(crate) object: T,
 }
 
 /// What happened.
-pub(crate) enum Input<T> {
+pub(crate) enum ReflectorInput<T> {
     /// It begins, or what [`Reflector::due`] said is past.
     Time,
-    Page(Page<Found<T>>),
+    Page(Page<SourceObject<T>>),
     ListFailed(ListError),
     /// The watch that was asked for has begun.
     Watching,
     /// It did not begin, or ended so.
     WatchFailed(WatchError),
     WatchEnded,
-    Event(WatchEvent<Found<T>>),
+    Event(WatchEvent<SourceObject<T>>),
     /// The cache is not what the source has.
-    Anew,
+    Relist,
     /// The cache has as much as it may, and has not taken what came last.
     Full,
 }
 
 /// What to ask the source for. It takes the place of whatever was under way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum ReflectorCommand {
     List(ListRequest),
     Watch(WatchRequest),
     /// Nothing until [`Reflector::due`].
@@ -51,61 +51,61 @@ pub(crate) enum Order {
 /// What becomes of the cache, in this order.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Effect<T> {
-    Put(Found<T>),
-    Remove(Found<T>, Went),
+    Put(SourceObject<T>),
+    Remove(SourceObject<T>, RemovalKind),
     Unreadable(Unreadable),
     /// What was told before came again.
     Late,
     /// All of it comes anew, beside what is there.
-    Begin,
+    BeginRelist,
     /// It was all, as of this version: it takes the place of what was there.
-    Finish(ResourceVersion),
+    FinishRelist(ResourceVersion),
     /// What comes anew never becomes whole.
-    Abandon,
+    AbandonRelist,
     /// Some of it comes anew, between changes of the rest: what the shelf says is renewed.
-    BeginSome,
+    BeginPartialRelist,
     /// That was all there is of it.
-    FinishSome,
+    FinishPartialRelist,
     /// The cache shows everything up to this version.
-    Reached(ResourceVersion),
-    Troubled(Trouble),
+    Progress(ResourceVersion),
+    Failed(ReflectorError),
     /// The source answers again.
-    Well,
+    Recovered,
 }
 
 /// How an object went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Went {
+pub(crate) enum RemovalKind {
     Deleted,
     Left,
 }
 
 /// The machine. See [`step`](Self::step).
 pub(crate) struct Reflector {
-    pub(super) plan: Plan,
-    pub(super) phase: Phase,
+    pub(super) config: ReflectorConfig,
+    pub(super) phase: ReflectorPhase,
     /// When the phase is over, whatever comes.
     pub(super) due: Instant,
     pub(super) backoff: Backoff,
     /// Up to where everything was told: a watch goes on from here.
-    pub(super) reached: Option<ResourceVersion>,
+    pub(super) resume_version: Option<ResourceVersion>,
     /// Whether it must be all told anew before that.
-    pub(super) anew: bool,
+    pub(super) needs_relist: bool,
     /// The state cannot be watched here, as was seen.
-    pub(super) lists: bool,
+    pub(super) uses_list: bool,
     /// So many lists in a row expired before their end: the next is asked for whole.
-    pub(super) expired: u32,
+    pub(super) expired_lists: u32,
     /// Since when the source shows less than it did.
-    pub(super) behind: Option<Instant>,
+    pub(super) behind_since: Option<Instant>,
     /// Something went wrong, and nothing has shown since that it is well.
-    pub(super) troubled: bool,
+    pub(super) failing: bool,
     /// What happened last says that what is known is as new as it can be.
     pub(super) fresh: bool,
     /// Somebody wants all of it anew once more, after what is coming anew now.
-    again: bool,
+    relist_again: bool,
 }
 
-pub(super) enum Phase {
+pub(super) enum ReflectorPhase {
     Waiting,
     Listing(Listing),
     /// A watch was asked for: of the state, or of what comes.
@@ -125,22 +125,22 @@ const LONGEST_WAIT: Duration = Duration::from_secs(300);
 pub(crate) const FULL_WAIT: Duration = Duration::from_secs(60);
 
 impl Reflector {
-    pub(crate) fn new(plan: Plan, now: Instant) -> Self {
-        let plan = Plan { limits: plan.limits.bounded(), ..plan };
-        let backoff = Backoff::new(plan.seed);
+    pub(crate) fn new(config: ReflectorConfig, now: Instant) -> Self {
+        let config = ReflectorConfig { limits: config.limits.bounded(), ..config };
+        let backoff = Backoff::new(config.seed);
         Self {
-            lists: !plan.watches_state(),
-            plan,
-            phase: Phase::Waiting,
+            uses_list: !config.watches_state(),
+            config,
+            phase: ReflectorPhase::Waiting,
             due: now,
             backoff,
-            reached: None,
-            anew: true,
-            expired: 0,
-            behind: None,
-            troubled: false,
+            resume_version: None,
+            needs_relist: true,
+            expired_lists: 0,
+            behind_since: None,
+            failing: false,
             fresh: false,
-            again: false,
+            relist_again: false,
         }
     }
 
@@ -150,14 +150,16 @@ impl Reflector {
     }
 
     /// Whether all of it is coming anew.
-    pub(crate) const fn is_renewing(&self) -> bool {
+    pub(crate) const fn is_relisting(&self) -> bool {
         matches!(
             self.phase,
-            Phase::Listing(_) | Phase::Opening { state: true } | Phase::Watching { state: true, .. }
+            ReflectorPhase::Listing(_)
+                | ReflectorPhase::Opening { state: true }
+                | ReflectorPhase::Watching { state: true, .. }
         )
     }
 
-    /// When [`Input::Time`] is to come, unless something else does.
+    /// When [`ReflectorInput::Time`] is to come, unless something else does.
     pub(crate) const fn due(&self) -> Instant {
         self.due
     }
@@ -166,176 +168,174 @@ impl Reflector {
     pub(crate) fn step<T>(
         &mut self,
         now: Instant,
-        input: Input<T>,
+        input: ReflectorInput<T>,
         effects: &mut Vec<Effect<T>>,
-    ) -> Option<Order> {
+    ) -> Option<ReflectorCommand> {
         let before = effects.len();
         self.fresh = false;
-        let order = match input {
-            Input::Time => self.time(now, effects),
-            Input::Page(page) => self.page(now, page, effects),
-            Input::ListFailed(error) => Some(self.list_failed(now, error, effects)),
-            Input::Watching => {
-                self.watching(now);
+        let command = match input {
+            ReflectorInput::Time => self.time(now, effects),
+            ReflectorInput::Page(page) => self.page(now, page, effects),
+            ReflectorInput::ListFailed(error) => Some(self.list_failed(now, error, effects)),
+            ReflectorInput::Watching => {
+                self.watch_opened(now);
                 None
             }
-            Input::WatchFailed(error) => Some(self.watch_failed(now, error, effects)),
-            Input::WatchEnded => Some(self.watch_ended(now, effects)),
-            Input::Event(event) => self.event(now, event, effects),
-            Input::Anew => self.renew(now, effects),
-            Input::Full => {
-                effects.push(Effect::Troubled(Trouble::Full { limit: self.plan.limits.objects }));
-                self.anew = true;
+            ReflectorInput::WatchFailed(error) => Some(self.watch_failed(now, error, effects)),
+            ReflectorInput::WatchEnded => Some(self.watch_ended(now, effects)),
+            ReflectorInput::Event(event) => self.event(now, event, effects),
+            ReflectorInput::Relist => self.request_relist(now, effects),
+            ReflectorInput::Full => {
+                effects.push(Effect::Failed(ReflectorError::Full { limit: self.config.limits.objects }));
+                self.needs_relist = true;
                 Some(self.wait(now, Some(FULL_WAIT)))
             }
         };
         for effect in &effects[before..] {
             match effect {
-                Effect::Troubled(_) => self.troubled = true,
-                Effect::Well => self.troubled = false,
+                Effect::Failed(_) => self.failing = true,
+                Effect::Recovered => self.failing = false,
                 _ => {}
             }
         }
-        order
+        command
     }
 
     /// All of it anew: at once, unless the source is not to be asked now. What is coming anew already goes on to its end, or whoever
     /// wants it often would never see one.
-    fn renew<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Option<Order> {
-        self.anew = true;
+    fn request_relist<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Option<ReflectorCommand> {
+        self.needs_relist = true;
         match &self.phase {
-            Phase::Waiting => None,
-            Phase::Listing(listing) if listing.waits => {
-                self.abandon(effects);
-                self.phase = Phase::Waiting;
+            ReflectorPhase::Waiting => None,
+            ReflectorPhase::Listing(listing) if listing.is_waiting => {
+                self.abandon_relist(effects);
+                self.phase = ReflectorPhase::Waiting;
                 None
             }
-            _ if self.is_renewing() => {
-                self.again = true;
+            _ if self.is_relisting() => {
+                self.relist_again = true;
                 None
             }
-            _ => Some(self.ask(now, effects)),
+            _ => Some(self.next_command(now, effects)),
         }
     }
 
     /// What comes next, without waiting.
-    pub(super) fn ask<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Order {
-        self.again &= !self.anew;
-        if self.anew && self.lists {
-            effects.push(Effect::Begin);
+    pub(super) fn next_command<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> ReflectorCommand {
+        self.relist_again &= !self.needs_relist;
+        if self.needs_relist && self.uses_list {
+            effects.push(Effect::BeginRelist);
             return self.first_page(now);
         }
-        let from = match &self.reached {
-            Some(version) if !self.anew => WatchFrom::After(version.clone()),
+        let from = match &self.resume_version {
+            Some(version) if !self.needs_relist => WatchFrom::After(version.clone()),
             _ => WatchFrom::State(Freshness::Newest),
         };
         let state = matches!(from, WatchFrom::State(_));
         if state {
-            effects.push(Effect::Begin);
+            effects.push(Effect::BeginRelist);
         }
-        self.phase = Phase::Opening { state };
-        self.due = now + self.plan.limits.answer_time;
-        Order::Watch(WatchRequest {
-            filter: self.plan.filter.clone(),
+        self.phase = ReflectorPhase::Opening { state };
+        self.due = now + self.config.limits.answer_time;
+        ReflectorCommand::Watch(WatchRequest {
+            filter: self.config.filter.clone(),
             from,
-            bookmarks: self.plan.can.bookmarks,
-            timeout: Some(self.plan.limits.watch_time),
+            bookmarks: self.config.can.bookmarks,
+            timeout: Some(self.config.limits.watch_time),
         })
     }
 
-    pub(super) fn wait(&mut self, now: Instant, retry_after: Option<Duration>) -> Order {
+    pub(super) fn wait(&mut self, now: Instant, retry_after: Option<Duration>) -> ReflectorCommand {
         let wait = self.backoff.next();
-        self.phase = Phase::Waiting;
+        self.phase = ReflectorPhase::Waiting;
         self.due = now + retry_after.map_or(wait, |least| wait.max(least.min(LONGEST_WAIT)));
-        Order::Wait
+        ReflectorCommand::Wait
     }
 
     /// What was coming anew does not come.
-    pub(super) fn abandon<T>(&self, effects: &mut Vec<Effect<T>>) {
-        if self.is_renewing() {
-            effects.push(Effect::Abandon);
+    pub(super) fn abandon_relist<T>(&self, effects: &mut Vec<Effect<T>>) {
+        if self.is_relisting() {
+            effects.push(Effect::AbandonRelist);
         }
     }
 
     pub(super) fn silence(&self, state: bool) -> Duration {
-        if state { self.plan.limits.answer_time } else { self.plan.silence() }
+        if state { self.config.limits.answer_time } else { self.config.silence() }
     }
 
-    fn time<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Option<Order> {
+    fn time<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Option<ReflectorCommand> {
         if now < self.due {
             return None;
         }
-        if let Phase::Watching { state: false, began, .. } = self.phase
-            && self.troubled
+        if let ReflectorPhase::Watching { state: false, began, .. } = self.phase
+            && self.failing
             && now < began + self.silence(false)
         {
-            effects.push(Effect::Well);
+            effects.push(Effect::Recovered);
             self.due = began + self.silence(false);
             return None;
         }
         Some(match &self.phase {
-            Phase::Waiting => self.ask(now, effects),
-            Phase::Listing(listing) if listing.waits => self.next_page(now),
-            Phase::Listing(_) => self.list_failed(now, SourceError::TimedOut.into(), effects),
-            Phase::Opening { .. } => self.watch_failed(now, SourceError::TimedOut.into(), effects),
-            Phase::Watching { state: true, .. } => {
-                effects.push(Effect::Troubled(Trouble::NoEnd));
-                self.abandon(effects);
-                self.lists = true;
-                self.ask(now, effects)
+            ReflectorPhase::Waiting => self.next_command(now, effects),
+            ReflectorPhase::Listing(listing) if listing.is_waiting => self.next_page(now),
+            ReflectorPhase::Listing(_) => self.list_failed(now, SourceError::TimedOut.into(), effects),
+            ReflectorPhase::Opening { .. } => self.watch_failed(now, SourceError::TimedOut.into(), effects),
+            ReflectorPhase::Watching { state: true, .. } => {
+                effects.push(Effect::Failed(ReflectorError::NoEnd));
+                self.abandon_relist(effects);
+                self.uses_list = true;
+                self.next_command(now, effects)
             }
-            Phase::Watching { state: false, .. } => {
-                effects.push(Effect::Troubled(Trouble::Silent(self.plan.silence())));
-                self.ask(now, effects)
+            ReflectorPhase::Watching { state: false, .. } => {
+                effects.push(Effect::Failed(ReflectorError::Silent(self.config.silence())));
+                self.next_command(now, effects)
             }
         })
     }
 
     /// The state has come whole, as of this version: it is taken, unless the source has shown more already.
-    pub(super) fn whole<T>(
+    pub(super) fn finish_state<T>(
         &mut self,
         now: Instant,
         version: ResourceVersion,
         effects: &mut Vec<Effect<T>>,
-    ) -> Option<Order> {
-        if let Some(seen) = self.reached.as_ref().filter(|seen| self.is_later(seen, &version)) {
-            let since = *self.behind.get_or_insert(now);
-            if now < since + self.plan.limits.stale_time {
+    ) -> Option<ReflectorCommand> {
+        if let Some(seen) = self.resume_version.as_ref().filter(|seen| self.is_later(seen, &version)) {
+            let since = *self.behind_since.get_or_insert(now);
+            if now < since + self.config.limits.stale_time {
                 let seen = seen.clone();
-                effects.push(Effect::Troubled(Trouble::Behind { found: version, seen }));
-                self.abandon(effects);
+                effects.push(Effect::Failed(ReflectorError::Behind { found: version, seen }));
+                self.abandon_relist(effects);
                 return Some(self.wait(now, None));
             }
         }
-        self.behind = None;
-        self.anew = false;
-        self.expired = 0;
-        self.reached = Some(version.clone());
+        self.behind_since = None;
+        self.needs_relist = false;
+        self.expired_lists = 0;
+        self.resume_version = Some(version.clone());
         self.fresh = true;
-        effects.extend([Effect::Finish(version), Effect::Well]);
-        if std::mem::take(&mut self.again) {
-            self.anew = true;
-            return Some(self.ask(now, effects));
+        effects.extend([Effect::FinishRelist(version), Effect::Recovered]);
+        if std::mem::take(&mut self.relist_again) {
+            self.needs_relist = true;
+            return Some(self.next_command(now, effects));
         }
         None
     }
 
     /// Whether one version is known to come after another.
     pub(super) fn is_later(&self, one: &ResourceVersion, other: &ResourceVersion) -> bool {
-        self.plan.can.versions_are_ordered && one > other
+        self.config.can.versions_are_ordered && one > other
     }
 
     /// Everything up to this version has been told.
-    pub(super) fn reach<T>(&mut self, version: ResourceVersion, effects: &mut Vec<Effect<T>>) {
+    pub(super) fn advance<T>(&mut self, version: ResourceVersion, effects: &mut Vec<Effect<T>>) {
         // A bookmark that comes twice, or late, says nothing.
-        if self
-            .reached
-            .as_ref()
-            .is_some_and(|reached| *reached == version || self.is_later(reached, &version))
-        {
+        if self.resume_version.as_ref().is_some_and(|resume_version| {
+            *resume_version == version || self.is_later(resume_version, &version)
+        }) {
             return;
         }
-        self.reached = Some(version.clone());
-        effects.push(Effect::Reached(version));
+        self.resume_version = Some(version.clone());
+        effects.push(Effect::Progress(version));
     }
 }

@@ -1,7 +1,7 @@
 //! Sources as caches want them: of `Arc`s of what is kept.
 
-mod kept;
+mod projection;
 mod stream;
 
-pub(crate) use kept::{as_they_come, projected};
-use stream::Mapped;
+pub(crate) use projection::{projected, unprojected};
+use stream::ProjectedWatch;

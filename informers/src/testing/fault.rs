@@ -95,7 +95,7 @@ pub enum OnEvent {
 }
 
 /// For one place: what happens next time, and what always happens after that.
-pub(super) struct Script<F> {
+pub(super) struct FaultScript<F> {
     once: VecDeque<F>,
     always: Option<F>,
 }
@@ -103,21 +103,21 @@ pub(super) struct Script<F> {
 /// For all places.
 #[derive(Default)]
 pub(super) struct Faults {
-    pub(super) list: Script<OnList>,
-    pub(super) page: Script<OnList>,
-    pub(super) get: Script<OnList>,
-    pub(super) watch: Script<OnWatch>,
-    pub(super) event: Script<OnEvent>,
-    pub(super) edit: Script<OnEdit>,
+    pub(super) list: FaultScript<OnList>,
+    pub(super) page: FaultScript<OnList>,
+    pub(super) get: FaultScript<OnList>,
+    pub(super) watch: FaultScript<OnWatch>,
+    pub(super) event: FaultScript<OnEvent>,
+    pub(super) edit: FaultScript<OnEdit>,
 }
 
-impl<F> Default for Script<F> {
+impl<F> Default for FaultScript<F> {
     fn default() -> Self {
         Self { once: VecDeque::new(), always: None }
     }
 }
 
-impl<F: Clone> Script<F> {
+impl<F: Clone> FaultScript<F> {
     pub(super) fn next(&mut self) -> Option<F> {
         self.once.pop_front().or_else(|| self.always.clone())
     }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use machinery_objects::ObjectKey;
 
-pub(super) type State<T> = BTreeMap<ObjectKey, Kept<T>>;
+pub(super) type HistoryState<T> = BTreeMap<ObjectKey, StoredObject<T>>;
 
 /// An object, and whether the source can read it.
-pub(super) struct Kept<T> {
+pub(super) struct StoredObject<T> {
     pub(super) object: Arc<T>,
     pub(super) readable: bool,
 }
@@ -16,21 +16,21 @@ pub(super) struct Kept<T> {
 /// What happened to one key, at a revision of its own.
 pub(super) struct Commit<T> {
     pub(super) key: ObjectKey,
-    pub(super) before: Option<Kept<T>>,
-    pub(super) after: Option<Kept<T>>,
+    pub(super) before: Option<StoredObject<T>>,
+    pub(super) after: Option<StoredObject<T>>,
 }
 
 /// All commits since the first that is kept.
 pub(super) struct History<T> {
     /// How it was before them.
-    base: State<T>,
+    base: HistoryState<T>,
     /// Of that.
     first: u64,
     log: VecDeque<Commit<T>>,
-    now: State<T>,
+    now: HistoryState<T>,
 }
 
-impl<T> Clone for Kept<T> {
+impl<T> Clone for StoredObject<T> {
     fn clone(&self) -> Self {
         Self { object: self.object.clone(), readable: self.readable }
     }
@@ -38,7 +38,7 @@ impl<T> Clone for Kept<T> {
 
 impl<T> History<T> {
     pub(super) const fn new() -> Self {
-        Self { base: State::new(), first: 0, log: VecDeque::new(), now: State::new() }
+        Self { base: HistoryState::new(), first: 0, log: VecDeque::new(), now: HistoryState::new() }
     }
 
     pub(super) fn revision(&self) -> u64 {
@@ -50,18 +50,18 @@ impl<T> History<T> {
         self.first
     }
 
-    pub(super) const fn now(&self) -> &State<T> {
+    pub(super) const fn now(&self) -> &HistoryState<T> {
         &self.now
     }
 
     /// What there is now that can be read, or that cannot.
-    pub(super) fn those(&self, readable: bool) -> BTreeMap<ObjectKey, Arc<T>> {
-        let those = self.now.iter().filter(|(_, kept)| kept.readable == readable);
-        those.map(|(key, kept)| (key.clone(), kept.object.clone())).collect()
+    pub(super) fn objects(&self, readable: bool) -> BTreeMap<ObjectKey, Arc<T>> {
+        let objects = self.now.iter().filter(|(_, kept)| kept.readable == readable);
+        objects.map(|(key, kept)| (key.clone(), kept.object.clone())).collect()
     }
 
     /// How it was, if that is kept.
-    pub(super) fn at(&self, revision: u64) -> Option<State<T>> {
+    pub(super) fn at(&self, revision: u64) -> Option<HistoryState<T>> {
         if revision == self.revision() {
             return Some(self.now.clone());
         }
@@ -77,7 +77,7 @@ impl<T> History<T> {
         self.log.get(usize::try_from(revision.checked_sub(self.first)?).ok()?)
     }
 
-    pub(super) fn commit(&mut self, key: ObjectKey, after: Option<Kept<T>>) -> u64 {
+    pub(super) fn commit(&mut self, key: ObjectKey, after: Option<StoredObject<T>>) -> u64 {
         let before = match &after {
             Some(kept) => self.now.insert(key.clone(), kept.clone()),
             None => self.now.remove(&key),
@@ -104,7 +104,7 @@ impl<T> History<T> {
 }
 
 impl<T> Commit<T> {
-    fn to(&self, state: &mut State<T>) {
+    fn to(&self, state: &mut HistoryState<T>) {
         match &self.after {
             Some(kept) => state.insert(self.key.clone(), kept.clone()),
             None => state.remove(&self.key),

@@ -5,22 +5,22 @@ use std::sync::Arc;
 
 use machinery_objects::{Fields, Filter, InterestBy, Object, WatchEvent};
 
-use super::history::{Commit, Kept};
+use super::history::{Commit, StoredObject};
 
-pub(super) struct Selection {
+pub(super) struct WatchSelection {
     pub(super) filter: Filter,
     /// Only those under one of these keys.
     pub(super) keys: Option<(InterestBy, BTreeSet<Arc<str>>)>,
 }
 
 /// What there is to tell of a commit.
-pub(super) enum Seen<'a, T> {
-    Now(&'a Kept<T>, fn(T) -> WatchEvent<T>),
-    Gone(&'a Kept<T>, fn(T) -> WatchEvent<T>),
+pub(super) enum SelectedChange<'a, T> {
+    Present(&'a StoredObject<T>, fn(T) -> WatchEvent<T>),
+    Removed(&'a StoredObject<T>, fn(T) -> WatchEvent<T>),
 }
 
-impl Selection {
-    pub(super) fn selects<T: Object>(&self, kept: &Kept<T>, fields: &Fields<T>) -> bool {
+impl WatchSelection {
+    pub(super) fn selects<T: Object>(&self, kept: &StoredObject<T>, fields: &Fields<T>) -> bool {
         let interesting = self
             .keys
             .as_ref()
@@ -28,22 +28,23 @@ impl Selection {
         interesting && self.filter.matches(&*kept.object, fields)
     }
 
-    pub(super) fn sees<'a, T: Object>(
+    pub(super) fn select_change<'a, T: Object>(
         &self,
         commit: &'a Commit<T>,
         fields: &Fields<T>,
         tells_left: bool,
-    ) -> Option<Seen<'a, T>> {
-        let selected = |kept: &Option<Kept<T>>| kept.as_ref().is_some_and(|kept| self.selects(kept, fields));
+    ) -> Option<SelectedChange<'a, T>> {
+        let selected =
+            |kept: &Option<StoredObject<T>>| kept.as_ref().is_some_and(|kept| self.selects(kept, fields));
         let (was, is) = (selected(&commit.before), selected(&commit.after));
         match (commit.before.as_ref().filter(|_| was), commit.after.as_ref().filter(|_| is)) {
             (None, None) => None,
-            (None, Some(after)) => Some(Seen::Now(after, WatchEvent::Added)),
-            (Some(_), Some(after)) => Some(Seen::Now(after, WatchEvent::Modified)),
+            (None, Some(after)) => Some(SelectedChange::Present(after, WatchEvent::Added)),
+            (Some(_), Some(after)) => Some(SelectedChange::Present(after, WatchEvent::Modified)),
             (Some(before), None) if tells_left && commit.after.is_some() => {
-                Some(Seen::Gone(before, WatchEvent::Left))
+                Some(SelectedChange::Removed(before, WatchEvent::Left))
             }
-            (Some(before), None) => Some(Seen::Gone(before, WatchEvent::Deleted)),
+            (Some(before), None) => Some(SelectedChange::Removed(before, WatchEvent::Deleted)),
         }
     }
 }

@@ -91,20 +91,20 @@ impl InterestSource<Arc<Port>> for Gated {
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Step {
     /// It is told that it is there.
-    Come,
+    Added,
     /// It is told that it is not there any more.
-    Go,
+    Removed,
     /// Somebody looks it up, and lets it rest unless it is known where it is.
-    Look,
+    LookUp,
 }
 
 /// Waits until somebody is told to look at the object.
-async fn again(queue: &mut UnboundedReceiver<()>) {
+async fn next_change(queue: &mut UnboundedReceiver<()>) {
     timeout(Duration::from_secs(10), queue.recv()).await.expect("whoever let it rest is told").unwrap();
 }
 
 /// Gives what was let through the time to arrive.
-async fn arrives(done: impl Fn() -> bool) {
+async fn arrived(done: impl Fn() -> bool) {
     for _ in 0..2_000 {
         if done() {
             return;
@@ -136,30 +136,31 @@ async fn moves(steps: [Step; 3], per_key: bool) -> usize {
     ports.update(&moving, &Preconditions::default()).await.unwrap();
 
     // Whoever works on objects is told of each change of its name.
-    let (tells, mut queue) = unbounded_channel();
-    let handler = informers.handle(move |_, _| tells.send(()).unwrap()).unwrap();
+    let (sender, mut queue) = unbounded_channel();
+    let handler = informers.add_handler(move |_, _| sender.send(()).unwrap()).unwrap();
     handler.synced().await.unwrap();
-    again(&mut queue).await; // of what is there at the beginning
+    next_change(&mut queue).await; // of what is there at the beginning
     let mut rests = false;
     let mut dropped = 0;
     for step in steps {
         match step {
             // On one stream it is one event.
-            Step::Come if !per_key => {
+            Step::Added if !per_key => {
                 source.gate("all").add_permits(1);
-                arrives(|| matches!(informers.lookup(&name("a")), Lookup::Unique(18, _))).await;
+                arrived(|| matches!(informers.lookup(&name("a")), Lookup::Unique(18, _))).await;
             }
-            Step::Go if !per_key => {}
-            Step::Come | Step::Go => {
+            Step::Removed if !per_key => {}
+            Step::Added | Step::Removed => {
                 // So that what it is told of now is this change.
                 assert!(queue.try_recv().is_err(), "all that was told before has been heard");
-                let (of, key, count) = if step == Step::Come { ("vni=18", 18, 1) } else { ("vni=17", 17, 0) };
+                let (of, key, count) =
+                    if step == Step::Added { ("vni=18", 18, 1) } else { ("vni=17", 17, 0) };
                 source.gate(of).add_permits(1);
-                arrives(|| informers.read().count(&key) == count).await;
-                again(&mut queue).await;
+                arrived(|| informers.read().count(&key) == count).await;
+                next_change(&mut queue).await;
                 rests &= !matches!(informers.lookup(&name("a")), Lookup::Unique(18, _));
             }
-            Step::Look => match informers.lookup(&name("a")) {
+            Step::LookUp => match informers.lookup(&name("a")) {
                 Lookup::Unique(at, _) => assert!(at == 17 || at == 18),
                 Lookup::Absent | Lookup::Ambiguous(_) => {
                     assert!(per_key, "one stream always knows where it is");
@@ -179,19 +180,19 @@ async fn moves(steps: [Step; 3], per_key: bool) -> usize {
 }
 
 const ORDERS: [[Step; 3]; 6] = {
-    use Step::{Come, Go, Look};
+    use Step::{Added, LookUp, Removed};
     [
-        [Come, Go, Look],
-        [Come, Look, Go],
-        [Go, Come, Look],
-        [Go, Look, Come],
-        [Look, Come, Go],
-        [Look, Go, Come],
+        [Added, Removed, LookUp],
+        [Added, LookUp, Removed],
+        [Removed, Added, LookUp],
+        [Removed, LookUp, Added],
+        [LookUp, Added, Removed],
+        [LookUp, Removed, Added],
     ]
 };
 
 #[tokio::test]
-async fn by_a_stream_for_each_key_it_is_known_in_the_end_and_whoever_let_it_rest_is_told() {
+async fn with_a_stream_per_key_an_ambiguity_ends_with_a_notification() {
     let mut dropped = 0;
     for steps in ORDERS {
         dropped += moves(steps, true).await;
@@ -200,7 +201,7 @@ async fn by_a_stream_for_each_key_it_is_known_in_the_end_and_whoever_let_it_rest
 }
 
 #[tokio::test]
-async fn by_one_stream_it_is_always_known() {
+async fn on_one_stream_a_moving_object_is_never_ambiguous() {
     for steps in ORDERS {
         assert_eq!(moves(steps, false).await, 0);
     }

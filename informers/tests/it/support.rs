@@ -6,8 +6,8 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::Duration;
 
-use machinery_informers::testing::{Plane, Thing};
-use machinery_informers::{Builder, Index, Informer, Limits};
+use machinery_informers::testing::{FakeSource, TestObject};
+use machinery_informers::{Builder, Index, Informer, ReflectorLimits};
 use machinery_objects::{Capabilities, Event, ObjectKey, SourceError};
 use machinery_sync::Mutex;
 use tokio::time::sleep;
@@ -21,38 +21,38 @@ pub(crate) const LISTS: Capabilities = {
     can
 };
 
-pub(crate) struct Rig {
-    pub(crate) plane: Plane<Thing>,
-    pub(crate) informer: Informer<Thing>,
+pub(crate) struct InformerFixture {
+    pub(crate) fake: FakeSource<TestObject>,
+    pub(crate) informer: Informer<TestObject>,
     pub(crate) by_place: Index<Arc<str>>,
     pub(crate) tasks: TaskTracker,
     pub(crate) stopping: CancellationToken,
 }
 
-impl Rig {
+impl InformerFixture {
     /// One that runs.
-    pub(crate) fn with(plane: Plane<Thing>, set: impl FnOnce(&mut Builder<Thing>)) -> Self {
-        let rig = Self::idle(plane, set);
+    pub(crate) fn with(fake: FakeSource<TestObject>, set: impl FnOnce(&mut Builder<TestObject>)) -> Self {
+        let rig = Self::idle(fake, set);
         rig.run();
         rig
     }
 
     /// One that runs and has all that is there.
-    pub(crate) async fn synced(plane: Plane<Thing>) -> Self {
-        let rig = Self::with(plane, |_| {});
+    pub(crate) async fn synced(fake: FakeSource<TestObject>) -> Self {
+        let rig = Self::with(fake, |_| {});
         rig.informer.synced().await.unwrap();
         rig
     }
 
-    pub(crate) fn idle(plane: Plane<Thing>, set: impl FnOnce(&mut Builder<Thing>)) -> Self {
-        let mut builder = Informer::<Thing>::builder(Arc::new(plane.clone()));
-        let by_place = builder.index(|thing: &Thing| [thing.place.clone()]);
-        let mut limits = Limits::default();
+    pub(crate) fn idle(fake: FakeSource<TestObject>, set: impl FnOnce(&mut Builder<TestObject>)) -> Self {
+        let mut builder = Informer::<TestObject>::builder(Arc::new(fake.clone()));
+        let by_place = builder.index(|thing: &TestObject| [thing.place.clone()]);
+        let mut limits = ReflectorLimits::default();
         limits.page = NonZeroU32::new(2).unwrap();
         builder.seed(7).limits(limits);
         set(&mut builder);
         let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
-        Self { plane, informer: builder.build(), by_place, tasks, stopping }
+        Self { fake, informer: builder.build(), by_place, tasks, stopping }
     }
 
     pub(crate) fn run(&self) {
@@ -73,7 +73,7 @@ impl Rig {
         while !left.is_zero() {
             let slice = left.min(Duration::from_secs(30));
             sleep(slice).await;
-            self.plane.bookmark();
+            self.fake.bookmark();
             left -= slice;
         }
         settled().await;
@@ -84,7 +84,7 @@ impl Rig {
         self.stopping.cancel();
         self.tasks.close();
         self.tasks.wait().await;
-        assert_eq!(self.plane.asked().open, 0, "a watch is left");
+        assert_eq!(self.fake.calls().open_watches, 0, "a watch is left");
         assert!(self.informer.events().is_err());
     }
 }
@@ -118,12 +118,12 @@ pub(crate) fn unavailable() -> SourceError {
 
 /// What a handler hears, as text.
 #[derive(Clone, Default)]
-pub(crate) struct Heard(Arc<Mutex<Vec<String>>>);
+pub(crate) struct EventLog(Arc<Mutex<Vec<String>>>);
 
-impl Heard {
-    pub(crate) fn hears(&self) -> impl FnMut(Event<Arc<Thing>>) + Send + 'static {
-        let heard = self.0.clone();
-        move |event| heard.lock().push(told(&event))
+impl EventLog {
+    pub(crate) fn recorder(&self) -> impl FnMut(Event<Arc<TestObject>>) + Send + 'static {
+        let log = self.0.clone();
+        move |event| log.lock().push(event_text(&event))
     }
 
     pub(crate) fn take(&self) -> Vec<String> {
@@ -131,8 +131,8 @@ impl Heard {
     }
 }
 
-pub(crate) fn told(event: &Event<Arc<Thing>>) -> String {
-    let of = |thing: &Thing| format!("{}@{}", thing.key, thing.text);
+pub(crate) fn event_text(event: &Event<Arc<TestObject>>) -> String {
+    let of = |thing: &TestObject| format!("{}@{}", thing.key, thing.text);
     match event {
         Event::Added { object, initial: true } => format!("there {}", of(object)),
         Event::Added { object, .. } => format!("added {}", of(object)),

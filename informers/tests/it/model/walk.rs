@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use machinery_informers::testing::{Fault, OnEvent, OnList, OnWatch, Thing};
+use machinery_informers::testing::{Fault, OnEvent, OnList, OnWatch, TestObject};
 use machinery_objects::{Capabilities, ListError, SourceError, WatchError};
 use proptest::prelude::*;
 
 use crate::support::{LISTS, too_many, unavailable};
 
 #[derive(Clone, Debug)]
-pub(super) enum Op {
+pub(super) enum ModelOp {
     Put {
         key: usize,
         place: usize,
@@ -28,7 +28,7 @@ pub(super) enum Op {
     /// A handler comes: one that is called, or one that is this many seconds slow.
     Come(Option<u64>),
     Go(usize),
-    Renew,
+    Relist,
     Restore(u64),
 }
 
@@ -50,24 +50,24 @@ pub(super) const FEW: usize = 3;
 pub(super) const KEYS: [&str; 5] = ["a/x", "a/y", "b/x", "c", "d"];
 
 /// The object of an operation.
-pub(super) fn thing(key: usize, place: usize, app: usize, number: usize) -> Thing {
-    let thing = Thing::new(KEYS[key]).at(&place.to_string()).says(&number.to_string());
+pub(super) fn thing(key: usize, place: usize, app: usize, number: usize) -> TestObject {
+    let thing = TestObject::new(KEYS[key]).at(&place.to_string()).with_text(&number.to_string());
     thing.labeled("app", &app.to_string())
 }
 
 pub(super) fn settings() -> impl Strategy<Value = Setting> {
-    let mut untold = Capabilities::ALL;
-    untold.tells_left = false;
+    let mut without_left = Capabilities::ALL;
+    without_left.tells_left = false;
     let mut unordered = Capabilities::ALL;
     unordered.versions_are_ordered = false;
-    let mut quiet = LISTS;
-    quiet.bookmarks = false;
+    let mut without_bookmarks = LISTS;
+    without_bookmarks.bookmarks = false;
     let can = prop_oneof![
         4 => Just(Capabilities::ALL),
         3 => Just(LISTS),
-        1 => Just(untold),
+        1 => Just(without_left),
         1 => Just(unordered),
-        1 => Just(quiet),
+        1 => Just(without_bookmarks),
         1 => Just(Capabilities::LEAST),
     ];
     (can, any::<[bool; 2]>(), prop::bool::weighted(0.2)).prop_map(|(can, [labels, place], few)| Setting {
@@ -78,24 +78,24 @@ pub(super) fn settings() -> impl Strategy<Value = Setting> {
     })
 }
 
-pub(super) fn walks(ordered: bool) -> impl Strategy<Value = Vec<Op>> {
+pub(super) fn walks(ordered: bool) -> impl Strategy<Value = Vec<ModelOp>> {
     proptest::collection::vec(ops(ordered), 4..40)
 }
 
-fn ops(ordered: bool) -> impl Strategy<Value = Op> {
+fn ops(ordered: bool) -> impl Strategy<Value = ModelOp> {
     let put = (0..KEYS.len(), 0..2_usize, 0..2_usize, prop::bool::weighted(0.9));
     prop_oneof![
-        14 => put.prop_map(|(key, place, app, readable)| Op::Put { key, place, app, readable }),
-        6 => (0..KEYS.len()).prop_map(|key| Op::Delete { key }),
-        2 => Just(Op::Compact),
-        2 => Just(Op::Bookmark),
-        2 => Just(Op::EndWatches),
-        4 => prop_oneof![0..3_u64, 3..40_u64, 60..500_u64].prop_map(Op::Pass),
-        12 => faults(ordered).prop_map(Op::Fault),
-        2 => prop_oneof![Just(None), (0..20_u64).prop_map(Some)].prop_map(Op::Come),
-        1 => (0..4_usize).prop_map(Op::Go),
-        1 => Just(Op::Renew),
-        1 => (1..12_u64).prop_map(Op::Restore),
+        14 => put.prop_map(|(key, place, app, readable)| ModelOp::Put { key, place, app, readable }),
+        6 => (0..KEYS.len()).prop_map(|key| ModelOp::Delete { key }),
+        2 => Just(ModelOp::Compact),
+        2 => Just(ModelOp::Bookmark),
+        2 => Just(ModelOp::EndWatches),
+        4 => prop_oneof![0..3_u64, 3..40_u64, 60..500_u64].prop_map(ModelOp::Pass),
+        12 => faults(ordered).prop_map(ModelOp::Fault),
+        2 => prop_oneof![Just(None), (0..20_u64).prop_map(Some)].prop_map(ModelOp::AddHandler),
+        1 => (0..4_usize).prop_map(ModelOp::RemoveHandler),
+        1 => Just(ModelOp::Relist),
+        1 => (1..12_u64).prop_map(ModelOp::Restore),
     ]
 }
 

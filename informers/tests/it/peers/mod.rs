@@ -5,15 +5,15 @@
 //! of drift, which a resync does not find (`audits.rs`), and of a slow handler's memory (`tests/soak.rs`).
 //! That reads copy (controller-runtime#1274) no test can show: what is kept need not be `Clone`.
 
-mod kept;
+mod caches;
+mod handlers;
 mod sources;
-mod told;
 
-use machinery_informers::testing::{Plane, Thing};
+use machinery_informers::testing::{FakeSource, TestObject};
 use machinery_objects::Capabilities;
 
-fn of(names: &[&str], can: Capabilities) -> Plane<Thing> {
-    let plane = Plane::of_things(can);
-    names.iter().for_each(|name| drop(plane.put(Thing::new(name))));
-    plane
+fn of(names: &[&str], can: Capabilities) -> FakeSource<TestObject> {
+    let fake = FakeSource::of_test_objects(can);
+    names.iter().for_each(|name| drop(fake.put(TestObject::new(name))));
+    fake
 }
