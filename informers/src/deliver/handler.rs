@@ -1,4 +1,4 @@
-//! Handlers: who is called, and how that ends.
+//! Event handlers that are called, and their registration.
 
 use super::slot::{HandlerControl, TakeMode};
 use super::{Closed, Delivery, Events, Lag};
@@ -11,8 +11,10 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::Instant;
 
-/// A handler that is called. Dropping this removes it, without waiting for a call that is running: what it captured
-/// belongs to whoever came with it, and ends with them. [`Registration::detach`] lets it live as long as its informer.
+/// The registration of an event handler, as client-go's `ResourceEventHandlerRegistration`.
+///
+/// Dropping it removes the handler without waiting for a running call.
+/// [`Registration::detach`] keeps the handler as long as its informer.
 #[must_use = "dropping it removes the handler"]
 pub struct Registration {
     control: Arc<dyn HandlerControl>,
@@ -24,10 +26,10 @@ impl Registration {
         Self { control, detached: false }
     }
 
-    /// Waits until the handler has handled all that was there at the beginning. Dropping the future changes nothing.
+    /// Waits until the handler has handled the initial objects. Cancel safe.
     ///
     /// # Errors
-    /// If it never will: the informer has stopped, or the handler was removed.
+    /// The informer stopped, or the handler was removed, before that.
     pub async fn synced(&self) -> Result<(), Closed> {
         let control = &self.control;
         loop {
@@ -39,26 +41,26 @@ impl Registration {
         }
     }
 
-    /// Whether the handler has handled all that was there at the beginning.
+    /// Whether the handler has handled the initial objects.
     pub fn is_synced(&self) -> bool {
         self.control.synced() == Some(Ok(()))
     }
 
-    /// How far the handler is behind at a time.
+    /// Returns the lag of the handler at this time.
     pub fn lag_at(&self, now: Instant) -> Lag {
         self.control.lag(now)
     }
 
-    /// How far the handler is behind.
+    /// Returns the current lag of the handler.
     #[cfg(feature = "tokio")]
     pub fn lag(&self) -> Lag {
         self.lag_at(tokio::time::Instant::now().into_std())
     }
 
-    /// Removes the handler: once this has returned no call begins any more. The future that it returns waits for the call
-    /// that is running, if there is one; whoever does not care drops it. Doing it again does no harm.
+    /// Removes the handler: no call begins after this has returned. The returned future waits for a
+    /// running call; it may be dropped. Removing a handler twice does no harm.
     ///
-    /// In the handler's own call there is nothing to wait for: that call is the last.
+    /// Inside the handler's own call the future returns at once: that call is the last.
     pub fn remove(&self) -> impl Future<Output = ()> + Send + use<> {
         let control = self.control.clone();
         control.stop();
@@ -73,7 +75,7 @@ impl Registration {
         }
     }
 
-    /// Leaves the handler to its informer: it is called for as long as that runs.
+    /// Keeps the handler registered for as long as its informer runs.
     pub fn detach(mut self) {
         self.detached = true;
     }
@@ -93,7 +95,7 @@ impl fmt::Debug for Registration {
     }
 }
 
-/// After so many calls others have a turn, however much is due.
+/// Number of calls after which a handler yields to other tasks.
 const CALLS_PER_YIELD: u32 = 64;
 
 pub(super) async fn run<N, T, H>(events: Events<N, T>, mut handle: H)
@@ -126,8 +128,8 @@ async fn yield_now() {
     .await;
 }
 
-/// Has a task of its own call a handler until it is removed, the token is cancelled, or all that was due when the hub
-/// closed has been told.
+/// Spawns a task that calls a handler until it is removed, the token is cancelled, or the hub is
+/// closed and the queue is empty.
 ///
 /// # Panics
 /// Outside a tokio runtime.

@@ -1,9 +1,11 @@
-//! What handlers are told, and when: an inbox for each, which is as long as there are keys at the most.
+//! Event handlers and their delivery queues, each bounded by the number of keys.
 //!
-//! An informer has a [`Hub`] for its handlers. Whoever has a cache of their own can have one, too:
+//! Changes of a key that is already queued are coalesced, unlike those in a `DeltaFIFO` or
+//! `processorListener` of client-go. An informer has a [`Hub`] for its handlers; other caches can
+//! have one, too:
 //!
 //! ```
-//! use machinery_informers::deliver::{Change, Hub, Notification, Delivery};
+//! use machinery_informers::deliver::{Change, Delivery, Hub, Notification};
 //! use machinery_objects::Event;
 //! use machinery_snapshot::Map;
 //! use std::time::Instant;
@@ -11,13 +13,13 @@
 //! let (cache, hub) = (Map::<&str, u32>::builder(42).build(), Hub::new(42));
 //! cache.insert("a", 1);
 //!
-//! let now = Instant::now();                                       // to say how long something has been due
-//! let mut events = hub.register(now, || cache.snapshot(), |all, tell| {
-//!     all.iter().for_each(|(key, object)| tell(key, object));     // who comes late begins with what is there
+//! let now = Instant::now(); // for the lag
+//! let mut events = hub.register(now, || cache.snapshot(), |all, initial| {
+//!     all.iter().for_each(|(key, object)| initial(key, object)); // a late handler starts here
 //! })?;
 //!
 //! for object in 2..100 {
-//!     let mut publishing = hub.publishing();                      // nobody comes between a change and its notifications
+//!     let mut publishing = hub.publishing(); // the change and its notification are one step
 //!     let before = cache.insert("a", object);
 //!     let change = Change::Present { object, initial: false };
 //!     publishing.publish(now, &[Notification { key: "a", before, change }]);
@@ -26,7 +28,7 @@
 //!
 //! futures::executor::block_on(async {
 //!     let first = Delivery::Event("a", Event::Added { object: 99, initial: true });
-//!     assert_eq!(events.next().await, Some(first));               // as it is, and not how it came to that
+//!     assert_eq!(events.next().await, Some(first)); // coalesced
 //!     assert_eq!(events.next().await, None);
 //! });
 //! # Ok::<(), machinery_informers::deliver::Closed>(())

@@ -1,60 +1,62 @@
-//! What happened to a key, as a cache says it, and as a handler hears it.
+//! A change of a cache, as it is published and as a handler receives it.
 
 use machinery_objects::{Departure, Event, Mark};
 
-/// One change of a cache, to be told to every handler.
+/// One change of a cache, sent to each handler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notification<N, T> {
-    /// Of what.
+    /// The key that changed.
     pub key: N,
-    /// What the cache had until now.
+    /// The state in the cache before the change.
     pub before: Option<T>,
-    /// What became of it.
+    /// The change.
     pub change: Change<T>,
 }
 
-/// What became of a key.
+/// The new state of a key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Change<T> {
-    /// It is there, as this.
+    /// The object exists, in this state.
     Present {
         /// The object.
         object: T,
-        /// Whether it was there when the cache began.
+        /// Whether it is part of the initial list.
         initial: bool,
     },
-    /// It is not there any more.
+    /// The object was removed from the cache.
     Removed {
-        /// The last state that the cache had.
+        /// The last known state: the tombstone.
         last: T,
-        /// How it went.
+        /// The reason.
         removal: Removal,
     },
 }
 
-/// How an object went out of a cache.
+/// The reason for the removal of an object from a cache. With the last state it is client-go's
+/// tombstone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removal {
-    /// It does not exist any more.
+    /// The object was deleted.
     Deleted {
-        /// Whether the source told of it, or it was missing from a list.
+        /// Whether the source sent the deletion with the last state. False where a relist found the
+        /// object missing: "final state unknown", client-go's `DeletedFinalStateUnknown`.
         final_state_known: bool,
     },
-    /// It may be there still.
+    /// The object left the filter, or its key was released; it may still exist.
     Left(Departure),
 }
 
-/// What a handler hears.
+/// An item of a handler's queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Delivery<N, T> {
-    /// Something happened to this key.
+    /// A change of the object with this key.
     Event(N, Event<T>),
-    /// How far the handler has come.
+    /// The handler has received all events before this mark.
     Mark(Mark),
 }
 
 impl<T> Change<T> {
-    /// The state that is, or the last one that was.
+    /// Returns the current or last known state.
     pub(super) fn into_object(self) -> T {
         match self {
             Self::Present { object, .. } | Self::Removed { last: object, .. } => object,

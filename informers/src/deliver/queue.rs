@@ -1,4 +1,5 @@
-//! What a handler is yet to be told: of each key the way from what it was told last to what is now.
+//! The delivery queue of a handler: for each key the change from the last delivered to the current
+//! state.
 
 use super::marks::Marks;
 use super::{Change, Delivery, Removal};
@@ -10,48 +11,50 @@ use std::hash::{BuildHasher, Hash};
 use std::mem::{replace, take};
 use std::time::Instant;
 
-/// What a handler is yet to be told.
+/// The delivery queue of a handler, which coalesces the changes of each key.
 ///
-/// Keys are in the order in which they became due. One that is due keeps its place when it changes again, and is told of
-/// once: from what the handler knows to what is then. One that came and went in between is nothing to tell. So what is in
-/// here is bounded by the keys that the handler knows or the cache has, whatever happens meanwhile.
+/// Keys are in the order in which they were queued. A queued key that changes again keeps its
+/// position, and is delivered as one change from the last delivered to the then current state. An
+/// object that is added and deleted while queued is not delivered at all. So the queue is bounded
+/// by the number of keys that the handler knows or the cache holds.
 pub struct DeliveryQueue<N, T> {
     hasher: FixedState,
-    /// The slot of each key that is due.
+    /// The slot of each queued key.
     slots: HashTable<u32>,
-    /// The keys, linked in their order.
+    /// The queued keys, linked in order.
     due: Vec<Option<QueuedKey<N, T>>>,
     vacant: Vec<u32>,
     first: u32,
     last: u32,
-    /// What is behind the last key.
+    /// The marks after the last key.
     end: Marks,
 }
 
 struct QueuedKey<N, T> {
     key: N,
     hash: u64,
-    /// What the handler was told last; `None` if it knows nothing of it, or that it is gone.
+    /// The state that was delivered last; `None` if the handler knows no such object.
     delivered: Option<T>,
     latest: Change<T>,
-    /// What is told before it.
+    /// The marks that are delivered before the key.
     marks: Marks,
     since: Instant,
     prev: u32,
     next: u32,
 }
 
-/// What an inbox needs no more. Where it was changed under a lock, drop it outside: this may be the last of an object.
+/// A key and a state that a queue no longer needs. Drop them outside locks: this may be the last
+/// reference to an object.
 #[must_use = "drop it where no lock is held"]
 pub struct Displaced<N, T>(Option<N>, Option<T>);
 
 const NIL: u32 = u32::MAX;
 
-/// So little is kept however empty it is.
+/// Capacity that an empty queue keeps.
 const MIN_CAPACITY: usize = 64;
 
 impl<N, T> DeliveryQueue<N, T> {
-    /// An inbox with nothing in it. The seed is for its hash table.
+    /// Creates an empty queue. The seed is for its hash table.
     pub fn new(seed: u64) -> Self {
         Self {
             hasher: FixedState::with_seed(seed),
@@ -64,27 +67,28 @@ impl<N, T> DeliveryQueue<N, T> {
         }
     }
 
-    /// How many keys are due.
+    /// Returns the number of queued keys.
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether there is nothing to tell, not even a mark.
+    /// Whether there is neither a queued key nor a mark.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty() && self.end.is_empty()
     }
 
-    /// Since when the key that is told next has been due.
+    /// Returns the time since which the first key has been queued.
     pub fn oldest(&self) -> Option<Instant> {
         (self.first != NIL).then(|| self.at(self.first).since)
     }
 
-    /// For how many keys there is room: it comes back when an inbox has been emptied.
+    /// Returns the number of keys for which memory is allocated; it is freed when the queue is
+    /// emptied.
     pub fn capacity(&self) -> usize {
         self.due.capacity()
     }
 
-    /// Puts a mark behind all that is due.
+    /// Appends a mark.
     pub fn mark(&mut self, mark: Mark) {
         self.end.add(mark);
     }
@@ -97,7 +101,7 @@ impl<N, T> DeliveryQueue<N, T> {
         self.due[slot as usize].as_mut().expect("only keys that are due are linked")
     }
 
-    /// Takes a key's place away, and leaves the marks before it to what comes next.
+    /// Unlinks a key, and moves the marks before it to its successor.
     fn unlink(&mut self, slot: u32) -> QueuedKey<N, T> {
         let mut due = self.due[slot as usize].take().expect("only keys that are due are linked");
         match due.prev {
@@ -118,7 +122,7 @@ impl<N, T> DeliveryQueue<N, T> {
         due
     }
 
-    /// Takes a key out.
+    /// Removes a key.
     fn remove(&mut self, slot: u32) -> QueuedKey<N, T> {
         let due = self.unlink(slot);
         if let Ok(found) = self.slots.find_entry(due.hash, |&at| at == slot) {
@@ -136,7 +140,7 @@ impl<N, T> DeliveryQueue<N, T> {
         }
     }
 
-    /// Gives a key the last place.
+    /// Appends a key.
     fn push(&mut self, due: QueuedKey<N, T>) {
         let (hash, prev) = (due.hash, due.prev);
         let slot = self.vacant.pop().unwrap_or_else(|| {
@@ -155,9 +159,10 @@ impl<N, T> DeliveryQueue<N, T> {
 }
 
 impl<N: Hash + Eq + Clone, T: Clone> DeliveryQueue<N, T> {
-    /// Puts a change behind all that is due, or in its place if its key is due already. O(1).
+    /// Appends a change, or merges it into the entry of its key if that is queued. O(1).
     ///
-    /// `before` is what the cache had until now, which is what the handler was told last unless the key is due.
+    /// `before` is the state in the cache before the change: the state delivered last, unless the
+    /// key is queued.
     pub fn put(
         &mut self,
         now: Instant,
@@ -194,12 +199,12 @@ impl<N: Hash + Eq + Clone, T: Clone> DeliveryQueue<N, T> {
         Some(Displaced(None, Some(replace(&mut due.latest, next).into_object())))
     }
 
-    /// What is to be told next.
+    /// Takes the next delivery.
     pub fn take(&mut self) -> Option<Delivery<N, T>> {
         self.next().map(|(delivered, _)| delivered)
     }
 
-    /// The same, and what is needed no more.
+    /// Takes the next delivery, and the states that the queue no longer needs.
     pub(super) fn next(&mut self) -> Option<(Delivery<N, T>, Displaced<N, T>)> {
         let first = self.first;
         let marks = match first {
@@ -213,17 +218,17 @@ impl<N: Hash + Eq + Clone, T: Clone> DeliveryQueue<N, T> {
             return None;
         }
         let mut due = self.remove(first);
-        // Who is told of an end is told the last state, which may be another.
+        // A removal is delivered with its own last state, which may be another.
         let spare = if matches!(due.latest, Change::Removed { .. }) { due.delivered.take() } else { None };
         Some((Delivery::Event(due.key, event_of(due.delivered, due.latest)), Displaced(None, spare)))
     }
 
-    /// Puts an object that was there when all began behind all that is due.
+    /// Appends an object of the initial snapshot.
     pub fn put_initial(&mut self, now: Instant, key: &N, object: &T) -> Option<Displaced<N, T>> {
         self.put(now, key, None, &Change::Present { object: object.clone(), initial: true })
     }
 
-    /// Puts all behind that happened after what is in here.
+    /// Appends the changes of a queue that follow the changes of this one.
     pub fn append(&mut self, mut later: Self) -> Vec<Displaced<N, T>> {
         let mut displaced = Vec::new();
         while later.first != NIL {
@@ -240,13 +245,13 @@ impl<N: Hash + Eq + Clone, T: Clone> DeliveryQueue<N, T> {
     }
 }
 
-/// What is, of a key that changes once more before it is told.
+/// Merges two changes of a queued key.
 fn merge<T: Clone>(earlier: &Change<T>, later: &Change<T>) -> Change<T> {
     match (earlier, later) {
         (Change::Present { initial, .. }, Change::Present { object, .. }) => {
             Change::Present { object: object.clone(), initial: *initial }
         }
-        // What is deleted cannot leave any more.
+        // A deleted object cannot leave the filter.
         (
             Change::Removed { removal: removal @ Removal::Deleted { .. }, .. },
             Change::Removed { last, removal: Removal::Left(_) },

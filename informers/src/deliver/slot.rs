@@ -1,4 +1,4 @@
-//! One handler's place: its inbox, and how far it and its handler have come.
+//! The state of one handler: its delivery queue, its phase and its running call.
 
 use super::{Delivery, DeliveryQueue, Displaced, Notification};
 use machinery_objects::Mark;
@@ -6,32 +6,32 @@ use machinery_sync::{Mutex, Notify};
 use std::hash::Hash;
 use std::time::{Duration, Instant};
 
-/// There is nobody to tell any more: the informer has stopped, or the handler was removed.
+/// The informer has stopped, or the handler was removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the informer has stopped, or this handler was removed: nothing is told any more; begin another informer"
+    "the informer has stopped, or this handler was removed: no more events are delivered; start another informer"
 )]
 pub struct Closed;
 
-/// How far a handler is behind.
+/// The lag of a handler.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Lag {
-    /// How many keys it is yet to be told of.
+    /// Number of keys with undelivered changes.
     pub due: usize,
-    /// For how long the oldest of them has been due, or what the handler is busy with.
+    /// The age of the oldest undelivered change, including the one that is being handled.
     pub waiting: Duration,
-    /// How often it has panicked; that event was lost to it, and it went on.
+    /// Number of calls that panicked; each lost its event, and the handler went on.
     pub panics: u64,
 }
 
-/// One handler's place. Its lock is held for some changes at a time, and for no call of anybody's but the keys' `Eq`,
-/// `Hash` and `Clone` and the states' `Clone`.
+/// The state of one handler. Under its lock no foreign code runs but `Eq`, `Hash` and `Clone` of
+/// the keys and `Clone` of the states.
 pub(super) struct HandlerSlot<N, T> {
     state: Mutex<State<N, T>>,
-    /// The taking end waits for something to tell.
+    /// Wakes the receiving end.
     pub(super) ready: Notify,
-    /// Others wait until it is synced, or over.
+    /// Wakes waiters for the sync, the close or the end of a call.
     pub(super) changed: Notify,
 }
 
@@ -39,63 +39,64 @@ struct State<N, T> {
     queue: DeliveryQueue<N, T>,
     phase: HandlerPhase,
     synced: Synced,
-    /// A call is running.
+    /// The running call.
     calling: Option<RunningCall>,
-    /// What was taken last had been due since then.
+    /// Since when the delivery that is being handled had been queued.
     busy_since: Option<Instant>,
     panics: u64,
 }
 
-/// Where a call is running. Under loom all threads look like one.
+/// The thread of a running call. Under loom all threads look alike.
 type RunningCall = Option<std::thread::ThreadId>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HandlerPhase {
     Open,
-    /// Nothing more comes; what is due is still told.
+    /// Accepts no more changes; delivers the queued ones.
     Closing,
-    /// Nothing is told any more.
+    /// Delivers nothing any more.
     Closed,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Synced {
     No,
-    /// The mark is in the inbox.
+    /// The mark is in the queue.
     Queued,
     /// The mark has been handled.
     Done,
 }
 
-/// An answer to the taking end.
+/// The result of taking a delivery.
 pub(super) enum Taken<N, T> {
     Delivery(Delivery<N, T>),
     Empty,
     Closed,
 }
 
-/// Whether what is taken is taken by a call, which is over later.
+/// Whether a delivery is handled by a call, which returns later, or is pulled.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum TakeMode {
     Call,
     Pull,
 }
 
-/// What others can ask of any handler's place.
+/// The operations on a handler that do not depend on its types.
 pub(super) trait HandlerControl: Send + Sync {
-    /// Ends it: no call begins after this.
+    /// Stops the handler: no call begins after this.
     fn stop(&self);
     fn lag(&self, now: Instant) -> Lag;
-    /// Whether it is synced, once that is settled.
+    /// Whether the handler is synced; `None` while that is undecided.
     fn synced(&self) -> Option<Result<(), Closed>>;
     fn is_over(&self) -> bool;
-    /// Whether somebody else is in a call.
+    /// Whether a call runs on another thread.
     fn is_calling(&self) -> bool;
     fn changed(&self) -> &Notify;
 }
 
 impl<N, T> HandlerSlot<N, T> {
-    /// A place for whoever is told of the beginning later, which [`HandlerSlot::prepend_initial`] puts before all else.
+    /// Creates the slot of a handler whose initial objects [`HandlerSlot::prepend_initial`] adds
+    /// later.
     pub(super) fn new(seed: u64, synced: bool) -> Self {
         let state = State {
             queue: DeliveryQueue::new(seed),
@@ -108,7 +109,7 @@ impl<N, T> HandlerSlot<N, T> {
         Self { state: Mutex::new(state), ready: Notify::new(), changed: Notify::new() }
     }
 
-    /// Nothing more comes.
+    /// Accepts no more changes.
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
         if state.phase == HandlerPhase::Open {
@@ -116,7 +117,7 @@ impl<N, T> HandlerSlot<N, T> {
         }
     }
 
-    /// Puts a mark behind all that is due. There is one first sync.
+    /// Appends a mark. The first sync is marked once.
     pub(super) fn mark(&self, mark: &Mark) {
         let mut state = self.state.lock();
         if state.phase == HandlerPhase::Closed || (*mark == Mark::Synced && state.synced != Synced::No) {
@@ -128,7 +129,7 @@ impl<N, T> HandlerSlot<N, T> {
         state.queue.mark(mark.clone());
     }
 
-    /// A call is over.
+    /// Records the end of a call.
     pub(super) fn returned(&self, was_synced: bool, panicked: bool) {
         let mut state = self.state.lock();
         state.calling = None;
@@ -146,8 +147,8 @@ impl<N, T> HandlerSlot<N, T> {
 }
 
 impl<N: Hash + Eq + Clone, T: Clone> HandlerSlot<N, T> {
-    /// Puts changes behind all that is due, and what they displace among what is to be dropped later. Says whether
-    /// anybody will hear of them.
+    /// Appends changes, and adds what they displace to what is to be dropped later. Returns whether
+    /// the handler is open.
     pub(super) fn put(
         &self,
         now: Instant,
@@ -164,7 +165,7 @@ impl<N: Hash + Eq + Clone, T: Clone> HandlerSlot<N, T> {
         true
     }
 
-    /// Puts what was there at the beginning before all that was put since.
+    /// Puts the initial objects before the changes that were queued meanwhile.
     pub(super) fn prepend_initial(&self, mut queue: DeliveryQueue<N, T>) {
         let mut state = self.state.lock();
         if state.phase == HandlerPhase::Closed {
@@ -176,7 +177,8 @@ impl<N: Hash + Eq + Clone, T: Clone> HandlerSlot<N, T> {
         drop(displaced);
     }
 
-    /// Takes what is to be told next. A call is under way then until it has [`HandlerSlot::returned`].
+    /// Takes the next delivery. With [`TakeMode::Call`] a call runs until
+    /// [`HandlerSlot::returned`].
     pub(super) fn take(&self, by: TakeMode) -> Taken<N, T> {
         let mut state = self.state.lock();
         if state.phase == HandlerPhase::Closed {

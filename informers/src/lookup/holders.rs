@@ -1,19 +1,19 @@
-//! One name: who has an object of it, and which of them are out of date.
+//! The holders of one name, with those that a later deletion superseded.
 
 use super::Lookup;
 use machinery_objects::Revision;
 use std::sync::Arc;
 
-/// What is known of one name.
+/// The holders of an object of one name.
 ///
-/// Where versions are ordered, the end of one holder's object is news of the others': a state that is older than the
-/// end was over by then, and whoever has it has not heard yet. It counts no more, but it stays until its holder lets
-/// go of it. So it is hidden, and for as long as there is one the end is remembered.
+/// If versions are ordered, a deletion seen under one key also concerns the others: a holder with
+/// a version older than the deletion is superseded, as its own event is still in flight. It is
+/// hidden from lookups until its key removes it; meanwhile the version of the deletion is kept.
 #[derive(Debug)]
 pub(crate) struct NameHolders<F, T> {
-    /// In the order of their keys.
+    /// Sorted by key.
     holders: Arc<[Holder<F, T>]>,
-    /// The latest end that somebody's state is older than.
+    /// The latest deletion that supersedes a holder.
     ended: Option<Revision>,
 }
 
@@ -24,7 +24,7 @@ struct Holder<F, T> {
     version: Option<Revision>,
 }
 
-/// The keys of one name's holders.
+/// Iterates over the keys of a name's holders.
 #[derive(Debug)]
 pub(crate) struct HolderKeys<F, T> {
     holders: Arc<[Holder<F, T>]>,
@@ -32,34 +32,34 @@ pub(crate) struct HolderKeys<F, T> {
 }
 
 impl<F, T> NameHolders<F, T> {
-    /// Whether a holder's state still counts.
+    /// Whether a holder is not superseded.
     fn counts(&self, holder: &Holder<F, T>) -> bool {
         !is_older(holder.version, self.ended)
     }
 
-    /// Forgets an end that nothing is older than.
+    /// Drops a deletion that supersedes no holder.
     fn new(holders: Vec<Holder<F, T>>, ended: Option<Revision>) -> Self {
         let ended = ended.filter(|_| holders.iter().any(|holder| is_older(holder.version, ended)));
         Self { holders: holders.into(), ended }
     }
 
-    /// Whether anything is hidden.
+    /// Whether any holder is superseded.
     pub(crate) const fn has_superseded(&self) -> bool {
         self.ended.is_some()
     }
 
-    /// What is hidden.
+    /// Returns the superseded holders.
     pub(crate) fn superseded(&self) -> impl Iterator<Item = (&F, &T)> {
         let superseded = self.holders.iter().filter(|holder| !self.counts(holder));
         superseded.map(|holder| (&holder.key, &holder.object))
     }
 
-    /// The same with nothing hidden.
+    /// Returns a copy in which no holder is superseded.
     pub(crate) fn without_superseded(&self) -> Self {
         Self { holders: self.holders.clone(), ended: None }
     }
 
-    /// Who holds it, and what.
+    /// Returns all holders with their objects.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&F, &T)> {
         self.holders.iter().map(|holder| (&holder.key, &holder.object))
     }
@@ -70,25 +70,25 @@ impl<F, T> NameHolders<F, T> {
 }
 
 impl<F: Ord + Clone, T: Clone> NameHolders<F, T> {
-    /// One holder's object, whether it counts or not.
+    /// Returns the object under a key, superseded or not.
     pub(crate) fn of(&self, key: &F) -> Option<&T> {
         let at = self.place(key).ok()?;
         Some(&self.holders[at].object)
     }
 
     #[cfg(feature = "tokio")]
-    /// What is under this key; or, if any will do, what the first has.
+    /// Returns the holder under this key, or the first one if `key` is `None`.
     pub(crate) fn under(&self, key: Option<&F>) -> Option<(&F, &T)> {
         let at = key.map_or(Some(0), |key| self.place(key).ok())?;
         self.holders.get(at).map(|holder| (&holder.key, &holder.object))
     }
 
-    /// A name that one has.
+    /// Creates the entry of a name with one holder.
     pub(crate) fn first(key: F, object: T, version: Option<Revision>) -> Self {
         Self { holders: Arc::new([Holder { key, object, version }]), ended: None }
     }
 
-    /// The same with this state under a key.
+    /// Returns a copy with this object under a key.
     pub(crate) fn with(&self, key: F, object: T, version: Option<Revision>) -> Self {
         let mut holders = self.holders.to_vec();
         match self.place(&key) {
@@ -98,11 +98,12 @@ impl<F: Ord + Clone, T: Clone> NameHolders<F, T> {
         Self::new(holders, self.ended)
     }
 
-    /// The same without what is under a key, whose end is at this version if that is known. `None` if nobody is left.
+    /// Returns a copy without the holder under a key, deleted at this version if that is known;
+    /// `None` if no holder remains.
     pub(crate) fn without(&self, key: &F, ended: Option<Revision>) -> Option<Self> {
         let mut holders = self.holders.to_vec();
         if let Ok(at) = self.place(key) {
-            // It has been as its holder had it: so what is older than that is out of date as well.
+            // The object existed in its holder's version, so older ones are superseded too.
             let ended = ended.max(holders.remove(at).version).max(self.ended);
             return (!holders.is_empty()).then(|| Self::new(holders, ended));
         }
@@ -121,13 +122,14 @@ impl<F: Ord + Clone, T: Clone> NameHolders<F, T> {
         }
     }
 
-    /// As [`NameHolders::lookup`], but of several the one with the latest version has it, if all have versions.
+    /// As [`NameHolders::lookup`], but several holders are resolved to the one with the latest
+    /// version, if all have versions.
     pub(crate) fn newest(&self) -> Lookup<F, T> {
         let counting = || self.holders.iter().filter(|holder| self.counts(holder));
         if counting().any(|holder| holder.version.is_none()) {
             return self.lookup();
         }
-        // Of two with the same the first: they have the same state.
+        // Of equal versions the first: they are the same state.
         counting()
             .rev()
             .max_by_key(|holder| holder.version)
@@ -139,7 +141,7 @@ impl<F: Ord + Clone, T: Clone> NameHolders<F, T> {
     }
 }
 
-/// Where versions are known, whether one is before the other.
+/// Whether both versions are known and the first is older.
 fn is_older(version: Option<Revision>, than: Option<Revision>) -> bool {
     version.zip(than).is_some_and(|(version, than)| version < than)
 }

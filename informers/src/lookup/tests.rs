@@ -1,4 +1,4 @@
-//! Who has a name, in every order of news, and against a world that moves.
+//! Lookup maps: every order of events, and a model of moving objects.
 
 use super::{Lookup, LookupMap};
 use machinery_objects::{Departure, Event, ObjectKey, Revision};
@@ -27,18 +27,18 @@ const fn at(version: u64) -> Option<Revision> {
 
 #[derive(Clone, Copy)]
 enum LookupStep {
-    /// A key has the object, in this version.
+    /// A key has the object in this version.
     Put(char, u64),
-    /// The end of it, at this version.
+    /// The object under a key was deleted at this version.
     End(char, u64),
-    /// It was missing from a list.
+    /// A relist did not contain the object.
     Missed(char),
     Release(char),
     VersionsRestart,
 }
 use LookupStep::*;
 
-/// What a lookup finds after each step, and what the latest version is.
+/// Compares the lookup and the newest holder after each step.
 fn check(steps: &[LookupStep], expected: &[&str]) {
     let (map, changed) = map();
     let name = name("a");
@@ -83,13 +83,13 @@ fn an_object_that_moves_ends_under_its_new_key_in_either_order() {
 #[test]
 fn a_deleted_object_does_not_reappear_under_its_former_key() {
     check(&[Put('x', 1), Put('y', 2), End('y', 3), End('x', 2)], &["x1 x1", "xy y2", "- -", "- -"]);
-    // It has been as y had it, which is enough to know.
+    // y had version 2, so version 1 under x is superseded.
     check(&[Put('x', 1), Put('y', 2), Missed('y')], &["x1 x1", "xy y2", "- -"]);
     check(&[Put('x', 1), Put('y', 2), Release('y')], &["x1 x1", "xy y2", "- -"]);
-    // One that is made anew is later than the end.
+    // An object created again is later than the deletion.
     check(&[Put('x', 1), Put('y', 2), End('y', 3), Put('z', 4)], &["x1 x1", "xy y2", "- -", "z4 z4"]);
     check(&[Put('x', 1), Put('y', 2), End('y', 3), Put('x', 4)], &["x1 x1", "xy y2", "- -", "x4 x4"]);
-    // Nor does one that comes late.
+    // Nor does an event that arrives late.
     check(&[Put('x', 1), Put('y', 4), End('y', 5), Put('z', 3)], &["x1 x1", "xy y4", "- -", "- -"]);
 }
 
@@ -101,7 +101,7 @@ fn an_object_that_moves_back_is_found_at_once() {
 
 #[test]
 fn a_deletion_without_final_state_supersedes_no_later_holder() {
-    // y lost sight of it at some time after 2, and x has it since 3.
+    // y lost the object at some time after 2, and x holds it since 3.
     check(&[Put('y', 2), Put('x', 3), Missed('y')], &["y2 y2", "xy x3", "x3 x3"]);
 }
 
@@ -150,7 +150,7 @@ fn events_update_the_map() {
     assert_eq!(record('y', Event::Updated { old: 2, object: 3 }, 3), "y3");
     assert_eq!(record('x', Event::Left { last: 1, because: Departure::NameChange }, 2), "y3");
     assert_eq!(record('z', Event::Added { object: 4, initial: false }, 4), "z4");
-    // The version of what was missing is that of its last state, and not that of its end.
+    // For a vanished object the version is that of its last state, not of its deletion.
     assert_eq!(record('y', Event::Deleted { last: 3, final_state_known: false }, 9), "z4");
     assert_eq!(record('z', Event::Deleted { last: 5, final_state_known: true }, 5), "-");
 }
@@ -182,7 +182,7 @@ fn a_panicking_callback_skips_no_name() {
     });
     let put = |at: u64| map.put(&'x', &name(&format!("n{at}")), at, None);
     put(0);
-    catch_unwind(AssertUnwindSafe(|| put(1))).expect_err("it goes on to who told the map");
+    catch_unwind(AssertUnwindSafe(|| put(1))).expect_err("the panic is resumed in the caller");
     put(2);
     changed.lock().clear();
     catch_unwind(AssertUnwindSafe(|| map.release(&'x'))).expect_err("it goes on");
@@ -190,14 +190,14 @@ fn a_panicking_callback_skips_no_name() {
     assert!(map.read().is_empty());
 }
 
-/// What happens to one object in the world: which key has it from a version on.
+/// An operation of the model.
 #[derive(Clone, Debug)]
 enum WorldOp {
-    /// The object of a name is under a key from now on, or nowhere.
+    /// Moves the object of a name to a key, or deletes it.
     Move(u8, Option<char>),
-    /// A key's stream says the next thing that it has to say.
+    /// Delivers the next event of a key's stream.
     Deliver(char),
-    /// Nobody is interested in a key any more. The next news of it begins with what is there.
+    /// Releases a key; its stream starts again with the current objects.
     Release(char),
 }
 
@@ -210,7 +210,7 @@ fn op() -> impl Strategy<Value = WorldOp> {
     ]
 }
 
-/// One piece of news of a stream: an object and its version, or its end.
+/// An event of a stream: a name, the object or its deletion, and the version.
 type StreamEvent = (u8, Option<u64>, u64);
 
 #[derive(Default)]
@@ -218,9 +218,9 @@ struct MoveModel {
     clock: u64,
     positions: BTreeMap<u8, (char, u64)>,
     streams: BTreeMap<char, Vec<StreamEvent>>,
-    /// What the map was told and did not hear the end of, with whether it is out of date by what the map has heard.
+    /// The holders that the map knows, and whether a later deletion supersedes each.
     held: BTreeMap<u8, BTreeMap<char, (u64, bool)>>,
-    /// The latest end that something which is held is out of date by.
+    /// The latest deletion that supersedes a holder.
     ends: BTreeMap<u8, u64>,
 }
 
@@ -286,7 +286,7 @@ impl MoveModel {
         for number in had {
             self.end(number, key, 0);
         }
-        // Whoever is interested again begins with what is there.
+        // A new stream starts with the current objects.
         let now = self.positions.iter().filter(|(_, (holder, _))| *holder == key);
         let begin = now.map(|(name, (_, version))| (*name, Some(*version), *version)).collect();
         self.streams.insert(key, begin);
@@ -318,14 +318,14 @@ impl MoveModel {
 fn the_end_is_the_truth(ops: &[WorldOp]) {
     let (map, changed) = map();
     let mut model = MoveModel::default();
-    // What somebody knows who looks only when told.
+    // The view of a reader that looks up a name only when the callback reports it.
     let mut known = BTreeMap::new();
     let mut read = |map: &TestMap| {
         for name in changed.lock().drain(..) {
             known.insert(name.clone(), (map.lookup(&name), map.newest(&name)));
         }
         for (name, known) in &known {
-            assert_eq!(*known, (map.lookup(name), map.newest(name)), "each change is told");
+            assert_eq!(*known, (map.lookup(name), map.newest(name)), "each change is reported");
         }
     };
     for op in ops {
@@ -351,7 +351,7 @@ fn the_end_is_the_truth(ops: &[WorldOp]) {
         let name = name(&number.to_string());
         assert_eq!((map.lookup(&name), map.newest(&name)), (positions.clone(), positions));
     }
-    assert_eq!(map.read().len(), model.positions.len(), "nothing is left of what is gone");
+    assert_eq!(map.read().len(), model.positions.len(), "deleted objects leave nothing");
 }
 
 proptest! {

@@ -1,4 +1,4 @@
-//! What becomes of handlers that are slow, late, broken, removed or left behind.
+//! Handlers that are slow, late, panicking, removed or cancelled.
 
 use super::{DELETED, HandlerView, MISSED, State, TestCache, TestKey, now};
 use crate::deliver::{Change, Closed, Delivery, Events, Hub, Notification, Registration, spawn};
@@ -21,7 +21,7 @@ struct TestHub {
 }
 
 impl TestHub {
-    /// One that is synced, without any object.
+    /// Returns a synced cache without objects.
     fn new() -> Self {
         let cache = Self::before_the_sync();
         cache.mark(&Mark::Synced);
@@ -79,7 +79,7 @@ async fn within<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), future).await.expect("it takes no time to speak of")
 }
 
-/// What is due to somebody now.
+/// Takes the queued deliveries.
 fn due(events: &mut Events<TestKey, State>) -> Vec<Delivery<TestKey, State>> {
     std::iter::from_fn(|| events.next().now_or_never().flatten()).collect()
 }
@@ -94,7 +94,7 @@ fn deleted(key: &str, last: State) -> Delivery<TestKey, State> {
 
 const SYNCED: Delivery<TestKey, State> = Delivery::Mark(Mark::Synced);
 
-/// A handler that is in a call until it is let go.
+/// A handler that blocks in its call until released.
 struct Stuck {
     registration: Registration,
     calls: Arc<AtomicUsize>,
@@ -102,7 +102,7 @@ struct Stuck {
 }
 
 impl Stuck {
-    /// The call is under way when this returns.
+    /// Returns once the call is running.
     async fn new(cache: &TestHub) -> Self {
         let calls = Arc::new(AtomicUsize::new(0));
         let (let_go, held) = mpsc::channel();
@@ -128,7 +128,7 @@ async fn a_slow_handler_queues_one_entry_per_key_and_blocks_no_other() {
     for object in 0..100_000 {
         cache.set(&format!("k{}", object % 10), object);
         due(&mut quick).into_iter().for_each(|delivery| known.apply(delivery));
-        assert_eq!(known.objects, cache.cache.0, "the other hears of it at once");
+        assert_eq!(known.objects, cache.cache.0, "the other handler receives it at once");
     }
     let later = now() + Duration::from_secs(60);
     let lag = slow.registration.lag_at(later);
@@ -153,7 +153,7 @@ async fn a_removed_handler_is_dropped_at_the_next_change() {
     assert!(!cache.hub.publishing().has_handlers());
 }
 
-/// kube-rs/kube#1630: who subscribes late never hears of what is there.
+/// kube-rs/kube#1630: a late subscriber never receives the existing objects.
 #[tokio::test]
 async fn a_late_handler_first_receives_the_cached_objects() {
     let mut cache = TestHub::new();
@@ -163,7 +163,8 @@ async fn a_late_handler_first_receives_the_cached_objects() {
     cache.set("b", 3);
     cache.delete("a");
     cache.set("c", 4);
-    // What is gone before it is told is not told, and what is there is told as it is.
+    // An object deleted while queued is not delivered; the others are delivered in their current
+    // state.
     assert_eq!(due(&mut late), [added("b", 3, true), SYNCED, added("c", 4, false)]);
     let mut later = cache.events();
     assert_eq!(due(&mut later), [added("b", 3, true), added("c", 4, true), SYNCED]);
@@ -179,7 +180,7 @@ async fn changes_during_the_initial_snapshot_follow_it() {
     let changes =
         [cache.cache.end("a", DELETED), cache.cache.set("b", 4, false), cache.cache.set("d", 5, false)];
     let list = |began: &BTreeMap<TestKey, State>, sender: &mut dyn FnMut(&TestKey, &State)| {
-        // Nobody waits for who reads.
+        // A registration that is still reading its snapshot blocks no change.
         cache.hub.publishing().publish(now(), &changes);
         began.iter().for_each(|(key, object)| sender(key, object));
     };
@@ -187,7 +188,7 @@ async fn changes_during_the_initial_snapshot_follow_it() {
     assert_eq!(due(&mut events), [added("b", 4, true), added("c", 3, true), SYNCED, added("d", 5, false)]);
 }
 
-/// kube-rs/kube#1590: of shared subscribers none hears of deletes; here also of those that a list brings to light.
+/// kube-rs/kube#1590: shared subscribers receive no deletions; here also those found by a list.
 #[tokio::test]
 async fn every_handler_receives_a_deletion_with_its_last_state() {
     let mut cache = TestHub::new();
@@ -206,7 +207,8 @@ async fn every_handler_receives_a_deletion_with_its_last_state() {
     }
 }
 
-/// A `ReflectHandle` of kube-rs that is woken for an object which has left the store meanwhile is never woken again.
+/// A `ReflectHandle` of kube-rs that is woken for an object which has left the store is never woken
+/// again.
 #[tokio::test]
 async fn a_wakeup_for_a_vanished_object_loses_no_later_one() {
     let mut cache = TestHub::new();
@@ -229,17 +231,18 @@ async fn a_wakeup_for_a_vanished_object_loses_no_later_one() {
     cache.hub.close();
     let received = within(received).await.expect("it did not panic");
     assert_eq!(received.first(), Some(&SYNCED));
-    assert_eq!(received.len(), 1 + 30, "each is told while it is there: {received:?}");
+    assert_eq!(received.len(), 1 + 30, "each is delivered while it exists: {received:?}");
 }
 
-/// client-go by default ends the process when a handler panics; where it does not, the handler sleeps for a second.
+/// client-go by default ends the process when a handler panics; otherwise the handler sleeps for a
+/// second.
 #[tokio::test]
 async fn a_panicking_call_loses_only_its_event() {
     let mut cache = TestHub::new();
     let (sender, mut received) = tokio::sync::mpsc::unbounded_channel();
     let handler = cache.handle(move |delivery| {
         assert!(!matches!(&delivery, Delivery::Event(key, _) if **key == *"bad"), "on purpose");
-        sender.send(delivery).expect("somebody listens");
+        sender.send(delivery).expect("there is a handler");
     });
     for (key, object) in [("a", 1), ("bad", 2), ("b", 3)] {
         cache.set(key, object);
@@ -251,7 +254,7 @@ async fn a_panicking_call_loses_only_its_event() {
     assert_eq!(within(handler.synced()).await, Ok(()));
 }
 
-/// `RemoveEventHandler` of client-go returns while events that were queued are still handled.
+/// `RemoveEventHandler` of client-go returns while queued events are still handled.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn removal_waits_for_the_running_call_and_starts_no_other() {
     let mut cache = TestHub::new();
@@ -259,7 +262,7 @@ async fn removal_waits_for_the_running_call_and_starts_no_other() {
     cache.set("a", 1);
     let mut removal = Box::pin(registration.remove());
     assert_eq!((&mut removal).now_or_never(), None, "the call is running");
-    assert_eq!(registration.lag().due, 0, "what was due is dropped at once");
+    assert_eq!(registration.lag().due, 0, "queued objects are dropped at once");
     cache.set("b", 2);
     let_go.send(()).expect("the call is running");
     within(removal).await;
@@ -279,7 +282,7 @@ fn removal_completes_with_the_call_not_with_the_task() {
     let (itself, mut calls) = (own.clone(), 0);
     let (registration, running) = cache.events().each(move |_| {
         calls += 1;
-        // After this call others have a turn.
+        // After this call the handler yields.
         if calls < 64 {
             return;
         }
@@ -297,9 +300,7 @@ fn removal_completes_with_the_call_not_with_the_task() {
     own.set(registration).expect("nobody else did");
     let mut running = Box::pin(running);
     assert_eq!((&mut running).now_or_never(), None);
-    delivery
-        .recv_timeout(Duration::from_secs(20))
-        .expect("nobody drives the handler any more, and it is removed");
+    delivery.recv_timeout(Duration::from_secs(20)).expect("the handler is driven no more, and removed");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -414,7 +415,7 @@ async fn a_handler_is_synced_after_handling_the_initial_objects() {
     assert!(!stuck.registration.is_synced());
     assert_eq!(stuck.registration.synced().now_or_never(), None);
     stuck.let_go.send(()).expect("it is at the object");
-    stuck.let_go.send(()).expect("it comes to the mark");
+    stuck.let_go.send(()).expect("it receives the mark");
     assert_eq!(within(stuck.registration.synced()).await, Ok(()));
     drop(stuck.let_go);
 }
@@ -466,7 +467,7 @@ async fn a_handler_with_a_long_queue_yields() {
     assert_eq!(calls.load(SeqCst), 10_001);
 }
 
-/// An object whose drop uses the hub.
+/// An object that uses the hub when it is dropped.
 #[derive(Clone)]
 struct ReentrantObject(#[expect(dead_code, reason = "it is dropped")] Arc<ReentrantDrop>);
 struct ReentrantDrop(Arc<Hub<u8, ReentrantObject>>);
@@ -481,7 +482,7 @@ impl Drop for ReentrantDrop {
 #[test]
 fn queued_objects_are_dropped_outside_locks() {
     let (sender, delivery) = mpsc::channel();
-    // On a thread, so that a deadlock is a failure.
+    // On a thread of its own, so that a deadlock fails the test.
     let thread = std::thread::spawn(move || {
         let hub = Arc::new(Hub::new(1));
         let object = || ReentrantObject(Arc::new(ReentrantDrop(hub.clone())));
@@ -493,7 +494,8 @@ fn queued_objects_are_dropped_outside_locks() {
         let notifications = |change| [Notification { key: 1, before: None, change }];
         let now_another = notifications(Change::Present { object: object(), initial: false });
         let gone = notifications(Change::Removed { last: object(), removal: DELETED });
-        // The inbox has the last of them: of one that is replaced, of one that goes, and of those that are left.
+        // The queue holds the last reference to a replaced object, a removed one, and the remaining
+        // ones.
         for notifications in [now_another, gone] {
             let mut publishing = hub.publishing();
             publishing.publish(now(), &notifications);

@@ -1,4 +1,4 @@
-//! What handlers hear, against what a cache said.
+//! Tests of delivery: the events of handlers against the changes of a cache.
 
 mod handlers;
 mod model;
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-/// A key and a state of a test: who it is told, it is told in order.
+/// A key and a state; the states of a key increase.
 type TestKey = Arc<str>;
 type State = u32;
 
@@ -22,7 +22,7 @@ const DELETED: Removal = Removal::Deleted { final_state_known: true };
 const MISSED: Removal = Removal::Deleted { final_state_known: false };
 const LEFT: Removal = Removal::Left(Departure::Changed);
 
-/// A cache that says what changes.
+/// A cache that returns its changes.
 #[derive(Debug, Default)]
 struct TestCache(BTreeMap<TestKey, State>);
 
@@ -32,7 +32,7 @@ impl TestCache {
         Notification { key: key.into(), before, change: Change::Present { object, initial } }
     }
 
-    /// Of a key that is not there it says that it goes once more.
+    /// Removes a key; of a missing one it returns another removal.
     fn end(&mut self, key: &str, removal: Removal) -> Notification<TestKey, State> {
         let before = self.0.remove(key);
         Notification {
@@ -43,7 +43,7 @@ impl TestCache {
     }
 }
 
-/// What a handler knows by what it was told, which must follow from what it knew.
+/// The state that a handler derives from its events, each of which must follow from it.
 #[derive(Debug, Default)]
 struct HandlerView {
     objects: BTreeMap<TestKey, State>,
@@ -58,14 +58,14 @@ impl HandlerView {
             }
             Delivery::Event(key, Event::Updated { old, object }) => {
                 let known = self.objects.insert(key, object);
-                assert_eq!(known, Some(old), "an update leads from what was told last");
+                assert_eq!(known, Some(old), "an update starts from the last delivered state");
                 assert!(object >= old, "nothing goes back");
             }
             Delivery::Event(key, Event::Deleted { last, .. } | Event::Left { last, .. }) => {
-                let known = self.objects.remove(&key).expect("what goes was known");
+                let known = self.objects.remove(&key).expect("a removed object was known");
                 assert!(last >= known, "nothing goes back");
             }
-            Delivery::Event(_, event) => panic!("what is {event:?}?"),
+            Delivery::Event(_, event) => panic!("unexpected {event:?}"),
             Delivery::Mark(mark) => self.marks.push(mark),
         }
     }

@@ -1,4 +1,4 @@
-//! Random changes, against an inbox that is searched from end to end, and against what the cache is.
+//! Random changes, compared with a naive queue and with the state of the cache.
 
 use super::{DELETED, HandlerView, LEFT, MISSED, State, TestCache, TestKey, now};
 use crate::deliver::{Change, Delivery, DeliveryQueue, Events, Hub, Notification, Removal};
@@ -40,7 +40,7 @@ fn name(key: u8) -> TestKey {
     Arc::from(format!("k{key}"))
 }
 
-/// What the cache says in the course of it; it says nothing of the end of what is not there.
+/// Applies an operation to the cache; returns the change unless a missing key was removed.
 fn notifications(
     cache: &mut TestCache,
     clock: &mut State,
@@ -56,7 +56,7 @@ fn notifications(
     }
 }
 
-/// An inbox without any cleverness.
+/// A naive delivery queue.
 #[derive(Default)]
 struct NaiveQueue(Vec<Item>);
 
@@ -154,10 +154,10 @@ fn queue_equals_naive_queue(ops: &[QueueOp]) {
     }
     assert!(rest <= bound, "a mark of a kind between two keys");
     assert!(naive.take().is_none() && queue.is_empty());
-    assert_eq!(known.objects, cache.0, "what was told adds up");
+    assert_eq!(known.objects, cache.0, "events add up");
 }
 
-/// A handler of the hub, and what it knows.
+/// A handler of the hub with its view.
 struct Handler {
     events: Events<TestKey, State>,
     known: HandlerView,
@@ -170,7 +170,7 @@ impl Handler {
     fn take(&mut self) -> bool {
         let Some(Some(delivery)) = self.events.next().now_or_never() else { return false };
         if let Delivery::Event(key, Event::Added { initial: true, .. }) = &delivery {
-            assert!(self.began.contains_key(key), "only what was there is initial");
+            assert!(self.began.contains_key(key), "only cached objects are initial");
         }
         self.known.apply(delivery);
         true
@@ -215,7 +215,7 @@ fn each_handler_receives_all(ops: &[QueueOp]) {
     hub.close();
     for handler in &mut handlers {
         while handler.take() {}
-        assert_eq!(handler.known.objects, cache.0, "what was told adds up");
+        assert_eq!(handler.known.objects, cache.0, "events add up");
         let syncs = handler.known.marks.iter().filter(|&mark| *mark == Mark::Synced).count();
         assert_eq!(syncs, usize::from(synced), "each is synced once");
         assert_eq!(handler.events.is_synced(), synced);

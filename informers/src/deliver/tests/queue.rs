@@ -1,4 +1,4 @@
-//! What becomes of a key that changes more than once before it is told.
+//! Coalescing of the changes of a key in a delivery queue.
 
 use super::{DELETED, LEFT, MISSED, State, TestCache, TestKey, now};
 use crate::deliver::{Delivery, DeliveryQueue, Removal};
@@ -11,12 +11,12 @@ enum QueueStep {
     Progress(u64),
     Complete(u64),
     Synced,
-    /// A thing is taken.
+    /// Takes one delivery.
     Take,
 }
 use QueueStep::*;
 
-/// What is told in the course of it, and then of the rest.
+/// Runs the script and compares all deliveries.
 fn check(script: &[QueueStep], expected: &str) {
     let (mut cache, mut queue, mut delivery) = (TestCache::default(), DeliveryQueue::new(1), Vec::new());
     for step in script {
@@ -78,7 +78,7 @@ fn changes_of_a_key_coalesce_from_the_last_delivered_to_the_current_state() {
     check(&[Set("a", 1), Take, Set("a", 2), End("a", DELETED)], "+a1 -a2");
     check(&[Set("a", 1), Take, End("a", MISSED), Set("a", 2)], "+a1 a1>2");
     check(&[Set("a", 1), Take, End("a", DELETED), Take, Set("a", 2)], "+a1 -a1 +a2");
-    // It was gone, and whoever has more to look at than this object may want to know.
+    // The handler may depend on more than this object, so the change is delivered.
     check(&[Set("a", 1), Take, End("a", MISSED), Set("a", 1)], "+a1 a1>1");
 }
 
@@ -100,7 +100,7 @@ fn the_last_removal_wins_but_deleted_never_becomes_left() {
     let gone = |first, then| [Set("a", 1), Take, End("a", first), Set("a", 2), End("a", then)];
     check(&gone(LEFT, DELETED), "+a1 -a2");
     check(&gone(DELETED, LEFT), "+a1 /a2");
-    // Without its having been there again.
+    // Two removals without an addition in between.
     check(&[Set("a", 1), Take, End("a", LEFT), End("a", DELETED)], "+a1 -a0");
     check(&[Set("a", 1), Take, End("a", DELETED), End("a", LEFT)], "+a1 -a0");
     check(&[Set("a", 1), Take, End("a", MISSED), End("a", DELETED)], "+a1 -a0");
@@ -117,7 +117,8 @@ fn marks_are_delivered_in_order() {
 fn marks_of_one_kind_between_two_keys_are_merged() {
     check(&[Progress(1), Progress(2), Complete(1), Complete(2), Synced, Progress(3)], "synced !2 @3");
     check(&[Set("a", 1), Progress(1), Set("b", 2), Progress(2), End("b", DELETED), Progress(3)], "+a1 @3");
-    // What goes leaves the marks before it to the next, which are later.
+    // A removed key passes the marks before it on to the next one, where later marks supersede
+    // them.
     check(&[Progress(1), Set("a", 1), Complete(7), Progress(2), Set("b", 2), End("a", DELETED)], "!7 @2 +b2");
     check(&[Progress(1), Set("a", 1), Set("b", 2), End("a", DELETED)], "@1 +b2");
 }
