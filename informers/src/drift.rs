@@ -1,8 +1,9 @@
-//! The cache held against a list: it should differ in nothing but what changes meanwhile.
+//! The drift check: compares the cache of an informer with a list from its source.
 //!
-//! What differs is looked at again when the cache has come to where the list was, and of what differs still the source is asked
-//! object by object; who then stays as it is has drifted. While the reflector is in trouble, or all comes anew, nothing is judged: the
-//! cache is not what it should be, and that is known.
+//! It takes the place of a resync. A difference is looked at again once the cache has caught up
+//! with the list; the remaining objects are read from the source, and an object that the
+//! cache still has in another version has drifted. While the reflector has an error, or a relist
+//! runs, no drift is counted: the cache is then known to be out of date.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,26 +15,26 @@ use tokio::time::{sleep, timeout};
 use crate::informer::InformerShared;
 use crate::reflect::objects_of_page;
 
-/// No audit begins sooner after the one before.
+/// The minimum time between two drift checks.
 pub(crate) const MIN_INTERVAL: Duration = Duration::from_secs(1);
-/// Of no more objects the source is asked one by one.
+/// Number of differing objects that one check reads from the source.
 const CONFIRMED_PER_CHECK: usize = 16;
-/// After so many objects that were looked at others have their turn.
+/// Number of objects after which a check yields to other tasks.
 const YIELD_EVERY: usize = 1000;
-/// So long what was just asked for has to come by the watch, too.
+/// Time in which a version that the source has just returned must also arrive by the watch.
 const SETTLE_TIME: Duration = Duration::from_secs(10);
 
-/// What a list shows otherwise than the cache does.
+/// The differences between a list and the cache.
 struct Differences {
-    /// As of when it was listed.
+    /// The version of the list.
     at: ResourceVersion,
     has: CachedVersions,
 }
 
-/// In which version the cache has each.
+/// The cached version of each object, `None` where the cache has no such object.
 type CachedVersions = BTreeMap<ObjectKey, Option<ResourceVersion>>;
 
-/// Compares as often, for ever.
+/// Runs a drift check at this interval, for ever.
 pub(crate) async fn run<T: Object>(shared: &Arc<InformerShared<T>>, every: Duration) {
     let mut last = None;
     loop {
@@ -41,7 +42,7 @@ pub(crate) async fn run<T: Object>(shared: &Arc<InformerShared<T>>, every: Durat
         if !shared.is_healthy() {
             continue;
         }
-        // What cannot be listed now is the reflector's trouble, too.
+        // A failed list is an error of the reflector too, which reports it.
         let Ok(Some(differences)) = timeout(shared.limits.list_time, list_differences(shared)).await else {
             continue;
         };
@@ -55,7 +56,8 @@ pub(crate) async fn run<T: Object>(shared: &Arc<InformerShared<T>>, every: Durat
     }
 }
 
-/// As its pages come; `None` if there is no list, or no end of it.
+/// Compares the cache with the pages of a list as they arrive. `None` if the list fails or is
+/// endless.
 async fn list_differences<T: Object>(shared: &InformerShared<T>) -> Option<Differences> {
     let mut has = BTreeMap::new();
     let (mut unlisted, mut turns) = (BTreeSet::new(), YieldCounter::default());
@@ -89,7 +91,7 @@ async fn list_differences<T: Object>(shared: &InformerShared<T>) -> Option<Diffe
             }
             turns.tick().await;
         }
-        tokio::task::yield_now().await; // however small it is: asking for it was work
+        tokio::task::yield_now().await; // even an empty page cost the source a request
         at.get_or_insert(page.version);
         request.rest = page.rest;
         if request.rest.is_none() {
@@ -104,7 +106,8 @@ async fn list_differences<T: Object>(shared: &InformerShared<T>) -> Option<Diffe
     Some(Differences { at: at?, has })
 }
 
-/// How many of them are no difference in time; `None` if that cannot be said now. `last` is who was asked for last, this time or before.
+/// Returns how many differences persist; `None` if that cannot be decided now. `last` is the object
+/// that was read from the source last, in this check or an earlier one.
 async fn count_drifts<T: Object>(
     shared: &InformerShared<T>,
     differences: Differences,
@@ -113,10 +116,10 @@ async fn count_drifts<T: Object>(
     let Differences { at, mut has } = differences;
     let can = shared.source.capabilities();
     if can.versions_are_ordered {
-        // Of the others the cache has heard since.
+        // The cache received a newer version of the others after the list.
         has = retain(has, |_, has| has.as_ref().is_none_or(|has| *has <= at)).await;
     }
-    // Without bookmarks a cache does not know how far it is.
+    // Without bookmarks a cache does not know its version.
     if can.versions_are_ordered && can.bookmarks {
         let comes = wait_until_changed(shared, &mut has, |shared| {
             shared.progress.now().version.is_some_and(|progress| progress >= at)
@@ -125,14 +128,15 @@ async fn count_drifts<T: Object>(
     }
     has = retain(has, |key, has| shared.version_of(key) == *has).await;
     timeout(shared.limits.answer_time, confirm(shared, &mut has, last)).await.ok()?;
-    // What the source has now may be on its way.
+    // An event with the version that the source has now may be in flight.
     let _ = timeout(SETTLE_TIME, wait_until_changed(shared, &mut has, |_| false)).await;
     has.retain(|key, has| shared.version_of(key) == *has);
     shared.is_healthy().then_some(has.len() as u64)
 }
 
-/// Returns when all of them have changed in the cache, or when this is so. Of many that change it looks no farther than to the first that has
-/// not, so some that have may be left.
+/// Removes objects that change in the cache; returns when none is left or `is_over` holds.
+///
+/// Only the first entry is checked each time, so changed ones after it may remain.
 async fn wait_until_changed<T: Object>(
     shared: &InformerShared<T>,
     has: &mut CachedVersions,
@@ -152,7 +156,8 @@ async fn wait_until_changed<T: Object>(
     }
 }
 
-/// Leaves those that the source has otherwise, of the next few. Of which it cannot say, it is asked when their turn comes again.
+/// Reads the next batch from the source and keeps the objects that differ there. An object that
+/// cannot be read is read again when its turn comes.
 async fn confirm<T: Object>(
     shared: &InformerShared<T>,
     has: &mut CachedVersions,
@@ -166,18 +171,19 @@ async fn confirm<T: Object>(
     }
 }
 
-/// Those after the one that was last, and then from the beginning: each has its turn, whoever else differs always.
+/// Returns the objects after `last` and then those from the beginning, so that each has its turn
+/// even if others always differ.
 fn next_batch(
     mut has: CachedVersions,
     last: Option<&ObjectKey>,
 ) -> impl Iterator<Item = (ObjectKey, Option<ResourceVersion>)> + use<> {
     let mut after = last.map_or_else(BTreeMap::new, |last| has.split_off(last));
-    // Whoever was last comes last.
+    // The object that was read last has its turn last.
     let again = last.and_then(|last| after.remove_entry(last));
     after.into_iter().chain(has).chain(again).take(CONFIRMED_PER_CHECK)
 }
 
-/// Those of them of which this is so.
+/// Returns the entries that satisfy the predicate.
 async fn retain(
     has: CachedVersions,
     is_so: impl Fn(&ObjectKey, &Option<ResourceVersion>) -> bool,
@@ -192,7 +198,7 @@ async fn retain(
     retain
 }
 
-/// Gives others their turn now and then.
+/// Yields to other tasks at intervals.
 #[derive(Default)]
 struct YieldCounter(usize);
 
@@ -206,7 +212,7 @@ impl YieldCounter {
 }
 
 impl<T: Object> InformerShared<T> {
-    /// Whether nothing is known to keep the cache from being up to date.
+    /// Whether the cache is synced, and no error or relist is known.
     fn is_healthy(&self) -> bool {
         let report = self.report.lock();
         let is_healthy = report.trouble.is_none() && !report.relisting;

@@ -1,4 +1,5 @@
-//! What a reflector says, as changes of a shelf, and as what there is to tell of them.
+//! Applies the effects of a reflector to an object store, and collects the notifications for
+//! handlers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,38 +13,38 @@ use super::store::{AppliedChanges, ListedKeys, ObjectStore, StoreTransaction};
 use crate::deliver::Removal;
 use crate::reflect::{Effect, ReflectorError, RemovalKind, SourceObject};
 
-/// The side that writes. Readers have the shelf.
+/// The writing side of a cache; readers have the store.
 pub(crate) struct CacheWriter<T, S> {
     store: S,
     seed: FixedState,
-    /// Whether a version that is not greater is not later.
+    /// Whether versions are ordered: a version that is not greater is not later.
     ordered: bool,
     relist: Option<Relist<T>>,
-    /// What has come since some of it began to come anew.
+    /// The partial relist that is running.
     partial: Option<PartialRelist>,
-    /// How far it is.
+    /// The version up to which the cache is current.
     progress: Option<ResourceVersion>,
     synced: bool,
     unreadable: BTreeMap<ObjectKey, Unreadable>,
-    /// Changes that came after those that they came before.
+    /// Number of late changes: those that arrived after a newer version of their object.
     late: u64,
 }
 
-/// What there is to tell once the changes can be seen: first of objects, then of the cache.
+/// The notifications of applied effects: first those of objects, then the state of the cache.
 #[derive(Debug)]
 pub(crate) struct Outcome<N, T> {
     pub(crate) changed: AppliedChanges<N, T>,
-    /// It shows everything up to this version.
+    /// The cache is current up to this version.
     pub(crate) progress: Option<ResourceVersion>,
-    /// It has become whole, anew or for the first time.
+    /// A relist, or the initial list, was completed.
     pub(crate) relisted: bool,
     pub(crate) first_sync: bool,
-    /// What went wrong, and whether all is well after that.
+    /// The errors, and whether the source has recovered since the last of them.
     pub(crate) errors: Vec<ReflectorError>,
     pub(crate) recovered: bool,
-    /// There was no room for what came, and it was left out with all after it.
+    /// The cache is full: this change and the rest of the batch were dropped.
     pub(crate) is_full: bool,
-    /// How many changes came after those that they came before, and how many objects cannot be read.
+    /// Number of late changes, and of unreadable objects.
     pub(crate) late: u64,
     pub(crate) unreadable: u64,
 }
@@ -63,12 +64,12 @@ impl<T: Object, S: ObjectStore<T>> CacheWriter<T, S> {
         }
     }
 
-    /// Objects that cannot be read, the first thousand of them.
+    /// The unreadable objects, at most a thousand of them.
     pub(crate) const fn unreadable(&self) -> &BTreeMap<ObjectKey, Unreadable> {
         &self.unreadable
     }
 
-    /// Whether all of it is coming anew.
+    /// Whether a relist is running.
     pub(crate) const fn is_relisting(&self) -> bool {
         self.relist.is_some()
     }
@@ -77,8 +78,10 @@ impl<T: Object, S: ObjectStore<T>> CacheWriter<T, S> {
         self.late
     }
 
-    /// Makes the changes and says what there is to tell; if nobody listens, nothing of objects. A renewal is seen whole, and each
-    /// other change by itself: what changes one entry is made in place.
+    /// Applies the effects and returns the notifications, of objects only if there are handlers.
+    ///
+    /// A relist is committed as one transaction; each other change is one of its own, which the map
+    /// makes in place.
     pub(crate) fn apply(
         &mut self,
         effects: &mut Vec<Effect<Arc<T>>>,
@@ -118,7 +121,7 @@ impl<T: Object, S: ObjectStore<T>> CacheWriter<T, S> {
                 }
                 Effect::FinishRelist(version) => {
                     let Some(relist) = self.relist.take() else { continue };
-                    // Only a server that was restored is believed to have gone back.
+                    // A version goes back only after the restore of a server has been assumed.
                     let restarted =
                         self.ordered && self.progress.as_ref().is_some_and(|progress| version < *progress);
                     out.is_full =
@@ -159,7 +162,7 @@ impl<T: Object, S: ObjectStore<T>> CacheWriter<T, S> {
         if !self.unreadable.is_empty() {
             self.unreadable.remove(&found.key);
         }
-        // What comes anew may be what is there.
+        // A partial relist may list the cached version, which is then not late.
         let is_first = self.partial.as_mut().is_some_and(|partial| partial.mark_listed(&found.key));
         let is_listed = self.partial.is_some() && !is_first;
         let is_late = |there: &&Arc<T>| {
@@ -176,7 +179,8 @@ impl<T: Object, S: ObjectStore<T>> CacheWriter<T, S> {
         }
     }
 
-    /// How many go when what comes anew has come. Where there is room without that, nobody asks.
+    /// Number of cached objects that the partial relist deletes unless they are listed again.
+    /// Computed only if there is no capacity without them.
     fn pending_deletes(&mut self, key: &ObjectKey, change: &impl StoreTransaction<T>) -> usize {
         match &mut self.partial {
             Some(partial) if change.capacity_without(&[]) == 0 && change.is_new(key) => {
@@ -195,8 +199,9 @@ impl<T: Object, S: ObjectStore<T>> CacheWriter<T, S> {
         change.displace(found.object.clone());
         self.unreadable.remove(&found.key);
         let Some(there) = change.get(&found.key) else { return };
-        // The end of an object may have the version of its last state. That it is no longer selected has that of the state in which
-        // it is not: what is here in that version has come back, and this is told again.
+        // A deletion may have the version of the last state. A `Left` event has the version of the
+        // state that left: if the cache has that version the object came back since, and the event
+        // is a repetition.
         let may_be_as_it_was = kind == RemovalKind::Deleted || !self.ordered;
         let is_late = self.is_late(there, &found) && !(may_be_as_it_was && is_same(there, &found));
         if is_late && !self.predates_restore(&found.key, change) {
@@ -214,7 +219,7 @@ impl<T: Object, S: ObjectStore<T>> CacheWriter<T, S> {
     fn mark_unreadable(&mut self, unreadable: Unreadable, change: &mut impl StoreTransaction<T>) {
         if unreadable.is_gone {
             let there = change.get(&unreadable.key).and_then(|there| there.version());
-            // Another has its name by now.
+            // The name belongs to a later object by now.
             if self.ordered
                 && there.zip(unreadable.version.as_ref()).is_some_and(|(there, gone)| there > *gone)
                 && !self.predates_restore(&unreadable.key, change)
@@ -236,8 +241,10 @@ impl<T: Object, S: ObjectStore<T>> CacheWriter<T, S> {
         }
     }
 
-    /// What has vanished goes first: what came may have its place. Where versions have begun anew nothing that did not come now can be
-    /// compared by them. False: there is no room for all of it, and nothing is changed.
+    /// Replaces the cached objects by those of a relist. Deletions come first, to make room.
+    ///
+    /// If versions were restarted, objects that were not listed are not compared by version.
+    /// Returns false, and changes nothing, if the listed objects exceed the capacity.
     fn finish(
         &mut self,
         relist: Relist<T>,
@@ -263,7 +270,7 @@ impl<T: Object, S: ObjectStore<T>> CacheWriter<T, S> {
         drop(seen);
         for fresh in fresh {
             match fresh {
-                // A list may show one twice.
+                // A list may contain an object twice.
                 RelistChange::Put(found)
                     if change.get(&found.key).is_some_and(|there| is_same(there, &found)) =>
                 {
@@ -280,7 +287,7 @@ impl<T: Object, S: ObjectStore<T>> CacheWriter<T, S> {
         true
     }
 
-    /// All has come of what is renewed.
+    /// Completes a partial relist: deletes the objects of its keys that were not listed.
     fn finish_some(&self, seen: &ListedKeys, change: &mut impl StoreTransaction<T>) {
         for key in self.store.keys_not_in(seen) {
             change.remove(&key, None, None, Removal::Deleted { final_state_known: false });
@@ -293,7 +300,8 @@ impl<T: Object, S: ObjectStore<T>> CacheWriter<T, S> {
         change.relist_complete();
     }
 
-    /// In a source that was restored what cannot be read never was what it is here.
+    /// Removes an unreadable object with a cached version newer than the restored source's: that
+    /// version no longer exists.
     fn remove_if_predates_restore(
         &self,
         key: &ObjectKey,
@@ -306,12 +314,13 @@ impl<T: Object, S: ObjectStore<T>> CacheWriter<T, S> {
         }
     }
 
-    /// Whether what is there is of a time that never was, and cannot be compared by versions: it is until it has come anew.
+    /// Whether the cached object predates a restore of the source and was not listed since; its
+    /// version cannot be compared.
     fn predates_restore(&self, key: &ObjectKey, change: &impl StoreTransaction<T>) -> bool {
         !self.partial.as_ref().is_some_and(|partial| partial.contains(key)) && change.predates_restore(key)
     }
 
-    /// Whether the cache has this already, or what came after it.
+    /// Whether the cache has this version or a later one.
     fn is_late(&self, there: &Arc<T>, found: &SourceObject<Arc<T>>) -> bool {
         match (there.version(), &found.version) {
             (Some(there), Some(found)) if self.ordered => there >= *found,
@@ -334,7 +343,7 @@ impl<N, T> Outcome<N, T> {
     }
 }
 
-/// Whether there is room for what is new when others have gone.
+/// Whether the new objects fit once the others are deleted.
 fn fits<T>(fresh: &[RelistChange<T>], others: &[ObjectKey], change: &impl StoreTransaction<T>) -> bool {
     let capacity = change.capacity_without(others);
     if fresh.len() <= capacity {

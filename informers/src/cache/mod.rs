@@ -1,7 +1,8 @@
-//! The objects, as they are read and as they are kept up to date.
+//! The object store of an informer: how objects are cached and kept up to date.
 //!
-//! [`apply`] makes what a reflector says into changes of a [`store`], and into what handlers are told of them; [`relist`] is all of
-//! it anew, beside what is there, and [`partial_relist`] some of it; [`progress`] is how far it has come, for those who wait.
+//! [`apply`] turns the effects of a reflector into changes of a [`store`] and notifications for
+//! handlers; [`relist`] collects a list that replaces the cache, [`partial_relist`] one that
+//! replaces the objects of some keys; [`progress`] is the version of the cache, for waiters.
 
 mod apply;
 mod partial_relist;

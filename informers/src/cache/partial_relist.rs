@@ -1,4 +1,4 @@
-//! Some of the objects anew, between changes of the rest.
+//! A list of the objects of some keys, interleaved with changes of the others.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,10 @@ use machinery_objects::ObjectKey;
 
 use super::store::ListedKeys;
 
-/// What has come of it.
+/// The keys that a partial relist has listed so far.
 pub(super) struct PartialRelist {
     pub(super) seen: ListedKeys,
-    /// Those that are there and have not come, once there is no room but in their place.
+    /// Cached objects that were not listed; computed once the cache has no free capacity.
     not_listed: Option<BTreeSet<ObjectKey>>,
 }
 
@@ -23,20 +23,20 @@ impl PartialRelist {
         self.seen.contains(key)
     }
 
-    /// Whether it comes for the first time.
+    /// Records that an object was listed; returns whether for the first time.
     pub(super) fn mark_listed(&mut self, key: &ObjectKey) -> bool {
         self.mark_removed(key);
         self.seen.insert(key.clone())
     }
 
-    /// It is not one of those that go when all has come: it is there, or has gone.
+    /// Records that an object is listed or deleted, so the end of the relist does not delete it.
     pub(super) fn mark_removed(&mut self, key: &ObjectKey) {
         if let Some(not_listed) = &mut self.not_listed {
             not_listed.remove(key);
         }
     }
 
-    /// How many of those that are there go when all has come, if none of them comes.
+    /// Number of cached objects that the partial relist deletes unless they are listed again.
     pub(super) fn not_listed(&mut self, others: impl FnOnce(&ListedKeys) -> Vec<ObjectKey>) -> usize {
         self.not_listed.get_or_insert_with(|| others(&self.seen).into_iter().collect()).len()
     }

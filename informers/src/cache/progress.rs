@@ -1,11 +1,11 @@
-//! How far a cache has come, and who waits for it to come farther.
+//! The version up to which a cache is current, and a notification of its waiters.
 
 use std::time::Instant;
 
 use machinery_objects::ResourceVersion;
 use machinery_sync::{Listener, Mutex, Notify};
 
-/// Shared by the cache and its readers.
+/// The progress of a cache, shared by its writer and its readers.
 pub(crate) struct CacheProgress {
     state: Mutex<State>,
     changed: Notify,
@@ -13,15 +13,15 @@ pub(crate) struct CacheProgress {
 
 #[derive(Clone)]
 pub(crate) struct State {
-    /// Everything up to this version is shown.
+    /// The cache is current up to this version.
     pub(crate) version: Option<ResourceVersion>,
-    /// The source shows less: it is behind, or was restored.
+    /// The source is at an earlier version than the cache: it is behind, or was restored.
     pub(crate) doubtful: bool,
-    /// Whether the cache has once been whole.
+    /// Whether the cache has completed its initial list.
     pub(crate) synced: bool,
-    /// When the source last said what made it as new as it can be.
+    /// Time of the last event or bookmark that showed the cache to be current.
     pub(crate) fresh_at: Instant,
-    /// It is over: nothing changes any more.
+    /// The informer has stopped.
     pub(crate) closed: bool,
 }
 
@@ -35,26 +35,28 @@ impl CacheProgress {
         self.state.lock().clone()
     }
 
-    /// It is as new as it can be.
+    /// Records that the cache is current at this time.
     pub(crate) fn mark_fresh(&self, now: Instant) {
         self.state.lock().fresh_at = now;
     }
 
-    /// The cache shows everything up to this version. Call [`changed`](Self::changed) then.
+    /// Advances the version; to be followed by [`changed`](Self::changed).
     pub(crate) fn advance(&self, version: ResourceVersion, relisted: bool) {
         let mut state = self.state.lock();
         state.version = Some(version);
         state.synced |= relisted;
     }
 
-    /// Whether the source shows less than the cache: what that shows may never have been. Call [`changed`](Self::changed) then.
+    /// Records whether the source is behind the cache, which may then hold versions that were lost
+    /// in a restore. To be followed by [`changed`](Self::changed).
     pub(crate) fn doubt(&self, doubtful: bool) {
         self.state.lock().doubtful = doubtful;
     }
 
-    /// Something in the cache changed, or it is over.
+    /// Wakes the waiters after a change of the cache.
     pub(crate) fn changed(&self) {
-        // Whoever listens, and then looks, comes before this lock or sees the change.
+        // A waiter registers before it reads, so it either registered before this lock or sees the
+        // change.
         drop(self.state.lock());
         self.changed.notify_all();
     }
@@ -64,7 +66,7 @@ impl CacheProgress {
         self.changed.notify_all();
     }
 
-    /// Woken by the next change from now on.
+    /// Returns a listener that the next change wakes.
     pub(crate) fn listen(&self) -> Listener<'_> {
         self.changed.listen()
     }

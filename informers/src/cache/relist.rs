@@ -1,4 +1,6 @@
-//! All objects anew, beside those that are there. What did not change costs its key.
+//! A list that is collected beside the cache and then replaces it.
+//!
+//! An object that did not change costs only its key.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,14 +11,14 @@ use machinery_objects::{Object, ObjectKey, Unreadable};
 use super::store::ListedKeys;
 use crate::reflect::{RemovalKind, SourceObject};
 
-/// So many objects that cannot be read are known by name.
+/// Number of unreadable objects that are reported by name.
 pub(super) const UNREADABLE: usize = 1000;
 
-/// What a list, or a watch of the state, has told so far.
+/// The objects of a relist, from a list or a streamed state, as far as they have arrived.
 pub(super) struct Relist<T> {
-    /// All keys that came.
+    /// The keys that were listed.
     pub(super) seen: ListedKeys,
-    /// What is not as it was.
+    /// The objects that differ from the cache.
     pub(super) fresh: Vec<RelistChange<T>>,
     pub(super) unreadable: BTreeMap<ObjectKey, Unreadable>,
 }
@@ -46,8 +48,8 @@ impl<T: Object> Relist<T> {
         Self { seen, fresh: Vec::new(), unreadable: BTreeMap::new() }
     }
 
-    /// `there` is what the cache has under this key. If that is the same, what came is not needed: drop it where nothing is
-    /// locked.
+    /// Adds an object. `there` is the cached one; if it has the same version, the new one is
+    /// returned, to be dropped outside locks.
     pub(super) fn put(
         &mut self,
         found: SourceObject<Arc<T>>,
@@ -56,7 +58,7 @@ impl<T: Object> Relist<T> {
         self.unreadable.remove(&found.key);
         let again = self.seen.contains(&found.key);
         match there.filter(|_| !again) {
-            // The cache's own key: a copy of it is nothing, and the one that came is dropped.
+            // Shares the key of the cache, so that an unchanged object costs no memory.
             Some((key, object)) if is_same(&object, &found) => {
                 self.seen.insert(key);
                 Some(found.object)
@@ -69,7 +71,7 @@ impl<T: Object> Relist<T> {
         }
     }
 
-    /// All that came, and is not needed.
+    /// Returns the collected objects, to be dropped outside locks.
     pub(super) fn into_objects(self) -> impl Iterator<Item = Arc<T>> {
         self.fresh.into_iter().map(RelistChange::into_object)
     }
@@ -79,8 +81,8 @@ impl<T: Object> Relist<T> {
         self.fresh.push(RelistChange::Remove(found, kind));
     }
 
-    /// It is there, as nobody knows what: the cache keeps what it has. If it is gone, returns what had come of it: drop it where
-    /// nothing is locked.
+    /// Records an unreadable object: the cache keeps its last state. If the object was deleted,
+    /// returns its listed states, to be dropped outside locks.
     pub(super) fn unreadable(&mut self, unreadable: Unreadable) -> Vec<Arc<T>> {
         if unreadable.is_gone {
             self.seen.remove(&unreadable.key);
@@ -96,7 +98,7 @@ impl<T: Object> Relist<T> {
     }
 }
 
-/// Whether it is the state that is there already.
+/// Whether the cached object has the version of the received one.
 pub(super) fn is_same<T: Object>(there: &Arc<T>, found: &SourceObject<Arc<T>>) -> bool {
     found.version.is_some() && there.version() == found.version
 }
@@ -130,7 +132,7 @@ mod tests {
     #[test]
     fn an_unreadable_deletion_clears_the_listed_key() {
         let mut relist = Relist::new(FixedState::with_seed(1), 0);
-        // As it is in the cache, and as nobody knows what.
+        // `a` as the cache has it, `b` unreadable.
         assert!(relist.put(found("a"), Some((found("a").key, found("a").object))).is_some());
         assert!(relist.unreadable(odd("b", false)).is_empty());
         assert_eq!((relist.seen.len(), relist.fresh.len(), relist.unreadable.len()), (2, 0, 1));

@@ -1,4 +1,4 @@
-//! Where the objects of a cache are kept: a map of them, or one of who has them.
+//! The storage of a cache, behind a trait: a map of objects, or of the holders of each name.
 
 use std::sync::Arc;
 
@@ -10,60 +10,62 @@ use machinery_snapshot::{Map, Writer};
 use crate::deliver::{Change, Notification, Removal};
 use crate::reflect::SourceObject;
 
-/// All keys that came.
+/// The keys that a relist has listed.
 pub(crate) type ListedKeys = HashSet<ObjectKey, FixedState>;
 
 pub(crate) trait ObjectStore<T>: Clone {
-    /// By what those who are told know an object.
+    /// The identity of an object in notifications.
     type Name;
     type Transaction<'a>: StoreTransaction<T, Name = Self::Name>
     where
         Self: 'a;
 
     fn len(&self) -> usize;
-    /// What is there under a key, and the key that it is there under.
+    /// Returns the object of a key, and the store's copy of the key.
     fn there(&self, key: &ObjectKey) -> Option<(ObjectKey, Arc<T>)>;
-    /// All keys that are not among these, of what is renewed.
+    /// Returns the keys in the scope of the relist that were not listed.
     fn keys_not_in(&self, seen: &ListedKeys) -> Vec<ObjectKey>;
-    /// Begins a change, after what was changed before.
+    /// Begins a transaction that adds to the given changes.
     fn change(&self, changed: AppliedChanges<Self::Name, T>) -> Self::Transaction<'_>;
 }
 
-/// What changes come to.
+/// The result of committed transactions.
 #[derive(Debug)]
 pub(crate) struct AppliedChanges<N, T> {
-    /// Whether there is anybody to tell.
+    /// Whether any handler is registered.
     pub(crate) has_handlers: bool,
     pub(crate) notifications: Vec<Notification<N, Arc<T>>>,
-    /// What was there before, and nobody is told of: to be dropped where nothing is locked.
+    /// Replaced objects that are in no notification, to be dropped outside locks.
     pub(crate) displaced: Vec<Arc<T>>,
 }
 
-/// Several changes that are seen together.
+/// Changes of a store that become visible together.
 pub(crate) trait StoreTransaction<T> {
     type Name;
 
     fn get(&self, key: &ObjectKey) -> Option<&Arc<T>>;
-    /// How many more there is room for, and whether one of this name needs it, when these have gone.
+    /// Capacity that remains once the given objects are deleted.
     fn capacity_without(&self, _gone: &[ObjectKey]) -> usize {
         usize::MAX
     }
     fn is_new(&self, _key: &ObjectKey) -> bool {
         false
     }
-    /// So many come, and there is nothing yet.
+    /// Prepares an empty store for this many objects.
     fn start_bulk_load(&mut self, _count: usize) {}
-    /// Versions have begun anew: what comes may be later than what has a greater one. It comes first.
+    /// Starts a new order of versions after a restore of the source: a smaller version may be
+    /// later. Must be the first operation of the transaction.
     fn versions_restarted(&mut self) {}
-    /// Whether what is there has not come since they have.
+    /// Whether the object was stored before versions restarted, and not since.
     fn predates_restore(&self, _key: &ObjectKey) -> bool {
         false
     }
-    /// What is renewed has come.
+    /// Ends the scope of a partial relist: its keys were listed since the restore.
     fn relist_complete(&mut self) {}
-    /// False: there is no room for it, also if so many go later, and it is as if it had not come.
+    /// Stores an object. Returns false, and stores nothing, if the store is full even after
+    /// `pending_deletes` deletions.
     fn put(&mut self, found: SourceObject<Arc<T>>, initial: bool, pending_deletes: usize) -> bool;
-    /// `last`: as the source told it, if it did.
+    /// Deletes an object; `last` is its last state if the source sent it.
     fn remove(
         &mut self,
         key: &ObjectKey,
@@ -71,13 +73,13 @@ pub(crate) trait StoreTransaction<T> {
         last: Option<Arc<T>>,
         removal: Removal,
     );
-    /// It is nothing that is to be there.
+    /// Takes an object that is not stored, to be dropped outside locks.
     fn displace(&mut self, object: Arc<T>);
-    /// Makes them.
+    /// Commits the transaction.
     fn commit(self) -> AppliedChanges<Self::Name, T>;
 }
 
-/// A map of objects.
+/// A map of objects by key.
 pub(crate) struct MapStore<T>(pub(crate) Arc<Map<ObjectKey, Arc<T>>>);
 
 pub(crate) struct MapTransaction<'a, T> {
@@ -114,7 +116,7 @@ impl<T> StoreTransaction<T> for MapTransaction<'_, T> {
         self.writer.get(key)
     }
 
-    /// All of it is indexed at once.
+    /// Indexes all objects at the end instead of one by one.
     fn start_bulk_load(&mut self, count: usize) {
         self.writer.reserve(count);
         self.writer.index_last();

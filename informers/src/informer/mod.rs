@@ -1,4 +1,4 @@
-//! The informer: a cache that is kept up to date, and those who are told.
+//! The informer: a reflector, its cache with indexes, and its event handlers.
 
 mod builder;
 mod indexes;

@@ -1,4 +1,4 @@
-//! An informer at work.
+//! Runs an informer: connects the reflector with the cache and the handlers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(super) async fn run<T: Object>(shared: &Arc<InformerShared<T>>, stopping: Ca
     shared.tasks.wait().await;
 }
 
-/// Nothing changes any more, also where the run was dropped: nobody is to wait for ever.
+/// Closes the informer, also when its run is dropped, so that no waiter waits for ever.
 struct CloseOnDrop<'s, T>(&'s InformerShared<T>);
 
 impl<T> Drop for CloseOnDrop<'_, T> {
@@ -47,7 +47,7 @@ impl<T> Drop for CloseOnDrop<'_, T> {
     }
 }
 
-/// Keeps the cache, and tells of it.
+/// Applies the reflector's effects to the cache and notifies handlers.
 struct CacheSink<'s, T> {
     shared: &'s InformerShared<T>,
     cache: CacheWriter<T, MapStore<T>>,
@@ -83,7 +83,7 @@ impl<T: Object> Sink<T> for CacheSink<'_, T> {
         fits
     }
 
-    /// With nobody coming in between.
+    /// Handlers register and read only between two calls.
     fn apply(&mut self, now: Instant, effects: &mut Vec<Effect<Arc<T>>>) -> bool {
         let Self { shared, cache } = self;
         let unreadable =
@@ -133,7 +133,8 @@ impl<T: Object> Sink<T> for CacheSink<'_, T> {
     }
 }
 
-/// How many of them leave the cache with no more than there is room for. How much comes anew is not for here: the reflector counts it.
+/// Returns how many effects fit into the capacity. Relists do not count here: the reflector limits
+/// them.
 fn fitting_prefix<T>(
     effects: &[Effect<T>],
     mut capacity: usize,

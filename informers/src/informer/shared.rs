@@ -1,4 +1,4 @@
-//! The informer as its users have it.
+//! The informer's public interface.
 
 use std::fmt;
 use std::future::Future;
@@ -19,12 +19,18 @@ use crate::cache::CacheProgress;
 use crate::deliver::{Closed, Delivery, Events, Hub, Registration, spawn};
 use crate::reflect::{ReflectorError, ReflectorLimits};
 
-/// The objects of a source, as of a moment that is not long ago, and handlers that are told what becomes of them.
+/// A cache of the objects of a source, kept up to date, with indexes and event handlers:
+/// client-go's `SharedIndexInformer`.
 ///
-/// Cheap to clone. It is made by a [builder](Informer::builder), and empty until it [runs](Self::run).
+/// The initial list fills the cache; a watch keeps it up to date. If the watch cannot be resumed, a
+/// *relist* replaces the cache, and handlers receive only the differences, with a *tombstone* for
+/// each object that vanished. There is no periodic *resync*: the [drift
+/// check](Builder::drift_check) replaces it. A caller [reads its own writes](Self::wait_for).
+///
+/// Cheap to clone. Created by a [builder](Informer::builder), and empty until it [runs](Self::run).
 pub struct Informer<T>(pub(super) Arc<InformerShared<T>>);
 
-/// What it is made of.
+/// The parts of an informer.
 pub(super) struct Setup<T> {
     pub(super) source: Arc<dyn ListWatch<Arc<T>>>,
     pub(super) map: Map<ObjectKey, Arc<T>>,
@@ -46,7 +52,7 @@ pub(crate) struct InformerShared<T> {
     pub(super) seed: u64,
     pub(super) drift_check: Option<Duration>,
     pub(super) index_panics: Arc<AtomicU64>,
-    /// Somebody wants all of it listed anew.
+    /// A relist was requested.
     pub(super) relist_request: RelistRequest,
     pub(super) tasks: TaskTracker,
     pub(super) stopping: CancellationToken,
@@ -59,11 +65,11 @@ pub(crate) struct RelistRequest {
     pub(super) changed: Notify,
 }
 
-/// What is known besides the objects.
+/// The state of an informer besides its objects.
 #[derive(Default)]
 pub(crate) struct InformerReport {
     pub(crate) trouble: Option<ReflectorError>,
-    /// All of it is coming anew.
+    /// A relist is running.
     pub(crate) relisting: bool,
     pub(super) unreadable: Vec<machinery_objects::Unreadable>,
     pub(crate) counts: Counts,
@@ -90,9 +96,10 @@ impl<T: Object> Informer<T> {
         }))
     }
 
-    /// Keeps the cache up to date and tells handlers, until the token is cancelled; returns when the last handler's call has.
+    /// Runs the reflector and the handlers until the token is cancelled; returns when the last
+    /// running handler call has returned.
     ///
-    /// It needs a tokio runtime with time. An informer runs once: a second run ends at once.
+    /// Needs a tokio runtime with time. An informer runs once: a second run returns at once.
     pub fn run(&self, stopping: CancellationToken) -> impl Future<Output = ()> + Send + use<T> {
         let shared = self.0.clone();
         async move {
@@ -102,20 +109,23 @@ impl<T: Object> Informer<T> {
         }
     }
 
-    /// What is there, as of one moment. It costs a pointer, and holds up nobody; do not keep it for long.
+    /// Returns a snapshot of the cache, at the cost of a pointer and without blocking writers. Do
+    /// not keep it for long.
     #[must_use]
     pub fn read(&self) -> Snapshot<ObjectKey, Arc<T>> {
         self.0.map.snapshot()
     }
 
-    /// One object.
+    /// Returns an object of the cache.
     #[must_use]
     pub fn get(&self, key: &ObjectKey) -> Option<Arc<T>> {
         self.0.map.get(key)
     }
 
-    /// Calls a function with what becomes of each object, one at a time, beginning with what is there. If it is slow it
-    /// hears of the latest state only, and nobody else notices.
+    /// Adds an event handler, called with one event at a time, first with those of the cached
+    /// objects.
+    ///
+    /// A slow handler receives coalesced changes and blocks neither the cache nor other handlers.
     ///
     /// # Errors
     /// The informer has stopped.
@@ -134,7 +144,7 @@ impl<T: Object> Informer<T> {
         Ok(spawn(events, &self.0.tasks, self.0.stopping.clone(), of_objects))
     }
 
-    /// The same for whoever asks, one by one, with marks of how far it has come.
+    /// Adds an event handler that pulls its events and marks one by one.
     ///
     /// # Errors
     /// The informer has stopped.
@@ -147,10 +157,11 @@ impl<T: Object> Informer<T> {
         )
     }
 
-    /// Waits until the cache is whole for the first time.
+    /// Waits until the cache has synced: the initial list is complete (client-go's
+    /// `WaitForCacheSync`). Cancel safe.
     ///
     /// # Errors
-    /// The informer has stopped before.
+    /// The informer has stopped before that.
     pub async fn synced(&self) -> Result<(), Closed> {
         let progress = &self.0.progress;
         loop {
@@ -164,24 +175,25 @@ impl<T: Object> Informer<T> {
         }
     }
 
-    /// Whether the cache has once been whole.
+    /// Whether the initial list is complete.
     #[must_use]
     pub fn is_synced(&self) -> bool {
         self.0.progress.now().synced
     }
 
-    /// Lists all of it anew, soon; a source that refuses is not asked sooner for that. What has changed is told; what has not is not.
+    /// Requests a relist. It runs soon, but does not shorten the back-off of a failing source.
+    /// Handlers receive only the differences.
     pub fn relist(&self) {
         self.0.request_relist();
     }
 
-    /// What its source can do.
+    /// Returns the capabilities of the source.
     #[must_use]
     pub fn capabilities(&self) -> Capabilities {
         self.0.source.capabilities()
     }
 
-    /// How it is.
+    /// Returns the state of the informer.
     #[must_use]
     pub fn state(&self) -> State {
         self.0.state()
@@ -232,7 +244,7 @@ impl<T> InformerShared<T> {
     }
 }
 
-/// Nobody can make it run any more.
+/// Closes an informer that was dropped before it ran.
 impl<T> Drop for InformerShared<T> {
     fn drop(&mut self) {
         self.stopping.cancel();

@@ -1,4 +1,4 @@
-//! Reading what one wrote.
+//! Read your writes: waiting until a cache shows a write.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,43 +12,43 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::shared::{Informer, InformerShared};
 use crate::reflect::{ReflectorLimits, SourceObject, objects_of_page};
 
-/// Why a cache does not show a write.
+/// The reason why a wait for a write failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WaitError {
-    /// It is behind.
-    #[error(
-        "the cache does not show {key} as it was written yet: wait longer, or look at the informer's state"
-    )]
+    /// The cache does not show the write in time.
+    #[error("the cache does not show the write of {key} yet: wait longer, or check the informer's state")]
     Behind {
-        /// What was written.
+        /// The written object.
         key: ObjectKey,
     },
-    /// Neither the cache nor the source says it.
-    #[error("the cache does not show {key} as it was written, and the source cannot be asked: {error}")]
+    /// The cache does not show the write, and the source could not be read.
+    #[error("the cache does not show the write of {key}, and the source cannot be read: {error}")]
     Unknown {
-        /// What was written.
+        /// The written object.
         key: ObjectKey,
-        /// Why not.
+        /// The error of the source.
         error: SourceError,
     },
     /// The informer has stopped.
-    #[error("the informer has stopped, and shows nothing new any more")]
+    #[error("the informer has stopped, and its cache no longer changes")]
     Closed,
 }
 
-/// The longest that one waits.
+/// Upper bound of timeouts.
 pub(crate) const MAX_WAIT: Duration = Duration::from_secs(365 * 24 * 3600);
 
 impl<T: Object> Informer<T> {
-    /// Waits until the cache shows a write: until it has the object so, or is past that, as where the write made the object one
-    /// that is not selected here.
+    /// Waits until the cache shows a write: until it holds the written version of the object, or is
+    /// current up to a later version, as when the write made the object leave the filter.
     ///
-    /// Where versions are ordered a bookmark tells the latter. Otherwise, and where none comes for so long, the source is asked
-    /// what it has.
+    /// So a client can *read its writes*. Where versions are ordered, bookmarks advance the cache
+    /// also without a matching event. If the timeout passes, the source is read once, as the cache
+    /// may already show its state. Cancel safe.
     ///
     /// # Errors
-    /// It does not show it in time; the source has been asked by then. The informer has stopped.
+    /// The cache does not show the write, even compared with the source; or the informer has
+    /// stopped.
     pub async fn wait_for(&self, token: &WriteToken, timeout_after: Duration) -> Result<(), WaitError> {
         let until = Instant::now() + timeout_after.min(MAX_WAIT);
         loop {
@@ -69,7 +69,7 @@ impl<T: Object> Informer<T> {
         let past = |version: &ResourceVersion| {
             let ordered = self.0.source.capabilities().versions_are_ordered;
             let now = self.0.progress.now();
-            // While the source shows less, what the cache shows up to its version may be of a time that never was.
+            // While the source is behind, the version of the cache may have been lost in a restore.
             ordered && !now.doubtful && now.version.is_some_and(|progress| progress >= *version)
         };
         let there = self.get(&token.key);
@@ -81,7 +81,8 @@ impl<T: Object> Informer<T> {
             Wrote::Removed(Some(version)) if self.0.source.capabilities().versions_are_ordered => {
                 past(version)
             }
-            // Of another one with its name nothing is said; nor by a cache that has never been whole.
+            // A deletion is confirmed neither by a later object of the name nor by a cache that
+            // never synced.
             Wrote::Removed(_) if !self.is_synced() => false,
             Wrote::Removed(_) => there.is_none_or(|there| match (&token.uid, there.uid()) {
                 (Some(gone), Some(there)) => gone.as_str() != there,
@@ -90,7 +91,7 @@ impl<T: Object> Informer<T> {
         }
     }
 
-    /// Asks the source: the cache may show all there is to show.
+    /// Compares the cache with a live read of the object.
     async fn check_source(&self, token: &WriteToken) -> Result<(), WaitError> {
         let key = &token.key;
         let newest = match self.0.source_version(key).await {
@@ -106,7 +107,7 @@ impl<T: Object> Informer<T> {
 }
 
 impl<T: Object> InformerShared<T> {
-    /// Asks the source in which version it has an object; `None` if it is not there, or not selected here.
+    /// Returns the object's version at the source, `None` if there is none that matches the filter.
     pub(crate) async fn source_version(
         &self,
         key: &ObjectKey,
@@ -116,7 +117,7 @@ impl<T: Object> InformerShared<T> {
     }
 }
 
-/// Asks a source for an object; `None` if it is not there, or not among those that are selected.
+/// Reads an object live from a source; `None` if it does not exist or does not match the filter.
 pub(crate) async fn fetch_named<T: Object>(
     source: &dyn ListWatch<Arc<T>>,
     own: &Filter,
@@ -130,14 +131,14 @@ pub(crate) async fn fetch_named<T: Object>(
         fields: own.fields.terms().iter().cloned().chain([term]).collect(),
     };
     if own.namespace.is_some() && own.namespace != filter.namespace {
-        return Ok(None); // it is nothing that is ever selected
+        return Ok(None); // outside the namespace of the filter
     }
     let request = ListRequest { filter, at: ListAt::Fresh(Freshness::Newest), ..ListRequest::default() };
     let source_version = timeout(limits.answer_time, source.list(request)).await;
     match source_version.map(|source_version| source_version.map(objects_of_page)) {
         Err(_) => Err(SourceError::TimedOut),
         Ok(Ok(page)) => {
-            // Kinds without namespaces have no selector for that, so there may be others of this name.
+            // Cluster-scoped kinds cannot be selected by namespace, so the list may hold namesakes.
             let is_it = |one: &ObjectKey| one == key || one.is_unnamed();
             match page.unreadable.iter().find(|unreadable| is_it(&unreadable.key)) {
                 Some(unreadable) => Err(SourceError::Malformed { reason: unreadable.to_string() }),

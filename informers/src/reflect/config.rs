@@ -1,48 +1,52 @@
-//! What a reflector is after, and how patient it is.
+//! The configuration of a reflector, and its limits.
 
 use std::num::NonZeroU32;
 use std::time::Duration;
 
 use machinery_objects::{Capabilities, Filter};
 
-/// What does not change while it runs.
+/// The parameters of a reflector.
 #[derive(Clone, Debug)]
 pub(crate) struct ReflectorConfig {
     pub(crate) filter: Filter,
     pub(crate) can: Capabilities,
     pub(crate) limits: ReflectorLimits,
-    /// For what is not to be the same for all.
+    /// The seed of the jitter.
     pub(crate) seed: u64,
 }
 
-/// How much an informer takes, and how long it waits.
+/// Limits and timeouts of an informer.
 ///
-/// At each of them there is a named [`ReflectorError`](crate::ReflectorError); the cache stays as it was, and it is tried again later. A time of
-/// more than a year is a year.
+/// Exceeding one is a [`ReflectorError`](crate::ReflectorError); the cache keeps its state, and the
+/// reflector retries. Durations are capped at a year.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReflectorLimits {
-    /// So many objects are asked for at a time.
+    /// Page size of lists.
     pub page: NonZeroU32,
-    /// A list that goes on after so many objects is given up. A cache that has so many, when one more comes, stays as it is until a
-    /// list shows that they fit again; the first is asked for after a minute. Keyed informers have so many under all keys together, and
-    /// are full together where one stream has all; with a stream for each key those that have one more to take are.
+    /// Maximum number of objects, in a list and in the cache.
+    ///
+    /// A longer list is abandoned. A full cache that receives one more object keeps its state until
+    /// a list fits again; the first such relist is a minute later. Keyed informers count the
+    /// objects under all keys together: on one stream they are full together, with a stream per key
+    /// only the streams that receive another object.
     pub objects: usize,
-    /// Or after so many pages in a row without any.
+    /// Maximum number of successive empty pages of a list.
     pub empty_pages: u32,
-    /// Or when it has taken so long.
+    /// Maximum duration of a list.
     pub list_time: Duration,
-    /// An answer that has not begun after so long does not come any more.
+    /// Timeout of a request.
     pub answer_time: Duration,
-    /// A watch is asked to last so long.
+    /// The duration that is requested of a watch.
     pub watch_time: Duration,
-    /// A watch that carries bookmarks and is silent for so long is dead. One without may be silent until its time is over.
+    /// Maximum silence of a watch with bookmarks, after which it is restarted. One without
+    /// bookmarks may be silent until its end.
     pub silence: Duration,
-    /// So many keys are in one request of keyed informers, to a stream of interest. More are in the next.
+    /// Maximum number of keys in one request of keyed informers to an interest stream.
     pub edit_keys: usize,
-    /// Or as many as take so many bytes there. Proxies let a mebibyte pass, servers more.
+    /// Maximum size of these keys in bytes. Proxies accept a mebibyte, servers more.
     pub edit_bytes: usize,
-    /// A server that shows less than it once showed is believed after so long: it was restored.
+    /// Time after which a server that stays behind its earlier versions is taken for restored.
     pub stale_time: Duration,
 }
 
@@ -63,11 +67,11 @@ impl Default for ReflectorLimits {
     }
 }
 
-/// Longer than anybody waits, and short enough for any clock.
+/// Upper bound of durations, short enough for any clock.
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
 
 impl ReflectorLimits {
-    /// The same, with times that can be added to any moment.
+    /// Returns the limits with durations that can be added to any instant.
     pub(crate) fn bounded(self) -> Self {
         let bounded = |time: Duration| time.min(LONGEST);
         Self {
@@ -82,12 +86,12 @@ impl ReflectorLimits {
 }
 
 impl ReflectorConfig {
-    /// Whether the state can be watched, and is then known to be complete.
+    /// Whether the state can be streamed, with a bookmark at its end.
     pub(super) const fn watches_state(&self) -> bool {
         self.can.watches_state && self.can.bookmarks
     }
 
-    /// For how long a watch may say nothing.
+    /// The maximum silence of a watch.
     pub(super) fn silence(&self) -> Duration {
         match self.can.bookmarks {
             true => self.limits.silence,

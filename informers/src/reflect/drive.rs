@@ -1,4 +1,4 @@
-//! The shell: it asks the source what the reflector wants to know, and tells it what came.
+//! The shell of the reflector: executes its commands at the source and feeds it with the results.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,27 +12,28 @@ use super::events::{EVENTS_PER_YIELD, WatchItem, next_of, ready_item_of};
 use super::source_object::objects_of_page;
 use super::{Effect, Reflector, ReflectorCommand, ReflectorConfig, ReflectorInput};
 
-/// Whoever makes something of what comes.
+/// The consumer of a reflector's effects.
 pub(crate) trait Sink<T>: Send {
-    /// An event of an object came.
+    /// An event of an object was received.
     fn on_event(&mut self);
-    /// What is known is as new as it can be.
+    /// The source showed that the cache is current.
     fn on_fresh(&mut self, now: Moment);
-    /// It is asked something.
+    /// A command is about to be executed.
     fn on_command(&mut self, command: &ReflectorCommand);
-    /// Whether there is room for all of it; if not, what there is no room for is taken out, and all after it.
+    /// Whether all effects fit; if not, removes the first that does not and those after it.
     fn fits(&mut self, _effects: &mut Vec<Effect<Arc<T>>>) -> bool {
         true
     }
-    /// Makes the changes, and tells of them. False: there was no room for what came, and it was left out with all after it.
+    /// Applies the effects and notifies handlers. Returns false if the cache is full: that change
+    /// and the rest of the batch were dropped.
     fn apply(&mut self, now: Moment, effects: &mut Vec<Effect<Arc<T>>>) -> bool;
-    /// Returns when somebody wants all of it anew.
+    /// Returns when a relist is requested.
     fn relist_requested(&self) -> impl Future<Output = ()> + Send;
 }
 
 type SourceFuture<T, E> = Pin<Box<dyn Future<Output = Result<T, E>> + Send>>;
 
-/// What was asked of the source.
+/// The running request or watch.
 enum SourceTask<T> {
     Nothing,
     List(SourceFuture<Page<Arc<T>>, ListError>),
@@ -40,7 +41,7 @@ enum SourceTask<T> {
     Watch(WatchStream<Arc<T>>),
 }
 
-/// Goes on until it is dropped.
+/// Runs a reflector until the future is dropped.
 pub(crate) async fn drive<T: Object>(
     source: Arc<dyn ListWatch<Arc<T>>>,
     config: ReflectorConfig,
@@ -54,7 +55,7 @@ pub(crate) async fn drive<T: Object>(
     let mut turn = 0;
     loop {
         let now = Instant::now().into_std();
-        // What comes after all of it anew is taken by itself: it may be more than there is room for.
+        // Events after a relist are applied in their own batch, as they may exceed the capacity.
         let relisting = reflector.is_relisting();
         let mut command = step(now, &mut reflector, input, &mut effects, sink);
         turn += 1;
@@ -73,10 +74,10 @@ pub(crate) async fn drive<T: Object>(
         if let Some(command) = command {
             sink.on_command(&command);
             task = start(&source, command);
-            turn = EVENTS_PER_YIELD; // a page is many objects
+            turn = EVENTS_PER_YIELD; // a page holds many objects
         }
-        // Counted from one turn of others to the next: a source may be pending only where it is asked what is at hand, and never
-        // where it is waited for.
+        // Counted across iterations: a source may be pending when polled for ready events and ready
+        // when awaited, so it would never yield.
         if turn >= EVENTS_PER_YIELD {
             tokio::task::yield_now().await;
             turn = 0;
@@ -121,7 +122,7 @@ fn start<T: Object>(source: &Arc<dyn ListWatch<Arc<T>>>, command: ReflectorComma
     }
 }
 
-/// What comes next of what was asked.
+/// Waits for the next result of the running request.
 async fn next<T: Object>(task: &mut SourceTask<T>) -> ReflectorInput<Arc<T>> {
     match task {
         SourceTask::Nothing => std::future::pending().await,
@@ -150,7 +151,7 @@ async fn next<T: Object>(task: &mut SourceTask<T>) -> ReflectorInput<Arc<T>> {
     }
 }
 
-/// What is there already.
+/// Returns the next event if it is ready.
 async fn ready_item<T: Object>(task: &mut SourceTask<T>) -> Option<ReflectorInput<Arc<T>>> {
     let SourceTask::Watch(events) = task else { return None };
     let item = ready_item_of(events).await?;
@@ -168,7 +169,7 @@ fn input_of<T>(task: &mut SourceTask<T>, item: WatchItem<T>) -> ReflectorInput<A
     }
 }
 
-/// Returns when it is so late. What is put off again and again costs a timer a ring, not one each time.
+/// Waits until `due`. A timer that is postponed repeatedly is reset once per expiry, not each time.
 async fn sleep_until_due(mut alarm: Pin<&mut Sleep>, due: Instant) {
     loop {
         if alarm.deadline() > due || (alarm.is_elapsed() && due > alarm.deadline()) {

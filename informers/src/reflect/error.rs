@@ -1,54 +1,54 @@
-//! What keeps an informer from being up to date.
+//! The errors of a reflector.
 
 use std::time::Duration;
 
 use machinery_objects::{ListError, ResourceVersion, WatchError};
 
-/// Why an informer is not up to date. It tries again by itself.
+/// The reason why an informer is not up to date. The reflector retries by itself.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReflectorError {
-    /// The source did not list.
+    /// A list failed.
     #[error(transparent)]
     List(ListError),
-    /// The source did not watch.
+    /// A watch failed.
     #[error(transparent)]
     Watch(WatchError),
-    /// Nothing came on a watch for so long that it must be dead.
-    #[error("the watch was silent for {0:?}, and is begun again")]
+    /// A watch was silent for longer than its limit.
+    #[error("the watch was silent for {0:?}, and is restarted")]
     Silent(Duration),
-    /// Watches end as soon as they have begun, without a word.
-    #[error("the source ends watches at once, see whether a proxy between does")]
+    /// Watches end as soon as they are opened, without an event.
+    #[error("the source ends watches at once, check whether a proxy does")]
     Short,
-    /// A list had no end.
+    /// A list, or a streamed state, exceeds a limit.
     #[error("the list is longer than {limit} {of}, select less or raise the limit")]
     Endless {
-        /// How many there may be.
+        /// The limit.
         limit: u64,
-        /// Of what.
+        /// Its unit.
         of: &'static str,
     },
-    /// There are more objects than the cache may have.
+    /// There are more objects than the cache may hold.
     #[error("the cache has {limit} objects and does not take more, select less or raise the limit")]
     Full {
-        /// How many it may have.
+        /// The limit.
         limit: usize,
     },
-    /// The source shows less than it has shown already.
+    /// The source is at an earlier version than the cache.
     #[error("the source is at version {found}, and was at {seen}: it is behind, or was restored")]
     Behind {
-        /// How far it is.
+        /// The version of the source.
         found: ResourceVersion,
-        /// How far it was.
+        /// The version of the cache.
         seen: ResourceVersion,
     },
-    /// The state was watched, and its end never came.
-    #[error("the source does not say where the state of a watch ends, and is listed instead")]
+    /// A streamed state did not end.
+    #[error("the source did not mark the end of the streamed state, and is listed instead")]
     NoEnd,
 }
 
 impl ReflectorError {
-    /// Whether the source shows less than it once did: it is behind, or was restored.
+    /// Whether the source is behind the cache, or was restored.
     pub(crate) const fn is_behind(&self) -> bool {
         matches!(self, Self::Behind { .. } | Self::Watch(WatchError::FutureRevision { .. }))
     }

@@ -1,10 +1,10 @@
-//! What an event is: at which version, and what becomes of the cache by it.
+//! The version and the effect of a watch event.
 
 use machinery_objects::{ResourceVersion, WatchEvent};
 
 use super::step::{Effect, RemovalKind, SourceObject};
 
-/// Up to where it tells.
+/// Returns the version up to which an event brings the cache.
 pub(crate) fn version_of<T>(event: &WatchEvent<SourceObject<T>>) -> Option<ResourceVersion> {
     match event {
         WatchEvent::Added(found)
@@ -17,7 +17,7 @@ pub(crate) fn version_of<T>(event: &WatchEvent<SourceObject<T>>) -> Option<Resou
     }
 }
 
-/// `None`: nothing, of objects.
+/// Returns the effect on objects; `None` for marks.
 pub(crate) fn effect_of<T>(event: WatchEvent<SourceObject<T>>) -> Option<Effect<T>> {
     match event {
         WatchEvent::Added(found) | WatchEvent::Modified(found) => Some(Effect::Put(found)),

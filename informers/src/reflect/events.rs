@@ -1,4 +1,4 @@
-//! The events of a watch, each with what everybody asks of its object.
+//! The events of a watch, with the key and version of each object.
 
 use std::future::poll_fn;
 use std::sync::Arc;
@@ -9,22 +9,22 @@ use machinery_objects::{Object, WatchError, WatchEvent, WatchStream};
 use super::SourceObject;
 use super::source_object::object_of_event;
 
-/// So many events that are there already are taken together, and then others have their turn.
+/// Number of ready events that are processed before yielding to other tasks.
 pub(crate) const EVENTS_PER_YIELD: usize = 256;
 
-/// What a watch said.
+/// An item of a watch stream.
 pub(crate) enum WatchItem<T> {
     Event(WatchEvent<SourceObject<Arc<T>>>),
     Failed(WatchError),
     Ended,
 }
 
-/// What it says next.
+/// Waits for the next item.
 pub(crate) async fn next_of<T: Object>(events: &mut WatchStream<Arc<T>>) -> WatchItem<T> {
     item_of(poll_fn(|cx| events.as_mut().poll_next(cx)).await)
 }
 
-/// What it has said already; whoever polls this is woken when it says more.
+/// Returns the next item if it is ready; otherwise the task is woken when one is.
 pub(crate) async fn ready_item_of<T: Object>(events: &mut WatchStream<Arc<T>>) -> Option<WatchItem<T>> {
     match poll_fn(|cx| Poll::Ready(events.as_mut().poll_next(cx))).await {
         Poll::Ready(event) => Some(item_of(event)),

@@ -1,4 +1,4 @@
-//! Lists, page by page.
+//! Paged lists.
 
 use std::time::Instant;
 
@@ -7,19 +7,19 @@ use machinery_objects::{Freshness, ListAt, ListError, ListRequest, Page, Resourc
 use super::error::ReflectorError;
 use super::step::{Effect, Reflector, ReflectorCommand, ReflectorPhase, SourceObject};
 
-/// A list under way.
+/// A running list.
 pub(super) struct Listing {
     request: ListRequest,
-    /// That of the first page: what later ones show besides comes again.
+    /// The version of the first page; the watch after the list repeats later changes.
     version: Option<ResourceVersion>,
     began: Instant,
     objects: usize,
     empty_pages: u32,
-    /// The page is asked for again when its time has come.
+    /// The current page is retried after a delay.
     pub(super) is_waiting: bool,
 }
 
-/// So many lists in a row that expire, and the next is asked for in one page.
+/// Number of successive lists that expire between pages, before the next is requested unpaged.
 const MAX_EXPIRED_LISTS: u32 = 2;
 
 impl Reflector {
@@ -101,10 +101,10 @@ impl Reflector {
             (ListError::Expired { .. }, _) => {
                 self.abandon_relist(effects);
                 self.expired_lists += 1;
-                // The first time it is asked for at once: the pages were read too slowly, and that may be over.
+                // The first time at once: the pages were read too slowly, which may be over.
                 if self.expired_lists == 1 { self.next_command(now, effects) } else { self.wait(now, None) }
             }
-            // One page that does not come now is asked for again, and those before it are kept.
+            // A failed page is retried alone, and the pages before it are kept.
             (ListError::Source(source), ReflectorPhase::Listing(listing))
                 if source.is_transient()
                     && listing.request.rest.is_some()

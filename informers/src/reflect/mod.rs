@@ -1,6 +1,7 @@
-//! What to ask of a source, and what becomes of the cache: decided here, done by the shell.
+//! The reflector: lists, watches and relists, as client-go's `Reflector`.
 //!
-//! `step` is the machine, with its inputs, orders and effects; `list` and `watch` are what it does with pages and with events.
+//! It decides on requests and on changes of the cache; a shell does the I/O. `step` is the
+//! state machine with its inputs, commands and effects; `list` and `watch` handle pages and events.
 
 mod backoff;
 mod config;

@@ -1,4 +1,4 @@
-//! Objects as they come, with what everybody asks of them.
+//! Received objects, with key and version extracted; an object where that panics is unreadable.
 
 use std::sync::Arc;
 
@@ -18,10 +18,10 @@ pub(crate) fn object_of_event<T: Object>(event: WatchEvent<Arc<T>>) -> WatchEven
 
 fn source_object<T: Object>(object: Arc<T>) -> Result<SourceObject<Arc<T>>, Unreadable> {
     let Ok(key) = contained(|| object.key()) else {
-        return Err(unreadable(ObjectKey::unnamed(), None, "it panics when it is asked for its name"));
+        return Err(unreadable(ObjectKey::unnamed(), None, "reading its name panics"));
     };
     let Ok(version) = contained(|| object.version()) else {
-        return Err(unreadable(key, None, "it panics when it is asked for its version"));
+        return Err(unreadable(key, None, "reading its version panics"));
     };
     if key == ObjectKey::default() {
         return Err(unreadable(key, version, "it has no name"));

@@ -1,5 +1,5 @@
-//! The reflector as a machine: no clock, no stream, no cache. It is told what happened, and says what becomes of the cache
-//! and what to ask for next.
+//! The state machine of the reflector, without clock, I/O or cache: inputs in, effects and commands
+//! out.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use super::config::ReflectorConfig;
 use super::error::ReflectorError;
 use super::list::Listing;
 
-/// An object as it came.
+/// A received object with its key and version.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct SourceObject<T> {
     pub(crate) key: ObjectKey,
@@ -21,94 +21,96 @@ pub(crate) struct SourceObject<T> {
     pub(crate) object: T,
 }
 
-/// What happened.
+/// An input of the reflector.
 pub(crate) enum ReflectorInput<T> {
-    /// It begins, or what [`Reflector::due`] said is past.
+    /// The start, or the passing of [`Reflector::due`].
     Time,
     Page(Page<SourceObject<T>>),
     ListFailed(ListError),
-    /// The watch that was asked for has begun.
+    /// The requested watch was opened.
     Watching,
-    /// It did not begin, or ended so.
+    /// The watch could not be opened, or ended with an error.
     WatchFailed(WatchError),
     WatchEnded,
     Event(WatchEvent<SourceObject<T>>),
-    /// The cache is not what the source has.
+    /// A relist is requested.
     Relist,
-    /// The cache has as much as it may, and has not taken what came last.
+    /// The cache is full, and dropped the last change.
     Full,
 }
 
-/// What to ask the source for. It takes the place of whatever was under way.
+/// A request to the source. It replaces the running one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ReflectorCommand {
     List(ListRequest),
     Watch(WatchRequest),
-    /// Nothing until [`Reflector::due`].
+    /// No request until [`Reflector::due`].
     Wait,
 }
 
-/// What becomes of the cache, in this order.
+/// An effect on the cache, to be applied in order.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Effect<T> {
     Put(SourceObject<T>),
     Remove(SourceObject<T>, RemovalKind),
     Unreadable(Unreadable),
-    /// What was told before came again.
+    /// A stale event was received and dropped.
     Late,
-    /// All of it comes anew, beside what is there.
+    /// A relist, or the initial list, begins; it is collected beside the cache.
     BeginRelist,
-    /// It was all, as of this version: it takes the place of what was there.
+    /// The relist is complete at this version and replaces the cache.
     FinishRelist(ResourceVersion),
-    /// What comes anew never becomes whole.
+    /// The relist failed; the collected objects are discarded.
     AbandonRelist,
-    /// Some of it comes anew, between changes of the rest: what the shelf says is renewed.
+    /// A relist of some keys begins, interleaved with changes of the others; the store knows its
+    /// scope.
     BeginPartialRelist,
-    /// That was all there is of it.
+    /// The relist of these keys is complete.
     FinishPartialRelist,
-    /// The cache shows everything up to this version.
+    /// The cache is current up to this version.
     Progress(ResourceVersion),
     Failed(ReflectorError),
-    /// The source answers again.
+    /// The source works again.
     Recovered,
 }
 
-/// How an object went.
+/// The kind of a removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RemovalKind {
     Deleted,
     Left,
 }
 
-/// The machine. See [`step`](Self::step).
+/// The reflector as a state machine: its initial list, watches and relists. See
+/// [`step`](Self::step).
 pub(crate) struct Reflector {
     pub(super) config: ReflectorConfig,
     pub(super) phase: ReflectorPhase,
-    /// When the phase is over, whatever comes.
+    /// The deadline of the phase.
     pub(super) due: Instant,
     pub(super) backoff: Backoff,
-    /// Up to where everything was told: a watch goes on from here.
+    /// The version up to which all events were received; a watch resumes after it.
     pub(super) resume_version: Option<ResourceVersion>,
-    /// Whether it must be all told anew before that.
+    /// A relist is needed before a watch can resume.
     pub(super) needs_relist: bool,
-    /// The state cannot be watched here, as was seen.
+    /// The state cannot be streamed and is listed.
     pub(super) uses_list: bool,
-    /// So many lists in a row expired before their end: the next is asked for whole.
+    /// Number of successive lists that expired between pages; the next one is unpaged.
     pub(super) expired_lists: u32,
-    /// Since when the source shows less than it did.
+    /// Since when the source has been behind the cache.
     pub(super) behind_since: Option<Instant>,
-    /// Something went wrong, and nothing has shown since that it is well.
+    /// An error occurred, and the source has not been seen to work since.
     pub(super) failing: bool,
-    /// What happened last says that what is known is as new as it can be.
+    /// The last input showed the cache to be current.
     pub(super) fresh: bool,
-    /// Somebody wants all of it anew once more, after what is coming anew now.
+    /// Another relist was requested while one is running.
     relist_again: bool,
 }
 
 pub(super) enum ReflectorPhase {
     Waiting,
     Listing(Listing),
-    /// A watch was asked for: of the state, or of what comes.
+    /// A watch was requested, of the state or of changes.
     Opening {
         state: bool,
     },
@@ -119,9 +121,9 @@ pub(super) enum ReflectorPhase {
     },
 }
 
-/// The longest that a source may tell us to wait.
+/// Upper bound of a server's `Retry-After`.
 const LONGEST_WAIT: Duration = Duration::from_secs(300);
-/// What does not fit will hardly fit soon, and to see whether it does takes a long list.
+/// Delay of the relist of a full cache: it is long, and unlikely to fit soon.
 pub(crate) const FULL_WAIT: Duration = Duration::from_secs(60);
 
 impl Reflector {
@@ -144,12 +146,12 @@ impl Reflector {
         }
     }
 
-    /// Whether what happened last was a change or a mark of the source, and no earlier one than it told before.
+    /// Whether the last input was a change or bookmark that is not behind the cache.
     pub(crate) const fn is_fresh(&self) -> bool {
         self.fresh
     }
 
-    /// Whether all of it is coming anew.
+    /// Whether a relist, or the initial list, is running.
     pub(crate) const fn is_relisting(&self) -> bool {
         matches!(
             self.phase,
@@ -159,12 +161,12 @@ impl Reflector {
         )
     }
 
-    /// When [`ReflectorInput::Time`] is to come, unless something else does.
+    /// When [`ReflectorInput::Time`] is due, if there is no other input before.
     pub(crate) const fn due(&self) -> Instant {
         self.due
     }
 
-    /// Goes on. No order: what is under way goes on too.
+    /// Processes an input. Without a command the running request continues.
     pub(crate) fn step<T>(
         &mut self,
         now: Instant,
@@ -201,8 +203,8 @@ impl Reflector {
         command
     }
 
-    /// All of it anew: at once, unless the source is not to be asked now. What is coming anew already goes on to its end, or whoever
-    /// wants it often would never see one.
+    /// Requests a relist: at once, but not during a back-off. A running one is finished first, or
+    /// frequent requests would prevent it from ever completing.
     fn request_relist<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> Option<ReflectorCommand> {
         self.needs_relist = true;
         match &self.phase {
@@ -220,7 +222,7 @@ impl Reflector {
         }
     }
 
-    /// What comes next, without waiting.
+    /// Returns the next command without a delay.
     pub(super) fn next_command<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> ReflectorCommand {
         self.relist_again &= !self.needs_relist;
         if self.needs_relist && self.uses_list {
@@ -252,7 +254,7 @@ impl Reflector {
         ReflectorCommand::Wait
     }
 
-    /// What was coming anew does not come.
+    /// Discards the running relist.
     pub(super) fn abandon_relist<T>(&self, effects: &mut Vec<Effect<T>>) {
         if self.is_relisting() {
             effects.push(Effect::AbandonRelist);
@@ -293,7 +295,7 @@ impl Reflector {
         })
     }
 
-    /// The state has come whole, as of this version: it is taken, unless the source has shown more already.
+    /// Completes a relist at this version, unless the source is behind the cache.
     pub(super) fn finish_state<T>(
         &mut self,
         now: Instant,
@@ -322,14 +324,14 @@ impl Reflector {
         None
     }
 
-    /// Whether one version is known to come after another.
+    /// Whether one version is known to be later than another.
     pub(super) fn is_later(&self, one: &ResourceVersion, other: &ResourceVersion) -> bool {
         self.config.can.versions_are_ordered && one > other
     }
 
-    /// Everything up to this version has been told.
+    /// Advances the version after which a watch resumes.
     pub(super) fn advance<T>(&mut self, version: ResourceVersion, effects: &mut Vec<Effect<T>>) {
-        // A bookmark that comes twice, or late, says nothing.
+        // A duplicate or late bookmark.
         if self.resume_version.as_ref().is_some_and(|resume_version| {
             *resume_version == version || self.is_later(resume_version, &version)
         }) {

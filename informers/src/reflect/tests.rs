@@ -1,4 +1,4 @@
-//! Each way in which a server behaves, and what the reflector makes of it.
+//! The reflector against each known behaviour of servers.
 
 use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ const LISTS: Capabilities = {
     can
 };
 
-/// A reflector, and the time.
+/// A reflector with a clock.
 struct ReflectorHarness {
     reflector: Reflector,
     now: Instant,
@@ -31,7 +31,7 @@ impl ReflectorHarness {
         Self { reflector: Reflector::new(plan, now), now }
     }
 
-    /// One whose cache has `a` as of 7, and watches.
+    /// Returns a reflector with a running watch, after a list of `a` at version 7.
     fn watching() -> Self {
         let mut harness = Self::with(LISTS);
         harness.expect(ReflectorInput::Time, "begin; list by 2");
@@ -43,7 +43,7 @@ impl ReflectorHarness {
         harness
     }
 
-    /// What comes of an input: effects, and then the order.
+    /// Processes an input; compares the effects and the command.
     #[track_caller]
     fn expect(&mut self, input: ReflectorInput<()>, expected: &str) {
         let mut effects = Vec::new();
@@ -57,7 +57,7 @@ impl ReflectorHarness {
         self.reflector.step(self.now, input, &mut Vec::new());
     }
 
-    /// The same, once what is due is due.
+    /// Advances the clock to the deadline, and compares the effects and the command.
     #[track_caller]
     fn later(&mut self, expected: &str) {
         self.now = self.reflector.due();
@@ -194,7 +194,7 @@ fn a_source_that_fails_to_stream_the_state_is_listed() {
         let actual = if error == WatchError::Expired { "watch expired" } else { "no watch" };
         harness.expect(ReflectorInput::WatchFailed(error), &format!("{actual}; abandon; begin; list by 2"));
     }
-    // Broken twice on the way, it is listed too.
+    // Two broken streams fall back to a list, too.
     let mut harness = ReflectorHarness::with(Capabilities::ALL);
     harness.expect(ReflectorInput::Time, "begin; watch state");
     harness.expect(ReflectorInput::Watching, "");
@@ -238,7 +238,7 @@ fn only_the_failed_page_is_retried() {
         let wait = if error == SourceError::TimedOut { "wait" } else { "wait 60" };
         harness.expect(ReflectorInput::ListFailed(error.into()), &format!("no list; {wait}"));
         harness.later("list by 2 after a");
-        harness.later("no list; wait"); // nothing came in time
+        harness.later("no list; wait"); // timed out
         harness.later("list by 2 after a");
         harness.expect(
             ReflectorInput::Page(page(7, &[("b", 2)], None)),
@@ -290,7 +290,7 @@ fn a_failed_watch_resumes_and_an_expired_one_relists() {
     harness.now += Duration::from_secs(1);
     harness.expect(ReflectorInput::WatchFailed(WatchError::Expired), "watch expired; begin; list by 2");
     harness.expect(ReflectorInput::Page(page(12, &[], None)), "finish 12; well; watch after 12");
-    // A source that has nothing for anybody is not asked without a pause.
+    // A source that expires every version is not polled in a hot loop.
     harness.expect(ReflectorInput::WatchFailed(WatchError::Expired), "watch expired; wait");
     harness.later("begin; list by 2");
 }
@@ -320,9 +320,9 @@ fn a_silent_watch_is_restarted() {
     harness.now += Duration::from_secs(149);
     harness.expect(ReflectorInput::Time, "");
     harness.later("silent; watch after 8");
-    harness.later("no watch; wait"); // it does not even begin
+    harness.later("no watch; wait"); // the watch cannot even be opened
     harness.later("watch after 8");
-    // Without bookmarks it may be silent as long as it lasts.
+    // Without bookmarks a watch may be silent for its whole duration.
     let mut harness = ReflectorHarness::with(Capabilities::LEAST);
     harness.expect(ReflectorInput::Time, "begin; list by 2");
     harness.expect(ReflectorInput::Page(page(7, &[], None)), "finish 7; well; watch after 7");
@@ -386,7 +386,7 @@ fn stale_events_do_not_resurrect_deleted_objects() {
     harness.expect(added("b", 8), "put b 8; reached 8");
     harness.expect(ReflectorInput::Event(WatchEvent::Deleted(found("b", 9))), "Deleted b 9; reached 9");
     harness.expect(added("b", 8), "late");
-    harness.expect(added("c", 9), "put c 9"); // of one commit
+    harness.expect(added("c", 9), "put c 9"); // of the same commit
     let unreadable = |is_gone| {
         let (key, version) = (found("b", 8).key, Some(version(8)));
         ReflectorInput::Event(WatchEvent::Unreadable(Unreadable {
@@ -397,7 +397,7 @@ fn stale_events_do_not_resurrect_deleted_objects() {
         }))
     };
     harness.expect(unreadable(false), "late");
-    harness.expect(unreadable(true), "unreadable b"); // the cache knows whether it is another by now
+    harness.expect(unreadable(true), "unreadable b"); // the cache decides whether the name belongs to another object by now
 }
 
 #[test]
@@ -424,7 +424,7 @@ fn an_endless_state_stream_is_abandoned() {
         harness.expect(added("a", 1), "put a 1");
     }
     harness.expect(added("a", 1), "too many objects; abandon; wait");
-    // Or slowly.
+    // A slow endless stream.
     let mut harness = ReflectorHarness::with(Capabilities::ALL);
     harness.expect(ReflectorInput::Time, "begin; watch state");
     harness.expect(ReflectorInput::Watching, "");
@@ -437,7 +437,7 @@ fn an_endless_state_stream_is_abandoned() {
 fn a_requested_relist_runs_to_its_end() {
     let mut harness = ReflectorHarness::watching();
     harness.expect(ReflectorInput::Relist, "begin; list by 2");
-    // Whoever wants that more often than it takes sees it come to an end nevertheless.
+    // Requests that are more frequent than relists do not prevent one from completing.
     harness.expect(ReflectorInput::Relist, "");
     harness.expect(ReflectorInput::Relist, "");
     harness.expect(
@@ -465,7 +465,7 @@ fn a_watch_that_breaks_after_each_event_backs_off() {
             harness.step(ReflectorInput::Watching);
         }
         assert!(longest >= Duration::from_secs(15), "{breaks}: {longest:?}");
-        // One that lasts shows that all is well.
+        // A watch that lasts shows that the source works.
         harness.now += Duration::from_secs(1);
         harness.step(mark(30, false));
         harness.expect(ReflectorInput::WatchFailed(WatchError::Expired), "watch expired; begin; list by 2");

@@ -1,4 +1,4 @@
-//! Watches: of the state, and of what comes after it.
+//! Watches of changes, and of the streamed state.
 
 use std::time::{Duration, Instant};
 
@@ -8,16 +8,17 @@ use super::error::ReflectorError;
 use super::event_effect::{effect_of, version_of};
 use super::step::{Effect, Reflector, ReflectorCommand, ReflectorPhase, SourceObject};
 
-/// A watch that ends sooner, without an event, has been none; and one that breaks sooner does not show that the source is well.
+/// A watch that ends sooner without an event counts as failed; one that breaks sooner does not
+/// reset the back-off.
 const MIN_WATCH_TIME: Duration = Duration::from_secs(1);
-/// After so many failures in a row to hear the state from a watch, it is listed.
+/// Number of successive failures of streaming the state, before it is listed.
 const STATE_WATCH_ATTEMPTS: u32 = 2;
 
 impl Reflector {
     pub(super) fn watch_opened(&mut self, now: Instant) {
         let ReflectorPhase::Opening { state } = self.phase else { return };
         self.phase = ReflectorPhase::Watching { state, began: now, events: 0 };
-        // One that lasts so long is one, also where nothing happens.
+        // An idle watch that lasts this long shows that the source works.
         let well = self.failing && !state;
         self.due = now + if well { MIN_WATCH_TIME } else { self.silence(state) };
         if !state && !self.config.can.bookmarks {
@@ -34,7 +35,7 @@ impl Reflector {
         let version = version_of(&event);
         let advances = self.advances(version.as_ref());
         let ReflectorPhase::Watching { state, events, began } = &mut self.phase else { return None };
-        // A state that does not go on is not coming any more, whatever else is said.
+        // Bookmarks do not prolong a streamed state: without objects it has stalled.
         let goes_on = !(*state && matches!(event, WatchEvent::Bookmark { .. }));
         *events += u64::from(if *state { goes_on } else { advances });
         let (state, began, events) = (*state, *began, *events);
@@ -61,7 +62,7 @@ impl Reflector {
             }
         }
         match event {
-            // It would come back if it has gone since.
+            // It might resurrect an object that was deleted since.
             WatchEvent::Added(_) | WatchEvent::Modified(_) if !state && self.is_stale(version.as_ref()) => {
                 effects.push(Effect::Late);
             }
@@ -80,19 +81,19 @@ impl Reflector {
             }
             event => effects.extend(effect_of(event)),
         }
-        // The state comes in no order: how far it is, its end says.
+        // The streamed state is unordered: its end carries the version.
         if let Some(version) = version.filter(|_| !state) {
             self.advance(version, effects);
         }
         None
     }
 
-    /// Whether what came is farther than what was told already.
+    /// Whether the event is later than the resume version.
     fn advances(&self, version: Option<&ResourceVersion>) -> bool {
         version.is_none() || (version != self.resume_version.as_ref() && !self.is_stale(version))
     }
 
-    /// Whether what came since was told already. Of one version there may be more than one change.
+    /// Whether the event is earlier than the resume version. Several changes may share one version.
     fn is_stale(&self, version: Option<&ResourceVersion>) -> bool {
         let resume_version = self.resume_version.as_ref();
         resume_version
@@ -100,7 +101,7 @@ impl Reflector {
             .is_some_and(|(resume_version, version)| self.is_later(resume_version, version))
     }
 
-    /// A state that goes on so long has no end.
+    /// Returns an error if a streamed state exceeds its limits.
     fn endless(&self, now: Instant, began: Instant, events: u64) -> Option<ReflectorError> {
         let limits = self.config.limits;
         if events > limits.objects as u64 {
@@ -110,8 +111,8 @@ impl Reflector {
             .then_some(ReflectorError::Endless { limit: limits.list_time.as_secs(), of: "seconds" })
     }
 
-    /// Some sources go on after any version, and say only in bookmarks that they have not come so far: it is all listed anew when
-    /// they do so for long.
+    /// Detects a restored source by its bookmarks: some sources accept a watch after any version,
+    /// and stay behind the cache. After `stale_time` they are relisted.
     fn check_behind<T>(
         &mut self,
         now: Instant,
@@ -151,10 +152,10 @@ impl Reflector {
             self.backoff.reset();
         }
         if !matches!(error, WatchError::FutureRevision { .. }) {
-            self.behind_since = None; // that is to be so for long, without a break
+            self.behind_since = None; // it has to be behind for `stale_time` without interruption
         }
         match error {
-            // This source has no such watch, whatever it said.
+            // The source does not support it, whatever its capabilities claim.
             WatchError::Source(SourceError::Unsupported { .. } | SourceError::Invalid { .. })
             | WatchError::Expired
                 if state =>
@@ -164,7 +165,7 @@ impl Reflector {
             }
             WatchError::Expired => {
                 self.needs_relist = true;
-                // Once at once; a source that has nothing for anybody is not asked without a pause.
+                // Relist at once the first time, then back off: a source may expire every version.
                 match self.backoff.failures() {
                     0 => {
                         self.backoff.next();
@@ -175,7 +176,7 @@ impl Reflector {
             }
             WatchError::FutureRevision { retry_after, .. } => {
                 let since = *self.behind_since.get_or_insert(now);
-                // It was restored: what is there now is all that there is.
+                // The server was restored, so its state replaces the cache.
                 self.needs_relist |= now >= since + self.config.limits.stale_time;
                 self.wait(now, retry_after)
             }

@@ -1,4 +1,4 @@
-//! Sources as caches want them: of `Arc`s of what is kept.
+//! Adapters from sources to the streams that caches need: of `Arc`s of projected objects.
 
 mod projection;
 mod stream;

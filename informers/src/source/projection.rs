@@ -1,4 +1,4 @@
-//! A source of what is kept, from one of what comes: object by object, as it comes.
+//! A source that projects the objects of another source while they are decoded.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use machinery_sync::contained;
 use super::ProjectedWatch;
 use crate::readable::{readable_of, unreadable};
 
-/// A source of the objects as it has them.
+/// Adapts a source without a projection.
 pub(crate) fn unprojected<S, T>(source: Arc<dyn ListWatch<S>>) -> Arc<dyn ListWatch<Arc<T>>>
 where
     S: Into<Arc<T>> + Send + 'static,
@@ -25,7 +25,7 @@ where
     Arc::new(ProjectedSource { source, project: Arc::new(project) })
 }
 
-/// A source of what a function of the user's makes of each. One on which it panics is known by its own name.
+/// Adapts a source by a projection. If it panics, the object is reported as unreadable by its name.
 pub(crate) fn projected<S, T>(
     source: Arc<dyn ListWatch<S>>,
     project: impl Fn(S) -> T + Send + Sync + 'static,
@@ -41,7 +41,7 @@ where
     Arc::new(ProjectedSource { source, project: Arc::new(project) })
 }
 
-/// What comes, and what is kept of it.
+/// A source with its projection.
 struct ProjectedSource<Source: ?Sized, F> {
     source: Arc<Source>,
     project: Arc<F>,

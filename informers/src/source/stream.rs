@@ -1,4 +1,4 @@
-//! Another view of each event of a watch.
+//! A watch of projected objects.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use machinery_objects::{Unreadable, WatchError, WatchEvent, WatchStream};
 
 use crate::readable::readable_in;
 
-/// The same watch, of what a function makes of each object.
+/// A watch with its projection.
 pub(super) struct ProjectedWatch<S, F> {
     pub(super) events: WatchStream<S>,
     pub(super) project: Arc<F>,
