@@ -1,4 +1,4 @@
-//! What keyed informers are of. It is settled before they run.
+//! The builder of keyed informers: source, filter, limits and the key of an object.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::reflect::ReflectorLimits;
 use crate::seed::random_seed;
 use crate::source::unprojected;
 
-/// Makes [`KeyedInformers`]. Begun by [`KeyedInformers::builder`].
+/// Builds [`KeyedInformers`]. Created by [`KeyedInformers::builder`].
 #[must_use = "a builder is nothing until it builds"]
 pub struct KeyedBuilder<F, T> {
     source: Arc<dyn ListWatch<Arc<T>>>,
@@ -31,12 +31,15 @@ pub struct KeyedBuilder<F, T> {
     per_key: bool,
 }
 
-/// So many keys at the most, unless one says otherwise.
+/// Default of the maximum number of keys.
 const DEFAULT_MAX_KEYS: usize = 100_000;
 
 impl<F: SelectorKey, T: Object> KeyedInformers<F, T> {
-    /// Informers by the values of a field or a label, which the function finds in an object too; one on which
-    /// it panics is under no key. It is called where the names are locked: it must not use the informers. The texts of two keys differ.
+    /// Returns a builder for informers by the values of a field or label, which `find` also
+    /// extracts from an object.
+    ///
+    /// An object on which `find` panics is under no key. It is called while the names are locked:
+    /// it must not use the informers. Different keys must have different texts.
     pub fn builder<S>(
         source: Arc<dyn ListWatch<S>>,
         by: InterestBy,
@@ -59,49 +62,50 @@ impl<F: SelectorKey, T: Object> KeyedInformers<F, T> {
     }
 }
 
-/// An object on which the function panics is under no key.
+/// Wraps a key function so that a panic yields no key.
 fn catch_panics<F, T>(find: impl Fn(&T) -> Option<F>) -> impl Fn(&T) -> Option<F> {
     move |object| contained(|| find(object)).ok().flatten()
 }
 
 impl<F: SelectorKey, T: Object> KeyedBuilder<F, T> {
-    /// Takes only such objects, whatever their key.
+    /// Restricts the informers to objects that match the filter, whatever their key.
     pub fn filter(mut self, filter: Filter) -> Self {
         self.filter = filter;
         self
     }
 
-    /// Takes as much, and waits as long.
+    /// Sets the limits and timeouts.
     pub const fn limits(mut self, limits: ReflectorLimits) -> Self {
         self.limits = limits;
         self
     }
 
-    /// Keeps what is under a key for so long after nobody is interested any more: who comes back soon finds it complete.
+    /// Keeps a key for this time after its last interest is dropped, so that it is complete at once
+    /// if it is acquired again.
     pub const fn linger(mut self, linger: Duration) -> Self {
         self.linger = linger;
         self
     }
 
-    /// So many keys at the most.
+    /// Sets the maximum number of keys.
     pub const fn keys(mut self, keys: usize) -> Self {
         self.keys = keys;
         self
     }
 
-    /// Has a stream for each key, also where the source has one for all.
+    /// Uses a stream per key, even if the source has interest streams.
     pub const fn per_key(mut self) -> Self {
         self.per_key = true;
         self
     }
 
-    /// Uses this number wherever not all are to be the same: in hash tables, and in how long one waits.
+    /// Sets the seed of hash tables and of the jitter of back-offs.
     pub const fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
         self
     }
 
-    /// Makes them. Nothing is known before they [run](KeyedInformers::run).
+    /// Builds the informers. They are empty until they [run](KeyedInformers::run).
     #[must_use]
     pub fn build(self) -> KeyedInformers<F, T> {
         let Self { source, by, find, filter, limits, seed, linger, keys, per_key } = self;

@@ -1,4 +1,4 @@
-//! Keys that become complete, one after another.
+//! The sequence of keys that become complete.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,15 +8,17 @@ use machinery_objects::{EditNumber, Object};
 use super::informers::KeyedInformers;
 use super::shared::{KeyedShared, SelectorKey};
 
-/// Keys that become complete, also those of which nothing is there, and those that do once more where a source was restored.
+/// The keys that become complete, including empty ones, and those that are completed again after a
+/// restore of the source.
 pub struct Completions<F: SelectorKey, T: Send + Sync + 'static> {
     shared: Arc<KeyedShared<F, T>>,
     last_number: EditNumber,
 }
 
 impl<F: SelectorKey, T: Object> KeyedInformers<F, T> {
-    /// Tells of each key that is complete, and of each that becomes so: then all that is under it can be read. It costs nothing while
-    /// nobody asks: who comes late is told of those that are complete by then.
+    /// Returns the keys that are complete now, and then each that becomes so: from then on all its
+    /// objects can be read. Costs nothing between calls; a late caller receives the keys that are
+    /// complete by then.
     #[must_use]
     pub fn completions(&self) -> Completions<F, T> {
         Completions { shared: self.shared().clone(), last_number: EditNumber::FIRST }
@@ -24,9 +26,10 @@ impl<F: SelectorKey, T: Object> KeyedInformers<F, T> {
 }
 
 impl<F: SelectorKey, T: Send + Sync + 'static> Completions<F, T> {
-    /// Waits for the next ones, each with its [number](super::Interest::completed), in their order. `None`: the informers have stopped.
+    /// Waits for the next keys, in order, each with its [number](super::Interest::completed).
+    /// Returns `None` once the informers have stopped.
     ///
-    /// Dropping the future loses nothing.
+    /// Cancel safe: dropping the future loses no key.
     pub async fn next(&mut self) -> Option<Vec<(EditNumber, F)>> {
         loop {
             let keyed_cache = &self.shared.keyed_cache;
@@ -46,6 +49,6 @@ impl<F: SelectorKey, T: Send + Sync + 'static> Completions<F, T> {
 
 impl<F: SelectorKey, T: Send + Sync + 'static> fmt::Debug for Completions<F, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Completions").field("told", &self.last_number).finish_non_exhaustive()
+        f.debug_struct("Completions").field("last_number", &self.last_number).finish_non_exhaustive()
     }
 }

@@ -1,8 +1,9 @@
-//! A stream of interest as a machine: which keys it is opened with, which edit comes next, and what becomes of what is held.
+//! The state machine of an interest stream: its opening, its edits, and its breaks.
 //!
-//! A request is bounded, and so a stream is opened with as many keys as go into one; `edits` brings the rest. Keys are *known*
-//! when all of them has come: with those a stream that breaks is opened again after what it told last. All others are added
-//! anew, and what is held under them stays until it has been seen what is there.
+//! A request has a maximum size, so a stream is opened with as many keys as fit and `edits` add the
+//! others. Keys are *known* once all their objects were received: a broken stream resumes with
+//! those after its last version. All others are added again, and their cached objects stay until
+//! the partial relist of their key is complete.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -17,25 +18,25 @@ use super::refused_keys::RefusedKeys;
 use super::request_budget::RequestBudget;
 use crate::reflect::{Backoff, Effect, ReflectorError, ReflectorLimits, SourceObject};
 
-/// What happened.
+/// An input of the state machine.
 pub(crate) enum StreamInput<T> {
-    /// What [`Editor::due`] said is past; or other keys are wanted.
+    /// [`Editor::due`] has passed, or the desired keys changed.
     Time,
     Opened,
-    /// It did not open, or ended so.
+    /// The stream could not be opened, or ended with an error.
     Failed(WatchError),
     Ended,
     Event(WatchEvent<SourceObject<T>>),
     Edited(EditNumber),
     NotEdited(WatchError),
-    /// There is no room for what came, and it was left out with all after it.
+    /// The cache is full: this change and the rest of the batch were dropped.
     Full,
 }
 
-/// What to ask the source for.
+/// A request to the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum StreamCommand<F> {
-    /// In place of whatever was under way.
+    /// Opens a stream in place of the current one.
     Open {
         keys: BTreeMap<F, Tenure>,
         after: Option<ResourceVersion>,
@@ -44,73 +45,75 @@ pub(crate) enum StreamCommand<F> {
         remove: BTreeSet<F>,
         add: BTreeMap<F, Tenure>,
     },
-    /// Nothing, and drop what is under way, until [`Editor::due`].
+    /// Closes the stream, until [`Editor::due`].
     Wait,
 }
 
-/// The machine. `F` is what keys are.
+/// The state machine of an interest stream, for keys of type `F`.
 pub(crate) struct Editor<F> {
     pub(super) limits: ReflectorLimits,
     pub(super) phase: StreamPhase,
     pub(super) due: Instant,
     pub(super) backoff: Backoff,
-    /// The keys that are wanted.
+    /// The keys with an interest.
     pub(super) desired: BTreeMap<F, Tenure>,
-    /// Those that the source was asked for. They are known, but for what an edit adds, if all is `all_known`.
+    /// The keys requested from the source, all known if `all_known`, but for those of the
+    /// edit in flight.
     pub(super) requested: BTreeMap<F, Tenure>,
     pub(super) edit: Option<Edit<F>>,
-    /// No edit is made before.
+    /// The earliest time of the next edit.
     pub(super) not_before: Option<Instant>,
-    /// Of edits that the source did not make.
+    /// The back-off of rejected edits.
     pub(super) edit_backoff: Backoff,
-    /// So many keys go into a request, as far as is known of what the source takes; and whether more may.
+    /// The number of keys that the source accepts in a request, as far as is known; and whether to
+    /// try more.
     pub(super) batch: usize,
     pub(super) batch_grows: bool,
-    /// Keys that the source refused, each alone.
+    /// Keys that the source rejects, each even alone.
     pub(super) refused: RefusedKeys<F>,
-    /// Of keys that are known all has been told up to here.
+    /// The version up to which all events of the known keys were received.
     pub(super) resume_version: Option<ResourceVersion>,
-    /// Whether a version that is not greater is not later.
+    /// Whether versions are ordered: a version that is not greater is not later.
     pub(super) ordered: bool,
     pub(super) all_known: bool,
-    /// Keys that are not asked for as they are wanted.
+    /// Keys that differ between `desired` and `requested`.
     pub(super) dirty: BTreeSet<F>,
-    /// Those of them that were known, and of which what is held is old.
+    /// Dirty keys that were known, with outdated cached objects.
     pub(super) stale: BTreeSet<F>,
-    /// What is held under those that are stale is of a time that never was: the source was restored.
+    /// The objects of the stale keys predate a restore of the source.
     pub(super) pre_restore: bool,
-    /// Those that are so since somebody looked.
+    /// Keys that became outdated by a restore since the last call of `take_outdated`.
     pub(super) outdated: Vec<(F, Tenure)>,
-    /// The source showed less than it once did, and has not shown since that it has it all.
+    /// The source was behind an earlier version, and has not caught up since.
     pub(super) is_doubtful: bool,
-    /// What the source is to say is complete.
+    /// The completion that the source has to confirm.
     pub(super) awaited: Option<AwaitedCompletion>,
-    /// Since when the source shows less than it did, each time that it was asked.
+    /// Since when every answer of the source has been behind.
     pub(super) behind_since: Option<Instant>,
-    /// When the stream began, and how often it has told since what was not known.
+    /// When the stream was opened, and how many events beyond its initial state it has sent.
     pub(super) began: Instant,
     pub(super) progress_events: u64,
 }
 
-/// The source is to say that something is complete: an edit, or the keys that it was opened with. That it says other things
-/// does not put this off for ever.
+/// A completion that the source has to confirm: of an edit, or of the keys of the opening. Other
+/// events do not extend its deadline for ever.
 #[derive(Clone, Copy)]
 pub(super) struct AwaitedCompletion {
     pub(super) began: Instant,
-    /// When the last object came.
+    /// When the last object was received.
     pub(super) last_object: Instant,
     pub(super) objects: usize,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum StreamPhase {
-    /// With no key wanted there is nothing to ask for.
+    /// There are no keys, and no stream.
     Idle,
     Waiting,
     Opening {
         relists: bool,
     },
-    /// It was opened, and its first keys are not complete.
+    /// The stream is open, and its first keys are not complete.
     Beginning {
         relists: bool,
     },
@@ -147,7 +150,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
         }
     }
 
-    /// When [`StreamInput::Time`] is to come, unless something else does. `None`: never.
+    /// When [`StreamInput::Time`] is due, if there is no other input before; `None` for never.
     pub(crate) fn due(&self) -> Option<Instant> {
         let edit = self.not_before.or_else(|| self.refused.due());
         let edit = edit.filter(|_| self.phase == StreamPhase::Going && self.edit.is_none());
@@ -155,7 +158,8 @@ impl<F: Ord + Clone + Display> Editor<F> {
         (self.phase != StreamPhase::Idle).then_some(due)
     }
 
-    /// The version up to which all is shown that was ever known of keys that are wanted; while some of that is old, none.
+    /// The version up to which all keys that were ever complete are shown; none while some are
+    /// stale.
     pub(crate) fn shown(&self) -> ShownVersion<'_> {
         match &self.resume_version {
             _ if self.is_doubtful || (self.pre_restore && !self.stale.is_empty()) => ShownVersion::Doubtful,
@@ -164,12 +168,12 @@ impl<F: Ord + Clone + Display> Editor<F> {
         }
     }
 
-    /// The keys of which it has become known that what is held under them is of a time that never was.
+    /// Takes the keys with objects that turned out to predate a restore.
     pub(crate) fn take_outdated(&mut self) -> Vec<(F, Tenure)> {
         std::mem::take(&mut self.outdated)
     }
 
-    /// Other keys are wanted, or others want them. [`StreamInput::Time`] is to follow.
+    /// Changes the desired keys; [`StreamInput::Time`] has to follow.
     pub(crate) fn set_desired(&mut self, changed: impl IntoIterator<Item = (F, Option<Tenure>)>) {
         for (key, tenure) in changed {
             self.stale.remove(&key);
@@ -180,7 +184,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
                 continue;
             }
             self.desired.remove(&key);
-            // Of one that the source was never asked for nothing is to be taken back.
+            // A key that was never requested need not be removed.
             if self.requested.contains_key(&key) {
                 self.dirty.insert(key);
             } else {
@@ -190,7 +194,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
         self.pre_restore &= !self.stale.is_empty();
     }
 
-    /// Goes on. No order: what is under way goes on too.
+    /// Processes an input. Without a command the stream continues.
     pub(crate) fn step<T>(
         &mut self,
         now: Instant,
@@ -247,8 +251,9 @@ impl<F: Ord + Clone + Display> Editor<F> {
         }
     }
 
-    /// Goes on where it was with the keys that are known; if there are none, with the state of those that are wanted. Others
-    /// than go into the request are added by edits; so are those that were refused, unless there are no others.
+    /// Resumes with the known keys after the last version; without known keys, opens a stream with
+    /// the state of the desired ones. Keys that do not fit are added by edits, and so are rejected
+    /// ones unless there are no others.
     pub(super) fn open<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> StreamCommand<F> {
         self.requested.retain(|key, tenure| self.desired.get(key) == Some(tenure));
         let resumes = self.all_known && self.requested.keys().any(|key| !self.refused.has(key));
@@ -275,7 +280,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
             self.dirty.insert(key);
         }
         if self.requested.is_empty() {
-            // There is nothing to worry about.
+            // Without keys there is nothing to fail.
             effects.push(Effect::Recovered);
             self.phase = StreamPhase::Idle;
             return StreamCommand::Wait;
@@ -289,7 +294,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
         StreamCommand::Open { keys: self.requested.clone(), after }
     }
 
-    /// When what is awaited has not come in time.
+    /// The deadline of the awaited completion.
     fn overdue(&self) -> Option<Instant> {
         let AwaitedCompletion { began, last_object, .. } = self.awaited?;
         Some((last_object + self.limits.answer_time).min(began + self.limits.list_time))

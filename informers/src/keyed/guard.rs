@@ -1,4 +1,4 @@
-//! Somebody's interest in a key.
+//! The guard of an interest in a key.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use tokio::time::Instant;
 use super::interest_counts::Tenure;
 use super::shared::{KeyedShared, SelectorKey};
 
-/// An interest in a key: while there is one, what is under the key is known. Dropping the last lets all of that go, and tells
-/// of it before the drop returns, or after the linger.
+/// An interest in a key, which keeps the objects under the key cached. Dropping the last interest
+/// releases them and notifies handlers before the drop returns, or after the linger time.
 #[must_use = "dropping it ends the interest"]
 pub struct Interest<F: SelectorKey, T: Send + Sync + 'static> {
     pub(super) shared: Arc<KeyedShared<F, T>>,
@@ -18,19 +18,19 @@ pub struct Interest<F: SelectorKey, T: Send + Sync + 'static> {
     pub(super) tenure: Tenure,
 }
 
-/// Nothing more comes under a key.
+/// The informers have stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the informers have stopped: make others, and acquire the key again")]
 pub struct Released;
 
 impl<F: SelectorKey, T: Send + Sync + 'static> Interest<F, T> {
-    /// The key.
+    /// Returns the key.
     pub const fn key(&self) -> &F {
         &self.key
     }
 
-    /// Waits until all that is under the key is known. Of a source that was restored it may have to come anew: what is under the key
-    /// stays as it was last known, and is not complete before that.
+    /// Waits until all objects under the key are cached. After a restore of the source a key is
+    /// incomplete until it is relisted; until then its last known objects stay cached. Cancel safe.
     ///
     /// # Errors
     /// The informers have stopped.
@@ -45,14 +45,15 @@ impl<F: SelectorKey, T: Send + Sync + 'static> Interest<F, T> {
         }
     }
 
-    /// Whether all that is under the key is known.
+    /// Whether all objects under the key are cached.
     pub fn is_synced(&self) -> bool {
         self.completed().is_some()
     }
 
-    /// The number with which the key has become complete, if all that is under it is known. A handler that was told
-    /// [`Mark::Complete`](machinery_objects::Mark::Complete) of this number, or of a greater one, was told of all of that before; one
-    /// that comes later is told such a mark after what is there.
+    /// Returns the number with which the key became complete, if it is. A handler that receives
+    /// [`Mark::Complete`](machinery_objects::Mark::Complete) with this or a greater number has
+    /// received all objects of the key; a handler that is added later receives the mark after the
+    /// cached objects.
     pub fn completed(&self) -> Option<EditNumber> {
         self.shared.keyed_cache.completed(&self.key, self.tenure).flatten()
     }

@@ -1,4 +1,4 @@
-//! Which keys are wanted, and by how many: counts, and what follows from them.
+//! The interests in keys: reference counts, tenures and completion.
 
 use std::collections::{BTreeMap, BTreeSet};
 #[cfg(any(test, feature = "tokio"))]
@@ -7,48 +7,49 @@ use std::time::{Duration, Instant};
 
 use machinery_objects::EditNumber;
 
-/// The keys.
+/// The keys with their reference counts.
 pub(crate) struct InterestCounts<F> {
     keys: BTreeMap<F, KeyInterest>,
-    /// Those of which something changed since somebody looked.
+    /// Keys that changed since the last call of `take_changed`.
     changed: BTreeSet<F>,
-    /// Those that nobody holds, and until when they stay.
+    /// Keys without interests, with the end of their linger time.
     lingering: BTreeSet<(Instant, F)>,
     tenures: u64,
-    /// Those that are complete, in the order in which they became so.
+    /// The complete keys, in the order of completion.
     complete: BTreeMap<EditNumber, F>,
-    /// How many have been so once.
+    /// Number of keys that are or were complete.
     ever_complete: usize,
-    /// How often one has become so.
+    /// Number of completions.
     completions: u64,
     limit: usize,
     closed: bool,
 }
 
-/// The longest that a key lingers.
+/// Upper bound of the linger time.
 const MAX_LINGER: Duration = Duration::from_secs(365 * 24 * 3600);
 
-/// Why a key is not held.
+/// The reason why a key is not acquired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AcquireRefusal {
     TooMany(usize),
     Closed,
 }
 
-/// One key, while somebody holds it or it lingers.
+/// A key with interests, or one that lingers.
 struct KeyInterest {
     guards: usize,
     tenure: Tenure,
-    /// All of it has come, as that many before.
+    /// The number of its completion, if all its objects are cached.
     complete: Option<EditNumber>,
-    /// It has once been complete. It is so no more where the source was restored and it has not come anew.
+    /// Whether it was ever complete. After a restore of the source it is incomplete until relisted.
     was_complete: bool,
     until: Option<Instant>,
-    /// Whether a stream was begun for it, or for its last tenure and has not ended.
+    /// Whether a stream knows of this key, or of its previous tenure.
     is_streamed: bool,
 }
 
-/// From when a key is first held until it is let go. What comes for another one is nobody's any more.
+/// A period from the first interest in a key to its release. Events for an earlier tenure are
+/// fenced off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Tenure(pub(crate) u64);
 
@@ -67,7 +68,7 @@ impl<F: Ord + Clone> InterestCounts<F> {
         }
     }
 
-    /// One more who wants it; and whether that begins its tenure, or ends that it lingers.
+    /// Adds an interest; returns whether that begins a tenure or ends a linger time.
     pub(crate) fn acquire(&mut self, key: &F) -> Result<(Tenure, bool), AcquireRefusal> {
         if self.closed {
             return Err(AcquireRefusal::Closed);
@@ -85,7 +86,7 @@ impl<F: Ord + Clone> InterestCounts<F> {
         }
         self.tenures += 1;
         let tenure = Tenure(self.tenures);
-        // Of one that has changed already the end of its last tenure is still to be heard.
+        // A key that has changed already still has the end of its last tenure to report.
         let is_streamed = !self.changed.insert(key.clone());
         let interest =
             KeyInterest { guards: 1, tenure, complete: None, was_complete: false, until: None, is_streamed };
@@ -93,14 +94,14 @@ impl<F: Ord + Clone> InterestCounts<F> {
         Ok((tenure, true))
     }
 
-    /// One less, if it is not the last.
+    /// Removes an interest, unless it is the last.
     pub(crate) fn release_one_of_many(&mut self, key: &F, tenure: Tenure) -> bool {
         let interest =
             self.keys.get_mut(key).filter(|interest| interest.tenure == tenure && interest.guards > 1);
         interest.map(|interest| interest.guards -= 1).is_some()
     }
 
-    /// One less. True: nobody wants it any more, and its tenure is over; with a linger it is only later, if nobody comes.
+    /// Removes an interest. Returns true if its tenure ended; with a linger time it ends later.
     pub(crate) fn release(&mut self, key: &F, tenure: Tenure, now: Instant, linger: Duration) -> bool {
         let Some(interest) = self.keys.get_mut(key).filter(|interest| interest.tenure == tenure) else {
             return false;
@@ -119,7 +120,7 @@ impl<F: Ord + Clone> InterestCounts<F> {
         false
     }
 
-    /// Those whose time is over. Their tenures are, too.
+    /// Removes and returns the keys at the end of their linger time.
     pub(crate) fn overdue(&mut self, now: Instant) -> Vec<F> {
         let mut over = Vec::new();
         while let Some((until, key)) = self.lingering.first().cloned().filter(|(until, _)| *until <= now) {
@@ -130,12 +131,12 @@ impl<F: Ord + Clone> InterestCounts<F> {
         over
     }
 
-    /// When the next one's is.
+    /// Returns the end of the next linger time.
     pub(crate) fn due(&self) -> Option<Instant> {
         self.lingering.first().map(|(until, _)| *until)
     }
 
-    /// Where there are as many as there may be, the one goes that has lingered longest. Its tenure is over.
+    /// If the limit of keys is reached, removes the key that has lingered longest.
     pub(crate) fn evict_lingering(&mut self) -> Option<F> {
         if self.keys.len() < self.limit {
             return None;
@@ -151,7 +152,7 @@ impl<F: Ord + Clone> InterestCounts<F> {
             self.complete.remove(&number);
         }
         self.ever_complete -= usize::from(interest.as_ref().is_some_and(|interest| interest.was_complete));
-        // Of one that nobody began a stream for nobody has to hear.
+        // No stream has to be closed for it.
         if interest.is_some_and(|interest| interest.is_streamed) {
             self.changed.insert(key.clone());
         } else {
@@ -159,7 +160,7 @@ impl<F: Ord + Clone> InterestCounts<F> {
         }
     }
 
-    /// Nothing is held any more, and nothing will be. Returns what was.
+    /// Removes all keys and accepts no more. Returns the keys.
     pub(crate) fn close(&mut self) -> Vec<F> {
         self.closed = true;
         self.lingering.clear();
@@ -177,7 +178,7 @@ impl<F: Ord + Clone> InterestCounts<F> {
         self.keys.get(key).map(|interest| interest.tenure)
     }
 
-    /// All of a key has come, if that is still its tenure. Whether that is news.
+    /// Marks a key complete, unless the tenure is over. Returns whether it was incomplete.
     pub(crate) fn complete(&mut self, key: &F, tenure: Tenure) -> bool {
         let interest = self
             .keys
@@ -192,7 +193,7 @@ impl<F: Ord + Clone> InterestCounts<F> {
         true
     }
 
-    /// What is held of a key is of a time that never was, if that is still its tenure.
+    /// Marks a key incomplete as its objects predate a restore, unless the tenure is over.
     pub(crate) fn outdate(&mut self, key: &F, tenure: Tenure) {
         let interest = self.keys.get_mut(key).filter(|interest| interest.tenure == tenure);
         if let Some(number) = interest.and_then(|interest| interest.complete.take()) {
@@ -200,29 +201,29 @@ impl<F: Ord + Clone> InterestCounts<F> {
         }
     }
 
-    /// Those that became complete after this number, and are so.
+    /// Returns the complete keys with a greater number.
     #[cfg(any(test, feature = "tokio"))]
     pub(crate) fn complete_since(&self, number: EditNumber) -> Vec<(EditNumber, F)> {
         let after = (Bound::Excluded(number), Bound::Unbounded);
         self.complete.range(after).map(|(number, key)| (*number, key.clone())).collect()
     }
 
-    /// The number of the last one that became complete.
+    /// Returns the number of the last completion.
     pub(crate) const fn last_complete(&self) -> EditNumber {
         EditNumber(self.completions)
     }
 
-    /// The number with which it became complete, if it is. `None`: that tenure is over.
+    /// Returns the number of a key's completion, if complete; `None` if the tenure is over.
     pub(crate) fn completed(&self, key: &F, tenure: Tenure) -> Option<Option<EditNumber>> {
         self.keys.get(key).filter(|interest| interest.tenure == tenure).map(|interest| interest.complete)
     }
 
-    /// Whether all of it has come once, for whomever.
+    /// Whether the key is or was complete.
     pub(crate) fn was_complete(&self, key: &F) -> bool {
         self.keys.get(key).is_some_and(|interest| interest.was_complete)
     }
 
-    /// What changed since this was asked last: each key, and whose it is now.
+    /// Takes the keys that changed, with their current tenures.
     pub(crate) fn take_changed(&mut self) -> Vec<(F, Option<Tenure>)> {
         let changed = std::mem::take(&mut self.changed);
         let mut now = Vec::with_capacity(changed.len());

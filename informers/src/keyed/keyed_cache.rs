@@ -1,7 +1,7 @@
-//! What is held under the keys that are wanted, and who is told: everything that threads share.
+//! The cache of keyed informers, shared by all threads: names, interests and handlers.
 //!
-//! Whoever changes what is held has [`Hub::publishing`], and looks at the key's tenure under it. So a stream whose tenure is over
-//! changes nothing any more once the release that ended it has returned.
+//! A writer holds [`Hub::publishing`] and checks the key's tenure under it. So a stream of an
+//! ended tenure changes nothing once the release that ended it has returned.
 //!
 //! Lock order: publishing, then the names, then `interests`, under which nothing else is locked.
 
@@ -16,7 +16,7 @@ use super::interest_counts::{InterestCounts, Tenure};
 use crate::deliver::{Change, Hub, Notification, Publishing, Removal};
 use crate::lookup::NameTable;
 
-/// By what handlers of keyed informers know an object.
+/// The identity of an object in notifications of keyed informers.
 pub(crate) type Name<F> = (F, ObjectKey);
 
 pub(crate) struct KeyedCache<F, T> {
@@ -24,9 +24,9 @@ pub(crate) struct KeyedCache<F, T> {
     pub(crate) names: NameTable<F, Arc<T>>,
     interests: Mutex<InterestCounts<F>>,
     linger: Duration,
-    /// Other keys are wanted.
+    /// The set of keys with an interest changed.
     interests_changed: Notify,
-    /// A key is complete, or all is over.
+    /// A key became complete, or the cache was closed.
     completed_changed: Notify,
 }
 
@@ -37,7 +37,7 @@ where
 {
     pub(crate) fn new(seed: u64, limit: usize, linger: Duration) -> Self {
         let hub = Hub::new(seed);
-        // Whoever comes is told of what is held, and then that this was all.
+        // A handler receives the cached objects and then this mark.
         hub.publishing().mark(&Mark::Synced);
         Self {
             hub,
@@ -61,12 +61,12 @@ where
         Ok(tenure)
     }
 
-    /// One that only lingers is let go for one that somebody holds.
+    /// Evicts a lingering key for a new one.
     fn acquire_evicting(&self, key: &F, now: Instant) -> Result<(Tenure, bool), AcquireRefusal> {
         let mut publishing = self.hub.publishing();
         let (over, acquired) = {
             let mut interests = self.interests.lock();
-            // Meanwhile others may want it, or there may be room: then nothing is let go.
+            // If the key was acquired, or capacity freed, in the meantime, nothing is evicted.
             match interests.acquire(key) {
                 Err(AcquireRefusal::TooMany(_)) => (interests.evict_lingering(), interests.acquire(key)),
                 acquired => (None, acquired),
@@ -78,7 +78,8 @@ where
         acquired
     }
 
-    /// One less who wants it. If it was the last, all that is held under the key is let go, and told of, before this returns.
+    /// Drops an interest. If it was the last, its objects are released and handlers notified before
+    /// this returns.
     pub(crate) fn release(&self, key: &F, tenure: Tenure, now: Instant) {
         if self.interests.lock().release_one_of_many(key, tenure) {
             return;
@@ -91,7 +92,7 @@ where
         self.interests_changed.notify_all();
     }
 
-    /// Lets go of those that have lingered long enough. Returns when the next will have.
+    /// Releases the keys at the end of their linger time. Returns the end of the next linger time.
     pub(crate) fn expire_lingering(&self, now: Instant) -> Option<Instant> {
         let due = self.interests.lock().due();
         if due.is_none_or(|due| due > now) {
@@ -107,7 +108,8 @@ where
         self.interests.lock().due()
     }
 
-    /// Returns what was told: it may be the last of the objects, to be dropped where nothing is locked.
+    /// Releases the objects of a key. Returns the notifications, to be dropped outside locks: they
+    /// may hold the last references to the objects.
     fn release_objects(
         &self,
         publishing: &mut Publishing<'_, Name<F>, Arc<T>>,
@@ -129,7 +131,7 @@ where
         notifications
     }
 
-    /// Does something for a key while its tenure cannot end. `None`: it is over.
+    /// Runs a function while the tenure cannot end; `None` if it is over.
     pub(crate) fn with_tenure<R>(
         &self,
         key: &F,
@@ -145,7 +147,7 @@ where
         self.interests.lock().tenure(key)
     }
 
-    /// All of these keys has come, and was told. Handlers are told that, too.
+    /// Marks keys complete after all their objects were published, and notifies handlers.
     pub(crate) fn complete(&self, keys: impl ExactSizeIterator<Item = (F, Tenure)>) {
         if keys.len() == 0 {
             return;
@@ -165,7 +167,7 @@ where
         }
     }
 
-    /// What is held under these is of a time that never was. It stays, and they are not complete before all of them has come anew.
+    /// Marks keys incomplete, as their objects predate a restore; the objects stay until relisted.
     pub(crate) fn outdate(&self, keys: Vec<(F, Tenure)>) {
         if keys.is_empty() {
             return;
@@ -174,7 +176,7 @@ where
         keys.iter().for_each(|(key, tenure)| interests.outdate(key, *tenure));
     }
 
-    /// Tells handlers once more which keys are complete: one of them has only come.
+    /// Repeats the last completion mark, for a handler that was just added.
     pub(crate) fn mark_complete(&self) {
         let mut publishing = self.hub.publishing();
         let last = self.interests.lock().last_complete();
@@ -183,18 +185,18 @@ where
         }
     }
 
-    /// With which number a key has become complete, if it is. `None`: its tenure is over.
+    /// Returns the number of a key's completion, if complete; `None` if the tenure is over.
     pub(crate) fn completed(&self, key: &F, tenure: Tenure) -> Option<Option<EditNumber>> {
         self.interests.lock().completed(key, tenure)
     }
 
-    /// Which keys have become complete after this number, and are so, in that order.
+    /// Returns the complete keys with a greater number, in order.
     #[cfg(feature = "tokio")]
     pub(crate) fn complete_since(&self, number: EditNumber) -> Vec<(EditNumber, F)> {
         self.interests.lock().complete_since(number)
     }
 
-    /// Whether any key is complete, or has been.
+    /// Whether any key is or was complete.
     pub(crate) fn any_was_complete(&self) -> bool {
         self.interests.lock().any_was_complete()
     }
@@ -207,12 +209,12 @@ where
         self.interests.lock().was_complete(key)
     }
 
-    /// Woken when a key is complete, or all is over.
+    /// Returns a listener for completions and for the close.
     pub(crate) fn listen(&self) -> Listener<'_> {
         self.completed_changed.listen()
     }
 
-    /// Woken when other keys are wanted.
+    /// Returns a listener for changes of the set of keys.
     pub(crate) fn listen_interests(&self) -> Listener<'_> {
         self.interests_changed.listen()
     }
@@ -221,13 +223,13 @@ where
         self.interests.lock().take_changed()
     }
 
-    /// How many keys are wanted, by how many, and how many are complete.
+    /// Returns the numbers of keys, interests and complete keys.
     pub(crate) fn counts(&self) -> (usize, usize, usize) {
         let interests = self.interests.lock();
         (interests.len(), interests.guards(), interests.count_complete())
     }
 
-    /// All is let go, and nothing changes any more.
+    /// Releases all keys and closes the cache.
     pub(crate) fn close(&self, now: Instant) {
         let mut publishing = self.hub.publishing();
         let over = self.interests.lock().close();
@@ -250,7 +252,7 @@ mod tests {
     use crate::keyed::keyed_store::{KeyPerObject, KeyedStore};
     use crate::reflect::SourceObject;
 
-    /// An object whose drop uses what held it.
+    /// An object that uses, in its drop, the cache that held it.
     struct ReentrantHolding(Arc<KeyedCache<u8, ReentrantHolding>>);
 
     impl Drop for ReentrantHolding {
@@ -263,7 +265,7 @@ mod tests {
     #[test]
     fn released_objects_are_dropped_outside_locks() {
         let (done_sender, done) = mpsc::channel();
-        // On a thread, so that a deadlock is a failure.
+        // On a thread of its own, so that a deadlock fails the test.
         let thread = std::thread::spawn(move || {
             let now = tokio::time::Instant::now().into_std();
             for linger in [Duration::ZERO, Duration::from_secs(1)] {
@@ -315,10 +317,10 @@ mod tests {
         let [lingers, held] = [16, 17].map(|key| keyed_cache.acquire(&key, now).unwrap());
         keyed_cache.release(&16, lingers, now);
         keyed_cache.take_changed();
-        // As it goes on for one that was refused before others came for the same key.
+        // As after a refusal, when the same key was acquired in the meantime.
         assert_eq!(keyed_cache.acquire_evicting(&17, now), Ok((held, false)));
         assert_eq!((keyed_cache.tenure(&16), keyed_cache.take_changed()), (Some(lingers), Vec::new()));
-        // In place of another it is the first of its tenure, so who keeps streams hears of both.
+        // Evicting begins a tenure, so streams learn of both keys.
         let (new, is_first) = keyed_cache.acquire_evicting(&18, now).unwrap();
         assert!(is_first);
         assert_eq!(keyed_cache.take_changed(), [(16, None), (18, Some(new))]);

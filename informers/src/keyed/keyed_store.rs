@@ -1,4 +1,4 @@
-//! Where a stream keeps its objects: among the names, under its key, or under the key that each says.
+//! The object store of a stream: the shared names, under the key of the stream or of each object.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -14,51 +14,51 @@ use crate::deliver::{Change, Notification, Removal};
 use crate::lookup::NamesTransaction;
 use crate::reflect::SourceObject;
 
-/// What a key may be.
+/// The requirements on a key of keyed informers.
 pub trait Key: Ord + Clone + std::hash::Hash + Send + Sync + 'static {}
 
 impl<F: Ord + Clone + std::hash::Hash + Send + Sync + 'static> Key for F {}
 
-/// Which key an object says that it is under.
+/// Extracts the key from an object.
 pub(crate) type KeyFn<F, T> = Arc<dyn Fn(&T) -> Option<F> + Send + Sync>;
 
-/// Which key an object is under.
+/// Determines the key of an object.
 pub(crate) trait KeyAssignment<F, T>: Clone {
-    /// `None`: under none that is wanted.
+    /// Returns the key of an object; `None` if it has none with an interest.
     fn key_of(&self, object: &T) -> Option<F>;
-    /// The only one, if there is only one.
+    /// Returns the key of the stream, if it has only one.
     fn single_key(&self) -> Option<&F>;
-    /// Those of which all comes anew.
+    /// Returns the keys that are being relisted.
     fn relisted_keys(&self) -> Vec<F>;
-    /// The source was restored: what is held under others than those is of a time that never was.
+    /// The source was restored: objects under keys that are not being relisted predate the restore.
     fn versions_restarted(&self) {}
-    /// Whether what is held under this one is.
+    /// Whether the objects under this key predate a restore.
     fn predates_restore(&self, _key: &F) -> bool {
         false
     }
-    /// Those that are renewed have come.
+    /// The keys that were being relisted are complete.
     fn relist_complete(&self) {}
 }
 
-/// All are under this one.
+/// All objects are under one key.
 #[derive(Clone)]
 pub(crate) struct SingleKey<F>(pub(crate) F);
 
-/// Each is under the one that it says, if that is asked for and still wanted.
+/// Each object is under its own key, if that is requested and has an interest.
 pub(crate) struct KeyPerObject<F, T> {
     pub(crate) keyed_cache: Arc<KeyedCache<F, T>>,
     pub(crate) find: KeyFn<F, T>,
     pub(crate) requested: Arc<Mutex<RequestedKeys<F>>>,
 }
 
-/// What the source was asked for.
+/// The keys requested from the source.
 pub(crate) struct RequestedKeys<F> {
     pub(crate) keys: BTreeMap<F, Tenure>,
-    /// Those of them that it was asked for last: their state comes, or has come.
+    /// The keys of the last request, which are being or have been relisted.
     pub(crate) relisted: Vec<F>,
-    /// Those under which what is held is of a time that never was: the source was restored, and they have not come since.
+    /// Keys with objects that predate a restore of the source and have not been relisted since.
     pre_restore: BTreeSet<F>,
-    /// How often something came for one of them that nobody wanted any more, since somebody looked.
+    /// Number of events for keys without interest, since the last report.
     pub(crate) fenced: u64,
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct KeyedStore<F, T, U> {
     pub(crate) keyed_cache: Arc<KeyedCache<F, T>>,
     pub(crate) assignment: U,
     pub(crate) ordered: bool,
-    /// There are no more names than these, under all keys together.
+    /// Maximum number of names under all keys together.
     pub(crate) limit: usize,
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct KeyedTransaction<'a, F, T, U> {
     ordered: bool,
     limit: usize,
     changed: AppliedChanges<Name<F>, T>,
-    /// How each change of a name came about.
+    /// The kind of each change of a name.
     kinds: Vec<KeyedChange<T>>,
 }
 
@@ -146,7 +146,7 @@ impl<F: Key, T: Send + Sync + 'static> KeyAssignment<F, T> for KeyPerObject<F, T
 }
 
 impl<F: Key> RequestedKeys<F> {
-    /// Others want these now, or nobody does: what was held under them has gone.
+    /// Keys with a new tenure or none: their earlier objects are gone.
     pub(crate) fn interests_changed(&mut self, changed: &[(F, Option<Tenure>)]) {
         for (key, _) in changed {
             self.pre_restore.remove(key);
@@ -292,7 +292,7 @@ impl<F: Key, T: Send + Sync + 'static, U: KeyAssignment<F, T>> StoreTransaction<
             return false;
         }
         let before = self.names.under(&found.key, self.assignment.single_key()).map(|(key, _)| key.clone());
-        // It goes from one key to another, or to none.
+        // The object moves to another key, or to none.
         if let Some(before) = before.filter(|before| Some(before) != key.as_ref()) {
             let last = key.is_none().then(|| found.object.clone());
             self.remove_object(&before, &found.key, version, last, Removal::Left(Departure::Changed));
@@ -366,7 +366,7 @@ mod tests {
         Effect::Put(SourceObject { key: object.key.clone(), version, object })
     }
 
-    /// A stream of one key, whose list shows the object in this version, or does not.
+    /// Lists a stream of one key, with or without the object. Returns the number of notifications.
     fn lists(
         cache: &mut CacheWriter<TestObject, KeyedStore<char, TestObject, SingleKey<char>>>,
         shows: Option<u64>,
@@ -404,7 +404,7 @@ mod tests {
                 "{ordered}, {left}"
             );
             cache.apply(&mut vec![gone(9, RemovalKind::Deleted)], true);
-            assert!(keyed_cache.names.read().is_empty(), "an end may have the version of what was last");
+            assert!(keyed_cache.names.read().is_empty(), "a deletion may have the version of the last state");
         }
     }
 
@@ -479,24 +479,25 @@ mod tests {
                 .collect(),
             true,
         );
-        // Only x comes with the beginning of the new time. What is not there any more is told; of y nothing is, but for what is there.
+        // Only x is relisted after the restore: its missing objects are removed, and y keeps its
+        // own.
         request(&['x'], 'x');
         let out = cache
             .apply(&mut vec![Effect::BeginRelist, put("f", "x", 4), finish(5)], true)
             .changed
             .notifications;
         assert_eq!((out.len(), is().as_str()), (3, "b@y18 c@y18 d@y18 e@y18 f@x4"));
-        // What comes to x from y is no change that is late.
+        // A move from y to x is not late.
         cache.apply(&mut vec![put("e", "x", 6)], true);
         assert_eq!((is().as_str(), cache.late()), ("b@y18 c@y18 d@y18 e@x6 f@x4", 0));
-        // An edit that breaks off has shown some of it.
+        // A cancelled edit has listed some objects.
         request(&['x', 'y'], 'y');
         cache.apply(&mut vec![Effect::BeginPartialRelist, put("b", "y", 3), Effect::AbandonRelist], true);
         let out = cache.apply(&mut vec![Effect::BeginPartialRelist, put("b", "y", 3), unreadable("d")], true);
         assert_eq!((out.changed.notifications.len(), cache.late()), (0, 0), "it is the same");
         cache.apply(&mut vec![put("b", "y", 7), put("b", "y", 6)], true);
         assert_eq!((is().as_str(), cache.late()), ("b@y7 c@y18 d@y18 e@x6 f@x4", 1));
-        // One that cannot be read never was what it is here.
+        // An unreadable object of a version after the restored one never existed.
         let out = cache.apply(&mut vec![Effect::FinishPartialRelist], true);
         assert_eq!((out.changed.notifications.len(), is().as_str()), (2, "b@y7 e@x6 f@x4"));
         cache.apply(&mut vec![put("b", "y", 6)], true);
@@ -522,21 +523,21 @@ mod tests {
             Lookup::Unique(key, object) => Some((key, object.version.clone()?.revision()?.0)),
             _ => None,
         };
-        // It moved from x to y, of which x is yet to hear, and was deleted there.
+        // The object moved from x to y, where it was deleted; the event of x is in flight.
         lists(&mut x, Some(5), 5);
         lists(&mut y, Some(7), 7);
         lists(&mut y, None, 9);
         assert_eq!(newest(), None);
-        // None of that ever was: it is at 6 again. Of x there is nothing new, but it counts, and that is told.
+        // After a restore y is at 6: the object under x is no longer superseded, and is reported.
         assert_eq!(lists(&mut y, None, 6), 1);
         assert_eq!(newest(), Some(('x', 5)));
-        // The other way round: y has it still from before, and x has it as it is since.
+        // The reverse: y holds the state from before the restore, x the one since.
         lists(&mut y, Some(30), 30);
         lists(&mut x, Some(8), 8);
         assert_eq!(newest(), Some(('y', 30)));
         lists(&mut y, None, 8);
         assert_eq!(newest(), Some(('x', 8)));
-        // An end that is heard then says what it says.
+        // A later deletion supersedes as before.
         lists(&mut y, Some(12), 12);
         lists(&mut y, None, 13);
         assert_eq!(newest(), None);

@@ -1,4 +1,4 @@
-//! What loom is to see of keyed informers: everything that threads share, without a source.
+//! The cache of keyed informers without a source, for loom models.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,7 +10,7 @@ use super::keyed_cache::{KeyedCache, Name};
 use crate::deliver::{Change, Events, Notification};
 use crate::lookup::Lookup;
 
-/// Holdings of numbers under numbers.
+/// A keyed cache with numbers as keys and objects.
 pub struct Model {
     keyed_cache: KeyedCache<u8, u8>,
     now: Instant,
@@ -22,17 +22,17 @@ impl Model {
         Self { keyed_cache: KeyedCache::new(1, 9, Duration::ZERO), now }
     }
 
-    /// The number of the tenure.
+    /// Acquires a key; returns the number of its tenure.
     pub fn acquire(&self, key: u8) -> u64 {
         self.keyed_cache.acquire(&key, self.now).map_or(0, |tenure| tenure.0)
     }
 
-    /// As the drop of an interest does it.
+    /// Releases a key as the drop of an interest does.
     pub fn release(&self, key: u8, tenure: u64) {
         self.keyed_cache.release(&key, Tenure(tenure), self.now);
     }
 
-    /// As a stream does it that was told of an object. False: its tenure is over.
+    /// Stores an object as a stream does. Returns false if the tenure is over.
     pub fn put(&self, key: u8, tenure: u64, name: &ObjectKey, object: u8) -> bool {
         let done = self.keyed_cache.with_tenure(&key, Tenure(tenure), |publishing| {
             let mut change = self.keyed_cache.names.change();
@@ -51,7 +51,7 @@ impl Model {
         done.is_some()
     }
 
-    /// What a stream is to be begun and ended for.
+    /// Takes the keys with a stream to be opened or closed.
     pub fn take_changed(&self) -> Vec<(u8, Option<u64>)> {
         let changed = self.keyed_cache.take_changed();
         changed.into_iter().map(|(key, tenure)| (key, tenure.map(|tenure| tenure.0))).collect()

@@ -1,8 +1,8 @@
-//! Informers by key: which objects one hears of is what one holds.
+//! Keyed informers: informers of the objects under acquired keys.
 //!
-//! [`interest_counts`] counts who holds which key; [`keyed_cache`] is what is held and shared. Two shells keep it up to date: `per_key`, and
-//! `stream` with its machine, the `editor`,
-//! which `edits`, has `heard`, and knows what to do when a stream `ends`.
+//! [`interest_counts`] counts the interests in keys; [`keyed_cache`] holds the shared state. Two
+//! shells keep it up to date: `per_key`, and `stream` with its state machine: `editor`, `edits`,
+//! `stream_events` and `stream_end`.
 
 #[cfg(feature = "tokio")]
 mod builder;

@@ -1,4 +1,4 @@
-//! A stream for each key: what any source can do.
+//! A stream per key, for sources without interest streams.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -19,7 +19,8 @@ use super::shared::{KeyedShared, SelectorKey};
 use crate::cache::CacheWriter;
 use crate::reflect::{Backoff, Effect, ReflectorCommand, ReflectorConfig, ReflectorError, Sink, drive};
 
-/// Starts and stops streams as keys are wanted, for ever. When this is dropped they stop, and whoever has `tasks` waits for that.
+/// Opens and closes streams as keys are acquired and released, for ever. Dropping the future
+/// cancels them; `tasks` waits for their end.
 pub(super) async fn run<F: SelectorKey, T: Object>(shared: &Arc<KeyedShared<F, T>>, tasks: &TaskTracker) {
     let all = CancellationToken::new();
     let _stop = all.clone().drop_guard();
@@ -46,7 +47,7 @@ pub(super) async fn run<F: SelectorKey, T: Object>(shared: &Arc<KeyedShared<F, T
     }
 }
 
-/// Keeps what is under one key up to date, for ever.
+/// Keeps the objects under one key up to date, for ever.
 async fn stream<F: SelectorKey, T: Object>(shared: Arc<KeyedShared<F, T>>, key: F, tenure: Tenure) {
     shared.streams.fetch_add(1, Ordering::Relaxed);
     let _open = OpenStream(&shared, tenure);
@@ -60,7 +61,7 @@ async fn stream<F: SelectorKey, T: Object>(shared: Arc<KeyedShared<F, T>>, key: 
         }
         sleep(backoff.next()).await;
     };
-    // No key is acquired by which nothing can be selected.
+    // `acquire` has checked that the key is valid in a selector.
     let Ok(filter) = filter_for_key(&shared.filter, &shared.by, &text) else { return };
     let config = ReflectorConfig { filter, can, limits: shared.limits, seed };
     let ordered = can.versions_are_ordered;
@@ -86,7 +87,7 @@ impl<F, T> Drop for OpenStream<'_, F, T> {
     }
 }
 
-/// The same selection, under one key.
+/// Returns the filter restricted to one key.
 pub(super) fn filter_for_key(
     filter: &Filter,
     by: &InterestBy,
@@ -107,7 +108,7 @@ pub(super) fn filter_for_key(
     Ok(filter)
 }
 
-/// Keeps what is under a key, as long as it is wanted, and tells of it.
+/// Applies the effects of a stream while the tenure of its key lasts, and notifies handlers.
 struct PerKeySink<'s, F: Key, T> {
     shared: &'s KeyedShared<F, T>,
     key: F,
@@ -137,7 +138,7 @@ impl<F: SelectorKey, T: Object> Sink<T> for PerKeySink<'_, F, T> {
             outcome
         });
         let Some(outcome) = outcome else {
-            // Its stop is on its way: what came late is nobody's.
+            // The tenure is over, and the cancellation of this stream in flight.
             let fenced =
                 effects.drain(..).filter(|effect| matches!(effect, Effect::Put(_) | Effect::Remove(..)));
             let fenced = fenced.count() as u64;
@@ -158,7 +159,7 @@ impl<F: SelectorKey, T: Object> Sink<T> for PerKeySink<'_, F, T> {
         !outcome.is_full
     }
 
-    /// Nobody asks for that of one key.
+    /// A single key is never relisted on request.
     async fn relist_requested(&self) {
         std::future::pending().await
     }

@@ -1,4 +1,4 @@
-//! How far each stream has come, for those who wait until all have come as far as what they wrote.
+//! The version up to which each stream is current, for waiters that read their writes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,17 +7,17 @@ use machinery_sync::{Listener, Mutex, Notify};
 
 use super::interest_counts::Tenure;
 
-/// Up to where a stream shows all that is known of its keys.
+/// The version up to which a stream shows the objects of its keys.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum ShownVersion<'v> {
     UpTo(&'v ResourceVersion),
-    /// Nothing else than it said before.
+    /// The version is unchanged.
     AsBefore,
-    /// What it said before may be of a time that never was: its source shows less.
+    /// The source is behind, so earlier versions may have been lost in a restore.
     Doubtful,
 }
 
-/// Of each stream of which something is complete: up to where all of that is shown, if versions are ordered.
+/// The versions of the streams with a complete key, if versions are ordered.
 #[derive(Default)]
 pub(crate) struct Progress {
     state: Mutex<State>,
@@ -27,13 +27,13 @@ pub(crate) struct Progress {
 #[derive(Default)]
 struct State {
     positions: BTreeMap<Tenure, StreamPosition>,
-    /// What is believed of it: first those of which nothing is, then the one that is behind all others.
+    /// The streams by version: doubtful ones first, then the slowest.
     order: BTreeSet<(Option<Revision>, Tenure)>,
-    /// How often the source was restored, as far as is known.
+    /// Number of restores of the source that were noticed.
     era: u64,
 }
 
-/// What a stream said last.
+/// The last version of a stream.
 #[derive(Clone, Copy)]
 struct StreamPosition {
     revision: Revision,
@@ -42,7 +42,7 @@ struct StreamPosition {
 }
 
 impl Progress {
-    /// What a stream shows has changed.
+    /// Updates the version of a stream.
     pub(super) fn update(&self, stream: Tenure, shown: ShownVersion<'_>) {
         let mut state = self.state.lock();
         match shown {
@@ -58,29 +58,29 @@ impl Progress {
         self.changed.notify_all();
     }
 
-    /// There is no such stream any more.
+    /// Removes a closed stream.
     pub(super) fn remove(&self, stream: Tenure) {
         self.state.lock().remove(stream);
         self.changed.notify_all();
     }
 
-    /// Nothing changes any more.
+    /// Removes all streams.
     pub(super) fn close(&self) {
         *self.state.lock() = State::default();
         self.changed.notify_all();
     }
 
-    /// Whether all of them have come so far, and there are any.
+    /// Whether all streams, and at least one, have reached the revision.
     pub(super) fn is_past(&self, revision: Revision) -> bool {
         self.state.lock().least().is_some_and(|least| least >= Some(revision))
     }
 
-    /// Whether what some of them show may be of a time that never was.
+    /// Whether a stream may show objects that were lost in a restore.
     pub(super) fn is_doubtful(&self) -> bool {
         self.state.lock().least() == Some(None)
     }
 
-    /// Woken by the next change from now on.
+    /// Returns a listener that the next change wakes.
     pub(super) fn listen(&self) -> Listener<'_> {
         self.changed.listen()
     }
@@ -90,7 +90,7 @@ impl State {
     fn advance(&mut self, stream: Tenure, revision: Revision) {
         let before = self.positions.get(&stream);
         if before.is_some_and(|before| before.revision > revision && before.era == self.era) {
-            // The source was restored, and the others have not heard of it yet.
+            // The source was restored, which the other streams have not noticed yet.
             self.era += 1;
             self.positions.values_mut().for_each(|position| position.is_doubtful = true);
             self.order = self.positions.keys().map(|stream| (None, *stream)).collect();
@@ -138,7 +138,7 @@ mod tests {
     #[test]
     fn the_slowest_stream_bounds_the_version() {
         let progress = Progress::default();
-        assert!(!progress.is_past(Revision(1)), "nobody has come anywhere");
+        assert!(!progress.is_past(Revision(1)), "there is no stream");
         advance(&progress, 1, 5);
         advance(&progress, 2, 3);
         assert!(progress.is_past(Revision(3)) && !progress.is_past(Revision(4)));
@@ -153,7 +153,7 @@ mod tests {
     fn after_a_restore_only_streams_that_noticed_it_count() {
         let progress = Progress::default();
         progress.update(Tenure(4), ShownVersion::Doubtful);
-        assert!(!progress.is_doubtful(), "it has said nothing");
+        assert!(!progress.is_doubtful(), "the stream has no version");
         for (stream, revision) in [(1, 30), (2, 31), (3, 4)] {
             advance(&progress, stream, revision);
         }
@@ -165,7 +165,7 @@ mod tests {
         assert!(progress.is_doubtful(), "there is a third");
         advance(&progress, 3, 5);
         assert!(progress.is_past(Revision(5)) && !progress.is_past(Revision(6)));
-        // One of which it was known that its source shows less, too.
+        // Now with a stream whose source is known to be behind.
         advance(&progress, 3, 30);
         advance(&progress, 2, 30);
         progress.update(Tenure(1), ShownVersion::Doubtful);

@@ -1,5 +1,5 @@
-//! Keys that a source refuses, each alone. They are tried again one at a time, each in its turn, later and later; so they hold up
-//! no others.
+//! Keys that a source refuses even alone. They are retried one at a time, in turn, with a back-off,
+//! and so delay no other keys.
 
 use std::collections::BTreeSet;
 use std::ops::Bound::{Excluded, Unbounded};
@@ -9,9 +9,9 @@ use crate::reflect::Backoff;
 
 pub(super) struct RefusedKeys<F> {
     keys: BTreeSet<F>,
-    /// The one that was tried last.
+    /// The key that was tried last.
     last: Option<F>,
-    /// None is tried before, but where there are no others to ask for.
+    /// The earliest time of the next retry, unless there are no other keys.
     not_before: Option<Instant>,
     backoff: Backoff,
 }
@@ -29,7 +29,7 @@ impl<F: Ord + Clone> RefusedKeys<F> {
         self.keys.is_empty()
     }
 
-    /// It was tried alone, to no avail. Whether that is the first time.
+    /// Records a key that was refused alone; returns whether it is new.
     pub(super) fn refuse(&mut self, key: &F, now: Instant) -> bool {
         self.last = Some(key.clone());
         let is_new = self.keys.insert(key.clone());
@@ -39,7 +39,7 @@ impl<F: Ord + Clone> RefusedKeys<F> {
         is_new
     }
 
-    /// It was taken after all: so may others be.
+    /// Removes a key that was accepted; the others may be retried at once.
     pub(super) fn taken(&mut self, key: &F) {
         if self.keys.remove(key) {
             self.backoff.reset();
@@ -47,28 +47,28 @@ impl<F: Ord + Clone> RefusedKeys<F> {
         }
     }
 
-    /// It is another's now, or nobody's.
+    /// Removes a key that was released or has a new tenure.
     pub(super) fn forget(&mut self, key: &F) {
         self.keys.remove(key);
     }
 
-    /// Whatever was wrong, it was none of them.
+    /// Removes all keys, as the refusals had another cause.
     pub(super) fn clear(&mut self) {
         self.keys.clear();
     }
 
-    /// The one whose turn it is.
+    /// Returns the key to retry next.
     pub(super) fn next(&self) -> Option<F> {
         let after = self.last.as_ref().and_then(|last| self.keys.range((Excluded(last), Unbounded)).next());
         after.or_else(|| self.keys.first()).cloned()
     }
 
-    /// When its turn is.
+    /// Returns the time of the next retry.
     pub(super) fn due(&self) -> Option<Instant> {
         self.not_before.filter(|_| !self.is_empty())
     }
 
-    /// Whether there were some, and are none any more. It is said once.
+    /// Whether the last refused key has gone since the previous call.
     pub(super) fn take_cleared(&mut self) -> bool {
         let take_cleared = self.is_empty() && self.not_before.take().is_some();
         if take_cleared {

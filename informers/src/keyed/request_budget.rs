@@ -1,27 +1,28 @@
-//! How many keys go into one request. Servers refuse bodies that are too long, and would refuse the same again for ever.
+//! The maximum size of a request in keys and bytes: servers reject longer bodies each time.
 
 use std::fmt::{Display, Write};
 
 use crate::reflect::ReflectorLimits;
 use machinery_sync::contained;
 
-/// What is left of a request.
+/// The capacity that is left in a request.
 pub(super) struct RequestBudget {
     keys: usize,
     bytes: usize,
     is_empty: bool,
 }
 
-/// So many bytes stand around a text in a list: its quotes, and a comma.
+/// Bytes around a text in a JSON list: quotes and a comma.
 const SEPARATOR_BYTES: usize = 3;
 
 impl RequestBudget {
-    /// For so many keys, or fewer.
+    /// Creates the budget of a request with at most this many keys.
     pub(super) fn new(limits: &ReflectorLimits, keys: usize) -> Self {
         Self { keys: keys.min(limits.edit_keys), bytes: limits.edit_bytes, is_empty: true }
     }
 
-    /// Whether one more goes into it. One does, however long it is; and after one that does not none does.
+    /// Whether one more key fits. The first one always does, whatever its length; after one that
+    /// does not fit, none does.
     pub(super) fn take(&mut self, key: &impl Display) -> bool {
         let mut length = JsonLength(SEPARATOR_BYTES);
         let counted = contained(|| write!(length, "{key}").is_ok()).unwrap_or_default();
@@ -37,7 +38,7 @@ impl RequestBudget {
     }
 }
 
-/// How long a text is in JSON, at the most.
+/// Upper bound of the length of a text in JSON.
 struct JsonLength(usize);
 
 impl Write for JsonLength {
@@ -68,12 +69,12 @@ mod tests {
         assert_eq!(["a", "b", "c"].map(|key| few.take(&key)), [true, true, false]);
         let mut short = budget(9, 10);
         assert_eq!(["abcd", "efgh", "i"].map(|key| short.take(&key)), [true, false, false]);
-        // What is escaped is longer.
+        // Escapes count.
         let mut escaped = budget(9, 21);
         assert_eq!(["\n\"\\", "12345", "x"].map(|key| escaped.take(&key)), [true, true, false]);
         let mut one = RequestBudget::new(&ReflectorLimits::default(), 1);
         assert!(one.take(&"a") && !one.take(&"b"));
-        // One that is longer than any request is asked for, and the source says so.
+        // A key above the limit is requested alone, for the source to reject.
         assert!(budget(1, 1).take(&"long"));
         assert!(budget(0, 0).take(&"long"));
     }

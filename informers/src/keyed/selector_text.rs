@@ -1,5 +1,5 @@
-//! The texts of keys, by which they are selected. A program brings them with it, and they may panic: then the key is as one that
-//! the source finds wrong, so it holds up no others and is tried again.
+//! The texts of keys in selectors. A `Display` that panics makes its key like one that the source
+//! refuses: it delays no others and is retried.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -11,10 +11,8 @@ use super::interest_counts::Tenure;
 use machinery_sync::contained;
 
 pub(super) fn text_of(key: &impl Display) -> Result<String, SourceError> {
-    contained(|| key.to_string()).map_err(|_| SourceError::Invalid {
-        reason: "a key panics when it is asked for its text".into(),
-        causes: Vec::new(),
-    })
+    contained(|| key.to_string())
+        .map_err(|_| SourceError::Invalid { reason: "formatting the key panics".into(), causes: Vec::new() })
 }
 
 pub(super) fn texts_of<'k, F: Display + 'k>(
@@ -27,7 +25,7 @@ pub(super) fn edit_of<F: Display>(
     remove: &BTreeSet<F>,
     add: &BTreeMap<F, Tenure>,
 ) -> Result<InterestEdit, SourceError> {
-    // One that cannot be taken back is left out of another stream, and that is no fault of those that are wanted.
+    // Removing a key whose text panics reopens the stream without it; other keys are not at fault.
     let is_gone =
         |error: SourceError| SourceError::Unavailable { reason: error.to_string(), retry_after: None };
     Ok(InterestEdit { remove: texts_of(remove.iter()).map_err(is_gone)?, add: texts_of(add.keys())? })

@@ -1,4 +1,4 @@
-//! What keyed informers are made of, besides what is held.
+//! The parts of keyed informers that their streams share.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -16,7 +16,7 @@ use super::progress::Progress;
 use crate::cache::Outcome;
 use crate::reflect::{ReflectorCommand, ReflectorError, ReflectorLimits};
 
-/// A key with the text by which it is selected.
+/// A key with the text that selects it: the value of its field or label.
 pub trait SelectorKey: Key + Display {}
 
 impl<F: Key + Display> SelectorKey for F {}
@@ -33,38 +33,38 @@ pub(crate) struct KeyedShared<F, T> {
     pub(super) keyed_cache: Arc<KeyedCache<F, T>>,
     pub(super) progress: Progress,
     pub(super) report: Mutex<KeyedReport>,
-    /// How many there are.
+    /// Number of open streams.
     pub(super) streams: AtomicU64,
 }
 
-/// What has happened to keyed informers.
+/// Counters of keyed informers, since their creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct KeyedCounts {
-    /// Pages that were asked for.
+    /// Pages of lists that were requested.
     pub lists: u64,
-    /// Watches that were asked for, and streams of interest.
+    /// Watches and interest streams that were requested.
     pub opened: u64,
-    /// Edits of a stream of interest that were asked for.
+    /// Edits of interest streams that were requested.
     pub edits: u64,
-    /// Events of objects that came.
+    /// Events of objects received.
     pub events: u64,
-    /// Those of them that came for a key that nobody wanted any more, and changed nothing.
+    /// Events for keys without interest, which changed nothing.
     pub fenced: u64,
-    /// Changes that came after those that they came before, and were dropped.
+    /// Changes that arrived after a newer version of their object, and were dropped.
     pub late: u64,
-    /// Objects that could not be read, each time.
+    /// Unreadable objects that were received, with repetitions.
     pub unreadable: u64,
-    /// Times that something was wrong.
+    /// Errors.
     pub troubles: u64,
 }
 
 #[derive(Default)]
 pub(crate) struct KeyedReport {
     pub(super) counts: KeyedCounts,
-    /// Of each stream that is not up to date.
+    /// The errors of streams that are not up to date.
     pub(super) troubles: BTreeMap<Tenure, ReflectorError>,
-    /// Of each stream, what it cannot read.
+    /// The unreadable objects of each stream.
     unreadable: BTreeMap<Tenure, Vec<Unreadable>>,
     pub(super) last_event: Option<Instant>,
 }
@@ -83,7 +83,7 @@ impl KeyedReport {
         }
     }
 
-    /// What came of a stream, and what it cannot read now.
+    /// Records the outcome of a batch of a stream, and its unreadable objects.
     pub(super) fn outcome<N, T>(
         &mut self,
         stream: Tenure,
@@ -111,17 +111,17 @@ impl KeyedReport {
         self.troubles.insert(stream, trouble);
     }
 
-    /// There is no such stream any more.
+    /// Forgets a closed stream.
     pub(super) fn remove_stream(&mut self, stream: Tenure) {
         self.troubles.remove(&stream);
         self.unreadable.remove(&stream);
     }
 
-    /// What cannot be read, as much as is shown.
+    /// Returns the unreadable objects, up to the limit.
     pub(super) fn unreadable(&self) -> Vec<Unreadable> {
         self.unreadable.values().flatten().take(UNREADABLE).cloned().collect()
     }
 }
 
-/// So many objects that cannot be read are shown.
+/// Maximum number of unreadable objects that are reported.
 const UNREADABLE: usize = 1000;

@@ -1,4 +1,4 @@
-//! One stream of interest for all keys: what our own server can do.
+//! One interest stream for all keys, for sources that have them, as our server.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -22,19 +22,19 @@ use super::shared::{KeyedShared, SelectorKey};
 use crate::cache::CacheWriter;
 use crate::reflect::{EVENTS_PER_YIELD, WatchItem, next_of, ready_item_of};
 
-/// The one stream there is.
+/// The identity of the one stream.
 const ALL: Tenure = Tenure(0);
 
 type StreamFuture<T> = Pin<Box<dyn Future<Output = Result<T, WatchError>> + Send>>;
 
-/// What was asked of the source.
+/// The running request or stream.
 enum StreamTask<T> {
     Nothing,
     Open(StreamFuture<InterestWatch<Arc<T>>>),
     Watch { events: WatchStream<Arc<T>>, interest: Arc<dyn Interest>, edit: Option<StreamFuture<EditNumber>> },
 }
 
-/// Keeps all that is wanted up to date by one stream, for ever.
+/// Keeps all keys up to date by one stream, for ever.
 pub(super) async fn run<F: SelectorKey, T: Object>(
     shared: &Arc<KeyedShared<F, T>>,
     source: Arc<dyn InterestSource<Arc<T>>>,
@@ -86,7 +86,7 @@ pub(super) async fn run<F: SelectorKey, T: Object>(
         if command.is_none() && interests_changed {
             command = editor.step(now, StreamInput::Time, &mut effects, &mut complete);
         }
-        // Before anything of another time is shown.
+        // Before objects of the restored source are visible.
         shared.keyed_cache.outdate(editor.take_outdated());
         if editor.shown() == ShownVersion::Doubtful {
             shared.progress.update(ALL, ShownVersion::Doubtful);
@@ -114,7 +114,7 @@ pub(super) async fn run<F: SelectorKey, T: Object>(
             keys.lock().record(&command);
             start(shared, &source, command, &mut task);
         }
-        // Not all that comes without a wait is at hand at once, so this counts over turns.
+        // Counted across iterations, as a source may be pending when polled and ready when awaited.
         if steps >= EVENTS_PER_YIELD {
             steps = 0;
             tokio::task::yield_now().await;
@@ -130,12 +130,12 @@ pub(super) async fn run<F: SelectorKey, T: Object>(
     }
 }
 
-/// There is a stream, or there is none.
+/// Sets the number of streams.
 fn count<F, T>(shared: &KeyedShared<F, T>, task: &StreamTask<T>) {
     shared.streams.store(u64::from(!matches!(task, StreamTask::Nothing)), Ordering::Relaxed);
 }
 
-/// When all is over there is no stream.
+/// Resets the number of streams.
 struct NoStreamOnDrop<'s, F, T>(&'s KeyedShared<F, T>);
 
 impl<F, T> Drop for NoStreamOnDrop<'_, F, T> {
@@ -171,7 +171,7 @@ fn start<F: SelectorKey, T: Object>(
     count(shared, task);
 }
 
-/// What comes next of what was asked.
+/// Waits for the next result or event.
 async fn next<T: Object>(task: &mut StreamTask<T>) -> StreamInput<Arc<T>> {
     match task {
         StreamTask::Nothing => std::future::pending().await,
@@ -206,7 +206,7 @@ async fn next<T: Object>(task: &mut StreamTask<T>) -> StreamInput<Arc<T>> {
     }
 }
 
-/// What is there already.
+/// Returns the next event if it is ready.
 async fn ready_item<T: Object>(task: &mut StreamTask<T>) -> Option<StreamInput<Arc<T>>> {
     let StreamTask::Watch { events, .. } = task else { return None };
     let item = ready_item_of(events).await?;

@@ -1,4 +1,4 @@
-//! How a stream of interest ends, and what is asked then: again where it was, anew, or nothing for a while.
+//! The end of an interest stream: resuming, relisting or backing off.
 
 use std::fmt::Display;
 use std::time::{Duration, Instant};
@@ -9,13 +9,13 @@ use super::editor::{Editor, StreamCommand, StreamPhase};
 use super::edits::Edit;
 use crate::reflect::{Effect, FULL_WAIT, ReflectorError};
 
-/// The longest that a source may tell us to wait.
+/// Upper bound of a server's `Retry-After`.
 pub(super) const LONGEST_WAIT: Duration = Duration::from_secs(300);
-/// A stream that ends sooner, and told nothing, has been none.
+/// A stream that ends sooner without an event counts as failed.
 pub(super) const MIN_STREAM_TIME: Duration = Duration::from_secs(1);
 
 impl<F: Ord + Clone + Display> Editor<F> {
-    /// The stream is over, and what was coming anew does not come.
+    /// Discards a relist or edit in progress at the end of the stream.
     pub(super) fn abandon<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) {
         self.awaited = None;
         if matches!(
@@ -31,7 +31,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
         }
     }
 
-    /// No key is known any more.
+    /// Makes all known keys stale.
     pub(super) fn forget_known(&mut self) {
         if std::mem::take(&mut self.all_known) {
             let old = self.requested.iter().filter(|(key, tenure)| self.desired.get(*key) == Some(*tenure));
@@ -44,7 +44,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
             && (self.progress_events > 0 || now >= self.began + MIN_STREAM_TIME)
     }
 
-    /// What is awaited does not come: it is asked for anew, later.
+    /// Abandons an awaited completion, and retries after a delay.
     pub(super) fn give_up<T>(
         &mut self,
         now: Instant,
@@ -64,7 +64,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
         self.wait(now, None)
     }
 
-    /// It all stays as it was, and is asked for anew when there may be room.
+    /// Keeps the cache, and relists when there may be capacity.
     pub(super) fn full<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> StreamCommand<F> {
         self.abandon(now, effects);
         effects.push(Effect::Failed(ReflectorError::Full { limit: self.limits.objects }));
@@ -72,7 +72,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
         self.wait(now, Some(FULL_WAIT))
     }
 
-    /// An edit of which not all could be told in time is made with half as many keys. The cause may be another one, and go away.
+    /// Halves the batch after an edit that did not complete in time; it may grow again.
     fn halve_batch(&mut self) {
         let keys = self.edit.as_ref().map_or(0, Edit::len);
         if keys > 1 {
@@ -109,7 +109,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
                 self.is_doubtful = true;
                 let since = *self.behind_since.get_or_insert(now);
                 if now >= since + self.limits.stale_time {
-                    // It was restored: what is there now is all that there is.
+                    // The server was restored, so its state replaces the cache.
                     self.forget_known();
                 }
                 *retry_after
@@ -132,7 +132,8 @@ impl<F: Ord + Clone + Display> Editor<F> {
         self.wait(now, retry_after)
     }
 
-    /// With fewer keys, down to one: that one is what is wrong. But the cause may be another one, and go away.
+    /// Halves the number of keys of a rejected opening, down to a single key at fault. The batch
+    /// may grow again.
     fn open_refused(&mut self, now: Instant) {
         if self.requested.len() > 1 {
             (self.batch, self.batch_grows) = (self.requested.len() / 2, true);
@@ -143,7 +144,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
         }
     }
 
-    /// Its time was over, as that of any watch is. One that has been none is opened later.
+    /// Reopens a stream that ended normally: at once, or after a delay if it was too short.
     pub(super) fn ended<T>(&mut self, now: Instant, effects: &mut Vec<Effect<T>>) -> StreamCommand<F> {
         match self.phase {
             StreamPhase::Beginning { relists: false } | StreamPhase::Going if self.has_lasted(now) => {

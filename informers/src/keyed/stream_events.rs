@@ -1,4 +1,4 @@
-//! What a stream of interest tells: objects, in order or as the state of keys, and how far it is.
+//! Events of an interest stream: objects, ordered or as the state of keys, and marks.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
@@ -30,7 +30,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
                 _ => self.echo(now, Some((edit, version)), effects, complete),
             };
         }
-        // Only the state of keys comes in no order.
+        // Only the initial state of keys is unordered.
         let relists = self.phase == StreamPhase::Beginning { relists: true };
         let is_mark = matches!(event, WatchEvent::Bookmark { .. });
         if !is_mark {
@@ -56,8 +56,8 @@ impl<F: Ord + Clone + Display> Editor<F> {
             effects.extend(effect_of(event));
             return None;
         }
-        // It was told before, and what came of it since may be forgotten here. The end of an object may have the version of
-        // its last state.
+        // A stale event: a later deletion may be forgotten here. A deletion may have the version of
+        // the last state.
         let is_end = matches!(event, WatchEvent::Deleted(_) | WatchEvent::Left(_))
             || matches!(&event, WatchEvent::Unreadable(unreadable) if unreadable.is_gone);
         if self.ordered && !is_end && version.is_some() && version < self.resume_version {
@@ -71,7 +71,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
         None
     }
 
-    /// The keys that it was opened with are complete.
+    /// The keys of the opening are complete.
     fn opening_complete<T>(
         &mut self,
         now: Instant,
@@ -112,7 +112,7 @@ impl<F: Ord + Clone + Display> Editor<F> {
         self.edit(now, effects)
     }
 
-    /// All of these has come.
+    /// All objects of these keys were received.
     pub(super) fn keys_complete(&mut self, keys: BTreeMap<F, Tenure>, complete: &mut Vec<(F, Tenure)>) {
         if !self.stale.is_empty() {
             self.stale.retain(|key| !keys.contains_key(key));

@@ -1,4 +1,4 @@
-//! Reading what one wrote, where one looks at some keys only.
+//! Read your writes, for keyed informers.
 
 use std::time::Duration;
 
@@ -10,25 +10,26 @@ use super::shared::{KeyedShared, SelectorKey};
 use crate::informer::{MAX_WAIT, WaitError, fetch_named};
 
 impl<F: SelectorKey, T: Object> KeyedInformers<F, T> {
-    /// Waits until a write is shown, as far as it is under keys that are complete: until the object is there so, or all that is
-    /// known of these keys is past that. Of keys that are not complete nothing is said: [wait](super::Interest::synced) for them
-    /// first.
+    /// Waits until a write is visible under the complete keys: until its object is there in the
+    /// written version, or the complete keys are current up to a later version. For incomplete
+    /// keys,
+    /// [wait for the key](super::Interest::synced) first.
     ///
-    /// While the source shows less than it once did it may have been restored, and nothing is said by versions: not before all that
-    /// was complete has come anew, or the source shows as much again.
+    /// While the source is behind an earlier version it may have been restored, and no version
+    /// confirms a write until it has caught up or all complete keys are relisted.
     ///
-    /// Where versions are ordered bookmarks tell that it is past. Otherwise, and where a stream hears of none for so long, the
-    /// source is asked what it has.
+    /// Where versions are ordered, bookmarks advance the streams also without a matching event. If
+    /// the timeout passes, the source is read once. Cancel safe.
     ///
     /// # Errors
-    /// It is not shown in time; the source has been asked by then. The informers have stopped.
+    /// The write is not visible, even compared with the source; or the informers have stopped.
     pub async fn wait_for(&self, token: &WriteToken, timeout_after: Duration) -> Result<(), WaitError> {
         let shared = self.shared();
         let until = Instant::now() + timeout_after.min(MAX_WAIT);
         loop {
             let listener = shared.progress.listen();
             let shows = shared.shows(token);
-            // Looked at last: whoever lets go of all says that it is closed first.
+            // Checked last, because a close is recorded before keys are released.
             if shared.keyed_cache.is_closed() {
                 return Err(WaitError::Closed);
             }
@@ -60,21 +61,22 @@ impl<F: SelectorKey, T: Object> KeyedShared<F, T> {
         }
     }
 
-    /// Whether all that is complete is as of this version or a later one. Where nothing is, nothing is missing.
+    /// Whether all complete keys are current up to this version. Without such keys nothing is
+    /// missing.
     fn is_past(&self, version: &ResourceVersion) -> bool {
         let ordered = self.source.capabilities().versions_are_ordered;
         let is_past = || version.revision().is_some_and(|revision| self.progress.is_past(revision));
         !self.keyed_cache.any_was_complete() || (ordered && is_past())
     }
 
-    /// Asks the source: all may be shown that there is to show.
+    /// Compares the cache with a live read of the object.
     async fn check_source(&self, token: &WriteToken) -> Result<(), WaitError> {
         let key = &token.key;
         let there = match fetch_named(&*self.source, &self.filter, &self.limits, key).await {
             Ok(there) => there,
             Err(error) => return Err(WaitError::Unknown { key: key.clone(), error }),
         };
-        // What is under no key that is complete is not to be here.
+        // An object under no complete key need not be cached.
         let there = there.filter(|found| {
             (self.find)(&found.object).is_some_and(|key| self.keyed_cache.was_complete(&key))
         });

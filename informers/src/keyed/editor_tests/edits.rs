@@ -1,4 +1,4 @@
-//! Which edits are made, and when.
+//! Edits of an interest stream: content, order and back-off.
 
 use super::*;
 
@@ -13,7 +13,7 @@ fn one_edit_is_in_flight_and_the_next_gathers_later_changes() {
     harness.expect(StreamInput::Edited(EditNumber(1)), "");
     harness.expect(added("a", 5), "put a");
     harness.expect(complete(1, 9), "renewed; reached 9; complete 18; edit -17 +19");
-    // The echo may be here before the answer is.
+    // The echo may arrive before the response.
     harness.expect(complete(2, 10), "");
     harness.expect(StreamInput::Edited(EditNumber(2)), "renewed; reached 10; complete 19");
     harness.expect(mark(12), "reached 12");
@@ -28,12 +28,12 @@ fn a_key_acquired_again_is_added_after_its_removal_is_echoed() {
     assert!(!harness.editor.requested.contains_key(&17));
     harness.acquire(&[17]);
     harness.expect(StreamInput::Time, "");
-    assert!(!harness.editor.requested.contains_key(&17), "what still comes under it is of the tenure before");
+    assert!(!harness.editor.requested.contains_key(&17), "events still in flight are of the previous tenure");
     harness.expect(StreamInput::Edited(EditNumber(1)), "");
     harness.expect(complete(1, 8), "renewed; reached 8; edit - +17");
-    // One that is held by others at once is removed first, too.
+    // A key with a new tenure is removed first, too.
     harness.expect(StreamInput::Edited(EditNumber(2)), "");
-    harness.expect(complete(1, 8), ""); // what was echoed before is no echo of this one
+    harness.expect(complete(1, 8), ""); // the echo of an earlier edit
     harness.expect(complete(2, 9), "renewed; reached 9; complete 17");
     harness.acquire(&[18]);
     harness.expect(StreamInput::Time, "edit -18 +");
@@ -51,7 +51,8 @@ fn edits_that_break_the_stream_back_off() {
         command = match command {
             Some(StreamCommand::Open { .. }) => {
                 assert_eq!(harness.step(StreamInput::Opened), None);
-                // Of what was known there is always something new, so the stream itself is none that fails at once.
+                // Known keys always have a new event, so the stream itself does not count as
+                // failed.
                 at += 1;
                 harness.step(added("a", at));
                 harness.step(complete(0, at))
@@ -75,7 +76,7 @@ fn keys_acquired_and_released_during_an_outage_leave_nothing() {
     harness.acquire(&[18]);
     harness.expect(StreamInput::Time, "edit - +18");
     harness.release(&[18]);
-    assert_eq!(harness.editor.dirty, [18].into(), "it is asked for, and is to be taken back");
+    assert_eq!(harness.editor.dirty, [18].into(), "it is requested, and has to be removed");
     harness.expect(StreamInput::Failed(WatchError::TooSlow), "abandon; trouble; wait");
     for key in 100..1_100 {
         harness.acquire(&[key]);
@@ -95,7 +96,7 @@ fn keys_beyond_the_request_limit_are_added_by_edits() {
     harness.expect(StreamInput::Time, "begin; open 1,2");
     harness.expect(StreamInput::Opened, "");
     harness.expect(complete(0, 7), "finish 7; complete 1,2; edit - +3,4");
-    // What is removed comes first, or the source would have more keys than are wanted.
+    // Removals come first, or the source would have more keys than desired.
     harness.release(&[1]);
     harness.acquire(&[6]);
     harness.expect(StreamInput::Edited(EditNumber(1)), "");
@@ -125,7 +126,7 @@ fn a_throttled_edit_is_retried_and_other_failures_reopen_the_stream() {
     harness.later("open 16 after 9");
     harness.expect(StreamInput::Opened, "");
     harness.expect(complete(0, 9), "");
-    // What nobody wants any more is no trouble.
+    // Released keys cause no error.
     harness.release(&[18, 19]);
     harness.now = harness.editor.due().unwrap();
     let (mut effects, mut complete) = (Vec::new(), Vec::new());
@@ -158,7 +159,7 @@ fn an_edit_or_opening_that_never_completes_times_out() {
     harness.expect(StreamInput::Opened, "");
     harness.expect(complete(0, 9), "");
     harness.later("edit - +18");
-    // A beginning without an end, after what came before it is no longer kept.
+    // An opening that never completes, after its version expired.
     harness.expect(StreamInput::Failed(WatchError::Expired), "abandon; trouble; wait");
     harness.later("begin; open 17,18");
     harness.expect(StreamInput::Opened, "");
@@ -167,7 +168,7 @@ fn an_edit_or_opening_that_never_completes_times_out() {
         harness.expect(added("a", 10 + at), "put a");
     }
     harness.later("abandon; no end; wait");
-    // One that resumes, and does not come to its beginning, is asked for the state.
+    // A resumed stream that does not complete is opened with the state.
     harness.later("begin; open 17,18");
     harness.expect(StreamInput::Opened, "");
     harness.expect(complete(0, 40), "finish 40; complete 17,18");
@@ -193,7 +194,7 @@ fn an_edit_that_times_out_is_halved() {
         harness.expect(StreamInput::Opened, "");
         harness.expect(complete(0, 7), "");
         harness.later("edit - +2,3");
-        // Any other failure is none of how many there are.
+        // Other failures are no reason to reduce the batch.
         harness.expect(StreamInput::Failed(SourceError::TimedOut.into()), "abandon; trouble; wait");
         harness.later("open 1 after 7");
         harness.expect(StreamInput::Opened, "");

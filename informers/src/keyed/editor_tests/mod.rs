@@ -1,4 +1,4 @@
-//! A stream of interest: what is asked for, and when.
+//! The state machine of an interest stream: commands and effects for each input.
 
 mod edits;
 mod refusals;
@@ -48,14 +48,14 @@ impl EditorHarness {
         Self { editor: Editor::new(ReflectorLimits::default(), true, 7, now), now, tenures: 0 }
     }
 
-    /// One that asks for so many keys at a time.
+    /// Returns a harness with this limit of keys per request.
     fn of(keys: usize) -> Self {
         let mut harness = Self::new();
         harness.editor.limits.edit_keys = keys;
         harness
     }
 
-    /// One that goes on with these keys, as of version 7.
+    /// Returns a harness with an open stream of these keys, at version 7.
     fn open_with(keys: &[u32]) -> Self {
         let mut harness = Self::new();
         harness.acquire(keys);
@@ -66,7 +66,7 @@ impl EditorHarness {
         harness
     }
 
-    /// Somebody wants these, and nobody did before.
+    /// Adds keys, each with a new tenure.
     fn acquire(&mut self, keys: &[u32]) {
         for key in keys {
             self.tenures += 1;

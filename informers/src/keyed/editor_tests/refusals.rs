@@ -1,4 +1,4 @@
-//! Keys, and requests, that the source refuses.
+//! Keys and requests that the source refuses.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn a_refused_key_blocks_no_others() {
     harness.expect(complete(1, 8), "renewed; reached 8; complete 3; edit - +4,5");
     harness.expect(StreamInput::Edited(EditNumber(2)), "");
     harness.expect(complete(2, 9), "renewed; reached 9; complete 4,5");
-    // It is tried again and again, alone and later and later, and others need not wait for that.
+    // The key is retried alone, with a growing back-off, and delays no other key.
     let batch = harness.editor.batch;
     for round in 0..9 {
         harness.later("edit - +2");
@@ -29,7 +29,7 @@ fn a_refused_key_blocks_no_others() {
         assert_eq!(
             (harness.editor.batch, harness.editor.batch_grows),
             (batch << round, true),
-            "it is forgotten what goes"
+            "removed keys are forgotten"
         );
         harness.expect(StreamInput::Edited(EditNumber(3)), "");
         harness.expect(complete(3, 9), &format!("renewed; complete {}", 10 + round));
@@ -37,7 +37,7 @@ fn a_refused_key_blocks_no_others() {
     assert!(harness.editor.due().unwrap() >= harness.now + Duration::from_secs(15));
     harness.release(&[2]);
     assert!(harness.editor.refused.is_empty());
-    // What nobody wants any more is no trouble, and is not tried.
+    // A released key causes no error and is not retried.
     let (mut effects, mut complete) = (Vec::new(), Vec::new());
     assert_eq!(harness.editor.step::<()>(harness.now, StreamInput::Time, &mut effects, &mut complete), None);
     assert_eq!(effects, [Effect::Recovered]);
@@ -66,7 +66,7 @@ fn refused_keys_are_retried_in_turn() {
         harness.expect(StreamInput::NotEdited(wrong().into()), "abandon; trouble");
         harness.later(next);
     }
-    // If one of them is taken, so may be the others.
+    // Once one of them is accepted, the others are retried at once.
     harness.expect(StreamInput::Edited(EditNumber(1)), "");
     harness.expect(complete(1, 8), "renewed; reached 8; complete 2; edit - +3");
     harness.expect(StreamInput::Failed(WatchError::TooSlow), "abandon; trouble; wait");
@@ -93,7 +93,7 @@ fn a_stream_opens_without_refused_keys() {
     harness.expect(complete(1, 8), "renewed; reached 8; complete 4");
     harness.later("edit - +2");
     harness.expect(StreamInput::NotEdited(wrong().into()), "abandon; trouble");
-    // It is left out as well when the stream begins anew.
+    // A relisting stream leaves it out, too.
     harness.expect(StreamInput::Failed(WatchError::Expired), "trouble; begin; open 3,4");
     harness.expect(StreamInput::Opened, "");
     harness.expect(complete(0, 9), "finish 9; complete 3,4");
@@ -115,7 +115,7 @@ fn a_key_refused_on_resume_is_left_out() {
     harness.expect(StreamInput::Opened, "");
     harness.expect(complete(0, 9), "finish 9; complete 3; edit - +2");
     harness.expect(StreamInput::NotEdited(wrong().into()), "abandon; trouble");
-    assert_eq!(harness.editor.shown(), ShownVersion::AsBefore, "what is held under 2 is old");
+    assert_eq!(harness.editor.shown(), ShownVersion::AsBefore, "the objects under 2 are stale");
     harness.expect(StreamInput::Failed(WatchError::TooSlow), "trouble; wait");
     harness.later("open 3 after 9");
 }
@@ -129,7 +129,7 @@ fn if_all_keys_are_refused_each_is_retried_in_turn() {
         harness.expect(StreamInput::Failed(wrong().into()), "abandon; trouble; wait");
         harness.later(&format!("begin; open {next}"));
     }
-    // Whatever was wrong, it was not the keys.
+    // All keys were accepted, so none of them was at fault.
     harness.expect(StreamInput::Opened, "");
     harness.expect(complete(0, 7), "finish 7; complete 3; edit - +2");
     assert!(harness.editor.refused.is_empty());

@@ -1,4 +1,4 @@
-//! When a stream is opened, with which keys, and what its end costs.
+//! Opening, resuming and breaking of interest streams.
 
 use super::*;
 
@@ -27,7 +27,7 @@ fn a_stream_that_ends_normally_reopens_at_once() {
     let mut harness = EditorHarness::open_with(&[17]);
     harness.now += MIN_STREAM_TIME;
     harness.expect(StreamInput::Ended, "open 17 after 7");
-    // One that ends as soon as it has begun is none, unless it told something.
+    // A stream that ends at once counts as failed, unless it sent an event.
     for _ in 0..2 {
         harness.expect(StreamInput::Opened, "");
         harness.expect(complete(0, 7), "");
@@ -38,7 +38,7 @@ fn a_stream_that_ends_normally_reopens_at_once() {
     harness.expect(added("a", 8), "put a; reached 8");
     harness.expect(StreamInput::Ended, "open 17 after 8");
     assert_eq!(harness.editor.backoff.failures(), 0);
-    // Without the state of its first keys it has failed.
+    // A stream that ends before its first keys are complete has failed.
     let mut harness = EditorHarness::new();
     harness.acquire(&[17]);
     harness.expect(StreamInput::Time, "begin; open 17");
@@ -58,13 +58,13 @@ fn a_break_during_an_edit_relists_only_the_edited_keys() {
     harness.expect(StreamInput::Failed(WatchError::TooSlow), "abandon; reached 9; trouble; wait");
     harness.later("open 17 after 9");
     harness.expect(StreamInput::Opened, "");
-    // An edit that broke a stream is not made again and again.
+    // An edit that broke a stream is retried with a back-off.
     harness.expect(complete(0, 11), "reached 11");
     harness.later("edit - +18");
     harness.expect(added("b", 3), "put b");
     harness.expect(StreamInput::Edited(EditNumber(1)), "");
     harness.expect(complete(1, 12), "renewed; reached 12; complete 18");
-    // Also where its time was over.
+    // Also if the stream ended normally.
     harness.acquire(&[20]);
     harness.expect(StreamInput::Time, "edit - +20");
     harness.expect(StreamInput::Ended, "abandon; open 17,18 after 12");
@@ -81,7 +81,7 @@ fn an_expired_stream_relists() {
     harness.later("begin; open 17,18");
     harness.expect(StreamInput::Opened, "");
     harness.expect(complete(0, 20), "finish 20; complete 17,18");
-    // Again, and nothing has come: not without a pause.
+    // A second expiry without an event in between backs off.
     harness.expect(StreamInput::Failed(WatchError::Expired), "trouble; wait");
     harness.later("begin; open 17,18");
 }
@@ -109,12 +109,12 @@ fn known_keys_beyond_the_resume_request_are_added_again() {
     harness.release(&[5]);
     harness.expect(StreamInput::Opened, "");
     harness.expect(complete(0, 11), "reached 11; edit - +4");
-    assert_eq!(harness.editor.shown(), ShownVersion::AsBefore, "what is held under 4 is as of 10");
+    assert_eq!(harness.editor.shown(), ShownVersion::AsBefore, "the objects under 4 are at version 10");
     harness.expect(StreamInput::Edited(EditNumber(1)), "");
     harness.expect(complete(1, 12), "renewed; reached 12; complete 4");
     assert!(harness.editor.stale.is_empty());
     assert_eq!(harness.editor.shown(), ShownVersion::UpTo(&version(12)));
-    // All of them are old when it has expired.
+    // After an expiry all keys are stale.
     harness.expect(StreamInput::Failed(WatchError::Expired), "trouble; begin; open 2,3");
     assert_eq!(harness.editor.stale, [2, 3, 4].into());
 }
@@ -127,7 +127,7 @@ fn a_silent_stream_is_reopened() {
     harness.now += Duration::from_secs(149);
     harness.expect(StreamInput::Time, "");
     harness.later("silent; open 17 after 8");
-    harness.later("trouble; wait"); // it does not even open
+    harness.later("trouble; wait"); // the stream cannot even be opened
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn the_stream_outlives_its_last_key() {
     harness.expect(StreamInput::Time, "edit -17 +");
     harness.expect(StreamInput::Edited(EditNumber(1)), "");
     harness.expect(complete(1, 8), "renewed; reached 8");
-    harness.expect(StreamInput::Ended, "wait"); // nothing is asked for
+    harness.expect(StreamInput::Ended, "wait"); // no request is sent
     assert_eq!(harness.editor.due(), None);
     harness.acquire(&[18]);
     harness.expect(StreamInput::Time, "begin; open 18");
@@ -154,7 +154,7 @@ fn a_restored_server_is_accepted_after_the_stale_time() {
     harness.later("begin; open 17");
     harness.expect(StreamInput::Opened, "");
     harness.expect(complete(0, 5), "finish 5; complete 17");
-    // One that only shows less for a while is not.
+    // A server that is behind only briefly was not restored.
     harness.expect(mark(20), "reached 20");
     harness.now += MIN_STREAM_TIME;
     harness.expect(StreamInput::Failed(WatchError::Expired), "trouble; begin; open 17");
@@ -175,7 +175,7 @@ fn state_from_before_a_restore_is_doubtful() {
     harness.expect(complete(0, 7), "finish 7; complete 1,2; edit - +3,4");
     harness.expect(StreamInput::Edited(EditNumber(1)), "");
     harness.expect(complete(1, 9), "renewed; reached 9; complete 3,4");
-    // One that is only behind is believed when it is not any more.
+    // A server that was only behind is trusted once it has caught up.
     harness.expect(StreamInput::Failed(future()), "trouble; wait");
     assert_eq!(harness.editor.shown(), ShownVersion::Doubtful);
     harness.expect(StreamInput::Time, "");
@@ -189,7 +189,7 @@ fn state_from_before_a_restore_is_doubtful() {
     harness.expect(StreamInput::Edited(EditNumber(1)), "");
     harness.expect(complete(1, 9), "renewed; complete 3,4");
     assert_eq!(harness.editor.shown(), ShownVersion::UpTo(&version(9)));
-    // One that was restored is not before all has come anew.
+    // A restored server is trusted once all keys are relisted.
     harness.expect(StreamInput::Failed(WatchError::Expired), "trouble; begin; open 1,2");
     harness.expect(StreamInput::Opened, "");
     harness.expect(complete(0, 5), "abandon; behind; wait");
@@ -219,7 +219,7 @@ fn an_unavailable_server_is_not_mistaken_for_a_restored_one() {
     harness.later("open 17 after 7");
     harness.expect(StreamInput::Failed(future()), "trouble; wait");
     harness.later("open 17 after 7");
-    // Nor is one whose state did not come.
+    // Nor is a server whose state failed to arrive.
     harness.expect(StreamInput::Failed(WatchError::Expired), "trouble; wait");
     harness.later("begin; open 17");
     harness.expect(StreamInput::Opened, "");
@@ -231,7 +231,7 @@ fn an_unavailable_server_is_not_mistaken_for_a_restored_one() {
     harness.later("begin; open 17");
     harness.expect(StreamInput::Opened, "");
     harness.expect(complete(0, 5), "abandon; behind; wait");
-    // Nor one that was silent when it was opened again.
+    // Nor one that was silent when the stream was reopened.
     let mut harness = EditorHarness::open_with(&[17]);
     harness.editor.limits.silence = harness.editor.limits.answer_time / 2;
     harness.expect(StreamInput::Failed(future()), "trouble; wait");
@@ -257,5 +257,5 @@ fn a_resumed_stream_is_ordered() {
     let end = WatchEvent::Deleted(SourceObject { key, version: Some(version(10)), object: () });
     let (mut effects, mut complete) = (Vec::new(), Vec::new());
     harness.editor.step(harness.now, StreamInput::Event(end), &mut effects, &mut complete);
-    assert!(matches!(effects[..], [Effect::Remove(..)]), "an end may have the version of what was last");
+    assert!(matches!(effects[..], [Effect::Remove(..)]), "a deletion may have the version of the last state");
 }
