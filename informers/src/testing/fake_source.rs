@@ -1,4 +1,4 @@
-//! The source, as tests have it.
+//! The fake source, as tests use it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,10 +15,11 @@ use super::history::{History, StoredObject};
 use super::interest::InterestEdits;
 use super::{OnEvent, TestObject};
 
-/// A source in memory that keeps all that was, tells it as a server does, and misbehaves as it is told to. Cheap to clone.
+/// A list/watch source in memory that keeps its history and injects [faults](Fault).
 ///
-/// It has no clock: watches end, and bookmarks come, when the test says so. Nothing of it waits for readers: a watch is a
-/// place in the history, which [`FakeSource::compact`] shortens.
+/// Cheap to clone. It has no clock: watches end, and bookmarks are sent, when the test says so. It
+/// never waits for readers: a watch is a position in the history, which [`FakeSource::compact`]
+/// shortens.
 pub struct FakeSource<T>(pub(super) Arc<FakeSourceShared<T>>);
 
 pub(super) struct FakeSourceShared<T> {
@@ -32,52 +33,52 @@ pub(super) struct FakeSourceState<T> {
     pub(super) history: History<T>,
     pub(super) faults: Faults,
     pub(super) calls: SourceCalls,
-    /// How often it was restored.
+    /// Number of restores.
     pub(super) era: u64,
     /// How often all watches were ended.
     pub(super) ended: u64,
-    /// How often all watches were to tell how far they are.
+    /// How often bookmarks were requested.
     pub(super) marks: u64,
     pub(super) watches: u64,
     pub(super) wakers: BTreeMap<u64, Waker>,
-    /// Of watches by interest: what is to become of their keys.
+    /// The pending edits of each interest watch.
     pub(super) edits: BTreeMap<u64, InterestEdits>,
-    /// So many keys may be in a request.
+    /// Maximum number of keys in a request.
     pub(super) max_keys: usize,
-    /// Of an interest.
+    /// Keys of an interest that are refused.
     pub(super) refused_keys: BTreeSet<Arc<str>>,
 }
 
-/// What a [`FakeSource`] was asked for, and what it told.
+/// Counts the requests to a [`FakeSource`], and the events that it sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SourceCalls {
-    /// Lists that were begun.
+    /// First pages of lists.
     pub lists: u64,
-    /// Pages after the first.
+    /// Later pages.
     pub pages: u64,
-    /// Single objects.
+    /// Reads of single objects.
     pub gets: u64,
     /// Watches.
     pub watches: u64,
     /// Edits of interests.
     pub edits: u64,
-    /// Objects in pages.
+    /// Objects sent in pages.
     pub listed: u64,
-    /// Objects of the state, and changes, on watches.
+    /// Objects and changes sent on watches.
     pub events: u64,
-    /// Bookmarks.
+    /// Bookmarks sent.
     pub bookmarks: u64,
-    /// Watches that are under way now.
+    /// Watches that are open now.
     pub open_watches: u64,
-    /// Faults that were met.
+    /// Faults injected.
     pub faults: u64,
-    /// Those of them that an edit met.
+    /// Faults injected into edits.
     pub faulty_edits: u64,
 }
 
 impl FakeSource<TestObject> {
-    /// An empty one, of [`TestObject`]s.
+    /// Creates an empty source of [`TestObject`]s.
     #[must_use]
     pub fn of_test_objects(can: Capabilities) -> Self {
         Self::new(can, TestObject::fields(), |thing, version, uid| {
@@ -88,9 +89,10 @@ impl FakeSource<TestObject> {
 }
 
 impl<T: Object + Clone> FakeSource<T> {
-    /// An empty one that can do so much, selects by these fields, and puts a version and a UID into an object so.
+    /// Creates an empty source with these capabilities and selectable fields; `stamp` sets the
+    /// version and UID of an object.
     ///
-    /// Where its versions are not ordered they are texts from which nobody can tell.
+    /// Versions are opaque texts unless the capabilities say that they are ordered.
     #[must_use]
     pub fn new(can: Capabilities, fields: Fields<T>, stamp: fn(&mut T, ResourceVersion, &str)) -> Self {
         let inner = FakeSourceState {
@@ -114,12 +116,12 @@ impl<T: Object + Clone> FakeSource<T> {
         self.write(object, true)
     }
 
-    /// The same, of one that nobody can read.
+    /// Creates or replaces an object that is sent as unreadable.
     pub fn put_unreadable(&self, object: T) -> WriteToken {
         self.write(object, false)
     }
 
-    /// Deletes an object, if it is there.
+    /// Deletes an object, if it exists.
     pub fn delete(&self, key: &ObjectKey) -> Option<WriteToken> {
         self.change(|inner| {
             let there = inner.history.now().get(key)?;
@@ -130,43 +132,43 @@ impl<T: Object + Clone> FakeSource<T> {
         })
     }
 
-    /// How many writes there have been.
+    /// Returns the number of writes.
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.0.inner.lock().history.revision()
     }
 
-    /// The version after so many writes.
+    /// Returns the version after this many writes.
     #[must_use]
     pub fn version(&self, revision: u64) -> ResourceVersion {
         let era = self.0.inner.lock().era;
         self.0.version(era, revision)
     }
 
-    /// The objects that can be read, as they are now.
+    /// Returns the readable objects.
     #[must_use]
     pub fn state(&self) -> BTreeMap<ObjectKey, Arc<T>> {
         self.0.inner.lock().history.objects(true)
     }
 
-    /// Those that cannot.
+    /// Returns the unreadable objects.
     #[must_use]
     pub fn unreadable(&self) -> BTreeMap<ObjectKey, Arc<T>> {
         self.0.inner.lock().history.objects(false)
     }
 
-    /// Forgets all that was: who is not up to date has expired.
+    /// Compacts the whole history: watches that are not current expire.
     pub fn compact(&self) {
         self.change(|inner| inner.history.compact(inner.history.revision()));
     }
 
-    /// Forgets all but so many revisions.
+    /// Compacts all but this many revisions.
     pub fn compact_but(&self, revisions: u64) {
         self.change(|inner| inner.history.compact(inner.history.revision().saturating_sub(revisions)));
     }
 
-    /// Goes back to how it was so many revisions ago, if that is kept; watches end. What comes now has revisions again that
-    /// others had before.
+    /// Restores the state of this many revisions ago, if it is kept, as from a backup; watches end.
+    /// Later writes reuse revisions.
     pub fn restore(&self, revisions: u64) {
         self.change(|inner| {
             let first = inner.history.first();
@@ -177,32 +179,32 @@ impl<T: Object + Clone> FakeSource<T> {
         });
     }
 
-    /// Has every watch that wants bookmarks say how far it is.
+    /// Sends a bookmark on each watch that requested bookmarks.
     pub fn bookmark(&self) {
         self.change(|inner| inner.marks += 1);
     }
 
-    /// Ends every watch, as servers do when its time is over.
+    /// Ends all watches, as servers do after their timeout.
     pub fn end_watches(&self) {
         self.change(|inner| inner.ended += 1);
     }
 
-    /// Refuses requests with more keys of an interest, as servers refuse bodies that are too long.
+    /// Refuses requests with more keys of an interest, as servers refuse long bodies.
     pub fn refuse_more_keys_than(&self, keys: usize) {
         self.0.inner.lock().max_keys = keys;
     }
 
-    /// Misbehaves once, when it next can so. Of several for one occasion each has its turn.
+    /// Injects a fault once, at its next occasion. Several for one occasion are injected in turn.
     pub fn once(&self, fault: Fault) {
         self.0.inner.lock().faults.add(fault, false);
     }
 
-    /// Misbehaves whenever it can so, until it is to [behave](Self::clear_faults).
+    /// Injects a fault on each occasion, until [cleared](Self::clear_faults).
     pub fn always(&self, fault: Fault) {
         self.0.inner.lock().faults.add(fault, true);
     }
 
-    /// Behaves from now on: no fault is to come any more, no key is refused, and watches that are silent end.
+    /// Clears all faults and refused keys, and ends silent watches.
     pub fn clear_faults(&self) {
         self.change(|inner| {
             inner.faults = Faults::default();
@@ -211,7 +213,7 @@ impl<T: Object + Clone> FakeSource<T> {
         });
     }
 
-    /// What it was asked for so far.
+    /// Returns the counts of requests.
     #[must_use]
     pub fn calls(&self) -> SourceCalls {
         self.0.inner.lock().calls
@@ -230,7 +232,7 @@ impl<T: Object + Clone> FakeSource<T> {
         })
     }
 
-    /// Changes it, and then wakes every watch.
+    /// Changes the state, and then wakes all watches.
     fn change<R>(&self, change: impl FnOnce(&mut FakeSourceState<T>) -> R) -> R {
         let mut inner = self.0.inner.lock();
         let result = change(&mut inner);
@@ -240,7 +242,7 @@ impl<T: Object + Clone> FakeSource<T> {
         result
     }
 
-    /// Wakes one watch.
+    /// Wakes a watch.
     pub(super) fn wake(&self, watch: u64) {
         let waker = self.0.inner.lock().wakers.remove(&watch);
         waker.into_iter().for_each(Waker::wake);
@@ -255,7 +257,7 @@ impl<T: Object + Clone> FakeSourceShared<T> {
         ResourceVersion::new(&format!("{era}:{revision}")).expect("it is not empty")
     }
 
-    /// The revision of a version; `None` if it is of another time.
+    /// Parses a version; `None` if it is from before a restore.
     pub(super) fn revision(&self, era: u64, version: &ResourceVersion) -> Option<u64> {
         if self.can.versions_are_ordered {
             return version.revision().map(|Revision(revision)| revision);
@@ -266,7 +268,7 @@ impl<T: Object + Clone> FakeSourceShared<T> {
         (of.parse() == Ok(era)).then_some(revision)
     }
 
-    /// The last state of an object that went at a revision.
+    /// Returns the last state of an object that was deleted at a revision.
     pub(super) fn last(&self, era: u64, revision: u64, object: &T) -> T {
         let mut last = object.clone();
         let uid = object.uid().unwrap_or_default().to_owned();
@@ -276,7 +278,7 @@ impl<T: Object + Clone> FakeSourceShared<T> {
 }
 
 impl<T> FakeSourceState<T> {
-    /// What is to go wrong when a watch tells something.
+    /// Takes the fault of the next watch event.
     pub(super) fn on_event(&mut self) -> Option<OnEvent> {
         let fault = self.faults.event.next();
         self.calls.faults += u64::from(fault.is_some());
@@ -295,7 +297,7 @@ impl<T> fmt::Debug for FakeSource<T> {
         let inner = self.0.inner.lock();
         f.debug_struct("FakeSource")
             .field("revision", &inner.history.revision())
-            .field("asked", &inner.calls)
+            .field("calls", &inner.calls)
             .finish_non_exhaustive()
     }
 }

@@ -1,4 +1,4 @@
-//! What there is and what was, revision by revision.
+//! The history of a fake source: its state at each revision.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -7,24 +7,24 @@ use machinery_objects::ObjectKey;
 
 pub(super) type HistoryState<T> = BTreeMap<ObjectKey, StoredObject<T>>;
 
-/// An object, and whether the source can read it.
+/// An object, and whether it is sent as readable.
 pub(super) struct StoredObject<T> {
     pub(super) object: Arc<T>,
     pub(super) readable: bool,
 }
 
-/// What happened to one key, at a revision of its own.
+/// The change of one key, at a revision of its own.
 pub(super) struct Commit<T> {
     pub(super) key: ObjectKey,
     pub(super) before: Option<StoredObject<T>>,
     pub(super) after: Option<StoredObject<T>>,
 }
 
-/// All commits since the first that is kept.
+/// The commits since the last compaction.
 pub(super) struct History<T> {
-    /// How it was before them.
+    /// The state before the first commit.
     base: HistoryState<T>,
-    /// Of that.
+    /// The revision of that state.
     first: u64,
     log: VecDeque<Commit<T>>,
     now: HistoryState<T>,
@@ -45,7 +45,7 @@ impl<T> History<T> {
         self.first + self.log.len() as u64
     }
 
-    /// The oldest revision of which it can be said what came after it.
+    /// The oldest revision after which a watch can resume.
     pub(super) const fn first(&self) -> u64 {
         self.first
     }
@@ -54,13 +54,13 @@ impl<T> History<T> {
         &self.now
     }
 
-    /// What there is now that can be read, or that cannot.
+    /// Returns the current readable or unreadable objects.
     pub(super) fn objects(&self, readable: bool) -> BTreeMap<ObjectKey, Arc<T>> {
         let objects = self.now.iter().filter(|(_, kept)| kept.readable == readable);
         objects.map(|(key, kept)| (key.clone(), kept.object.clone())).collect()
     }
 
-    /// How it was, if that is kept.
+    /// Returns the state at a revision, unless compacted.
     pub(super) fn at(&self, revision: u64) -> Option<HistoryState<T>> {
         if revision == self.revision() {
             return Some(self.now.clone());
@@ -72,7 +72,7 @@ impl<T> History<T> {
         Some(state)
     }
 
-    /// What came next after a revision.
+    /// Returns the commit after a revision.
     pub(super) fn after(&self, revision: u64) -> Option<&Commit<T>> {
         self.log.get(usize::try_from(revision.checked_sub(self.first)?).ok()?)
     }
@@ -86,7 +86,7 @@ impl<T> History<T> {
         self.revision()
     }
 
-    /// Forgets what came before a revision.
+    /// Compacts the history up to a revision.
     pub(super) fn compact(&mut self, revision: u64) {
         while self.first < revision {
             let Some(commit) = self.log.pop_front() else { return };
@@ -95,7 +95,7 @@ impl<T> History<T> {
         }
     }
 
-    /// What came after a revision never was.
+    /// Discards the commits after a revision.
     pub(super) fn restore(&mut self, revision: u64) {
         let Some(state) = self.at(revision) else { return };
         self.now = state;

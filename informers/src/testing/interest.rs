@@ -1,4 +1,4 @@
-//! Watches whose keys are edited.
+//! Interest watches and the edits of their keys.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::future::{pending, poll_fn};
@@ -15,37 +15,37 @@ use super::fake_source::FakeSource;
 use super::fault::OnEdit;
 use super::selection::WatchSelection;
 
-/// What is to become of the keys of a watch.
+/// The edits of an interest watch.
 #[derive(Default)]
 pub(super) struct InterestEdits {
     last: u64,
     due: VecDeque<QueuedEdit>,
-    /// The last one that was told.
+    /// The last completed edit.
     completed: Option<EditNumber>,
-    /// Those who answer when one is.
+    /// Waiters for a completion.
     wakers: Vec<Waker>,
 }
 
 struct QueuedEdit {
     number: EditNumber,
     edit: InterestEdit,
-    /// Not before the watches have said so often how far they are.
+    /// Number of bookmarks before which the edit is not applied.
     marks: u64,
 }
 
 impl InterestEdits {
-    /// The next that is to be done now.
+    /// Takes the next edit to apply.
     pub(super) fn next(&mut self, marks: u64) -> Option<(EditNumber, InterestEdit)> {
         let due = self.due.pop_front_if(|due| due.marks <= marks)?;
         Some((due.number, due.edit))
     }
 
-    /// There is no watch any more.
+    /// Wakes the waiters after the end of the watch.
     pub(super) fn end(self) {
         self.wakers.into_iter().for_each(Waker::wake);
     }
 
-    /// All of an edit has been told.
+    /// Records that an edit is complete.
     pub(super) fn complete(&mut self, edit: EditNumber) {
         self.completed = self.completed.max(Some(edit));
         self.wakers.drain(..).for_each(Waker::wake);
@@ -62,7 +62,7 @@ impl<T: Object + Clone> InterestSource<T> for FakeSource<T> {
         let mut stream = self.begin(selection, after.as_ref(), true, fault.as_ref())?;
         let mut edits = InterestEdits::default();
         if after.is_some() {
-            // What happened since is told first.
+            // The changes after the resume version are sent first.
             edits.due.push_back(QueuedEdit {
                 number: EditNumber::FIRST,
                 edit: InterestEdit::default(),
@@ -82,19 +82,20 @@ impl<T: Object + Clone> InterestSource<T> for FakeSource<T> {
 }
 
 impl<T> FakeSource<T> {
-    /// Refuses requests that ask for this key of an interest, until it is to [behave](Self::clear_faults).
+    /// Refuses requests with this key of an interest, until faults are
+    /// [cleared](Self::clear_faults).
     pub fn refuse_key(&self, key: &str) {
         self.0.inner.lock().refused_keys.insert(key.into());
     }
 
-    /// Whether so many keys are not too many for one request, and none is refused of those that are asked for.
+    /// Checks the number of keys of a request, and that none of them is refused.
     fn check_keys(&self, keys: usize, added: &BTreeSet<Arc<str>>) -> Result<(), SourceError> {
         let inner = self.0.inner.lock();
         let limit = inner.max_keys;
         let reason = match inner.refused_keys.intersection(added).next() {
             None if keys <= limit => return Ok(()),
             None => format!("there are {keys} keys in the request, and {limit} is the limit"),
-            Some(refused) => format!("nobody is told of {refused}"),
+            Some(refused) => format!("the key {refused} is refused"),
         };
         Err(SourceError::Invalid { reason, causes: Vec::new() })
     }
@@ -141,7 +142,7 @@ impl<T: Object + Clone> Interest for InterestEditor<T> {
 }
 
 impl<T: Object + Clone> InterestEditor<T> {
-    /// Waits until the watch has told all of an edit.
+    /// Waits until an edit is complete.
     async fn completion(&self, number: EditNumber) -> Result<EditNumber, WatchError> {
         poll_fn(|cx| {
             let mut inner = self.source.0.inner.lock();

@@ -1,7 +1,7 @@
-//! What tests of informers need: a source in memory that misbehaves as it is told to.
+//! A fake source for tests of informers, which injects faults.
 //!
-//! [`FakeSource`] is the source, with [`Fault`]s for every way in which servers are known to go wrong, and with [`SourceCalls`], which counts
-//! what it was asked for; [`TestObject`] is an object to fill it with, unless the test has its own.
+//! [`FakeSource`] has a [`Fault`] for each known way in which servers misbehave, and counts its
+//! requests in [`SourceCalls`]; [`TestObject`] is an object for tests that have none of their own.
 //!
 //! ```
 //! # #[cfg(not(machinery_loom))] {
@@ -10,7 +10,7 @@
 //!
 //! let source = FakeSource::of_test_objects(Capabilities::ALL);
 //! source.put(TestObject::new("default/a"));
-//! // Whoever watches is told that its version is too old, as an event, when the next change is to be told.
+//! // The next event of a watch is replaced by the error that its version has expired.
 //! source.once(Fault::Event(OnEvent::Fails(WatchError::Expired)));
 //! source.put(TestObject::new("default/a").with_text("more"));
 //! assert!(source.capabilities().watches_state);

@@ -1,4 +1,4 @@
-//! Which objects one watch is of.
+//! The selection of a watch.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,11 +9,11 @@ use super::history::{Commit, StoredObject};
 
 pub(super) struct WatchSelection {
     pub(super) filter: Filter,
-    /// Only those under one of these keys.
+    /// The keys of an interest, if the watch has one.
     pub(super) keys: Option<(InterestBy, BTreeSet<Arc<str>>)>,
 }
 
-/// What there is to tell of a commit.
+/// A commit as a watch with this selection sees it.
 pub(super) enum SelectedChange<'a, T> {
     Present(&'a StoredObject<T>, fn(T) -> WatchEvent<T>),
     Removed(&'a StoredObject<T>, fn(T) -> WatchEvent<T>),
@@ -49,7 +49,7 @@ impl WatchSelection {
     }
 }
 
-/// The key of an object, as an interest has it.
+/// Returns the key of an object for an interest.
 pub(super) fn key<T: Object>(by: &InterestBy, object: &T, fields: &Fields<T>) -> Option<String> {
     match by {
         InterestBy::Field(field) => fields.of(object).get(field).map(str::to_owned),

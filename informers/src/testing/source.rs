@@ -1,4 +1,4 @@
-//! The source, as its readers have it.
+//! The fake source as a `ListWatch`.
 
 use std::collections::VecDeque;
 use std::future::pending;
@@ -101,7 +101,7 @@ impl<T: Object + Clone> ListWatch<T> for FakeSource<T> {
 }
 
 impl<T: Object + Clone> FakeSource<T> {
-    /// Waits for ever, or fails, if that is to be.
+    /// Injects the fault of a watch request.
     pub(super) async fn on_watch(&self) -> Result<Option<OnWatch>, WatchError> {
         let fault = {
             let mut inner = self.0.inner.lock();
@@ -117,7 +117,7 @@ impl<T: Object + Clone> FakeSource<T> {
         }
     }
 
-    /// A watch after a version, or one that begins with the state.
+    /// Opens a watch after a version, or one that begins with the state.
     pub(super) fn begin(
         &self,
         selection: WatchSelection,
@@ -215,7 +215,7 @@ impl<T: Object + Clone> FakeSource<T> {
         Ok(Page { items, unreadable, version, rest, remaining: Some(remaining) })
     }
 
-    /// The revision that a list is to show.
+    /// Returns the revision of a list.
     fn list_revision(&self, inner: &FakeSourceState<T>, at: &ListAt, behind: u64) -> Result<u64, ListError> {
         let newest = inner.revision_behind(behind);
         let (requested, exactly) = match at {
@@ -243,7 +243,7 @@ impl<T> FakeSourceState<T> {
     }
 }
 
-/// What is told of an object that is there.
+/// Returns the event of an existing object.
 pub(super) fn now<T: Object + Clone>(
     key: &ObjectKey,
     kept: &StoredObject<T>,
@@ -259,7 +259,7 @@ pub(super) fn unreadable(key: &ObjectKey, version: Option<ResourceVersion>, is_g
     Unreadable { key: key.clone(), version, is_gone, reason: "it is not as it should be".into() }
 }
 
-/// Where a list goes on, if it is one of this time.
+/// Parses a continue token; `None` if it is from before a restore.
 fn parse_continue(rest: &Continue, era: u64) -> Option<(u64, String)> {
     let mut parts = rest.as_str().splitn(3, ' ');
     let of: u64 = parts.next()?.parse().ok()?;

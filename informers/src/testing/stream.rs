@@ -1,4 +1,4 @@
-//! A watch: a place in the history.
+//! A watch: a position in the history.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -20,10 +20,10 @@ pub(super) struct FakeWatch<T: Object + Clone> {
     pub(super) id: u64,
     pub(super) selection: WatchSelection,
     pub(super) bookmarks: bool,
-    /// All that was up to this revision has been told, or is due.
+    /// All changes up to this revision were sent, or are in `due`.
     pub(super) at: u64,
     pub(super) due: VecDeque<WatchEvent<T>>,
-    /// What was told last.
+    /// The last event.
     pub(super) last: Option<WatchEvent<T>>,
     pub(super) marks: u64,
     pub(super) ended: u64,
@@ -37,7 +37,7 @@ impl<T: Object + Clone> FakeWatch<T> {
         self.source.0.version(era, self.at)
     }
 
-    /// What is to be told next, if there is anything.
+    /// Returns the next event, if there is one.
     fn next(&mut self, inner: &mut FakeSourceState<T>) -> Result<Option<WatchEvent<T>>, WatchError> {
         loop {
             if let Some(event) = self.due.pop_front() {
@@ -48,7 +48,7 @@ impl<T: Object + Clone> FakeWatch<T> {
             }
             let shared = &*self.source.0;
             let Some(commit) = inner.history.after(self.at) else {
-                // What was written before it was asked for is told before it is done.
+                // Writes before an edit are sent before it is applied.
                 let marks = inner.marks;
                 let edit = inner.edits.get_mut(&self.id).and_then(|edits| edits.next(marks));
                 if let Some((edit, change)) = edit {
@@ -76,7 +76,7 @@ impl<T: Object + Clone> FakeWatch<T> {
         }
     }
 
-    /// Changes the keys, and tells the state under those that are new.
+    /// Changes the keys, and sends the objects under the new ones.
     fn edit(&mut self, inner: &FakeSourceState<T>, edit: EditNumber, change: &InterestEdit) {
         let Some((by, keys)) = &mut self.selection.keys else { return };
         keys.retain(|key| !change.remove.contains(key));
@@ -95,7 +95,7 @@ impl<T: Object + Clone> FakeWatch<T> {
         self.due.push_back(WatchEvent::Complete { edit, version });
     }
 
-    /// What becomes of an event that goes wrong; `None` if it is lost.
+    /// Applies a fault to an event; `None` if the event is lost.
     fn apply_fault(
         &mut self,
         inner: &FakeSourceState<T>,

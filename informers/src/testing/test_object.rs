@@ -1,34 +1,34 @@
-//! An object to test with.
+//! The object of tests.
 
 use std::sync::Arc;
 
 use machinery_objects::{Field, Fields, Labels, Object, ObjectKey, ResourceVersion};
 
-/// An object with labels, a place and a text.
+/// An object with labels, a selectable field and a text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestObject {
-    /// Which.
+    /// Its key.
     pub key: ObjectKey,
-    /// As its source has it; `None` before that.
+    /// Its version, set by the source.
     pub version: Option<ResourceVersion>,
-    /// Which of those that had the key; the source gives it.
+    /// Its UID, set by the source.
     pub uid: Arc<str>,
-    /// What it is selected by.
+    /// Its labels.
     pub labels: Labels,
-    /// What it is selected by, too: the field [`TestObject::PLACE`].
+    /// The selectable field [`TestObject::PLACE`].
     pub place: Arc<str>,
-    /// What it says.
+    /// Its content.
     pub text: Arc<str>,
 }
 
 impl TestObject {
-    /// The field by which things are selected.
+    /// The selectable field.
     pub const PLACE: &'static str = "spec.place";
 
-    /// One that says nothing, of a key that is `name` or `namespace/name`.
+    /// Creates an empty object with a key `name` or `namespace/name`.
     ///
     /// # Panics
-    /// If that is no key.
+    /// The key is invalid.
     #[must_use]
     pub fn new(key: &str) -> Self {
         let key = key.parse().unwrap_or_else(|error| panic!("`{key}` is no key of an object: {error}"));
@@ -43,28 +43,28 @@ impl TestObject {
         }
     }
 
-    /// The same elsewhere.
+    /// Returns the object at another place.
     #[must_use]
     pub fn at(mut self, place: &str) -> Self {
         self.place = place.into();
         self
     }
 
-    /// The same with another text.
+    /// Returns the object with another text.
     #[must_use]
     pub fn with_text(mut self, text: &str) -> Self {
         self.text = text.into();
         self
     }
 
-    /// The same with one label, and no other.
+    /// Returns the object with this label only.
     #[must_use]
     pub fn labeled(mut self, key: &str, value: &str) -> Self {
         self.labels = Labels::from([(key, value)]);
         self
     }
 
-    /// What things are selected by.
+    /// Returns the selectable fields.
     pub(super) fn fields() -> Fields<Self> {
         let place = Field::new(Self::PLACE, |thing: &Self| Some(thing.place.to_string()));
         Fields::new([place.expect("its name is one that can stand in a selector")])
