@@ -1,6 +1,6 @@
-//! Every interleaving of what runs at the same time, through the public API.
+//! Loom models of concurrent operations, through the public API.
 //!
-//! Three threads (main is one of them) at preemption bound 3. One claim each.
+//! Three threads (main is one of them) at preemption bound 3, one claim each.
 #![cfg(machinery_loom)]
 
 use loom::future::block_on;
@@ -22,11 +22,11 @@ fn model(test: impl Fn() + Sync + Send + 'static) {
     builder.check(test);
 }
 
-/// A cache of numbers, and its handlers.
+/// A cache of numbers with its handlers.
 struct LoomCache {
     map: Map<u8, u8>,
     hub: Hub<u8, u8>,
-    /// No clock is looked at in a model.
+    /// A model has no clock.
     now: Instant,
 }
 
@@ -39,7 +39,7 @@ impl LoomCache {
         Arc::new(cache)
     }
 
-    /// Sets a key, or takes it out, and tells of it.
+    /// Sets or removes a key, and publishes the change.
     fn change(&self, key: u8, object: Option<u8>) {
         let mut publishing = self.hub.publishing();
         let mut writer = self.map.write();
@@ -65,7 +65,7 @@ impl LoomCache {
         self.hub.register(self.now, || self.map.snapshot(), list)
     }
 
-    /// Tells of an object that was there at the beginning, and that it was all.
+    /// Publishes an initial object and the sync.
     fn sync(&self) {
         let change = Change::Present { object: 10, initial: true };
         let mut publishing = self.hub.publishing();
@@ -79,19 +79,19 @@ impl LoomCache {
     }
 }
 
-/// Applies what a handler hears to what it knows, from which it must follow.
+/// Applies a delivery, which must follow from the known state.
 fn apply_delivery(known: &mut BTreeMap<u8, u8>, delivery: Delivery<u8, u8>) {
     match delivery {
         Delivery::Event(key, Event::Added { object, .. }) => {
-            assert_eq!(known.insert(key, object), None, "it is heard twice");
+            assert_eq!(known.insert(key, object), None, "it is delivered twice");
         }
         Delivery::Event(key, Event::Updated { old, object }) => {
-            assert_eq!(known.insert(key, object), Some(old), "something is missed, or heard twice");
+            assert_eq!(known.insert(key, object), Some(old), "an event is missed, or delivered twice");
         }
         Delivery::Event(key, Event::Deleted { .. }) => {
-            assert!(known.remove(&key).is_some(), "it is heard twice");
+            assert!(known.remove(&key).is_some(), "it is delivered twice");
         }
-        Delivery::Event(_, event) => panic!("what is {event:?}?"),
+        Delivery::Event(_, event) => panic!("unexpected {event:?}"),
         Delivery::Mark(_) => {}
     }
 }
@@ -259,7 +259,7 @@ fn a_sync_waiter_sees_the_sync_or_the_close() {
             })
         };
         assert_eq!(block_on(registration.synced()), Ok(()));
-        assert!(handled.load(SeqCst), "what was there at the beginning has been handled");
+        assert!(handled.load(SeqCst), "the initial objects have been handled");
         syncing.join().expect("it did not panic");
         handling.join().expect("it ends by itself");
     });
@@ -324,7 +324,7 @@ fn name(text: &str) -> ObjectKey {
     text.parse().expect("it is a name")
 }
 
-/// A queue with room for one name, and a lookup map that adds it to the queue.
+/// A queue with capacity for one name, and a lookup map that adds changed names to it.
 struct Lookups {
     map: LookupMap<char, u8>,
     queued: Arc<Mutex<bool>>,
@@ -332,7 +332,7 @@ struct Lookups {
 }
 
 impl Lookups {
-    /// Under x, in version 1.
+    /// Creates a map with an object under x, at version 1.
     fn new() -> Arc<Self> {
         let queued = Arc::new(Mutex::new(false));
         let queue = queued.clone();
@@ -342,7 +342,7 @@ impl Lookups {
         Arc::new(Self { map, queued, name })
     }
 
-    /// One turn of a worker: it takes the name if it is queued, and looks it up.
+    /// A worker's turn: takes the name if it is queued, and looks it up.
     fn turn(&self) -> Option<(Lookup<char, u8>, Lookup<char, u8>)> {
         let queued = std::mem::take(&mut *self.queued.lock());
         queued.then(|| (self.map.lookup(&self.name), self.map.newest(&self.name)))
@@ -353,8 +353,8 @@ fn unique(key: char, object: u8) -> Lookup<char, u8> {
     Lookup::Unique(key, object)
 }
 
-/// The object moves from x to y, and each of the two informers hears its part on a thread of its own. A worker that
-/// only looks when it is told ends with the object under its new key, whatever it saw meanwhile.
+/// The object moves from x to y, and each informer receives its event on a thread of its own. A
+/// worker that looks it up only on notification ends with the object under its new key.
 #[test]
 fn an_ambiguity_ends_with_a_notification() {
     model(|| {
@@ -376,15 +376,11 @@ fn an_ambiguity_ends_with_a_notification() {
         adding.join().expect("it did not panic");
         deleting.join().expect("it did not panic");
         let last = lookups.turn().or(last);
-        assert_eq!(
-            last,
-            Some((unique('y', 2), unique('y', 2))),
-            "the last telling comes after the last change"
-        );
+        assert_eq!(last, Some((unique('y', 2), unique('y', 2))), "the last report follows the last change");
     });
 }
 
-/// As above, but the interest in x ends instead.
+/// As above, but the interest in x is released instead.
 #[test]
 fn a_release_ends_an_ambiguity_with_a_notification() {
     model(|| {
@@ -397,7 +393,7 @@ fn a_release_ends_an_ambiguity_with_a_notification() {
         assert_eq!(released, [(lookups.name.clone(), 1)]);
         let last = lookups.turn();
         other.join().expect("it did not panic");
-        let (found, _) = lookups.turn().or(last).expect("the release is told");
+        let (found, _) = lookups.turn().or(last).expect("the release is reported");
         assert_eq!(found, unique('y', 2));
     });
 }
@@ -425,13 +421,13 @@ fn names_are_read_at_one_version() {
                 2 => both.1 == unique('x', 5) && both.0 != Lookup::Absent,
                 _ => false,
             };
-            assert!(may_be, "all that is released goes at once: {both:?}");
+            assert!(may_be, "all objects of a key are released at once: {both:?}");
         }
         writing.join().expect("it did not panic");
     });
 }
 
-/// What a handler knows of keyed informers once they are closed.
+/// Returns the view of a handler of closed keyed informers.
 fn known(mut events: Events<(u8, ObjectKey), Arc<u8>>) -> BTreeMap<(u8, ObjectKey), u8> {
     let mut known = BTreeMap::new();
     block_on(async {
@@ -441,7 +437,7 @@ fn known(mut events: Events<(u8, ObjectKey), Arc<u8>>) -> BTreeMap<(u8, ObjectKe
                     let was = known.insert(at, **event.object());
                     assert_eq!(was.is_some(), matches!(event, Event::Updated { .. }));
                 }
-                Delivery::Event(at, _) => assert!(known.remove(&at).is_some(), "it is told of what it knows"),
+                Delivery::Event(at, _) => assert!(known.remove(&at).is_some(), "it knows the object"),
                 Delivery::Mark(_) => {}
             }
         }
@@ -468,7 +464,7 @@ fn an_event_for_a_released_key_changes_nothing() {
         stream.join().expect("it does not panic");
         assert!(matches!(informers.lookup(&name("a")), Lookup::Absent), "and nothing came after it");
         informers.close();
-        assert_eq!(known(events), BTreeMap::new(), "which was told");
+        assert_eq!(known(events), BTreeMap::new(), "which was delivered");
     });
 }
 
@@ -484,7 +480,7 @@ fn an_acquire_during_the_last_release_gets_a_live_tenure() {
         };
         informers.release(17, first);
         let second = other.join().expect("it does not panic");
-        // Either it came while the first was there, and has what that had; or it begins anew.
+        // Either the first tenure still existed and its object is found, or a new one began.
         let there = matches!(informers.lookup(&name("a")), Lookup::Unique(17, _));
         assert_eq!(there, first == second);
         assert!(informers.initial(17, second, &name("a"), 2), "and it lives");

@@ -1,4 +1,4 @@
-//! A million events, and ten thousand handlers that come and go: the heap stays what it was.
+//! A million events and ten thousand short-lived handlers: the heap does not grow.
 #![cfg(not(machinery_loom))]
 #![allow(clippy::unwrap_used)]
 
@@ -18,17 +18,17 @@ use tokio_util::task::TaskTracker;
 #[global_allocator]
 static ALLOCATOR: Cap<System> = Cap::new(System, usize::MAX);
 
-/// Few, as each handler that comes is told of all of them.
+/// Few, because each new handler receives all of them.
 const KEYS: usize = 100;
 const EVENTS: usize = 1_000_000;
 const HANDLERS: usize = 10_000;
-/// So many events at a time, and the source keeps no more of what was.
+/// Number of events per round; the source keeps no more history.
 const ROUND: usize = 1_000;
-/// What the heap may grow by. A thing and what is kept of it are a few hundred bytes, so a queue of a few thousandths of all
-/// events for one handler would already show.
+/// Permitted growth of the heap. An object is a few hundred bytes, so a queue of a few thousandths
+/// of all events would exceed it.
 const SLACK: usize = 100 << 10;
 
-/// One test: what it measures belongs to the process.
+/// The only test, because the heap belongs to the process.
 #[tokio::test(start_paused = true)]
 async fn a_million_events_and_ten_thousand_handlers_leave_the_heap_unchanged() {
     let fake = FakeSource::of_test_objects(Capabilities::ALL);
@@ -41,7 +41,7 @@ async fn a_million_events_and_ten_thousand_handlers_leave_the_heap_unchanged() {
     let fast = Arc::new(Mutex::new(0_u64));
     let counts = fast.clone();
     let _fast = informer.add_handler(move |_| *counts.lock() += 1).unwrap();
-    // It takes a second for each; there are more events than seconds.
+    // The handler takes a second per event; there are more events than seconds.
     let slow = Arc::new(Mutex::new(0_u64));
     let (mut events, counts) = (informer.events().unwrap(), slow.clone());
     tasks.spawn(async move {
@@ -73,14 +73,14 @@ async fn a_million_events_and_ten_thousand_handlers_leave_the_heap_unchanged() {
         }
         let now = ALLOCATOR.allocated();
         if round < 20 {
-            before = before.max(now); // until all rooms have their size
+            before = before.max(now); // until all tables have their final size
         }
         most = most.max(now);
         assert!(now <= before + SLACK, "after {round} rounds the heap has grown from {before} to {now}");
     }
     assert!(informer.state().counts.events as usize >= EVENTS - EVENTS / 10, "{:?}", informer.state());
     assert_eq!(informer.state().handlers, 2);
-    assert!(*fast.lock() > *slow.lock(), "the slow one was told of fewer changes");
+    assert!(*fast.lock() > *slow.lock(), "the slow handler received fewer changes");
     println!("the heap had {before} bytes, and {most} at the most");
     stopping.cancel();
     tasks.close();

@@ -1,4 +1,4 @@
-//! The cache held against the source.
+//! Drift checks: the cache compared with the source.
 
 use std::num::NonZeroU32;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ fn audited(builder: &mut Builder<TestObject>) {
     builder.drift_check(EVERY);
 }
 
-/// An event is lost, as no honest source does it: so many objects drift, and come back.
+/// Loses an event, as only a broken source does; the drift check finds and repairs the differences.
 fn heals(lose: impl FnOnce(&FakeSource<TestObject>), then: &str, delivered: &[&str]) {
     virtually(async {
         let fake = FakeSource::of_test_objects(Capabilities::ALL);
@@ -63,7 +63,7 @@ fn a_lost_addition_is_found_and_healed() {
     heals(|fake| drop(fake.put(TestObject::new("b"))), "a@one b@", &["added b@"]);
 }
 
-/// Its lists are on the way for a while.
+/// A source with slow lists.
 struct Far(FakeSource<TestObject>);
 
 #[async_trait]
@@ -97,7 +97,7 @@ fn nothing_drifts_while_everything_changes() {
         tasks.spawn(informer.run(stopping.clone()));
         for number in 0..6_000_usize {
             let name = format!("thing-{}", number * 7 % 10);
-            // By turns it is there, elsewhere, and gone.
+            // In turn the object exists, moves, and is deleted.
             match number % 5 {
                 4 => drop(fake.delete(&key(&name))),
                 app => drop(fake.put(TestObject::new(&name).labeled("app", &(app % 2).to_string()))),
@@ -125,7 +125,7 @@ fn an_unconfirmed_difference_is_not_drift() {
         rig.informer.synced().await.unwrap();
         rig.fake.once(Fault::Event(OnEvent::Lost));
         rig.fake.put(TestObject::new("a").with_text("two"));
-        // The list comes, and then nothing of the one object.
+        // The list is answered, and the read of the object is not.
         rig.fake.once(Fault::List(OnList::Behind(0)));
         rig.fake.once(Fault::List(OnList::Fails(unavailable().into())));
         rig.pass(seconds(80)).await;
@@ -157,7 +157,7 @@ fn a_drift_check_without_an_answer_finds_nothing_and_continues() {
             rig.fake.once(fault);
         }
         rig.fake.always(Fault::Page(OnList::Endless));
-        rig.pass(EVERY * 13).await; // the first of them takes ten minutes
+        rig.pass(EVERY * 13).await; // the first check takes ten minutes
         let counts = rig.informer.state().counts;
         assert_eq!((counts.drift_checks, counts.drifts), (0, 0));
         rig.fake.clear_faults();
@@ -169,7 +169,7 @@ fn a_drift_check_without_an_answer_finds_nothing_and_continues() {
     });
 }
 
-/// Each was looked at for ten seconds, one after the other, and asked for.
+/// They were judged one after the other, each for ten seconds.
 #[test]
 fn many_differences_are_judged_together_and_few_are_fetched() {
     virtually(async {
@@ -185,12 +185,12 @@ fn many_differences_are_judged_together_and_few_are_fetched() {
     });
 }
 
-/// It does not say how it has some of its objects, when it is asked for one; and it may list nothing.
+/// A source that fails to read some of its objects, and may fail to list.
 struct Reticent {
     fake: FakeSource<TestObject>,
     silent_of: usize,
     lists_nothing: bool,
-    /// How often others had their turn, before each list from when they count.
+    /// Number of turns of other tasks before each list, from when they count.
     turns: Arc<AtomicUsize>,
     before: Arc<Mutex<Vec<usize>>>,
 }
@@ -232,7 +232,7 @@ fn name_of(number: usize) -> String {
     format!("thing-{number:05}")
 }
 
-/// One asked for the first sixteen each time, and the seventeenth never.
+/// Each check read the same sixteen objects, and never the seventeenth.
 #[test]
 fn every_difference_is_eventually_fetched() {
     virtually(async {
@@ -255,7 +255,7 @@ fn every_difference_is_eventually_fetched() {
     });
 }
 
-/// It held up its thread while it looked at all of a cache.
+/// A check of a large cache blocked its thread.
 #[test]
 fn a_drift_check_of_a_large_cache_yields() {
     virtually(async {
@@ -271,7 +271,7 @@ fn a_drift_check_of_a_large_cache_yields() {
         let lists = before.clone();
         rig.tasks.spawn(async move {
             sleep(EVERY - Duration::from_millis(5)).await;
-            // Time goes on only while everybody waits.
+            // The virtual clock advances only while all tasks are idle.
             while lists.lock().len() < 2 {
                 turns.store(0, Ordering::Relaxed);
                 sleep(Duration::from_millis(1)).await;
@@ -282,15 +282,13 @@ fn a_drift_check_of_a_large_cache_yields() {
             }
         });
         rig.pass(EVERY + seconds(5)).await;
-        let [while_counted, while_compared, ..] = before.lock()[..] else {
-            panic!("it was listed, and asked")
-        };
+        let [while_counted, while_compared, ..] = before.lock()[..] else { panic!("it was listed and read") };
         assert!(while_counted >= 10 && while_compared >= 20, "{while_counted} {while_compared}");
         rig.stop().await;
     });
 }
 
-/// It may be for this very difference that somebody wants all anew.
+/// The relist may be for this very difference.
 #[test]
 fn no_drift_is_counted_during_a_relist() {
     let check = |relisted: Duration, lists| {
@@ -304,7 +302,7 @@ fn no_drift_is_counted_during_a_relist() {
             rig.informer.relist();
             sleep(EVERY + seconds(12) - relisted).await;
             let state = rig.informer.state();
-            assert_eq!((state.trouble, rig.informer.read().len()), (None, 0), "it comes anew still");
+            assert_eq!((state.trouble, rig.informer.read().len()), (None, 0), "the relist still runs");
             assert_eq!(
                 (state.counts.drift_checks, state.counts.drifts, rig.fake.calls().lists),
                 (0, 0, lists)
@@ -319,7 +317,7 @@ fn no_drift_is_counted_during_a_relist() {
         });
     };
     check(EVERY - seconds(3), 0);
-    check(EVERY + seconds(3), 2); // it has been listed, and asked for
+    check(EVERY + seconds(3), 2); // listed and confirmed
 }
 
 #[test]
@@ -349,7 +347,7 @@ fn an_error_during_a_drift_check_discards_its_result() {
         rig.fake.once(Fault::Event(OnEvent::Lost));
         rig.fake.put(TestObject::new("a"));
         rig.pass(EVERY + seconds(3)).await;
-        assert_eq!(rig.fake.calls().lists, 2, "it has been listed, and asked for");
+        assert_eq!(rig.fake.calls().lists, 2, "it has been listed and read");
         rig.fake.always(Fault::Watch(OnWatch::Fails(unavailable().into())));
         rig.fake.end_watches();
         rig.pass(EVERY).await;
@@ -359,7 +357,7 @@ fn an_error_during_a_drift_check_discards_its_result() {
     });
 }
 
-/// The watch is dead, and nobody knows yet: it is begun again, and then nothing differs.
+/// The watch is dead without being noticed; once it is restarted nothing differs.
 #[test]
 fn a_cache_that_lags_has_not_drifted() {
     virtually(async {

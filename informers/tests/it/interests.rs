@@ -1,4 +1,4 @@
-//! One stream of interest on a source that does as it is told: how its keys are asked for, and what a break costs.
+//! One interest stream on a fake source: opening, edits, and the cost of a break.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -29,7 +29,7 @@ pub(crate) struct KeyedFixture {
 }
 
 impl KeyedFixture {
-    /// One that asks for so many keys at a time, of a source that takes no more.
+    /// Returns a fixture with this limit of keys per request, on both sides.
     pub(crate) fn of(keys_at_once: usize) -> Self {
         let fake = FakeSource::of_test_objects(Capabilities::ALL);
         fake.refuse_more_keys_than(keys_at_once);
@@ -60,7 +60,7 @@ impl KeyedFixture {
         self.fake.put(TestObject::new(&format!("default/{name}")).at(place).with_text(text));
     }
 
-    /// Interests in so many keys, with an object under each.
+    /// Acquires this many keys, with an object under each.
     pub(crate) fn acquire(&self, keys: u32) -> Vec<Interest<String, TestObject>> {
         let keys = (0..keys).map(|number| {
             self.put(&format!("o{number:03}"), &format!("p{number:03}"), "one");
@@ -77,10 +77,10 @@ impl KeyedFixture {
     }
 }
 
-/// Waits for them in virtual time: if one never comes to be complete, that is a failure, and no test without end.
+/// Waits for the keys in virtual time, with a timeout that fails the test.
 pub(crate) async fn synced(interests: &[Interest<String, TestObject>]) {
     for interest in interests {
-        timeout(seconds(3_600), interest.synced()).await.expect("it comes to be complete").unwrap();
+        timeout(seconds(3_600), interest.synced()).await.expect("it becomes complete").unwrap();
     }
 }
 
@@ -93,15 +93,16 @@ fn ten_times_the_request_limit_of_keys_become_complete() {
         synced(&held).await;
         let calls = rig.fake.calls();
         assert_eq!(
-            (calls.watches, calls.edits, calls.delivered),
+            (calls.watches, calls.edits, calls.events),
             (1, 9, 100 + 10),
-            "each told once, and ten marks"
+            "each object once, and ten marks"
         );
         assert_eq!(rig.informers.state().counts.troubles, 0);
         settled().await;
         assert_eq!(rig.log.take().len(), 100);
 
-        // A stream that ends resumes as many as it can. What is under the others is compared, and told only if it changed.
+        // The stream resumes with as many keys as fit. The others are relisted, and only changes
+        // delivered.
         rig.fake.end_watches();
         rig.put("o001", "p001", "two");
         rig.put("o050", "p050", "two");
@@ -111,8 +112,8 @@ fn ten_times_the_request_limit_of_keys_become_complete() {
         sleep(seconds(1)).await;
         let again = rig.fake.calls();
         assert_eq!((again.watches, again.edits), (2, 18));
-        // Two changes under the ten, ten marks, and the 89 objects that are under the others.
-        assert_eq!(again.delivered - calls.delivered, 2 + 10 + 88);
+        // Two changes under the ten keys, ten completions, and the objects under the other keys.
+        assert_eq!(again.events - calls.events, 2 + 10 + 88);
         let mut log = rig.log.take();
         log.sort_unstable();
         let expected = [
@@ -133,7 +134,7 @@ fn ten_times_the_request_limit_of_keys_become_complete() {
     });
 }
 
-/// Of a key with nothing under it there was nothing to hear.
+/// An empty key caused no event.
 #[test]
 fn completions_report_each_key_once_it_is_complete() {
     virtually(async {
@@ -154,7 +155,7 @@ fn completions_report_each_key_once_it_is_complete() {
         }
         let late = rig.informers.completions().next().await.unwrap();
         assert_eq!(late, delivered);
-        assert!(timeout(seconds(3_600), completions.next()).await.is_err(), "each is told once");
+        assert!(timeout(seconds(3_600), completions.next()).await.is_err(), "each is reported once");
         drop((held, empty));
         assert!(timeout(seconds(1), rig.informers.completions().next()).await.is_err(), "none is complete");
         rig.stop().await;
@@ -177,7 +178,7 @@ fn requests_shrink_to_the_limit_of_the_source() {
         };
         synced(&held).await;
         let state = rig.informers.state();
-        // With 50, 25, 12, 6 and 3; and it is tried once more whether 6 are not too many.
+        // Batches of 50, 25, 12, 6 and 3; then 6 are tried once more.
         assert_eq!((state.counts.opened, state.counts.edits, state.trouble), (5, 17, None));
         drop(held);
         rig.stop().await;
@@ -204,8 +205,9 @@ fn a_break_during_an_edit_costs_only_the_added_keys() {
             held.push(rig.informers.acquire("px".into()).unwrap());
             synced(&held).await;
             let calls = rig.fake.calls();
-            // The marks of the stream and of the edit, the object, and what came of the edit before it broke.
-            assert!((3..=5).contains(&(calls.delivered - before)), "{fault:?}: {calls:?}");
+            // The completions of the stream and of the edit, the object, and the events of the edit
+            // before the break.
+            assert!((3..=5).contains(&(calls.events - before)), "{fault:?}: {calls:?}");
             assert_eq!((calls.watches, calls.edits, calls.faults), (2, 2, 1), "{fault:?}");
             settled().await;
             assert_eq!(rig.log.take().len(), 51, "{fault:?}");
@@ -237,14 +239,14 @@ fn an_edit_without_an_echo_is_retried_and_one_with_a_late_echo_is_not() {
             settled().await;
             let at_once = fault == OnEdit::AnsweredLast;
             assert_eq!(held[1].is_synced(), at_once, "{fault:?}");
-            // What happens under the others is told meanwhile.
+            // Changes under the other keys are delivered meanwhile.
             rig.put("o000", "p000", "two");
             settled().await;
             assert!(rig.log.take().contains(&"updated default/o000@two".to_owned()), "{fault:?}");
             sleep(seconds(19)).await;
             let waits = fault
                 == OnEdit::Fails(SourceError::TooManyRequests { retry_after: Some(seconds(20)) }.into());
-            assert!(!(waits && held[1].is_synced()), "it was asked to wait");
+            assert!(!(waits && held[1].is_synced()), "it was throttled");
             for _ in 0..8 {
                 rig.fake.bookmark();
                 sleep(seconds(10)).await;
@@ -311,7 +313,7 @@ fn without_keys_an_ended_stream_is_not_reopened() {
     });
 }
 
-/// A source that always has one more change, and never two: as one whose reader is woken by each.
+/// A source that always has one more event, and never two, as if each read woke its writer.
 struct Endless;
 
 struct OneMore {
@@ -377,7 +379,7 @@ impl Stream for OneMore {
 #[test]
 fn a_busy_stream_yields() {
     let (sender, delivered) = mpsc::channel();
-    // On a thread, so that it is a failure if they have none.
+    // On a thread of its own, so that starvation fails the test.
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {

@@ -1,4 +1,4 @@
-//! Keyed informers on the real server, by either source.
+//! Keyed informers on the real server, with one stream and with a stream per key.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// A ConfigMap that has a network.
+/// A ConfigMap with a network.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Port {
     pub(crate) metadata: PortMeta,
@@ -62,7 +62,7 @@ pub(crate) fn name(name: &str) -> ObjectKey {
     ObjectKey::new(Some("default"), name).unwrap()
 }
 
-/// A server, and informers by network.
+/// A server, and informers keyed by network.
 struct Site {
     _server: ApiServer,
     ports: Handle<Port>,
@@ -117,7 +117,7 @@ impl Site {
         *port = self.ports.update(port, &Preconditions::default()).await.unwrap().object;
     }
 
-    /// What was told, once so much was.
+    /// Returns the delivered events, once there are this many.
     async fn delivered(&self, count: usize) -> Vec<String> {
         for _ in 0..1_000 {
             if self.delivered.lock().len() >= count {
@@ -155,7 +155,7 @@ async fn interests_are_acquired_and_released(per_key: bool) {
     assert_eq!(site.delivered(1).await, ["18 added b"]);
     drop(first);
     site.move_to(&mut a, 18).await;
-    // In which order two streams tell of it nobody knows.
+    // The order of events of two streams is undefined.
     let mut delivered = site.delivered(2).await;
     delivered.sort_unstable();
     let went = if per_key { "17 deleted a" } else { "17 left a" };
@@ -216,7 +216,7 @@ async fn short_interests_leave_nothing(per_key: bool) {
             tokio::task::yield_now().await;
         }
     }
-    // The server sees in its own time that a watch is not read any more.
+    // The server notices closed watches only after a while.
     for _ in 0..1_000 {
         if of() == before {
             break;
@@ -265,7 +265,7 @@ async fn keys_beyond_the_request_limit_are_added_by_edits() {
     }
     assert_eq!(informers.read().len(), 100);
     let counts = informers.state().counts;
-    // Ten of one digit and ninety of two, with what stands around each.
+    // Ten one-digit and ninety two-digit keys, with their separators.
     assert_eq!((counts.opened, counts.edits, counts.events), (1, 12, 100));
     let token = ports.create(&port("another", 50), None).await.unwrap().token;
     informers.wait_for(&token, Duration::from_secs(10)).await.unwrap();

@@ -1,4 +1,4 @@
-//! Keyed informers take no more than they may, under all keys together.
+//! The limit of objects of keyed informers, under all keys together.
 
 use std::time::Duration;
 
@@ -54,7 +54,7 @@ fn full_keyed_informers_keep_their_state_until_all_fits() {
             virtually(async {
                 let rig = full_of(3, 9, per_key);
                 let [first, second] = two(&rig).await;
-                // What goes makes room, and what changes or moves needs none.
+                // Deletions free capacity; changes and moves need none.
                 rig.put("a", "p1", "one");
                 rig.put("b", "p1", "one");
                 rig.put("c", "p2", "one");
@@ -69,7 +69,7 @@ fn full_keyed_informers_keep_their_state_until_all_fits() {
                 assert_eq!(has(&rig), "b@p1@two c@p1@two d@p2@one");
                 assert_eq!(rig.informers.state().trouble, None);
                 rig.log.take();
-                // One too many, and what came after it.
+                // One object too many, and the changes after it.
                 rig.put("e", "p1", "one");
                 let written = rig.fake.put(TestObject::new("default/b").at("p1").with_text("three"));
                 settled().await;
@@ -94,7 +94,8 @@ fn full_keyed_informers_keep_their_state_until_all_fits() {
                 rig.informers.wait_for(&written, Duration::ZERO).await.unwrap();
                 let mut log = rig.log.take();
                 log.sort_unstable();
-                // The other stream has heard of the end; the one stream for all was shown what there is.
+                // The other stream has received the deletion; the one stream for all keys was
+                // relisted.
                 let went = match (drops, per_key) {
                     (true, _) => "left default/d@one",
                     (false, true) => "deleted default/d@one",

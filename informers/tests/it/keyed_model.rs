@@ -1,4 +1,5 @@
-//! Keyed informers on a source that misbehaves, against what they must be: everything at random, by either source.
+//! A model of keyed informers: random operations and faults, with one stream and with a stream per
+//! key.
 
 mod dice;
 mod handler_view;
@@ -20,7 +21,7 @@ use dice::Dice;
 use handler_view::KeyedHandlerView;
 use history::{KeyedSourceHistory, ObservedRevisions};
 
-/// How often what is rare has happened.
+/// Counts of rare situations.
 #[derive(Debug, Default)]
 struct CaseCounts {
     released: u64,
@@ -35,21 +36,21 @@ struct CaseCounts {
     faulty_edits: u64,
     in_parts: u64,
     refused: u64,
-    /// That all of a key was shown, and that a handler was told all of it.
+    /// A key was shown completely; a handler had received all of it.
     complete: u64,
     marked: u64,
-    /// That a write was reached, and was not in time.
+    /// A write was reached, or not in time.
     reached: u64,
     not_reached: u64,
 }
 
-/// What is held, and since when: by how many writes there had been.
+/// The held interests, and the number of writes when each key was acquired.
 struct HeldInterests {
     interests: Vec<Interest<String, TestObject>>,
     since: BTreeMap<String, usize>,
 }
 
-/// What is to be so at all times.
+/// The invariants.
 struct Checks {
     history: KeyedSourceHistory,
     shown: ObservedRevisions,
@@ -57,8 +58,8 @@ struct Checks {
 }
 
 impl Checks {
-    /// Under each key that is complete is what the source had there, some time since the key was held; so it is for a handler that was
-    /// told that it is complete. Neither goes back.
+    /// A complete key holds the objects that the source had under it at some time since the key was
+    /// acquired, and so does a handler that received its completion mark. Neither goes back.
     fn complete(
         &mut self,
         held: &HeldInterests,
@@ -78,15 +79,16 @@ impl Checks {
                 let holds = |name: &ObjectKey| known.holds.get(&(key.clone(), name.clone())).cloned();
                 self.delivered
                     .check_key(&self.history, since, key, holds)
-                    .map_err(|wrong| format!("told: {wrong}"))?;
+                    .map_err(|wrong| format!("handler: {wrong}"))?;
                 rare.marked += 1;
             }
         }
         Ok(())
     }
 
-    /// What was written is shown under every key that is complete, or something later is. Of streams of a key each one may say so for all.
-    fn wait_for(
+    /// A reached write, or a later one, is visible under every complete key; with a stream per key
+    /// it may be so under one of them.
+    fn check_reached(
         &self,
         token: &WriteToken,
         held: &HeldInterests,
@@ -104,7 +106,7 @@ impl Checks {
                 behind.push(format!("{}: {there:?}", interest.key()));
             }
         }
-        // Also under a key that only lingers.
+        // Also under a key that lingers.
         let is_shown = read.iter().any(|(key, name, thing)| {
             *name == token.key && self.history.since(at, key, name, Some(thing)).is_some()
         });
@@ -155,7 +157,7 @@ async fn one(seed: u64, per_key: bool, rare: &mut CaseCounts) {
                 let key = format!("p{}", dice.below(KEYS));
                 let is_held = held.interests.iter().any(|held| *held.key() == key);
                 rare.came_back += u64::from(!is_held);
-                // One that lingers may be held since before.
+                // A lingering key may be held since an earlier time.
                 if !is_held && (linger.is_zero() || !held.since.contains_key(&key)) {
                     held.since.insert(key.clone(), checks.history.now());
                 }
@@ -188,7 +190,7 @@ async fn one(seed: u64, per_key: bool, rare: &mut CaseCounts) {
             }
             13 => fake.once(dice.fault(per_key)),
             14 if step % 12 == 0 => {
-                // Nothing is written until it is believed that it was restored: else nobody could tell.
+                // Nothing is written until the restore is accepted, as it would be undetectable.
                 rare.restored += 1;
                 fake.restore(dice.below(8));
                 fake.clear_faults();
@@ -214,7 +216,7 @@ async fn one(seed: u64, per_key: bool, rare: &mut CaseCounts) {
             let waited = tokio::time::timeout(Duration::from_secs(2), informers.wait_for(&token, wait)).await;
             if let Ok(Ok(())) = waited {
                 rare.reached += 1;
-                let is_so = checks.wait_for(&token, &held, &informers, per_key);
+                let is_so = checks.check_reached(&token, &held, &informers, per_key);
                 assert_eq!(is_so, Ok(()), "seed {seed}, step {step}");
             } else {
                 rare.not_reached += 1;
@@ -222,7 +224,7 @@ async fn one(seed: u64, per_key: bool, rare: &mut CaseCounts) {
         }
         let is_so = checks.complete(&held, &informers, &known.lock(), rare);
         assert_eq!(is_so, Ok(()), "seed {seed}, step {step}");
-        // At all times: nothing is held that nobody holds, unless it lingers.
+        // No object is cached without an interest in its key, unless the key lingers.
         let read = informers.read();
         let keys: BTreeSet<&String> = held.interests.iter().map(Interest::key).collect();
         if linger.is_zero() {
@@ -239,7 +241,7 @@ async fn one(seed: u64, per_key: bool, rare: &mut CaseCounts) {
         }
         assert_eq!(known.lock().wrong, None, "seed {seed}");
     }
-    // When the faults cease it comes to be what the source has, under what is held.
+    // Without faults, the cache converges to the objects of the source under the held keys.
     fake.clear_faults();
     for _ in 0..40 {
         sleep(Duration::from_secs(30)).await;
@@ -264,15 +266,15 @@ async fn one(seed: u64, per_key: bool, rare: &mut CaseCounts) {
     assert_eq!(is_so, Ok(()), "seed {seed}");
     assert_eq!(state.trouble, None, "seed {seed}");
     let streams = if per_key { keys.len() } else { keys.len().min(1) };
-    // One that is of no key any more stays for the next until it ends.
+    // A stream without keys stays open for the next one.
     let stays = u64::from(!per_key && keys.is_empty() && fake.calls().open_watches == 1);
     assert_eq!(state.streams, streams as u64 + stays, "seed {seed}, {keys:?} of {state:?}");
     {
         let known = known.lock();
         assert_eq!(known.wrong, None, "seed {seed}");
-        assert_eq!(known.holds, expected, "what was told adds up, seed {seed}");
+        assert_eq!(known.holds, expected, "events add up, seed {seed}");
         let last = held.interests.iter().filter_map(Interest::completed).max();
-        assert!(last.is_none_or(|last| known.marked >= last.0), "that all are complete is told, seed {seed}");
+        assert!(last.is_none_or(|last| known.marked >= last.0), "all completions are marked, seed {seed}");
         rare.released += known.released;
         rare.left += known.left;
         rare.deleted += known.deleted;
@@ -283,8 +285,8 @@ async fn one(seed: u64, per_key: bool, rare: &mut CaseCounts) {
     rare.fenced += state.counts.fenced;
     drop(held);
     sleep(Duration::from_secs(10)).await;
-    assert!(informers.read().is_empty(), "nobody holds anything, seed {seed}");
-    assert!(known.lock().holds.is_empty(), "and that was told, seed {seed}");
+    assert!(informers.read().is_empty(), "no interest is left, seed {seed}");
+    assert!(known.lock().holds.is_empty(), "and that was delivered, seed {seed}");
     stopping.cancel();
     tasks.close();
     tasks.wait().await;

@@ -1,4 +1,4 @@
-//! What keyed informers promise by either source, on one that does as it is told.
+//! Keyed informers on a fake source, with one stream and with a stream per key.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -60,7 +60,7 @@ fn keyed_informers_read_your_writes() {
             let Lookup::Unique(_, there) = informers.lookup(&key("default/a")) else { panic!("it is there") };
             assert_eq!(&*there.text, text);
         }
-        // What goes where nobody looks is known to be past when all have heard so.
+        // A write outside all keys is reached once all streams are past its version.
         written = fake.put(thing("b", "p9", "one"));
         let reached = TaskTracker::new().spawn({
             let (informers, written) = (informers.clone(), written.clone());
@@ -76,7 +76,7 @@ fn keyed_informers_read_your_writes() {
         fake.bookmark();
         informers.wait_for(&gone, seconds(1)).await.unwrap();
         assert!(informers.read().is_empty());
-        // Without a word the source is asked.
+        // Without events the source is read.
         written = fake.put(thing("b", "p8", "two"));
         informers.wait_for(&written, seconds(1)).await.unwrap();
         assert_eq!(fake.calls().lists, 1);
@@ -84,7 +84,7 @@ fn keyed_informers_read_your_writes() {
         written = fake.put(thing("b", "p8", "three"));
         let unknown = informers.wait_for(&written, seconds(1)).await;
         assert!(matches!(unknown, Err(WaitError::Unknown { .. })), "{unknown:?}");
-        // One that is behind says so.
+        // A stream that is behind is reported.
         fake.always(Fault::Event(OnEvent::Silent));
         written = fake.put(thing("c", "p1", "one"));
         let behind = informers.wait_for(&written, seconds(1)).await;
@@ -93,7 +93,7 @@ fn keyed_informers_read_your_writes() {
         informers.wait_for(&written, seconds(20)).await.unwrap();
         let informers = informers.clone();
         rig.stop().await;
-        // Nothing is shown any more, whether somebody holds a key or nobody does.
+        // Nothing is reached any more, with or without interests.
         assert_eq!(informers.wait_for(&written, seconds(1)).await, Err(WaitError::Closed));
         drop(held);
         assert_eq!(informers.wait_for(&written, seconds(1)).await, Err(WaitError::Closed));
@@ -108,7 +108,7 @@ fn wait_for_waits_for_the_slowest_stream() {
         for interest in &held {
             interest.synced().await.unwrap();
         }
-        // One of the two says nothing any more.
+        // One of the two streams is silent from now on.
         rig.fake.once(Fault::Event(OnEvent::Silent));
         rig.fake.bookmark();
         settled().await;
@@ -190,7 +190,7 @@ fn a_handler_receives_a_mark_when_a_key_is_complete() {
             }
         }
         assert_eq!(delivered.len(), 6);
-        // Who comes late is told of all, and then so.
+        // A late handler receives all objects and then the mark.
         let mut late = informers.events().unwrap();
         for _ in 0..6 {
             assert!(matches!(late.next().await, Some(Delivery::Event(..))));
@@ -198,7 +198,7 @@ fn a_handler_receives_a_mark_when_a_key_is_complete() {
         assert_eq!(late.next().await, Some(Delivery::Mark(Mark::Synced)));
         let last = held.iter().filter_map(|interest| interest.completed()).max().unwrap();
         assert_eq!(late.next().await, Some(Delivery::Mark(Mark::Complete(last))));
-        // A key that comes back is another one.
+        // An acquired key has a new tenure and number.
         let [first, ..] = held;
         let before = first.completed();
         drop(first);
@@ -227,7 +227,7 @@ fn unreadable_objects_and_late_changes_are_counted() {
         fake.put_unreadable(thing("worse", "p1", "one"));
         settled().await;
         assert_eq!(informers.state().unreadable.len(), 2);
-        // It can be read now, and what was told before is told again.
+        // The object is readable again, and an earlier event is repeated.
         fake.once(Fault::Event(OnEvent::EarlierAgain));
         fake.put(thing("bad", "p1", "two"));
         fake.put(thing("a", "p1", "two"));
@@ -241,7 +241,7 @@ fn unreadable_objects_and_late_changes_are_counted() {
         other.synced().await.unwrap();
         drop(held);
         settled().await;
-        // Which key it was under one stream cannot tell.
+        // On one stream the key of the object is unknown.
         assert_eq!(informers.state().unreadable.len(), usize::from(!per_key));
         drop(other);
         settled().await;
@@ -261,7 +261,8 @@ fn events_for_a_released_key_are_counted() {
         }
         settled().await;
         let [first, _second] = held;
-        // The stream hears of these when the key is let go, and of its end only then.
+        // The stream receives these events when the key is released, and learns of the release only
+        // then.
         fake.put(thing("a", "p1", "one"));
         fake.put(thing("b", "p1", "one"));
         fake.put(thing("c", "p2", "one"));
@@ -271,7 +272,7 @@ fn events_for_a_released_key_are_counted() {
         assert_eq!((state.counts.fenced, state.counts.events, state.names), (2, 3, 1));
         fake.put(thing("a", "p1", "two"));
         settled().await;
-        assert_eq!(informers.state().counts.fenced, 2, "nothing comes of it any more");
+        assert_eq!(informers.state().counts.fenced, 2, "it has no further effect");
         rig.stop().await;
     });
 }
@@ -338,7 +339,7 @@ fn lingering_keys_are_evicted_for_held_ones() {
     });
 }
 
-/// What a source has, and what does not become of it what it should.
+/// An object with a conversion that panics.
 #[derive(Clone, Debug)]
 struct Raw(TestObject);
 
@@ -382,7 +383,7 @@ impl Object for Cooked {
 fn a_panicking_object_hides_no_others() {
     both_modes(|per_key| async move {
         let place = Field::new(TestObject::PLACE, |raw: &Raw| Some(raw.0.place.to_string())).unwrap();
-        // Some come with a list, others on a watch.
+        // Some objects arrive in a list, others by a watch.
         let can = if per_key { LISTS } else { Capabilities::ALL };
         let fake: FakeSource<Raw> = FakeSource::new(can, Fields::new([place]), |raw, version, _| {
             raw.0.version = Some(version);
@@ -398,7 +399,7 @@ fn a_panicking_object_hides_no_others() {
             fake.put(Raw(thing(&format!("{text}1"), "p", text)));
         }
         let held = informers.acquire("p".into()).unwrap();
-        tokio::time::timeout(seconds(600), held.synced()).await.expect("it comes to be known").unwrap();
+        tokio::time::timeout(seconds(600), held.synced()).await.expect("it becomes complete").unwrap();
         for text in ["raw", "nameless", "ageless", "fine"] {
             fake.put(Raw(thing(&format!("{text}2"), "p", text)));
         }
@@ -416,7 +417,7 @@ fn a_panicking_object_hides_no_others() {
     });
 }
 
-/// A source whose watches are slow to end: they give the informers time to stop before.
+/// A source with watches that are slow to drop, so that the informers stop first.
 #[derive(Clone, Default)]
 struct Slow {
     watched: Arc<AtomicBool>,
@@ -498,7 +499,11 @@ fn ten_thousand_short_interests_leave_nothing() {
         let of = |rig: &KeyedFixture| {
             let (state, calls) = (rig.informers.state(), rig.fake.calls());
             let tasks = tokio::runtime::Handle::current().metrics().num_alive_tasks();
-            ((state.keys, state.interests, state.names, state.streams), (calls.open, tasks), state.trouble)
+            (
+                (state.keys, state.interests, state.names, state.streams),
+                (calls.open_watches, tasks),
+                state.trouble,
+            )
         };
         let before = of(&rig);
         for turn in 0..10_000 {

@@ -1,4 +1,4 @@
-//! The life of an informer: it is dropped, stopped, run twice, and left alone by its source, whenever that may be.
+//! The life cycle of an informer: dropped, stopped, run twice, or without a working source.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -33,7 +33,7 @@ fn an_informer_that_never_runs_sends_no_request_and_stops_its_handlers() {
 fn an_informer_runs_once() {
     virtually(async {
         let rig = InformerFixture::synced(FakeSource::of_test_objects(Capabilities::ALL)).await;
-        rig.informer.run(rig.stopping.clone()).await; // it returns
+        rig.informer.run(rig.stopping.clone()).await; // returns at once
         rig.fake.put(TestObject::new("a"));
         settled().await;
         assert_eq!(rig.has(), "a@");
@@ -66,8 +66,8 @@ fn an_informer_stops_in_every_phase_and_leaves_nothing() {
         ("it lists a page", LISTS, &[Fault::Page(OnList::NoAnswer)]),
         ("it lists for ever", LISTS, &[Fault::Page(OnList::Endless)]),
         ("it opens", Capabilities::ALL, &[Fault::Watch(OnWatch::NoAnswer)]),
-        ("it hears the state", Capabilities::ALL, &[Fault::Watch(OnWatch::NoEnd)]),
-        ("it hears nothing", Capabilities::ALL, &[Fault::Event(OnEvent::Silent)]),
+        ("it receives the state", Capabilities::ALL, &[Fault::Watch(OnWatch::NoEnd)]),
+        ("it receives nothing", Capabilities::ALL, &[Fault::Event(OnEvent::Silent)]),
         ("its watches end", Capabilities::ALL, &[Fault::Watch(OnWatch::EndsAtOnce)]),
         ("it watches", Capabilities::ALL, &[]),
     ];
@@ -98,7 +98,7 @@ fn an_informer_stops_in_every_phase_and_leaves_nothing() {
     }
 }
 
-/// An object whose end reads the cache that it was in.
+/// An object that reads, in its drop, the cache that held it.
 struct Loud {
     key: ObjectKey,
     version: Option<ResourceVersion>,
@@ -148,7 +148,7 @@ fn the_drop_of_an_object_may_use_the_informer() {
             (tokio_util::task::TaskTracker::new(), tokio_util::sync::CancellationToken::new());
         tasks.spawn(informer.run(stopping.clone()));
         informer.synced().await.unwrap();
-        fake.put(TestObject::new("d")); // it stays as it is
+        fake.put(TestObject::new("d")); // stays unchanged
         for handlers in [false, true] {
             let registration = handlers.then(|| informer.add_handler(|_| {}).unwrap());
             for round in 0..3 {
@@ -158,7 +158,7 @@ fn the_drop_of_an_object_may_use_the_informer() {
                 }
                 fake.delete(&key("a"));
                 settled().await;
-                // All of it anew, with something that has vanished.
+                // A relist in which an object has vanished.
                 fake.end_watches();
                 fake.delete(&key("b"));
                 fake.put(TestObject::new("c").with_text("more"));
@@ -204,7 +204,7 @@ fn an_endless_list_leaves_the_cache_unchanged() {
     });
 }
 
-/// kubernetes#79610: an informer of a kind that was removed asked again and again, for ever.
+/// kubernetes#79610: an informer of a removed kind retried without end.
 #[test]
 fn a_kind_that_is_not_served_is_polled_rarely_and_found_when_served() {
     for can in [LISTS, Capabilities::ALL] {
@@ -232,7 +232,8 @@ fn a_kind_that_is_not_served_is_polled_rarely_and_found_when_served() {
     }
 }
 
-/// kube#1132, kubernetes#129201: who may list and not watch was in a loop without a pause.
+/// kube#1132, kubernetes#129201: a client with permission to list but not to watch was in a hot
+/// loop.
 #[test]
 fn list_without_watch_permission_polls_rarely_and_keeps_the_list() {
     virtually(async {
@@ -264,7 +265,7 @@ fn the_age_of_the_cache_is_reported() {
         rig.fake.bookmark();
         settled().await;
         assert!(rig.informer.state().silent_for < Duration::from_millis(10));
-        // A source that is not there is silent, however often it is asked.
+        // An unavailable source is silent, however often it is polled.
         rig.fake.always(Fault::Watch(OnWatch::Fails(unavailable().into())));
         rig.fake.end_watches();
         sleep(seconds(300)).await;

@@ -1,4 +1,4 @@
-//! An informer takes no more than it may.
+//! The limits of an informer.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn a_full_cache_keeps_its_state_until_all_fits() {
             rig.informer.synced().await.unwrap();
             let log = EventLog::default();
             let _handler = rig.informer.add_handler(log.recorder()).unwrap();
-            // What goes makes room, and what changes needs none.
+            // Deletions free capacity; changes need none.
             for name in ["a", "b", "c"] {
                 rig.fake.put(TestObject::new(name));
             }
@@ -34,7 +34,7 @@ fn a_full_cache_keeps_its_state_until_all_fits() {
             assert_eq!((rig.has().as_str(), rig.informer.state().trouble), ("b@two c@ d@", None));
             let full_at = rig.fake.version(rig.fake.revision());
             log.take();
-            // One too many, and all that came with it.
+            // One object too many, and the rest of its batch.
             rig.fake.put(TestObject::new("e"));
             rig.fake.put(TestObject::new("b").with_text("three"));
             settled().await;
@@ -61,7 +61,7 @@ fn a_full_cache_keeps_its_state_until_all_fits() {
     }
 }
 
-/// A burst, taken together: not one of it is kept beyond the limit.
+/// A burst in one batch: none of it exceeds the limit.
 #[test]
 fn a_burst_does_not_overfill_a_cache() {
     virtually(async {
@@ -75,7 +75,7 @@ fn a_burst_does_not_overfill_a_cache() {
     });
 }
 
-/// Whoever asks for all anew, again and again, does not do so for the source.
+/// Frequent requests for a relist do not become requests to the source.
 #[test]
 fn requested_relists_do_not_shorten_the_backoff() {
     virtually(async {

@@ -1,4 +1,4 @@
-//! Informers on real sources, and on one that misbehaves.
+//! Informers on real servers, and on a fake source with faults.
 #![cfg(not(machinery_loom))]
 #![allow(clippy::unwrap_used)]
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// A ConfigMap, as far as it matters here.
+/// A ConfigMap with the fields that matter here.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Note {
     metadata: NoteMeta,
@@ -54,13 +54,13 @@ impl Note {
         }
     }
 
-    /// The same with another text.
+    /// Returns the note with another text.
     pub(crate) fn with_text(mut self, text: &str) -> Self {
         self.data.insert("text".into(), text.into());
         self
     }
 
-    /// The same with one label, and no other.
+    /// Returns the note with this label only.
     pub(crate) fn labeled(mut self, key: &str, value: &str) -> Self {
         self.metadata.labels = [(key.to_owned(), value.to_owned())].into();
         self

@@ -1,4 +1,4 @@
-//! Informers of a real server, over TLS: it is restarted, and forgets what was, and they come to the same state.
+//! Informers of a real server over TLS, which restarts and compacts its history; they converge.
 
 use std::borrow::Borrow;
 use std::collections::VecDeque;
@@ -24,7 +24,7 @@ use crate::on_the_server::{Note, event_text};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A server that can be stopped, and goes on from its store at the same address.
+/// A server that can be stopped, and restarted with its store at the same address.
 struct TestServer {
     home: tempfile::TempDir,
     store: Memory,
@@ -48,12 +48,12 @@ impl TestServer {
         Self { home, store, address: access.address, server: Some(server), client, notes }
     }
 
-    /// Stops it, and starts it again when something has been written that nobody heard of.
+    /// Restarts the server, with a write that no watch receives.
     async fn restart(&mut self, write: impl AsyncFnOnce(Handle<Note>) -> WriteToken) {
         self.again(write, false).await;
     }
 
-    /// The same, and no version before that is known any more.
+    /// Restarts the server, with its history compacted.
     async fn restart_forgetful(&mut self, write: impl AsyncFnOnce(Handle<Note>) -> WriteToken) {
         self.again(write, true).await;
     }
@@ -71,7 +71,7 @@ impl TestServer {
         self.server = Some(server);
     }
 
-    /// What is there and selected, as the server lists it.
+    /// Returns the selected objects as the server lists them.
     async fn has(&self, labels: &str) -> Vec<String> {
         let request = ListRequest { filter: only(labels), ..ListRequest::default() };
         let page = self.notes.list(request).await.unwrap();
@@ -106,7 +106,7 @@ fn web(name: &str, text: &str) -> Note {
     Note::new(name, text).labeled("app", "web")
 }
 
-/// What was told, in order.
+/// The delivered events, in order.
 #[derive(Clone, Default)]
 struct WireEventLog(Arc<Mutex<VecDeque<String>>>);
 
@@ -115,7 +115,7 @@ impl WireEventLog {
         self.0.lock().push_back(what);
     }
 
-    /// Returns when this has been told, and panics if something else was.
+    /// Waits for the next event, which must be this one.
     async fn next(&self, expected: &str) {
         let next = async {
             loop {
@@ -148,7 +148,7 @@ async fn an_informer_over_tls_converges_across_server_restarts() {
     handler.synced().await.unwrap();
     events.next("there a one").await;
 
-    // What is written there is there when it has been reached, and is told.
+    // A write is visible once it is reached, and is delivered.
     let b = notes.create(&web("b", "one"), None).await.unwrap();
     informer.wait_for(&b.token, PATIENCE).await.unwrap();
     assert_eq!(informer.get(&key("b")).unwrap().data["text"], "one");
@@ -163,20 +163,20 @@ async fn an_informer_over_tls_converges_across_server_restarts() {
     assert!(informer.get(&key("c")).is_none());
     events.next("deleted c one").await;
 
-    // Who leaves a selector is told as deleted: a watch on the wire has no other word.
+    // Leaving a selector is delivered as a deletion: watches over HTTP cannot distinguish it.
     assert!(!source.capabilities().tells_left);
     let left = notes.update(&b.object.labeled("app", "db"), &Preconditions::default()).await.unwrap();
     informer.wait_for(&left.token, PATIENCE).await.unwrap();
     assert!(informer.get(&key("b")).is_none());
     events.next("deleted b two").await;
 
-    // The server goes, and comes back with what was written meanwhile: the watch goes on.
+    // The server restarts with a write in between: the watch resumes.
     let calls = informer.state().counts;
     server.restart(async |notes| notes.create(&web("d", "one"), None).await.unwrap().token).await;
     events.next("added d one").await;
     assert_eq!(informer.state().counts.lists, calls.lists);
 
-    // Again, and it has forgotten what was: all is told anew, and what went is missed.
+    // Once more, with compacted history: the informer relists, and finds the deletion.
     server
         .restart_forgetful(async |notes| {
             notes.delete(&key("d"), &Deletion::default()).await.unwrap();
@@ -201,7 +201,7 @@ fn on(rack: &str, name: &str, text: &str) -> Note {
     Note::new(name, text).labeled("rack", rack)
 }
 
-/// The same over one stream of interest, and over a watch for each key, which says that who leaves is gone.
+/// The same over one interest stream, and over a watch per key, which reports leaving as deletion.
 async fn of_racks(per_key: bool) {
     let leaves = if per_key { "deleted" } else { "left" };
     let mut server = TestServer::start().await;
@@ -214,7 +214,7 @@ async fn of_racks(per_key: bool) {
     let (tasks, stopping, events) = (TaskTracker::new(), CancellationToken::new(), WireEventLog::default());
     tasks.spawn(racks.run(stopping.clone()));
     let recorder = events.clone();
-    // What is there under a key that is added to a stream is no beginning of that stream.
+    // Objects under a key that is added to a stream are not initial.
     let delivered = |event: &_| delivered(event).replace("there", "added");
     let _handler =
         racks.handle(move |rack, event| recorder.record(format!("{rack}: {}", event_text(&event)))).unwrap();
@@ -235,7 +235,7 @@ async fn of_racks(per_key: bool) {
     notes.delete(&key("a"), &Deletion::default()).await.unwrap();
     events.next("1: deleted a one").await;
 
-    // Another key is wanted, and the server comes back with what was written meanwhile.
+    // Another key is acquired, and the server restarts with a write in between.
     let two = racks.acquire("2".to_owned()).unwrap();
     two.synced().await.unwrap();
     events.next("2: added b one").await;
@@ -251,7 +251,7 @@ async fn of_racks(per_key: bool) {
     events.next("2: deleted b one").await;
     events.next("2: updated c three").await;
 
-    // Nothing of a key that nobody wants.
+    // No event under a released key.
     drop(one);
     events.next("1: left d one").await;
     notes.create(&on("1", "e", "one"), None).await.unwrap();
@@ -275,7 +275,7 @@ async fn keyed_informers_over_tls_converge_with_a_stream_per_key() {
     of_racks(true).await;
 }
 
-/// One that is in no namespace.
+/// A cluster-scoped object.
 #[derive(serde::Deserialize)]
 struct Space {
     metadata: Named,
@@ -305,7 +305,7 @@ async fn wait_for_reads_a_cluster_scoped_object_live() {
     let (tasks, stopping) = (TaskTracker::new(), CancellationToken::new());
     tasks.spawn(spaces.run(stopping.clone()));
     spaces.synced().await.unwrap();
-    // Nothing ever says that this version has come: what the server has now is the answer.
+    // No event reaches this version: the answer is a live read.
     let wrote = Wrote::Stored(Revision(1_000_000).into());
     let token = WriteToken { key: "default".parse().unwrap(), uid: None, wrote };
     assert_eq!(spaces.wait_for(&token, Duration::from_millis(1)).await, Ok(()));

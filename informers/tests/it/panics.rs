@@ -1,4 +1,4 @@
-//! What a program brings with it may panic: its objects, and what it makes of them. It costs that object, and no other.
+//! Panics in code of the program: objects, projections and keys. Each affects only its own object.
 
 use std::fmt;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::support::{LISTS, key, seconds, settled, virtually};
 
-/// A thing that panics where it says so.
+/// An object that panics where its text says so.
 struct Odd(TestObject);
 
 impl Object for Odd {
@@ -32,7 +32,7 @@ impl Object for Odd {
     }
 }
 
-/// Panics of some things, too.
+/// Returns an informer with a projection that panics for some objects.
 fn projection(fake: &FakeSource<TestObject>) -> Builder<Odd> {
     Informer::projection(Arc::new(fake.clone()), |thing: TestObject| {
         assert!(&*thing.text != "projection", "this one is not to be");
@@ -40,8 +40,8 @@ fn projection(fake: &FakeSource<TestObject>) -> Builder<Odd> {
     })
 }
 
-/// `b` says this from some time on: what the cache has of it when that is told and when it is listed, and under which name it
-/// is known to be odd. `a` and `c` are as ever.
+/// Changes `b` to this text. `delivered` is the cached text after the event, `listed` after a relist,
+/// and `known_as` the name under which the object is unreadable. `a` and `c` are unaffected.
 fn odd(what: &str, delivered: Option<&str>, listed: Option<&str>, known_as: &str) {
     for can in [LISTS, Capabilities::ALL] {
         virtually(async {
@@ -69,23 +69,23 @@ fn odd(what: &str, delivered: Option<&str>, listed: Option<&str>, known_as: &str
                 );
                 assert_eq!(state.counts.unreadable, times, "{what}");
             };
-            // By an event: what it was is kept.
+            // By an event: the last state is kept.
             fake.put(TestObject::new("b").with_text(what));
             fake.put(TestObject::new("c").with_text("two"));
             settled().await;
             assert_eq!(text("c").unwrap(), "two");
             is_odd(delivered, 1);
-            // By a list, where it can be known to be that object.
+            // By a relist: kept if the name is known.
             informer.relist();
             settled().await;
             fake.put(TestObject::new("c").with_text("three"));
             settled().await;
             assert_eq!((text("a").unwrap(), text("c").unwrap()), ("one".into(), "three".into()));
             is_odd(listed, 2);
-            // Nor is it any drift.
+            // It is no drift either.
             tokio::time::sleep(seconds(60)).await;
             assert_eq!(informer.state().counts.drifts, 0, "{what}");
-            // It goes, and comes back well.
+            // It is deleted, and created again without the panic.
             fake.delete(&key("b"));
             fake.put(TestObject::new("b").with_text("four"));
             settled().await;
@@ -108,13 +108,13 @@ fn an_object_whose_projection_panics_keeps_its_cached_state() {
     odd("projection", Some("one"), Some("one"), "b");
 }
 
-/// Nobody knows which one it is: for a list it is not there.
+/// The name is unknown, so a relist deletes the object.
 #[test]
 fn an_object_whose_name_panics_stops_nothing() {
     odd("key", Some("one"), None, "(unnamed)");
 }
 
-/// A key that panics when it is asked for its text, if it is the second and in that mood.
+/// A key with a text that panics for the second key, if the test says so.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Moody(u32);
 
@@ -165,7 +165,7 @@ fn a_key_whose_text_panics_blocks_no_others() {
             put(3, "two");
             settled().await;
             assert_eq!((says(2).as_str(), says(3).as_str()), ("", "two"));
-            // It is asked again, and is well; but cannot be taken back.
+            // The text works again when it is retried, but not on removal.
             moody(false);
             tokio::time::sleep(seconds(100)).await;
             assert_eq!((says(2).as_str(), informers.state().trouble), ("one", None));

@@ -1,4 +1,4 @@
-//! A source that was restored from a backup, with more keys than one request has room for.
+//! A source restored from a backup, with more keys than fit into one request.
 
 use machinery_informers::deliver::Delivery;
 use machinery_informers::testing::{Fault, OnEdit, OnEvent, TestObject};
@@ -36,7 +36,7 @@ async fn is_behind(rig: &KeyedFixture, token: &WriteToken) -> bool {
 
 #[test]
 fn keys_relisted_by_edits_keep_their_state_and_are_incomplete_until_then() {
-    // It comes whole, or breaks off when some of it has come.
+    // The edit completes, or breaks after some of its objects.
     for breaks in [false, true] {
         crate::support::virtually(async {
             let rig = KeyedFixture::of(2);
@@ -56,8 +56,8 @@ fn keys_relisted_by_edits_keep_their_state_and_are_incomplete_until_then() {
             rig.fake.delete(&key("default/o002"));
             rig.fake.always(Fault::Edit(OnEdit::NoEcho));
             settled().await;
-            // It may be behind only. But what it has come to there says nothing of what was written here.
-            assert!(is_behind(&rig, &written).await, "nobody has heard of it");
+            // The source may only be behind, but its version confirms no write.
+            assert!(is_behind(&rig, &written).await, "it is not received");
             assert!(is_behind(&rig, &lost).await, "it is shown, and never was");
             assert!(held.iter().all(Interest::is_synced));
             pass(&rig, 13).await;
@@ -79,7 +79,7 @@ fn keys_relisted_by_edits_keep_their_state_and_are_incomplete_until_then() {
             assert!(is_behind(&rig, &written).await && is_behind(&rig, &lost).await);
             rig.fake.clear_faults();
             if breaks {
-                // After the marks of the stream and the second object of the edit.
+                // After the completions of the stream and the second object of the edit.
                 for fault in [OnEvent::Twice, OnEvent::Twice, OnEvent::Twice, OnEvent::Ends] {
                     rig.fake.once(Fault::Event(fault));
                 }
@@ -106,7 +106,7 @@ fn keys_relisted_by_edits_keep_their_state_and_are_incomplete_until_then() {
             assert_eq!(log, expected, "breaks: {breaks}");
             rig.informers.wait_for(&written, seconds(0)).await.unwrap();
             assert_eq!(rig.informers.state().complete, 5);
-            // Who comes now is told how far they are complete.
+            // A late handler receives the completion mark.
             let mut events = rig.informers.events().unwrap();
             let last = now.into_iter().flatten().max();
             loop {

@@ -1,4 +1,4 @@
-//! An informer that runs, on a source that does as it is told, in virtual time.
+//! A running informer on a fake source, in virtual time.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// The state can be listed, and no more.
+/// A source that can list its state, but not stream it.
 pub(crate) const LISTS: Capabilities = {
     let mut can = Capabilities::ALL;
     can.watches_state = false;
@@ -30,14 +30,14 @@ pub(crate) struct InformerFixture {
 }
 
 impl InformerFixture {
-    /// One that runs.
+    /// Returns a running informer.
     pub(crate) fn with(fake: FakeSource<TestObject>, set: impl FnOnce(&mut Builder<TestObject>)) -> Self {
         let rig = Self::idle(fake, set);
         rig.run();
         rig
     }
 
-    /// One that runs and has all that is there.
+    /// Returns a running informer that is synced.
     pub(crate) async fn synced(fake: FakeSource<TestObject>) -> Self {
         let rig = Self::with(fake, |_| {});
         rig.informer.synced().await.unwrap();
@@ -59,7 +59,7 @@ impl InformerFixture {
         self.tasks.spawn(self.informer.run(self.stopping.clone()));
     }
 
-    /// Everything that is there: `key@text`.
+    /// Returns all cached objects as `key@text`.
     pub(crate) fn has(&self) -> String {
         let things = self.informer.read();
         let things: BTreeMap<_, _> = things.iter().collect();
@@ -67,7 +67,7 @@ impl InformerFixture {
         things.collect::<Vec<_>>().join(" ")
     }
 
-    /// So much time passes, with bookmarks.
+    /// Advances the time, with bookmarks.
     pub(crate) async fn pass(&self, time: Duration) {
         let mut left = time;
         while !left.is_zero() {
@@ -79,7 +79,7 @@ impl InformerFixture {
         settled().await;
     }
 
-    /// Stops it, and sees that nothing is left.
+    /// Stops the informer, and checks that it leaves nothing.
     pub(crate) async fn stop(self) {
         self.stopping.cancel();
         self.tasks.close();
@@ -89,12 +89,12 @@ impl InformerFixture {
     }
 }
 
-/// Returns when nothing is left to do now.
+/// Waits until all tasks are idle.
 pub(crate) async fn settled() {
     sleep(Duration::from_millis(1)).await;
 }
 
-/// Runs it in virtual time.
+/// Runs a test in virtual time.
 pub(crate) fn virtually<R>(test: impl Future<Output = R>) -> R {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.unwrap().block_on(test)
@@ -116,7 +116,7 @@ pub(crate) fn unavailable() -> SourceError {
     SourceError::Unavailable { reason: "it is not there".into(), retry_after: None }
 }
 
-/// What a handler hears, as text.
+/// The events of a handler, as text.
 #[derive(Clone, Default)]
 pub(crate) struct EventLog(Arc<Mutex<Vec<String>>>);
 

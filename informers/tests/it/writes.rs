@@ -1,4 +1,4 @@
-//! Reading what one wrote.
+//! Read your writes.
 
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ fn web(key: &str) -> TestObject {
     TestObject::new(key).labeled("app", "web")
 }
 
-/// One that has only what is labeled so.
+/// Returns an informer that selects objects by a label.
 async fn of_web(can: Capabilities) -> InformerFixture {
     let rig = InformerFixture::with(FakeSource::of_test_objects(can), |builder| {
         builder.filter(only_web());
@@ -34,7 +34,7 @@ async fn of_web(can: Capabilities) -> InformerFixture {
     rig
 }
 
-/// What comes of waiting, and for how long that took.
+/// Returns the result of a wait, and its duration.
 async fn waited(rig: &InformerFixture, token: &WriteToken) -> (Result<(), WaitError>, Duration) {
     let began = Instant::now();
     let reached = rig.informer.wait_for(token, PATIENCE).await;
@@ -75,7 +75,7 @@ fn wait_for_times_out_on_a_missing_write() {
             assert_eq!(waited(&rig, &token).await, (Err(behind.clone()), PATIENCE));
             let token = rig.fake.delete(&key("a")).unwrap();
             assert_eq!(waited(&rig, &token).await, (Err(behind), PATIENCE));
-            // Once the dead watch is found out it comes.
+            // It arrives once the dead watch is noticed.
             rig.pass(seconds(200)).await;
             at_once(&rig, &token).await;
             rig.stop().await;
@@ -109,7 +109,7 @@ fn a_write_outside_the_filter_is_reached_by_a_bookmark_or_a_live_read() {
         rig.fake.bookmark();
         at_once(&rig, &token).await;
         rig.stop().await;
-        // Where there are no bookmarks it is asked for in the end.
+        // Without bookmarks the source is read in the end.
         let rig = of_web(Capabilities::LEAST).await;
         let token = rig.fake.put(TestObject::new("a"));
         rig.fake.bookmark();
@@ -142,7 +142,7 @@ fn a_delete_is_reached_after_the_name_is_reused() {
             rig.fake.put(web("a").with_text("another"));
             at_once(&rig, &token).await;
             assert_eq!(rig.has(), "a@another");
-            // Also where the source does not say at which version it went.
+            // Also if the source does not return the version of the deletion.
             token.wrote = Wrote::Removed(None);
             at_once(&rig, &token).await;
             rig.stop().await;
@@ -186,8 +186,8 @@ fn an_unreachable_source_does_not_block_wait_for() {
     });
 }
 
-/// A cache of a source that goes back shows what never was, until it believes that. A write of the new time that has a smaller version than what is
-/// shown is not in it.
+/// Until a restore is accepted, the cache shows objects of a lost history. A later write with a
+/// smaller version is not among them.
 #[test]
 fn a_source_that_is_behind_confirms_no_write_by_version() {
     virtually(async {
@@ -199,7 +199,7 @@ fn a_source_that_is_behind_confirms_no_write_by_version() {
         rig.fake.restore(3);
         settled().await;
         let new = rig.fake.put(web("b").with_text("new"));
-        assert!(rig.informer.state().trouble.is_some(), "it has heard of less");
+        assert!(rig.informer.state().trouble.is_some(), "it is behind");
         let (reached, _) = waited(&rig, &new).await;
         assert_eq!((reached, &*rig.has()), (Err(WaitError::Behind { key: key("b") }), "a@5"));
         tokio::time::sleep(seconds(600)).await;

@@ -1,4 +1,4 @@
-//! An informer shares its thread: whatever its source is like, others have their turn.
+//! An informer yields to other tasks of its thread, whatever its source does.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -19,23 +19,23 @@ use tokio_util::task::TaskTracker;
 
 use crate::support::{seconds, virtually};
 
-/// So often is it asked before it is quiet: a test that fails is to end.
+/// Number of events after which the source is silent, so that a failing test ends.
 const MOST: u64 = 100_000;
-/// Others wait for no more than so much of it.
+/// Maximum number of events between two turns of other tasks.
 const SOON: u64 = 500;
 
-/// What a source does that has always more to say.
+/// Ways in which a source can keep an informer busy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum BusyMode {
-    /// Each event is there at once.
+    /// Each event is ready at once.
     Ready,
-    /// Each is there the second time that somebody looks.
+    /// Each event is ready on the second poll.
     Hesitates,
-    /// Each is the last of its watch.
+    /// Each watch ends after one event.
     Ends,
-    /// A list goes on and on.
+    /// Lists are endless.
     Lists,
-    /// A list goes on and on, but for the first: those of audits do.
+    /// All lists but the first are endless, so those of drift checks.
     Audited,
 }
 
@@ -46,7 +46,7 @@ struct BusySource {
 }
 
 impl BusySource {
-    /// One more thing to say; `None`: it is quiet from now on.
+    /// Returns the next object; `None` once the source is silent.
     fn says(&self) -> Option<TestObject> {
         let mut events = self.events.lock();
         *events += 1;
@@ -101,7 +101,8 @@ impl Stream for BusyEvents {
     }
 }
 
-/// Returns when all that are ready now have had a turn. What tokio calls that puts a task off for up to 61 of them.
+/// Returns after a turn of all ready tasks. tokio's own `yield_now` may postpone a task by up to 61
+/// of them.
 async fn turn_of_all() {
     let mut is_woken = false;
     poll_fn(|cx| {

@@ -1,4 +1,4 @@
-//! What a handler knows.
+//! The view of a handler of keyed informers.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,14 +7,14 @@ use machinery_informers::deliver::Delivery;
 use machinery_informers::testing::TestObject;
 use machinery_objects::{Departure, Event, Mark, ObjectKey};
 
-/// What a handler knows: what it was told, applied in order.
+/// The objects that a handler knows: its events, applied in order.
 #[derive(Default)]
 pub(super) struct KeyedHandlerView {
     pub(super) holds: BTreeMap<(String, ObjectKey), Arc<TestObject>>,
     pub(super) released: u64,
     pub(super) left: u64,
     pub(super) deleted: u64,
-    /// With the last number of which keys are complete.
+    /// The last number of a completion mark.
     pub(super) marked: u64,
     pub(super) wrong: Option<String>,
 }
@@ -25,7 +25,7 @@ impl KeyedHandlerView {
             Delivery::Event((key, _), event) => self.changed(key, event),
             Delivery::Mark(Mark::Complete(number)) => {
                 if number.0 < self.marked {
-                    self.wrong.get_or_insert(format!("{number:?} was told after {}", self.marked));
+                    self.wrong.get_or_insert(format!("{number:?} was delivered after {}", self.marked));
                 }
                 self.marked = number.0;
             }

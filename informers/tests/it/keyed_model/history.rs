@@ -1,4 +1,4 @@
-//! What the source has had, and what of it somebody has seen.
+//! The history of a source, and the revisions that observers have seen.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,23 +6,24 @@ use std::sync::Arc;
 use machinery_informers::testing::{FakeSource, TestObject};
 use machinery_objects::ObjectKey;
 
-/// Each state that there has been, by how many writes there were before.
+/// The state of the source after each write.
 #[derive(Default)]
 pub(super) struct KeyedSourceHistory(Vec<BTreeMap<ObjectKey, Arc<TestObject>>>);
 
-/// Since when each object is, under each key, as somebody has seen it there. Nobody sees it go back.
+/// The earliest revision of each object under each key that an observer may have seen; it never
+/// decreases.
 #[derive(Default)]
 pub(super) struct ObservedRevisions(BTreeMap<(String, ObjectKey), usize>);
 
 impl KeyedSourceHistory {
-    /// At most one write has come to it.
+    /// Records the state after at most one write.
     pub(super) fn record(&mut self, fake: &FakeSource<TestObject>) {
         if self.now() < fake.revision() as usize || self.0.is_empty() {
             self.0.push(fake.state());
         }
     }
 
-    /// What was written after that never was.
+    /// Discards the states that were lost in a restore.
     pub(super) fn restored(&mut self, fake: &FakeSource<TestObject>) {
         self.0.truncate(fake.revision() as usize + 1);
     }
@@ -31,12 +32,12 @@ impl KeyedSourceHistory {
         self.0.len().saturating_sub(1)
     }
 
-    /// Every name that there may be.
+    /// Returns all possible names.
     pub(super) fn names() -> impl Iterator<Item = ObjectKey> {
         (0..6).map(|number| format!("default/o{number}").parse().expect("it is a name"))
     }
 
-    /// The first time from this on that it was so under a key.
+    /// Returns the first revision from `from` at which the object was in this state under the key.
     pub(super) fn since(
         &self,
         from: usize,
@@ -50,7 +51,7 @@ impl KeyedSourceHistory {
 }
 
 impl ObservedRevisions {
-    /// What is shown under a key of which all has come, since the key was held first.
+    /// Checks the objects under a complete key against the history since the key was acquired.
     pub(super) fn check_key(
         &mut self,
         history: &KeyedSourceHistory,

@@ -1,4 +1,4 @@
-//! Those who are told, and what they make of it.
+//! The handlers of the model.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 
 use super::history::TestObjects;
 
-/// One who applies all that it is told, and complains if that does not fit.
+/// A handler that applies its events and checks that each follows from its state.
 pub(super) struct TestHandler {
     kind: HandlerKind,
     pub(super) state: Arc<Mutex<HandlerState>>,
@@ -28,13 +28,13 @@ enum HandlerKind {
 pub(super) struct HandlerState {
     pub(super) things: TestObjects,
     pub(super) synced: bool,
-    /// It has been told all that was due when it last asked, and is not busy.
+    /// Its queue was empty at its last look, and it is not busy.
     idle: bool,
     pub(super) counts: EventCounts,
     ordered: bool,
 }
 
-/// What was heard of each sort.
+/// The number of events of each sort.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct EventCounts {
     pub(super) added: u64,
@@ -53,7 +53,7 @@ impl TestHandler {
         Self { kind: HandlerKind::Called(registration), state }
     }
 
-    /// One that takes so long for each event.
+    /// Returns a handler that takes this long for each event.
     pub(super) fn slow(
         informer: &Informer<TestObject>,
         ordered: bool,
@@ -74,7 +74,7 @@ impl TestHandler {
         Self { kind: HandlerKind::Pulls(gone), state }
     }
 
-    /// Nothing is due to it.
+    /// Whether the handler's queue is empty.
     pub(super) fn is_idle(&self) -> bool {
         match &self.kind {
             HandlerKind::Called(registration) => registration.lag().due == 0,
@@ -82,7 +82,7 @@ impl TestHandler {
         }
     }
 
-    /// It was told that it knows all that was there at the beginning.
+    /// Whether the handler is synced.
     pub(super) fn is_synced(&self) -> bool {
         match &self.kind {
             HandlerKind::Called(registration) => registration.is_synced(),
@@ -90,7 +90,7 @@ impl TestHandler {
         }
     }
 
-    /// Removes it; from here on it hears nothing.
+    /// Removes the handler.
     pub(super) async fn remove(self) -> EventCounts {
         match self.kind {
             HandlerKind::Called(registration) => registration.remove().await,
@@ -108,7 +108,7 @@ async fn pull(mut events: Events<ObjectKey, Arc<TestObject>>, state: &Mutex<Hand
         state.lock().idle = false;
         match delivery {
             Delivery::Event(_, event) => {
-                // What is told is told when it is asked for, and kept until the next time.
+                // A pulled event is applied when the handler pulls the next one.
                 state.lock().apply(event);
                 sleep(delay).await;
             }
@@ -129,7 +129,8 @@ impl HandlerState {
             }
             Event::Updated { old, object } => {
                 assert!(there.is_some_and(|there| Arc::ptr_eq(&there, &old)), "{key} was another");
-                // It may be the same: out of an old list and back in a newer one, before that was told.
+                // The versions may be equal: an object may be missing in an old list and present in
+                // a newer one.
                 assert!(!self.ordered || old.version < object.version, "{key} went back");
                 self.counts.updated += 1;
                 self.counts.another += u64::from(old.uid != object.uid);
@@ -145,7 +146,7 @@ impl HandlerState {
                 assert!(there.is_some(), "{key} was not there");
                 self.counts.left += 1;
             }
-            event => panic!("what is {event:?}?"),
+            event => panic!("unexpected {event:?}"),
         }
     }
 

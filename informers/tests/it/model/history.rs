@@ -1,4 +1,4 @@
-//! All that the source ever had, and where in it a cache is.
+//! The history of a source, and the revision that a cache shows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -10,13 +10,13 @@ use super::walk::Setting;
 
 pub(super) type TestObjects = BTreeMap<ObjectKey, Arc<TestObject>>;
 
-/// What was selected at one revision.
+/// The selected objects at a revision.
 struct SourceRevision {
     revision: u64,
-    /// How often the source had been restored.
+    /// Number of restores before.
     era: u64,
     readable: TestObjects,
-    /// Of these it could not tell what they were.
+    /// The objects that were unreadable.
     unreadable: BTreeSet<ObjectKey>,
 }
 
@@ -24,7 +24,7 @@ pub(super) struct SourceHistory {
     setting: Setting,
     revisions: Vec<SourceRevision>,
     era: u64,
-    /// No moment before this can be the cache's any more, where versions are ordered.
+    /// The earliest revision that the cache may show, if versions are ordered.
     at: usize,
 }
 
@@ -40,7 +40,7 @@ impl SourceHistory {
             && (!self.setting.place || &*thing.place == "0")
     }
 
-    /// How it is now.
+    /// Records the current state.
     pub(super) fn note(&mut self, fake: &FakeSource<TestObject>) {
         let mut readable = fake.state();
         readable.retain(|_, thing| self.selects(thing));
@@ -60,7 +60,7 @@ impl SourceHistory {
         self.note(fake);
     }
 
-    /// Finds the moment that a cache shows, which knows to be as far as `reached`.
+    /// Finds the revision that a cache shows, which must not be before `reached`.
     pub(super) fn find(&mut self, cache: &TestObjects, reached: Option<u64>) {
         let from = if self.setting.can.versions_are_ordered { self.at } else { 0 };
         let shown = (from..self.revisions.len()).filter(|at| self.revisions[*at].is(cache));
@@ -80,7 +80,7 @@ impl SourceHistory {
         }
     }
 
-    /// Whether it is all that is there now.
+    /// Whether the cache shows the current state.
     pub(super) fn is_now(&self, cache: &TestObjects) -> bool {
         self.revisions.last().unwrap().is(cache)
     }
@@ -89,7 +89,7 @@ impl SourceHistory {
         self.revisions.last().unwrap().text_of()
     }
 
-    /// What cannot be read now.
+    /// Returns the keys that are unreadable now.
     pub(super) fn unreadable_now(&self) -> &BTreeSet<ObjectKey> {
         &self.revisions.last().unwrap().unreadable
     }

@@ -1,4 +1,4 @@
-//! A case.
+//! The runs of the model.
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,7 +18,7 @@ use super::history::{SourceHistory, TestObjects, text_of};
 use super::walk::{FEW, KEYS, ModelOp, RECOVERS, Setting, settings, thing, walks};
 use crate::support::{InformerFixture, key, seconds, settled, virtually};
 
-/// What happened in all cases together, to see that each rare thing did.
+/// Counts of situations over all cases, to check that each rare one occurs.
 type SituationCounts = BTreeMap<&'static str, u64>;
 
 struct Case {
@@ -41,7 +41,7 @@ fn the_cache_equals_the_source_at_some_version_and_events_add_up() {
         test_name: Some("the_cache_equals_the_source_at_some_version_and_events_add_up"),
         ..ProptestConfig::default()
     };
-    // The same cases each time: what is rare must happen, and some would be without it.
+    // Fixed seeds: each rare situation has to occur, and with some seeds one would not.
     for round in 0..ROUNDS {
         let random = TestRng::from_seed(RngAlgorithm::ChaCha, &[round; 32]);
         let mut runner = TestRunner::new_with_rng(config.clone(), random);
@@ -66,7 +66,7 @@ fn the_cache_equals_the_source_at_some_version_and_events_add_up() {
     }
 }
 
-/// So often it is begun at the most, until all that is rare has happened.
+/// Maximum number of rounds until all rare situations have occurred.
 const ROUNDS: u8 = 8;
 
 const RARE: [&str; 26] = [
@@ -153,8 +153,8 @@ impl Case {
         self.count_situation("an object left", counts.left);
     }
 
-    /// Whether a write now would hide from everybody that the source was restored: it would be as far as it was before, or have
-    /// another object of the same name and version.
+    /// Whether a write now would make a restore undetectable: the source would reach its earlier
+    /// version, or have another object with the same name and version.
     fn is_ambiguous(&self, key: &ObjectKey) -> bool {
         let next = self.rig.fake.revision() + 1;
         let number = |version: Option<ResourceVersion>| version?.revision().map(|revision| revision.0);
@@ -233,8 +233,9 @@ impl Case {
         });
     }
 
-    /// Only if nothing of before is under way: what has the versions of another time cannot be told from it. And where all fits, as
-    /// no write might be told from one of before that would make it fit again.
+    /// Restores the source only if the cache is current, as versions of two histories cannot be
+    /// told apart, and if the cache cannot be full, as a lost write might have made the objects
+    /// fit.
     fn restore(&mut self, revisions: u64) {
         let fake = &self.rig.fake;
         let version = self.rig.informer.state().version.and_then(|version| version.revision());
@@ -247,7 +248,7 @@ impl Case {
         self.history.restored(fake);
     }
 
-    /// What holds at any time.
+    /// Checks the invariants.
     fn check(&mut self) {
         let snapshot = self.rig.informer.read();
         let cache: TestObjects = snapshot.iter().map(|(key, thing)| (key.clone(), thing.clone())).collect();
@@ -273,7 +274,7 @@ impl Case {
         for handler in &self.handlers {
             if handler.is_idle() {
                 let state = handler.state.lock();
-                assert_eq!(text_of(&state.things), text_of(&cache), "what was told does not add up");
+                assert_eq!(text_of(&state.things), text_of(&cache), "events do not add up");
             }
         }
         let lag = self.handlers.iter().any(|handler| !handler.is_idle());
@@ -283,13 +284,13 @@ impl Case {
         }
     }
 
-    /// With a source that behaves again, all is well before long.
+    /// Checks that the informer recovers once there are no faults.
     async fn recovers(&mut self) {
         self.rig.fake.clear_faults();
         let mut left = RECOVERS;
         loop {
             if self.setting.few {
-                // So that it fits.
+                // So that the objects fit.
                 for key in FEW - 1..KEYS.len() {
                     self.apply(ModelOp::Delete { key }).await;
                 }
@@ -313,7 +314,7 @@ impl Case {
             }
             assert!(
                 !left.is_zero(),
-                "it does not recover: {state:?}, told all: {all_delivered}, cache {} of {}",
+                "it does not recover: {state:?}, all delivered: {all_delivered}, cache {} of {}",
                 text_of(&cache),
                 self.history.now()
             );

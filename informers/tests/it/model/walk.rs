@@ -1,4 +1,4 @@
-//! What may happen.
+//! The operations of the model.
 
 use std::time::Duration;
 
@@ -22,25 +22,25 @@ pub(super) enum ModelOp {
     Compact,
     Bookmark,
     EndWatches,
-    /// So many seconds pass.
+    /// Seconds pass.
     Pass(u64),
     Fault(Fault),
-    /// A handler comes: one that is called, or one that is this many seconds slow.
+    /// Adds a handler: one that is called, or one that takes this many seconds per event.
     Come(Option<u64>),
     Go(usize),
     Relist,
     Restore(u64),
 }
 
-/// What a case is of.
+/// The parameters of a case.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Setting {
     pub(super) can: Capabilities,
-    /// Only those of `app=0`.
+    /// Selects `app=0`.
     pub(super) labels: bool,
-    /// Only those at the place `0`.
+    /// Selects place `0`.
     pub(super) place: bool,
-    /// No more than [`FEW`] of them.
+    /// Limits the cache to [`FEW`] objects.
     pub(super) few: bool,
 }
 
@@ -49,7 +49,7 @@ pub(super) const FEW: usize = 3;
 
 pub(super) const KEYS: [&str; 5] = ["a/x", "a/y", "b/x", "c", "d"];
 
-/// The object of an operation.
+/// Returns the object of an operation.
 pub(super) fn thing(key: usize, place: usize, app: usize, number: usize) -> TestObject {
     let thing = TestObject::new(KEYS[key]).at(&place.to_string()).with_text(&number.to_string());
     thing.labeled("app", &app.to_string())
@@ -122,7 +122,7 @@ fn faults(ordered: bool) -> impl Strategy<Value = Fault> {
         Just(OnWatch::NoEnd),
         Just(OnWatch::EndTwice),
     ];
-    // Where versions say nothing, what is told again is taken for what is new.
+    // Where versions are not ordered, a repeated old event is taken for a new one.
     let again = move |fault| if ordered { fault } else { OnEvent::Twice };
     let event = prop_oneof![
         1 => Just(OnEvent::Fails(WatchError::Expired)),
@@ -142,6 +142,6 @@ fn faults(ordered: bool) -> impl Strategy<Value = Fault> {
     ]
 }
 
-/// A time that a case may need to recover from all of it: the longest wait that a server may ask for, and a restore that is
-/// believed, and a watch that is silent, one after the other.
+/// Upper bound of the recovery time of a case: the longest `Retry-After`, an accepted restore and a
+/// silent watch, one after the other.
 pub(super) const RECOVERS: Duration = Duration::from_secs(1200);

@@ -1,4 +1,4 @@
-//! What a cache keeps, and how it is read: projections, indexes, readers, and what cannot be read.
+//! Known defects of caches elsewhere: projections, indexes, long reads and unreadable objects.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 use super::of;
 use crate::support::{EventLog, InformerFixture, LISTS, key, seconds, settled, virtually};
 
-/// I14: what is kept of an object is made once for each time that it comes, before anybody sees it.
+/// I14: an object is projected once each time it is received, before it is visible.
 #[test]
 fn an_object_is_projected_once() {
     for can in [LISTS, Capabilities::ALL] {
@@ -44,7 +44,8 @@ fn an_object_is_projected_once() {
     }
 }
 
-/// I15, kubernetes#84959: an object is found under each of its values once, and a value goes with its last object.
+/// I15, kubernetes#84959: an object is once under each of its values; a value goes with its last
+/// object.
 #[test]
 fn an_index_holds_each_value_once_and_drops_unused_ones() {
     virtually(async {
@@ -75,7 +76,8 @@ fn an_index_holds_each_value_once_and_drops_unused_ones() {
     });
 }
 
-/// controller-runtime#612, kube#1918: fields are found by equality, or not at all. Here by order, prefix and label, too.
+/// controller-runtime#612, kube#1918: fields match by equality only. Here also by order, prefix and
+/// label.
 #[test]
 fn objects_are_found_by_value_range_prefix_and_label() {
     virtually(async {
@@ -105,7 +107,7 @@ fn objects_are_found_by_value_range_prefix_and_label() {
     });
 }
 
-/// controller-runtime#1838: two indexes, read one after the other, may be of two moments.
+/// controller-runtime#1838: two indexes read one after the other may differ in their version.
 #[test]
 fn all_indexes_are_read_at_one_version() {
     virtually(async {
@@ -131,7 +133,7 @@ fn all_indexes_are_read_at_one_version() {
     });
 }
 
-/// Peers panic under the lock of the store, and poison it.
+/// Elsewhere an index function panics under the lock of the store and poisons it.
 #[test]
 fn an_object_whose_index_function_panics_is_not_indexed() {
     virtually(async {
@@ -160,7 +162,7 @@ fn an_object_whose_index_function_panics_is_not_indexed() {
     });
 }
 
-/// kubernetes#130767: a reader that took its time kept the writer out.
+/// kubernetes#130767: a slow reader blocked the writer.
 #[test]
 fn a_long_read_blocks_no_writer() {
     virtually(async {
@@ -181,7 +183,8 @@ fn a_long_read_blocks_no_writer() {
     });
 }
 
-/// I7, client-go#843: a resync tells all that is there again. Here what is the same is the same `Arc`, and is not told.
+/// I7, client-go#843: a resync delivers all objects again. Here an unchanged object is the same
+/// `Arc`, and is not delivered.
 #[test]
 fn a_relist_keeps_unchanged_objects_in_place() {
     for can in [LISTS, Capabilities::ALL, Capabilities::LEAST] {
@@ -209,7 +212,7 @@ fn a_relist_keeps_unchanged_objects_in_place() {
     }
 }
 
-/// A thing, and how many there are now and were at the most.
+/// An object that counts its live instances and their maximum.
 struct Counted(TestObject, Arc<Mutex<(usize, usize)>>);
 
 impl Counted {
@@ -240,7 +243,7 @@ impl Object for Counted {
     }
 }
 
-/// kubernetes#73497: a list that is whole before any of it is used takes the room of all objects twice.
+/// kubernetes#73497: a list that is collected as a whole needs the memory of all objects twice.
 #[test]
 fn an_unchanged_relist_needs_the_memory_of_a_page() {
     virtually(async {
@@ -268,7 +271,7 @@ fn an_unchanged_relist_needs_the_memory_of_a_page() {
     });
 }
 
-/// I11: client-go skips an event that it cannot make anything of, and nobody knows. A name that is missing is one such thing.
+/// I11: client-go silently skips an event that it cannot process, such as an object without a name.
 #[test]
 fn an_object_without_a_name_is_reported_and_hides_no_other() {
     for can in [LISTS, Capabilities::ALL] {
@@ -290,7 +293,7 @@ fn an_object_without_a_name_is_reported_and_hides_no_other() {
     }
 }
 
-/// I11: nor is what cannot be decoded skipped, or the end of the list or watch that it is in.
+/// I11: an object that cannot be decoded is reported, and does not end its list or watch.
 #[test]
 fn an_unreadable_object_keeps_its_last_state() {
     for can in [LISTS, Capabilities::ALL] {
@@ -309,7 +312,7 @@ fn an_unreadable_object_keeps_its_last_state() {
             rig.fake.put_unreadable(TestObject::new("a").with_text("odd"));
             settled().await;
             assert_eq!((rig.has().as_str(), unreadable().as_str()), ("a@ b@", "a new"));
-            // All of it anew does not change that.
+            // A relist does not change that.
             rig.informer.relist();
             settled().await;
             assert_eq!((rig.has().as_str(), unreadable().as_str()), ("a@ b@", "a new"));

@@ -1,4 +1,4 @@
-//! What handlers hear.
+//! Known defects of event handlers elsewhere.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::support::{
     EventLog, InformerFixture, LISTS, event_text, key, seconds, settled, too_many, virtually,
 };
 
-/// I2: a source that has nothing is synced with at once.
+/// I2: an empty source syncs at once.
 #[test]
 fn an_empty_source_syncs() {
     for can in [LISTS, Capabilities::ALL, Capabilities::LEAST] {
@@ -29,7 +29,7 @@ fn an_empty_source_syncs() {
     }
 }
 
-/// I2: synced is who has handled what was there, and not who has it in a queue.
+/// I2: a handler is synced once it has handled the initial objects, not once they are queued.
 #[test]
 fn a_handler_is_synced_after_handling_the_initial_list() {
     virtually(async {
@@ -37,7 +37,9 @@ fn a_handler_is_synced_after_handling_the_initial_list() {
         let mut events = rig.informer.events().unwrap();
         for name in ["a", "b", "c"] {
             assert!(!events.is_synced());
-            let Some(Delivery::Event(_, event)) = events.next().await else { panic!("it was to be told") };
+            let Some(Delivery::Event(_, event)) = events.next().await else {
+                panic!("it was to be delivered")
+            };
             assert_eq!(event_text(&event), format!("there {name}@"));
         }
         assert!(!events.is_synced());
@@ -47,7 +49,7 @@ fn a_handler_is_synced_after_handling_the_initial_list() {
     });
 }
 
-/// I2: what is deleted while the beginning is still on its way does not keep anybody from being synced.
+/// I2: an object deleted during the initial list prevents no sync.
 #[test]
 fn objects_deleted_during_the_initial_list_are_never_delivered() {
     virtually(async {
@@ -58,14 +60,15 @@ fn objects_deleted_during_the_initial_list_are_never_delivered() {
         let handler = rig.informer.add_handler(log.recorder()).unwrap();
         settled().await;
         rig.fake.delete(&key("a"));
-        rig.fake.compact(); // so that the rest of the list is another
+        rig.fake.compact(); // so that the rest of the list has another version
         handler.synced().await.unwrap();
         assert_eq!(log.take(), ["there b@", "there c@"]);
         rig.stop().await;
     });
 }
 
-/// I3, kube#1630: who comes late is told what is there and then what happens, without a gap and nothing twice.
+/// I3, kube#1630: a late handler receives the cached objects and then all changes, without gap or
+/// repetition.
 #[test]
 fn a_late_handler_starts_with_the_cached_objects() {
     virtually(async {
@@ -73,7 +76,7 @@ fn a_late_handler_starts_with_the_cached_objects() {
         rig.fake.put(TestObject::new("a").with_text("two"));
         settled().await;
         let log = EventLog::default();
-        rig.fake.put(TestObject::new("b").with_text("two")); // on its way while the handler comes
+        rig.fake.put(TestObject::new("b").with_text("two")); // in flight while the handler is added
         let handler = rig.informer.add_handler(log.recorder()).unwrap();
         rig.fake.put(TestObject::new("c"));
         settled().await;
@@ -81,7 +84,7 @@ fn a_late_handler_starts_with_the_cached_objects() {
         let log = log.take();
         let first: BTreeSet<_> = log[..2].iter().map(String::as_str).collect();
         assert!(first.contains("there a@two"), "{log:?}");
-        // It is told `b` as it was and then as it is, or as it is.
+        // The handler receives `b` before and after the change, or only after it.
         let rest: Vec<_> = log.iter().filter(|what| what.contains(" b@")).map(String::as_str).collect();
         assert!(rest == ["there b@", "updated b@two"] || rest == ["there b@two"], "{log:?}");
         assert_eq!(log.last().unwrap(), "added c@");
@@ -89,7 +92,7 @@ fn a_late_handler_starts_with_the_cached_objects() {
     });
 }
 
-/// I5: when all is listed anew, what has vanished is told before what has come, with its last state.
+/// I5: a relist delivers vanished objects before new ones, with their last state.
 #[test]
 fn a_relist_delivers_deletions_before_additions() {
     for can in [LISTS, Capabilities::ALL] {
@@ -108,7 +111,7 @@ fn a_relist_delivers_deletions_before_additions() {
             rig.fake.clear_faults();
             rig.fake.compact();
             rig.pass(seconds(60)).await;
-            // kube-rs replaces its store, and tells nobody of what has gone (I18).
+            // kube-rs replaces its store without notification of vanished objects (I18).
             for log in [one.take(), other.take()] {
                 let (gone, arrived) = log.split_at(2);
                 assert_eq!(
@@ -123,7 +126,8 @@ fn a_relist_delivers_deletions_before_additions() {
     }
 }
 
-/// I5, kubernetes#115658: an object that was only in a handler's queue when it vanished was never told to be gone.
+/// I5, kubernetes#115658: the deletion of an object that was only in a handler's queue was never
+/// delivered.
 #[test]
 fn an_object_deleted_before_a_slow_handler_saw_it_is_never_delivered() {
     virtually(async {
@@ -152,8 +156,8 @@ fn an_object_deleted_before_a_slow_handler_saw_it_is_never_delivered() {
     });
 }
 
-/// I18: a subscriber of kube-rs that looked for an object when it had gone by then was not woken any more, and its full queue stalled
-/// the watch of all (kubernetes#137314: in client-go it grows).
+/// I18: a subscriber of kube-rs that looked up a deleted object was not woken again, and its full
+/// queue stalled the watch of all (kubernetes#137314: in client-go the queue grows).
 #[test]
 fn a_slow_handler_receives_later_events_and_blocks_no_other() {
     virtually(async {
@@ -175,7 +179,7 @@ fn a_slow_handler_receives_later_events_and_blocks_no_other() {
             rig.fake.put(TestObject::new(&format!("thing-{number}")));
         }
         settled().await;
-        assert_eq!(rig.informer.read().len(), 30, "nobody waits for the slow one");
+        assert_eq!(rig.informer.read().len(), 30, "the slow handler blocks no other");
         assert_eq!(rig.informer.state().lag.due, 29);
         rig.pass(seconds(60 * 31)).await;
         assert_eq!(slow.take().len(), 30);
@@ -185,7 +189,7 @@ fn a_slow_handler_receives_later_events_and_blocks_no_other() {
     });
 }
 
-/// I6: of the end of what was never there nothing is told.
+/// I6: the deletion of an unknown object is not delivered.
 #[test]
 fn the_deletion_of_an_unknown_object_is_not_delivered() {
     virtually(async {
@@ -202,7 +206,7 @@ fn the_deletion_of_an_unknown_object_is_not_delivered() {
     });
 }
 
-/// I13: a bookmark is told in its place between what happened, and is how far the cache is.
+/// I13: a bookmark is delivered in order, and advances the version of the cache.
 #[test]
 fn a_bookmark_is_delivered_after_earlier_events() {
     virtually(async {
@@ -220,7 +224,7 @@ fn a_bookmark_is_delivered_after_earlier_events() {
     });
 }
 
-/// Filters elsewhere tell who leaves as deleted, and handlers destroy what is there.
+/// Elsewhere leaving a filter looks like a deletion, and handlers destroy existing resources.
 #[test]
 fn leaving_the_filter_differs_from_deletion() {
     virtually(async {
@@ -240,12 +244,13 @@ fn leaving_the_filter_differs_from_deletion() {
         settled().await;
         let log = log.take();
         assert_eq!(log[2..], ["left a@", "deleted b@"]);
-        assert_eq!(rig.fake.calls().events, 4, "nothing was told of what is not selected");
+        assert_eq!(rig.fake.calls().events, 4, "objects outside the filter were not delivered");
         rig.stop().await;
     });
 }
 
-/// calico#12793 and many others: a tombstone was taken for an object. Here a deletion has a type, and the last state.
+/// calico#12793 and many others: a tombstone was taken for an object. Here a deletion has a type of
+/// its own, and the last state.
 #[test]
 fn a_deletion_carries_the_last_known_state() {
     virtually(async {
@@ -270,7 +275,8 @@ fn a_deletion_carries_the_last_known_state() {
     });
 }
 
-/// I1: an object that is deleted and made again while a handler is busy is one change for it, and shows another UID.
+/// I1: an object that is deleted and created again while a handler is busy is one change with
+/// another UID.
 #[test]
 fn a_recreated_object_has_another_uid() {
     virtually(async {
@@ -281,13 +287,14 @@ fn a_recreated_object_has_another_uid() {
         rig.fake.put(TestObject::new("a").with_text("new"));
         settled().await;
         assert_eq!(slow.next().await, Some(Delivery::Mark(Mark::Synced)));
-        let Some(Delivery::Event(_, event)) = slow.next().await else { panic!("it was to be told") };
+        let Some(Delivery::Event(_, event)) = slow.next().await else { panic!("it was to be delivered") };
         assert_eq!(event_text(&event), "another a@new");
         rig.stop().await;
     });
 }
 
-/// I19 (`TestHammerController`): many write at once, on many threads, while the source misbehaves: all end with the same.
+/// I19 (`TestHammerController`): concurrent writers on many threads and a faulty source: all
+/// converge.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_writers_and_faults_converge() {
     let fake = FakeSource::of_test_objects(LISTS);

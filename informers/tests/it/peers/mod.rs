@@ -1,9 +1,11 @@
-//! What informers elsewhere got wrong once, or promise: a test each. `I…` is the semantics of client-go's `tools/cache`.
+//! Known defects and promises of informers elsewhere, a test each. `I…` is the semantics of
+//! client-go's `tools/cache`.
 //!
-//! Elsewhere are those of one handler (I4 and I16: `src/deliver/tests/handlers.rs`, where also who is woken for what is gone by then is woken
-//! again, I18), of reads of one's writes instead of a cache of mutations (I17: `writes.rs`), of the life of an informer (`phases.rs`),
-//! of drift, which a resync does not find (`audits.rs`), and of a slow handler's memory (`tests/soak.rs`).
-//! That reads copy (controller-runtime#1274) no test can show: what is kept need not be `Clone`.
+//! In other files: single handlers (I4, I16 and I18: `src/deliver/tests/handlers.rs`), read your
+//! writes instead of a mutation cache (I17: `writes.rs`), the life cycle of an informer
+//! (`lifecycle.rs`), drift, which a resync does not find (`drift.rs`), and the memory of a slow
+//! handler (`tests/soak.rs`). That reads copy (controller-runtime#1274) cannot occur: a cached
+//! object need not be `Clone`.
 
 mod caches;
 mod handlers;

@@ -1,4 +1,4 @@
-//! How sources misbehave.
+//! Known misbehaviour of sources.
 
 use machinery_informers::ReflectorError;
 use machinery_informers::testing::{Fault, OnEvent, OnList, OnWatch, TestObject};
@@ -10,7 +10,7 @@ use crate::support::{
     EventLog, InformerFixture, LISTS, key, seconds, settled, too_many, unavailable, virtually,
 };
 
-/// I8: a list is seen whole, however many pages it has, and what comes after it is not part of the beginning.
+/// I8: a list of any number of pages is applied atomically, and later changes are not part of it.
 #[test]
 fn a_list_is_applied_atomically() {
     virtually(async {
@@ -31,7 +31,7 @@ fn a_list_is_applied_atomically() {
     });
 }
 
-/// I9: a list that expires on its way is asked for again at once, and then in one page.
+/// I9: an expired list is retried at once, and then unpaged.
 #[test]
 fn a_list_that_keeps_expiring_is_finally_unpaged() {
     virtually(async {
@@ -46,7 +46,8 @@ fn a_list_that_keeps_expiring_is_finally_unpaged() {
     });
 }
 
-/// I9: a watch that has expired, told by an answer or by an event, is listed anew; at once, but not in a loop.
+/// I9: a watch that expires, by its response or an event, causes a relist at once, without a hot
+/// loop.
 #[test]
 fn an_expired_watch_relists_without_a_hot_loop() {
     let expired = || WatchError::Expired;
@@ -64,7 +65,7 @@ fn an_expired_watch_relists_without_a_hot_loop() {
             }
             let calls = rig.fake.calls();
             assert!(calls.lists > 5 && calls.lists < 100, "{calls:?}");
-            // It gets along with lists alone meanwhile.
+            // Lists alone keep it up to date meanwhile.
             assert!(rig.has().starts_with("a@ b@"));
             rig.fake.clear_faults();
             rig.pass(seconds(40)).await;
@@ -74,7 +75,7 @@ fn an_expired_watch_relists_without_a_hot_loop() {
     }
 }
 
-/// I9: a source that has not come to a version yet is waited for.
+/// I9: a source that has not reached a version is waited for.
 #[test]
 fn a_replica_that_is_behind_is_rejected() {
     for can in [LISTS, Capabilities::ALL] {
@@ -99,7 +100,7 @@ fn a_replica_that_is_behind_is_rejected() {
     }
 }
 
-/// I10: the state of a watch comes in no order, so what breaks in it is not gone on from.
+/// I10: a streamed state is unordered, so it cannot be resumed.
 #[test]
 fn a_broken_state_stream_restarts() {
     virtually(async {
@@ -116,7 +117,7 @@ fn a_broken_state_stream_restarts() {
     });
 }
 
-/// I11 (`TestNoRelistOnTooManyRequests`): a server that is busy, or not there, is asked for the rest and not for all.
+/// I11 (`TestNoRelistOnTooManyRequests`): a busy or unavailable server is resumed, not relisted.
 #[test]
 fn a_busy_server_is_not_relisted() {
     for error in [too_many(45), unavailable()] {
@@ -137,7 +138,7 @@ fn a_busy_server_is_not_relisted() {
     }
 }
 
-/// I11: a server, or what is before it, that ends each watch at once is not asked in a loop.
+/// I11: a server or proxy that ends each watch at once causes no hot loop.
 #[test]
 fn watches_that_end_at_once_cause_no_hot_loop() {
     virtually(async {
@@ -155,7 +156,7 @@ fn watches_that_end_at_once_cause_no_hot_loop() {
     });
 }
 
-/// client-go trusts TCP to find a dead connection: a watch that is silent for ever is one here.
+/// client-go relies on TCP to detect dead connections: a silent watch hangs there.
 #[test]
 fn a_silent_watch_is_restarted_without_loss() {
     virtually(async {
@@ -171,7 +172,7 @@ fn a_silent_watch_is_restarted_without_loss() {
     });
 }
 
-/// I12, kubernetes#120984: who cannot have the state from a watch lists, whatever the source says of itself.
+/// I12, kubernetes#120984: if streaming the state fails, it is listed, whatever the source claims.
 #[test]
 fn a_source_with_a_broken_state_stream_is_listed() {
     let unsupported = || machinery_objects::SourceError::Unsupported { what: "state" };
@@ -184,7 +185,7 @@ fn a_source_with_a_broken_state_stream_is_listed() {
     ] {
         virtually(async {
             let fake = of(&["a", "b", "c"], Capabilities::ALL);
-            // What only the watch of the state gets wrong.
+            // Faults of streaming the state only.
             (0..2).for_each(|_| fake.once(Fault::Watch(fault.clone())));
             let rig = InformerFixture::with(fake, |_| {});
             rig.pass(seconds(180)).await;
@@ -202,7 +203,7 @@ fn a_source_with_a_broken_state_stream_is_listed() {
     }
 }
 
-/// I12: the state comes beside what is there, and takes its place whole.
+/// I12: a streamed state is collected beside the cache, and replaces it atomically.
 #[test]
 fn cached_objects_stay_until_the_state_is_complete() {
     virtually(async {
@@ -221,7 +222,7 @@ fn cached_objects_stay_until_the_state_is_complete() {
     });
 }
 
-/// I9 (`TestReflectorFullListIfTooLarge`): the version that is waited for never comes where a backup was restored.
+/// I9 (`TestReflectorFullListIfTooLarge`): after the restore of a backup the version never comes.
 #[test]
 fn a_restored_source_is_eventually_accepted() {
     for can in [LISTS, Capabilities::ALL] {
