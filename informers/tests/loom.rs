@@ -454,8 +454,8 @@ fn an_event_for_a_released_key_changes_nothing() {
         let stream = {
             let informers = informers.clone();
             thread::spawn(move || {
-                let first = informers.initial(17, tenure, &name("a"), 1);
-                let second = informers.initial(17, tenure, &name("a"), 2);
+                let first = informers.put(17, tenure, &name("a"), 1);
+                let second = informers.put(17, tenure, &name("a"), 2);
                 assert!(first || !second, "a tenure that is over does not come back");
             })
         };
@@ -473,7 +473,7 @@ fn an_acquire_during_the_last_release_gets_a_live_tenure() {
     model(|| {
         let informers = Arc::new(Model::new(Instant::now()));
         let first = informers.acquire(17);
-        informers.initial(17, first, &name("a"), 1);
+        informers.put(17, first, &name("a"), 1);
         let other = {
             let informers = informers.clone();
             thread::spawn(move || informers.acquire(17))
@@ -483,7 +483,7 @@ fn an_acquire_during_the_last_release_gets_a_live_tenure() {
         // Either the first tenure still existed and its object is found, or a new one began.
         let there = matches!(informers.lookup(&name("a")), Lookup::Unique(17, _));
         assert_eq!(there, first == second);
-        assert!(informers.initial(17, second, &name("a"), 2), "and it lives");
+        assert!(informers.put(17, second, &name("a"), 2), "and it lives");
         assert_eq!(informers.take_changed(), [(17, Some(second))], "its stream is begun");
         informers.release(17, second);
         assert!(matches!(informers.lookup(&name("a")), Lookup::Absent));
@@ -495,11 +495,11 @@ fn an_object_moving_between_keys_is_finally_unambiguous() {
     model(|| {
         let informers = Arc::new(Model::new(Instant::now()));
         let (x, y) = (informers.acquire(1), informers.acquire(2));
-        informers.initial(1, x, &name("a"), 1);
+        informers.put(1, x, &name("a"), 1);
         let events = informers.events();
         let mover = {
             let informers = informers.clone();
-            thread::spawn(move || assert!(informers.initial(2, y, &name("a"), 2)))
+            thread::spawn(move || assert!(informers.put(2, y, &name("a"), 2)))
         };
         informers.release(1, x);
         let seen = informers.lookup(&name("a"));

@@ -293,9 +293,9 @@ mod tests {
         let thread = std::thread::spawn(move || {
             let keyed_cache = Arc::new(KeyedCache::new(1, 9, Duration::ZERO));
             let requested = Arc::default();
-            let under =
+            let assignment =
                 KeyPerObject { keyed_cache: keyed_cache.clone(), find: Arc::new(|_| Some(18)), requested };
-            let store = KeyedStore { keyed_cache: keyed_cache.clone(), under, ordered: true, limit: 9 };
+            let store = KeyedStore { keyed_cache: keyed_cache.clone(), assignment, ordered: true, limit: 9 };
             let object = Arc::new(ReentrantHolding(keyed_cache.clone()));
             let publishing = keyed_cache.hub.publishing();
             let mut change = store.change(AppliedChanges::default());

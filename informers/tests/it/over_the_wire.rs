@@ -215,9 +215,9 @@ async fn of_racks(per_key: bool) {
     tasks.spawn(racks.run(stopping.clone()));
     let recorder = events.clone();
     // Objects under a key that is added to a stream are not initial.
-    let delivered = |event: &_| delivered(event).replace("there", "added");
+    let text = |event: &_| event_text(event).replace("there", "added");
     let _handler =
-        racks.handle(move |rack, event| recorder.record(format!("{rack}: {}", event_text(&event)))).unwrap();
+        racks.add_handler(move |rack, event| recorder.record(format!("{rack}: {}", text(&event)))).unwrap();
 
     notes.create(&on("1", "a", "one"), None).await.unwrap();
     notes.create(&on("2", "b", "one"), None).await.unwrap();

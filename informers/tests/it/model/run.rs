@@ -132,7 +132,7 @@ async fn case(setting: Setting, walk: Vec<ModelOp>) -> SituationCounts {
     }
     case.recovers().await;
     for handler in std::mem::take(&mut case.handlers) {
-        case.count_events(handler.go().await);
+        case.count_events(handler.remove().await);
     }
     case.rig.stop().await;
     case.situations

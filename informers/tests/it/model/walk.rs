@@ -26,8 +26,8 @@ pub(super) enum ModelOp {
     Pass(u64),
     Fault(Fault),
     /// Adds a handler: one that is called, or one that takes this many seconds per event.
-    Come(Option<u64>),
-    Go(usize),
+    AddHandler(Option<u64>),
+    RemoveHandler(usize),
     Relist,
     Restore(u64),
 }
