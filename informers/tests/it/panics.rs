@@ -40,8 +40,8 @@ fn projection(fake: &FakeSource<TestObject>) -> Builder<Odd> {
     })
 }
 
-/// Changes `b` to this text. `delivered` is the cached text after the event, `listed` after a relist,
-/// and `known_as` the name under which the object is unreadable. `a` and `c` are unaffected.
+/// Changes `b` to this text. `delivered` is the cached text after the event, `listed` that after
+/// a relist, and `known_as` the name under which it is unreadable. `a` and `c` are unaffected.
 fn odd(what: &str, delivered: Option<&str>, listed: Option<&str>, known_as: &str) {
     for can in [LISTS, Capabilities::ALL] {
         virtually(async {
